@@ -1,14 +1,15 @@
-// Package archive copies what the store forgets one day to Postgres: runs, their job logs and reruns, events, and the
-// history of sensors. It never decides anything and nothing in the controller waits for it: while Postgres is away the
-// store simply keeps more, and the backlog can be seen.
+// Package archive copies to Postgres everything the store eventually deletes: runs, their job logs and reruns,
+// events, and sensor history. It never decides anything, and nothing in the controller waits for it. While Postgres
+// is down the store simply keeps more data, and Backlog reports how much.
 //
-// Three ways lead there. Events are followed by position; the place is written in the same transaction as the rows. The
-// feed of changes names the runs and readings to copy, under a group of the archive's own. And because a few lines of a
-// job log are announced by neither (a result that came too late, say), all runs are looked through once a day.
+// Data reaches the archive in three ways. Events are read in order of position; the event cursor is written in the
+// same transaction as the rows. The change feed names the runs and readings to copy; the archive reads it as a
+// consumer group of its own. And because neither announces every job log line (a result that arrived too late, for
+// example), all runs are swept once a day.
 //
-// Every row has a natural key and is written once, whoever sends it again: so a crash at any point, a lost cursor, or a
-// store that was restored from a backup costs time and makes no duplicates. What Trim may forget is asked of Retain.
-// docs/ARCHIVE.md describes the tables and views.
+// Every row has a natural key, and writing it again has no effect. So a crash at any point, a lost cursor, or a store
+// restored from a backup costs time but makes no duplicates. Retain says what Trim may delete. docs/ARCHIVE.md
+// describes the tables and views.
 package archive
 
 import (
@@ -21,10 +22,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Name is the archive's place in the feed, and the name of its cursor among the events.
+// Name is the archive's consumer group in the feed, and the name of its event cursor.
 const Name = "archive"
 
-// source is what the archive asks of a store.
+// source is the part of a store that the archive reads.
 type source interface {
 	store.Committer
 	store.Reader
@@ -37,20 +38,20 @@ type Archiver struct {
 	dsn      string
 	consumer string
 
-	pass sync.Mutex     // held by the one that copies
-	held []store.Change // received, and not archived yet: the store does not give them again
+	pass sync.Mutex     // held during a pass
+	held []store.Change // received but not archived yet; the store does not deliver them again
 
 	mu      sync.Mutex
 	covered covered
 }
 
-// covered is what is known to be in the archive.
+// covered records what is known to be in the archive.
 type covered struct {
-	filled bool      // what was there when the archive began is in it
-	swept  time.Time // all job logs up to here are in it
+	filled bool      // everything the store held when archiving began is archived
+	swept  time.Time // all job logs up to this instant are archived
 }
 
-// New is an archiver from s to the database of dsn; consumer names this process in the feed.
+// New returns an archiver from s to the database at dsn. consumer names this process in the feed.
 func New(s source, dsn, consumer string) (*Archiver, error) {
 	if err := Check(dsn); err != nil {
 		return nil, err
@@ -58,13 +59,13 @@ func New(s source, dsn, consumer string) (*Archiver, error) {
 	return &Archiver{store: s, dsn: dsn, consumer: consumer}, nil
 }
 
-// Report is what a pass has copied: how many rows were handed to Postgres, which may have had them.
+// Report is the result of a pass. Rows counts the rows sent to Postgres, including rows it already had.
 type Report struct {
 	Rows int
-	Busy bool // another process copies at this moment; nothing was done
+	Busy bool // another process is copying; this pass did nothing
 }
 
-// Pass copies everything that is not archived yet. One that ended early goes on, the next time, where it ended.
+// Pass copies everything that is not archived yet. If a pass ends early, the next one resumes where it stopped.
 func (a *Archiver) Pass(ctx context.Context, now time.Time) (Report, error) {
 	a.pass.Lock()
 	defer a.pass.Unlock()
@@ -89,7 +90,7 @@ func (a *Archiver) Pass(ctx context.Context, now time.Time) (Report, error) {
 	return Report{Rows: p.ledger.written}, together(err, p.ledger.close())
 }
 
-// together is what went wrong; a batch that could not be written is told once, though it also ended the pass.
+// together joins the two errors. If a failed batch ended the pass, both are the same error and it is reported once.
 func together(err, writing error) error {
 	if errors.Is(err, writing) {
 		return err
@@ -97,15 +98,15 @@ func together(err, writing error) error {
 	return errors.Join(err, writing)
 }
 
-// sweepEvery is how often all runs are looked through.
+// sweepEvery is the interval between sweeps of all runs.
 const sweepEvery = 24 * time.Hour
 
 // The cursors, by name.
 const (
 	eventsCursor  = "events"
 	changesCursor = "changes"
-	filledCursor  = "backfill" // its instant is when everything had been copied
-	sweptCursor   = "sweep"    // its instant is when the last look at all runs began
+	filledCursor  = "backfill" // its time is when the backfill finished
+	sweptCursor   = "sweep"    // its time is when the last sweep began
 )
 
 // pass is one round of copying.
@@ -114,8 +115,8 @@ type pass struct {
 	session  *session
 	now      time.Time
 	ledger   *ledger
-	seen     map[sensorID]int64 // the writes of a key up to here were copied by a fill
-	lately   map[run.Key]state  // the runs that were copied
+	seen     map[sensorID]int64 // per key, the last version that fill copied
+	lately   map[run.Key]state  // runs copied recently
 }
 
 func (p *pass) run(ctx context.Context) error {
@@ -131,15 +132,15 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	there, swept := store.Position(places[eventsCursor].position), places[sweptCursor]
-	// The store's place comes after the archive's. It is 0 in a store that was set up anew, and behind in one that was
-	// restored from a backup; where it is ahead, the archive was. Only the earlier one can be trusted, and what the feed
-	// told in between is gone.
+	// A pass moves the archive's cursor first, then the store's. The store's cursor is 0 in a new store, and behind
+	// in one restored from a backup; if it is ahead, the archive was restored. Only the earlier cursor can be
+	// trusted, and the feed's changes in between are lost.
 	after := min(here, there)
 	if places[filledCursor].at.IsZero() {
-		after = 0 // also if a pass that had begun before a backfill was asked for has written its place since
+		after = 0 // a pass that began before the backfill request may have written its cursor since
 	}
 	fill := after == 0 || here > there
-	p.ledger.careful.Store(fill || here < there || len(p.archiver.held) > 0) // some of it was sent before
+	p.ledger.careful.Store(fill || here < there || len(p.archiver.held) > 0) // some rows may already be archived
 	if fill {
 		if err := p.fill(ctx); err != nil {
 			return err

@@ -5,13 +5,14 @@ import (
 	"strconv"
 )
 
-// The archive speaks to Postgres in text, by pgconn alone: pgx, with its table of types, would make the binary 2.7 MB larger.
+// The archive talks to Postgres in text format, using pgconn alone: pgx with its type table would make the binary 2.7
+// MB larger.
 
 // yes is how Postgres writes true.
 const yes = "t"
 
-// answer is a row that Postgres sent, a column each; nil is NULL. What is read from it is what was asked for, so that there
-// is nothing to be misread.
+// answer is a result row, one element per column; nil is NULL. The caller knows the type of each column it selected,
+// so parse errors are ignored.
 type answer [][]byte
 
 func (a answer) text(i int) string { return string(a[i]) }
@@ -26,7 +27,7 @@ func (a answer) fraction(i int) float64 {
 	return f
 }
 
-// ask gives the rows that a question has for an answer.
+// ask runs a query and returns its rows.
 func (s *session) ask(ctx context.Context, question string, about ...string) ([]answer, error) {
 	values := make([][]byte, len(about))
 	for i, a := range about {
@@ -43,7 +44,7 @@ func (s *session) ask(ctx context.Context, question string, about ...string) ([]
 	return all, nil
 }
 
-// one gives the only column of the only row.
+// one returns the first column of the first row, or "" if there is no row.
 func (s *session) one(ctx context.Context, question string) (string, error) {
 	said, err := s.ask(ctx, question)
 	if err != nil || len(said) == 0 {
@@ -52,7 +53,7 @@ func (s *session) one(ctx context.Context, question string) (string, error) {
 	return said[0].text(0), nil
 }
 
-// count asks for a number.
+// count runs a query that returns one number.
 func (s *session) count(ctx context.Context, question string) (int64, error) {
 	said, err := s.one(ctx, question)
 	if err != nil {
@@ -61,12 +62,12 @@ func (s *session) count(ctx context.Context, question string) (int64, error) {
 	return strconv.ParseInt(said, 10, 64)
 }
 
-// do runs statements whose answer does not matter.
+// do runs statements and discards their results.
 func (s *session) do(ctx context.Context, statements string) error {
 	return s.conn.Exec(ctx, statements).Close()
 }
 
-// transact runs f in one transaction. If that cannot be undone, nobody uses the connection again.
+// transact runs f in one transaction. If the rollback fails, it closes the connection.
 func (s *session) transact(ctx context.Context, f func(context.Context) error) error {
 	if err := s.do(ctx, "BEGIN"); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (s *session) transact(ctx context.Context, f func(context.Context) error) e
 	if undone := s.do(ctx, "ROLLBACK"); undone != nil {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 		defer cancel()
-		_ = s.conn.Close(closing) // Postgres undoes what a lost connection has begun
+		_ = s.conn.Close(closing) // Postgres rolls back when the connection closes
 	}
 	return err
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// followed is the mark of a store that was archived from: the feed keeps what the archive has not taken, also when there
-// is no archive any more.
+// followed marks a store that has been archived. The feed keeps changes for the archive's group even after the
+// archive is removed, until Leave.
 const followed = "archive/followed"
 
-// Begin makes the store keep what is not archived yet. It needs no Postgres, and comes before the first Trim.
+// Begin makes the store keep everything that is not archived yet. It does not need Postgres, and runs before the
+// first Trim.
 func (a *Archiver) Begin(ctx context.Context, now time.Time) error {
 	if err := mark(ctx, a.store, now); err != nil {
 		return err
@@ -40,8 +41,8 @@ func mark(ctx context.Context, s source, now time.Time) error {
 	return nil
 }
 
-// Leave lets a store that has no archive any more forget again: its events, and the changes in the feed. Should there be
-// one again later, everything is copied anew.
+// Leave tells a store whose archive was removed to stop keeping events and changes for it. If an archive is added
+// again later, everything is copied anew.
 func Leave(ctx context.Context, s source, consumer string) error {
 	set, err := s.Marked(ctx, []string{followed})
 	if err != nil || !set[followed] {

@@ -15,11 +15,11 @@ const (
 	closeLimit   = 5 * time.Second
 )
 
-// lockKey is the advisory lock ("ilck") of whoever copies: of several controllers one does at a time. It goes with the
-// connection, however that ends.
+// lockKey is the advisory lock ("ilck") that lets only one controller copy at a time. Postgres frees it when the
+// connection ends, for whatever reason.
 const lockKey = 0x696c636b
 
-// Check says whether dsn can be a connection string. What it says holds nothing of it.
+// Check reports whether dsn is a valid connection string. The error never contains any part of dsn.
 func Check(dsn string) error {
 	_, err := config(dsn)
 	return err
@@ -28,7 +28,7 @@ func Check(dsn string) error {
 func config(dsn string) (*pgconn.Config, error) {
 	c, err := pgconn.ParseConfig(dsn)
 	if err != nil || dsn == "" {
-		return nil, errors.New("archive: the connection string is not understood; write postgres://user:password@host:5432/database?sslmode=verify-full")
+		return nil, errors.New("archive: the connection string is not valid; write postgres://user:password@host:5432/database?sslmode=verify-full")
 	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectLimit
@@ -58,13 +58,13 @@ func connect(ctx context.Context, dsn string) (*session, error) {
 	return &session{conn: conn}, nil
 }
 
-// lock says whether this session is the one that may copy.
+// lock tries to take the advisory lock, and reports whether this session has it.
 func (s *session) lock(ctx context.Context) (mine bool, err error) {
 	said, err := s.one(ctx, fmt.Sprintf("SELECT pg_try_advisory_lock(%d)", lockKey))
 	return said == yes, fault(ctx, "take the lock", err)
 }
 
-// close gives the lock back and hangs up. Nothing depends on Postgres hearing of it, but that the lock is free at once.
+// close releases the lock and closes the connection. Errors do not matter: releasing only frees the lock sooner.
 func (s *session) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
@@ -72,13 +72,13 @@ func (s *session) close() {
 	_ = s.conn.Close(ctx)
 }
 
-// place is how far something has come.
+// place is the position of a cursor, and when it was set.
 type place struct {
 	position int64
 	at       time.Time
 }
 
-// places reads all of them.
+// places reads all cursors.
 func (s *session) places(ctx context.Context) (map[string]place, error) {
 	said, err := s.ask(ctx, "SELECT name, position, (extract(epoch FROM at) * 1000000)::bigint FROM cursors")
 	found := map[string]place{}
@@ -88,7 +88,7 @@ func (s *session) places(ctx context.Context) (map[string]place, error) {
 	return found, fault(ctx, "read the cursors", err)
 }
 
-// within runs f in one transaction.
+// within runs f in one transaction with a timeout.
 func (s *session) within(ctx context.Context, doing string, f func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()

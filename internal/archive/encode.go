@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// inArray and inLine escape what has a meaning in an array, and in a line of COPY.
+// inArray and inLine escape the characters that are special in an array literal and in a COPY line.
 var (
 	inArray = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	inLine  = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 )
 
-// plain is a value of a row as Postgres reads it. Instants are kept to the microsecond.
+// plain formats a column value as Postgres text. Times have microsecond precision.
 func plain(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -31,7 +31,7 @@ func plain(value any) string {
 	}
 }
 
-// arrays turns rows into one array for each column.
+// arrays converts rows to one array literal per column.
 func (r rows) arrays() [][]byte {
 	arrays := make([][]byte, len(r.table.columns))
 	for i := range arrays {
@@ -53,7 +53,7 @@ func (r rows) arrays() [][]byte {
 	return arrays
 }
 
-// lines turns rows into what COPY reads.
+// lines converts rows to COPY text format.
 func (r rows) lines() []byte {
 	var lines []byte
 	for _, values := range r.rows {

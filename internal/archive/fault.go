@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// fault says what went wrong without a word of the connection string: what the driver says names the host, the user and
-// the database, and it is not wrapped, so that nobody prints it after all.
+// fault describes an error without revealing the connection string. The driver's errors name the host, the user and
+// the database, so the driver's error is not wrapped and cannot be printed by accident.
 func fault(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -29,7 +29,7 @@ func fault(ctx context.Context, doing string, err error) error {
 	return away{said}
 }
 
-// ErrAway is found in an error if Postgres did not answer.
+// ErrAway matches errors (errors.Is) that mean Postgres did not answer.
 var ErrAway = errors.New("postgres does not answer")
 
 type away struct{ error }
@@ -49,9 +49,9 @@ func cause(err error) string {
 	var lookup *net.DNSError
 	switch {
 	case errors.As(err, &unverified), errors.As(err, &unknown), errors.As(err, &name):
-		return "Postgres' certificate is not trusted; give sslrootcert, and the host name that it is made out to"
+		return "Postgres' certificate is not trusted; set sslrootcert, and use the host name in the certificate"
 	case errors.As(err, &lookup):
-		return "the host of the connection string has no address"
+		return "the host in the connection string does not resolve"
 	case errors.As(err, &code):
 		return "Postgres cannot be reached: " + code.Error()
 	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
@@ -61,18 +61,18 @@ func cause(err error) string {
 	}
 }
 
-// answered is what Postgres itself said. Of a connection that it turned down only the code is told: the text names who
-// connects to what.
+// answered describes an error that Postgres returned. For a rejected connection it gives only the code, because the
+// message names the user and the database.
 func answered(e *pgconn.PgError, connecting bool) string {
 	switch {
 	case strings.HasPrefix(e.Code, "28"):
-		return fmt.Sprintf("Postgres refuses the user or the password of the connection string (%s)", e.Code)
+		return fmt.Sprintf("Postgres rejects the user or the password in the connection string (%s)", e.Code)
 	case strings.HasPrefix(e.Code, "3D"):
-		return fmt.Sprintf("the database of the connection string does not exist (%s); create it", e.Code)
+		return fmt.Sprintf("the database in the connection string does not exist (%s); create it", e.Code)
 	case e.Code == "42501":
-		return fmt.Sprintf("the user of the connection string lacks a privilege (%s); it must be able to create tables, and to read and write them", e.Code)
+		return fmt.Sprintf("the user in the connection string lacks a privilege (%s); it must be able to create tables, and to read and write them", e.Code)
 	case connecting:
-		return fmt.Sprintf("Postgres refuses the connection (%s); its log says why", e.Code)
+		return fmt.Sprintf("Postgres rejects the connection (%s); its log says why", e.Code)
 	default:
 		return fmt.Sprintf("Postgres says: %s (%s)", e.Message, e.Code)
 	}

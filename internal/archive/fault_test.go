@@ -52,7 +52,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}{
 		"":                                {"write postgres://", false},
 		real + " user=postgres dbname=no": {"does not exist (3D000); create it", false},
-		real + " user=no dbname=postgres": {"refuses the user or the password", false},
+		real + " user=no dbname=postgres": {"rejects the user or the password", false},
 		"host=/nowhere user=postgres":     {"cannot be reached: no such file or directory", true},
 	} {
 		if _, err := archive.Read(context.Background(), dsn); err == nil || !strings.Contains(err.Error(), want.says) || errors.Is(err, archive.ErrAway) != want.away {

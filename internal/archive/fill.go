@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// fill copies everything that the store has, but for the events, which have a place of their own.
+// fill copies everything in the store except events, which have their own cursor.
 func (p *pass) fill(ctx context.Context) error {
 	if err := p.sweep(ctx); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (p *pass) fill(ctx context.Context) error {
 	return nil
 }
 
-// sweepIfDue looks through all runs where that was not done for long.
+// sweepIfDue sweeps all runs if the last sweep is too long ago.
 func (p *pass) sweepIfDue(ctx context.Context, justDone bool, last time.Time) error {
 	if justDone || p.now.Sub(last) < sweepEvery && !last.After(p.now) {
 		return nil

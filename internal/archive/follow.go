@@ -10,20 +10,19 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxNews is how many events and changes are taken together. The more, the less often is a run copied for an event, and
-// once more for the change that came with it.
+// maxNews is how many events and changes are read together. A larger page means that fewer runs are copied twice:
+// once for an event, and again for the change that came with it.
 const maxNews = store.MaxPage
 
-// news is what was announced since: events, and changes in the feed. They are taken together, since most of them tell of
-// the same runs.
+// news is a page of new events and changes. They are read together because most of them concern the same runs.
 type news struct {
 	events  []store.StoredEvent
-	rows    []row // the events, as they are archived
+	rows    []row // the events as archive rows
 	changes []store.Change
 }
 
-// follow copies what was announced after a place, until there is nothing left. While something is copied, the next is
-// read, and what came before is written.
+// follow copies everything announced after a position, until nothing is left. While it copies one page, it reads the
+// next and the ledger writes the previous one.
 func (p *pass) follow(ctx context.Context, after store.Position) error {
 	n, err := p.archiver.first(ctx, after)
 	before := taking{}
@@ -32,7 +31,7 @@ func (p *pass) follow(ctx context.Context, after store.Position) error {
 		next := p.archiver.ahead(ctx, after)
 		now := taking{news: n}
 		now.written, err = p.take(ctx, n)
-		then := <-next // whatever came of it is held by now
+		then := <-next // ahead has stored its changes in held by now
 		if err != nil {
 			return err
 		}
@@ -47,13 +46,13 @@ func (p *pass) follow(ctx context.Context, after store.Position) error {
 	return err
 }
 
-// taking is news that are on their way to the archive.
+// taking is a page of news on its way to the archive.
 type taking struct {
 	news    news
-	written <-chan error // nil if there are none
+	written <-chan error // nil if there is no page
 }
 
-// settle waits until they are there, and tells the store.
+// settle waits until the page is written, and then acknowledges it to the store.
 func (n taking) settle(ctx context.Context, a *Archiver) error {
 	if n.written == nil {
 		return nil
@@ -64,7 +63,7 @@ func (n taking) settle(ctx context.Context, a *Archiver) error {
 	return a.taken(ctx, n.news)
 }
 
-// end is the place of the last event; the one before, if there is none.
+// end returns the position of the last event, or before if there are no events.
 func (n news) end(before store.Position) store.Position {
 	if last := len(n.events) - 1; last >= 0 {
 		return n.events[last].Position
@@ -72,13 +71,13 @@ func (n news) end(before store.Position) store.Position {
 	return before
 }
 
-// read is what reading came to.
+// read is the result of ahead.
 type read struct {
 	news news
 	err  error
 }
 
-// ahead reads what comes next while something else goes on.
+// ahead reads the next page in the background.
 func (a *Archiver) ahead(ctx context.Context, after store.Position) <-chan read {
 	done := make(chan read, 1)
 	go func() {
@@ -88,7 +87,7 @@ func (a *Archiver) ahead(ctx context.Context, after store.Position) <-chan read 
 	return done
 }
 
-// taken tells the store what is safe; until then it keeps everything.
+// taken acknowledges an archived page to the store, which keeps everything until then.
 func (a *Archiver) taken(ctx context.Context, n news) error {
 	if last := len(n.events) - 1; last >= 0 {
 		if err := a.store.SetCursor(ctx, Name, n.events[last].Position); err != nil {
@@ -102,8 +101,8 @@ func (a *Archiver) taken(ctx context.Context, n news) error {
 	return nil
 }
 
-// first reads what a pass begins with: the changes that the one before received and could not archive, which the store
-// does not give again.
+// first reads the first page of a pass. It begins with the changes that the previous pass received but could not
+// archive, because the store does not deliver them again.
 func (a *Archiver) first(ctx context.Context, after store.Position) (n news, err error) {
 	if len(a.held) == 0 {
 		return a.next(ctx, after)
@@ -112,7 +111,7 @@ func (a *Archiver) first(ctx context.Context, after store.Position) (n news, err
 	return n, n.read(ctx, a.store, after)
 }
 
-// next reads what comes next.
+// next reads the next page of events and changes.
 func (a *Archiver) next(ctx context.Context, after store.Position) (n news, err error) {
 	if err := n.read(ctx, a.store, after); err != nil {
 		return n, err
@@ -122,7 +121,7 @@ func (a *Archiver) next(ctx context.Context, after store.Position) (n news, err 
 	return n, err
 }
 
-// read reads the events after a place.
+// read reads the events after a position.
 func (n *news) read(ctx context.Context, from source, after store.Position) (err error) {
 	if n.events, err = from.EventsAfter(ctx, after, maxNews); err != nil {
 		return err
@@ -137,10 +136,11 @@ func (n *news) read(ctx context.Context, from source, after store.Position) (err
 	return nil
 }
 
-// patience is how long a pass waits for changes that the store says there are and another process may hold.
+// patience is how long a pass waits for changes in the backlog that another process may have received.
 const patience = time.Second
 
-// receive gives the next changes; none if there are none, or if others hold them. So many are held here.
+// receive returns the next changes. It returns none if there are none or if other consumers have received them. held
+// is how many changes this process has received and not yet acknowledged.
 func receive(ctx context.Context, s source, consumer string, held int) ([]store.Change, error) {
 	n, _, err := s.Backlog(ctx, Name)
 	if err != nil || n <= held {
@@ -155,8 +155,8 @@ func receive(ctx context.Context, s source, consumer string, held int) ([]store.
 	return changes, err
 }
 
-// take copies news, and what it is about, as that is now. How far all of it is comes with the last rows, which are not
-// written yet when it returns.
+// take copies a page of news and the current state of the runs and readings it names. The cursors go with the last
+// batch, which is not yet written when take returns.
 func (p *pass) take(ctx context.Context, n news) (written <-chan error, err error) {
 	if err := p.runs(ctx, n.runs()); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (p *pass) take(ctx context.Context, n news) (written <-chan error, err erro
 	return p.ledger.begin(n.places(p.now)), nil
 }
 
-// runs are those that it tells of. Some are named by an event alone: what is new about them is in their job logs.
+// runs returns the runs that the page concerns. Some are named only by an event: only their job log has changed.
 func (n news) runs() []run.Key {
 	var keys []run.Key
 	for _, e := range n.events {
@@ -189,7 +189,7 @@ func (n news) runs() []run.Key {
 	return distinct(keys)
 }
 
-// requested are the runs that somebody asked another attempt of, whether there is such a run or not.
+// requested returns the runs for which a rerun was requested, whether the run exists or not.
 func (n news) requested() []run.Key {
 	var keys []run.Key
 	for _, e := range n.events {
@@ -200,13 +200,13 @@ func (n news) requested() []run.Key {
 	return distinct(keys)
 }
 
-// subject is the run that an event is about.
+// subject returns the run that an event is about.
 func subject(e event.Event) (run.Key, bool) {
 	key := run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}
 	return key, key.Schedule != "" && !key.Period.IsZero()
 }
 
-// written names the writes that it tells of.
+// written returns the ids of the sensor writes in the page.
 func (n news) written() []store.WriteID {
 	var ids []store.WriteID
 	for _, c := range n.changes {
@@ -217,7 +217,7 @@ func (n news) written() []store.WriteID {
 	return ids
 }
 
-// places says how far all of it is.
+// places returns the cursor rows for the end of the page.
 func (n news) places(at time.Time) rows {
 	all := rows{table: cursors}
 	if last := len(n.events) - 1; last >= 0 {

@@ -6,37 +6,37 @@ import (
 	"sync/atomic"
 )
 
-// ahead is how many batches may wait to be written while their user reads on.
+// ahead is how many batches may be queued while the caller reads on.
 const ahead = 4
 
-// ledger gathers rows until there are enough of them to be written at once. It writes while its user reads on, two batches at a
-// time where there are many; but one that says how far that is only when all before it are written, and none if one of them
-// failed: a place further on would hide what is missing.
+// ledger collects rows into batches and writes them in the background, over two connections under load. A batch that
+// moves a cursor waits until all earlier batches are written, and is not written if one of them failed: otherwise the
+// cursor would skip rows.
 type ledger struct {
 	waiting map[string]*rows
 	count   int
 	written int
 	queue   chan batch
 	ended   chan struct{}
-	careful atomic.Bool // rows may be there already, whatever their table
+	careful atomic.Bool // rows may already exist, so COPY must not be used
 
-	free   chan *session            // connections that nobody writes to
-	second func() (*session, error) // opens another one; nil once that was tried
-	extra  *session                 // which it opened
+	free   chan *session            // idle connections
+	second func() (*session, error) // opens a second connection; nil once tried
+	extra  *session                 // the second connection, if open
 	busy   sync.WaitGroup
 
 	mu     sync.Mutex
-	failed error // of the first batch that could not be written
+	failed error // the error of the first batch that failed
 }
 
-// batch is what is written in one transaction.
+// batch is a set of rows written in one transaction.
 type batch struct {
 	rows   []rows
-	places rows // how far that is; none if more rows belong to it
+	places rows // the cursors after this batch; none if more rows must follow first
 	done   chan error
 }
 
-// newLedger is a ledger that writes to s until it is closed, and to a second connection once it has much to write.
+// newLedger returns a ledger that writes to s until it is closed. It opens a second connection when s is busy.
 func newLedger(ctx context.Context, s *session, second func() (*session, error)) *ledger {
 	l := &ledger{waiting: map[string]*rows{}, queue: make(chan batch, ahead), ended: make(chan struct{}), free: make(chan *session, 2), second: second}
 	l.free <- s
@@ -53,7 +53,7 @@ func newLedger(ctx context.Context, s *session, second func() (*session, error))
 	return l
 }
 
-// dispatch has a batch written.
+// dispatch writes a batch in the background.
 func (l *ledger) dispatch(ctx context.Context, b batch) {
 	if len(b.places.rows) > 0 {
 		l.busy.Wait()
@@ -70,8 +70,8 @@ func (l *ledger) dispatch(ctx context.Context, b batch) {
 	})
 }
 
-// session is a connection that nobody writes to. The second is opened when it is first missed; where Postgres will not have it,
-// one has to do.
+// session returns an idle connection. It opens the second one when first needed; if Postgres rejects it, one
+// connection has to do.
 func (l *ledger) session() *session {
 	select {
 	case s := <-l.free:
@@ -89,7 +89,7 @@ func (l *ledger) session() *session {
 	return <-l.free
 }
 
-// err is what could not be written so far: whoever reads much looks at it now and then.
+// err returns the first write error so far. Callers that read a lot check it between pages, to stop early.
 func (l *ledger) err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,15 +104,15 @@ func (l *ledger) fail(err error) {
 	}
 }
 
-// close waits until everything is written, and says what could not be.
+// close waits until everything is written, and returns the first write error.
 func (l *ledger) close() error {
 	close(l.queue)
 	<-l.ended
 	return l.err()
 }
 
-// add puts a row with the others, and hands them on to be written if they are enough. No run may be added twice between two
-// writes.
+// add adds a row to the current batch, and queues the batch if it is full. The same run must not be added twice to
+// one batch.
 func (l *ledger) add(t table, r row) {
 	w := l.waiting[t.name]
 	if w == nil {
@@ -125,8 +125,8 @@ func (l *ledger) add(t table, r row) {
 	}
 }
 
-// begin hands on what there is, together with how far that is, to be written in one transaction. The answer comes when it
-// and all before it are written, or cannot be.
+// begin queues the current batch, with its cursors, to be written in one transaction. The channel receives the result
+// of that batch; if it has cursors, all earlier batches are written by then.
 func (l *ledger) begin(places rows) <-chan error {
 	b := batch{places: places, done: make(chan error, 1)}
 	for _, t := range tables {
@@ -141,5 +141,5 @@ func (l *ledger) begin(places rows) <-chan error {
 	return b.done
 }
 
-// write stores what there is, together with how far that is.
+// write queues the current batch with its cursors, and waits until it is written.
 func (l *ledger) write(places rows) error { return <-l.begin(places) }

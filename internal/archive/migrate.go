@@ -10,8 +10,8 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations gives the scripts in the order of their names: the nth leads from version n-1 to n. A script that was
-// released is never changed; what is to be different goes into the next.
+// migrations returns the scripts in the order of their names: the nth leads from version n-1 to n. A released script
+// is never changed; changes go into the next one.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
@@ -28,7 +28,7 @@ func migrations() ([]string, error) {
 	return scripts, nil
 }
 
-// versionError says that a newer program was here.
+// versionError means that a newer version of Interlock has migrated the archive.
 type versionError struct {
 	found int64
 	known int
@@ -38,7 +38,7 @@ func (e *versionError) Error() string {
 	return fmt.Sprintf("the archive has version %d, and this program knows versions up to %d: it was written by a newer Interlock; use that one", e.found, e.known)
 }
 
-// migrate brings the archive to the newest version, all steps or none. The caller holds the lock.
+// migrate brings the archive's schema to the newest version, all steps or none. The caller holds the lock.
 func (s *session) migrate(ctx context.Context, scripts []string) error {
 	return s.within(ctx, "bring the tables up to date", func(ctx context.Context) error {
 		if err := s.do(ctx, "CREATE TABLE IF NOT EXISTS archive_version (version integer NOT NULL)"); err != nil {

@@ -5,32 +5,32 @@ import (
 	"strconv"
 )
 
-// Month is what the views say of a pipeline's month.
+// Month summarises one month of a pipeline, from the archive's views.
 type Month struct {
 	Month string // 2026-03
 
 	Runs, Attempts, JobsStarted, JobsFailed, Reruns int
 
-	Met, Breached int      // runs with a deadline
-	MetPercent    *float64 // nil where none had one
+	Met, Breached int      // counts of runs that had a deadline
+	MetPercent    *float64 // nil if no run had one
 
-	Jobs                        int // that succeeded, and in seconds how long they took
+	Jobs                        int // successful jobs; the percentiles are their durations in seconds
 	P50, P90, P95, P99, Longest float64
 }
 
-// atOnce is how many questions are put to Postgres at the same time; the others wait.
+// atOnce is how many queries run at the same time; others wait.
 const atOnce = 2
 
-// Months asks an archive about months.
+// Months queries the monthly summaries of an archive.
 type Months struct {
 	dsn   string
 	asked chan struct{}
 }
 
-// NewMonths asks the archive of dsn.
+// NewMonths returns Months for the archive at dsn.
 func NewMonths(dsn string) *Months { return &Months{dsn: dsn, asked: make(chan struct{}, atOnce)} }
 
-// months joins the views. A month may have a deadline and no run, or runs that had none.
+// months joins the views. A month may have deadlines but no runs, or runs without deadlines.
 const months = `
 SELECT month, coalesce(a.runs, 0), coalesce(a.attempts, 0), coalesce(a.started, 0), coalesce(a.failed, 0), coalesce(a.reruns, 0),
 	coalesce(s.met, 0), coalesce(s.breached, 0), s.met_percent::double precision,
@@ -45,7 +45,7 @@ FULL JOIN (SELECT * FROM duration_percentiles WHERE pipeline = $1) AS d USING (m
 WHERE month <> ''
 ORDER BY month DESC LIMIT $2`
 
-// Of gives the last so many months of a pipeline that the archive has something of, newest first.
+// Of returns the latest months of a pipeline that have data in the archive, newest first, at most limit.
 func (m *Months) Of(ctx context.Context, pipeline string, limit int) ([]Month, error) {
 	select {
 	case m.asked <- struct{}{}:
@@ -70,7 +70,7 @@ func (m *Months) Of(ctx context.Context, pipeline string, limit int) ([]Month, e
 	return all, fault(ctx, "ask about months", err)
 }
 
-// monthOf reads a row of months.
+// monthOf converts a row of the months query.
 func monthOf(row answer) Month {
 	one := Month{Month: row.text(0)}
 	counts := map[int]*int{

@@ -7,12 +7,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// slack is how far clocks may disagree about when something was written.
+// slack is the clock skew allowed between replicas.
 const slack = time.Hour
 
-// Retain is keep, longer where something is not archived yet. Events need no more than the archive's cursor; readings and
-// job logs are kept from the oldest entry of the backlog on, and job logs since the last look at all runs. As long as
-// nothing is known of the archive, since Postgres has not answered since the start, both are kept for ever.
+// Retain returns keep, extended for data that is not archived yet. Events need no extension: the archive's cursor
+// protects them. Readings and job logs are kept from the oldest entry of the backlog on, and job logs also since the
+// last sweep. If Postgres has not answered since the process started, both are kept forever.
 func (a *Archiver) Retain(ctx context.Context, keep store.Retention, now time.Time) (store.Retention, error) {
 	a.mu.Lock()
 	c := a.covered
@@ -33,7 +33,7 @@ func (a *Archiver) Retain(ctx context.Context, keep store.Retention, now time.Ti
 	return keep, nil
 }
 
-// longer is the longer one of two times to keep something; 0 is for ever.
+// longer returns the longer of two retention times; 0 means forever.
 func longer(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return 0

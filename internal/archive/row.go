@@ -56,7 +56,7 @@ func readingRow(id pipeline.ID, r *sensor.Reading) (row, error) {
 	return row{text(id), text(r.Key), r.Version, instant(r.UpdatedAt), r.Period.String(), text(r.Source), instant(r.ExpiresAt), fields}, nil
 }
 
-// instant is NULL where there is none.
+// instant returns nil (NULL) for the zero time.
 func instant(t time.Time) any {
 	if t.IsZero() {
 		return nil

@@ -10,13 +10,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxRuns is how many runs are read at once, with their job logs: these may be long.
+// maxRuns is how many runs are read at once. It is low because their job logs, which may be long, are read too.
 const maxRuns = 100
 
-// maxLately is how many runs a pass remembers to have copied.
+// maxLately is how many recently copied runs a pass remembers.
 const maxLately = 10_000
 
-// runs copies runs as they are now, with their job logs. Each is named once; those that are gone are passed over.
+// runs copies the current state of runs, with their job logs. Keys must be distinct; runs that no longer exist are
+// skipped.
 func (p *pass) runs(ctx context.Context, keys []run.Key) error {
 	for some := range slices.Chunk(keys, maxRuns) {
 		found, err := p.archiver.store.RunsAt(ctx, some)
@@ -36,8 +37,8 @@ func (p *pass) runs(ctx context.Context, keys []run.Key) error {
 	return nil
 }
 
-// distinct gives each key once, and in one order everywhere: of two replicas that write the same rows one then waits for the
-// other, where Postgres would have to refuse one that each wait for the other.
+// distinct removes duplicate keys and sorts the rest. With the same order everywhere, two replicas that write the
+// same rows wait for each other instead of deadlocking.
 func distinct(keys []run.Key) []run.Key {
 	out := slices.SortedFunc(slices.Values(keys), func(a, b run.Key) int {
 		return cmp.Or(cmp.Compare(a.Pipeline, b.Pipeline), cmp.Compare(a.Schedule, b.Schedule), a.Period.Compare(b.Period))
@@ -53,7 +54,7 @@ func keysOf(all []run.Run) []run.Key {
 	return keys
 }
 
-// copyRuns copies runs and their job logs.
+// copyRuns copies runs and their job logs, except those that have not changed since this pass copied them.
 func (p *pass) copyRuns(ctx context.Context, all []run.Run) error {
 	if len(all) == 0 {
 		return nil
@@ -78,16 +79,16 @@ func (p *pass) copyRuns(ctx context.Context, all []run.Run) error {
 	return nil
 }
 
-// state is how a run was when it was copied; its job log grows at the end.
+// state identifies the version of a run that was copied. A job log only grows at its end.
 type state struct {
 	version int64
 	updated time.Time
 	lines   int
-	last    time.Time // of the lines
+	last    time.Time // time of the last line
 }
 
-// isNew says whether r is other than what this pass has copied of it lately: an event and the change that came with it may
-// tell of it one after the other.
+// isNew reports whether r has changed since this pass last copied it: an event and the change that came with it may
+// name the same run in different pages.
 func (p *pass) isNew(r run.Run, log []store.JobEntry) bool {
 	now := state{version: r.Version, updated: r.UpdatedAt, lines: len(log)}
 	if len(log) > 0 {
@@ -104,7 +105,7 @@ func (p *pass) isNew(r run.Run, log []store.JobEntry) bool {
 	return true
 }
 
-// requests copies the requests for runs.
+// requests copies the rerun requests of runs.
 func (p *pass) requests(ctx context.Context, keys []run.Key) error {
 	if len(keys) == 0 {
 		return nil
@@ -121,7 +122,7 @@ func (p *pass) requests(ctx context.Context, keys []run.Key) error {
 	return nil
 }
 
-// sweep looks through all runs.
+// sweep copies all runs, with their job logs and rerun requests.
 func (p *pass) sweep(ctx context.Context) error {
 	for q := (store.RunQuery{Limit: maxRuns}); ; {
 		page, err := p.archiver.store.Runs(ctx, q)

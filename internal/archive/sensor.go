@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sensorID is one key of one pipeline.
+// sensorID identifies a sensor key of a pipeline.
 type sensorID struct {
 	pipeline pipeline.ID
 	key      sensor.Key
 }
 
-// writes copies writes by name. Those that a fill has copied in this pass are not read again, and those that are gone are
-// passed over.
+// writes copies sensor writes by id. It skips those that fill has copied in this pass, and those that no longer
+// exist.
 func (p *pass) writes(ctx context.Context, ids []store.WriteID) error {
 	ids = slices.DeleteFunc(ids, func(id store.WriteID) bool { return id.Version <= p.seen[sensorID{id.Pipeline, id.Key}] })
 	if len(ids) == 0 {
@@ -46,7 +46,7 @@ func (p *pass) copyReading(id pipeline.ID, r *sensor.Reading) error {
 	return nil
 }
 
-// history copies all writes of a key, newest first as the store lists them.
+// history copies all writes of a key, newest first.
 func (p *pass) history(ctx context.Context, id sensorID) error {
 	for q := (store.HistoryQuery{Pipeline: id.pipeline, Key: id.key, Limit: MaxRows}); ; {
 		page, err := p.archiver.store.History(ctx, q)

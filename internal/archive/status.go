@@ -8,14 +8,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Backlog is what is not archived yet.
+// Backlog describes the data that is not archived yet.
 type Backlog struct {
 	Changes int       `json:"changes"`
-	Events  int       `json:"events"`          // up to store.MaxPage of them are counted
-	Oldest  time.Time `json:"oldest,omitzero"` // when the oldest of all was written
+	Events  int       `json:"events"`          // counts up to store.MaxPage
+	Oldest  time.Time `json:"oldest,omitzero"` // when the oldest of these was written
 }
 
-// Backlog asks the store alone, so it answers while Postgres is away.
+// Backlog asks only the store, so it works while Postgres is down.
 func (a *Archiver) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
 	var err error
@@ -37,13 +37,13 @@ func (a *Archiver) Backlog(ctx context.Context) (Backlog, error) {
 	return b, nil
 }
 
-// Status is what the archive holds.
+// Status describes the contents of the archive.
 type Status struct {
 	Rows    []Count `json:"rows"`
 	Cursors []Place `json:"cursors"`
 }
 
-// Total is how many rows all tables have.
+// Total returns the number of rows in all tables.
 func (s Status) Total() (n int64) {
 	for _, c := range s.Rows {
 		n += c.Rows
@@ -51,25 +51,25 @@ func (s Status) Total() (n int64) {
 	return n
 }
 
-// Filled says that everything the store had has been copied, since the last backfill was requested.
+// Filled reports whether everything in the store has been copied since the last backfill was requested.
 func (s Status) Filled() bool {
 	return slices.ContainsFunc(s.Cursors, func(p Place) bool { return p.Name == filledCursor && !p.At.IsZero() })
 }
 
-// Count is the number of rows of a table.
+// Count is the number of rows in a table.
 type Count struct {
 	Table string `json:"table"`
 	Rows  int64  `json:"rows"`
 }
 
-// Place is how far something has come, and when it did.
+// Place is the position of a cursor, and when it was set.
 type Place struct {
 	Name     string    `json:"name"`
 	Position int64     `json:"position"`
 	At       time.Time `json:"at"`
 }
 
-// Read asks the archive of dsn what it holds. One that was never written to holds nothing.
+// Read returns the status of the archive at dsn. An archive that was never written to is empty.
 func Read(ctx context.Context, dsn string) (Status, error) {
 	s, err := connect(ctx, dsn)
 	if err != nil {
@@ -97,14 +97,14 @@ func Read(ctx context.Context, dsn string) (Status, error) {
 	return status, err
 }
 
-// begun says whether the archive was ever written to.
+// begun reports whether the archive was ever written to.
 func (s *session) begun(ctx context.Context) (there bool, err error) {
 	said, err := s.one(ctx, "SELECT to_regclass('archive_version') IS NOT NULL")
 	return said == yes, fault(ctx, "look for the tables", err)
 }
 
-// RequestBackfill makes the next pass, whichever process it is in, copy everything that the store has: rows that are
-// there stay, those that are missing come back. It forgets the cursors, without which nothing counts as archived.
+// RequestBackfill makes the next pass, in whichever process, copy everything in the store: existing rows stay, and
+// missing rows are added again. It deletes the cursors, without which nothing counts as archived.
 func RequestBackfill(ctx context.Context, dsn string) error {
 	s, err := connect(ctx, dsn)
 	if err != nil {

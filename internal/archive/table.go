@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// MaxRows is how many rows are written at once.
+// MaxRows is how many rows are written in one batch.
 const MaxRows = 500
 
-// table is where rows of one kind go. One statement takes any number of them, as one array for each column, so that a
-// batch is written in one exchange; rows that are there already are passed over by their natural key. The arrays are
-// unfolded in the list of what is selected: there Postgres takes a row at a time, as a FROM it would store each array first.
+// table describes a table of the archive. One statement inserts any number of rows, passed as one array per column,
+// so a batch takes one round trip. Rows whose natural key exists are skipped. The arrays are unnested in the select
+// list: there Postgres streams them row by row, whereas in FROM it would materialise each array first.
 type table struct {
 	name    string
 	columns []string
 	insert  string
 	copy    string
-	once    bool // no row comes twice unless something was lost: see session.write
+	once    bool // no row is sent twice unless a cursor was lost: see session.write
 }
 
-// newTable takes the columns as "name type", and what happens to a row that is there already.
+// newTable returns a table. columns lists "name type" pairs; conflict is the action for a row that exists.
 func newTable(name, columns, conflict string) table {
 	var names, arrays []string
 	for i, c := range strings.Split(columns, ", ") {
@@ -35,7 +35,7 @@ func newTable(name, columns, conflict string) table {
 	}
 }
 
-// comingOnce is t, for rows that are followed by a place of their own and never change.
+// comingOnce marks a table whose rows never change and are tracked by a cursor.
 func comingOnce(t table) table {
 	t.once = true
 	return t
@@ -58,16 +58,16 @@ var (
 		"(name) DO UPDATE SET position = excluded.position, at = excluded.at")
 )
 
-// tables are those that hold what was copied.
+// tables lists the tables that hold archived data.
 var tables = []table{runs, runLogs, events, reruns, history}
 
-// newest keeps the later state of a run, by its instant first: a store that was set up anew counts versions from 1 again.
+// newest keeps the later state of a run, comparing times before versions: a new store counts versions from 1 again.
 const newest = `(pipeline, schedule, period) DO UPDATE SET version = excluded.version, status = excluded.status,
 	reason = excluded.reason, attempt = excluded.attempt, cause = excluded.cause, config_version = excluded.config_version,
 	opened_at = excluded.opened_at, updated_at = excluded.updated_at, ended_at = excluded.ended_at, body = excluded.body
 	WHERE (excluded.updated_at, excluded.version) > (runs.updated_at, runs.version)`
 
-// row is one row, in the order of its table's columns.
+// row holds one value per column of its table, in order.
 type row []any
 
 // rows are rows of one table.
@@ -76,10 +76,10 @@ type rows struct {
 	rows  []row
 }
 
-// cursorRow says how far something has come.
+// cursorRow returns the row of a cursor.
 func cursorRow(name string, position int64, at time.Time) row {
 	return row{name, position, instant(at)}
 }
 
-// done is the row that says when something was done.
+// done returns the cursor row that records when something finished.
 func done(name string, at time.Time) rows { return rows{cursors, []row{cursorRow(name, 0, at)}} }

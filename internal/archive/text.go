@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// replacement stands for what a job printed and Postgres cannot hold: bytes that are no text, and the character 0.
-// Without it a single such line would stop the archive for ever.
+// replacement replaces job output that Postgres text cannot hold: invalid UTF-8, and the NUL character. Without it a
+// single such line would block the archive forever.
 const replacement = "\uFFFD"
 
-// text is s as Postgres can hold it.
+// text returns s in a form that Postgres can store.
 func text[T ~string](s T) string {
 	valid := strings.ToValidUTF8(string(s), replacement)
 	return strings.ReplaceAll(valid, "\x00", replacement)
 }
 
-// document is v as JSON that Postgres can hold.
+// document returns v as JSON that Postgres can store.
 func document(v any) (string, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -24,7 +24,7 @@ func document(v any) (string, error) {
 	return withoutZero(string(data)), nil
 }
 
-// withoutZero replaces the escape of the character 0. A backslash that is itself escaped begins none.
+// withoutZero replaces escaped NUL characters. It skips escaped backslashes, which do not start an escape.
 func withoutZero(data string) string {
 	const zero = `\u0000`
 	if !strings.Contains(data, zero) {

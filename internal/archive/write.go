@@ -9,9 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// write stores a batch in one transaction. Events and writes of sensors come once, as a rule, so they are copied straight into
-// their tables. If one of them is there already, after a crash say, nothing of the batch is kept: it is written anew, with a
-// look at each row, and so are all that begin after it: Postgres logs one such error of each connection at most.
+// write writes a batch in one transaction. Events and sensor writes are normally sent only once, so they go straight
+// into their tables with COPY. If one of them exists already (after a crash, for example), the transaction fails, and
+// the batch is written again with a conflict check on each row. So are all later batches: this way Postgres logs at
+// most one such error per connection.
 func (s *session) write(ctx context.Context, b batch, careful *atomic.Bool) error {
 	limited, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -26,7 +27,7 @@ func (s *session) write(ctx context.Context, b batch, careful *atomic.Bool) erro
 	return fault(ctx, "write rows", err)
 }
 
-// comesOnce says whether b has rows that can be copied.
+// comesOnce reports whether b has rows that can be written with COPY.
 func (b batch) comesOnce() bool {
 	for _, r := range b.rows {
 		if r.table.once {
@@ -36,18 +37,19 @@ func (b batch) comesOnce() bool {
 	return false
 }
 
-// isThere says whether a row was refused because there is one with its key.
+// isThere reports whether a row was rejected because its key exists.
 func isThere(err error) bool {
 	refused, answered := errors.AsType[*pgconn.PgError](err)
 	return answered && refused.Code == "23505"
 }
 
-// compare passes over the rows that are there. It is one exchange, which without a transaction of its own is one.
+// compare inserts the rows that do not exist yet. ExecBatch sends all statements in one round trip, and Postgres runs
+// them in one implicit transaction.
 func (s *session) compare(ctx context.Context, b batch) error {
 	return s.conn.ExecBatch(ctx, b.statements(b.rows)).Close()
 }
 
-// copy fails if one of the rows that come once is there.
+// copy writes a batch with COPY where possible. It fails if one of the copied rows exists.
 func (s *session) copy(ctx context.Context, b batch) error {
 	return s.transact(ctx, func(ctx context.Context) error {
 		var others []rows
@@ -64,11 +66,11 @@ func (s *session) copy(ctx context.Context, b batch) error {
 	})
 }
 
-// noWait lets a transaction be over before it is on the disk.
+// noWait lets a commit return before it is on disk.
 const noWait = "SELECT set_config('synchronous_commit', 'off', true)"
 
-// statements write some of b's rows, and its places. Where b does not say how far it is nobody relies on it yet, and Postgres
-// need not wait for the disk: it will with the next one that does, for all before it.
+// statements inserts the given rows and b's cursors. A batch without cursors does not wait for the disk, because
+// nothing relies on it yet: the next batch with cursors flushes all earlier ones too.
 func (b batch) statements(some []rows) *pgconn.Batch {
 	var all pgconn.Batch
 	if len(b.places.rows) == 0 {
