@@ -17,8 +17,9 @@ type Replay struct {
 	Only  []string  // if it is not nil, only these faults and errands happen
 	Trace io.Writer // where the history is written; nowhere unless said
 
-	bugs bugs
-	tune func(p *plan) // makes something happen more often than it would
+	until string // the invariant that ends the world as soon as it is broken; none if it is ""
+	bugs  bugs
+	tune  func(p *plan) // makes something happen more often than it would
 }
 
 // Outcome is what became of a seed.
@@ -49,7 +50,9 @@ func Play(seed uint64, r Replay) Outcome {
 	p.becalm(w)
 	w.watch.expectPrompt(p.calm.Add(settling))
 	w.AdvanceTo(p.end)
-	w.watch.settled(p.calm.Add(w.skew), p.end.Add(w.skew))
+	if !w.ended() {
+		w.watch.settled(p.calm.Add(w.skew), p.end.Add(w.skew))
+	}
 	return Outcome{
 		Seed: seed, Broken: w.watch.broken, Faults: w.chaos.fired, Happened: w.chaos.happened,
 		Virtual: w.now.Sub(p.options.Start), Steps: w.steps,
@@ -85,7 +88,7 @@ func newPlan(seed uint64, r Replay) *plan {
 	p.end = p.calm.Add(calmness)
 	p.options = Options{
 		Start: where.start, Hosts: one(d, 1, 1, 1, 2, 2, 3), Files: p.folder.files(), Watchdog: one(d, 5*time.Minute, 10*time.Minute, 10*time.Minute), Workers: one(d, 2, 4),
-		Lease: 30 * time.Second, LostAfter: 10 * time.Minute, bugs: r.bugs, trace: r.Trace,
+		Lease: 30 * time.Second, LostAfter: 10 * time.Minute, until: r.until, bugs: r.bugs, trace: r.Trace,
 		Limits: router.Limits{RunTimeout: time.Hour, StartTries: 3, StartBackoff: 30 * time.Second},
 		chaos:  &chaos{seed: seed, passed: map[string]int{}, rates: p.rates(), turns: one(d, 0.02, 0.1, 0.3)},
 	}

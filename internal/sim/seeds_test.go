@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// seeds is how many are played by every test run: four times as many as it takes to find the bug that hides best among
-// those of revert_test.go. With the race detector they are fewer, since a world has one thread. Worlds that nobody has
+// seeds is how many are played by every test run: more than it takes to find the bug that hides best among those of
+// revert_test.go. With the race detector they are fewer, since a world has one thread. Worlds that nobody has
 // seen yet are for `make sim` and `make nightly`.
 const seeds = 200
 

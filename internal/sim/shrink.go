@@ -4,8 +4,10 @@ import "slices"
 
 // Shrink searches for the fewest faults and errands with which a seed still breaks an invariant. It returns their ids and
 // what a replay with these alone came to. It plays the seed at most so many times, and twice more. Where no smaller set fails
-// when it is replayed, the ids are nil, which means everything, as in Replay.Only.
+// when it is replayed, the ids are nil, which means everything, as in Replay.Only. What comes after the break cannot matter, so
+// each play ends there.
 func Shrink(seed uint64, invariant string, r Replay, plays int) (Outcome, []string) {
+	r.until = invariant
 	first := Play(seed, r)
 	if !first.Fails(invariant) {
 		return first, nil

@@ -48,6 +48,7 @@ type Options struct {
 	Limits    router.Limits
 
 	chaos *chaos    // what goes wrong; nothing unless said
+	until string    // see Replay
 	bugs  bugs      // what tests put back
 	trace io.Writer // where the history is written; nowhere unless said
 }
@@ -125,10 +126,18 @@ func (w *World) Now() time.Time { return w.now.Add(w.skew) }
 // endless is how many steps at one instant are too many: somebody does the same again and again.
 const endless = 20_000
 
+// ended reports whether the invariant is broken that ends the world.
+func (w *World) ended() bool {
+	return w.until != "" && slices.ContainsFunc(w.watch.broken, func(v Violation) bool { return v.Invariant == w.until })
+}
+
 // AdvanceTo lets time pass up to an instant, with all that follows from it, also at that instant.
 func (w *World) AdvanceTo(t time.Time) {
 	for {
 		for began := w.steps; w.step(); {
+			if w.ended() {
+				return
+			}
 			if w.steps-began > endless {
 				w.watch.fail(Liveness, "%d steps were taken at one instant", endless)
 				return
