@@ -22,8 +22,7 @@ type AlertRoute struct {
 
 // AlertRoutes lists the routes, in the order in which they are asked.
 func (c *Client) AlertRoutes(ctx context.Context, options ...CallOption) ([]AlertRoute, error) {
-	page, err := ask[Page[AlertRoute]](ctx, c, get(path("alerts", "routes"), nil), options)
-	return page.Items, err
+	return items[AlertRoute](ctx, c, get(path("alerts", "routes"), nil), options)
 }
 
 // DeadLetter is an alert that a sink would not take.
@@ -59,14 +58,12 @@ type Retried struct {
 
 // RetryDeadLetters sends dead letters again, oldest first.
 func (c *Client) RetryDeadLetters(ctx context.Context, q RetryRequest, options ...CallOption) ([]Retried, error) {
-	page, err := ask[Page[Retried]](ctx, c, many(path("alerts", "dead", "retry"), q), options)
-	return page.Items, err
+	return items[Retried](ctx, c, many(path("alerts", "dead", "retry"), q), options)
 }
 
 // DiscardDeadLetters removes dead letters without sending them, and returns those that it removed.
 func (c *Client) DiscardDeadLetters(ctx context.Context, q RetryRequest, options ...CallOption) ([]DeadLetter, error) {
-	page, err := ask[Page[DeadLetter]](ctx, c, many(path("alerts", "dead", "discard"), q), options)
-	return page.Items, err
+	return items[DeadLetter](ctx, c, many(path("alerts", "dead", "discard"), q), options)
 }
 
 // Tested is what a sink said to a sample.
@@ -82,8 +79,7 @@ func (c *Client) TestAlertRoute(ctx context.Context, route, by string, options .
 		Route       string `json:"route"`
 		RequestedBy string `json:"requestedBy,omitempty"`
 	}{route, by}
-	page, err := ask[Page[Tested]](ctx, c, many(path("alerts", "test"), body), options)
-	return page.Items, err
+	return items[Tested](ctx, c, many(path("alerts", "test"), body), options)
 }
 
 // SilenceRequest asks to hear nothing of some pipelines for a while.

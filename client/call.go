@@ -141,6 +141,12 @@ func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T
 	return answer, nil
 }
 
+// items makes a call whose answer is a list without further pages.
+func items[T any](ctx context.Context, c *Client, r call, options []CallOption) ([]T, error) {
+	page, err := ask[Page[T]](ctx, c, r, options)
+	return page.Items, err
+}
+
 // every reads all pages of a list as one.
 func every[T any](ctx context.Context, c *Client, r call, options []CallOption) ([]T, error) {
 	var whole struct {

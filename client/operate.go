@@ -60,8 +60,7 @@ func (c *Client) Cancel(ctx context.Context, key RunKey, q Asked, options ...Cal
 
 // AcceptRemoval removes the pipelines whose files their folder lost at once, and returns their ids.
 func (c *Client) AcceptRemoval(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
-	page, err := ask[Page[string]](ctx, c, many(path("config", "accept-removal"), q), options)
-	return page.Items, err
+	return items[string](ctx, c, many(path("config", "accept-removal"), q), options)
 }
 
 // JobReport is the result of a run's job, told from outside.
@@ -104,6 +103,5 @@ type Backfilled struct {
 
 // Backfill opens the runs of all expected periods of a stretch of time, oldest first.
 func (c *Client) Backfill(ctx context.Context, id string, q BackfillRequest, options ...CallOption) ([]Backfilled, error) {
-	page, err := ask[Page[Backfilled]](ctx, c, many(path("pipelines", id, "backfill"), q), options)
-	return page.Items, err
+	return items[Backfilled](ctx, c, many(path("pipelines", id, "backfill"), q), options)
 }

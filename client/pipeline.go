@@ -129,8 +129,7 @@ func (c *Client) Pause(ctx context.Context, id string, q PauseRequest, options .
 // PauseAll stops all pipelines, also those that are added later, and returns the ids of those in force. It leaves the pipelines'
 // own pauses alone.
 func (c *Client) PauseAll(ctx context.Context, q PauseRequest, options ...CallOption) ([]string, error) {
-	page, err := ask[Page[string]](ctx, c, many(path("pause"), q), options)
-	return page.Items, err
+	return items[string](ctx, c, many(path("pause"), q), options)
 }
 
 // Resume ends a pipeline's own pause. It returns the pause of all pipelines, if that still covers the pipeline.
@@ -141,8 +140,7 @@ func (c *Client) Resume(ctx context.Context, id string, q Asked, options ...Call
 // ResumeAll ends the pause of all pipelines and returns the ids of those that are not paused any more: a pipeline with a pause of
 // its own stays paused.
 func (c *Client) ResumeAll(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
-	page, err := ask[Page[string]](ctx, c, many(path("resume"), q), options)
-	return page.Items, err
+	return items[string](ctx, c, many(path("resume"), q), options)
 }
 
 // Probe is an evaluator of a pipeline, and how it has done of late.

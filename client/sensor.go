@@ -61,8 +61,7 @@ type SensorWritten struct {
 // PutSensors writes up to 1000 readings of any pipelines, all of them or none; the *Problem names the one that is wrong.
 // The answers are in the order of the writes.
 func (c *Client) PutSensors(ctx context.Context, writes []SensorWrite, options ...CallOption) ([]SensorWritten, error) {
-	page, err := ask[Page[SensorWritten]](ctx, c, post(path("sensors"), writes), options)
-	return page.Items, err
+	return items[SensorWritten](ctx, c, post(path("sensors"), writes), options)
 }
 
 // Sensors gives the latest reading of every key of a pipeline, by key.

@@ -81,7 +81,7 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if err := e.ask(); err != nil {
 		return err
 	}
-	return verdict(e.open(), a.print(f.format, e.report(), func() { e.write(a.stdout, a.outStyle) }))
+	return verdict(e.open(), a.print(f.format, e.report(), func() { e.write(a) }))
 }
 
 // evaluation is a pipeline's gate on given facts.

@@ -2,38 +2,26 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
-	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // write prints one line per rule, the gate's answer, and what a reader should know beside it.
-func (e *evaluation) write(w io.Writer, s style) {
-	var rows [][]cell
-	if start := e.answer.Start; start != nil && e.def.Opens != pipeline.ByCron { // under cron it is one of the rules
-		row := leafRow(*start, s)
-		row[len(row)-1].text += " (start condition)"
-		rows = append(rows, row)
+func (e *evaluation) write(a *app) {
+	var start *client.Rule
+	if e.answer.Start != nil && e.def.Opens != pipeline.ByCron { // under cron it is one of the rules
+		start = new(leafRule(*e.answer.Start))
 	}
-	for _, leaf := range e.answer.Verdict.Leaves {
-		rows = append(rows, leafRow(leaf, s))
-	}
-	if len(rows) > 0 {
-		fmt.Fprintf(w, "%s\n", table("", rows))
-	}
-	answer := s.red("closed")
-	if e.open() {
-		answer = s.green("open")
-	}
-	fmt.Fprintf(w, "gate: %s (%s) for period %s at %s\n", answer, e.why(), e.period, period.Stamp(e.at))
+	a.writeRules(start, leafRules(e.answer.Verdict.Leaves))
+	fmt.Fprintf(a.stdout, "gate: %s (%s) for period %s at %s\n", a.openWord(e.open()), e.why(), e.period, period.Stamp(e.at))
 	for _, note := range e.notes() {
-		fmt.Fprintf(w, "note: %s\n", printable(note))
+		fmt.Fprintf(a.stdout, "note: %s\n", printable(note))
 	}
 }
 
@@ -43,36 +31,21 @@ const (
 	valueCells     = 32
 )
 
-func leafRow(leaf rule.Leaf, s style) []cell {
-	key := leaf.Rule.Key
-	if leaf.Rule.From != "" {
-		key = leaf.Rule.From + ":" + key
-	}
-	value := "–"
-	if leaf.Value != nil {
-		value = sensor.Literal(leaf.Value)
-	}
-	reason := leaf.Reason
-	if leaf.Path != "" {
-		reason += " [" + leaf.Path + "]"
-	}
-	switch {
-	case leaf.Advisory:
-		reason += " (advisory: does not count)"
-	case leaf.Preferred:
-		reason += " (preferred)"
-	}
-	return []cell{
-		mark(leaf, s),
-		{printable(key), s.bold},
-		plain(printable(shorten(leaf.Rule.Condition(), conditionCells))),
-		plain(printable(shorten(value, valueCells))),
-		plain(printable(reason)),
+// leafRule is a rule on given facts in the form of the API's.
+func leafRule(leaf rule.Leaf) client.Rule {
+	r := reportOn(leaf)
+	return client.Rule{
+		Key: r.Key, Check: string(r.Check), Field: r.Field, Needs: r.Needs, From: r.From, Level: string(r.Level), Time: r.Time, Group: r.Group,
+		EffectiveOutcome: r.EffectiveOutcome.String(), Value: r.Value, Reason: r.Reason,
 	}
 }
 
-func mark(leaf rule.Leaf, s style) cell {
-	return outcomeMark(leaf.Effective(), leaf.Advisory, s)
+func leafRules(leaves []rule.Leaf) []client.Rule {
+	var rules []client.Rule
+	for _, leaf := range leaves {
+		rules = append(rules, leafRule(leaf))
+	}
+	return rules
 }
 
 // outcomeMark shows whether a rule speaks for opening.

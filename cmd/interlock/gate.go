@@ -63,29 +63,39 @@ func awaitGate(ctx context.Context, c *client.Client, id, date string, wait time
 
 // writeAnswer prints the rules, the answer, and why it is no.
 func (a *app) writeAnswer(g client.Gate) {
-	var rows [][]cell
-	if start := g.StartCondition; start != nil && !slices.ContainsFunc(g.Rules, func(r client.Rule) bool { return r.Key == start.Key && ruleText(r) == ruleText(*start) }) {
-		row := a.ruleRow(*start)
-		row[len(row)-1].text += " (start condition)"
-		rows = append(rows, row)
+	start := g.StartCondition
+	if start != nil && slices.ContainsFunc(g.Rules, func(r client.Rule) bool { return r.Key == start.Key && ruleText(r) == ruleText(*start) }) {
+		start = nil // it is one of the rules
 	}
-	for _, r := range g.Rules {
-		rows = append(rows, a.ruleRow(r))
-	}
-	if len(rows) > 0 {
-		fmt.Fprintf(a.stdout, "%s\n", table("", rows))
-	}
-	answer := a.outStyle.red("closed")
-	if g.Open {
-		answer = a.outStyle.green("open")
-	}
-	fmt.Fprintf(a.stdout, "%s %s: %s\n", g.Pipeline, g.Date, answer)
+	a.writeRules(start, g.Rules)
+	fmt.Fprintf(a.stdout, "%s %s: %s\n", g.Pipeline, g.Date, a.openWord(g.Open))
 	for _, b := range g.BlockedBy {
 		fmt.Fprintf(a.stdout, "  - %s\n", printable(b.Reason))
 	}
 	for _, line := range timeLines(g.PreferUntil, g.OpensAt, g.Degraded) {
 		fmt.Fprintf(a.stdout, "  %s\n", line)
 	}
+}
+
+// writeRules prints a line per rule, after the start condition, if there is one.
+func (a *app) writeRules(start *client.Rule, rules []client.Rule) {
+	var rows [][]cell
+	if start != nil {
+		row := a.ruleRow(*start)
+		row[len(row)-1].text += " (start condition)"
+		rows = append(rows, row)
+	}
+	if rows = append(rows, a.ruleRows(rules)...); len(rows) > 0 {
+		fmt.Fprintf(a.stdout, "%s\n", table("", rows))
+	}
+}
+
+// openWord says whether a gate is open.
+func (a *app) openWord(open bool) string {
+	if open {
+		return a.outStyle.green("open")
+	}
+	return a.outStyle.red("closed")
 }
 
 // timeLines say what a gate is open without, and when time alone opens it.

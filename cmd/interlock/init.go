@@ -21,12 +21,7 @@ func newInit(a *app) *cobra.Command {
 			"calendar and the server's file. It is ready to run: `interlock serve` in DIR. Existing files\n" +
 			"are never changed.",
 		Example: "  interlock init my-pipelines",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("init takes one DIR, not %d", len(args))
-			}
-			return nil
-		},
+		Args:    atMostOne("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {

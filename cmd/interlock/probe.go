@@ -197,13 +197,9 @@ func (t *probeTrial) write(a *app) {
 	}
 	fmt.Fprintf(a.stdout, "%s  %s\n", paint(string(t.answer.Status)), printable(t.answer.Reason))
 	fmt.Fprintf(a.stdout, "value: %s\n", printable(sensor.Literal(t.answer.Value)))
-	var rows [][]cell
-	for _, leaf := range t.leaves {
-		rows = append(rows, leafRow(leaf, s))
-	}
-	if len(rows) == 0 {
+	if len(t.leaves) == 0 {
 		fmt.Fprintln(a.stdout, "note: no rule of this pipeline reads it")
 		return
 	}
-	fmt.Fprintf(a.stdout, "\n%s", table("", rows))
+	fmt.Fprintf(a.stdout, "\n%s", table("", a.ruleRows(leafRules(t.leaves))))
 }

@@ -19,12 +19,10 @@ type sarifLog struct {
 }
 
 type sarifRun struct {
-	Tool    sarifTool     `json:"tool"`
+	Tool struct {
+		Driver sarifDriver `json:"driver"`
+	} `json:"tool"`
 	Results []sarifResult `json:"results"`
-}
-
-type sarifTool struct {
-	Driver sarifDriver `json:"driver"`
 }
 
 type sarifDriver struct {
@@ -51,16 +49,12 @@ type sarifResult struct {
 }
 
 type sarifLocation struct {
-	Physical sarifPhysical `json:"physicalLocation"`
-}
-
-type sarifPhysical struct {
-	Artifact sarifArtifact `json:"artifactLocation"`
-	Region   *sarifRegion  `json:"region,omitempty"`
-}
-
-type sarifArtifact struct {
-	URI string `json:"uri"`
+	Physical struct {
+		Artifact struct {
+			URI string `json:"uri"`
+		} `json:"artifactLocation"`
+		Region *sarifRegion `json:"region,omitempty"`
+	} `json:"physicalLocation"`
 }
 
 type sarifRegion struct {
@@ -72,20 +66,22 @@ const homepage = "https://github.com/interlock-go/interlock"
 
 // writeSARIF prints problems as a SARIF log.
 func writeSARIF(w io.Writer, problems []document.Problem) error {
-	run := sarifRun{Tool: sarifTool{Driver: sarifDriver{
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver = sarifDriver{
 		Name: "interlock", Version: version, InformationURI: homepage,
 		Rules: []sarifRule{
 			{ID: ruleOf(document.Error), ShortDescription: sarifText{"The server rejects the file."}},
 			{ID: ruleOf(document.Warning), ShortDescription: sarifText{"The file is accepted, but probably not meant that way."}},
 		},
-	}}, Results: []sarifResult{}}
+	}
 	for _, p := range problems {
-		place := sarifPhysical{Artifact: sarifArtifact{URI: fileURI(p.File)}}
+		var place sarifLocation
+		place.Physical.Artifact.URI = fileURI(p.File)
 		if p.Line > 0 {
-			place.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column}
+			place.Physical.Region = &sarifRegion{StartLine: p.Line, StartColumn: p.Column}
 		}
 		run.Results = append(run.Results, sarifResult{
-			RuleID: ruleOf(p.Severity), Level: string(p.Severity), Message: sarifText{problemText(p)}, Locations: []sarifLocation{{place}},
+			RuleID: ruleOf(p.Severity), Level: string(p.Severity), Message: sarifText{problemText(p)}, Locations: []sarifLocation{place},
 		})
 	}
 	return writeJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})

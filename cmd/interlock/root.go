@@ -212,6 +212,16 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	}
 }
 
+// atMostOne accepts one argument of that name, or none.
+func atMostOne(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usagef("%s takes one %s, not %d", cmd.Name(), name, len(args))
+		}
+		return nil
+	}
+}
+
 // noArguments refuses any.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {

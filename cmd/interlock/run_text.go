@@ -105,14 +105,18 @@ func (a *app) writeGate(g *client.Shown) {
 		fmt.Fprintln(a.stdout, "There are no rules.")
 		return
 	}
-	var rows [][]cell
-	for _, r := range g.Rules {
-		rows = append(rows, a.ruleRow(r))
-	}
-	fmt.Fprint(a.stdout, table("", rows))
+	fmt.Fprint(a.stdout, table("", a.ruleRows(g.Rules)))
 	for _, line := range timeLines(g.PreferUntil, g.OpensAt, g.Degraded) {
 		fmt.Fprintf(a.stdout, "%s\n", line)
 	}
+}
+
+func (a *app) ruleRows(rules []client.Rule) [][]cell {
+	var rows [][]cell
+	for _, r := range rules {
+		rows = append(rows, a.ruleRow(r))
+	}
+	return rows
 }
 
 func (a *app) ruleRow(r client.Rule) []cell {

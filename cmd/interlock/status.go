@@ -17,12 +17,7 @@ func newStatus(a *app) *cobra.Command {
 		Short: "Show the state of pipelines",
 		Example: "  interlock status\n" +
 			"  interlock status orders",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("status takes one PIPELINE, not %d", len(args))
-			}
-			return nil
-		},
+		Args: atMostOne("PIPELINE"),
 	}
 	limit := addLimit(cmd, 0)
 	return a.watchable(cmd, func(ctx context.Context, c *connection, args []string) error {

@@ -72,24 +72,12 @@ func (s Settings) Check() error {
 func (s Settings) asks() bool { return len(s.Tokens) > 0 || len(s.Certificates) > 0 || s.OIDC != nil }
 
 func (s Settings) complete() Settings {
-	if s.Heartbeat <= 0 {
-		s.Heartbeat = 15 * time.Second
-	}
-	if s.MaxFuture <= 0 {
-		s.MaxFuture = catalog.MaxFuture
-	}
-	if s.MaxStreams <= 0 {
-		s.MaxStreams = 256
-	}
-	if s.StreamsPerToken <= 0 {
-		s.StreamsPerToken = 64
-	}
-	if s.SessionLifetime <= 0 {
-		s.SessionLifetime = 7 * 24 * time.Hour
-	}
-	if s.SessionIdle <= 0 {
-		s.SessionIdle = 24 * time.Hour
-	}
+	s.Heartbeat = cmp.Or(s.Heartbeat, 15*time.Second)
+	s.MaxFuture = cmp.Or(s.MaxFuture, catalog.MaxFuture)
+	s.MaxStreams = cmp.Or(s.MaxStreams, 256)
+	s.StreamsPerToken = cmp.Or(s.StreamsPerToken, 64)
+	s.SessionLifetime = cmp.Or(s.SessionLifetime, 7*24*time.Hour)
+	s.SessionIdle = cmp.Or(s.SessionIdle, 24*time.Hour)
 	s.Limits.SensorKeys = cmp.Or(s.Limits.SensorKeys, DefaultLimits.SensorKeys)
 	s.Limits.SensorBytes = cmp.Or(s.Limits.SensorBytes, DefaultLimits.SensorBytes)
 	s.Limits.OpenRuns = cmp.Or(s.Limits.OpenRuns, DefaultLimits.OpenRuns)

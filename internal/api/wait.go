@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -65,10 +66,7 @@ type watch struct {
 }
 
 func newWaits(a *API, pace time.Duration) *waits {
-	if pace <= 0 {
-		pace = gatePace
-	}
-	return &waits{api: a, pace: pace, watches: map[asked]*watch{}, of: map[pipeline.ID]int{}, done: make(chan struct{})}
+	return &waits{api: a, pace: cmp.Or(pace, gatePace), watches: map[asked]*watch{}, of: map[pipeline.ID]int{}, done: make(chan struct{})}
 }
 
 // GateChanged wakes the requests that wait for a gate which depends on what changed, and no others. The host calls it for
