@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// awaits are the jobs that somebody waits for because their end can be seen at once. Polls go on beside them, so one that
-// is missed costs time and nothing else.
+// awaits tracks the jobs whose end this process can observe directly, with one goroutine per job. Polling continues
+// regardless, so missing a job costs time and nothing else.
 type awaits struct {
 	engine *Engine
 	mu     sync.Mutex
@@ -19,10 +19,12 @@ type awaits struct {
 	all    sync.WaitGroup
 }
 
-// Began says that this process has stored that a job runs. Where there are several, another one may be given the change.
+// Began reports that this process has stored a job as running. With several replicas, another one may receive the
+// change.
 func (e *Engine) Began(key run.Key, attempt int) { e.awaits.begin(key, attempt) }
 
-// resume waits for the jobs that were running when the process started, and from then on for others.
+// resume starts waiting for the jobs that were already running when the process started, and allows later ones to be
+// awaited.
 func (a *awaits) resume(ctx context.Context) {
 	a.mu.Lock()
 	a.work = ctx
@@ -39,7 +41,7 @@ func (a *awaits) resume(ctx context.Context) {
 	}
 }
 
-// saw reacts to a change: a job that began to run is waited for.
+// saw starts waiting for a job when a change says that it is running.
 func (a *awaits) saw(c store.Change) {
 	if c.Kind == store.RunMoved && c.Status == run.Running {
 		a.begin(c.Run, c.Attempt)

@@ -2,8 +2,8 @@ package engine
 
 import "sync"
 
-// crew runs functions side by side, each on a goroutine that is used again afterwards: what handlers call needs a deep stack,
-// and a new goroutine would grow one, copying all of it each time, for every change and every task.
+// crew runs functions concurrently on reused goroutines. Handlers need a deep stack, and a new goroutine for every
+// change and task would have to grow its stack, copying it, each time.
 type crew struct {
 	next    chan func()
 	running sync.WaitGroup // functions
@@ -12,7 +12,7 @@ type crew struct {
 
 func newCrew() *crew { return &crew{next: make(chan func())} }
 
-// begin has f run.
+// begin runs f on an idle goroutine, or on a new one.
 func (c *crew) begin(f func()) {
 	c.running.Add(1)
 	select {
@@ -29,7 +29,7 @@ func (c *crew) work(f func()) {
 	}
 }
 
-// end waits for what was begun. Nothing may be begun after it.
+// end waits for all functions to return. begin must not be called after it.
 func (c *crew) end() {
 	c.running.Wait()
 	close(c.next)

@@ -1,8 +1,9 @@
-// Package engine is the host that is a process: it owns the goroutines, timers and loops, and nothing else. It hands
-// changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it stops
-// gracefully. What any of that means is decided elsewhere: the engine knows kinds of tasks, not what they do.
+// Package engine hosts the controller in a process: it owns the goroutines, timers and loops, and nothing else. It
+// passes changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it
+// shuts down gracefully. It makes no decisions: the engine knows the kinds of tasks, not what they do.
 //
-// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go. pool.go bounds what is done at once.
+// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go. pool.go bounds
+// concurrency.
 package engine
 
 import (
@@ -20,50 +21,51 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Handlers are what the engine calls. Each may be called again for the same thing, and from several goroutines at once.
+// Handlers are the functions the engine calls. Each may be called more than once for the same input, and
+// concurrently.
 type Handlers struct {
 	Change func(ctx context.Context, c store.Change, now time.Time) error
 	Tasks  map[store.TaskKind]func(ctx context.Context, c store.Claim) error
 	Ticks  []Tick
-	// Await returns when the job of an attempt has ended, where that can be seen, and has dealt with it; at once where it
-	// cannot. It may be nil.
+	// Await blocks until the job of an attempt has ended, and handles the result. It returns at once if the end of
+	// that job cannot be observed. It may be nil.
 	Await func(ctx context.Context, key run.Key, attempt int) error
-	// Config brings a pipeline's definition up to what is stored, or those of all if id is "", where other processes may have
-	// stored another. It may be nil.
+	// Config reloads a pipeline's definition from the store, or all definitions if id is "". Other processes may have
+	// stored newer ones. It may be nil.
 	Config func(ctx context.Context, id pipeline.ID) error
 }
 
-// Tick is something that is done again and again.
+// Tick is periodic work.
 type Tick struct {
 	Name  string
 	Every time.Duration
 	Do    func(ctx context.Context, now time.Time) error
-	First bool // also once at start, as soon as the feed has caught up
-	One   bool // of several processes, one does it
+	First bool // run once at start too, as soon as the feed has caught up
+	One   bool // only one process runs it at a time
 }
 
-// Options are how the engine works.
+// Options configure an engine.
 type Options struct {
 	Store    store.Store
 	Handlers Handlers
-	Notifier *notify.Notifier // nil: nobody is told of events
+	Notifier *notify.Notifier // nil: events are not delivered
 	Logger   *slog.Logger
 	Observer Observer // may be nil
 	Replica  string
-	// Workers is how many tasks of each class are carried out at once, and how many calls are made at once to the targets of
-	// each job type.
+	// Workers is how many tasks of each class run at once, and how many calls are made at once to the targets of each
+	// job type.
 	Workers int
-	// BlockingStarts is how many start calls that are the job itself are under way at once; as many as Workers if it is 0.
+	// BlockingStarts is how many start calls that block for the whole job may run at once; 0 means Workers.
 	BlockingStarts int
 	Lease          time.Duration
 	LostAfter      time.Duration
-	// Apart are kinds of tasks with workers of their own, so many for each: what they do takes long and must not keep the
-	// others waiting. It can be broken off, and is when the engine stops.
+	// Apart lists kinds of tasks that have their own workers, and how many: these tasks take long and must not delay
+	// the others. They can be interrupted, and are when the engine stops.
 	Apart map[store.TaskKind]int
-	Alone bool // no other process works on this store: leases from before are void
+	Alone bool // no other process uses this store: existing leases are void
 }
 
-// Observer is told what the engine does, for metrics. Its methods return at once.
+// Observer receives measurements for metrics. Its methods must not block.
 type Observer interface {
 	TaskDone(kind store.TaskKind, late, took time.Duration, err error)
 	ChangeDone(late, took time.Duration, err error)
@@ -71,7 +73,7 @@ type Observer interface {
 	SinkFailed(name string, err error)
 }
 
-// Group is the engine's place in the feed.
+// Group is the engine's consumer group in the feed.
 const Group = "router"
 
 // Engine runs the loops.
@@ -81,11 +83,11 @@ type Engine struct {
 	awaits *awaits
 	leases *leases
 	calls  *calls
-	// stopping ends when the engine takes no more work.
+	// stopping is cancelled when the engine stops claiming work.
 	stopping context.Context
 }
 
-// New is an engine that has not started yet.
+// New returns an engine that has not started yet.
 func New(o Options) *Engine {
 	if o.Observer == nil {
 		o.Observer = unobserved{}
@@ -97,19 +99,19 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Run works until ctx ends, then stops taking work, lets what is under way finish for as long as grace, hands back the
-// rest, and returns. It returns an error only if it could not begin.
+// Run works until ctx is cancelled. Then it stops claiming work, gives work in progress up to grace to finish,
+// releases the rest, and returns. It returns an error only if it could not start.
 func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	if e.Alone {
 		if err := e.Store.VoidLeases(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
-	// Work that was begun goes on after ctx has ended, until grace is over.
+	// Work in progress continues after ctx is cancelled, until grace is over.
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	e.stopping = ctx
-	// What is only waited for ends with ctx: whoever starts next waits again.
+	// Waiting for jobs ends with ctx: the next process waits again.
 	e.awaits.resume(ctx)
 	renewing, stopRenewing := context.WithCancel(work)
 	var loops, renewed sync.WaitGroup
@@ -137,7 +139,7 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// pause waits, and says whether it was left alone until the end.
+// pause sleeps for d. It returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -151,10 +153,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 const (
 	minBackoff = 250 * time.Millisecond
-	maxBackoff = 10 * time.Second // also how late work goes on after the store was away
+	maxBackoff = 10 * time.Second // also the longest delay before work resumes after a store outage
 )
 
-// backoff is the wait after that many failures in a row.
+// backoff returns the delay after that many consecutive failures.
 func backoff(failures int) time.Duration {
 	wait := minBackoff
 	for n := 1; n < failures && wait < maxBackoff; n++ {
@@ -163,7 +165,7 @@ func backoff(failures int) time.Duration {
 	return min(wait, maxBackoff)
 }
 
-// stopped says that an error is only the end of the work.
+// stopped reports whether err only means that ctx has ended.
 func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err()))
 }
@@ -175,7 +177,7 @@ func (unobserved) ChangeDone(time.Duration, time.Duration, error)               
 func (unobserved) TickDone(string, time.Duration, error)                        {}
 func (unobserved) SinkFailed(string, error)                                     {}
 
-// safely calls what is not the engine's own. A panic is an error like any other; its stack is logged.
+// safely calls code outside the engine. It turns a panic into an error and logs the stack.
 func (e *Engine) safely(do func() error) error {
 	err := panicked.Catch(do)
 	if stack := panicked.Stack(err); stack != "" {

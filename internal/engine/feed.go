@@ -13,26 +13,27 @@ import (
 )
 
 const (
-	received = 256  // changes taken at once
-	inFlight = 4096 // changes taken and not handled yet, of pipelines whose changes are being handled
-	// share is how many changes of one pipeline count among inFlight: others do not wait for the rest. maxTaken bounds what
-	// is in memory all the same.
+	received = 256  // changes received at once
+	inFlight = 4096 // changes received and not yet handled, not counting stuck pipelines
+	// share is how many changes of one pipeline count towards inFlight, so that one busy pipeline does not delay
+	// others. maxTaken bounds memory regardless.
 	share    = 1024
 	maxTaken = 65536
-	// perLane is how many changes of a pipeline wait whose changes fail. More are set aside untried.
+	// perLane is how many changes of a failing pipeline may wait. Above that, changes are set aside without being
+	// tried.
 	perLane = 1024
-	// setAsideAfter is how long the handling of a change is tried again before the change is set aside.
+	// setAsideAfter is how long a failing change is retried before it is set aside.
 	setAsideAfter = 10 * time.Second
-	// stuckAfter is how long a change is being handled before its pipeline counts as stuck, and changeLimit how long it may
-	// take.
+	// stuckAfter is how long a change may be in progress before its pipeline counts as stuck. changeLimit is the
+	// timeout of a change.
 	stuckAfter  = 10 * time.Second
 	changeLimit = 5 * time.Minute
-	asideAtOnce = store.MaxRows - 1 // changes set aside in one commit; an event may go with them
+	asideAtOnce = store.MaxRows - 1 // changes set aside in one commit, leaving room for an event
 )
 
-// follow hands every change to the router: those of one pipeline in order, those of different ones side by side. A change
-// whose handling fails is tried again for a while and then set aside: it becomes a task, which waits in the store like any
-// other that fails. So the feed passes it, and neither its pipeline nor the others wait for it.
+// follow passes every change to the router: changes of one pipeline in order, those of different pipelines
+// concurrently. A change that keeps failing is set aside after a while: it becomes a task in the store, retried like
+// any other failing task. So the feed moves past it, and neither its pipeline nor the others wait for it.
 func (e *Engine) follow(ctx, work context.Context) {
 	l := &lanes{engine: e, work: work, all: map[pipeline.ID]*lane{}, slots: make(chan struct{}, e.Workers), crew: newCrew()}
 	l.room = sync.NewCond(&l.mu)
@@ -62,35 +63,36 @@ func (e *Engine) follow(ctx, work context.Context) {
 	l.crew.end()
 }
 
-// lanes are the changes that wait to be handled, by pipeline. A pipeline has a lane, and a goroutine, while it has changes.
+// lanes holds the changes waiting to be handled, by pipeline. A pipeline has a lane, and a goroutine, while it has
+// changes.
 type lanes struct {
 	engine *Engine
 	work   context.Context
-	slots  chan struct{} // held while a change is being handled
+	slots  chan struct{} // one per change being handled
 
 	mu    sync.Mutex
-	room  *sync.Cond // signalled when changes were handled
+	room  *sync.Cond // signalled when changes have been handled
 	all   map[pipeline.ID]*lane
 	count int // changes in all lanes
 	crew  *crew
 }
 
-// lane is the changes of one pipeline.
+// lane holds the changes of one pipeline.
 type lane struct {
 	id      pipeline.ID
 	waiting []store.Change
-	taken   int       // changes that are being handled, one after the other
-	began   time.Time // when the handling of one of them began; zero between two
-	failing bool      // the last one could not be handled
+	taken   int       // changes removed from waiting, being handled in order
+	began   time.Time // when handling of the current change began; zero between changes
+	failing bool      // the last change failed
 }
 
-// stuck says that the lane makes no progress.
+// stuck reports whether the lane makes no progress.
 func (n *lane) stuck(now time.Time) bool {
 	return n.failing || !n.began.IsZero() && now.Sub(n.began) > stuckAfter
 }
 
-// add queues changes, and waits while there are too many. Those of pipelines that are stuck do not count: others must not
-// wait for them.
+// add queues changes, and blocks while too many wait. Changes of stuck pipelines do not count, so that they do not
+// block others.
 func (l *lanes) add(ctx context.Context, changes []store.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,13 +107,13 @@ func (l *lanes) add(ctx context.Context, changes []store.Change) {
 		l.count++
 	}
 	for l.crowded() && ctx.Err() == nil {
-		wake := time.AfterFunc(time.Second, l.room.Broadcast) // time alone makes a lane stuck
+		wake := time.AfterFunc(time.Second, l.room.Broadcast) // a lane may become stuck with no signal
 		l.room.Wait()
 		wake.Stop()
 	}
 }
 
-// crowded says that more changes wait than should, those of stuck lanes aside.
+// crowded reports whether too many changes wait, not counting stuck lanes.
 func (l *lanes) crowded() bool {
 	if l.count <= inFlight {
 		return false
@@ -126,7 +128,7 @@ func (l *lanes) crowded() bool {
 	return moving > inFlight || all > maxTaken
 }
 
-// drain handles the changes of one pipeline until there are none.
+// drain handles the changes of one pipeline until none are left.
 func (l *lanes) drain(n *lane) {
 	for {
 		l.mu.Lock()
@@ -144,7 +146,7 @@ func (l *lanes) drain(n *lane) {
 		l.mu.Lock()
 		l.count -= len(queue)
 		n.taken = 0
-		if !finished { // the work ends: what was not handled comes again at the next start
+		if !finished { // shutting down: unhandled changes are received again at the next start
 			l.count -= len(n.waiting)
 			delete(l.all, n.id)
 		}
@@ -156,7 +158,7 @@ func (l *lanes) drain(n *lane) {
 	}
 }
 
-// handle handles changes in order, and says whether it came to the end of them.
+// handle handles changes in order. It returns false if the engine stopped before the last one.
 func (l *lanes) handle(n *lane, queue []store.Change) bool {
 	handled := 0
 	defer func() { l.finish(queue[:handled]) }()
@@ -173,7 +175,7 @@ func (l *lanes) handle(n *lane, queue []store.Change) bool {
 		c, failing := queue[handled], n.failing
 		err := l.once(n, c)
 		if err != nil && !stopped(l.work, err) {
-			l.finish(queue[:handled]) // the rest may take a while
+			l.finish(queue[:handled]) // retries may take a while: acknowledge what is done
 			queue, handled = queue[handled:], 0
 			err = l.insist(n, c, err, failing)
 		}
@@ -185,8 +187,8 @@ func (l *lanes) handle(n *lane, queue []store.Change) bool {
 	return true
 }
 
-// insist tries a change again whose handling has failed, and sets it aside after a while; at once, if the one before it was set
-// aside, too. It returns an error only if the work ends.
+// insist retries a change that failed, and sets it aside after a while, or at once if the change before it failed
+// too. It returns an error only on shutdown.
 func (l *lanes) insist(n *lane, c store.Change, err error, atOnce bool) error {
 	e, since := l.engine, time.Now()
 	for failures := 1; ; failures++ {
@@ -206,7 +208,7 @@ func (l *lanes) insist(n *lane, c store.Change, err error, atOnce bool) error {
 	}
 }
 
-// once has a change handled, and returns how that went.
+// once handles a change one time.
 func (l *lanes) once(n *lane, c store.Change) error {
 	e := l.engine
 	l.slots <- struct{}{}
@@ -224,18 +226,18 @@ func (l *lanes) set(n *lane, began time.Time, failing bool) {
 	defer l.mu.Unlock()
 	n.began, n.failing = began, failing
 	if failing {
-		l.room.Broadcast() // it does not count any more
+		l.room.Broadcast() // a failing lane no longer counts
 	}
 }
 
-// handleChange calls the router.
+// handleChange calls the router, with a timeout.
 func (e *Engine) handleChange(ctx context.Context, c store.Change, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, changeLimit)
 	defer cancel()
 	return e.safely(func() error { return e.Handlers.Change(ctx, c, now) })
 }
 
-// setAside stores changes as tasks, which are tried again like any other task that fails.
+// setAside stores changes as tasks, which are retried like any other failing task.
 func (l *lanes) setAside(changes []store.Change, failures int, cause error) error {
 	e := l.engine
 	b := store.SetAside(changes, failures, cause, time.Now())
@@ -259,8 +261,8 @@ func (e *Engine) changeAgain(ctx context.Context, c store.Claim) error {
 	return e.Store.Commit(ctx, b, time.Now())
 }
 
-// finish marks changes as handled, until the store takes it: as long as it has not, the feed seems to lag behind them, and
-// what waits for it to have passed something waits for ever.
+// finish acknowledges changes, and retries until the store accepts: until then the feed appears to lag behind them,
+// and anything that waits for the feed to pass a position would wait forever.
 func (l *lanes) finish(changes []store.Change) {
 	if len(changes) == 0 {
 		return
@@ -269,7 +271,7 @@ func (l *lanes) finish(changes []store.Change) {
 	for failures := 0; ; {
 		err := e.Store.Done(l.work, Group, changes)
 		if err == nil || stopped(l.work, err) {
-			return // those that were not taken come again at the next start, which is harmless
+			return // unacknowledged changes are received again at the next start, which is harmless
 		}
 		failures++
 		e.health.failed("feed", err)

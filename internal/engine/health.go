@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// health remembers what went wrong last, and which periodic work was done when.
+// health remembers the last failure of each part, and when each periodic task last succeeded.
 type health struct {
 	mu       sync.Mutex
 	failures map[string]Failure
@@ -23,27 +23,26 @@ type health struct {
 
 // FailingTask is a task that failed when this process last tried it.
 type FailingTask struct {
-	store.Task        // as it was stored after the failure, or should have been
+	store.Task        // as stored after the failure, or as it would be if the store had accepted it
 	Error      string `json:"error"`
-	storeDown  bool   // it failed because the store took no changes
+	storeDown  bool   // it failed because the store rejected writes or was down
 }
 
-// over is when a failure of what is tried again and again, and told each time, must have passed: who handles changes hears of
-// none while nothing changes, and a task that failed here may have been done elsewhere.
+// over is the age after which a failure counts as past. It is for work that reports a failure on every retry: the
+// feed reports no success while nothing changes, and another process may have completed a task that failed here.
 const over = 2 * time.Minute
 
-// pass forgets such failures.
+// pass drops failures that are past. The caller holds mu.
 func (h *health) pass(now time.Time) {
 	for _, part := range []string{"feed", "tasks"} {
 		if f, failed := h.failures[part]; failed && now.Sub(f.At) > over {
 			delete(h.failures, part)
 		}
 	}
-	// Another replica may have carried out what failed here.
 	maps.DeleteFunc(h.tasks, func(_ string, t FailingTask) bool { return now.Sub(t.RetryAt) > over })
 }
 
-// taskFailed remembers a task that failed, and taskDone that it has been carried out.
+// taskFailed records a failing task; taskDone removes it.
 func (h *health) taskFailed(t store.Task, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,10 +59,10 @@ func (h *health) taskDone(id string) {
 	delete(h.tasks, id)
 }
 
-// wall is an instant without its monotonic reading, so that the time a machine was suspended counts.
+// wall returns t without its monotonic reading, so that time during which the machine was suspended counts.
 func wall(t time.Time) time.Time { return t.Round(0) }
 
-// Failure is the last thing that went wrong in one part of the engine.
+// Failure is the last failure of one part of the engine.
 type Failure struct {
 	At    time.Time `json:"at"`
 	Error string    `json:"error"`
@@ -78,7 +77,7 @@ func (h *health) failed(part string, err error) {
 	h.failures[part] = Failure{At: wall(time.Now()), Error: err.Error()}
 }
 
-// mended forgets what went wrong.
+// mended drops the failure of a part.
 func (h *health) mended(part string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +94,7 @@ func (h *health) done(part string, at time.Time) {
 	delete(h.failures, part)
 }
 
-// failing lists the tasks that fail, most failures first.
+// failing lists the failing tasks, most failures first. The caller holds mu.
 func (h *health) failing() []FailingTask {
 	return slices.SortedFunc(maps.Values(h.tasks), func(a, b FailingTask) int {
 		return cmp.Or(cmp.Compare(b.Failures, a.Failures), cmp.Compare(a.ID, b.ID))
@@ -110,26 +109,26 @@ func (e *Engine) FailingTasks() int {
 	return len(e.health.tasks)
 }
 
-// Health is how the engine stands.
+// Health is the state of the engine.
 type Health struct {
 	Ready       bool           `json:"ready"`
-	Why         []string       `json:"why,omitempty"` // it is not ready
+	Why         []string       `json:"why,omitempty"` // reasons it is not ready
 	FeedBacklog int            `json:"feedBacklog"`
 	FeedLag     time.Duration  `json:"feedLag"`
 	TaskLag     time.Duration  `json:"taskLag"`
-	Overdue     int            `json:"overdue"`             // tasks that this process could not carry out in time
-	Elsewhere   map[string]int `json:"elsewhere,omitempty"` // overdue tasks that only another replica may do, by replica
-	// Waiting counts the tasks that wait for a worker before they call a job's target, by job type; "" counts start calls that
-	// are the job itself.
+	Overdue     int            `json:"overdue"`             // overdue tasks that this process may run
+	Elsewhere   map[string]int `json:"elsewhere,omitempty"` // overdue tasks that only another replica may run, by replica
+	// Waiting counts the tasks that wait for a worker to call a job's target, by job type; "" counts start calls that
+	// block for the whole job.
 	Waiting  map[string]int       `json:"waiting,omitempty"`
 	Failures map[string]Failure   `json:"failures,omitempty"`
 	Failing  []FailingTask        `json:"failing,omitempty"` // most failures first
 	Last     map[string]time.Time `json:"last,omitempty"`
 }
 
-// countOverdue fills in how many tasks that this process may do are overdue, how late the first of them is, and how many
-// others wait for which replica. A task that failed because the store took no changes is held while its failure is being
-// stored, so the store does not list it as overdue.
+// countOverdue sets how many tasks that this process may run are overdue, how late the oldest is, and how many
+// overdue tasks wait for each other replica. A task that failed because the store was down stays leased until its
+// failure is stored, so the store does not list it as overdue; it is counted here from Failing.
 func (h *Health) countOverdue(e *Engine, overdue []store.Task, before, now time.Time) {
 	own := map[string]bool{}
 	for _, t := range overdue {
@@ -152,8 +151,8 @@ func (h *Health) countOverdue(e *Engine, overdue []store.Task, before, now time.
 	h.Overdue = len(own)
 }
 
-// stillFailing leaves out the tasks that failed here because the store took no changes, and that another replica has
-// carried out since. If the store does not answer, a task counts as failing.
+// stillFailing drops tasks that failed here because the store was down, and that another replica has completed since.
+// If the store does not answer, a task still counts as failing.
 func (e *Engine) stillFailing(ctx context.Context, failing []FailingTask) []FailingTask {
 	return slices.DeleteFunc(failing, func(t FailingTask) bool {
 		if !t.storeDown {
@@ -168,7 +167,7 @@ func (e *Engine) stillFailing(ctx context.Context, failing []FailingTask) []Fail
 	})
 }
 
-// Health says whether feed and timers are within an interval of where they should be.
+// Health reports the engine's state. It is ready if feed and timers lag by no more than interval.
 func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	now := time.Now()
 	e.health.mu.Lock()

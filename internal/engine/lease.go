@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// leases are those that this process holds. They are renewed until they are dropped; whoever works under one that is lost
-// has his work ended.
+// leases holds the leases of this process. They are renewed until dropped; when one is lost, the work under it is
+// cancelled.
 type leases struct {
 	engine *Engine
 	mu     sync.Mutex
@@ -32,10 +32,10 @@ func (ls *leases) drop(l store.Lease) {
 	delete(ls.held, l)
 }
 
-// standBy is how often a process asks whether another has let go of what only one of them does.
+// standBy is how often a process checks whether it can take over work that only one process does.
 const standBy = time.Second
 
-// under does something for as long as a lease is held, and gives it back. That another process has taken over is no error.
+// under runs do while holding a lease, then releases it. It is not an error if another process has taken over.
 func (e *Engine) under(work context.Context, l store.Lease, do func(held context.Context) error) error {
 	held, lost := context.WithCancel(work)
 	defer lost()
@@ -43,14 +43,14 @@ func (e *Engine) under(work context.Context, l store.Lease, do func(held context
 	defer e.leases.drop(l)
 	err := do(held)
 	if held.Err() != nil && work.Err() == nil {
-		err = nil // it goes on where this one was
+		err = nil // the other process continues where this one stopped
 	}
-	// Handing it back early only saves time: the lease lapses by itself.
+	// Releasing only saves time: the lease expires by itself.
 	_ = e.Store.Release(context.WithoutCancel(work), []store.Lease{l}, time.Now())
 	return err
 }
 
-// renew keeps the leases alive, and ends the work on those that were lost.
+// renew renews the leases, and cancels the work under those that were lost.
 func (ls *leases) renew(ctx context.Context) {
 	for pause(ctx, ls.engine.Lease/3) {
 		all := ls.all()
@@ -78,7 +78,8 @@ func (ls *leases) all() []store.Lease {
 	return all
 }
 
-// cancelLost ends the work on leases that are gone. One whose task was finished meanwhile is gone, too, and no loss.
+// cancelLost cancels the work under leases that were not renewed. A finished task's lease is gone too, which does no
+// harm.
 func (ls *leases) cancelLost(asked, kept []store.Lease) {
 	still := map[store.Lease]bool{}
 	for _, l := range kept {

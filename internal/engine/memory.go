@@ -5,25 +5,25 @@ import (
 	"runtime/debug"
 )
 
-// How much garbage may pile up before it is collected, in percent of what is held.
+// GC percentages (GOGC): how much the heap may grow before a collection.
 const (
 	usualGarbage  = 100
 	littleGarbage = 60
-	// someGarbage is for those who read so many pipelines that somebody waits for it: each collection goes through all that was
-	// read, and the more that is, the slower.
+	// someGarbage is used while reading so many pipelines that the reading time matters: each collection scans
+	// everything read so far, and takes longer the more that is.
 	someGarbage       = 80
 	veryManyPipelines = 50_000
-	// muchGarbage is for those who hold so little that several times as much is little, too: a collection for each few
-	// megabytes would take a tenth of the processor when much is written.
+	// muchGarbage is used with so few pipelines that several times their memory is still little. Collecting every few
+	// megabytes would use a tenth of the CPU under heavy writes.
 	muchGarbage  = 400
 	fewPipelines = 1000
-	// manyPipelines is from how many pipelines on memory matters more than the little time it takes to save it: what they
-	// take is never garbage, and as much again would lie about for nothing.
+	// manyPipelines is the count above which memory matters more than the CPU time needed to save it: definitions are
+	// never garbage, and at 100% as much memory again would be wasted.
 	manyPipelines = 5000
 )
 
-// ReadSparingly is to be called before a process reads that many pipelines. What lasts of them would otherwise lie scattered
-// among what only reading them took, and the gaps are of little use to anybody afterwards.
+// ReadSparingly must be called before a process reads that many pipelines. It keeps garbage low while reading:
+// otherwise the definitions would be scattered among temporary data, and the heap would stay fragmented.
 func ReadSparingly(pipelines int) {
 	if pipelines >= veryManyPipelines {
 		allow(someGarbage)
@@ -32,9 +32,9 @@ func ReadSparingly(pipelines int) {
 	}
 }
 
-// SpareMemory is to be called once a process holds that many pipelines: it hands back what only reading them took and, if
-// they are many, keeps garbage down from then on; if they are few, time. Where the limit was chosen by somebody (GOGC), it
-// is left alone.
+// SpareMemory must be called once a process holds that many pipelines. It returns the memory used for reading to the
+// operating system. From then on it limits garbage if there are many pipelines, and CPU time if there are few. It
+// does not override a limit set with GOGC.
 func SpareMemory(pipelines int) {
 	switch {
 	case pipelines >= manyPipelines:

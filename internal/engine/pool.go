@@ -9,28 +9,28 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// pool is a bounded number of workers. Whatever takes a worker of one pool never waits for those of another. Pipelines that
-// wait for a worker are given one in turn, so that none waits for all tasks of another.
+// pool is a bounded number of workers. Work in one pool never waits for workers of another. Pipelines that wait for a
+// worker take turns, so that none waits for all tasks of another.
 type pool struct {
 	size  int
-	freed chan<- struct{} // signalled when a worker of a full pool is given back; may be nil
+	freed chan<- struct{} // signalled when a full pool gets a free worker; may be nil
 
 	mu    sync.Mutex
 	busy  int
-	turns []pipeline.ID // that have tasks which wait, the next one first
+	turns []pipeline.ID // pipelines with waiting tasks, next turn first
 	queue map[pipeline.ID][]*waiter
-	count int // tasks that wait
+	count int // waiting tasks
 }
 
 // waiter is a task that waits for a worker.
 type waiter struct {
-	given chan struct{} // closed when it has one
-	done  bool          // it has one
+	given chan struct{} // closed when it gets a worker
+	done  bool          // it has a worker
 }
 
 func newPool(workers int) *pool { return &pool{size: workers, queue: map[pipeline.ID][]*waiter{}} }
 
-// room returns how many workers are free and not waited for.
+// room returns how many workers are free and not claimed by waiting tasks.
 func (p *pool) room() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +55,7 @@ func (p *pool) try() bool {
 	return true
 }
 
-// take takes a worker for a task of that pipeline as soon as one is free and it is the pipeline's turn. It returns false if one
-// of the contexts ends first.
+// take waits for a worker for a task of that pipeline. It returns false if one of the contexts ends first.
 func (p *pool) take(ctx, other context.Context, id pipeline.ID) bool {
 	if p.try() {
 		return true
@@ -71,16 +70,16 @@ func (p *pool) take(ctx, other context.Context, id pipeline.ID) bool {
 	if p.withdraw(id, w) {
 		return false
 	}
-	p.give() // it was given one at the same moment
+	p.give() // it got a worker at the same moment
 	return false
 }
 
-// join lets a task wait.
+// join queues a task, or takes a worker that has become free.
 func (p *pool) join(id pipeline.ID) *waiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := &waiter{given: make(chan struct{})}
-	if p.busy < p.size { // one was given back meanwhile
+	if p.busy < p.size { // a worker has become free
 		p.busy++
 		w.done = true
 		close(w.given)
@@ -94,7 +93,7 @@ func (p *pool) join(id pipeline.ID) *waiter {
 	return w
 }
 
-// withdraw lets a task wait no longer, and returns false if it has a worker.
+// withdraw removes a task from the queue. It returns false if the task already has a worker.
 func (p *pool) withdraw(id pipeline.ID, w *waiter) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +105,7 @@ func (p *pool) withdraw(id pipeline.ID, w *waiter) bool {
 	return true
 }
 
-// set replaces the tasks of a pipeline that wait. A pipeline without any has no turn.
+// set replaces the waiting tasks of a pipeline, and removes its turn if there are none.
 func (p *pool) set(id pipeline.ID, waiters []*waiter) {
 	if len(waiters) > 0 {
 		p.queue[id] = waiters
@@ -116,7 +115,7 @@ func (p *pool) set(id pipeline.ID, waiters []*waiter) {
 	p.turns = slices.DeleteFunc(p.turns, func(other pipeline.ID) bool { return other == id })
 }
 
-// give gives a worker back: to the pipeline whose turn it is, if one waits.
+// give returns a worker to the pool, or passes it to the pipeline whose turn it is.
 func (p *pool) give() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,13 +139,13 @@ func (p *pool) give() {
 	}
 }
 
-// slot is the worker that a task has. It is used by the goroutine of that task alone.
+// slot is the worker held by a task. Only that task's goroutine uses it.
 type slot struct {
 	pool     *pool // nil: none
 	pipeline pipeline.ID
 }
 
-// leave gives the worker back, if there is one.
+// leave returns the worker, if the slot has one.
 func (s *slot) leave() {
 	if s.pool != nil {
 		s.pool.give()
@@ -156,8 +155,8 @@ func (s *slot) leave() {
 
 type slotKey struct{}
 
-// calls are the pools for calls to jobs' targets: one per job type, so that a target that hangs holds up only jobs of its
-// own type, and one for calls that are the job itself, which take as long as the job.
+// calls holds the pools for calls to job targets: one per job type, so that a hanging target delays only jobs of its
+// own type, and one for start calls that block for the whole job.
 type calls struct {
 	workers  int
 	blocking *pool
@@ -180,7 +179,8 @@ func (c *calls) of(jobType string, blocking bool) *pool {
 	return p
 }
 
-// waiting counts the tasks that wait for a worker, by job type; "" stands for calls that are the job itself.
+// waiting counts the tasks that wait for a worker, by job type; "" stands for start calls that block for the whole
+// job.
 func (c *calls) waiting() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,13 +192,13 @@ func (c *calls) waiting() map[string]int {
 	return all
 }
 
-// errStopping says that the engine takes no more work.
-var errStopping = errors.New("the engine stops")
+// errStopping means that the engine is shutting down and starts no more work.
+var errStopping = errors.New("the engine is shutting down")
 
-// Enter moves the task that ctx belongs to from its worker to one for calls to targets of that job type, or to one for calls
-// that are the job itself. Its former worker is free from then on. If all of those are taken, Enter waits for one and
-// returns true: what the task has read so far may be old. It fails if ctx ends or the engine stops. Outside of a task it
-// does nothing.
+// Enter moves the task of ctx from its worker to a worker for calls to targets of that job type, or, if blocking, to
+// one for calls that block for the whole job. Its former worker becomes free. If none is free, Enter waits and
+// returns true: data the task has read may be stale. It fails if ctx ends or the engine stops. Outside a task it does
+// nothing.
 func (e *Engine) Enter(ctx context.Context, jobType string, blocking bool) (waited bool, err error) {
 	s, _ := ctx.Value(slotKey{}).(*slot)
 	p := e.calls.of(jobType, blocking)

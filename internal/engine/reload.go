@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// scanEvery is how often files are looked at. Looking is cheap, and unlike file notifications it also sees mounted
-	// volumes and directories that are swapped by a link.
+	// scanEvery is how often the files are scanned. Scanning is cheap and, unlike file notifications, also works for
+	// mounted volumes and for directories replaced by switching a symlink.
 	scanEvery = time.Second
-	// scanShare keeps the look at very many files from taking more than that part of the time.
+	// scanShare limits scanning of very many files to 1/scanShare of the time.
 	scanShare = 20
-	// goneAfter is how long a file must be absent before its pipeline is removed: editors and deployments replace files
-	// by deleting them first.
+	// goneAfter is how long a file must be absent before its pipeline is removed: editors and deployments replace
+	// files by deleting them first.
 	goneAfter = 5 * time.Second
 )
 
-// Folders are the files and directories that pipelines, calendars, archetypes and sources are read from. Those that are Optional
-// may be missing.
+// Folders are the files and directories that pipelines, calendars, archetypes and sources are read from. Those in
+// Optional may be missing.
 type Folders struct {
 	Pipelines, Calendars, Archetypes, Sources []string
 	Optional                                  map[string]bool
 }
 
-// Check returns an error where a directory is missing, or one of them cannot be read.
+// Check returns an error if a required directory is missing or cannot be read.
 func (f Folders) Check() error {
 	_, err := (&Reloader{folders: f}).scan()
 	return err
 }
 
-// FolderError is a path that pipelines, calendars, archetypes or sources are read from, and that cannot be read.
+// FolderError is an error about a configured path that cannot be read.
 type FolderError struct {
 	Folder string
 	Err    error
@@ -48,25 +48,25 @@ func (e *FolderError) Error() string { return e.Err.Error() }
 
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// Reloader keeps the catalog in step with files.
+// Reloader keeps the catalog in sync with the files.
 type Reloader struct {
 	folders Folders
 	apply   func(ctx context.Context, f catalog.Files, now time.Time) error
-	tell    func(err error) // what keeps files from being read, a FolderError among others; nil once they can be read again
+	tell    func(err error) // called after each scan with the error that prevented reading (a FolderError, for example), or nil
 
-	stamps []files.Stamp        // by file, as they were applied last
-	beside catalog.Files        // the calendars, archetypes and sources that were applied last
+	stamps []files.Stamp        // sorted by file, as last applied
+	beside catalog.Files        // the calendars, archetypes and sources last applied
 	gone   map[string]time.Time // since when a file has been missing
-	again  chan Folders         // to be read at once
+	again  chan Folders         // folders to read at once
 	ended  chan struct{}        // closed when Watch has ended
 }
 
-// NewReloader reads folders and hands what changed to apply.
+// NewReloader returns a reloader that reads the folders and passes the files to apply when they change.
 func NewReloader(f Folders, apply func(context.Context, catalog.Files, time.Time) error, tell func(error)) *Reloader {
 	return &Reloader{folders: f, apply: apply, tell: tell, gone: map[string]time.Time{}, again: make(chan Folders), ended: make(chan struct{})}
 }
 
-// Load reads everything for the first time. A directory that is missing or cannot be read is an error.
+// Load reads everything for the first time. It fails if a required directory is missing or cannot be read.
 func (r *Reloader) Load(ctx context.Context, now time.Time) error {
 	stamps, err := r.scan()
 	if err != nil {
@@ -75,7 +75,8 @@ func (r *Reloader) Load(ctx context.Context, now time.Time) error {
 	return r.take(ctx, stamps, now)
 }
 
-// Again has Watch read these folders from now on, at once. It returns when Watch has begun to, or has ended.
+// Again makes Watch switch to these folders and read them at once. It returns when Watch has received them or has
+// ended.
 func (r *Reloader) Again(f Folders) {
 	select {
 	case r.again <- f:
@@ -83,7 +84,7 @@ func (r *Reloader) Again(f Folders) {
 	}
 }
 
-// Watch reads files that have changed until ctx ends.
+// Watch rereads changed files until ctx ends.
 func (r *Reloader) Watch(ctx context.Context) {
 	defer close(r.ended)
 	for wait := scanEvery; ; {
@@ -103,7 +104,7 @@ func (r *Reloader) Watch(ctx context.Context) {
 	}
 }
 
-// once looks whether anything changed, and takes it over. Directories that cannot be read change nothing.
+// once scans the files, and applies them if anything changed. If a directory cannot be read, nothing changes.
 func (r *Reloader) once(ctx context.Context, now time.Time) error {
 	stamps, err := r.scan()
 	if err != nil {
@@ -116,7 +117,7 @@ func (r *Reloader) once(ctx context.Context, now time.Time) error {
 	return r.take(ctx, stamps, now)
 }
 
-// settle notes which files are missing since when, and says whether one has been missing for long enough.
+// settle updates since when files have been missing, and reports whether one has been missing for goneAfter.
 func (r *Reloader) settle(stamps []files.Stamp, now time.Time) bool {
 	for path := range r.gone {
 		if has(stamps, path) {
@@ -136,7 +137,7 @@ func (r *Reloader) settle(stamps []files.Stamp, now time.Time) bool {
 	return false
 }
 
-// miss notes that a file is missing, unless that is known.
+// miss records since when a file has been missing.
 func (r *Reloader) miss(file string, now time.Time) {
 	if _, noted := r.gone[file]; !noted {
 		r.gone[file] = now
@@ -150,7 +151,7 @@ func has(stamps []files.Stamp, file string) bool {
 	return found
 }
 
-// scan looks at all files, by name.
+// scan lists all files, sorted by name.
 func (r *Reloader) scan() ([]files.Stamp, error) {
 	var all []files.Stamp
 	for _, list := range [][]string{r.folders.Pipelines, r.folders.Calendars, r.folders.Archetypes, r.folders.Sources} {
@@ -164,17 +165,17 @@ func (r *Reloader) scan() ([]files.Stamp, error) {
 	return slices.Clip(slices.Compact(all)), nil
 }
 
-// blame names the folder of list that cannot be read.
+// blame finds the folder in list that cannot be read.
 func (r *Reloader) blame(list []string, err error) error {
 	for _, folder := range r.present(list) {
 		if _, failed := files.Stamps(folder); failed != nil {
 			return &FolderError{Folder: folder, Err: failed}
 		}
 	}
-	return err // it can be read by now
+	return err // all folders can be read by now
 }
 
-// present leaves out what is optional and not there.
+// present drops optional paths that do not exist.
 func (r *Reloader) present(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
 		_, err := files.IsDir(path)
@@ -182,7 +183,7 @@ func (r *Reloader) present(list []string) []string {
 	})
 }
 
-// take reads the files and applies them, together with those that have only just gone missing.
+// take reads the files and applies them, together with those that went missing only recently.
 func (r *Reloader) take(ctx context.Context, stamps []files.Stamp, now time.Time) error {
 	read, err := r.read(stamps, now)
 	if err != nil {
@@ -196,8 +197,8 @@ func (r *Reloader) take(ctx context.Context, stamps []files.Stamp, now time.Time
 	return nil
 }
 
-// read reads the files that were seen. The texts of pipelines are not kept: there may be very many, and the catalog has
-// those that are in force.
+// read reads the files listed in stamps. It does not keep the texts of pipelines: there may be very many, and the
+// catalog has those in force.
 func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, error) {
 	all := catalog.Files{Folders: r.folders.Pipelines}
 	there := map[string]bool{}
@@ -212,13 +213,13 @@ func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, err
 		for i, src := range sources {
 			there[src.File] = true
 			if at, found := slices.BinarySearchFunc(stamps, src.File, byFile); found {
-				sources[i].File = stamps[at].File // the same text, held once
+				sources[i].File = stamps[at].File // share one copy of the name
 			}
 		}
 		*part.to = sources
 	}
 	for _, s := range stamps {
-		if !there[s.File] { // it went between the two looks
+		if !there[s.File] { // it was deleted after the scan
 			r.miss(s.File, now)
 		}
 	}
@@ -230,7 +231,7 @@ func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, err
 	return all, nil
 }
 
-// addMissed adds the files that are missing, but not for long enough.
+// addMissed adds the files that have been missing for less than goneAfter.
 func (r *Reloader) addMissed(to *catalog.Files, there map[string]bool, now time.Time) {
 	missed := map[string]bool{}
 	for file, since := range r.gone {

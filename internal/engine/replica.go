@@ -9,11 +9,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// configEvents is how many events are read at once.
+// configEvents is how many events are read per page.
 const configEvents = 500
 
-// keepUp brings definitions up to date that other processes have stored, and stops jobs of runs that others have ended: it follows
-// the events that tell of them. Changes would not do: each is given to one process alone.
+// keepUp follows the event log to reload definitions that other processes have stored. The change feed would not do:
+// each change is delivered to only one process.
 func (e *Engine) keepUp(ctx context.Context) {
 	var at store.Position
 	begun := false
@@ -43,7 +43,7 @@ func (e *Engine) keepUp(ctx context.Context) {
 		failures = 0
 		select {
 		case <-more:
-		case <-time.After(maxBackoff): // whoever was to tell may have been cut off
+		case <-time.After(maxBackoff): // in case a notification was lost
 		case <-ctx.Done():
 		}
 	}
@@ -53,7 +53,7 @@ func (e *Engine) config(ctx context.Context, id pipeline.ID) error {
 	return e.safely(func() error { return e.Handlers.Config(ctx, id) })
 }
 
-// configsFromNow finds the end of the events, and then reads everything: what was stored before is not told any more.
+// configsFromNow finds the end of the event log, then reloads all definitions: earlier changes are not replayed.
 func (e *Engine) configsFromNow(ctx context.Context) (store.Position, error) {
 	at, err := e.Store.LastPosition(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (e *Engine) configsFromNow(ctx context.Context) (store.Position, error) {
 	return at, e.config(ctx, "")
 }
 
-// configsAfter looks at the events after a place, and gives the last that was looked at.
+// configsAfter handles the events after a position, and returns the position of the last one handled.
 func (e *Engine) configsAfter(ctx context.Context, at store.Position) (store.Position, error) {
 	for {
 		events, err := e.Store.EventsAfter(ctx, at, configEvents)

@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sendLimit is how long one call of a sink may take.
+// sendLimit is the timeout of one call to a sink.
 const sendLimit = time.Minute
 
-// deliver brings events to one sink, at that sink's own pace, whenever this process is the one of several that does.
+// deliver sends events to one sink, at the sink's own pace, while this process holds the sink's lease.
 func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 	for failures := 0; ctx.Err() == nil; {
 		outbox, lease, err := e.Notifier.Claim(ctx, s, notify.Holder{Replica: e.Replica, Lease: e.Lease}, time.Now())
-		if err == nil && outbox == nil { // somebody else does, and tells how it goes: stand by
+		if err == nil && outbox == nil { // another process delivers and reports its health
 			failures = 0
 			e.health.mended("sink " + s.Name())
 			pause(ctx, standBy)
@@ -45,7 +45,7 @@ func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 	}
 }
 
-// abandon forgets a sink that nobody has delivered to for long, so that no events are kept for it.
+// abandon drops a sink that has had no deliveries for long, so that no events are kept for it.
 func (e *Engine) abandon(ctx context.Context, c store.Claim) error {
 	gone, err := e.Notifier.Abandon(ctx, c, time.Now())
 	if gone != "" {
@@ -54,23 +54,23 @@ func (e *Engine) abandon(ctx context.Context, c store.Claim) error {
 	return err
 }
 
-// dispatcher sends letters and gathers what became of them. It alone touches the outbox.
+// dispatcher sends letters and collects the results. Only its goroutine uses the outbox.
 type dispatcher struct {
 	engine   *Engine
 	sink     string
 	outbox   *notify.Outbox
 	answers  chan answer
 	underWay int
-	failed   bool // to keep track, when it was last tried
+	failed   bool // the previous dispatcher failed to store its progress
 }
 
-// answer is what a sink said to a letter.
+// answer is a sink's result for a letter.
 type answer struct {
 	letter *notify.Letter
 	err    error
 }
 
-// run sends what there is until ctx ends or the lease is lost, waits for what is under way, and stores how far it came.
+// run delivers until ctx ends or the lease is lost, waits for letters in flight, and stores its progress.
 func (d *dispatcher) run(ctx, held context.Context) error {
 	d.answers = make(chan answer, d.engine.Notifier.Concurrency())
 	err := d.work(ctx, held)
@@ -117,7 +117,7 @@ func (d *dispatcher) send(held context.Context, l *notify.Letter) {
 	}()
 }
 
-// await waits until there may be something to do, and settles what was answered.
+// await waits until there may be something to do, and settles a result if one arrives.
 func (d *dispatcher) await(ctx, held context.Context, more <-chan struct{}) error {
 	now := time.Now()
 	wake := time.NewTimer(d.outbox.Wake(now).Sub(now))
@@ -133,7 +133,7 @@ func (d *dispatcher) await(ctx, held context.Context, more <-chan struct{}) erro
 	return nil
 }
 
-// settle takes note of an answer, and tells of it where it is news: when a sink begins to fail, not at every try.
+// settle records a result. It logs a failure only when the sink begins to fail, not on every retry.
 func (d *dispatcher) settle(ctx context.Context, a answer) error {
 	d.underWay--
 	s, err := d.outbox.Settle(ctx, a.letter, a.err, time.Now())

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// tick does something again and again, at its interval. One that fails is told of and goes on.
+// tick runs periodic work at its interval. A failure is reported, and the next run takes place as usual.
 func (e *Engine) tick(ctx, work context.Context, t Tick) {
 	if t.One && !e.Alone {
 		e.tickInTurn(ctx, work, t)
@@ -27,7 +27,7 @@ func (e *Engine) tickOn(ctx, work context.Context, t Tick) {
 	}
 }
 
-// tickInTurn does it for as long as this process is the one that does, and stands by otherwise.
+// tickInTurn runs it while this process holds the turn's lease, and stands by otherwise.
 func (e *Engine) tickInTurn(ctx, work context.Context, t Tick) {
 	for failures := 0; ctx.Err() == nil; {
 		lease, turn, err := e.turn(ctx, t.Name, time.Now())
@@ -38,7 +38,7 @@ func (e *Engine) tickInTurn(ctx, work context.Context, t Tick) {
 			pause(ctx, backoff(failures))
 			continue
 		}
-		if failures > 0 || !turn { // whoever has the turn tells how it goes
+		if failures > 0 || !turn { // the process that has the turn reports its health
 			e.health.mended(t.Name)
 		}
 		failures = 0
@@ -52,14 +52,14 @@ func (e *Engine) tickInTurn(ctx, work context.Context, t Tick) {
 			defer context.AfterFunc(held, stop)()
 			e.tickOn(waiting, held, t)
 			return nil
-		}) // it tells its own failures
+		}) // tickOnce reports failures
 	}
 }
 
-// never is when the task of a turn is due: it is only ever claimed by its name.
+// never is the due time of a turn's task, which is only ever claimed by id.
 var never = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// turn asks to be the one process that does a periodic task.
+// turn tries to claim periodic work for this process.
 func (e *Engine) turn(ctx context.Context, name string, now time.Time) (store.Lease, bool, error) {
 	id := "turn/" + name
 	if _, err := e.Store.Task(ctx, id); errors.Is(err, store.ErrNotFound) {
@@ -90,7 +90,7 @@ func (e *Engine) tickOnce(work context.Context, t Tick) {
 	e.health.done(t.Name, began)
 }
 
-// caughtUp waits until the feed has nothing left from before the start.
+// caughtUp waits until every change from before the start has been handled.
 func (e *Engine) caughtUp(ctx context.Context) bool {
 	start := time.Now()
 	for {

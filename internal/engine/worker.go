@@ -12,18 +12,18 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// longestNap bounds how long the workers rely on being woken: a clock that was set, or a task of another replica, is
-// noticed after that at the latest.
+// longestNap bounds how long the workers rely on notifications: it is the longest delay before they notice a clock
+// change or a task of another replica.
 const longestNap = time.Second
 
-// A class of tasks that is full is looked for again when one of its workers is free. Meanwhile the others are claimed every
-// shortestRest, or less often if a claim takes long: it goes through the tasks of the full class, too.
+// A full class is claimed for again when one of its workers becomes free. Meanwhile the other classes are claimed for
+// every shortestRest, or less often if a claim takes long, because it scans the full class's tasks too.
 const (
 	shortestRest = 50 * time.Millisecond
 	restPerClaim = 10
 )
 
-// workOff claims due tasks and has each carried out by its handler, as many at once as their classes have workers.
+// workOff claims due tasks and runs their handlers, as many at once as their classes have workers.
 func (e *Engine) workOff(ctx, work context.Context) {
 	w := newWorkers(e)
 	for failures := 0; ctx.Err() == nil; {
@@ -57,25 +57,25 @@ func (e *Engine) workOff(ctx, work context.Context) {
 	w.crew.end()
 }
 
-// class is a group of task kinds that have workers of their own, so that tasks of other classes never wait for them.
+// class is a group of task kinds with their own workers, so that tasks of other classes never wait for them.
 type class struct {
 	*pool
 	kinds   []store.TaskKind
-	stopped bool // its tasks are cut off when the engine stops
+	stopped bool // its tasks are cancelled when the engine stops
 }
 
-// workers are the tasks that are being carried out, by class.
+// workers runs the claimed tasks, by class.
 type workers struct {
 	engine  *Engine
 	classes []class
 	queues  []queue
-	busy    bool // the last claims were as many as there was room for: more may be due
+	busy    bool // the last claim filled all free workers: more may be due
 	freed   chan struct{}
 	crew    *crew
 }
 
-// newWorkers sorts the kinds of tasks into classes: the steps of attempts, changes that were set aside, those of Options.Apart,
-// and all others, which are mostly timers: deadlines, fires and arming.
+// newWorkers sorts the task kinds into classes: steps of attempts, changes that were set aside, those in
+// Options.Apart, and all others, which are mostly timers: deadlines, fires and arming.
 func newWorkers(e *Engine) *workers {
 	w := &workers{engine: e, freed: make(chan struct{}, 1), crew: newCrew()}
 	steps := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Advance, store.AdvanceDry, store.CheckLeft}}
@@ -98,7 +98,7 @@ func newWorkers(e *Engine) *workers {
 	return w
 }
 
-// of returns the class of a kind: the first, of timers, for one that is not known.
+// of returns the class of a kind; unknown kinds belong to the first class, timers.
 func (w *workers) of(kind store.TaskKind) class {
 	for _, c := range w.classes {
 		if slices.Contains(c.kinds, kind) {
@@ -108,8 +108,9 @@ func (w *workers) of(kind store.TaskKind) class {
 	return w.classes[0]
 }
 
-// claim claims tasks, and says whether a class has no free worker. Usually that is one call for tasks of every kind, longest
-// due first. While more may be due than there are workers, each queue is asked for its own.
+// claim claims tasks, and reports whether a class has no free worker. Usually it makes one call for tasks of every
+// kind, longest overdue first. While more tasks may be due than there are workers, it claims for each queue
+// separately.
 func (w *workers) claim(ctx context.Context) (claims []store.Claim, full bool, err error) {
 	room := 0
 	for _, c := range w.classes {
@@ -123,7 +124,7 @@ func (w *workers) claim(ctx context.Context) (claims []store.Claim, full bool, e
 		w.busy = len(claims) == room
 		return claims, false, err
 	}
-	w.busy = full // what a full class has was not asked for
+	w.busy = full // full classes were not claimed for
 	for i := range w.queues {
 		q := &w.queues[i]
 		room := q.pool.room() - waiting(claims, q.kinds)
@@ -140,7 +141,7 @@ func (w *workers) claim(ctx context.Context) (claims []store.Claim, full bool, e
 	return claims, full, ctx.Err()
 }
 
-// waiting counts the claims that are about to take the workers that tasks of these kinds use.
+// waiting counts the claims of these kinds, which are about to take workers.
 func waiting(claims []store.Claim, kinds []store.TaskKind) (n int) {
 	for _, c := range claims {
 		if slices.Contains(kinds, c.Task.Kind) {
@@ -150,21 +151,21 @@ func waiting(claims []store.Claim, kinds []store.TaskKind) (n int) {
 	return n
 }
 
-// allFull says whether no class has a free worker.
+// allFull reports whether no class has a free worker.
 func (w *workers) allFull() bool {
 	return !slices.ContainsFunc(w.classes, func(c class) bool { return c.room() > 0 })
 }
 
-// queue is the tasks of some kinds, of which pipelines are given their share in turn. The first queue is that of deadlines
-// and cron fires: no other task is claimed before them.
+// queue is a set of task kinds within which pipelines take turns. The first queue is for deadlines and cron fires:
+// they are claimed before all other tasks.
 type queue struct {
 	pool   *pool
 	kinds  []store.TaskKind
-	served []pipeline.ID // that had a task claimed in this round
+	served []pipeline.ID // pipelines that had a task claimed in this round
 }
 
-// maxServed bounds how many pipelines a claim leaves out. If more than that have tasks by the thousand, the longest due come
-// first again.
+// maxServed bounds how many pipelines a claim excludes. If more than that have thousands of tasks, the longest
+// overdue come first again.
 const maxServed = 32
 
 // claim claims up to limit tasks: first of pipelines that had none in this round, then of any.
@@ -188,12 +189,12 @@ func (q *queue) claim(ctx context.Context, e *Engine, limit int) ([]store.Claim,
 	return claims, err
 }
 
-// query is what this replica may claim.
+// query returns the claim query of this replica.
 func (e *Engine) query() store.ClaimQuery {
 	return store.ClaimQuery{Replica: e.Replica, Lease: e.Lease, LostAfter: e.LostAfter}
 }
 
-// begin has a task carried out by a worker of its class. While it waits for one, it is held.
+// begin runs a task on a worker of its class. Its lease is renewed while it waits for a worker.
 func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 	e, of := w.engine, w.of(c.Task.Kind)
 	if of.stopped {
@@ -218,7 +219,7 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 	})
 }
 
-// hold does something while the task's lease is renewed. The context ends when it is lost.
+// hold calls do while the task's lease is renewed. The context is cancelled when the lease is lost.
 func (e *Engine) hold(work context.Context, c store.Claim, do func(held context.Context)) {
 	ctx, cancel := context.WithCancel(work)
 	defer cancel()
@@ -227,7 +228,7 @@ func (e *Engine) hold(work context.Context, c store.Claim, do func(held context.
 	do(ctx)
 }
 
-// rest waits until a worker of a full class is free, and unless all classes are full only for a moment.
+// rest waits until a worker of a full class is free; unless all classes are full, only briefly.
 func (w *workers) rest(ctx context.Context, took time.Duration, all bool) {
 	wait := longestNap
 	if !all {
@@ -257,7 +258,7 @@ func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
 	}
 }
 
-// perform has one task carried out, and gives it back if that fails.
+// perform runs one task, and releases or postpones it if that fails.
 func (e *Engine) perform(work, ctx context.Context, c store.Claim) {
 	began := time.Now()
 	err := e.safely(func() error { return e.dispatch(ctx, c) })
@@ -274,7 +275,7 @@ func (e *Engine) perform(work, ctx context.Context, c store.Claim) {
 	}
 }
 
-// postpone gives a task that failed back, to be tried again later.
+// postpone stores a failed task with a later retry time.
 func (e *Engine) postpone(work context.Context, c store.Claim, cause error) {
 	b := store.Postpone(c, cause, time.Now())
 	next := b.Tasks[0]
@@ -290,15 +291,15 @@ func (e *Engine) postpone(work context.Context, c store.Claim, cause error) {
 	})
 }
 
-// giveBack gives a task back early, so that it can be claimed before its lease lapses.
+// giveBack releases a task early, so that it can be claimed before its lease expires.
 func (e *Engine) giveBack(work context.Context, l store.Lease) {
 	e.untilLapsed(work, func(ctx context.Context) error {
 		return e.Store.Release(ctx, []store.Lease{l}, time.Now())
 	})
 }
 
-// untilLapsed repeats a call to the store that gives a task back until it succeeds: a store that is away may return soon.
-// Once the lease has lapsed by itself there is nothing left to give back.
+// untilLapsed retries a release until it succeeds: a store that is down may be back soon. Once the lease has expired
+// there is nothing left to release.
 func (e *Engine) untilLapsed(work context.Context, give func(context.Context) error) {
 	lapsed := time.Now().Add(e.Lease)
 	for failures := 1; ; failures++ {
@@ -309,8 +310,8 @@ func (e *Engine) untilLapsed(work context.Context, give func(context.Context) er
 	}
 }
 
-// dispatch calls the handler of a task. A task of an unknown kind fails like any other, so it is reported and stays out of
-// the way: a newer version that shares the store may know it.
+// dispatch calls the handler of a task. A task of an unknown kind fails like any other, so that it is reported and
+// backs off: a newer version that shares the store may know it.
 func (e *Engine) dispatch(ctx context.Context, c store.Claim) error {
 	switch {
 	case c.Task.Kind == store.Deliver && e.Notifier != nil:
