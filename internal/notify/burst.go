@@ -15,24 +15,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// burst is how a group of alerts to one sink stands. What waits for the interval to be over is stored in a note, so that
-// the sink's cursor need not wait for it.
+// burst is the state of one group of alerts to one sink. Alerts that wait for the interval to end are stored in a
+// note, so that the sink's cursor need not wait for them.
 //
 //	an event ──interval is over──> queued ──sent──> nothing waits, until the interval is over again
 //	    └──────it is not─────────> held ──it is over, or the queued one was not taken──> queued
 type burst struct {
-	key      string // of its note
+	key      string // key of its note
 	interval time.Duration
 	sentAt   time.Time
-	through  store.Position // events of the group up to here were sent, or are in the note
-	queued   *Letter        // on its way; what happens meanwhile joins it until it is being sent
-	held     *Letter        // waits for the interval
-	note     store.Note     // as it was read or stored last
-	known    bool           // the note was read
-	dirty    bool           // the note is not what it should be
+	through  store.Position // events of the group up to this position were sent or are in the note
+	queued   *Letter        // queued for sending; new events are merged into it until sending starts
+	held     *Letter        // waits for the interval to end
+	note     store.Note     // as last read or stored
+	known    bool           // the note has been read
+	dirty    bool           // the note must be stored again
 }
 
-// burstNote is a burst as it is stored.
+// burstNote is the stored form of a burst.
 type burstNote struct {
 	Interval time.Duration  `json:"interval"`
 	SentAt   time.Time      `json:"sentAt"`
@@ -40,7 +40,7 @@ type burstNote struct {
 	Waits    *waiting       `json:"waits,omitempty"`
 }
 
-// waiting is a letter as it is stored.
+// waiting is the stored form of a letter.
 type waiting struct {
 	Event event.Event    `json:"event"`
 	Count int            `json:"count"`
@@ -54,11 +54,11 @@ func burstKey(sink, group string) string { return sink + "|" + group }
 // over is when the next alert of the group may be sent.
 func (g *burst) over() time.Time { return g.sentAt.Add(g.interval) }
 
-// join adds an event to the group. It gives a letter that is to be queued now, if there is one.
+// join adds an event to the group. It returns a letter to queue now, or nil.
 func (g *burst) join(l *Letter, now time.Time) *Letter {
 	switch {
 	case l.last <= g.through:
-		return nil // it was counted before this process began
+		return nil // already counted before this process started
 	case g.queued != nil && !g.queued.sending:
 		g.queued.merge(l)
 		g.dirty = g.dirty || g.queued.kept
@@ -68,7 +68,7 @@ func (g *burst) join(l *Letter, now time.Time) *Letter {
 	case g.queued != nil || now.Before(g.over()):
 		l.kept, g.held, g.dirty = true, l, true
 		if g.queued != nil {
-			g.queued.kept = true // the note speaks for both: it cannot tell of the later one alone
+			g.queued.kept = true // the note covers both letters: it cannot hold the later one alone
 		}
 	default:
 		g.queued = l
@@ -77,7 +77,7 @@ func (g *burst) join(l *Letter, now time.Time) *Letter {
 	return nil
 }
 
-// release gives what waited, once it need not any more.
+// release returns the held letter once its interval is over.
 func (g *burst) release(now time.Time) *Letter {
 	if g.held == nil || g.queued != nil || now.Before(g.over()) {
 		return nil
@@ -87,7 +87,7 @@ func (g *burst) release(now time.Time) *Letter {
 	return g.queued
 }
 
-// back takes note that the queued letter was not taken: what came while it was on its way joins it.
+// back records that the queued letter was not accepted: letters held while it was being sent are merged into it.
 func (g *burst) back() {
 	if g.held != nil {
 		g.queued.merge(g.held)
@@ -95,18 +95,18 @@ func (g *burst) back() {
 	}
 }
 
-// done takes note that the queued letter was dealt with.
+// done records that the queued letter was sent or buried.
 func (g *burst) done(now time.Time) {
 	g.through = max(g.through, g.queued.last)
 	g.queued, g.sentAt, g.dirty = nil, now, true
 }
 
-// idle says that nothing of the group need be remembered.
+// idle reports whether the group's state can be forgotten.
 func (g *burst) idle(now time.Time) bool {
 	return g.queued == nil && g.held == nil && !g.dirty && !now.Before(g.over())
 }
 
-// encode is the note that says how the burst stands.
+// encode returns the burst's note.
 func (g *burst) encode() (store.Note, error) {
 	b := burstNote{Interval: g.interval, SentAt: g.sentAt, Through: g.through}
 	for _, l := range []*Letter{g.queued, g.held} {
@@ -128,13 +128,13 @@ func (g *burst) encode() (store.Note, error) {
 	return next, err
 }
 
-// merge adds a later letter to an earlier one.
+// merge merges a later letter into an earlier one.
 func (l *Letter) merge(later *Letter) {
 	l.alert.Event, l.last, l.late = later.alert.Event, later.last, true
 	l.alert.Count += later.alert.Count
 }
 
-// burstNotes are those of one sink.
+// burstNotes returns the burst notes of one sink.
 func (n *Notifier) burstNotes(ctx context.Context, name string) ([]store.Note, error) {
 	all, err := n.store.Notes(ctx, store.BurstNote)
 	if err != nil {
@@ -143,8 +143,8 @@ func (n *Notifier) burstNotes(ctx context.Context, name string) ([]store.Note, e
 	return slices.DeleteFunc(all, func(note store.Note) bool { return !strings.HasPrefix(note.Key, burstKey(name, "")) }), nil
 }
 
-// forgetBursts empties the notes of a removed sink, so that it is not sent what waited for it if it returns. It works under
-// the lease of the sink's task.
+// forgetBursts empties the notes of a removed sink, so that waiting alerts are not sent if it is configured again. It
+// works under the lease of the sink's task.
 func (n *Notifier) forgetBursts(ctx context.Context, name string, lease *store.Lease, now time.Time) error {
 	notes, err := n.burstNotes(ctx, name)
 	if err != nil {
@@ -160,14 +160,14 @@ func (n *Notifier) forgetBursts(ctx context.Context, name string, lease *store.L
 	return nil
 }
 
-// swapNote is the swap of one note; its version is counted up here.
+// swapNote returns the compare-and-swap of a note, with the version incremented.
 func swapNote(read, next store.Note) store.Swap[store.Note] {
 	next.Version = read.Version + 1
 	return store.Swap[store.Note]{Read: read.Version, Next: next}
 }
 
-// swapNotes commits swaps in as many Batches as they need, under a lease. It returns how many swaps were committed, also
-// where a later one failed.
+// swapNotes commits swaps under a lease, in as many batches as needed. It returns how many swaps were committed, even
+// if a later one failed.
 func (n *Notifier) swapNotes(ctx context.Context, what string, lease *store.Lease, swaps []store.Swap[store.Note], now time.Time) (done int, err error) {
 	b := store.Batch{Lease: lease}
 	for i, s := range swaps {
@@ -184,7 +184,7 @@ func (n *Notifier) swapNotes(ctx context.Context, what string, lease *store.Leas
 	return done, nil
 }
 
-// loadBursts reads how the groups of the sink stood.
+// loadBursts reads the stored bursts of the sink.
 func (o *Outbox) loadBursts(ctx context.Context) error {
 	notes, err := o.n.burstNotes(ctx, o.name)
 	if err != nil {
@@ -207,7 +207,7 @@ func (o *Outbox) loadBursts(ctx context.Context) error {
 	return nil
 }
 
-// saveBursts stores the groups that have changed, and forgets those that are over.
+// saveBursts stores the groups that have changed, and drops those that are idle.
 func (o *Outbox) saveBursts(ctx context.Context, now time.Time) error {
 	var changed []*burst
 	var swaps []store.Swap[store.Note]
@@ -235,7 +235,7 @@ func (o *Outbox) saveBursts(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// swapBurst is the swap that stores a burst.
+// swapBurst returns the swap that stores a burst.
 func (o *Outbox) swapBurst(ctx context.Context, g *burst) (store.Swap[store.Note], error) {
 	if !g.known {
 		old, err := o.n.store.Note(ctx, store.BurstNote, g.key)

@@ -10,24 +10,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// cursors say how far each sink has come.
+// cursors stores the delivery position of each sink.
 type cursors interface {
 	Cursor(ctx context.Context, name string) (store.Position, error)
 	SetCursor(ctx context.Context, name string, at store.Position) error
 	DropCursor(ctx context.Context, name string) error
 }
 
-// leases keep a sink to one process.
+// leases ensures that one process at a time delivers to a sink.
 type leases interface {
 	Task(ctx context.Context, id string) (store.Task, error)
 	Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error)
 	Renew(ctx context.Context, held []store.Lease, lease time.Duration, now time.Time) ([]store.Lease, error)
 }
 
-// abandoned is how long nobody has delivered to a sink before nothing is kept for it any more.
+// abandoned is how long a sink may go without any process claiming it before its cursor is dropped.
 const abandoned = 24 * time.Hour
 
-// Holder is who wants to deliver, and for how long without a sign of life.
+// Holder is the replica that wants to deliver, and the duration of its lease.
 type Holder struct {
 	Replica string
 	Lease   time.Duration
@@ -37,8 +37,8 @@ const taskPrefix = "deliver/"
 
 func cursorName(name string) string { return "sink/" + name }
 
-// Claim makes this process the one that delivers to a sink, for as long as it keeps the lease; the Outbox is nil where
-// another one does. A sink's task is due only once nobody has wanted it for long: see Abandon.
+// Claim makes this process the one that delivers to a sink, as long as it keeps the lease. The Outbox is nil if
+// another process has the lease. A sink's task becomes due only if no process has claimed it for long: see Abandon.
 func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Time) (*Outbox, store.Lease, error) {
 	id := taskPrefix + s.Name()
 	task, err := n.store.Task(ctx, id)
@@ -46,7 +46,7 @@ func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Ti
 	if err != nil && !fresh {
 		return nil, store.Lease{}, fmt.Errorf("read the task of sink %s: %w", s.Name(), err)
 	}
-	if fresh || !now.Before(task.Due) { // a task that is due may have lost its cursor to Abandon
+	if fresh || !now.Before(task.Due) { // if the task is due, Abandon may have dropped its cursor
 		if err := n.begin(ctx, s.Name()); err != nil {
 			return nil, store.Lease{}, err
 		}
@@ -67,10 +67,10 @@ func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Ti
 	return o, claims[0].Lease, err
 }
 
-// ErrTakenOver says that another process delivers to the sink by now: what this one knows of it no longer counts.
+// ErrTakenOver means that another process now delivers to the sink: this process must discard its state.
 var ErrTakenOver = errors.New("another process delivers to this sink")
 
-// takenOver is err, or ErrTakenOver where a conflict shows that the lease is lost.
+// takenOver returns err, or ErrTakenOver if a conflict shows that the lease is lost.
 func takenOver(err error) error {
 	if errors.Is(err, store.ErrConflict) {
 		return ErrTakenOver
@@ -78,10 +78,10 @@ func takenOver(err error) error {
 	return err
 }
 
-// stale says that a sink's task will be due before long although somebody wants it.
+// stale reports whether a sink's task must be postponed soon, so that a sink in use is not abandoned.
 func stale(due, now time.Time) bool { return !now.Before(due.Add(-abandoned / 2)) }
 
-// want notes that somebody delivers to a sink, or stands by to.
+// want postpones the abandonment of a sink, because a process delivers to it or stands by to.
 func (n *Notifier) want(ctx context.Context, name string, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("want/%s/%d", name, now.UnixNano())}
 	b.Schedule(store.Task{ID: taskPrefix + name, Kind: store.Deliver, Due: now.Add(abandoned)})
@@ -91,8 +91,8 @@ func (n *Notifier) want(ctx context.Context, name string, now time.Time) error {
 	return nil
 }
 
-// begin puts the cursor of a sink that was not there before to what has happened since the server began: nobody wants to
-// be told of three months on the day a channel is set up.
+// begin sets the cursor of a new sink to the time the server started: a new channel should not receive three months
+// of old alerts.
 func (n *Notifier) begin(ctx context.Context, name string) error {
 	at, err := n.store.Cursor(ctx, cursorName(name))
 	if err != nil {
@@ -108,7 +108,7 @@ func (n *Notifier) begin(ctx context.Context, name string) error {
 	return n.advance(ctx, name, at)
 }
 
-// advance remembers how far a sink has come. A crash before it means that some events are sent again.
+// advance stores a sink's cursor. After a crash before it, some events are sent again.
 func (n *Notifier) advance(ctx context.Context, name string, at store.Position) error {
 	if err := n.store.SetCursor(ctx, cursorName(name), at); err != nil {
 		return fmt.Errorf("move the cursor of sink %s: %w", name, err)
@@ -116,12 +116,12 @@ func (n *Notifier) advance(ctx context.Context, name string, at store.Position) 
 	return nil
 }
 
-// Abandon carries out the task of a sink that nobody has delivered to for long. If it is none of ours, its cursor is
-// dropped, so that it holds no events back, and so is what waited for it; it gives the sink's name then, and "" otherwise.
+// Abandon runs the task of a sink that no process has claimed for long. If the sink is not configured here, Abandon
+// drops its cursor, so that no events are kept for it, and its bursts, and returns its name. Otherwise it returns "".
 func (n *Notifier) Abandon(ctx context.Context, c store.Claim, now time.Time) (string, error) {
 	name := c.Task.ID[len(taskPrefix):]
 	b := store.Batch{ID: fmt.Sprintf("abandon/%s/%d", name, c.Lease.Token), Lease: &c.Lease}
-	if n.find(name) != nil { // nobody got round to it
+	if n.find(name) != nil { // it is configured; no process was up to claim it
 		b.Schedule(store.Task{ID: c.Task.ID, Kind: store.Deliver, Due: now.Add(abandoned)})
 		return "", n.store.Commit(ctx, b, now)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// bury stores a dead letter: an alert that a sink rejects. It works under the lease of the process that sent it.
+// bury stores a dead letter: an alert that the sink rejected. It works under the lease of the process that sent it.
 func (n *Notifier) bury(ctx context.Context, name string, lease *store.Lease, a sink.Alert, tries int, why error, now time.Time) error {
 	letter := store.DeadLetter{Sink: name, Event: a.Event, Reason: why.Error(), Tries: tries, At: period.Instant(now)}
 	if a.Count > 1 {
@@ -27,13 +27,13 @@ func (n *Notifier) bury(ctx context.Context, name string, lease *store.Lease, a 
 	return nil
 }
 
-// DeadQuery says which dead letters. Empty fields mean any.
+// DeadQuery selects dead letters. Empty fields match any.
 type DeadQuery struct {
 	Sink   string
-	Events []string // their ids
+	Events []string // event ids
 }
 
-// dead lists the letters that q asks for, oldest first.
+// dead lists the dead letters that match q, oldest first.
 func (n *Notifier) dead(ctx context.Context, q DeadQuery) ([]store.DeadLetter, error) {
 	letters, err := n.store.Dead(ctx, q.Sink)
 	if err != nil {
@@ -44,14 +44,15 @@ func (n *Notifier) dead(ctx context.Context, q DeadQuery) ([]store.DeadLetter, e
 	}), nil
 }
 
-// Retried is what became of a dead letter that was sent again.
+// Retried is the result of sending a dead letter again.
 type Retried struct {
 	Letter store.DeadLetter
-	Error  string // why it was not sent; "" if it was
+	Error  string // why it was not sent; "" on success
 }
 
-// Retry sends dead letters again, sink by sink and oldest first, and removes those that the sink accepts. Of several calls at
-// once, one sends the letters of a sink. A sink that cannot be reached is asked once, not for each of its letters.
+// Retry sends dead letters again, sink by sink and oldest first, and removes those that the sink accepts. If several
+// calls run at once, only one of them sends the letters of a sink. A sink that cannot be reached is tried once, not
+// once per letter.
 func (n *Notifier) Retry(ctx context.Context, q DeadQuery, now func() time.Time) ([]Retried, error) {
 	letters, err := n.dead(ctx, q)
 	if err != nil {
@@ -86,7 +87,7 @@ func (n *Notifier) retrySink(ctx context.Context, name string, letters []store.D
 		return unsent(letters, "not sent: another retry of this sink's dead letters is running"), nil
 	}
 	defer held.release(ctx, now)
-	if letters, err = n.dead(ctx, DeadQuery{Sink: name, Events: events}); err != nil { // the retry before may have sent some
+	if letters, err = n.dead(ctx, DeadQuery{Sink: name, Events: events}); err != nil { // an earlier retry may have sent some
 		return nil, err
 	}
 	var done []Retried
@@ -102,7 +103,7 @@ func (n *Notifier) retrySink(ctx context.Context, name string, letters []store.D
 	return done, nil
 }
 
-// unsent are letters that stay dead for one reason.
+// unsent returns letters as not sent, all for the same reason.
 func unsent(letters []store.DeadLetter, why string) []Retried {
 	var all []Retried
 	for _, d := range letters {
@@ -118,7 +119,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// retry sends one letter. The first error is the sink's, the second the store's.
+// retry sends one letter. The first error is from the sink, the second from the store.
 func (n *Notifier) retry(ctx context.Context, s sink.Sink, letter store.DeadLetter, held *retryLease, now func() time.Time) (sent, _ error) {
 	if err := held.renew(ctx, now()); err != nil {
 		return nil, err
@@ -147,7 +148,7 @@ func (n *Notifier) unbury(ctx context.Context, letter store.DeadLetter, lease *s
 	return nil
 }
 
-// Discard removes dead letters without sending them, and returns those that it removed.
+// Discard removes dead letters without sending them, and returns those it removed.
 func (n *Notifier) Discard(ctx context.Context, q DeadQuery, now time.Time) ([]store.DeadLetter, error) {
 	letters, err := n.dead(ctx, q)
 	if err != nil {
@@ -162,21 +163,21 @@ func (n *Notifier) Discard(ctx context.Context, q DeadQuery, now time.Time) ([]s
 }
 
 const (
-	retryLimit = time.Minute     // for sending one letter
-	retryTerm  = 5 * time.Minute // of the lease under which one call sends the letters of a sink
+	retryLimit = time.Minute     // timeout for sending one letter
+	retryTerm  = 5 * time.Minute // duration of the lease on a sink's dead letters
 )
 
-// retryLease is the right to send the dead letters of one sink.
+// retryLease is the lease on the dead letters of one sink.
 type retryLease struct {
 	n     *Notifier
 	lease store.Lease
 }
 
-// holdRetries claims the right to send the dead letters of a sink; nil where another call has it.
+// holdRetries claims the dead letters of a sink; nil if another call holds them.
 func (n *Notifier) holdRetries(ctx context.Context, name string, now time.Time) (*retryLease, error) {
 	id := "retry/" + name
 	b := store.Batch{ID: id + "/" + rand.Text()}
-	b.Schedule(store.Task{ID: id, Kind: store.Turn, Due: now.AddDate(100, 0, 0)}) // only ever claimed by its name
+	b.Schedule(store.Task{ID: id, Kind: store.Turn, Due: now.AddDate(100, 0, 0)}) // only ever claimed by id
 	if err := n.store.Commit(ctx, b, now); err != nil {
 		return nil, fmt.Errorf("retry the dead letters of sink %s: %w", name, err)
 	}
@@ -190,7 +191,7 @@ func (n *Notifier) holdRetries(ctx context.Context, name string, now time.Time) 
 	return &retryLease{n, claims[0].Lease}, nil
 }
 
-// renew makes sure that the lease lasts for one more letter.
+// renew extends the lease so that it lasts for one more letter.
 func (l *retryLease) renew(ctx context.Context, now time.Time) error {
 	kept, err := l.n.store.Renew(ctx, []store.Lease{l.lease}, retryTerm, now)
 	if err == nil && len(kept) == 0 {
@@ -199,23 +200,23 @@ func (l *retryLease) renew(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// release finishes the task, also where the caller gave up. If that fails, the lease lapses by itself.
+// release finishes the task, even if the caller's context has ended. If that fails, the lease expires by itself.
 func (l *retryLease) release(ctx context.Context, now func() time.Time) {
 	b := store.Batch{ID: "end-" + l.lease.Task + "/" + rand.Text(), Lease: &l.lease}
 	b.Finish(l.lease.Task)
 	_ = l.n.store.Commit(context.WithoutCancel(ctx), b, now())
 }
 
-// ErrNoRoute says that there is no such route.
+// ErrNoRoute means that the named route does not exist.
 var ErrNoRoute = errors.New("there is no such route")
 
-// Tested is what a sink said to a sample.
+// Tested is a sink's result for a test alert.
 type Tested struct {
 	Sink  string
-	Error string // why it was not taken; "" if it was
+	Error string // why the sink did not accept it; "" on success
 }
 
-// Test sends a sample through the sinks of a route, each once. It is ErrNoRoute where there is none of that name.
+// Test sends a test alert to each sink of a route once. It returns ErrNoRoute if there is no route of that name.
 func (n *Notifier) Test(ctx context.Context, route, by string, now time.Time) ([]Tested, error) {
 	i := slices.IndexFunc(n.routes, func(r Route) bool { return r.Name == route })
 	if i < 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// Bring sends one event to the sinks that routes and silences leave for it, and returns the errors of those that did not
-// take it. It is for a host in which a queue, in no particular order, delivers an event again until every sink took it: sinks
-// recognise repeats. Routes that group bursts send each event by itself here.
+// Bring sends one event to its sinks, as routes and silences decide, and returns the errors of the sinks that failed.
+// It is for hosts where an unordered queue redelivers an event until every sink has accepted it: sinks recognise
+// duplicates. Routes that group bursts send each event separately here.
 func (n *Notifier) Bring(ctx context.Context, e event.Event) error {
 	quiet, err := n.silenced(ctx, e)
 	if err != nil {
@@ -38,7 +38,7 @@ func (n *Notifier) Bring(ctx context.Context, e event.Event) error {
 	return errors.Join(errs...)
 }
 
-// silenced says whether somebody wants to hear nothing of e; silences are read only where it would be heard.
+// silenced reports whether a silence covers e. It reads silences only if e would be sent at all.
 func (n *Notifier) silenced(ctx context.Context, e event.Event) (bool, error) {
 	if !n.alerts(e) {
 		return false, nil

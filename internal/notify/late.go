@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sendLate sends an alert that may arrive after events that happened later: a dead letter, a burst that had to wait, a
-// message of a queue without order. Where its matter was settled meanwhile, a sink that shows how matters stand must not
-// show it as open for ever: the alert says so, and the sink follows the event that settled it.
+// sendLate sends an alert that may arrive after later events: a dead letter, a burst that had to wait, or a message
+// from an unordered queue. If the problem has been resolved since, a sink that displays open problems must not show
+// it as open forever: the alert is marked settled, and the sink then gets the event that settled it.
 func (n *Notifier) sendLate(ctx context.Context, s sink.Sink, a sink.Alert) error {
 	follower, follows := s.(sink.Follower)
 	if !follows {
@@ -33,7 +33,7 @@ func (n *Notifier) sendLate(ctx context.Context, s sink.Sink, a sink.Alert) erro
 // clockSkew is how far the order of events by time and by commit may differ.
 const clockSkew = time.Hour
 
-// settledBy returns the event that settled the matter of e, or nil where the matter is open or e did not open it.
+// settledBy returns the event that settled the problem e opened, or nil if it is still open or e did not open one.
 func (n *Notifier) settledBy(ctx context.Context, e event.Event) (*event.Event, error) {
 	if sink.State("").After(e) != sink.Opened {
 		return nil, nil
@@ -49,7 +49,7 @@ func (n *Notifier) settledBy(ctx context.Context, e event.Event) (*event.Event, 
 		for _, later := range page.Items {
 			switch next := state.After(later); {
 			case later.ID == e.ID:
-				state, by = sink.Opened, nil // what came before it does not count
+				state, by = sink.Opened, nil // earlier events do not count
 			case sink.Matter(later) != matter:
 			case next == sink.Opened:
 				state, by = next, nil
@@ -64,7 +64,7 @@ func (n *Notifier) settledBy(ctx context.Context, e event.Event) (*event.Event, 
 	}
 }
 
-// laterEvents asks for the events after e that may be about the same matter.
+// laterEvents returns a query for the events after e that may be about the same problem.
 func laterEvents(e event.Event) store.EventQuery {
 	q := store.EventQuery{Since: e.Time.Add(-clockSkew), Ascending: true, Limit: store.MaxPage}
 	d := e.Detail

@@ -1,9 +1,9 @@
-// Package notify brings events to sinks. Each sink follows the events at its own pace, by a cursor of its own: a sink that
-// is slow or away delays nobody else, and finds everything in order when it is back. Of several replicas one delivers to a
-// sink at a time (claim.go). Which events a sink gets is decided by routes (route.go) and silences (silence.go); a burst
-// may be told as one alert (burst.go). What a sink will never take is kept as a dead letter (dead.go).
+// Package notify delivers events to sinks. Each sink has its own cursor and its own pace: a sink that is slow or down
+// delays no other, and receives everything in order when it is back. With several replicas, one at a time delivers to
+// a sink (claim.go). Routes (route.go) and silences (silence.go) decide which events a sink gets; a burst of events
+// can be sent as one alert (burst.go). Alerts that a sink permanently rejects are kept as dead letters (dead.go).
 //
-// It owns no goroutine: the host asks an Outbox what to send next, sends it, and says what became of it (outbox.go).
+// It starts no goroutines: the host asks an Outbox what to send next, sends it, and reports the result (outbox.go).
 package notify
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// storage is what delivery needs of the store.
+// storage is the part of the store that delivery uses.
 type storage interface {
 	notes
 	events
@@ -30,30 +30,29 @@ type storage interface {
 	Dead(ctx context.Context, sink string) ([]store.DeadLetter, error)
 }
 
-// events are what sinks are sent.
+// events reads the events to deliver.
 type events interface {
 	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
 	EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error)
 	PositionAt(ctx context.Context, t time.Time) (store.Position, error)
 }
 
-// Options are what a notifier works with.
+// Options configure a notifier.
 type Options struct {
 	Store  storage
 	Sinks  []sink.Sink
 	Routes []Route // none: warning and above go to every sink
-	// Subject is what is known of a pipeline; it may be nil.
+	// Subject looks up the owner and tags of a pipeline; it may be nil.
 	Subject func(pipeline.ID) Subject
-	// BaseURL is where people reach the server, for links; empty: none.
+	// BaseURL is the server's public URL, for links; empty means no links.
 	BaseURL string
-	// Since is when the server began: a sink that was not there before is told what happened from then on.
+	// Since is when the server started: a new sink receives events from then on.
 	Since time.Time
-	// Concurrency is how many alerts are on their way to one sink at once; 4 unless said. Those of one pipeline go one
-	// after the other.
+	// Concurrency is how many alerts may be in flight to one sink; 0 means 4. Alerts of one pipeline are sent one at a time.
 	Concurrency int
 }
 
-// Subject is what alerts need to know of a pipeline.
+// Subject is the pipeline data that alerts and routes use.
 type Subject struct {
 	Owner string
 	Tags  map[string]string
@@ -61,7 +60,7 @@ type Subject struct {
 
 const usualConcurrency = 4
 
-// Notifier delivers events by routes.
+// Notifier delivers events to sinks, as routes decide.
 type Notifier struct {
 	store       storage
 	sinks       []sink.Sink
@@ -73,7 +72,7 @@ type Notifier struct {
 	tallies     tallies
 }
 
-// New is a notifier.
+// New returns a notifier.
 func New(o Options) *Notifier {
 	n := &Notifier{
 		store: o.Store, sinks: o.Sinks, subject: o.Subject,
@@ -94,10 +93,10 @@ func New(o Options) *Notifier {
 	return n
 }
 
-// Sinks are the places that alerts go to.
+// Sinks returns the configured sinks.
 func (n *Notifier) Sinks() []sink.Sink { return slices.Clone(n.sinks) }
 
-// Concurrency is how many alerts may be on their way to one sink at once.
+// Concurrency returns how many alerts may be in flight to one sink.
 func (n *Notifier) Concurrency() int { return n.concurrency }
 
 func (n *Notifier) names() []string {
@@ -108,7 +107,7 @@ func (n *Notifier) names() []string {
 	return names
 }
 
-// find is the sink of that name; nil if there is none.
+// find returns the sink of that name, or nil.
 func (n *Notifier) find(name string) sink.Sink {
 	if i := slices.Index(n.names(), name); i >= 0 {
 		return n.sinks[i]
@@ -116,12 +115,12 @@ func (n *Notifier) find(name string) sink.Sink {
 	return nil
 }
 
-// alert is an event, or a burst that ends with it, as it is sent.
+// alert returns the alert for an event, or for a burst that ends with it.
 func (n *Notifier) alert(e event.Event, count int, since time.Time) sink.Alert {
 	return sink.Alert{Event: e, Count: count, Since: since, Owner: n.subject(e.Detail.Pipeline).Owner, Links: n.links(e.Detail)}
 }
 
-// links lead to the pages of the dashboard.
+// links returns links to the dashboard pages of the pipeline and the run.
 func (n *Notifier) links(d event.Detail) sink.Links {
 	if n.base == "" || d.Pipeline == "" {
 		return sink.Links{}

@@ -13,62 +13,62 @@ import (
 )
 
 const (
-	page      = 100                    // events read at once
-	window    = 512                    // letters held in memory: what else there is stays in the store
-	ahead     = 4096                   // how far it reads beyond what is not delivered: so many may be sent again after a crash
-	saveEvery = 200 * time.Millisecond // between two writes of how far it has come
+	page      = 100                    // events read per page
+	window    = 512                    // letters held in memory; the rest stays in the store
+	ahead     = 4096                   // events read beyond the first undelivered one: at most this many are sent again after a crash
+	saveEvery = 200 * time.Millisecond // minimum interval between cursor writes
 )
 
-// Outbox is what is on its way to one sink. One goroutine works with it: it fills it, sends what Next gives, as many at once
-// as Next gives, and settles each letter with what the sink said. Letters of one pipeline go out one after the other, in
-// the order of their events. The cursor stays behind the first event that is not dealt with.
+// Outbox holds the letters in flight to one sink. One goroutine uses it: it fills the outbox, sends the letters that
+// Next returns, concurrently if there are several, and settles each with the sink's result. Letters of one pipeline
+// are sent one at a time, in event order. The cursor stays before the first event that has not been dealt with.
 type Outbox struct {
 	n        *Notifier
 	sink     sink.Sink
-	follower sink.Follower // nil if the sink is none
+	follower sink.Follower // nil if the sink does not implement it
 	name     string
-	due      time.Time     // of its task
-	lease    store.Lease   // under which everything is stored
-	term     time.Duration // of the lease
-	heldAt   time.Time     // the lease was held at that instant
+	due      time.Time     // due time of its task
+	lease    store.Lease   // lease that guards all writes
+	term     time.Duration // duration of the lease
+	heldAt   time.Time     // when the lease was last known to be held
 
 	read, saved store.Position
-	unsettled   []store.Position // of the events that were read and that the cursor has not passed
+	unsettled   []store.Position // positions of events read that the cursor has not passed
 	savedAt     time.Time
 	lanes       map[string]*queue
 	pending     int // letters in lanes
 	sending     int
 	groups      map[string]*burst
 
-	failures int       // in a row
-	until    time.Time // it is left alone
-	told     bool      // that it takes nothing
-	refusing bool      // it took none since one that it will never take
+	failures int       // consecutive failures
+	until    time.Time // nothing is sent until then
+	told     bool      // a failing sink has been reported
+	refusing bool      // it has accepted none since it last rejected one
 }
 
-// queue is the letters of one lane, oldest first.
+// queue holds the letters of one lane, oldest first.
 type queue struct{ letters []*Letter }
 
-// Letter is an alert on its way.
+// Letter is an alert in flight.
 type Letter struct {
 	alert       sink.Alert
-	first, last store.Position // of its events
+	first, last store.Position // positions of its events
 	lane        string
-	group       *burst // nil where it stands alone
-	follow      bool   // it only brings up to date what the sink said before
-	kept        bool   // it is in its group's note
-	late        bool   // the sink may have followed later events meanwhile
+	group       *burst // nil if it is not grouped
+	follow      bool   // it only updates an alert the sink has shown before
+	kept        bool   // it is stored in its group's note
+	late        bool   // the sink may already have seen later events
 	sending     bool
-	ready       time.Time // since then it could have been sent
+	ready       time.Time // when it could first have been sent
 	tries       int
-	alone       int // tries that failed while the sink took others
+	alone       int // tries that failed while the sink accepted others
 	retryAt     time.Time
 }
 
-// lane is what orders letters: those of one lane never overtake each other.
+// lane returns the ordering key of an event: letters of one lane never overtake each other.
 func lane(e event.Event) string { return string(e.Detail.Pipeline) }
 
-// open reads how far the sink has come.
+// open loads the sink's cursor and bursts.
 func (n *Notifier) open(ctx context.Context, s sink.Sink, c store.Claim, term time.Duration, now time.Time) (*Outbox, error) {
 	at, err := n.store.Cursor(ctx, cursorName(s.Name()))
 	if err != nil {
@@ -82,7 +82,7 @@ func (n *Notifier) open(ctx context.Context, s sink.Sink, c store.Claim, term ti
 	return o, o.loadBursts(ctx)
 }
 
-// Fill reads the events that come next, as far as there is room.
+// Fill reads the next events while there is room.
 func (o *Outbox) Fill(ctx context.Context, now time.Time) error {
 	for !o.crowded() {
 		events, err := o.n.store.EventsAfter(ctx, o.read, page)
@@ -103,7 +103,7 @@ func (o *Outbox) crowded() bool {
 	return o.pending >= window || len(o.unsettled) >= ahead
 }
 
-// take sorts events in. Silences are read after the events, and only where there is something to keep back.
+// take routes events to letters. It reads silences after the events, and only if an event is routed to this sink.
 func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.Time) error {
 	var silences []Silence
 	looked := false
@@ -120,7 +120,7 @@ func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.
 		if wanted = wanted && covering(silences, e.Event) == ""; wanted {
 			o.add(route, e, now)
 		}
-		if !wanted || route.Interval > 0 { // a burst may tell of it late, or of another event in its place
+		if !wanted || route.Interval > 0 { // a burst may deliver it late, or a later event instead
 			o.follow(e)
 		}
 		o.read = e.Position
@@ -129,7 +129,7 @@ func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.
 	return nil
 }
 
-// follow queues an event that the sink need only know of to bring up to date what it said, if it is one.
+// follow queues an event for a sink that updates earlier alerts, if the event settles one.
 func (o *Outbox) follow(e store.StoredEvent) {
 	if o.follower == nil || !sink.Settles(e.Event) {
 		return
@@ -146,7 +146,7 @@ func letter(e store.StoredEvent) *Letter {
 	}
 }
 
-// add queues an event by itself, or has it join its group.
+// add queues an event by itself, or adds it to its group.
 func (o *Outbox) add(r *Route, e store.StoredEvent, now time.Time) {
 	l := letter(e)
 	if r.Interval <= 0 {
@@ -175,8 +175,8 @@ func (o *Outbox) queue(l *Letter) {
 	o.pending++
 }
 
-// Next gives a letter to be sent now; nil if there is none, or the sink is left alone. While the sink takes nothing, one
-// letter at a time tries it.
+// Next returns a letter to send now. It returns nil if there is none or the sink is backing off. While the sink is
+// failing, only one letter at a time is tried.
 func (o *Outbox) Next(now time.Time) *Letter {
 	if now.Before(o.until) || o.full() {
 		return nil
@@ -195,10 +195,10 @@ func (o *Outbox) Next(now time.Time) *Letter {
 	return next
 }
 
-// full says that nothing can be sent before there is an answer to what is under way.
+// full reports whether nothing can be sent until a letter in flight is settled.
 func (o *Outbox) full() bool { return o.sending >= o.n.concurrency || o.failures > 0 && o.sending > 0 }
 
-// release queues the bursts that need not wait any more, in the order of the events that they tell of.
+// release queues the bursts whose interval is over, in event order.
 func (o *Outbox) release(now time.Time) {
 	var over []*Letter
 	for _, g := range o.groups {
@@ -212,8 +212,8 @@ func (o *Outbox) release(now time.Time) {
 	}
 }
 
-// before prefers the older letter; while the sink takes nothing, one that was not tried so often, since another may be
-// what is wrong.
+// before prefers the older letter. While the sink is failing it prefers the one tried less often, since another
+// letter may be the cause.
 func (o *Outbox) before(a, b *Letter) bool {
 	if o.failures > 0 && a.tries != b.tries {
 		return a.tries < b.tries
@@ -221,7 +221,7 @@ func (o *Outbox) before(a, b *Letter) bool {
 	return a.first < b.first
 }
 
-// Send sends a letter that Next gave. It may be called from any goroutine.
+// Send sends a letter returned by Next. It is safe for concurrent use.
 func (o *Outbox) Send(ctx context.Context, l *Letter) error {
 	a := o.n.alert(l.alert.Event, l.alert.Count, l.alert.Since)
 	switch {
@@ -234,10 +234,10 @@ func (o *Outbox) Send(ctx context.Context, l *Letter) error {
 	}
 }
 
-// remove takes a letter that was dealt with out of its lane.
+// remove removes a settled letter from its lane.
 func (o *Outbox) remove(l *Letter, now time.Time) {
 	q := o.lanes[l.lane]
-	q.letters[0] = nil // let go of it although the array stays
+	q.letters[0] = nil // let the letter be collected: the array stays
 	if q.letters = q.letters[1:]; len(q.letters) == 0 {
 		delete(o.lanes, l.lane)
 	}
@@ -247,23 +247,23 @@ func (o *Outbox) remove(l *Letter, now time.Time) {
 	}
 }
 
-// cursor is the last place up to which everything is dealt with, or in a note.
+// cursor returns the position up to which every event has been settled or stored in a note.
 func (o *Outbox) cursor() store.Position {
 	at := o.read
 	for _, q := range o.lanes {
 		for _, l := range q.letters {
 			if !l.kept {
 				at = min(at, l.first-1)
-				break // those behind it are later
+				break // later letters have later positions
 			}
 		}
 	}
 	return at
 }
 
-// Save stores how far the sink has come, if there is something to store: what waits in groups first, so that the cursor
-// never passes what is nowhere. It waits a moment between two writes, unless it is final. Without its lease it stores
-// nothing and returns ErrTakenOver.
+// Save stores the sink's progress if it has changed. It stores bursts before the cursor, so that the cursor never
+// passes an event that is stored nowhere. It writes at most every saveEvery, unless final. If the lease is lost it
+// stores nothing and returns ErrTakenOver.
 func (o *Outbox) Save(ctx context.Context, final bool, now time.Time) error {
 	if !final && now.Before(o.savedAt.Add(saveEvery)) {
 		return nil
@@ -291,9 +291,10 @@ func (o *Outbox) Save(ctx context.Context, final bool, now time.Time) error {
 	return nil
 }
 
-// hold makes sure that the lease is held. The store is asked only where the lease may have lapsed since it last said so.
+// hold verifies that the lease is held. It asks the store only if the lease may have expired since it was last
+// confirmed.
 func (o *Outbox) hold(ctx context.Context, now time.Time) error {
-	now = now.Round(0) // the monotonic clock stands still while the machine is suspended
+	now = now.Round(0) // the monotonic clock stops while the machine is suspended
 	if since := now.Sub(o.heldAt); since >= 0 && since < o.term/2 {
 		return nil
 	}
@@ -308,7 +309,7 @@ func (o *Outbox) hold(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Wake is when there is something to do again, if nothing happens before.
+// Wake returns when there is something to do again, if nothing happens before.
 func (o *Outbox) Wake(now time.Time) time.Time {
 	wake := o.due.Add(-abandoned / 2)
 	sooner := func(at time.Time) {

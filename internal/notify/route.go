@@ -11,22 +11,22 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// UsualRoute is the name of the route that there is without any: warning and above go to every sink.
+// UsualRoute is the name of the default route, used if none is configured: warning and above go to every sink.
 const UsualRoute = "default"
 
-// Route matches an event that meets all its conditions; an empty condition is met by any event. The first route that matches
-// an event decides; an event that no route matches goes nowhere.
+// Route matches an event that meets all its conditions; an empty condition matches any event. The first route that
+// matches an event decides. An event that no route matches is not sent.
 type Route struct {
 	Name      string
 	Types     []event.Type
-	Severity  event.Severity // this one and above; empty: any where Types are named, warning and above otherwise
+	Severity  event.Severity // minimum; empty: any if Types is set, otherwise warning
 	Pipelines []string       // patterns with *
 	Owners    []string       // patterns with *
 	Tags      map[string]string
-	Sinks     []string // none: nowhere
+	Sinks     []string // none: matching events are not sent
 
-	// Interval, where it is above 0, is the least time between two alerts of one group to one sink: what happens meanwhile
-	// is told as one alert when it is over. GroupBy says what makes a group.
+	// Interval, if positive, is the minimum time between two alerts of one group to one sink. Events in between are
+	// sent as one alert when it ends. GroupBy defines the groups.
 	Interval time.Duration
 	GroupBy  []Field
 }
@@ -34,7 +34,6 @@ type Route struct {
 // Field is a part of an event by which alerts are grouped.
 type Field string
 
-// The fields.
 const (
 	ByPipeline Field = "pipeline"
 	BySchedule Field = "schedule"
@@ -44,10 +43,10 @@ const (
 	ByOwner    Field = "owner"
 )
 
-// UsualGroup is how alerts are grouped where a route only gives an interval.
+// UsualGroup is the grouping of a route that only sets an interval.
 var UsualGroup = []Field{ByPipeline, ByType}
 
-// explicit is the route with the severity that it matches.
+// explicit returns the route with its default severity filled in.
 func (r Route) explicit() Route {
 	if r.Severity == "" && len(r.Types) == 0 {
 		r.Severity = event.Warning
@@ -55,10 +54,10 @@ func (r Route) explicit() Route {
 	return r
 }
 
-// Routes are the routes in force, in order.
+// Routes returns the routes in force, in order.
 func (n *Notifier) Routes() []Route { return slices.Clone(n.routes) }
 
-// route is the one that decides on e; nil if none fits.
+// route returns the first route that matches e, or nil.
 func (n *Notifier) route(e event.Event) *Route {
 	of := n.subject(e.Detail.Pipeline)
 	for i := range n.routes {
@@ -69,13 +68,13 @@ func (n *Notifier) route(e event.Event) *Route {
 	return nil
 }
 
-// Wants says whether the sink of that name gets e, as far as routes are asked.
+// Wants reports whether routes send e to the named sink. It ignores silences.
 func (n *Notifier) Wants(sink string, e event.Event) bool {
 	r := n.route(e)
 	return r != nil && slices.Contains(r.Sinks, sink)
 }
 
-// alerts says whether e goes anywhere at all, as far as routes are asked.
+// alerts reports whether routes send e to any sink. It ignores silences.
 func (n *Notifier) alerts(e event.Event) bool {
 	r := n.route(e)
 	return r != nil && len(r.Sinks) > 0
@@ -85,7 +84,7 @@ func (r *Route) fits(e event.Event, of Subject) bool {
 	d := e.Detail
 	switch {
 	case (len(r.Types) > 0 || e.Type == event.Audit) && !slices.Contains(r.Types, e.Type):
-		return false // the audit record goes nowhere unless a route names it: it is for admins
+		return false // audit events are for admins: a route must name them
 	case r.Severity != "" && !atLeast(d.Severity, r.Severity):
 		return false
 	case len(r.Pipelines) > 0 && !matchesAny(r.Pipelines, string(d.Pipeline)):
@@ -105,16 +104,16 @@ func matchesAny(patterns []string, text string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, text) })
 }
 
-// matches says whether a pattern fits. A malformed pattern, which no checked file holds, fits nothing.
+// matches reports whether text matches a pattern. A malformed pattern, which validation rejects, matches nothing.
 func matches(pattern, text string) bool {
 	fits, err := path.Match(noPath(pattern), noPath(text))
 	return err == nil && fits
 }
 
-// noPath puts another character in the place of slashes, at which a * would end: an owner such as data/eu is no path.
+// noPath replaces slashes, because * does not match them: an owner such as data/eu is not a path.
 func noPath(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
-// group names the group that e belongs to.
+// group returns the key of the group that e belongs to.
 func (r *Route) group(e event.Event, of Subject) string {
 	parts := []string{r.Name}
 	for _, f := range r.GroupBy {
@@ -149,7 +148,7 @@ func rank(s event.Severity) int {
 	return slices.Index([]event.Severity{event.Info, event.Warning, event.Critical}, s)
 }
 
-// sample is what a test of a route sends: an event of a type and a severity that the route is about, if there is one.
+// sample returns the event that a route test sends: one of a type and severity that the route matches, if possible.
 func (r *Route) sample(by string, at time.Time) event.Event {
 	types := r.Types
 	if len(types) == 0 {
@@ -165,5 +164,5 @@ func (r *Route) sample(by string, at time.Time) event.Event {
 	return of(types[max(fits, 0)])
 }
 
-// samplePipeline stands in alerts that are only a test.
+// samplePipeline is the pipeline name in test alerts.
 const samplePipeline pipeline.ID = "interlock-test"

@@ -12,22 +12,22 @@ import (
 const (
 	minWait = time.Second
 	maxWait = 5 * time.Minute
-	// patience is how long an alert may be on its way. Older ones are buried once the sink was tried often enough.
+	// patience is how long an alert is retried. Older ones are buried once the sink has been tried enoughFor times.
 	patience   = 24 * time.Hour
-	enoughFor  = 5  // tries, of an alert that is older
-	enoughEver = 20 // tries that failed while the sink took others
+	enoughFor  = 5  // tries before an alert older than patience is buried
+	enoughEver = 20 // failed tries before an alert is buried although the sink accepts others
 )
 
-// Settled is what became of a letter, for the host to tell.
+// Settled is the outcome of a letter, for the host to report.
 type Settled struct {
 	Sent   bool
-	Buried int   // letters that were kept as dead
-	Err    error // why the sink did not take it; nil where it only asked for time
-	Tell   bool  // it is the first since the sink took one
-	Back   bool  // the sink takes alerts again after it had been told that it does not
+	Buried int   // letters stored as dead letters
+	Err    error // why the sink did not accept it; nil if it only asked to wait
+	Tell   bool  // first failure since the sink last accepted one
+	Back   bool  // the sink accepts alerts again after a reported failure
 }
 
-// Settle takes note of what the sink said to a letter. Its error is that of the store; the letter stays where it was then.
+// Settle records the sink's result for a letter. It returns store errors only; the letter then stays queued.
 func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Time) (Settled, error) {
 	l.sending = false
 	o.sending--
@@ -36,7 +36,7 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 	}
 	s := Settled{Err: said}
 	var busy *sink.Busy
-	if errors.As(said, &busy) && busy.After > 0 { // neither this one is wrong nor the sink
+	if errors.As(said, &busy) && busy.After > 0 { // rate limited: neither the letter nor the sink is at fault
 		o.until = later(o.until, now.Add(busy.After))
 		l.back()
 		return Settled{}, nil
@@ -48,7 +48,7 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 		return o.refused(ctx, l, s, now)
 	}
 	l.back()
-	if o.failures == 0 || !now.Before(o.until) { // several that were under way fail as one
+	if o.failures == 0 || !now.Before(o.until) { // concurrent failures count once
 		o.failures++
 	}
 	o.until = later(o.until, now.Add(o.backoff(l, o.failures)))
@@ -59,8 +59,8 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 	return s, err
 }
 
-// taken removes a letter that the sink took. One that only follows, and never failed, shows nothing about the sink: it may
-// have had nothing to say.
+// taken removes a letter that the sink accepted. A follow-up that never failed proves nothing about the sink: the
+// sink may have had nothing to update.
 func (o *Outbox) taken(l *Letter, now time.Time) Settled {
 	o.remove(l, now)
 	if l.follow && l.tries == 0 {
@@ -71,20 +71,20 @@ func (o *Outbox) taken(l *Letter, now time.Time) Settled {
 	return s
 }
 
-// stuckBehind says that no more is read, so that there may be no others that the sink could take, because of letters such
-// as l: one that failed more than once while the sink took others.
+// stuckBehind reports whether letters such as l, which failed more than once while the sink accepted others, keep the
+// outbox from reading on. Then there may be no other letters left for the sink to accept.
 func (o *Outbox) stuckBehind(l *Letter) bool { return l.alone > 1 && o.crowded() }
 
-// back takes note that a letter stays where it was.
+// back records that a letter stays queued.
 func (l *Letter) back() {
 	if l.group != nil {
 		l.group.back()
 	}
 }
 
-// refused buries a letter that the sink does not take although it takes others.
+// refused buries a letter that the sink rejects although it accepts others.
 func (o *Outbox) refused(ctx context.Context, l *Letter, s Settled, now time.Time) (Settled, error) {
-	if !l.follow { // what was only to be brought up to date is no loss
+	if !l.follow { // losing a follow-up is harmless
 		if err := o.n.bury(ctx, o.name, &o.lease, l.alert, l.tries, s.Err, now); err != nil {
 			l.retryAt = now.Add(minWait)
 			return s, err
@@ -96,12 +96,12 @@ func (o *Outbox) refused(ctx context.Context, l *Letter, s Settled, now time.Tim
 	return s, nil
 }
 
-// backoff is how long to wait after so many failures in a row.
+// backoff returns the delay after that many consecutive failures.
 func (o *Outbox) backoff(l *Letter, failures int) time.Duration {
 	return rerun.Backoff(minWait, maxWait, failures-1, o.name+"/"+l.alert.Event.ID)
 }
 
-// buryOld buries what has been on its way for too long.
+// buryOld buries letters that have been retried for longer than patience.
 func (o *Outbox) buryOld(ctx context.Context, why error, now time.Time) (buried int, err error) {
 	for _, q := range o.lanes {
 		for len(q.letters) > 0 {

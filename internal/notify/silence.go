@@ -15,12 +15,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// silenceLife is how long a silence is remembered after its end, so that it can be told which alerts it kept back: as long
-// as events are.
+// silenceLife is how long a silence is kept after its end, to show which alerts it suppressed: as long as events are
+// kept.
 const silenceLife = 90 * 24 * time.Hour
 
-// Silence keeps back alerts about some pipelines for a while. The events are recorded all the same. Whether it covers an
-// event follows from the two alone, so every sink, and every replica, finds the same.
+// Silence suppresses alerts about some pipelines for a while. The events are still recorded. Whether it covers an
+// event depends on the two alone, so every sink and replica gets the same answer.
 type Silence struct {
 	ID       string     `json:"id"`
 	Pipeline string     `json:"pipeline"`       // a pattern with *
@@ -29,22 +29,22 @@ type Silence struct {
 	Why      string     `json:"why"`
 	Since    time.Time  `json:"since"`
 	Until    time.Time  `json:"until"`
-	EndedAt  time.Time  `json:"endedAt,omitzero"` // before its time, by somebody
+	EndedAt  time.Time  `json:"endedAt,omitzero"` // if ended early
 	EndedBy  string     `json:"endedBy,omitempty"`
 	EndedWhy string     `json:"endedWhy,omitempty"`
 }
 
-// Standing is a silence and what it has kept back.
+// Standing is a silence with its state and the number of alerts it suppressed.
 type Standing struct {
 	Silence
 	Active     bool
 	Suppressed int // alerts
 }
 
-// ErrNoSilence says that there is no such silence.
+// ErrNoSilence means that the silence does not exist.
 var ErrNoSilence = errors.New("there is no such silence")
 
-// End is when it was or will be over.
+// End returns when the silence ended or will end.
 func (s Silence) End() time.Time {
 	if !s.EndedAt.IsZero() {
 		return s.EndedAt
@@ -67,7 +67,7 @@ func (s Silence) Covers(e event.Event) bool {
 	return matches(s.Pipeline, string(d.Pipeline))
 }
 
-// silences are those that are remembered, the newest last.
+// silences returns all stored silences, newest last.
 func (n *Notifier) silences(ctx context.Context) ([]Silence, error) {
 	notes, err := n.store.Notes(ctx, store.SilenceNote)
 	if err != nil {
@@ -90,7 +90,7 @@ func readSilence(n store.Note) (Silence, error) {
 	return s, nil
 }
 
-// covering is the id of the first silence that covers e; "" if none does.
+// covering returns the id of the first silence that covers e, or "".
 func covering(all []Silence, e event.Event) string {
 	for _, s := range all {
 		if s.Covers(e) {
@@ -100,7 +100,8 @@ func covering(all []Silence, e event.Event) string {
 	return ""
 }
 
-// Silenced tells which silence kept back the alert about an event; "" if none did, or there would be no alert anyway.
+// Silenced returns a function that gives the id of the silence that suppressed the alert about an event; "" if none
+// did, or if routes would not send it anyway.
 func (n *Notifier) Silenced(ctx context.Context) (func(event.Event) string, error) {
 	all, err := n.silences(ctx)
 	if err != nil {
@@ -114,13 +115,13 @@ func (n *Notifier) Silenced(ctx context.Context) (func(event.Event) string, erro
 	}, nil
 }
 
-// Silence begins s now, until s.Until, and gives it as it is stored.
+// Silence starts s now, until s.Until, and returns it as stored.
 func (n *Notifier) Silence(ctx context.Context, s Silence, now time.Time) (Silence, error) {
 	s.ID, s.Since, s.Until = newSilenceID(), period.Instant(now), period.Instant(s.Until)
 	return s, n.keep(ctx, store.Note{}, s, now)
 }
 
-// newSilenceID is short, since people type it.
+// newSilenceID returns a short id, since people type it.
 func newSilenceID() string {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -140,7 +141,7 @@ func (n *Notifier) keep(ctx context.Context, read store.Note, s Silence, now tim
 	return nil
 }
 
-// EndSilence ends a silence before its time; one that is over stays as it was. It is ErrNoSilence where there is none.
+// EndSilence ends a silence early. A silence that is over stays unchanged. It returns ErrNoSilence if there is none.
 func (n *Notifier) EndSilence(ctx context.Context, id, by, why string, now time.Time) (Silence, error) {
 	for {
 		note, err := n.store.Note(ctx, store.SilenceNote, id)
@@ -161,7 +162,7 @@ func (n *Notifier) EndSilence(ctx context.Context, id, by, why string, now time.
 	}
 }
 
-// Silences lists those that are active, or all that are remembered, each with how many alerts it has kept back.
+// Silences lists the active silences, or all stored ones, each with how many alerts it has suppressed.
 func (n *Notifier) Silences(ctx context.Context, all bool, now time.Time) ([]Standing, error) {
 	remembered, err := n.silences(ctx)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// clockSlack is how far the clocks of replicas may differ. Events are in the order of their commits, which is that of their
-// times but for this.
+// clockSlack is how far the clocks of replicas may differ. Events are ordered by commit, so their times may be out of
+// order by this much.
 const clockSlack = time.Hour
 
-// tallies counts the alerts that silences have kept back. It remembers how far it has counted, so that each event is read
-// once, for all silences, and none from before a silence.
+// tallies counts the alerts that silences have suppressed. It remembers its position, so that it reads each event
+// once for all silences, and none from before the first silence.
 type tallies struct {
 	mu sync.Mutex
 	of map[string]*tally
@@ -24,11 +24,11 @@ type tallies struct {
 
 type tally struct {
 	count   int
-	through store.Position // the events up to here are counted
-	over    bool           // no later event is covered
+	through store.Position // events up to this position are counted
+	over    bool           // no later event can be covered
 }
 
-// suppressed returns how many alerts each of the silences has kept back, by its id.
+// suppressed returns how many alerts each silence has suppressed, by id.
 func (n *Notifier) suppressed(ctx context.Context, silences []Silence) (map[string]int, error) {
 	t := &n.tallies
 	t.mu.Lock()
@@ -65,7 +65,7 @@ func (n *Notifier) suppressed(ctx context.Context, silences []Silence) (map[stri
 	return counts, nil
 }
 
-// forget drops the tallies of silences that are no longer remembered.
+// forget drops the tallies of silences that are no longer stored.
 func (t *tallies) forget(remembered []Silence) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +95,7 @@ func (n *Notifier) count(ctx context.Context, open []Silence, from store.Positio
 	return nil
 }
 
-// add counts those of the events that it has not counted, and reports whether the silence may cover later ones.
+// add counts the events that were not counted yet, and reports whether the silence may cover later ones.
 func (n *Notifier) add(one *tally, s Silence, events []store.StoredEvent) bool {
 	for _, e := range events {
 		if e.Position <= one.through {

@@ -11,24 +11,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// threadLife is how long a conversation is remembered after it was last changed: what comes later begins another.
+// threadLife is how long a thread is kept after its last change. A later alert starts a new one.
 const threadLife = 30 * 24 * time.Hour
 
-// notes is what keeping notes needs of the store.
+// notes is the part of the store that holds notes.
 type notes interface {
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 	Commit(ctx context.Context, b store.Batch, now time.Time) error
 }
 
-// Threads keeps what sinks remember in the store, so that several dispatchers hold one conversation.
+// Threads stores the threads of sinks, so that several replicas continue the same conversation.
 type Threads struct{ store notes }
 
 var _ sink.Threads = (*Threads)(nil)
 
-// NewThreads keeps threads in s.
+// NewThreads stores threads in s.
 func NewThreads(s notes) *Threads { return &Threads{store: s} }
 
-// Thread is what was saved last under key.
+// Thread returns the thread last saved under key.
 func (t *Threads) Thread(ctx context.Context, key string) (sink.Thread, error) {
 	n, err := t.store.Note(ctx, store.ThreadNote, key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -40,9 +40,9 @@ func (t *Threads) Thread(ctx context.Context, key string) (sink.Thread, error) {
 	return sink.Thread{Key: key, Version: n.Version, Data: n.Data}, nil
 }
 
-// SaveThread stores a thread in the place of the version it was read as.
+// SaveThread stores a thread if the stored version is still the one that was read.
 func (t *Threads) SaveThread(ctx context.Context, next sink.Thread, now time.Time) (sink.Thread, error) {
-	// Two who decide alike must not be taken for one that repeats itself: each Batch is one of a kind.
+	// Each batch has a unique id: otherwise two replicas that save the same data would look like one retrying.
 	b := store.Batch{ID: fmt.Sprintf("thread/%s/%d/%s", next.Key, next.Version, rand.Text())}
 	read := store.Note{Version: next.Version}
 	b.SwapNote(read, store.Note{Kind: store.ThreadNote, Key: next.Key, Data: next.Data, Until: now.Add(threadLife)})
