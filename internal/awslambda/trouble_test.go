@@ -2,6 +2,7 @@ package awslambda_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -31,39 +32,42 @@ func once() aws.Retryer { return aws.NopRetryer{} }
 
 func TestTroubleWithTheTablesChangesNothingThatIsTold(t *testing.T) {
 	if testing.Short() {
-		t.Skip("plays a morning six times")
+		t.Skip("plays a morning four times")
 	}
 	reads, batches := []string{"GetItem", "Query", "BatchGetItem"}, []string{"BatchGetItem", "TransactWriteItems"}
 	writes := []string{"UpdateItem", "TransactWriteItems"}
 	want := calm(t)
-	for name, c := range map[string]struct {
+	type fault struct {
 		trouble awslambdatest.Trouble
 		every   int // call of an operation
 		of      []string
+	}
+	for name, c := range map[string]struct {
 		retryer func() aws.Retryer
+		faults  []fault
 	}{
-		"throttled reads":                      {awslambdatest.Throttled, 41, reads, once},
-		"throttled writes":                     {awslambdatest.Throttled, 13, writes, once},
-		"writes without an answer":             {awslambdatest.Lost, 13, writes, once},
-		"writes without an answer, repeated":   {awslambdatest.Lost, 3, writes, atOnce},
-		"functions killed after a write":       {awslambdatest.Killed, 17, writes, once},
-		"batches done in part, rows of others": {awslambdatest.Partly, 3, batches, once},
+		"throttled calls, batches done in part, rows of others": {once, []fault{
+			{awslambdatest.Throttled, 41, reads}, {awslambdatest.Throttled, 13, writes}, {awslambdatest.Partly, 3, batches},
+		}},
+		"writes without an answer":           {once, []fault{{awslambdatest.Lost, 13, writes}}},
+		"writes without an answer, repeated": {atOnce, []fault{{awslambdatest.Lost, 3, writes}}},
+		"functions killed after a write":     {once, []fault{{awslambdatest.Killed, 17, writes}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
-			troubled := map[string]int{}
+			troubled := map[string]int{} // by trouble and operation
 			environment, config := dynamotest.Streaming(t)
 			config.Retryer = c.retryer
 			got := history(t, awslambdatest.Options{Wrong: tolerated, Tables: func(now func() time.Time) awslambdatest.Tables {
 				local := awslambdatest.NewLocal(t, environment, config, now)
 				local.Trouble(func(operation string, n int) awslambdatest.Trouble {
-					for _, one := range c.of {
-						if one == operation && n%c.every == 0 {
+					for _, f := range c.faults {
+						if slices.Contains(f.of, operation) && n%f.every == 0 {
 							mu.Lock()
 							defer mu.Unlock()
-							troubled[operation]++
-							return c.trouble
+							troubled[string(f.trouble)+operation]++
+							return f.trouble
 						}
 					}
 					return awslambdatest.NoTrouble
@@ -73,9 +77,11 @@ func TestTroubleWithTheTablesChangesNothingThatIsTold(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("what is told differs (-want +got):\n%s", diff)
 			}
-			for _, operation := range c.of {
-				if troubled[operation] == 0 {
-					t.Errorf("no call of %s went wrong", operation)
+			for _, f := range c.faults {
+				for _, operation := range f.of {
+					if troubled[string(f.trouble)+operation] == 0 {
+						t.Errorf("no call of %s was %s", operation, f.trouble)
+					}
 				}
 			}
 		})

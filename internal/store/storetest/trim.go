@@ -415,7 +415,7 @@ func neverTouched(f *fixture) {
 }
 
 func smallSteps(f *fixture) {
-	for i := range 2 * store.MaxTrim / f.o.MaxWrites {
+	for i := range 2 + store.MaxTrim/f.o.MaxWrites { // more than one call may forget
 		var writes []store.Write
 		for j := range f.o.MaxWrites {
 			writes = append(writes, write("2026-03-01", int64(i*f.o.MaxWrites+j)))
@@ -426,7 +426,7 @@ func smallSteps(f *fixture) {
 	n, err := f.s.Trim(f.ctx, keepADay, after(2*keepDay))
 	f.check(err)
 	if n < 1 || n > store.MaxTrim {
-		f.t.Errorf("one call forgot %d of 1,000 rows", n)
+		f.t.Errorf("one call forgot %d rows", n)
 	}
 	f.trimAll(keepADay, after(2*keepDay))
 	f.same("history", counts(f.history("rows")), []int64{1})
