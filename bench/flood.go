@@ -23,8 +23,8 @@ const (
 	floodLate       = 250 * time.Millisecond
 )
 
-// floodRows measures what one pipeline that opens 20,000 runs does to others: how late their deadlines are, against 250 ms, and
-// how long the slowest hundredth of their starts takes, against the same without the flood.
+// floodRows measures how one pipeline that opens 20,000 runs affects the others: how late their deadlines fire,
+// against 250 ms, and the p99 of their starts, against the same without the flood.
 func floodRows() ([]row, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {

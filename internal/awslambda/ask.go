@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// askers is how many probes are asked at once.
+	// askers is how many probes are asked concurrently.
 	askers = 20
-	// askRounds is how often the watchdog looks for probes in one pass: one task finds out what to ask, the next asks.
+	// askRounds is how often one watchdog pass claims probe tasks: a first task decides what to ask, the next one
+	// asks.
 	askRounds = 4
-	// askMargin is what is left of the watchdog's time for the rest of its pass.
+	// askMargin is the part of the watchdog's time that is reserved for the rest of its pass.
 	askMargin = 30 * time.Second
 )
 
-// askProbes asks the probes that are due. Those that there is no time for wait for the next pass.
+// askProbes asks the probes that are due. If time runs out, the remaining ones wait for the next pass.
 func (w *Watch) askProbes(ctx context.Context) (int, error) {
 	if end, limited := ctx.Deadline(); limited {
 		left := end.Sub(w.Now()) - askMargin
@@ -55,7 +56,7 @@ func (w *Watch) askProbes(ctx context.Context) (int, error) {
 	return asked, nil
 }
 
-// askAll carries out tasks of probes, several at once.
+// askAll carries out probe tasks, several at once.
 func (w *Watch) askAll(ctx context.Context, claims []store.Claim) error {
 	handle := w.handlers()[store.RunProbe]
 	errs := make([]error, len(claims))
@@ -72,13 +73,13 @@ func (w *Watch) askAll(ctx context.Context, claims []store.Claim) error {
 	return errors.Join(errs...)
 }
 
-// Broken is why a probe gave no answer.
+// Broken is the reason why a probe returned no answer.
 type Broken struct {
 	Category run.Category `json:"category"`
 	Reason   string       `json:"reason"`
 }
 
-// askProbe asks a probe for a function that has no secrets.
+// askProbe asks a probe on behalf of a function that has no secrets.
 func (h *Host) askProbe(ctx context.Context, in OrchestratorRequest) (out OrchestratorReply, err error) {
 	about, err := period.Parse(in.Date)
 	if err != nil {
@@ -108,7 +109,7 @@ func (h *Host) askProbe(ctx context.Context, in OrchestratorRequest) (out Orches
 	return out, fmt.Errorf("version %s of pipeline %s has no probe %s", in.Version, id, in.Probe)
 }
 
-// Evaluate has the orchestrator ask a probe.
+// Evaluate calls the orchestrator to ask a probe.
 func (j Jobs) Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error) {
 	out, err := j.call(ctx, OrchestratorRequest{
 		Mode: AskProbe, Pipeline: string(r.Pipeline), Version: r.Version, Probe: r.Probe.Key, Date: r.Period.String(), Attempt: r.Attempt,

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// warehouse answers probes, or is down.
+// warehouse answers probes, or fails while it is down.
 type warehouse struct {
 	down  bool
 	asked []probe.Request
@@ -33,14 +33,14 @@ validation: {rules: [{key: warehouse, check: equals, field: rows, value: 9007199
 job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:123456789012:stateMachine:orders"}}
 `
 
-// The watchdog asks what a gate needs, through the orchestrator, and the answer starts the job.
+// The watchdog asks the probes of a gate through the orchestrator, and the answer starts the job.
 func TestTheWatchdogAsksProbes(t *testing.T) {
 	source := &warehouse{down: true}
 	w := deploy(t, awslambdatest.Options{Evaluator: source}, probed)
 	w.at("06:41")
 	w.wantStarts(t)
 	if len(source.asked) == 0 {
-		t.Fatal("nobody has asked the probe")
+		t.Fatal("the probe was not asked")
 	}
 	r := source.asked[0]
 	if r.Pipeline != "orders" || r.Probe.Key != "warehouse" || r.Probe.URL != "https://warehouse.example.com/ready" || r.Period.String() != "2026-03-03" || r.Attempt != 1 {

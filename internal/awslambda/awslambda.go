@@ -1,18 +1,19 @@
-// Package awslambda is the host on AWS: a payload in, the same handlers as in the process, a reply out. It owns no loop.
-// What waits is Step Functions (an attempt), EventBridge Scheduler (an instant) and the streams of the tables (a change);
-// what any of it means is decided in router, orchestrator, slamonitor and watchdog, which this package only calls.
+// Package awslambda is the host on AWS: it decodes a payload, calls the same handlers as the server, and encodes the
+// reply. It has no loop. Step Functions waits for attempts, EventBridge Scheduler for instants, and the table streams
+// deliver changes. The packages router, orchestrator, slamonitor and watchdog make the decisions; this package only
+// calls them.
 //
 // The six functions, each with its handler in a file:
 //
-//	stream-router     streamrouter.go  a record of a stream: a change to the router, an intent or an event to where it belongs
-//	orchestrator      orchestrate.go   a step of an attempt, for the state machine (deploy/statemachine.asl.json)
-//	sla-monitor       sla.go           deadlines: verify, fire, take back
-//	watchdog          watch.go         what did not happen, and intents that nobody carried out
-//	event-sink        eventsink.go     an event of the bus to the events table
-//	alert-dispatcher  dispatch.go      an event of the queue to Slack
+//	stream-router     streamrouter.go  stream records: changes to the router, tasks and events to their destinations
+//	orchestrator      orchestrate.go   one step of an attempt, for the state machine (deploy/statemachine.asl.json)
+//	sla-monitor       sla.go           deadlines: verify, fire, delete schedules
+//	watchdog          watch.go         missed work, and tasks that no function carried out
+//	event-sink        eventsink.go     events from the bus to the events table
+//	alert-dispatcher  dispatch.go      events from the queue to Slack
 //
-// A stored task becomes what waits for it in relay.go: an execution for an attempt, an entry of Scheduler for an instant to
-// come, and for one that has come the work itself. All of it may happen twice, and each name is taken once.
+// relay.go turns a stored task into an execution (for an attempt) or a schedule (for a future instant), or carries it
+// out (if due). Each of these may happen twice; the name of the execution or schedule makes the second harmless.
 //
-// The package holds no client of AWS: awscall has those, and each function builds only what it needs.
+// The package has no AWS clients: they are in awscall, and each function builds only those that it needs.
 package awslambda

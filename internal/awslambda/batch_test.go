@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// scripted are streams whose records tell what a test says, by sequence number. Sensors cannot be taken.
+// scripted are streams whose records decode to the facts that a test sets, by sequence number. Sensor writes fail.
 type scripted map[string]awslambda.Facts
 
 func (s scripted) Facts(r awslambda.Record) (awslambda.Facts, error) {
@@ -40,7 +40,7 @@ func (scripted) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error)
 
 func (scripted) Overview() watchdog.Overview { return nil }
 
-func TestRecordThatFailsKeepsBackThoseOfItsPipelineAlone(t *testing.T) {
+func TestFailedRecordHoldsBackOnlyItsOwnPipeline(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	var passedOn []string
 	outbox := func(name string) *awslambda.Outbox {
@@ -66,18 +66,18 @@ func TestRecordThatFailsKeepsBackThoseOfItsPipelineAlone(t *testing.T) {
 		t.Errorf("answered %s, %v; want %s", got, err, want)
 	}
 	if want := []string{"a before", "b"}; !slices.Equal(passedOn, want) {
-		t.Errorf("passed on %q, want %q", passedOn, want)
+		t.Errorf("published %q, want %q", passedOn, want)
 	}
 }
 
-// A stream tells the second at which a row was written, and not more.
-func TestRowsOfOneSecondThatMakeNoSenseAreToldEach(t *testing.T) {
+// A stream record has its write time in whole seconds only.
+func TestEveryInvalidRowOfTheSameSecondIsReported(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	record := func(sequence, date string) string {
 		return fmt.Sprintf(`{"eventName": "MODIFY", "dynamodb": {"SequenceNumber": %q, "ApproximateCreationDateTime": 1772515845, "Keys": {"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}},
 			"NewImage": {"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "date": {"S": %q}}}}`, sequence, date)
 	}
-	for range 2 { // what comes again was told before
+	for range 2 { // a redelivery reports nothing new
 		_, err := w.Route(awslambda.Tables{}, fmt.Sprintf(`{"Records": [%s, %s]}`, record("1", "the first"), record("2", "the second")))
 		must(t, err)
 	}
@@ -87,14 +87,14 @@ func TestRowsOfOneSecondThatMakeNoSenseAreToldEach(t *testing.T) {
 	}
 }
 
-func TestTaskFromSchedulerThatIsNotDueComesAgainLater(t *testing.T) {
+func TestScheduledTaskThatIsNotDueIsScheduledAgain(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	before := w.Called("CreateSchedule")
 	if _, err := w.Route(scripted{}, `{"task": "fire/orders"}`); err != nil {
 		t.Fatal(err)
 	}
 	if w.Called("CreateSchedule") != before+1 {
-		t.Error("no entry was asked for")
+		t.Error("no schedule was created")
 	}
 	w.wantStarts(t)
 	if _, err := w.Route(scripted{}, `{"task": "fire/nobody"}`); err != nil {
@@ -102,8 +102,8 @@ func TestTaskFromSchedulerThatIsNotDueComesAgainLater(t *testing.T) {
 	}
 }
 
-// A function that died holds its task until its lease lapses. That is no failure of the record that tells of the task.
-func TestTaskThatAnotherFunctionHoldsKeepsNoRecordBackAndIsCarriedOutLater(t *testing.T) {
+// A dead function holds its task until the lease expires. That is no failure of the record that announced the task.
+func TestLeasedTaskHoldsBackNoRecordAndRunsLater(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{Watch: 24 * time.Hour}, daily)
 	w.at("05:59")
 	claims, err := w.Store().Claim(t.Context(), store.ClaimQuery{Replica: "aws", Task: "fire/orders", Limit: 1, Lease: 90 * time.Second}, w.Now())

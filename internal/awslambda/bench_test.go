@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
-// idle takes everything that functions ask of AWS.
+// idle accepts every AWS call of the functions and does nothing.
 type idle struct{}
 
 func (idle) Start(context.Context, string, string) (time.Time, error)     { return time.Now(), nil }
@@ -33,14 +33,14 @@ func (idle) Call(context.Context, string, []byte) ([]byte, error)         { retu
 func (idle) Send(context.Context, string, []byte) error                   { return nil }
 func (idle) Publish(context.Context, []event.Event) error                 { return nil }
 
-// deployment is the stream-router on tables with that many pipelines, warm.
+// deployment is a warm stream-router on tables with the given number of pipelines.
 type deployment struct {
 	*awslambda.Router
 	data  *dynamo.Store
 	calls *atomic.Int64 // of DynamoDB
 }
 
-// asked counts the calls of DynamoDB.
+// asked counts the DynamoDB calls.
 type asked struct{ calls *atomic.Int64 }
 
 func (a asked) Do(r *http.Request) (*http.Response, error) {
@@ -59,7 +59,7 @@ func deployMany(b *testing.B, pipelines int) deployment {
 	return d
 }
 
-// function is one that knows a catalog.
+// function returns a stream-router with a loaded catalog.
 func (d deployment) function(known *catalog.Catalog) *awslambda.Router {
 	return &awslambda.Router{Streams: awslambda.Tables{Store: d.data}, Bus: idle{}, Relay: &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
@@ -70,7 +70,7 @@ func (d deployment) function(known *catalog.Catalog) *awslambda.Router {
 	}}
 }
 
-// routeOne has the function handle one record: a sensor that starts nothing yet.
+// routeOne has the function handle one sensor record that starts nothing.
 func routeOne(b *testing.B, r *awslambda.Router, n int) time.Duration {
 	b.Helper()
 	payload := fmt.Sprintf(`{"Records": [{"eventName": "MODIFY", "dynamodb": {"ApproximateCreationDateTime": %d, "SequenceNumber": "%021d",
@@ -87,7 +87,7 @@ func routeOne(b *testing.B, r *awslambda.Router, n int) time.Duration {
 	return took
 }
 
-// many is how many pipelines a large deployment has.
+// many is the number of pipelines of a large deployment.
 func many(b *testing.B) int {
 	b.Helper()
 	n, err := strconv.Atoi(os.Getenv("INTERLOCK_BENCH_PIPELINES"))
@@ -97,8 +97,8 @@ func many(b *testing.B) int {
 	return n
 }
 
-// BenchmarkSensorRecord compares one record of a sensor in a deployment of many pipelines with one in a deployment of one: the
-// ratio of the medians, measured in turn.
+// BenchmarkSensorRecord compares one sensor record in a deployment of many pipelines with one in a deployment of a
+// single pipeline: the ratio of the medians, measured alternately.
 func BenchmarkSensorRecord(b *testing.B) {
 	few, lots := deployMany(b, 1), deployMany(b, many(b))
 	const rounds = 200
@@ -117,8 +117,8 @@ func BenchmarkSensorRecord(b *testing.B) {
 	}
 }
 
-// measureWatchdog takes the time of a pass over all pipelines, by a function that has just begun and by the same a moment later,
-// and counts what they ask of DynamoDB. There is nothing to find.
+// measureWatchdog measures a pass over all pipelines, by a cold function and by the same function a moment later, and
+// counts their DynamoDB calls. The passes must find nothing.
 func (d deployment) measureWatchdog(b *testing.B) {
 	b.Helper()
 	liveThrough(b, d.data, d.Catalog)
@@ -133,17 +133,17 @@ func (d deployment) measureWatchdog(b *testing.B) {
 		}
 		for check, n := range reply.Findings {
 			if n > 0 || reply.Relayed > 0 {
-				b.Fatalf("%d %s and %d to relay where there is nothing to find", n, check, reply.Relayed)
+				b.Fatalf("found %d %s and %d to relay, want none", n, check, reply.Relayed)
 			}
 		}
 	}
 }
 
-// spent is what a run took.
+// spent is the cost of a run.
 type spent struct {
 	calls   map[string]int // of DynamoDB, by operation
 	records map[string]awslambdatest.Records
-	states  int // that its execution entered
+	states  int // entered by its execution
 }
 
 func (s spent) total() (all, writes int) {
@@ -156,8 +156,8 @@ func (s spent) total() (all, writes int) {
 	return all, writes
 }
 
-// spendRun counts what one run takes, from its fire to the end of its execution: a job of five minutes that is polled every 30
-// seconds, and a deadline.
+// spendRun measures the cost of one run, from its cron fire to the end of its execution: a job of five minutes that
+// is polled every 30 seconds, and a deadline.
 func spendRun(t testing.TB) spent {
 	t.Helper()
 	environment, c := dynamotest.Streaming(t)
@@ -181,22 +181,22 @@ func spendRun(t testing.TB) spent {
 	return s
 }
 
-// The smallest run with a deadline once took 225 calls of DynamoDB and 28 records of the control table that reached the router.
+// The smallest run with a deadline originally took 225 DynamoDB calls and 28 control records that reached the router.
 // It must stay a third below that.
 func TestRunTakesFewCallsAndRecords(t *testing.T) {
 	s := spendRun(t)
 	if all, _ := s.total(); all > 150 || all == 0 {
-		t.Errorf("%d calls of DynamoDB, want at most 150: %v", all, s.calls)
+		t.Errorf("%d DynamoDB calls, want at most 150: %v", all, s.calls)
 	}
 	if n := s.records[dynamo.Control].Delivered; n > 18 || n == 0 {
-		t.Errorf("%d records of control reach the stream-router, want at most 18", n)
+		t.Errorf("%d control records reach the stream-router, want at most 18", n)
 	}
 	if s.states != 59 { // 14 for a job that is done at its first poll, and 5 for each further poll
 		t.Errorf("its execution enters %d states, want 59", s.states)
 	}
 }
 
-// BenchmarkRun reports what one run takes.
+// BenchmarkRun reports the cost of one run.
 func BenchmarkRun(b *testing.B) {
 	for b.Loop() {
 		s := spendRun(b)
@@ -211,8 +211,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkEventSink compares how many events per second 50 callers of the event-sink store with how many one does. Each call
-// takes as long as DynamoDB does at least from a function: the database of this machine answers sooner than a network.
+// BenchmarkEventSink compares how many events per second the event-sink stores for 50 callers and for one. Each call
+// takes at least as long as DynamoDB takes from a function: a local database answers faster than a network.
 func BenchmarkEventSink(b *testing.B) {
 	environment, c := dynamotest.Still(b)
 	c.HTTPClient = distant{}
@@ -250,7 +250,7 @@ func BenchmarkEventSink(b *testing.B) {
 	}
 }
 
-// distant answers no sooner than DynamoDB does over a network.
+// distant adds the latency of DynamoDB over a network.
 type distant struct{}
 
 func (distant) Do(r *http.Request) (*http.Response, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/source"
 )
 
-// FileCheck is files that a deployment is about to put, by their names.
+// FileCheck is the files that a deployment is about to put, by name.
 type FileCheck struct {
 	Pipelines  map[string]string `json:"pipelines"`
 	Calendars  map[string]string `json:"calendars"`
@@ -19,13 +19,13 @@ type FileCheck struct {
 	Sources    map[string]string `json:"sources"`
 }
 
-// FileReport is what is wrong with files, as text; both are empty if nothing is.
+// FileReport is the errors and warnings of files as text; both are empty for valid files.
 type FileReport struct {
 	Problems string `json:"problems"`
 	Warnings string `json:"warnings"`
 }
 
-// check judges files as it would when they are put, and puts nothing.
+// check validates files as when they are put, but stores nothing.
 func (h *Host) check(c FileCheck) FileReport {
 	set := pipeline.Load(sources(c.Pipelines), pipeline.Options{
 		Jobs: all.Kinds(), Calendars: sources(c.Calendars), Archetypes: sources(c.Archetypes), Whole: true,

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 )
 
-// A plan without the command asks the deployed function, which judges files and puts none.
+// Without the interlock command, `terraform plan` calls the deployed function, which validates files and stores none.
 func TestFilesAreCheckedByTheFunction(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{})
 	ask := func(file string, sources ...string) (r awslambda.FileReport) {
@@ -44,9 +44,9 @@ func TestFilesAreCheckedByTheFunction(t *testing.T) {
 		t.Errorf("a good source: %+v", r)
 	}
 	if r := ask(daily, strings.Replace(landings, "pipeline: orders", "pipeline: ordrs", 1)); !strings.Contains(r.Problems, `landings.yaml:8:16: write[0].pipeline: there is no pipeline "ordrs"`) {
-		t.Errorf("a source of a pipeline that is not there: %+v", r)
+		t.Errorf("a source for an unknown pipeline: %+v", r)
 	}
 	if rows, err := w.Store().Pipelines(t.Context()); err != nil || len(rows) != 0 {
-		t.Errorf("%d pipelines were put, %v", len(rows), err)
+		t.Errorf("%d pipelines were stored, %v", len(rows), err)
 	}
 }

@@ -20,7 +20,8 @@ import (
 // noon is when a deployment that was made at dawn is measured.
 var noon = dawn.Truncate(24 * time.Hour).Add(12 * time.Hour)
 
-// The pipelines of a deployment are of these kinds, in turn; one of the last follows one of the first.
+// The pipelines of a deployment are of these kinds, in turn; each of the last kind has one of the first kind as its
+// upstream.
 var kinds = []string{
 	"schedule: {trigger: {key: landed, check: equals, field: status, value: ready}}\n",
 	"schedule: {cron: \"0 3 * * *\"}\nsla: {deadline: \"23:00\"}\n",
@@ -29,10 +30,10 @@ var kinds = []string{
 	"schedule: {after: [%s]}\n",
 }
 
-// nth is the id of a pipeline.
+// nth returns the id of a pipeline.
 func nth(i int) pipeline.ID { return pipeline.ID(fmt.Sprintf("p%d", i)) }
 
-// quiet is a store whose tasks were carried out, and whose events were passed on, at once.
+// quiet is a store whose tasks are done and whose events are published at once.
 type quiet struct{ *dynamo.Store }
 
 func (q quiet) Commit(ctx context.Context, b store.Batch, now time.Time) error {
@@ -40,7 +41,7 @@ func (q quiet) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	return q.Store.Commit(ctx, b, now)
 }
 
-// putInForce puts many pipelines in force.
+// putInForce activates many pipelines.
 func putInForce(b *testing.B, data *dynamo.Store, pipelines int) *catalog.Catalog {
 	b.Helper()
 	var files catalog.Files
@@ -59,8 +60,8 @@ func putInForce(b *testing.B, data *dynamo.Store, pipelines int) *catalog.Catalo
 	return known
 }
 
-// liveThrough writes what a morning leaves behind of each pipeline: sensors that landed, runs that completed and what
-// came after them, and the deadline of the next day.
+// liveThrough stores what a morning leaves behind for each pipeline: landed sensors, completed runs with their
+// follow-ups, and the deadline of the next day.
 func liveThrough(b *testing.B, data *dynamo.Store, known *catalog.Catalog) {
 	b.Helper()
 	var writes []store.Write
@@ -82,7 +83,7 @@ func liveThrough(b *testing.B, data *dynamo.Store, known *catalog.Catalog) {
 	})
 }
 
-// morning is what a morning leaves behind of one pipeline.
+// morning returns what a morning leaves behind for one pipeline.
 func morning(b *testing.B, e *catalog.Entry) store.Batch {
 	b.Helper()
 	at := dawn.Add(time.Hour)
@@ -109,7 +110,7 @@ func day(b *testing.B, at time.Time) period.Period {
 	return p
 }
 
-// completed is a run that completed.
+// completed returns a completed run.
 func completed(b *testing.B, key run.Key, at time.Time) run.Run {
 	b.Helper()
 	r, err := run.New(key, run.Opening{Cause: run.CauseCondition, At: at, Limits: run.Limits{Window: time.Hour, Interval: time.Minute}})
@@ -132,7 +133,7 @@ func completed(b *testing.B, key run.Key, at time.Time) run.Run {
 	return r
 }
 
-// inParallel does something n times, several at once.
+// inParallel calls do n times, several at once.
 func inParallel(b *testing.B, n int, do func(i int) error) {
 	b.Helper()
 	next := make(chan int)

@@ -16,24 +16,24 @@ import (
 
 // Queue is the queue that alerts come from.
 type Queue interface {
-	// Later puts a message back, to be received after a while as if for the first time.
+	// Later puts a message back. It becomes visible after the given time, with a new receive count.
 	Later(ctx context.Context, body string, after time.Duration) error
 }
 
 // Dispatcher is the alert-dispatcher.
 type Dispatcher struct {
 	Notifier *notify.Notifier
-	Queue    Queue // nil: a message of a busy sink counts as one that could not be sent
+	Queue    Queue // if nil, a message for a busy sink counts as failed
 	Now      func() time.Time
 	Logger   *slog.Logger
 }
 
-// maxBusy is how long an alert may wait for a sink that asks for time. After that it counts as one that could not be sent.
+// maxBusy is how long an alert may wait for a rate-limited sink. After that it counts as failed.
 const maxBusy = 24 * time.Hour
 
-// Dispatch sends the events of a queue's messages to the sinks. It names the messages that could not be sent, so that the queue
-// keeps those alone; after five times it gives them up. A sink that asks for time is left alone for as long, and what waits
-// for it is put back: that a sink limits its rate is no failure of a message.
+// Dispatch sends the events of SQS messages to the sinks. It returns the messages that failed, so that the queue
+// keeps only those; after five receives the queue moves them to the dead-letter queue. If a sink asks for a pause,
+// Dispatch sends it nothing more and puts its messages back with that delay: a rate limit is no failure of a message.
 func (d *Dispatcher) Dispatch(ctx context.Context, in events.SQSEvent) (events.SQSEventResponse, error) {
 	answer := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	var busy *sink.Busy
@@ -65,6 +65,6 @@ func (d *Dispatcher) send(ctx context.Context, m events.SQSMessage, busy **sink.
 	if d.Queue == nil || d.Now().Sub(e.Time) > maxBusy {
 		return *busy
 	}
-	d.Logger.Info("a sink asks for time; the alert is put back into the queue", slog.String("message", m.MessageId), slog.Any("reason", *busy))
+	d.Logger.Info("a sink is rate-limited; the alert is put back into the queue", slog.String("message", m.MessageId), slog.Any("reason", *busy))
 	return d.Queue.Later(ctx, m.Body, (*busy).After)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// EventLog keeps events, each whole and for as long as they are kept. One whose id is there is passed over.
+// EventLog stores whole events until they expire. It skips an event whose id is already stored.
 type EventLog interface {
 	AppendEvents(ctx context.Context, events []event.Event) error
 }
@@ -26,8 +26,8 @@ type Delivered struct {
 	Detail    json.RawMessage `json:"detail"`
 }
 
-// Event is what was published. Where it did not come from here, such as an alarm of CloudWatch, it has the id that
-// EventBridge gave it.
+// Event decodes the published event. One from elsewhere, such as a CloudWatch alarm, gets the id that EventBridge
+// assigned.
 func (d Delivered) Event() (event.Event, error) {
 	if id := event.FromResources(d.Resources); id != "" {
 		d.ID = id
@@ -41,7 +41,7 @@ func (d Delivered) Event() (event.Event, error) {
 		return event.Event{}, err
 	}
 	if !e.Detail.Timestamp.IsZero() {
-		e.Time = e.Detail.Timestamp // EventBridge keeps the second only
+		e.Time = e.Detail.Timestamp // EventBridge truncates to the second
 	}
 	return e, nil
 }
@@ -53,7 +53,7 @@ func (s *Sink) Keep(ctx context.Context, d Delivered) error {
 		return err
 	}
 	if err := s.Log.AppendEvents(ctx, []event.Event{e}); err != nil {
-		return fmt.Errorf("keep event %s: %w", e.ID, err)
+		return fmt.Errorf("store event %s: %w", e.ID, err)
 	}
 	return nil
 }

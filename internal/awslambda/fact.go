@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// Record is a record of a stream as Lambda hands it over. A record of removal has no image.
+// Record is a stream record as Lambda delivers it. A REMOVE record has no image.
 type Record struct {
 	Event    string `json:"eventName"`
 	Identity struct {
@@ -30,66 +30,67 @@ type Record struct {
 	} `json:"dynamodb"`
 }
 
-// removed is the event of a record of removal, by whomever: a person, a function, or the end of a row's time to live.
+// removed is the event name of a deletion, whether by a person, a function or the row's time to live.
 const removed = "REMOVE"
 
 // file is the sort key of a pipeline, calendar or archetype file.
 const file = "CONFIG"
 
-// took says that somebody took a file away. No other removal tells anything: what is done is told by what was written, and a row
-// whose time is over, or that somebody took back, asks for nothing.
+// took reports whether a file was removed. All other removals are ignored: finished work is announced by writes, and
+// an expired or deleted row needs no action.
 func (r Record) took() bool {
 	return r.Event == removed && r.Change.Keys.SK.S == file && r.Identity.Principal == ""
 }
 
-// at is when the row was written.
+// at returns when the row was written.
 func (r Record) at() time.Time {
 	whole := int64(r.Change.At)
 	return time.Unix(whole, int64((r.Change.At-float64(whole))*1e9)).Round(time.Millisecond).UTC()
 }
 
-// Facts are what a record tells. Most tell one, many none: not every row is anybody's business.
+// Facts is the decoded content of a record. Most records hold one fact, many none: not every row matters to a
+// function.
 type Facts struct {
-	Pipeline pipeline.ID // whose rows they are, which come in order
-	At       time.Time   // when the row was written, by the stream: in whole seconds
+	Pipeline pipeline.ID // whose rows they are; records of one pipeline arrive in order
+	At       time.Time   // when the row was written, from the stream: in whole seconds
 
 	Change  *store.Change        // for the router
-	Task    string               // stored, by its id: on its way to what waits for it
+	Task    string               // the id of a stored task, to be relayed
 	Outbox  *Outbox              // for the bus
 	Sensor  *dynamo.Produced     // written by a producer
-	File    *pipeline.Source     // a pipeline, calendar or archetype file, which somebody deployed
-	Result  *run.Outcome         // of a job, written by somebody else
-	Rerun   *router.RerunRequest // written by somebody else
-	Operate *Operation           // what an operator asks for
-	Refused *Refused             // a row of somebody else's that makes no sense
+	File    *pipeline.Source     // a deployed pipeline, calendar or archetype file
+	Result  *run.Outcome         // of a job, written by an external writer
+	Rerun   *router.RerunRequest // written by an external writer
+	Operate *Operation           // requested by an operator
+	Refused *Refused             // an invalid row of an external writer
 }
 
-// Outbox is the events of a commit. Done remembers that they were passed on.
+// Outbox is the events of a commit. Done marks them as published.
 type Outbox struct {
 	Events []event.Event
 	Done   func(ctx context.Context, now time.Time) error
 }
 
-// Refused is a row that nobody can act on, and why. It is told, once, and stops nobody.
+// Refused is an invalid row and the reason. It is reported once and holds nothing up.
 type Refused struct {
 	Row    string
 	Reason string
-	Record string // its sequence number: the stream's time keeps to the second
+	Record string // its sequence number: the stream's time has only seconds
 }
 
-// Streams are the tables' own side of the stream-router.
+// Streams is the part of the tables that only the stream-router and the watchdog use.
 type Streams interface {
-	// Facts are what a record tells. An error is a record that nobody can ever read.
+	// Facts decodes a record. An error means that the record can never be read.
 	Facts(r Record) (Facts, error)
-	// PutProduced makes a reading of a producer's row, unless a later one is there, and returns its change; nil if there is
-	// none. It may be repeated.
+	// PutProduced stores a producer's row as a reading, unless a later one is stored, and returns its change, or nil
+	// if nothing changed. It is safe to repeat.
 	PutProduced(ctx context.Context, p record.Produced) (*store.Change, error)
-	// Unread are the rows of a pipeline's producers whose records were lost.
+	// Unread returns the producers' rows of a pipeline whose records were lost.
 	Unread(ctx context.Context, id pipeline.ID, now time.Time) ([]dynamo.Produced, error)
-	// Files are all pipeline, calendar and archetype files that there are.
+	// Files returns all pipeline, calendar and archetype files.
 	Files(ctx context.Context) (dynamo.Files, error)
-	// Outboxes are those that were committed before an instant and that nobody has passed on, oldest first.
+	// Outboxes returns the unpublished outboxes committed before an instant, oldest first.
 	Outboxes(ctx context.Context, before time.Time) ([]Outbox, error)
-	// Overview names what happened in all pipelines; nil where each of them is asked.
+	// Overview lists what happened in all pipelines; nil if each pipeline must be read.
 	Overview() watchdog.Overview
 }

@@ -23,14 +23,15 @@ schedule: {after: [orders]}
 job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:123456789012:stateMachine:report"}}
 `
 
-// history is a morning in which everything happens that AWS is asked for: a fire, a retry, a cascade, a deadline.
+// history plays a morning that uses every AWS service: a cron fire, a retry, a cascade, a deadline. It returns the
+// events by run.
 func history(t *testing.T, o awslambdatest.Options) map[string][]event.Type {
 	t.Helper()
 	w := deploy(t, o, daily, report)
 	w.jobs.fails["orders/cron/2026-03-03/1"] = true
 	w.at("08:00")
 	if local, is := w.Tables.(*awslambdatest.Local); is {
-		local.Trouble(nil) // whoever looks is no function
+		local.Trouble(nil) // the test's own reads must not fail
 	}
 	told := map[string][]event.Type{}
 	for _, key := range []string{today, "report/stream/2026-03-03"} {
@@ -45,18 +46,18 @@ func history(t *testing.T, o awslambdatest.Options) map[string][]event.Type {
 		published[e.Resources[0]] = true
 	}
 	if len(published) < len(told[today])+len(told["report/stream/2026-03-03"]) {
-		t.Errorf("%d events were published of %v", len(published), told)
+		t.Errorf("%d events were published, want those of %v", len(published), told)
 	}
 	return told
 }
 
-// calm is what is told without any trouble.
+// calm returns the events of the same morning without faults.
 func calm(t *testing.T) map[string][]event.Type {
 	t.Helper()
 	return history(t, awslambdatest.Options{})
 }
 
-func TestTroubleWithAWSChangesNothingThatIsTold(t *testing.T) {
+func TestAWSFaultsChangeNoEvents(t *testing.T) {
 	want := calm(t)
 	for operation, kinds := range map[string][]awslambdatest.Trouble{
 		"StartExecution": {awslambdatest.Throttled, awslambdatest.Lost},
@@ -75,17 +76,17 @@ func TestTroubleWithAWSChangesNothingThatIsTold(t *testing.T) {
 					return awslambdatest.NoTrouble
 				}})
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("what is told differs (-want +got):\n%s", diff)
+					t.Errorf("the events differ (-want +got):\n%s", diff)
 				}
 			})
 		}
 	}
 }
 
-// twice brings each record twice.
+// twice delivers each record twice.
 func twice(batch []json.RawMessage) []json.RawMessage { return slices.Concat(batch, batch) }
 
-// mixed brings records of different pipelines in any order. Those of one stay in theirs.
+// mixed reorders the records of different pipelines and keeps those of one pipeline in order.
 func mixed(dice *rand.Rand, owner func(json.RawMessage) string) func([]json.RawMessage) []json.RawMessage {
 	return func(batch []json.RawMessage) []json.RawMessage {
 		lanes := map[string][]json.RawMessage{}
@@ -110,13 +111,13 @@ func mixed(dice *rand.Rand, owner func(json.RawMessage) string) func([]json.RawM
 	}
 }
 
-func TestRecordsThatComeTwiceCountOnce(t *testing.T) {
+func TestRedeliveredRecordsCountOnce(t *testing.T) {
 	if diff := cmp.Diff(calm(t), history(t, awslambdatest.Options{Shuffle: twice})); diff != "" {
-		t.Errorf("what is told differs (-want +got):\n%s", diff)
+		t.Errorf("the events differ (-want +got):\n%s", diff)
 	}
 }
 
-func TestRecordsOfPipelinesMayComeInAnyOrder(t *testing.T) {
+func TestRecordsOfDifferentPipelinesMayArriveInAnyOrder(t *testing.T) {
 	want := calm(t)
 	for seed := range uint64(3) {
 		tables := awslambdatest.NewMemory()
@@ -136,12 +137,12 @@ func TestRecordsOfPipelinesMayComeInAnyOrder(t *testing.T) {
 			Shuffle: mixed(rand.New(rand.NewPCG(seed, 1)), owner),
 		})
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d: what is told differs (-want +got):\n%s", seed, diff)
+			t.Errorf("seed %d: the events differ (-want +got):\n%s", seed, diff)
 		}
 	}
 }
 
-// A function may die before any of its commits, or after it: whoever comes next finds everything that is left to do.
+// A function may die before or after any of its commits: the next one finds all remaining work.
 func TestFunctionMayDieAtAnyCommit(t *testing.T) {
 	want := calm(t)
 	for n := 1; n <= 40; n += 3 {
@@ -154,28 +155,28 @@ func TestFunctionMayDieAtAnyCommit(t *testing.T) {
 				}
 				got := history(t, awslambdatest.Options{Wrong: tolerated, Tables: func(func() time.Time) awslambdatest.Tables { return tables }})
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("what is told differs (-want +got):\n%s", diff)
+					t.Errorf("the events differ (-want +got):\n%s", diff)
 				}
 			})
 		}
 	}
 }
 
-func TestInfraFailureIsTold(t *testing.T) {
+func TestInfraFailureIsReported(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	w.at("06:03")
 	in := awslambda.OrchestratorRequest{
 		Mode: "infra-failure", Pipeline: "orders", Schedule: "cron", Date: "2026-03-03", Attempt: 1, Generation: 1,
 		Error: awslambda.Failure{Error: "Sandbox.Timedout", Cause: `{"errorMessage": "timed out after 120 seconds"}`},
 	}
-	for range 2 { // the second time it is the same
+	for range 2 { // the second call is a repeat
 		if got, err := w.Orchestrate(in); err != nil || got.Status != string(run.Running) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
 	told := slices.DeleteFunc(w.told(t, today), func(e event.Type) bool { return e != event.InfraFailure })
 	if len(told) != 1 {
-		t.Errorf("told %d times", len(told))
+		t.Errorf("reported %d times", len(told))
 	}
 	w.Settle()
 	said := func(e awslambdatest.Published) bool {
@@ -186,7 +187,7 @@ func TestInfraFailureIsTold(t *testing.T) {
 	}
 }
 
-func TestFailingTaskIsTriedAgainLaterAndHoldsUpNoRecord(t *testing.T) {
+func TestFailingTaskIsRetriedLaterAndHoldsUpNoRecord(t *testing.T) {
 	failed := 0
 	w := deploy(t, awslambdatest.Options{Wrong: func(string, error) { failed++ }}, daily)
 	b := store.Batch{ID: "of a newer version"}

@@ -15,19 +15,19 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Files keeps what a function knows of the pipelines in step with what is stored. Another one may have accepted a file: a
-// note that changes with every look at the files tells, at the price of one read.
+// Files keeps a function's catalog in step with the stored files. Another function may have accepted a file: a note,
+// whose version changes with every application of the files, shows that at the cost of one read.
 type Files struct {
 	loaded  bool
 	version int64             // of the note
-	own     int64             // of the note, too: nobody else has looked at the files up to it since looked was made
-	looked  map[string]string // hashes of the files that were looked at last, by name; nil if that is not known
+	own     int64             // version of the note up to which no other function has applied files since looked was set
+	looked  map[string]string // hashes of the files applied last, by name; nil if unknown
 }
 
 // filesNote is the note's key.
 const filesNote = "files"
 
-// refresh loads what is in force, if that may have changed.
+// refresh reloads the active pipelines if they may have changed.
 func (f *Files) refresh(ctx context.Context, h *Host) error {
 	note, err := h.Store.Note(ctx, store.CatalogNote, filesNote)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -40,14 +40,14 @@ func (f *Files) refresh(ctx context.Context, h *Host) error {
 		return err
 	}
 	if note.Version != f.own {
-		f.looked, f.own = nil, note.Version // what somebody else saw last is not known here
+		f.looked, f.own = nil, note.Version // which files the other function applied is unknown here
 	}
 	f.loaded, f.version = true, note.Version
 	return nil
 }
 
-// changed looks at all files because of one, unless that one was looked at as it is: where very many are deployed at once, a
-// look sees far more of them than its record tells of.
+// changed applies all files because one was written, unless that one has been applied as it is: when very many are
+// deployed at once, one application covers far more of them than its record announces.
 func (f *Files) changed(ctx context.Context, r *Router, one pipeline.Source, put time.Time) error {
 	if f.looked[one.File] == digest(one) {
 		return nil
@@ -55,7 +55,7 @@ func (f *Files) changed(ctx context.Context, r *Router, one pipeline.Source, put
 	return f.apply(ctx, r, one, "", put)
 }
 
-// gone looks at all files because one was taken away.
+// gone applies all files because one was removed.
 func (f *Files) gone(ctx context.Context, r *Router, name string) error {
 	if _, there := f.looked[name]; f.looked != nil && !there {
 		return nil
@@ -65,12 +65,12 @@ func (f *Files) gone(ctx context.Context, r *Router, name string) error {
 
 func digest(s pipeline.Source) string { return hash(32, s.File, string(s.Data)) }
 
-// apply looks at all files, and tells the other functions that it has. A file with errors is the catalog's to tell; it keeps no
-// other from being accepted.
+// apply reads and applies all files, and notifies the other functions through the note. The catalog reports a file
+// with errors; other files are still accepted.
 //
-// The list of files may follow a moment later: the one that was just written counts although it is not listed yet, and a file
-// that is missing is gone only if its removal was told. The one that was written was put at that instant, and others that
-// are new not before it.
+// The list of files is eventually consistent: the file that was just written counts even if it is not listed yet, and
+// a missing file is gone only if its removal was announced. The written file was put at the given instant; other new
+// files were not put before it.
 func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, removed string, put time.Time) error {
 	f.looked = nil
 	listed, err := r.Streams.Files(ctx)
@@ -84,7 +84,7 @@ func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, r
 	if err != nil {
 		return err
 	}
-	r.Logger.Info("looked at the files", slog.Int("accepted", len(report.Accepted)), slog.Int("rejected", len(report.Rejected)), slog.Int("removed", len(report.Removed)))
+	r.Logger.Info("applied the files", slog.Int("accepted", len(report.Accepted)), slog.Int("rejected", len(report.Rejected)), slog.Int("removed", len(report.Removed)))
 	if err := f.tell(ctx, r.Host); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, r
 		f.looked[one.File] = digest(one)
 	}
 	for _, name := range all.Gone {
-		f.looked[name] = "" // it is in force, however it looks
+		f.looked[name] = "" // active, whatever its content
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func lists(files []pipeline.Source, name string) bool {
 	return slices.ContainsFunc(files, func(s pipeline.Source) bool { return s.File == name })
 }
 
-// unlisted are the files of pipelines and sources in force that are not listed, but for one that was taken away.
+// unlisted returns the files of active pipelines and sources that are not listed, except the one that was removed.
 func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []string {
 	there := map[string]bool{removed: true}
 	for _, s := range slices.Concat(files.Pipelines, files.Sources) {
@@ -133,10 +133,11 @@ func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []str
 	return names
 }
 
-// tellings is how often the note is moved on before it is an error that others always do so at the same moment.
+// tellings is how many compare-and-swap conflicts on the note are retried before an error is returned.
 const tellings = 10
 
-// tell moves the note on. It does so also where somebody else has at the same moment: he would take that for his own doing.
+// tell increments the note's version. After a conflict it does so again: otherwise the other function would take this
+// change for its own.
 func (f *Files) tell(ctx context.Context, h *Host) (err error) {
 	for range tellings {
 		if err = f.move(ctx, h); !errors.Is(err, store.ErrConflict) {
@@ -154,7 +155,7 @@ func (f *Files) move(ctx context.Context, h *Host) error {
 	b := store.Batch{ID: "files/" + rand.Text()}
 	b.SwapNote(read, store.Note{Kind: store.CatalogNote, Key: filesNote, Data: []byte("{}")})
 	if err := h.Store.Commit(ctx, b, h.Now()); err != nil {
-		return fmt.Errorf("tell that files have changed: %w", err)
+		return fmt.Errorf("announce that files have changed: %w", err)
 	}
 	if read.Version == f.own {
 		f.own = b.Notes[0].Next.Version

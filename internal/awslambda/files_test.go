@@ -18,13 +18,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// fileset is pipeline files, and functions that hear of each change, one at a time.
+// fileset is pipeline files, and functions that receive the record of each change, one at a time.
 type fileset struct {
 	scripted
 	*testing.T
 	data     store.Store
 	files    map[pipeline.ID]string
-	unlisted map[pipeline.ID]bool // the list follows later
+	unlisted map[pipeline.ID]bool // not in the list yet
 	looks    int
 }
 
@@ -52,7 +52,7 @@ func (d *fileset) Facts(r awslambda.Record) (awslambda.Facts, error) {
 	return awslambda.Facts{Pipeline: id, File: &f}, nil
 }
 
-// function is one of those that handle the records: a process of its own.
+// function returns one of the functions that handle records, each like a separate process.
 func (d *fileset) function() *awslambda.Router {
 	host := awslambda.NewHost(awslambda.Parts{
 		Store: d.data, Catalog: catalog.New(d.data, all.Kinds()), Now: func() time.Time { return dawn }, Logger: slog.New(slog.DiscardHandler),
@@ -69,7 +69,7 @@ func (d *fileset) hears(r *awslambda.Router, event string, id pipeline.ID) {
 	}
 }
 
-// put writes a file, and one function hears of it.
+// put writes a file and delivers its record to one function.
 func (d *fileset) put(r *awslambda.Router, id pipeline.ID, owner string) {
 	d.Helper()
 	d.files[id] = strings.NewReplacer("orders,", string(id)+",", "owner: data", "owner: "+owner).Replace(onLanding)
@@ -82,7 +82,7 @@ func (d *fileset) remove(r *awslambda.Router, id pipeline.ID) {
 	d.hears(r, "REMOVE", id)
 }
 
-// inForce is the version of a pipeline that is; "" if none is.
+// inForce returns the active version of a pipeline, or "".
 func (d *fileset) inForce(id pipeline.ID) string {
 	d.Helper()
 	row, err := d.data.Pipeline(d.Context(), id)
@@ -90,18 +90,18 @@ func (d *fileset) inForce(id pipeline.ID) string {
 	return row.Config
 }
 
-func TestFileIsGoneAlsoForAFunctionThatNeverSawIt(t *testing.T) {
+func TestRemovedFileIsGoneForAFunctionThatNeverSawIt(t *testing.T) {
 	d := newFileset(t)
 	one, other := d.function(), d.function()
 	d.put(one, "orders", "data")
 	d.put(other, "events", "data")
 	d.remove(one, "events")
 	if version := d.inForce("events"); version != "" {
-		t.Errorf("version %s is in force, and its file is gone", version)
+		t.Errorf("version %s is active although its file was removed", version)
 	}
 }
 
-func TestFileThatWasPutBackIsInForceAgain(t *testing.T) {
+func TestRestoredFileIsActiveAgain(t *testing.T) {
 	d := newFileset(t)
 	one, other := d.function(), d.function()
 	d.put(one, "orders", "data")
@@ -112,11 +112,11 @@ func TestFileThatWasPutBackIsInForceAgain(t *testing.T) {
 	}
 	d.put(one, "orders", "data")
 	if version := d.inForce("orders"); version != first {
-		t.Errorf("version %s is in force, want %s", version, first)
+		t.Errorf("version %s is active, want %s", version, first)
 	}
 }
 
-func TestFileThatTheListLeftOutIsGoneOnceItIsTakenAway(t *testing.T) {
+func TestUnlistedFileIsGoneOnceItIsRemoved(t *testing.T) {
 	d := newFileset(t)
 	one := d.function()
 	d.unlisted["events"] = true
@@ -124,11 +124,11 @@ func TestFileThatTheListLeftOutIsGoneOnceItIsTakenAway(t *testing.T) {
 	d.put(one, "orders", "data")
 	d.remove(one, "events")
 	if version := d.inForce("events"); version != "" {
-		t.Errorf("version %s is in force, and its file is gone", version)
+		t.Errorf("version %s is active although its file was removed", version)
 	}
 }
 
-func TestFileThatWasSeenWithAnotherIsNotLookedAtAgain(t *testing.T) {
+func TestFileAppliedWithAnotherIsNotAppliedAgain(t *testing.T) {
 	d := newFileset(t)
 	one := d.function()
 	d.put(one, "events", "data")
@@ -137,6 +137,6 @@ func TestFileThatWasSeenWithAnotherIsNotLookedAtAgain(t *testing.T) {
 		d.hears(one, "MODIFY", id)
 	}
 	if d.looks != 2 {
-		t.Errorf("looked %d times, want 2", d.looks)
+		t.Errorf("applied files %d times, want 2", d.looks)
 	}
 }

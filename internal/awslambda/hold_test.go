@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// tolerated says nothing of functions that fail: the test is about what follows.
+// tolerated ignores functions that fail: the test checks only the outcome.
 func tolerated(string, error) {}
 
-func TestLostStartOfAnExecutionIsMadeUpForOnce(t *testing.T) {
+func TestLostStartOfAnExecutionIsRepeatedOnce(t *testing.T) {
 	for _, trouble := range []awslambdatest.Trouble{awslambdatest.Throttled, awslambdatest.Lost} {
 		t.Run(string(trouble), func(t *testing.T) {
 			w := deploy(t, awslambdatest.Options{Wrong: tolerated, Fault: func(operation string, n int) awslambdatest.Trouble {
@@ -39,7 +39,7 @@ func TestLostStartOfAnExecutionIsMadeUpForOnce(t *testing.T) {
 
 func TestAttemptWhoseEveryStartWasLostIsFoundByTheWatchdog(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{Wrong: tolerated, Fault: func(operation string, n int) awslambdatest.Trouble {
-		if operation == "StartExecution" && n <= 10 { // more than a stream brings a record again
+		if operation == "StartExecution" && n <= 10 { // more often than a stream redelivers a record
 			return awslambdatest.Throttled
 		}
 		return awslambdatest.NoTrouble
@@ -47,7 +47,7 @@ func TestAttemptWhoseEveryStartWasLostIsFoundByTheWatchdog(t *testing.T) {
 	w.at("06:05")
 	w.wantStarts(t)
 	if len(w.Poison) == 0 {
-		t.Error("the record is not on its way to the queue of what was given up")
+		t.Error("the record was not sent to the dead-letter queue")
 	}
 	w.at("07:10")
 	w.wantStarts(t, "orders/cron/2026-03-03/1")
@@ -131,7 +131,7 @@ func TestMalformedFileStopsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestEntriesOfClosedDeadlinesAreTakenBack(t *testing.T) {
+func TestEntriesOfClosedDeadlinesAreDeleted(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	w.at("06:03")
 	deadlines := func() (names []string) {
@@ -151,7 +151,7 @@ func TestEntriesOfClosedDeadlinesAreTakenBack(t *testing.T) {
 	}
 }
 
-func TestExecutionThatCannotGoOnIsToldAndReplaced(t *testing.T) {
+func TestBrokenExecutionIsReportedAndReplaced(t *testing.T) {
 	table := awslambdatest.NewMemory()
 	failing := false
 	table.Kill = func(int) (before, after bool) { return failing, false }
@@ -175,7 +175,7 @@ func TestExecutionThatCannotGoOnIsToldAndReplaced(t *testing.T) {
 	}
 }
 
-func TestFileThatNeedsMoreThanAnExecutionHasIsRefused(t *testing.T) {
+func TestFileThatNeedsLongerThanAnExecutionIsRejected(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, strings.Replace(closed, "window: 30m", "window: 4h", 1))
 	rows, err := w.Store().Pipelines(t.Context())
 	if err != nil || len(rows) != 1 || rows[0].Config != "" || !strings.Contains(rows[0].Problem, "sfn_timeout_seconds") {

@@ -17,51 +17,52 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// lease is how long a function that has died keeps others from its task.
+// lease is how long the task of a dead function stays claimed.
 const lease = 30 * time.Second
 
-// maxTurns bounds the loops of one execution: Step Functions ends one at 25,000 events of its history.
+// maxTurns bounds the loops of one execution: Step Functions limits an execution's history to 25,000 events.
 const maxTurns = 1000
 
-// Margin is how long before its execution an attempt reaches its time limit, so that the execution can still record it. One
-// that cannot, because its window and poll window take all the time there is, is ended by the watchdog.
+// Margin is how long before its execution an attempt reaches its time limit, so that the execution can still record
+// the timeout. If window and poll window use up all the time, the watchdog ends the attempt instead.
 const Margin = 5 * time.Minute
 
-// startBackoff is the wait after the first start that was refused.
+// startBackoff is the wait after the first rejected start.
 const startBackoff = 30 * time.Second
 
-// replica is who works on tasks. All functions are one: on AWS no job belongs to a machine.
+// replica is the replica name of all functions: on AWS no job belongs to a machine.
 const replica = "aws"
 
-// Parts is what a function that works on the tables is made of.
+// Parts are the dependencies of a function that works on the tables.
 type Parts struct {
 	Settings
 	Store   store.Store
 	Catalog *catalog.Catalog
-	Narrow  *Narrow // what Catalog reads, where that is not everything
-	// Jobs start jobs; a function without them may not start any, and asks Remote about those that there are.
+	Narrow  *Narrow // the store that Catalog reads, if it does not read all pipelines
+	// Jobs start jobs. A function without them may not start any, and asks Remote about running ones.
 	Jobs   map[string]job.Type
 	Expand func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)
 	Remote Remote
-	// Evaluator asks probes: by itself in the orchestrator, which has the secrets, and through it in the watchdog.
+	// Evaluator asks probes: directly in the orchestrator, which has the secrets, and through the orchestrator in the
+	// watchdog.
 	Evaluator Evaluator
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
 
-// Evaluator asks one probe; the error is a *probe.Failure, or that of ctx.
+// Evaluator asks one probe; the error is a *probe.Failure or the context's.
 type Evaluator interface {
 	Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error)
 }
 
-// Remote asks the orchestrator about jobs: it alone is allowed to look at them.
+// Remote asks the orchestrator about jobs: it alone has permission to read their status.
 type Remote interface {
 	StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error)
 	Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error)
 	Sees(r run.Run) bool
 }
 
-// Host is the handlers, put together as in the process.
+// Host is the handlers, assembled as in the server.
 type Host struct {
 	Parts
 	router  *router.Router
@@ -69,10 +70,10 @@ type Host struct {
 	monitor *slamonitor.Monitor
 	probes  *prober.Prober
 
-	deadlines recent // runs that have some
+	deadlines recent // runs that have deadlines
 }
 
-// NewHost puts the handlers together.
+// NewHost assembles the handlers.
 func NewHost(p Parts) *Host {
 	h := &Host{Parts: p, monitor: slamonitor.New(p.Store, p.Catalog)}
 	h.steps = orchestrator.New(orchestrator.Deps{

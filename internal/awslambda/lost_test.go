@@ -14,7 +14,7 @@ import (
 
 const ready = `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "2026-03-03"}}`
 
-// Streams tell the time in whole seconds, and a file is accepted a moment after its row was put.
+// Stream times are in whole seconds, and a file is accepted a moment after its row was put.
 func TestASensorWrittenRightAfterItsFileCounts(t *testing.T) {
 	w, tables := onTables(t)
 	w.AdvanceTo(dawn.Add(800 * time.Millisecond))
@@ -50,16 +50,16 @@ func TestASensorThatTheStreamGaveUpIsRecovered(t *testing.T) {
 		t.Fatal("the stream did not give up")
 	}
 	w.wantStarts(t)
-	w.AdvanceTo(dawn.Add(6 * time.Minute)) // a pass of the watchdog
+	w.AdvanceTo(dawn.Add(6 * time.Minute)) // one watchdog pass
 	w.wantStarts(t, "orders/stream/2026-03-03/1")
 	if got := w.all(t, event.TriggerRecovered); len(got) != 1 {
-		t.Errorf("told %d times", len(got))
+		t.Errorf("reported %d times", len(got))
 	}
-	w.AdvanceTo(dawn.Add(30 * time.Minute)) // it is recovered once
+	w.AdvanceTo(dawn.Add(30 * time.Minute)) // it is recovered only once
 	w.wantStarts(t, "orders/stream/2026-03-03/1")
 }
 
-// An entry that cannot be taken back does no harm: the run stays COMPLETED, and nobody is alarmed.
+// A schedule that cannot be deleted does no harm: the run stays COMPLETED, and no alert is sent.
 func TestARunThatCompletedIsNotBrokenByItsEntries(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{
 		Wrong: func(string, error) {},
@@ -75,7 +75,7 @@ func TestARunThatCompletedIsNotBrokenByItsEntries(t *testing.T) {
 		t.Fatalf("the run is %s", got)
 	}
 	if w.Called("DeleteSchedule") == 0 {
-		t.Fatal("no entry was taken back")
+		t.Fatal("no entry was deleted")
 	}
 	for _, kind := range w.told(t, today) {
 		if kind == event.InfraFailure {
@@ -89,8 +89,8 @@ func TestARunThatCompletedIsNotBrokenByItsEntries(t *testing.T) {
 	}
 }
 
-// The bus delivers in any order; events are listed by when they happened.
-func TestEventsAreListedInTheOrderOfTime(t *testing.T) {
+// The bus delivers in any order; events are listed in order of their time.
+func TestEventsAreListedInOrderOfTime(t *testing.T) {
 	environment, c := dynamotest.Streaming(t)
 	log := dynamo.New(c, environment, dynamo.Options{Follow: true})
 	for _, minute := range []int{3, 1, 2} {

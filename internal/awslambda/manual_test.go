@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
-// rowsIn are all rows of a table.
+// rowsIn returns all rows of a table.
 func rowsIn(t *testing.T, c aws.Config, table string) []map[string]types.AttributeValue {
 	t.Helper()
 	var all []map[string]types.AttributeValue
@@ -28,14 +28,14 @@ func rowsIn(t *testing.T, c aws.Config, table string) []map[string]types.Attribu
 	return all
 }
 
-// lineOf is the line of a table of the manual that begins with some cells.
+// lineOf returns the line of a table in the manual that begins with the given cells.
 func lineOf(manual, begins string) string {
 	_, rest, _ := strings.Cut(manual, "\n| "+begins)
 	line, _, _ := strings.Cut(rest, "\n")
 	return line
 }
 
-// The manual of the tables says under which names things are kept, and what each index lists.
+// The manual documents every attribute of the tables and every index.
 func TestManualNamesEveryAttributeAndEveryList(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "DYNAMODB.md"))
 	must(t, err)
@@ -48,7 +48,7 @@ func TestManualNamesEveryAttributeAndEveryList(t *testing.T) {
 	for _, table := range dynamo.Tables() {
 		rows := rowsIn(t, c, dynamo.TableName(environment, table.Name))
 		if len(rows) == 0 && table.Name != dynamo.Rerun {
-			t.Errorf("there is nothing in %s", table.Name)
+			t.Errorf("table %s is empty", table.Name)
 		}
 		for _, row := range rows {
 			for name := range row {
@@ -72,6 +72,6 @@ func TestManualNamesEveryAttributeAndEveryList(t *testing.T) {
 		}
 	}
 	for what := range missing {
-		t.Errorf("docs/DYNAMODB.md does not tell of %s", what)
+		t.Errorf("docs/DYNAMODB.md does not mention %s", what)
 	}
 }

@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	longestExecution = 80 // what Step Functions takes
-	longestPipeline  = 40 // of a pipeline's id in one
+	longestExecution = 80 // the limit of Step Functions
+	longestPipeline  = 40 // of the pipeline's id in a name
 )
 
-// executionName names the execution that carries an attempt on. The name is taken for 90 days, so an attempt whose
-// execution is gone goes on in the next generation. What it cannot hold of the attempt's id is in the hash.
+// executionName returns the name of the execution that runs an attempt. A name is reserved for 90 days, so if the
+// execution ends before the attempt, the next one gets the next generation. The hash covers the parts of the
+// attempt's id that do not fit.
 func executionName(key run.Key, attempt, generation int) string {
 	tail := fmt.Sprintf("-%s-%s-%d-%d-%s", key.Schedule, stamp(key.Period.String()), attempt, generation,
 		hash(8, string(key.Attempt(attempt)), fmt.Sprint(generation)))
@@ -25,13 +26,13 @@ func executionName(key run.Key, attempt, generation int) string {
 	return id[:min(len(id), longestPipeline, longestExecution-len(tail))] + tail
 }
 
-// entryName names the entry of Scheduler for a task at an instant: moving the task makes another entry, and the old one
-// finds nothing to do.
+// entryName returns the name of the schedule for a task at an instant: moving the task creates another schedule, and
+// the old one finds nothing to do.
 func entryName(t store.Task, at time.Time) string {
 	return fmt.Sprintf("%s-%s-%s", plainName(string(t.Kind)), at.UTC().Format("20060102T1504"), hash(16, t.ID, at.UTC().Format(time.RFC3339)))
 }
 
-// stamp is the digits of a period, the T between day and hour, and the W of a week.
+// stamp returns the digits of a period, the T between day and hour, and the W of a week.
 func stamp(period string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '9' || c == 'T' || c == 'W' {
@@ -41,7 +42,7 @@ func stamp(period string) string {
 	}, period)
 }
 
-// plainName keeps the characters that every service takes in names.
+// plainName keeps the characters that every service allows in names.
 func plainName(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -52,7 +53,7 @@ func plainName(s string) string {
 	}, s)
 }
 
-// hash is the first digits of a hash of the parts.
+// hash returns the first digits of a hash of the parts.
 func hash(digits int, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])[:digits]

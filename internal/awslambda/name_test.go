@@ -14,7 +14,7 @@ import (
 
 var legal = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-func TestExecutionNamesAreLegalAndTheirOwn(t *testing.T) {
+func TestExecutionNamesAreValidAndUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, id := range []string{"orders", "orders.eu", "orders_eu", strings.Repeat("long-", 25) + "a", strings.Repeat("long-", 25) + "b"} {
 		for _, date := range []string{"2026-03-03", "2026-03-03T10", "2026-03-03T10:15", "2026-11-01T01:15-05:00"} {
@@ -39,7 +39,7 @@ func TestExecutionNamesAreLegalAndTheirOwn(t *testing.T) {
 	}
 }
 
-func TestEntryNamesAreLegalAndTheirOwn(t *testing.T) {
+func TestEntryNamesAreValidAndUnique(t *testing.T) {
 	at := time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
 	seen := map[string]bool{}
 	for _, kind := range []store.TaskKind{store.ReopenPeriods, store.FireDeadline, store.AdvanceDry} {

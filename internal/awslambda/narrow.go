@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Narrow shows a catalog only those pipelines that a function was asked about lately, and those that they read from: a function
-// that is called about one run need not read ten thousand other pipelines. It lists their rows as they were read last, so that
-// learning of one more pipeline reads that one alone.
+// Narrow shows a catalog only the pipelines that a function was recently called about, and those that they read from:
+// a function that is called about one run need not read ten thousand other pipelines. It lists their rows as read
+// last, so that loading one more pipeline reads only that one.
 type Narrow struct {
 	store.Store
 	mu   sync.Mutex
@@ -22,19 +22,20 @@ type Narrow struct {
 	rows map[pipeline.ID]shownRow
 }
 
-// shownRow is a pipeline's row, and the call that read it last.
+// shownRow is a pipeline's row, and the last call that read it.
 type shownRow struct {
 	store.Pipeline
 	call int
 }
 
-// maxShown is how many pipelines a function remembers. One call may need more; what it does not need goes first.
+// maxShown is how many pipelines a function remembers. One call may need more; it evicts those that it does not need
+// first.
 const maxShown = 200
 
-// NewNarrow shows nothing yet.
+// NewNarrow returns a Narrow that shows no pipelines yet.
 func NewNarrow(s store.Store) *Narrow { return &Narrow{Store: s, rows: map[pipeline.ID]shownRow{}} }
 
-// Pipeline reads a row, and shows it from then on.
+// Pipeline reads a row and shows it from then on.
 func (n *Narrow) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	row, err := n.Store.Pipeline(ctx, id)
 	n.mu.Lock()
@@ -49,7 +50,7 @@ func (n *Narrow) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, 
 	return row, err
 }
 
-// evict drops the row that was not needed for longest, if there are too many.
+// evict drops the least recently used row if there are too many.
 func (n *Narrow) evict() {
 	if len(n.rows) <= maxShown {
 		return
@@ -65,7 +66,7 @@ func (n *Narrow) evict() {
 	}
 }
 
-// Pipelines lists the rows that it shows, by id.
+// Pipelines lists the shown rows by id.
 func (n *Narrow) Pipelines(context.Context) ([]store.Pipeline, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,10 +85,10 @@ func (n *Narrow) next() {
 	n.call++
 }
 
-// know brings what is known of a pipeline, and of those that it reads from, up to what is stored.
+// know loads the stored version of a pipeline and of those that it reads from.
 func (h *Host) know(ctx context.Context, id pipeline.ID) error {
 	if h.Narrow == nil {
-		return nil // a function that knows all pipelines keeps them up to date itself
+		return nil // a function with the full catalog keeps it up to date itself
 	}
 	h.Narrow.next()
 	if err := h.Catalog.Refresh(ctx, id); err != nil {
@@ -105,7 +106,7 @@ func (h *Host) know(ctx context.Context, id pipeline.ID) error {
 	return nil
 }
 
-// readFrom are the pipelines whose runs or sensors one reads.
+// readFrom returns the pipelines whose runs or sensors an entry reads.
 func readFrom(e *catalog.Entry) []pipeline.ID {
 	others := append([]pipeline.ID{}, e.After...)
 	for _, ref := range e.Gate.Refs() {

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// counted counts what a function reads of pipelines.
+// counted counts the pipeline rows that a function reads.
 type counted struct {
 	*memory.Store
 	reads int
@@ -45,7 +45,7 @@ func (c *counted) Config(ctx context.Context, id pipeline.ID, version string) (s
 	return c.Store.Config(ctx, id, version)
 }
 
-// warm is an orchestrator on a store with so many pipelines, each of which waits for the one before it.
+// warm is an orchestrator on a store with the given number of pipelines, each of which waits for the one before it.
 func warm(t *testing.T, pipelines int) (*awslambda.Host, *counted) {
 	t.Helper()
 	data := &counted{Store: memory.New()}
@@ -68,7 +68,7 @@ func warm(t *testing.T, pipelines int) (*awslambda.Host, *counted) {
 	}), data
 }
 
-// ask has the function take a step of a pipeline's run, and returns how many rows it read of pipelines.
+// ask has the function take a step of a pipeline's run, and returns how many pipeline rows it read.
 func ask(t *testing.T, h *awslambda.Host, data *counted, n int) int {
 	t.Helper()
 	before := data.reads
@@ -104,7 +104,7 @@ func TestWarmFunctionRemembersABoundedNumberOfPipelines(t *testing.T) {
 	if known := len(h.Catalog.Current().All()); known > 210 {
 		t.Errorf("it remembers %d pipelines", known)
 	}
-	ask(t, h, data, 0) // one that it has forgotten is read again
+	ask(t, h, data, 0) // an evicted one is read again
 }
 
 func TestWarmFunctionSeesANewVersion(t *testing.T) {

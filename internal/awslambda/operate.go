@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Action is what an operator asks for.
+// Action is what an operator requests.
 type Action string
 
 // The actions. A rerun has a row of its own, RERUN_REQUEST#.
@@ -28,13 +28,13 @@ const (
 	Backfill  Action = "backfill"
 )
 
-// Operation is what an operator asks the stream-router for: the attribute request, as JSON, of a row REQUEST#{id}.
+// Operation is an operator's request to the stream-router: the attribute request, as JSON, of a row REQUEST#{id}.
 type Operation struct {
-	ID       string        `json:"-"` // that of the row
+	ID       string        `json:"-"` // of the row
 	Action   Action        `json:"action"`
 	Pipeline pipeline.ID   `json:"pipeline,omitempty"`
 	Key      run.Key       `json:"key,omitzero"`    // of a run to cancel
-	Period   period.Period `json:"period,omitzero"` // to trigger; that of a fire now unless it is set
+	Period   period.Period `json:"period,omitzero"` // to trigger; the current period if it is not set
 	From     period.Period `json:"from,omitzero"`
 	To       period.Period `json:"to,omitzero"`
 	Outcome  run.Outcome   `json:"outcome,omitzero"`
@@ -48,7 +48,7 @@ type Operation struct {
 	DryRun      bool   `json:"dryRun,omitempty"`
 }
 
-// Outcome is the answer to an operation: one of its fields, according to the action, or why it was refused.
+// Outcome is the answer to an operation: one field is set, depending on the action, or the reason for a rejection.
 type Outcome struct {
 	Run        *run.Run            `json:"run,omitempty"`
 	Reported   *router.Reported    `json:"reported,omitempty"`
@@ -58,10 +58,10 @@ type Outcome struct {
 	Refusal    *router.Refusal     `json:"refusal,omitempty"`
 }
 
-// AnswerKey is the key of the note that holds the answer to the operation of a row.
+// AnswerKey returns the key of the note that holds the answer to a request.
 func AnswerKey(id string) string { return "operation/" + id }
 
-// operate carries out an operation once, and stores its answer. A record that comes again finds the answer.
+// operate carries out an operation once and stores its answer. A redelivered record finds the answer.
 func (r *Router) operate(ctx context.Context, o Operation) error {
 	now := r.Now()
 	if _, done, err := r.router.Answered(ctx, AnswerKey(o.ID), now); err != nil || done {
@@ -82,7 +82,7 @@ func (r *Router) operate(ctx context.Context, o Operation) error {
 	return r.router.KeepAnswer(ctx, AnswerKey(o.ID), router.Answer{Data: data}, now)
 }
 
-// carryOut asks the router.
+// carryOut calls the router.
 func (r *Router) carryOut(ctx context.Context, o Operation) (out Outcome, err error) {
 	now := r.Now()
 	switch o.Action {

@@ -50,8 +50,8 @@ func date(t *testing.T, text string) period.Period {
 	return p
 }
 
-// What an operator asks for is a row, which the stream-router carries out and answers.
-func TestOperatorsAskByRows(t *testing.T) {
+// An operator's request is a row, which the stream-router carries out and answers.
+func TestOperatorRequestsAreRows(t *testing.T) {
 	w, tables := onTables(t, daily)
 	yesterday := date(t, "2026-03-02")
 	asked := func(o awslambda.Operation) awslambda.Operation {
@@ -107,11 +107,11 @@ func TestOperatorsAskByRows(t *testing.T) {
 	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "REQUEST#x"}, "request": {"S": "cancel it"}}`)
 	w.Settle()
 	if n := len(w.all(t, "SENSOR_REJECTED")); n != 1 {
-		t.Errorf("a row that is no request is told %d times", n)
+		t.Errorf("an invalid request row is reported %d times", n)
 	}
 }
 
-// A request whose record comes again is carried out once.
+// A request whose record is redelivered is carried out once.
 func TestARepeatedRequestIsCarriedOutOnce(t *testing.T) {
 	w, local := onTables(t, daily)
 	o := awslambda.Operation{Action: awslambda.Trigger, Pipeline: "orders", Period: date(t, "2026-03-02"), By: "ann", Reason: "late file"}

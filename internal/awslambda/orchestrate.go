@@ -12,19 +12,19 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Mode is what the orchestrator is asked for. Those that are steps all do the same: they take the step that is due, which
-// the lifecycle alone decides; the mode says which one the state machine expects.
+// Mode is what the orchestrator is called for. All modes that are steps do the same: they take the step that is due,
+// which the lifecycle alone decides. The mode names the step that the state machine expects.
 type Mode string
 
-// The modes beside those that are steps (lifecycle.Kind).
+// The modes that are not steps (lifecycle.Kind).
 const (
-	Advance   Mode = "advance"    // whatever is due, without anybody who waits for the answer
-	StillRuns Mode = "still-runs" // whether a job that was left behind runs
+	Advance   Mode = "advance"    // take whatever step is due; no caller waits for the answer
+	StillRuns Mode = "still-runs" // report whether an abandoned job still runs
 	Stop      Mode = "stop"       // end a job
 	AskProbe  Mode = "ask-probe"  // ask a probe
 )
 
-// OrchestratorRequest is what the orchestrator is called with, by the state machine above all.
+// OrchestratorRequest is the payload of the orchestrator, mostly from the state machine.
 type OrchestratorRequest struct {
 	Mode       Mode    `json:"mode"`
 	Pipeline   string  `json:"pipelineId"`
@@ -32,23 +32,23 @@ type OrchestratorRequest struct {
 	Date       string  `json:"date"`
 	Attempt    int     `json:"attempt"`
 	Generation int     `json:"generation,omitempty"`
-	Error      Failure `json:"error,omitzero"` // what kept the state machine from going on
+	Error      Failure `json:"error,omitzero"` // the error that stopped the state machine
 
 	Probe   string `json:"probe,omitempty"`   // for ask-probe: its key
 	Version string `json:"version,omitempty"` // for ask-probe: that of the pipeline
 }
 
-// Failure is an error as Step Functions hands it to whoever catches it.
+// Failure is an error as Step Functions passes it to a Catch.
 type Failure struct {
 	Error string `json:"Error"`
 	Cause string `json:"Cause"`
 }
 
-// OrchestratorReply is how the attempt stands after a step. Every field is there in every answer: the state machine
-// branches on them.
+// OrchestratorReply is the state of the attempt after a step. Every reply has all fields of the first group: the
+// state machine branches on them.
 type OrchestratorReply struct {
 	Status string         `json:"status"` // of the run
-	Next   lifecycle.Kind `json:"next"`   // the step that comes next; none if this attempt needs nobody any more
+	Next   lifecycle.Kind `json:"next"`   // the next step; none if the attempt needs no further step
 	Due    string         `json:"due"`    // when
 	Event  string         `json:"event"`  // the job's result, or none
 	SLA    bool           `json:"sla"`    // the run has a deadline
@@ -56,14 +56,14 @@ type OrchestratorReply struct {
 
 	Runs bool         `json:"runs,omitempty"` // for still-runs
 	Left run.Leftover `json:"left,omitempty"` // for stop
-	// Trouble is why a job that was to be stopped may still run.
+	// Trouble is why a job that should have been stopped may still run.
 	Trouble string `json:"trouble,omitempty"`
 
-	Answer json.RawMessage `json:"answer,omitempty"` // for ask-probe: what the probe answered
-	Broken *Broken         `json:"broken,omitempty"` // for ask-probe: why it did not
+	Answer json.RawMessage `json:"answer,omitempty"` // for ask-probe: the probe's answer
+	Broken *Broken         `json:"broken,omitempty"` // for ask-probe: why there is no answer
 }
 
-// noEvent stands for a result that is not there yet.
+// noEvent stands for a result that does not exist yet.
 const noEvent = "none"
 
 // Orchestrate answers one call of the orchestrator.
@@ -91,10 +91,10 @@ func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (Orchest
 	}
 }
 
-// step takes the step that an attempt is due for. An attempt that has been followed by another is left alone: nobody judges
-// a retry by its predecessor.
+// step takes the step that an attempt is due for. It does nothing for an attempt that has a successor: a retry must
+// not be judged by its predecessor.
 //
-// The execution that asks waits for the next step itself, so the stream need not bring the task to anybody.
+// The calling execution waits for the next step itself, so the stream need not relay the task.
 func (h *Host) step(ctx context.Context, key run.Key, in OrchestratorRequest) (OrchestratorReply, error) {
 	attempt := in.Attempt
 	current, err := h.Store.Run(ctx, key)
@@ -111,8 +111,8 @@ func (h *Host) step(ctx context.Context, key run.Key, in OrchestratorRequest) (O
 	if next.Kind == lifecycle.Wait {
 		return h.reply(ctx, current, attempt, next)
 	}
-	// Without its task nobody may take the step: the watchdog stores it again.
-	next = lifecycle.Step{Kind: lifecycle.Wait, Due: h.Now().Add(untasked), Reason: "its task is not there"}
+	// Only the holder of the task may take the step. The watchdog stores the task again.
+	next = lifecycle.Step{Kind: lifecycle.Wait, Due: h.Now().Add(untasked), Reason: "its task is missing"}
 	read := current
 	current = run.Run{}
 	err = h.claimed(ctx, lifecycle.TaskID(key), func(ctx context.Context, c store.Claim) (err error) {
@@ -131,15 +131,15 @@ func (h *Host) step(ctx context.Context, key run.Key, in OrchestratorRequest) (O
 	return h.reply(ctx, current, attempt, next)
 }
 
-// untasked is when to look again at an attempt whose task is missing.
+// untasked is how long to wait before checking again for a missing task.
 const untasked = time.Minute
 
-// over is the answer about an attempt that needs nobody any more.
+// over is the reply about an attempt that needs no further step.
 func (h *Host) over(reason string) OrchestratorReply {
 	return OrchestratorReply{Next: lifecycle.None, Due: instant(h.Now()), Event: noEvent, Reason: reason}
 }
 
-// reply says how an attempt stands, and which step comes next.
+// reply describes the state of an attempt and its next step.
 func (h *Host) reply(ctx context.Context, current run.Run, attempt int, next lifecycle.Step) (OrchestratorReply, error) {
 	sla, err := h.hasDeadline(ctx, current.Key)
 	if err != nil {
@@ -160,7 +160,8 @@ func (h *Host) reply(ctx context.Context, current run.Run, attempt int, next lif
 	return out, nil
 }
 
-// hasDeadline reports whether a run has a deadline, open or closed. A run that has one keeps it, so that is read once.
+// hasDeadline reports whether a run has a deadline, open or closed. A run keeps its deadlines, so a positive answer
+// is remembered.
 func (h *Host) hasDeadline(ctx context.Context, key run.Key) (bool, error) {
 	if h.deadlines.has(key.String()) {
 		return true, nil
@@ -175,7 +176,7 @@ func (h *Host) hasDeadline(ctx context.Context, key run.Key) (bool, error) {
 	return len(ledger.Items) > 0, nil
 }
 
-// instant is a time as Step Functions reads it, on the second that has come by then.
+// instant formats a time for Step Functions, rounded up to the second.
 func instant(t time.Time) string {
 	s := t.UTC().Truncate(time.Second)
 	if s.Before(t) {
@@ -184,8 +185,8 @@ func instant(t time.Time) string {
 	return s.Format(time.RFC3339)
 }
 
-// broken records that an execution cannot go on. The watchdog finds the task that is left, and the attempt goes on in
-// another execution.
+// broken records that an execution cannot continue. The watchdog finds the remaining task and continues the attempt
+// in another execution.
 func (h *Host) broken(ctx context.Context, key run.Key, in OrchestratorRequest) (OrchestratorReply, error) {
 	who := "execution " + executionName(key, in.Attempt, max(in.Generation, 1))
 	current, err := h.steps.Broken(ctx, key, in.Attempt, who, in.Error.text(), h.Now())
@@ -195,7 +196,7 @@ func (h *Host) broken(ctx context.Context, key run.Key, in OrchestratorRequest) 
 	return h.reply(ctx, current, in.Attempt, lifecycle.Next(current, h.Now()))
 }
 
-// text is what a failure says, without the form in which a function's error travels.
+// text returns the message of a failure without the JSON around a function's error.
 func (f Failure) text() string {
 	var told struct {
 		Message string `json:"errorMessage"`
@@ -207,7 +208,7 @@ func (f Failure) text() string {
 	return fmt.Sprintf("%s: %s", f.Error, cause)
 }
 
-// job looks at a job, or ends it, for a function that may not do so itself.
+// job polls or ends a job for a function that has no permission to do so itself.
 func (h *Host) job(ctx context.Context, key run.Key, mode Mode) (OrchestratorReply, error) {
 	current, err := h.Store.Run(ctx, key)
 	if err != nil {
@@ -223,7 +224,7 @@ func (h *Host) job(ctx context.Context, key run.Key, mode Mode) (OrchestratorRep
 	}
 	out.Left, err = h.steps.Stop(ctx, current, h.Now())
 	if err != nil {
-		out.Trouble = err.Error() // the answer is that it may still run, and why
+		out.Trouble = err.Error() // the reply says that it may still run, and why
 	}
 	return out, nil
 }

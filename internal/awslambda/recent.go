@@ -2,8 +2,8 @@ package awslambda
 
 import "sync"
 
-// recent remembers names for as long as the function lives, and forgets the oldest when there are too many. Its zero value
-// is ready to use.
+// recent remembers names for the lifetime of the function and forgets the oldest when there are too many. Its zero
+// value is ready to use.
 type recent struct {
 	mu    sync.Mutex
 	names map[string]bool

@@ -11,41 +11,41 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// ErrSpent says that an execution of that name has ended, and that no other can have the name.
+// ErrSpent means that an execution of that name has ended, so that the name cannot be used again.
 var ErrSpent = errors.New("an execution of that name has ended")
 
 // Executions starts executions of the state machine.
 type Executions interface {
-	// Start starts an execution, or finds the one of that name and input that runs, and says since when it has. One that has
-	// ended is ErrSpent.
+	// Start starts an execution, or finds the running one with that name and input, and returns its start time. It
+	// returns ErrSpent if the execution has ended.
 	Start(ctx context.Context, name, input string) (time.Time, error)
 }
 
-// Entries keeps one-time entries of Scheduler, which are gone once they have been carried out.
+// Entries manages one-time schedules, which Scheduler deletes once they have run.
 type Entries interface {
-	// Put has a function called at an instant. An entry of that name is the same one.
+	// Put schedules a call of a function. It is idempotent by name.
 	Put(ctx context.Context, name string, at time.Time, function, input string) error
-	// Delete takes one back; one that is not there is fine.
+	// Delete deletes a schedule; it returns nil if there is none.
 	Delete(ctx context.Context, name string) error
 }
 
 // Invoker calls functions.
 type Invoker interface {
-	// Call waits for the answer, Send only until the call is taken.
+	// Call waits for the answer, Send only until the call is accepted.
 	Call(ctx context.Context, function string, payload []byte) ([]byte, error)
 	Send(ctx context.Context, function string, payload []byte) error
 }
 
-// Relay brings stored tasks to what waits for them, or carries out those that are due.
+// Relay hands stored tasks to Step Functions or Scheduler, or carries out those that are due.
 type Relay struct {
 	*Host
 	Executions Executions
 	Entries    Entries
 	Invoker    Invoker
-	started    recent // executions that need not be asked for again
+	started    recent // executions that need not be started again
 }
 
-// task brings a stored task on its way. What the caller saw of it may be old: the task counts as it stands now.
+// task relays a stored task. It reads the task again, because the caller's copy may be outdated.
 func (r *Relay) task(ctx context.Context, id string, sure bool) error {
 	t, err := r.Store.Task(ctx, id)
 	switch {
@@ -54,7 +54,7 @@ func (r *Relay) task(ctx context.Context, id string, sure bool) error {
 	case err != nil:
 		return fmt.Errorf("read task %s: %w", id, err)
 	case t.Kind == store.RunProbe:
-		return nil // the watchdog asks it
+		return nil // the watchdog asks probes
 	case t.Kind == store.Advance:
 		return r.attempt(ctx, t, sure)
 	default:
@@ -62,8 +62,8 @@ func (r *Relay) task(ctx context.Context, id string, sure bool) error {
 	}
 }
 
-// instant brings a task on its way that waits for nothing but its time. One that another function is carrying out comes again
-// when that function's lease would have lapsed: it may die, and it may have begun before the task was stored anew. That is no
+// instant relays a task that waits only for its time. If another function holds the task, it is scheduled for when
+// that lease would expire: the other function may die, or may have begun before the task was stored anew. That is no
 // failure, so the records behind this one are handled.
 func (r *Relay) instant(ctx context.Context, t store.Task) error {
 	if ready := t.Ready(); ready.After(r.Now()) {
@@ -76,7 +76,7 @@ func (r *Relay) instant(ctx context.Context, t store.Task) error {
 	return err
 }
 
-// ExecutionInput is what an execution begins with.
+// ExecutionInput is the input of an execution.
 type ExecutionInput struct {
 	Pipeline   string `json:"pipelineId"`
 	Schedule   string `json:"scheduleId"`
@@ -88,9 +88,9 @@ type ExecutionInput struct {
 // maxGenerations bounds how often the execution of one attempt is replaced.
 const maxGenerations = 99
 
-// attempt sees to it that an execution carries the run's open attempt on, and that it does so now if the step is due. An
-// execution that has ended while its attempt goes on is replaced, as soon as there is something to do. With sure, what
-// was started before is asked for again: it may be gone.
+// attempt makes sure that an execution runs the open attempt of a run, and takes its step now if it is due. If the
+// execution has ended before the attempt, it starts another as soon as a step is due. With sure, it calls
+// StartExecution even if this function has started the execution before: it may have ended.
 func (r *Relay) attempt(ctx context.Context, t store.Task, sure bool) error {
 	now := r.Now()
 	current, err := r.Store.Run(ctx, t.Key)
@@ -116,17 +116,17 @@ func (r *Relay) attempt(ctx context.Context, t store.Task, sure bool) error {
 		case !errors.Is(err, ErrSpent):
 			return fmt.Errorf("start an execution for %s: %w", current.ID(), err)
 		case t.Due.After(now):
-			return nil // the change that moved the run, or the watchdog, comes for it
+			return nil // the change that moved the run, or the watchdog, handles it
 		}
 	}
-	return fmt.Errorf("start an execution for %s: %d have ended without it; look at the last of them", current.ID(), maxGenerations)
+	return fmt.Errorf("start an execution for %s: %d executions ended before the attempt did; see the last one", current.ID(), maxGenerations)
 }
 
-// justNow is how old an execution may be that this call has started, by another clock.
+// justNow is the maximum age, with clock skew, of an execution that this call has started.
 const justNow = 5 * time.Second
 
-// wake has a step that is due taken now: the execution may wait for long. It may also wait past the instant at which time alone
-// opens the gate, because what was written since has moved that: then Scheduler comes back.
+// wake takes a due step now, because the execution may be in a long wait. The wait may also end after the instant at
+// which time alone opens the gate, if a later write has moved that instant: Scheduler then calls at that instant.
 func (r *Relay) wake(ctx context.Context, t store.Task, current run.Run, now time.Time) error {
 	if t.Due.After(now) {
 		p := current.Progress
@@ -155,13 +155,13 @@ func executionInput(current run.Run, generation int) string {
 	return string(text)
 }
 
-// TaskInput is what Scheduler calls a function with.
+// TaskInput is the payload of a call by Scheduler.
 type TaskInput struct {
 	Mode string `json:"mode,omitempty"` // of the sla-monitor
 	Task string `json:"task"`
 }
 
-// later makes an entry for a task that is carried out later.
+// later schedules a task.
 func (r *Relay) later(ctx context.Context, t store.Task, when time.Time) error {
 	e, err := r.entry(t, when)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *Relay) later(ctx context.Context, t store.Task, when time.Time) error {
 	return nil
 }
 
-// entry is what Scheduler is asked for.
+// entry is a schedule to be created.
 type entry struct {
 	name     string
 	at       time.Time
@@ -181,8 +181,8 @@ type entry struct {
 	input    string
 }
 
-// entry is the entry of a task at an instant. Scheduler keeps to the minute: an instant within one is rounded up, so that it
-// has come.
+// entry returns the schedule of a task at an instant. Scheduler has a resolution of one minute: the instant is
+// rounded up, so that the task is due when it fires.
 func (r *Relay) entry(t store.Task, when time.Time) (entry, error) {
 	at := when.UTC().Truncate(time.Minute)
 	if at.Before(when) {

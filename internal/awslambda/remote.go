@@ -18,7 +18,7 @@ type Jobs struct {
 
 var _ Remote = Jobs{}
 
-// StillRuns says whether a job that was left behind runs.
+// StillRuns reports whether an abandoned job still runs.
 func (j Jobs) StillRuns(ctx context.Context, r run.Run, _ time.Time) (bool, error) {
 	if !r.Progress.Left.MayRun() {
 		return false, nil
@@ -27,7 +27,8 @@ func (j Jobs) StillRuns(ctx context.Context, r run.Run, _ time.Time) (bool, erro
 	return out.Runs, err
 }
 
-// Stop asks for the end of the job of an attempt that is left. If the orchestrator does not answer, it is asked again later.
+// Stop asks the orchestrator to end the job of an abandoned attempt. If the orchestrator does not answer, the caller
+// asks again later.
 func (j Jobs) Stop(ctx context.Context, r run.Run, _ time.Time) (run.Leftover, error) {
 	out, err := j.ask(ctx, Stop, r)
 	if err != nil {
@@ -39,7 +40,7 @@ func (j Jobs) Stop(ctx context.Context, r run.Run, _ time.Time) (run.Leftover, e
 	return out.Left, err
 }
 
-// Sees is true: no job belongs to one function.
+// Sees returns true: no job belongs to one function.
 func (Jobs) Sees(run.Run) bool { return true }
 
 func (j Jobs) ask(ctx context.Context, mode Mode, r run.Run) (OrchestratorReply, error) {

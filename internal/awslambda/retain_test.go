@@ -18,7 +18,7 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// round calls the watchdog's function at an instant, and says how many rows it forgot.
+// round calls the watchdog function at an instant and returns how many rows it deleted.
 func round(ctx context.Context, t *testing.T, data store.Store, streams awslambda.Streams, now time.Time) int {
 	t.Helper()
 	w := awslambda.NewWatch(&awslambda.Router{Streams: streams, Bus: idle{}, Relay: &awslambda.Relay{
@@ -46,7 +46,7 @@ func writeHourly(t *testing.T, data store.Store) {
 	}
 }
 
-func TestWatchdogForgetsWhatIsOld(t *testing.T) {
+func TestWatchdogDeletesOldHistory(t *testing.T) {
 	environment, c := dynamotest.Streaming(t)
 	data := dynamo.New(c, environment, dynamo.Options{})
 	writeHourly(t, data)
@@ -56,11 +56,11 @@ func TestWatchdogForgetsWhatIsOld(t *testing.T) {
 	}{
 		{dawn.Add(month), 0},
 		{dawn.Add(month + time.Minute), 1},
-		{dawn.Add(3 * month), 1}, // what is known last of a sensor stays
+		{dawn.Add(3 * month), 1}, // the latest reading of a sensor stays
 		{dawn.Add(4 * month), 0},
 	} {
 		if got := round(t.Context(), t, data, awslambda.Tables{Store: data}, step.now); got != step.want {
-			t.Errorf("forgot %d on %s, want %d", got, step.now.Format(time.DateTime), step.want)
+			t.Errorf("deleted %d on %s, want %d", got, step.now.Format(time.DateTime), step.want)
 		}
 	}
 	page, err := data.History(t.Context(), store.HistoryQuery{Pipeline: "orders", Key: "landed"})
@@ -69,7 +69,7 @@ func TestWatchdogForgetsWhatIsOld(t *testing.T) {
 	}
 }
 
-// ending is a call that has to be over by an instant of the test's own time.
+// ending is a context whose deadline is an instant of the test's clock.
 type ending struct {
 	context.Context
 	at time.Time
@@ -77,7 +77,7 @@ type ending struct {
 
 func (e ending) Deadline() (time.Time, bool) { return e.at, true }
 
-func TestWatchdogThatRunsOutOfTimeForgetsNothing(t *testing.T) {
+func TestWatchdogWithoutTimeLeftDeletesNothing(t *testing.T) {
 	data := memory.New()
 	writeHourly(t, data)
 	now := dawn.Add(3 * month)
@@ -86,7 +86,7 @@ func TestWatchdogThatRunsOutOfTimeForgetsNothing(t *testing.T) {
 		want int
 	}{{10 * time.Second, 0}, {time.Minute, 2}} {
 		if got := round(ending{t.Context(), now.Add(step.left)}, t, data, scripted{}, now); got != step.want {
-			t.Errorf("forgot %d with %s left, want %d", got, step.left, step.want)
+			t.Errorf("deleted %d with %s left, want %d", got, step.left, step.want)
 		}
 	}
 }

@@ -28,7 +28,7 @@ schedule: {trigger: {key: landed, check: equals, field: status, value: ready}}
 job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:123456789012:stateMachine:orders"}, maxManualReruns: 2}
 `
 
-// onTables is a deployment on a real DynamoDB.
+// onTables is a deployment on a local DynamoDB.
 func onTables(t *testing.T, files ...string) (*world, *awslambdatest.Local) {
 	t.Helper()
 	var local *awslambdatest.Local
@@ -40,7 +40,7 @@ func onTables(t *testing.T, files ...string) (*world, *awslambdatest.Local) {
 	return w, local
 }
 
-// all are the types of all events of a pipeline, in order.
+// all returns all events of one type, in order.
 func (w *world) all(t *testing.T, kind event.Type) (found []event.Event) {
 	t.Helper()
 	page, err := w.Store().Events(t.Context(), store.EventQuery{Pipeline: "orders", Type: kind, Ascending: true, Limit: store.MaxPage})
@@ -61,11 +61,11 @@ func TestRowsOfProducersBecomeReadings(t *testing.T) {
 	w.Settle()
 	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-02/1")
 	if told := w.all(t, event.SensorRejected); len(told) != 1 {
-		t.Errorf("told of what makes no sense: %+v", told)
+		t.Errorf("reported invalid rows: %+v", told)
 	}
 }
 
-func TestRowForAPeriodThatCannotBeIsRejected(t *testing.T) {
+func TestRowForAnImpossiblePeriodIsRejected(t *testing.T) {
 	w, tables := onTables(t, strings.Replace(onLanding, "schedule: {", "schedule: {period: hour, timezone: America/New_York, ", 1))
 	for _, row := range []string{
 		`"SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "2062-03-03"}`,
@@ -96,11 +96,11 @@ func TestExplanationOfARowFromBeforeItsFilePromisesNoStart(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{})
 	w.AdvanceTo(dawn.Add(700 * time.Millisecond))
 	fields := sensor.Fields{"status": "ready"}
-	if err := w.PutSensor("orders", "landed#2026-03-03", fields, w.Now().Truncate(time.Second)); err != nil { // as the stream has it
+	if err := w.PutSensor("orders", "landed#2026-03-03", fields, w.Now().Truncate(time.Second)); err != nil { // in whole seconds, as the stream has it
 		t.Fatal(err)
 	}
 	w.put(t, onLanding)
-	w.AdvanceTo(dawn.Add(time.Hour)) // the watchdog has looked several times
+	w.AdvanceTo(dawn.Add(time.Hour)) // several watchdog passes later
 	w.wantStarts(t)
 	known := catalog.New(w.Store(), all.Kinds())
 	if err := known.Load(t.Context()); err != nil {
@@ -133,8 +133,8 @@ func TestResultInTheJobLogCountsOnce(t *testing.T) {
 	}
 }
 
-// A row takes 400 KB, and a stack trace is soon longer than a key, or than an event may be.
-func TestRowsOfOthersCountHoweverMuchTheySay(t *testing.T) {
+// A row may have 400 KB, and a stack trace is easily longer than a key or an event may be.
+func TestLongRowsOfExternalWritersCount(t *testing.T) {
 	w, tables := onTables(t, strings.Replace(onLanding, "maxManualReruns", "maxCodeRetries: 0, maxManualReruns", 1))
 	w.jobs.takes = 30 * time.Minute
 	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "2026-03-01"}}`)
@@ -155,7 +155,7 @@ func TestRowsOfOthersCountHoweverMuchTheySay(t *testing.T) {
 	for _, kind := range []event.Type{event.JobFailed, event.SensorRejected, event.RerunAccepted} {
 		told := w.all(t, kind)
 		if len(told) != 1 {
-			t.Errorf("%s was told %d times", kind, len(told))
+			t.Errorf("%s was reported %d times", kind, len(told))
 			continue
 		}
 		if text, err := json.Marshal(told[0]); err != nil || len(text) > 20_000 {
@@ -180,9 +180,9 @@ func TestDeletingARerunRequestStartsNothing(t *testing.T) {
 	}
 }
 
-func TestFileThatIsNotListedYetCountsAndRemovesNobody(t *testing.T) {
+func TestFileNotListedYetCountsAndRemovesNoOther(t *testing.T) {
 	w, tables := onTables(t, daily, report)
-	// A row without its place in the list is what a list that follows later looks like.
+	// A row without its index key looks like one that the eventually consistent list does not have yet.
 	tables.Put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "CONFIG"}, "config": {"S": %q}}`, daily))
 	tables.Put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#events"}, "SK": {"S": "CONFIG"}, "config": {"S": %q}}`, strings.ReplaceAll(onLanding, "orders", "events")))
 	w.Settle()
@@ -198,11 +198,11 @@ func TestFileThatIsNotListedYetCountsAndRemovesNobody(t *testing.T) {
 	tables.Delete(dynamo.Control, `{"PK": {"S": "PIPELINE#events"}, "SK": {"S": "CONFIG"}}`)
 	w.Settle()
 	if row, err := w.Store().Pipeline(t.Context(), "events"); err != nil || row.Config != "" {
-		t.Errorf("a pipeline whose file was taken away: %+v, %v", row, err)
+		t.Errorf("a pipeline whose file was removed: %+v, %v", row, err)
 	}
 }
 
-func TestUnreadableRecordStopsNobodyElse(t *testing.T) {
+func TestUnreadableRecordHoldsUpNoOther(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	record := func(sequence, pk, more string) string {
 		return fmt.Sprintf(`{"eventName": "MODIFY", "dynamodb": {"SequenceNumber": %q, "Keys": {"SK": {"S": "TASK"}}, "NewImage": {"PK": {"S": %q}, "SK": {"S": "TASK"}%s}}}`, sequence, pk, more)
@@ -220,7 +220,7 @@ func TestUnreadableRecordStopsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestEventOfTheBusIsKeptWholeAndOnce(t *testing.T) {
+func TestBusEventIsStoredWholeAndOnce(t *testing.T) {
 	environment, c := dynamotest.Streaming(t)
 	data := dynamo.New(c, environment, dynamo.Options{KeepEvents: 90 * 24 * time.Hour})
 	sink := awslambda.Sink{Log: data}
@@ -246,11 +246,11 @@ func TestEventOfTheBusIsKeptWholeAndOnce(t *testing.T) {
 	}
 }
 
-// alarm is a changed alarm as the rule of the default bus hands it over.
+// alarm is a CloudWatch alarm change as the rule on the default bus delivers it.
 const alarm = `{"id": "c4c1", "source": "interlock", "detail-type": "INFRA_ALARM", "time": "2026-03-03T06:00:00Z", "resources": [],
 	"detail": {"pipelineId": "", "scheduleId": "", "date": "", "message": "errors", "timestamp": "2026-03-03T06:00:00Z", "severity": "critical", "alarm": "errors", "state": "ALARM"}}`
 
-func TestAlarmOfCloudWatchIsAnEventLikeOthers(t *testing.T) {
+func TestCloudWatchAlarmIsAnEvent(t *testing.T) {
 	var d awslambda.Delivered
 	if err := json.Unmarshal([]byte(alarm), &d); err != nil {
 		t.Fatal(err)
@@ -261,7 +261,7 @@ func TestAlarmOfCloudWatchIsAnEventLikeOthers(t *testing.T) {
 	}
 }
 
-func TestAlarmOfCloudWatchIsPutOnTheBus(t *testing.T) {
+func TestCloudWatchAlarmIsPutOnTheBus(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	if _, err := w.Route(scripted{}, alarm); err != nil {
 		t.Fatal(err)

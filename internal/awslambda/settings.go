@@ -10,39 +10,39 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Settings are what the functions take from their environment. A function reads only what it needs of them.
+// Settings are the functions' settings from their environment. Each function reads only those that it needs.
 type Settings struct {
-	Environment string // whose tables these are
+	Environment string // the prefix of the tables
 
-	Bus            string // where events go
-	StateMachine   string // that carries attempts on
+	Bus            string // for events
+	StateMachine   string // that runs attempts
 	Orchestrator   string // the function
 	StreamRouter   string // the function
 	SLAMonitor     string // the function
 	SchedulerGroup string
-	SchedulerRole  string // with which Scheduler calls the functions
+	SchedulerRole  string // that Scheduler assumes to call the functions
 
 	TimeLimit  time.Duration // of an execution
 	StartTries int
-	Watch      time.Duration // between two passes of the watchdog
+	Watch      time.Duration // between two watchdog passes
 	EventsKept time.Duration
 
 	JobTypes        []string // that may be started; nil if the function does not know
 	SecretVariables []string // names that ${env:…} may read
 	Secrets         []string // ARNs that ${secret:…} may read
 	Parameters      []string // ARNs that ${ssm:…} may read
-	EgressAllow     []string // hosts and networks that may be reached beside the public ones
+	EgressAllow     []string // hosts and networks that may be reached besides public ones
 
 	SlackToken   string
-	SlackSecret  string // where the token is kept, instead
+	SlackSecret  string // ARN of the secret that holds the token, instead
 	SlackChannel string
 	SlackAPI     string
 
-	Heartbeat  string // the URL that is pinged after each healthy pass of the watchdog
+	Heartbeat  string // the URL that is pinged after each healthy watchdog pass
 	AlertQueue string // the URL of the queue that alerts come from
 }
 
-// The variables, by what they set.
+// The environment variables.
 const (
 	envEnvironment    = "ENVIRONMENT"
 	envBus            = "EVENT_BUS_NAME"
@@ -82,13 +82,13 @@ const (
 	AlertDispatcher Function = "alert-dispatcher"
 )
 
-// The variables of functions that make entries of Scheduler, and of those that bring all kinds of stored tasks on their way.
+// The variables of functions that create schedules, and of those that relay all kinds of stored tasks.
 var (
 	schedules = []string{envEnvironment, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole}
 	relays    = append([]string{envBus, envStateMachine, envOrchestrator}, schedules...)
 )
 
-// required lists the variables without which a function cannot work. Every other has a default.
+// required lists the variables that a function cannot work without. All others have a default.
 var required = map[Function][]string{
 	StreamRouter:    relays,
 	Orchestrator:    {envEnvironment},
@@ -98,7 +98,7 @@ var required = map[Function][]string{
 	AlertDispatcher: {envEnvironment, envAlertQueue},
 }
 
-// Read reads the settings of a function. The error names every variable that is missing or makes no sense.
+// Read reads the settings of a function. The error names every variable that is missing or invalid.
 func Read(f Function, getenv func(string) string) (Settings, error) {
 	r := reader{getenv: getenv}
 	for _, name := range required[f] {
@@ -124,7 +124,7 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 	return s, nil
 }
 
-// Offers is what the deployment offers to pipeline files; nil if the function does not know.
+// Offers returns what the deployment offers to pipeline files; nil if the function does not know.
 func (s Settings) Offers() *pipeline.Offers {
 	if len(s.JobTypes) == 0 {
 		return nil
@@ -132,7 +132,7 @@ func (s Settings) Offers() *pipeline.Offers {
 	return &pipeline.Offers{Jobs: s.JobTypes, Env: s.SecretVariables, Secrets: s.Secrets, Parameters: s.Parameters}
 }
 
-// reader collects what is wrong.
+// reader collects errors.
 type reader struct {
 	getenv func(string) string
 	errs   []error
@@ -157,7 +157,7 @@ func (r *reader) number(name string, usual int) int {
 	return n
 }
 
-// list is what a variable lists, separated by commas.
+// list splits a variable at its commas.
 func list(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' })
 }

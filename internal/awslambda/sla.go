@@ -14,17 +14,17 @@ import (
 
 // The modes of the sla-monitor.
 const (
-	ScheduleAlerts = "schedule"   // see to it that the entries of a run's deadlines are there
-	CancelAlerts   = "cancel"     // take back those of deadlines that are closed
-	FireAlert      = "fire-alert" // an instant has come
-	Calculate      = "calculate"  // what the instants of a period are
-	Reconcile      = "reconcile"  // arm what should be
+	ScheduleAlerts = "schedule"   // make sure that the schedules of a run's deadlines exist
+	CancelAlerts   = "cancel"     // delete the schedules of closed deadlines
+	FireAlert      = "fire-alert" // a deadline's instant has come
+	Calculate      = "calculate"  // compute the instants of a period
+	Reconcile      = "reconcile"  // arm missing deadlines
 )
 
-// slaModes are the kinds of tasks that are the sla-monitor's when they are due, and how it is asked for them.
+// slaModes maps the task kinds that the sla-monitor carries out to the mode of the call.
 var slaModes = map[store.TaskKind]string{store.FireDeadline: FireAlert, store.Arm: Reconcile}
 
-// SLARequest is what the sla-monitor is called with: by the state machine about a run, by Scheduler about a task.
+// SLARequest is the payload of the sla-monitor: about a run from the state machine, about a task from Scheduler.
 type SLARequest struct {
 	Mode     string `json:"mode"`
 	Pipeline string `json:"pipelineId,omitempty"`
@@ -33,12 +33,12 @@ type SLARequest struct {
 	Task     string `json:"task,omitempty"`
 }
 
-// SLAReply is the ledger of a run.
+// SLAReply is the deadlines of a run.
 type SLAReply struct {
 	Deadlines []SLADeadline `json:"deadlines"`
 }
 
-// SLADeadline is one deadline. An instant that there is none of is null.
+// SLADeadline is one deadline. A missing instant is null.
 type SLADeadline struct {
 	Kind     string     `json:"kind"`
 	State    string     `json:"state"`
@@ -76,7 +76,7 @@ func (r *Relay) Deadlines(ctx context.Context, in SLARequest) (SLAReply, error) 
 	return shown(ledger), err
 }
 
-// task is the task that a call is about; one of a pipeline as a whole may be named by that.
+// task returns the id of the task that a call is about. A task of a whole pipeline may be named by the pipeline.
 func (in SLARequest) task() string {
 	if in.Task == "" && in.Mode == Reconcile {
 		return slamonitor.ArmTaskID(pipeline.ID(in.Pipeline))
@@ -84,7 +84,7 @@ func (in SLARequest) task() string {
 	return in.Task
 }
 
-// deadline brings a task of the sla-monitor's on its way. It has no business with others, and may not do what they ask for.
+// deadline relays a deadline task. It rejects other tasks, for which the sla-monitor has no permissions.
 func (r *Relay) deadline(ctx context.Context, id string) error {
 	t, err := r.Store.Task(ctx, id)
 	switch {
@@ -93,12 +93,12 @@ func (r *Relay) deadline(ctx context.Context, id string) error {
 	case err != nil:
 		return fmt.Errorf("read task %s: %w", id, err)
 	case slaModes[t.Kind] == "":
-		return fmt.Errorf("task %s is no deadline's: the stream-router carries it out", id)
+		return fmt.Errorf("task %s is not a deadline task: the stream-router carries it out", id)
 	}
 	return r.instant(ctx, t)
 }
 
-// ledger gives the deadlines of a run.
+// ledger returns the deadlines of a run.
 func (r *Relay) ledger(ctx context.Context, key run.Key) ([]store.Deadline, error) {
 	page, err := r.Store.Deadlines(ctx, store.DeadlineQuery{Key: key})
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *Relay) ledger(ctx context.Context, key run.Key) ([]store.Deadline, erro
 	return page.Items, nil
 }
 
-// takeBack deletes the entries of deadlines that are closed. One that is left does no harm: it finds nothing to do.
+// takeBack deletes the schedules of closed deadlines. One that remains does no harm: it finds nothing to do.
 func (r *Relay) takeBack(ctx context.Context, ledger []store.Deadline) error {
 	for _, d := range ledger {
 		if d.ClosedAt.IsZero() {
@@ -115,21 +115,21 @@ func (r *Relay) takeBack(ctx context.Context, ledger []store.Deadline) error {
 		}
 		for _, at := range []time.Time{d.WarnAt, d.BreachAt} {
 			if at.Before(r.Now()) {
-				continue // there is none, or it is gone
+				continue // there is none, or it has fired
 			}
 			e, err := r.entry(store.Task{ID: slamonitor.TaskID(d.Key), Kind: store.FireDeadline}, at)
 			if err != nil {
 				return err
 			}
 			if err := r.Entries.Delete(ctx, e.name); err != nil {
-				return fmt.Errorf("take back the entry of deadline %s: %w", d.Key, err)
+				return fmt.Errorf("delete the schedule of deadline %s: %w", d.Key, err)
 			}
 		}
 	}
 	return nil
 }
 
-// calculated is what the deadline of a period would be that has none yet.
+// calculated computes the deadline of a period that has none stored yet.
 func (r *Relay) calculated(ctx context.Context, key run.Key) (SLAReply, error) {
 	if err := r.know(ctx, key.Pipeline); err != nil {
 		return SLAReply{}, err
@@ -145,7 +145,7 @@ func (r *Relay) calculated(ctx context.Context, key run.Key) (SLAReply, error) {
 	return SLAReply{Deadlines: []SLADeadline{{Kind: string(store.Absolute), WarnAt: maybe(warn), BreachAt: maybe(breach)}}}, nil
 }
 
-// shown is a ledger as it is answered.
+// shown converts deadlines to a reply.
 func shown(ledger []store.Deadline) SLAReply {
 	out := SLAReply{Deadlines: []SLADeadline{}}
 	for _, d := range ledger {
@@ -154,7 +154,7 @@ func shown(ledger []store.Deadline) SLAReply {
 	return out
 }
 
-// maybe is an instant that there may be none of.
+// maybe returns nil for the zero time.
 func maybe(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

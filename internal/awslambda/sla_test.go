@@ -17,7 +17,7 @@ func TestMonitorSaysWhatTheDeadlineOfAPeriodIs(t *testing.T) {
 		pipeline, date, state string
 		deadlines             int
 	}{
-		{"orders", "2026-03-03", "ARMED", 1}, // it is armed ahead
+		{"orders", "2026-03-03", "ARMED", 1}, // armed ahead
 		{"orders", "2026-05-05", "", 1},
 		{"report", "2026-03-03", "", 0},
 	} {
@@ -36,11 +36,11 @@ func TestMonitorSaysWhatTheDeadlineOfAPeriodIs(t *testing.T) {
 		}
 	}
 	if _, err := w.Deadlines(awslambda.SLARequest{Mode: awslambda.Calculate, Pipeline: "nobody", Schedule: "cron", Date: "2026-03-03"}); err == nil || !strings.Contains(err.Error(), "nobody") {
-		t.Errorf("a pipeline that is not there: %v", err)
+		t.Errorf("an unknown pipeline: %v", err)
 	}
 }
 
-func TestMonitorArmsWhatItIsAskedToReconcile(t *testing.T) {
+func TestReconcileArmsMissingDeadlines(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	before := w.Called("CreateSchedule")
 	for range 2 {
@@ -49,12 +49,12 @@ func TestMonitorArmsWhatItIsAskedToReconcile(t *testing.T) {
 		}
 	}
 	if w.Called("CreateSchedule") == before {
-		t.Error("nothing was asked of Scheduler")
+		t.Error("no schedule was created")
 	}
 }
 
-// It may start nothing and stop nothing: what others have to do is no business of the sla-monitor's.
-func TestMonitorTakesTasksOfDeadlinesAlone(t *testing.T) {
+// The sla-monitor has no permission to start or stop anything, so it rejects other tasks.
+func TestMonitorAcceptsOnlyDeadlineTasks(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
 	if _, err := w.Deadlines(awslambda.SLARequest{Mode: awslambda.FireAlert, Task: "fire/orders"}); err == nil || !strings.Contains(err.Error(), "stream-router") {
 		t.Errorf("it fires a schedule: %v", err)
@@ -64,6 +64,6 @@ func TestMonitorTakesTasksOfDeadlinesAlone(t *testing.T) {
 		t.Errorf("a task that is done: %v", err)
 	}
 	if _, err := w.Deadlines(awslambda.SLARequest{Mode: "guess"}); err == nil || !strings.Contains(err.Error(), "reconcile") {
-		t.Errorf("a mode that there is not: %v", err)
+		t.Errorf("an unknown mode: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// state is what the tests look at of a state.
+// state is the part of a state that the tests check.
 type state struct {
 	Type, Resource, Next, Default string
 	ResultPath                    string
@@ -58,7 +58,7 @@ func TestStateMachineIsValid(t *testing.T) {
 	awslambdatest.Validate(t, text)
 }
 
-func TestStateMachineHasTheStatesThatPeopleKnow(t *testing.T) {
+func TestStateMachineHasTheDocumentedStates(t *testing.T) {
 	d, _ := machine(t)
 	for _, name := range strings.Fields(`InitEvalLoop Evaluate IsReady WaitInterval IncrementElapsed CheckWindowExhausted ValidationExhausted
 		Trigger HasTriggerResult CheckSLA ScheduleSLAAlerts InitJobPollLoop WaitForJob CheckJob IsJobDone IncrementJobPollElapsed
@@ -69,7 +69,7 @@ func TestStateMachineHasTheStatesThatPeopleKnow(t *testing.T) {
 	}
 }
 
-func TestItsTimeLimitAndItsTriesAreTheVariables(t *testing.T) {
+func TestTimeLimitAndRetriesComeFromVariables(t *testing.T) {
 	d, _ := machine(t)
 	if d.TimeoutSeconds != testTimeout {
 		t.Errorf("the time limit is %d, want %d", d.TimeoutSeconds, testTimeout)
@@ -80,7 +80,7 @@ func TestItsTimeLimitAndItsTriesAreTheVariables(t *testing.T) {
 	}
 }
 
-// fields are the names under which a type's fields travel, and whether each always does.
+// fields returns the JSON names of a type's fields, and whether each is always present.
 func fields(v any) map[string]bool {
 	all := map[string]bool{}
 	kind := reflect.TypeOf(v)
@@ -91,10 +91,10 @@ func fields(v any) map[string]bool {
 	return all
 }
 
-// paths are those of the data in which the machine reads. Elsewhere they are what it has put there itself.
+// paths matches the data paths that the machine reads.
 var paths = regexp.MustCompile(`\$\.[A-Za-z.]+`)
 
-func TestEveryPathThatItReadsIsInTheAnswers(t *testing.T) {
+func TestEveryPathReadIsInTheReplies(t *testing.T) {
 	_, text := machine(t)
 	known := map[string]bool{"$.loop": true, "$.loop.turns": true, "$.step": true, "$.error": true, "$.slaEntries": true, "$.recorded": true}
 	for prefix, v := range map[string]any{"$.": awslambda.ExecutionInput{}, "$.step.": awslambda.OrchestratorReply{}, "$.error.": awslambda.Failure{}} {
@@ -104,12 +104,12 @@ func TestEveryPathThatItReadsIsInTheAnswers(t *testing.T) {
 	}
 	for _, path := range paths.FindAllString(string(text), -1) {
 		if !known[path] {
-			t.Errorf("%s is in no answer, or not in every one", path)
+			t.Errorf("%s is not in every reply", path)
 		}
 	}
 }
 
-func TestEveryCallIsOneThatTheFunctionTakes(t *testing.T) {
+func TestEveryCallIsValidForItsFunction(t *testing.T) {
 	d, _ := machine(t)
 	modes := map[string]bool{awslambda.ScheduleAlerts: true, awslambda.CancelAlerts: true}
 	for _, kind := range []lifecycle.Kind{
@@ -128,19 +128,19 @@ func TestEveryCallIsOneThatTheFunctionTakes(t *testing.T) {
 		}
 		for p := range s.Parameters {
 			if _, is := takes[strings.TrimSuffix(p, ".$")]; !is {
-				t.Errorf("%s gives its function %s, which it does not know", name, p)
+				t.Errorf("%s passes its function the unknown field %s", name, p)
 			}
 		}
 		if mode, _ := s.Parameters["mode"].(string); !modes[mode] {
-			t.Errorf("%s asks for mode %q", name, mode)
+			t.Errorf("%s uses the unknown mode %q", name, mode)
 		}
 	}
 }
 
-// compared is what a Choice compares a variable with.
+// compared matches the value that a Choice compares a variable with.
 var compared = regexp.MustCompile(`"Variable":\s*"(\$\.step\.[a-z]+)",\s*"StringEquals":\s*"([^"]+)"`)
 
-func TestItBranchesOnlyOnValuesThatThereAre(t *testing.T) {
+func TestChoicesCompareOnlyWithPossibleValues(t *testing.T) {
 	_, text := machine(t)
 	values := map[string][]string{"$.step.event": {"none"}, "$.step.next": {string(lifecycle.None), string(lifecycle.ValidationExhausted), string(lifecycle.JobPollExhausted)}}
 	for _, s := range run.Statuses() {
@@ -168,8 +168,8 @@ func TestNoFailureOfATaskIsSilent(t *testing.T) {
 			t.Errorf("%s does not catch every failure: %+v", name, s.Catch)
 			continue
 		}
-		// What records a failure and fails itself ends the execution as failed, for which there is an alarm.
-		// An entry that cannot be taken back finds nothing to do; the function's own alarm tells.
+		// If recording a failure fails too, the execution ends as failed, and an alarm fires. A schedule that cannot
+		// be deleted finds nothing to do; the function's own alarm fires.
 		if to := s.Catch[0].Next; !records[to] && name != "CancelSLASchedules" && (!records[name] || d.States[to].Type != "Fail") {
 			t.Errorf("a failure of %s leads to %s, which records nothing", name, to)
 		}
@@ -187,7 +187,7 @@ func TestNoFailureOfATaskIsSilent(t *testing.T) {
 	}
 }
 
-// follows are the states that one leads to.
+// follows returns the states that a state leads to.
 func follows(t *testing.T, s state) []string {
 	t.Helper()
 	all := []string{s.Next, s.Default}
@@ -213,7 +213,7 @@ func TestEveryLoopIsCounted(t *testing.T) {
 			return
 		}
 		if slices.Contains(path, name) {
-			t.Errorf("a loop that nobody counts: %s", strings.Join(append(path, name), " → "))
+			t.Errorf("a loop without a counter: %s", strings.Join(append(path, name), " → "))
 			return
 		}
 		for _, next := range follows(t, d.States[name]) {
@@ -225,13 +225,13 @@ func TestEveryLoopIsCounted(t *testing.T) {
 		for _, next := range follows(t, d.States[name]) {
 			walk(next, nil)
 			if !strings.Contains(string(slices.Concat(d.States[next].Choices...)), `"NumericGreaterThanEquals"`) {
-				t.Errorf("%s is followed by %s, which looks at no limit", name, next)
+				t.Errorf("%s is followed by %s, which checks no limit", name, next)
 			}
 		}
 	}
 }
 
-// A history has two events for a state that is entered and left, and three more for a call.
+// Entering and leaving a state adds two events to the history, and a call adds three more.
 func TestHistoryStaysBelowItsLimit(t *testing.T) {
 	const limit = 25_000
 	d, text := machine(t)
@@ -253,11 +253,11 @@ func TestHistoryStaysBelowItsLimit(t *testing.T) {
 	refused := weight("Trigger", "HasTriggerResult", "WaitToStart", "IncrementElapsed", "CheckWindowExhausted")
 	turn := max(
 		weight("Evaluate", "IsReady", "WaitInterval", "IncrementElapsed", "CheckWindowExhausted"), refused,
-		(weight("Evaluate", "IsReady")+2*refused+1)/2, // a gate that is closed again whenever a refused start is to be repeated
+		(weight("Evaluate", "IsReady")+2*refused+1)/2, // a gate that closes again whenever a rejected start is to be repeated
 		weight("WaitForJob", "CheckJob", "IsJobDone", "IncrementJobPollElapsed", "CheckJobPollExhausted"),
 	)
 	if all := turns*turn + weight(slices.Collect(maps.Keys(d.States))...); all > limit*19/20 {
-		t.Errorf("%d turns of %d events come to %d, of %d that there may be, some of which are for retries", turns, turn, all, limit)
+		t.Errorf("%d turns of %d events make %d, more than the limit of %d minus room for retries", turns, turn, all, limit)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestEveryStateLeadsToAnEnd(t *testing.T) {
 	}
 	for name := range d.States {
 		if !ends[name] {
-			t.Errorf("no way leads from %s to an end", name)
+			t.Errorf("%s leads to no end", name)
 		}
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// Bus is where events are published. Some may be there when it fails: whoever listens knows an event again.
+// Bus is where events are published. If Publish fails, some may have been published: consumers recognise a repeat by
+// its id.
 type Bus interface {
 	Publish(ctx context.Context, events []event.Event) error
 }
@@ -29,11 +30,15 @@ type Router struct {
 	Streams Streams
 	Bus     Bus
 	files   Files
-	intake  *ingest.Intake // from the first event of another bus on
+	intake  *ingest.Intake // created with the first event from another bus
 }
 
-// Route answers one call of the stream-router: records of a stream, files to check, a task from Scheduler, an event that is not
-// on the bus yet, such as an alarm of CloudWatch, or an event of another bus that may be a fact.
+// Route answers one call of the stream-router. The payload is one of:
+//   - stream records
+//   - files to check
+//   - a task from Scheduler
+//   - an event to put on the bus, such as a CloudWatch alarm
+//   - an event from another bus that may be a fact
 func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error) {
 	var call struct {
 		Task    string     `json:"task"`
@@ -62,8 +67,8 @@ func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error
 	return r.records(ctx, call.Records), nil
 }
 
-// records handles a batch in order. A record that fails keeps back those of its pipeline that follow, and nobody else's;
-// the stream brings all from the first failure on again, which is harmless.
+// records handles a batch in order. A failed record holds back the later ones of its pipeline only. The stream
+// redelivers everything from the first failure on, which is harmless.
 func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEventResponse {
 	answer := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	failed := map[pipeline.ID]bool{}
@@ -75,15 +80,15 @@ func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEve
 			continue
 		}
 		failed[id] = id != ""
-		r.Logger.Error("cannot handle a record; it comes again",
+		r.Logger.Error("cannot handle a record; it will be redelivered",
 			slog.String("record", rec.Change.Sequence), slog.String("pipeline", string(id)), slog.Any("error", err))
 		answer.BatchItemFailures = append(answer.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: rec.Change.Sequence})
 	}
 	return answer
 }
 
-// share gives one record a third of the time that the function has left, so that one that hangs leaves time for those behind
-// it, and for the answer.
+// share gives one record a third of the remaining time, so that one that hangs leaves time for the others and for the
+// answer.
 func (r *Router) share(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if !limited {
@@ -92,10 +97,10 @@ func (r *Router) share(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, end.Sub(r.Now())/3)
 }
 
-// errAfter says that an earlier record of the pipeline has to come first.
+// errAfter means that an earlier record of the pipeline must be handled first.
 var errAfter = errors.New("an earlier record of the same pipeline could not be handled")
 
-// record handles one record. Of removals only that of a file tells something.
+// record handles one record. The only removals that matter are those of files.
 func (r *Router) record(ctx context.Context, rec Record, failed map[pipeline.ID]bool) (pipeline.ID, error) {
 	if rec.took() {
 		return "", r.files.gone(ctx, r, fileName(rec.Change.Keys.PK.S))
@@ -113,7 +118,7 @@ func (r *Router) record(ctx context.Context, rec Record, failed map[pipeline.ID]
 	return f.Pipeline, r.handle(ctx, f)
 }
 
-// handle acts on what a record tells.
+// handle acts on the facts of a record.
 func (r *Router) handle(ctx context.Context, f Facts) error {
 	switch {
 	case f.Change != nil:
@@ -136,7 +141,7 @@ func (r *Router) passOn(ctx context.Context, d Delivered) error {
 	return r.Bus.Publish(ctx, []event.Event{e})
 }
 
-// publish puts the events of a commit on the bus, and remembers that.
+// publish puts the events of a commit on the bus and marks them as published.
 func (r *Router) publish(ctx context.Context, o Outbox) error {
 	if err := r.Bus.Publish(ctx, o.Events); err != nil {
 		return err
@@ -144,7 +149,7 @@ func (r *Router) publish(ctx context.Context, o Outbox) error {
 	return o.Done(ctx, r.Now())
 }
 
-// written acts on rows that others write.
+// written acts on rows of external writers.
 func (r *Router) written(ctx context.Context, f Facts) error {
 	switch {
 	case f.Refused != nil:
@@ -165,7 +170,8 @@ func (r *Router) written(ctx context.Context, f Facts) error {
 	return nil
 }
 
-// sensed makes a reading of a row, and reacts to it at once. If that fails, the row comes again and gives the same change.
+// sensed stores a row as a reading and reacts to it at once. If that fails, the redelivered row yields the same
+// change.
 func (r *Router) sensed(ctx context.Context, p dynamo.Produced) error {
 	c, err := r.reading(ctx, p)
 	if err != nil || c == nil {
@@ -174,7 +180,8 @@ func (r *Router) sensed(ctx context.Context, p dynamo.Produced) error {
 	return r.router.Handle(ctx, *c, r.Now())
 }
 
-// reading makes a reading of a row, and returns its change; nil if there is none. It rejects a row for a period that cannot be.
+// reading stores a row as a reading and returns its change, or nil if nothing changed. It rejects a row for an
+// impossible period.
 func (r *Router) reading(ctx context.Context, p dynamo.Produced) (*store.Change, error) {
 	id, reading := p.Write.Pipeline, p.Write.Reading
 	if err := r.Catalog.Current().CheckDate(id, reading.Key, reading.Period, p.At, catalog.MaxFuture); err != nil {
@@ -183,23 +190,23 @@ func (r *Router) reading(ctx context.Context, p dynamo.Produced) (*store.Change,
 	return r.Streams.PutProduced(ctx, p.Produced)
 }
 
-// refused passes over what the router will never grant, however often it is asked: there is nobody to answer, so it is logged.
+// refused logs and drops a request that the router will never grant: there is no caller to answer.
 func (r *Router) refused(err error) error {
 	var refusal *router.Refusal
 	if errors.As(err, &refusal) {
-		r.Logger.Warn("a request is refused", slog.Any("error", err))
+		r.Logger.Warn("a request is rejected", slog.Any("error", err))
 		return nil
 	}
 	return err
 }
 
-// tellRefused tells of a row that makes no sense.
+// tellRefused emits an event about an invalid row.
 func (r *Router) tellRefused(ctx context.Context, w Refused, id pipeline.ID) error {
 	b := store.Batch{ID: fmt.Sprintf("refused-row/%s/%s/%s", id, w.Row, w.Record)}
 	about := event.About{Pipeline: id, At: r.Now(), Which: fmt.Sprintf("%s@%s", w.Row, w.Record)}
 	b.Emit(event.New(event.SensorRejected, about, fmt.Sprintf("%s does not count: %s", w.Row, w.Reason), event.Sensors{Sensors: []string{w.Row}}))
 	if err := r.Store.Commit(ctx, b, r.Now()); err != nil {
-		return fmt.Errorf("tell of a row that makes no sense: %w", err)
+		return fmt.Errorf("report an invalid row: %w", err)
 	}
 	return nil
 }

@@ -20,19 +20,19 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// Tables are the streams of the tables of a deployment.
+// Tables decodes the stream records of a deployment's tables.
 type Tables struct{ *dynamo.Store }
 
 var _ Streams = Tables{}
 
-// How many characters of what others say are kept, as of what is said over HTTP: a row takes 400 KB, an event far less.
+// The number of characters that are kept of external text, as over HTTP: a row may have 400 KB, an event far less.
 const (
 	longestMessage = 4000
 	longestReason  = 1000
 	longestName    = 200
 )
 
-// Facts reads a record.
+// Facts decodes a record.
 func (t Tables) Facts(r Record) (Facts, error) {
 	n, err := dynamo.Record{Image: r.Change.Image, Sequence: r.Change.Sequence, At: r.at()}.Read()
 	f := Facts{Pipeline: n.Pipeline, At: r.at(), Change: n.Change, Task: n.Task, Sensor: n.Sensor, Result: n.Result}
@@ -66,7 +66,7 @@ func (t Tables) Facts(r Record) (Facts, error) {
 	return f, err
 }
 
-// operation reads what an operator asks for.
+// operation decodes an operator's request.
 func (f *Facts) operation(id string, request []byte, r Record) {
 	o := Operation{ID: id}
 	if err := json.Unmarshal(request, &o); err != nil {
@@ -77,13 +77,13 @@ func (f *Facts) operation(id string, request []byte, r Record) {
 	f.Operate = &o
 }
 
-// fileName is how Files calls the file of a row.
+// fileName returns the name that Files uses for the file of a row.
 func fileName(pk string) string {
 	kind, name, _ := strings.Cut(pk, "#")
 	return strings.ToLower(kind) + "/" + name
 }
 
-// text is an attribute that is one.
+// text returns the bytes of a string attribute, or nil.
 func text(v types.AttributeValue) []byte {
 	if s, is := v.(*types.AttributeValueMemberS); is {
 		return []byte(s.Value)
@@ -91,7 +91,7 @@ func text(v types.AttributeValue) []byte {
 	return nil
 }
 
-// outbox reads the events of an outbox as package record has written them.
+// outbox decodes the events of an outbox as package record encoded them.
 func (t Tables) outbox(o dynamo.Outbox) (*Outbox, error) {
 	out := &Outbox{Done: func(ctx context.Context, now time.Time) error { return t.Relayed(ctx, o, now) }}
 	for _, stored := range o.Events {
@@ -104,7 +104,7 @@ func (t Tables) outbox(o dynamo.Outbox) (*Outbox, error) {
 	return out, nil
 }
 
-// Unread compares the rows of producers with what was stored of their records.
+// Unread compares the producers' rows with the stored readings and returns the missing ones.
 func (t Tables) Unread(ctx context.Context, id pipeline.ID, now time.Time) ([]dynamo.Produced, error) {
 	rows, err := t.Produced(ctx, id, now)
 	if err != nil || len(rows) == 0 {
@@ -127,10 +127,10 @@ func (t Tables) Unread(ctx context.Context, id pipeline.ID, now time.Time) ([]dy
 	return lost, err
 }
 
-// Overview is the indexes that list what happened by when it was.
+// Overview returns the indexes that list by time what happened in all pipelines.
 func (t Tables) Overview() watchdog.Overview { return t.Store }
 
-// Outboxes lists those that no function has published.
+// Outboxes lists the unpublished outboxes.
 func (t Tables) Outboxes(ctx context.Context, before time.Time) ([]Outbox, error) {
 	found, err := t.Store.Outboxes(ctx, before, store.MaxPage)
 	if err != nil {

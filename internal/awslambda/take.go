@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// take writes the readings that the source files make of an event of EventBridge. An error has EventBridge deliver the event
-// again, which writes nothing twice.
+// take writes the readings that the source files derive from an EventBridge event. On an error EventBridge redelivers
+// the event, which writes nothing twice.
 func (r *Router) take(ctx context.Context, payload json.RawMessage) (ingest.Result, error) {
 	e, err := cloudEvent(payload)
 	if err != nil {
@@ -23,7 +23,7 @@ func (r *Router) take(ctx context.Context, payload json.RawMessage) (ingest.Resu
 		r.intake = ingest.New(r.Store, r.Catalog, catalog.MaxFuture)
 	}
 	id := fmt.Sprintf("%s\n%s", e["source"], e["id"])
-	admit := func(*store.Write, int) (func(), error) { return nil, nil } // the rule that delivers it says who may send
+	admit := func(*store.Write, int) (func(), error) { return nil, nil } // the EventBridge rule decides who may send
 	result, err := r.intake.Take(ctx, []ingest.Event{{Format: source.CloudEvents, ID: id, Body: e}}, admit, r.Now())
 	if err != nil {
 		return result, err
@@ -33,12 +33,12 @@ func (r *Router) take(ctx context.Context, payload json.RawMessage) (ingest.Resu
 		r.Logger.Info("no source matches an event", about...)
 	}
 	for _, p := range result.Problems {
-		r.Logger.Warn("a source writes less than it should", append(about, slog.String("problem", p.String()))...)
+		r.Logger.Warn("a source could not write all of its readings", append(about, slog.String("problem", p.String()))...)
 	}
 	return result, nil
 }
 
-// cloudEvent makes a CloudEvent of an event as EventBridge delivers it, so that the same source files fit both: its type is the
+// cloudEvent converts an EventBridge event to a CloudEvent, so that the same source files fit both: its type is the
 // detail-type, its subject the first resource, its data the detail.
 func cloudEvent(payload json.RawMessage) (map[string]any, error) {
 	var d struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// objectCreated is an event of S3 as EventBridge delivers it.
+// objectCreated is an S3 event as EventBridge delivers it.
 const objectCreated = `{
 	"version": "0", "id": "17793124-05d4-b198-2fde-7ededc63b103", "detail-type": "Object Created", "source": "aws.s3",
 	"account": "123456789012", "time": "2026-03-04T02:10:00Z", "region": "eu-west-1", "resources": ["arn:aws:s3:::landing"],
@@ -32,7 +32,7 @@ write:
   - {pipeline: orders, key: landed, period: "${day}", fields: {status: ready, bytes: {path: $.data.object.size}}}
 `
 
-// putBoth deploys a pipeline, and sources.
+// putBoth deploys a pipeline and sources.
 func putBoth(t *testing.T, w *world, sources ...string) {
 	t.Helper()
 	all := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(onLanding)}}}
@@ -45,7 +45,7 @@ func putBoth(t *testing.T, w *world, sources ...string) {
 	w.Settle()
 }
 
-// deliver hands an event to a new stream-router, which knows only what is stored.
+// deliver passes an event to a new stream-router, which knows only what is stored.
 func (w *world) deliver(t *testing.T, text string) string {
 	t.Helper()
 	answer, err := w.Route(w.Streams(), text)
@@ -56,7 +56,7 @@ func (w *world) deliver(t *testing.T, text string) string {
 	return answer
 }
 
-func TestAnEventOfEventBridgeStartsARun(t *testing.T) {
+func TestAnEventBridgeEventStartsARun(t *testing.T) {
 	w, _ := onTables(t)
 	putBoth(t, w, landings)
 	if got := w.deliver(t, objectCreated); !strings.Contains(got, `"matched":1,"written":1,`) {
@@ -72,11 +72,11 @@ func TestAnEventOfEventBridgeStartsARun(t *testing.T) {
 		t.Errorf("%+v, %v", readings, err)
 	}
 	if got := w.deliver(t, strings.Replace(objectCreated, "_SUCCESS", "part-0", 1)); !strings.Contains(got, `"matched":0,"written":0,`) {
-		t.Errorf("an event that no source wants: %s", got)
+		t.Errorf("an event that no source matches: %s", got)
 	}
 }
 
-func TestASourceFileOfADeploymentIsJudgedAndRemoved(t *testing.T) {
+func TestADeployedSourceFileIsValidatedAndRemoved(t *testing.T) {
 	w, _ := onTables(t)
 	putBoth(t, w, landings)
 	putBoth(t, w, strings.Replace(landings, "match:", "mach:", 1))
@@ -93,7 +93,7 @@ func TestASourceFileOfADeploymentIsJudgedAndRemoved(t *testing.T) {
 	}
 }
 
-func TestTheWatchdogMissesTheEventsOfASource(t *testing.T) {
+func TestTheWatchdogReportsMissingEventsOfASource(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{Watch: 6 * time.Hour})
 	putBoth(t, w, landings)
 	for day := range 10 {

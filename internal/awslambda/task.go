@@ -9,14 +9,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Busy says that another function holds a task. The state machine calls again, by this name; a Relay comes back later.
+// Busy means that another function holds a task. The state machine retries on this error name; a Relay schedules
+// another try.
 type Busy struct{ Task string }
 
 func (b *Busy) Error() string {
 	return fmt.Sprintf("another function is carrying out task %s; call again in a moment", b.Task)
 }
 
-// handlers says who carries out which kind of task. The steps of attempts are the orchestrator's, and are not among them.
+// handlers returns the handler of each task kind. The orchestrator takes the steps of attempts, so they are not
+// included.
 func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, time.Time) error {
 	return map[store.TaskKind]func(context.Context, store.Claim, time.Time) error{
 		store.AdvanceDry:    h.router.AdvanceDry,
@@ -33,11 +35,11 @@ func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, 
 	}
 }
 
-// perform carries out a task that is due. One that is done already is fine. One that fails is stored to be tried again
-// later, which the stream brings to Scheduler; the error is for the caller's log and alarm.
+// perform carries out a task that is due. It returns nil if the task is already done. A task that fails is stored to
+// be retried later, which the stream relays to Scheduler; the error is for the caller's log and alarm.
 func (h *Host) perform(ctx context.Context, t store.Task) error {
 	handle, ok := h.handlers()[t.Kind]
-	if !ok { // it fails like any other
+	if !ok { // it fails like any other task
 		handle = func(context.Context, store.Claim, time.Time) error {
 			return fmt.Errorf("this version does not know tasks of kind %q; a newer one may have stored it", t.Kind)
 		}
@@ -48,7 +50,7 @@ func (h *Host) perform(ctx context.Context, t store.Task) error {
 	return h.claimed(ctx, t.ID, func(ctx context.Context, c store.Claim) error { return h.try(ctx, c, handle) })
 }
 
-// try carries out a task; one that fails is stored to be tried again later.
+// try carries out a task; one that fails is stored to be retried later.
 func (h *Host) try(ctx context.Context, c store.Claim, handle func(context.Context, store.Claim, time.Time) error) error {
 	err := handle(ctx, c, h.Now())
 	if err == nil || ctx.Err() != nil {
@@ -58,8 +60,8 @@ func (h *Host) try(ctx context.Context, c store.Claim, handle func(context.Conte
 	return errors.Join(err, h.Store.Commit(context.WithoutCancel(ctx), store.Postpone(c, err, now), now))
 }
 
-// claimed does something under the lease of a task, which is renewed meanwhile. Without the lease the context ends. A task
-// that is not there leaves nothing to do; one that another function holds is *Busy.
+// claimed calls do under the lease of a task, which it renews meanwhile. If the lease is lost, the context is
+// cancelled. It returns nil if the task does not exist, and *Busy if another function holds it.
 func (h *Host) claimed(ctx context.Context, id string, do func(context.Context, store.Claim) error) error {
 	claims, err := h.Store.Claim(ctx, store.ClaimQuery{Replica: replica, Task: id, Limit: 1, Lease: lease}, h.Now())
 	if err != nil {
@@ -78,7 +80,7 @@ func (h *Host) claimed(ctx context.Context, id string, do func(context.Context, 
 	return h.held(ctx, claims[0], do)
 }
 
-// held does something under a lease.
+// held calls do under a lease.
 func (h *Host) held(ctx context.Context, c store.Claim, do func(context.Context, store.Claim) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,13 +88,13 @@ func (h *Host) held(ctx context.Context, c store.Claim, do func(context.Context,
 	err := do(ctx, c)
 	stop()
 	if err != nil {
-		// Handing it back early only saves time: the lease lapses by itself.
+		// Releasing early only saves time: the lease expires by itself.
 		_ = h.Store.Release(context.WithoutCancel(ctx), []store.Lease{c.Lease}, h.Now())
 	}
 	return err
 }
 
-// renew keeps a lease until it is stopped, and ends the work on one that was lost.
+// renew renews a lease until stop is called, and cancels the work if the lease is lost.
 func (h *Host) renew(ctx context.Context, lost context.CancelFunc, held store.Lease) (stop func()) {
 	ctx, end := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
-// atOnce repeats a call as the SDK does, without waiting.
+// atOnce retries a call as the SDK does, without waiting.
 func atOnce() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.RateLimiter = ratelimit.None
@@ -27,10 +27,10 @@ func atOnce() aws.Retryer {
 	})
 }
 
-// once leaves it to the function that a call went wrong.
+// once does not retry: the function sees the error.
 func once() aws.Retryer { return aws.NopRetryer{} }
 
-func TestTroubleWithTheTablesChangesNothingThatIsTold(t *testing.T) {
+func TestTableFaultsChangeNoEvents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays a morning four times")
 	}
@@ -39,7 +39,7 @@ func TestTroubleWithTheTablesChangesNothingThatIsTold(t *testing.T) {
 	want := calm(t)
 	type fault struct {
 		trouble awslambdatest.Trouble
-		every   int // call of an operation
+		every   int // n-th call of an operation fails
 		of      []string
 	}
 	for name, c := range map[string]struct {
@@ -75,7 +75,7 @@ func TestTroubleWithTheTablesChangesNothingThatIsTold(t *testing.T) {
 				return local
 			}})
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("what is told differs (-want +got):\n%s", diff)
+				t.Errorf("the events differ (-want +got):\n%s", diff)
 			}
 			for _, f := range c.faults {
 				for _, operation := range f.of {
@@ -95,7 +95,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// firstThree are calls that go wrong before one does not.
+// firstThree makes the first three calls of an operation fail.
 func firstThree(of string, trouble awslambdatest.Trouble) awslambdatest.Fault {
 	return func(operation string, n int) awslambdatest.Trouble {
 		if operation == of && n <= 3 {
@@ -105,7 +105,7 @@ func firstThree(of string, trouble awslambdatest.Trouble) awslambdatest.Fault {
 	}
 }
 
-func TestWhatABatchLeavesOutIsAskedForAgain(t *testing.T) {
+func TestUnprocessedKeysAreReadAgain(t *testing.T) {
 	environment, c := dynamotest.Streaming(t)
 	tables := awslambdatest.NewLocal(t, environment, c, func() time.Time { return dawn })
 	var keys []run.Key

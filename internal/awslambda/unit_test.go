@@ -46,7 +46,7 @@ func message(id string, e event.Event) events.SQSMessage {
 		e.Type, event.Resource(e.ID), e.Detail.Severity)}
 }
 
-func TestAlertsGoToTheLogWhereThereIsNothingElse(t *testing.T) {
+func TestAlertsWithoutASinkGoToTheLog(t *testing.T) {
 	var out bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&out, nil))
 	data := memory.New()
@@ -64,7 +64,7 @@ func TestAlertsGoToTheLogWhereThereIsNothingElse(t *testing.T) {
 	}
 }
 
-// waiting is a queue that keeps what is put back.
+// waiting is a queue that records the messages put back.
 type waiting struct{ back []string }
 
 func (q *waiting) Later(_ context.Context, body string, after time.Duration) error {
@@ -72,7 +72,7 @@ func (q *waiting) Later(_ context.Context, body string, after time.Duration) err
 	return nil
 }
 
-// limited is a sink that asks for time from the second alert on.
+// limited is a sink that is rate-limited from the second alert on.
 type limited struct{ asked int }
 
 func (*limited) Name() string { return "limited" }
@@ -84,7 +84,7 @@ func (l *limited) Send(context.Context, sink.Alert) error {
 	return nil
 }
 
-func TestAlertOfASinkThatLimitsItsRateIsPutBackAndIsNoFailure(t *testing.T) {
+func TestAlertForARateLimitedSinkIsPutBackWithoutFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		now         time.Time
 		asked, back int

@@ -12,14 +12,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// mostRead is how many pipelines one pass reads the sensors of. A deployment with more goes through them in turn.
+// mostRead is how many pipelines' sensors one pass reads. A larger deployment is read in turns.
 const mostRead = 1000
 
-// lostSensors is the name of the check among the findings of a pass.
+// lostSensors is the name of this check in the findings of a pass.
 const lostSensors = "lost-sensors"
 
-// recoverSensors reads the rows of producers itself, and acts on those whose records the stream gave up. It returns how many
-// there were. A pipeline that cannot be read keeps no other from it.
+// recoverSensors reads the producers' rows itself and acts on those whose records the stream gave up. It returns
+// their number. If one pipeline cannot be read, the others still are.
 func (w *Watch) recoverSensors(ctx context.Context) (int, error) {
 	entries := w.inTurn(w.Now())
 	errs, slots := make([]error, len(entries)), make(chan struct{}, lookers)
@@ -40,7 +40,7 @@ func (w *Watch) recoverSensors(ctx context.Context) (int, error) {
 	return int(found.Load()), errors.Join(errs...)
 }
 
-// inTurn are the pipelines whose turn it is.
+// inTurn returns the pipelines whose turn it is.
 func (w *Watch) inTurn(now time.Time) []*catalog.Entry {
 	all := w.Catalog.Current().All()
 	if len(all) <= mostRead {
@@ -59,7 +59,7 @@ func (w *Watch) recoverSensorsOf(ctx context.Context, e *catalog.Entry) (int, er
 	return len(lost), err
 }
 
-// recoverSensor makes a reading of a row, and has its readers react as to one that was overlooked.
+// recoverSensor stores a row as a reading and has its consumers react as to a missed one.
 func (w *Watch) recoverSensor(ctx context.Context, p dynamo.Produced) error {
 	c, err := w.reading(ctx, p)
 	if err != nil || c == nil {

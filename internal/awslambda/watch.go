@@ -10,21 +10,21 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// Watch is the watchdog of the function: it looks for what did not happen, and relays intents that nobody carried out.
+// Watch is the watchdog function: it looks for missed work and relays tasks that no function carried out.
 type Watch struct {
 	*Router
-	// Beat, where it is set, tells another party of each healthy pass: the watcher is watched.
+	// Beat, if set, notifies an external monitor of each healthy pass.
 	Beat func(ctx context.Context) error
 	dog  *watchdog.Watchdog
 }
 
-// lookers is how many pipelines are looked at at once: what they ask for at the same time is read together.
+// lookers is how many pipelines are checked concurrently: reads made at the same time are batched.
 const lookers = 200
 
-// group is the router's place in the feed.
+// group is the router's consumer group of the change feed.
 const group = "router"
 
-// NewWatch makes a watchdog over r.
+// NewWatch returns a watchdog over r.
 func NewWatch(r *Router) *Watch {
 	return &Watch{Router: r, dog: watchdog.New(watchdog.Deps{
 		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch, Workers: lookers,
@@ -39,7 +39,7 @@ type WatchReply struct {
 	Probes   int            `json:"probes"` // tasks of probes
 }
 
-// Pass looks at everything once. What could not be looked at is an error, after all the rest has been.
+// Pass checks everything once. It returns the errors of failed checks after all others are done.
 func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 	if err := errors.Join(w.Catalog.Load(ctx), w.Catalog.LoadSources(ctx)); err != nil {
 		return WatchReply{}, err
@@ -53,8 +53,8 @@ func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 	return WatchReply{Findings: report.Findings, Relayed: tasks + outboxes, Probes: probes}, errors.Join(unread, err, failed, unpublished, unasked)
 }
 
-// relayOverdue relays the intents that should have been carried out two passes ago: the record that told of them was lost, or
-// whoever took it. One that cannot be relayed keeps nobody else from it.
+// relayOverdue relays the tasks that should have been carried out two passes ago: their stream record was lost, or
+// the function that handled it died. If one cannot be relayed, the others still are.
 func (w *Watch) relayOverdue(ctx context.Context) (int, error) {
 	overdue, err := w.Store.Overdue(ctx, w.forgotten(), store.MaxPage)
 	if err != nil {
@@ -80,5 +80,5 @@ func (w *Watch) publishOverdue(ctx context.Context) (int, error) {
 	return len(overdue), errors.Join(errs...)
 }
 
-// forgotten is the instant before which everything should have been passed on.
+// forgotten returns the instant before which everything should have been relayed.
 func (w *Watch) forgotten() time.Time { return w.Now().Add(-2 * w.Settings.Watch) }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }
 
 var dawn = time.Date(2026, 3, 3, 5, 30, 45, 0, time.UTC)
 
-// jobs is where jobs run. They take as long as it says, and those that it names fail.
+// jobs runs the jobs. Each takes the given time, and the named ones fail.
 type jobs struct {
 	now   func() time.Time
 	takes time.Duration
@@ -38,7 +38,7 @@ func (j *jobs) Start(_ context.Context, a job.Attempt) (job.Started, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	h := run.Handle(a.ID)
-	if _, runs := j.ends[h]; !runs { // as a target that refuses repeats
+	if _, runs := j.ends[h]; !runs { // like a target that rejects repeats
 		j.starts = append(j.starts, a.ID)
 		j.ends[h] = j.now().Add(j.takes)
 	}
@@ -66,13 +66,13 @@ func (j *jobs) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) 
 
 func (*jobs) RefusesRepeats() bool { return true }
 
-// world is a deployment, with its jobs.
+// world is a deployment with its jobs.
 type world struct {
 	*awslambdatest.World
 	jobs *jobs
 }
 
-// deploy begins a deployment with pipeline files. What options leave out is usual.
+// deploy creates a deployment with pipeline files. Missing options get defaults.
 func deploy(t testing.TB, o awslambdatest.Options, files ...string) *world {
 	t.Helper()
 	w := &world{jobs: &jobs{takes: 5 * time.Minute, ends: map[run.Handle]time.Time{}, fails: map[run.AttemptID]bool{}}}
@@ -90,7 +90,7 @@ func deploy(t testing.TB, o awslambdatest.Options, files ...string) *world {
 	return w
 }
 
-// put deploys files in the place of those that there are.
+// put replaces the deployed files.
 func (w *world) put(t testing.TB, files ...string) {
 	t.Helper()
 	var all catalog.Files
@@ -105,13 +105,13 @@ func (w *world) put(t testing.TB, files ...string) {
 	w.Settle()
 }
 
-// at lets time pass up to an hour of the day.
+// at advances the time to an hour of the day.
 func (w *world) at(clock string) {
 	of, _ := time.Parse("15:04", clock)
 	w.AdvanceTo(dawn.Truncate(24 * time.Hour).Add(of.Sub(of.Truncate(24 * time.Hour))))
 }
 
-// told are the types of the events about a run, in order.
+// told returns the types of the events about a run, in order.
 func (w *world) told(t *testing.T, key string) []event.Type {
 	t.Helper()
 	k, err := run.ParseKey(key)
@@ -129,7 +129,7 @@ func (w *world) told(t *testing.T, key string) []event.Type {
 	return types
 }
 
-// run gives a run.
+// run returns a run.
 func (w *world) run(t *testing.T, key string) run.Run {
 	t.Helper()
 	k, err := run.ParseKey(key)

@@ -12,22 +12,22 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// Bus publishes on one bus of EventBridge.
+// Bus publishes on one EventBridge bus.
 type Bus struct {
 	client *eventbridge.Client
 	name   string
 }
 
-// NewBus publishes on the bus of that name.
+// NewBus returns a Bus for the bus with the given name.
 func NewBus(c aws.Config, name string) *Bus {
 	return &Bus{client: eventbridge.NewFromConfig(c), name: name}
 }
 
-// maxEntries is how many events one call takes.
+// maxEntries is the EventBridge limit of events per call.
 const maxEntries = 10
 
-// Publish puts all events on the bus, or says which it could not. Some may be there by then: each has its id, and whoever
-// listens knows it again.
+// Publish puts all events on the bus, or returns an error that names the first rejected one. Some may have been
+// published by then: consumers recognise a repeat by the event's id.
 func (b *Bus) Publish(ctx context.Context, events []event.Event) error {
 	for len(events) > 0 {
 		n := min(len(events), maxEntries)
@@ -56,14 +56,15 @@ func (b *Bus) publish(ctx context.Context, events []event.Event) error {
 	}
 	for i, e := range out.Entries {
 		if e.ErrorCode != nil {
-			return fmt.Errorf("publish event %s on bus %s: %d of %d were not taken: %s: %s",
+			return fmt.Errorf("publish event %s on bus %s: %d of %d were rejected: %s: %s",
 				events[i].ID, b.name, out.FailedEntryCount, len(events), *e.ErrorCode, aws.ToString(e.ErrorMessage))
 		}
 	}
-	return fmt.Errorf("publish on bus %s: %d of %d events were not taken", b.name, out.FailedEntryCount, len(events))
+	return fmt.Errorf("publish on bus %s: %d of %d events were rejected", b.name, out.FailedEntryCount, len(events))
 }
 
-// entry is an event as it travels. EventBridge gives it an id of its own; ours, which tells a repeat, is a resource.
+// entry converts an event. EventBridge assigns its own id; our id, by which consumers recognise a repeat, is a
+// resource.
 func (b *Bus) entry(e event.Event) (types.PutEventsRequestEntry, error) {
 	text, err := json.Marshal(e)
 	if err != nil {

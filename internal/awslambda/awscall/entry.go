@@ -10,28 +10,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 )
 
-// Entries keeps the one-time entries of one group of Scheduler.
+// Entries manages the one-time schedules of one EventBridge Scheduler group.
 type Entries struct {
 	client      *scheduler.Client
 	group, role string
 }
 
-// NewEntries keeps entries in a group. Scheduler calls their targets in that role.
+// NewEntries returns the Entries of a group. Scheduler assumes role to call their targets.
 func NewEntries(c aws.Config, group, role string) *Entries {
 	return &Entries{client: scheduler.NewFromConfig(c), group: group, role: role}
 }
 
-// tries and patience are how often, and for how long, Scheduler calls a function that does not take the call. Beyond that
-// the watchdog finds the task.
+// tries and patience are how often, and for how long, Scheduler retries a call to a function. After that the watchdog
+// finds the task.
 const (
 	tries    = 5
 	patience = 10 * time.Minute
 )
 
-// Put makes an entry that is gone once it has been carried out. One of that name is the same one: that, and no token of the
-// request, makes a second call harmless, so that an entry which was taken back can be made again. Scheduler removes an entry a
-// while after DeleteSchedule has answered, and refuses the name until then; so an entry that is said to be there is updated,
-// which fails where it is being removed, and the caller calls again.
+// Put creates a schedule that deletes itself after it has run. The name alone makes a second call harmless; the
+// request carries no client token, so that a deleted schedule can be created again. Scheduler removes a schedule some
+// time after DeleteSchedule has returned, and rejects the name until then. So if the name exists, Put updates the
+// schedule; that fails while the schedule is being deleted, and the caller retries.
 func (e *Entries) Put(ctx context.Context, name string, at time.Time, target, input string) error {
 	in := e.entry(name, at, target, input)
 	_, err := e.client.CreateSchedule(ctx, &in)
@@ -52,7 +52,7 @@ func (e *Entries) Put(ctx context.Context, name string, at time.Time, target, in
 	return err
 }
 
-// entry is what Scheduler is asked for.
+// entry builds the request for Scheduler.
 func (e *Entries) entry(name string, at time.Time, target, input string) scheduler.CreateScheduleInput {
 	return scheduler.CreateScheduleInput{
 		Name: &name, GroupName: &e.group,
@@ -67,7 +67,7 @@ func (e *Entries) entry(name string, at time.Time, target, input string) schedul
 	}
 }
 
-// Delete takes an entry back. One that is not there is fine.
+// Delete deletes a schedule. It returns nil if there is none.
 func (e *Entries) Delete(ctx context.Context, name string) error {
 	_, err := e.client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &name, GroupName: &e.group})
 	var gone *types.ResourceNotFoundException

@@ -12,13 +12,13 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 )
 
-// scheduler keeps entries. As the service does, it answers a request whose token it knows as it did the first time, and holds on
-// to the name of a deleted entry for some requests.
+// scheduler is a fake EventBridge Scheduler. Like the service, it repeats its answer to a request whose client token
+// it has seen, and keeps the name of a deleted schedule reserved for some requests.
 type scheduler struct {
 	mu       sync.Mutex
 	entries  map[string]bool
 	tokens   map[string]bool
-	deleting int // requests after a deletion for which the name is still taken
+	deleting int // number of requests after a deletion for which the name stays reserved
 	taken    int
 }
 
@@ -53,7 +53,7 @@ func refuse(w http.ResponseWriter, status int, code string) {
 	http.Error(w, `{"Message": "no"}`, status)
 }
 
-// entry is how one entry is made and taken back.
+// entry returns functions that create and delete one schedule.
 func entry(t *testing.T, service *scheduler) (put, drop func() error) {
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
@@ -65,8 +65,8 @@ func entry(t *testing.T, service *scheduler) (put, drop func() error) {
 	return put, func() error { return entries.Delete(t.Context(), "one") }
 }
 
-// A name that Scheduler has not let go of yet must not pass for an entry that is there: nothing would fire.
-func TestEntryIsNotTakenForMadeWhileItsPredecessorIsBeingDeleted(t *testing.T) {
+// While Scheduler still reserves the name of a deleted schedule, Put must not report success: nothing would fire.
+func TestPutFailsWhileThePreviousEntryIsBeingDeleted(t *testing.T) {
 	for deleting := range 6 {
 		service := &scheduler{entries: map[string]bool{}, tokens: map[string]bool{}, deleting: deleting}
 		put, drop := entry(t, service)
@@ -74,21 +74,21 @@ func TestEntryIsNotTakenForMadeWhileItsPredecessorIsBeingDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		made := false
-		for range 10 { // as a stream brings a record again
+		for range 10 { // a stream also redelivers its record
 			if made = put() == nil; made != service.entries["/schedules/one"] {
-				t.Fatalf("%d requests after the deletion: said to be made: %t, there: %t", deleting, made, !made)
+				t.Fatalf("%d requests after the deletion: Put succeeded: %t, schedule exists: %t", deleting, made, !made)
 			}
 			if made {
 				break
 			}
 		}
 		if !made {
-			t.Errorf("never made while the name is taken for %d requests", deleting)
+			t.Errorf("not created while the name is reserved for %d requests", deleting)
 		}
 	}
 }
 
-func TestEntryThatWasTakenBackCanBeMadeAgain(t *testing.T) {
+func TestDeletedEntryCanBeCreatedAgain(t *testing.T) {
 	service := &scheduler{entries: map[string]bool{}, tokens: map[string]bool{}}
 	put, drop := entry(t, service)
 	for i, step := range []struct {
@@ -99,7 +99,7 @@ func TestEntryThatWasTakenBackCanBeMadeAgain(t *testing.T) {
 			t.Fatalf("step %d: %v", i, err)
 		}
 		if service.entries["/schedules/one"] != step.there {
-			t.Errorf("after step %d the entry is there: %t", i, !step.there)
+			t.Errorf("after step %d the entry exists: %t", i, !step.there)
 		}
 	}
 }

@@ -1,8 +1,8 @@
-// Package awscall is how the functions speak to the services of AWS that wait for them and listen to them: Step Functions,
-// EventBridge Scheduler, EventBridge, Lambda, SQS, Secrets Manager. Every call may be made again: names make the second one
+// Package awscall has the clients for the AWS services that the functions call: Step Functions, EventBridge
+// Scheduler, EventBridge, Lambda, SQS, Secrets Manager. Every call may be repeated: names make the second one
 // harmless.
 //
-// It decides nothing; what is called when is in internal/awslambda.
+// It decides nothing; internal/awslambda decides what to call and when.
 package awscall
 
 import (
@@ -22,13 +22,14 @@ type Executions struct {
 	spent   error
 }
 
-// NewExecutions starts those of the machine with that ARN. Where a name has been used, the answer is spent.
+// NewExecutions returns the Executions of the state machine with that ARN. Start returns spent if the name has been
+// used.
 func NewExecutions(c aws.Config, machine string, spent error) *Executions {
 	return &Executions{client: sfn.NewFromConfig(c), machine: machine, spent: spent}
 }
 
-// Start starts an execution, or finds the one of that name and input that runs. Step Functions answers alike in both cases;
-// only the time tells them apart.
+// Start starts an execution, or returns the start time of a running one with the same name and input. Step Functions
+// gives the same answer in both cases; only the start time tells them apart.
 func (e *Executions) Start(ctx context.Context, name, input string) (time.Time, error) {
 	out, err := e.client.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &e.machine, Name: &name, Input: &input})
 	var exists *types.ExecutionAlreadyExists

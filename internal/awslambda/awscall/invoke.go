@@ -9,13 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
-// Invoker calls functions.
+// Invoker calls Lambda functions.
 type Invoker struct{ client *lambda.Client }
 
-// NewInvoker calls functions of the account.
+// NewInvoker returns an Invoker for the functions of the account.
 func NewInvoker(c aws.Config) *Invoker { return &Invoker{client: lambda.NewFromConfig(c)} }
 
-// Call waits for the answer.
+// Call calls a function and waits for its answer.
 func (i *Invoker) Call(ctx context.Context, function string, payload []byte) ([]byte, error) {
 	out, err := i.client.Invoke(ctx, &lambda.InvokeInput{FunctionName: &function, Payload: payload})
 	if err != nil {
@@ -27,7 +27,7 @@ func (i *Invoker) Call(ctx context.Context, function string, payload []byte) ([]
 	return out.Payload, nil
 }
 
-// Send returns as soon as the call is taken.
+// Send returns as soon as Lambda has accepted the call.
 func (i *Invoker) Send(ctx context.Context, function string, payload []byte) error {
 	_, err := i.client.Invoke(ctx, &lambda.InvokeInput{FunctionName: aws.String(function), InvocationType: types.InvocationTypeEvent, Payload: payload})
 	return err

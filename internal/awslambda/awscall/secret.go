@@ -11,11 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 )
 
-// tokenField is the field of the token in a secret that is a JSON object.
+// tokenField is the field that holds the token in a secret that is a JSON object.
 const tokenField = "token"
 
-// Token reads the token that a secret of Secrets Manager holds: as its whole text, or in the field "token" of a JSON object. It is
-// never logged, and no error holds it.
+// Token reads a token from Secrets Manager: the secret's whole text, or the field "token" of a JSON object. It is
+// never logged, and no error contains it.
 func Token(ctx context.Context, c aws.Config, arn string) (string, error) {
 	out, err := secretsmanager.NewFromConfig(c).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})
 	if err != nil {
@@ -32,7 +32,7 @@ func tokenIn(text string) (string, error) {
 	if strings.HasPrefix(text, "{") {
 		var fields map[string]any
 		if json.Unmarshal([]byte(text), &fields) != nil {
-			return "", errors.New("it begins like a JSON object and is none")
+			return "", errors.New("it begins like a JSON object but is not valid JSON")
 		}
 		token, _ := fields[tokenField].(string)
 		text = token

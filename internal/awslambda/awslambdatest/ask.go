@@ -9,14 +9,14 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 )
 
-// Executions are the names of all that were started.
+// Executions returns the names of all executions that were started.
 func (w *World) Executions() []string {
 	w.cloud.mu.Lock()
 	defer w.cloud.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.cloud.machine.names))
 }
 
-// Ended are how executions ended, by name.
+// Ended returns the end status of executions, by name.
 func (w *World) Ended() map[string]string {
 	w.cloud.mu.Lock()
 	defer w.cloud.mu.Unlock()
@@ -27,21 +27,21 @@ func (w *World) Ended() map[string]string {
 	return all
 }
 
-// Entered is how many states all executions have entered.
+// Entered returns how many states all executions have entered.
 func (w *World) Entered() int {
 	w.cloud.mu.Lock()
 	defer w.cloud.mu.Unlock()
 	return w.cloud.machine.entered
 }
 
-// Entries are the names of the entries of Scheduler that are there.
+// Entries returns the names of the existing schedules.
 func (w *World) Entries() []string {
 	w.cloud.mu.Lock()
 	defer w.cloud.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.cloud.entries))
 }
 
-// Called is how often an operation of AWS was called.
+// Called returns how often an AWS operation was called.
 func (w *World) Called(operation string) int {
 	w.cloud.mu.Lock()
 	defer w.cloud.mu.Unlock()
@@ -58,7 +58,7 @@ func (w *World) Deadlines(in awslambda.SLARequest) (awslambda.SLAReply, error) {
 	return w.sla.Deadlines(context.Background(), in)
 }
 
-// Route calls the stream-router with a payload, which is read as the streams of those tables are.
+// Route calls the stream-router with a payload, whose records it reads from the given streams.
 func (w *World) Route(streams awslambda.Streams, payload string) (string, error) {
 	r := *w.router
 	r.Streams = streams
@@ -70,5 +70,5 @@ func (w *World) Route(streams awslambda.Streams, payload string) (string, error)
 	return string(text), err
 }
 
-// Lose has the next change that a record tells of never reach the router.
+// Lose drops the next change record before it reaches the router.
 func (w *World) Lose() { w.drops++ }

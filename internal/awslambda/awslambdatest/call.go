@@ -7,7 +7,7 @@ import (
 	"reflect"
 )
 
-// sent has a call carried out that nobody waits for.
+// sent carries out one asynchronous call, and reports whether there was one.
 func (w *World) sent() bool {
 	m, there := w.cloud.takeSent()
 	if there {
@@ -16,7 +16,7 @@ func (w *World) sent() bool {
 	return there
 }
 
-// called has a task of an execution carried out.
+// called carries out one task of an execution, and reports whether there was one.
 func (w *World) called() bool {
 	w.cloud.mu.Lock()
 	c, there := w.cloud.machine.take()
@@ -33,7 +33,7 @@ func (w *World) called() bool {
 	return true
 }
 
-// asFailure is an error as Lambda tells it.
+// asFailure converts an error to the form in which Lambda reports it.
 func asFailure(err error) *failure {
 	if err == nil {
 		return nil

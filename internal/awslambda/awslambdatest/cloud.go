@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// cloud is the services that functions call, in the form in which AWS is spoken to: Step Functions, Scheduler, EventBridge and
-// Lambda. What they were told is kept for the world to act on.
+// cloud fakes the services that the functions call, in AWS's own protocols: Step Functions, Scheduler, EventBridge
+// and Lambda. It stores the requests for the world to act on.
 type cloud struct {
 	*httptest.Server
 	now     func() time.Time
@@ -24,28 +24,28 @@ type cloud struct {
 
 	mu      sync.Mutex
 	entries map[string]entry
-	made    map[string]bool // every entry there ever was
+	made    map[string]bool // every schedule ever created
 	sent    []message
 	bus     []Published
 	counts  map[string]int
-	calls   map[string]func(payload []byte) ([]byte, error) // functions that others wait for
+	calls   map[string]func(payload []byte) ([]byte, error) // functions that others call synchronously
 }
 
-// Fault says what goes wrong with a call of that name, the n-th one.
+// Fault decides what goes wrong with the n-th call of an operation.
 type Fault func(operation string, n int) Trouble
 
-// Trouble is what can go wrong with a call.
+// Trouble is a way in which a call can go wrong.
 type Trouble string
 
-// The kinds of trouble.
+// The ways.
 const (
 	NoTrouble Trouble = ""
-	Throttled Trouble = "throttled" // it is refused
-	Lost      Trouble = "lost"      // it happens, and the answer is an error
-	Partly    Trouble = "partly"    // half of it happens
+	Throttled Trouble = "throttled" // the call is rejected
+	Lost      Trouble = "lost"      // the call takes effect, but the response is an error
+	Partly    Trouble = "partly"    // half of the call takes effect
 )
 
-// entry is a one-time entry of Scheduler.
+// entry is a one-time schedule.
 type entry struct {
 	name   string
 	at     time.Time
@@ -54,7 +54,7 @@ type entry struct {
 	tries  int
 }
 
-// message is a call of a function that nobody waits for.
+// message is an asynchronous call of a function.
 type message struct {
 	function string
 	payload  []byte
@@ -83,7 +83,7 @@ func newCloud(t testing.TB, now func() time.Time, m *machine) *cloud {
 		case "AWSEvents.PutEvents":
 			c.operation("PutEvents", c.putEvents)(w, r)
 		default:
-			t.Errorf("nobody knows the operation %q", target)
+			t.Errorf("the operation %q is not implemented", target)
 			refuse(w, http.StatusBadRequest, "UnknownOperationException")
 		}
 	})
@@ -92,7 +92,7 @@ func newCloud(t testing.TB, now func() time.Time, m *machine) *cloud {
 	return c
 }
 
-// operation counts calls, and has some of them go wrong.
+// operation counts calls and injects faults.
 func (c *cloud) operation(name string, do func(r *http.Request, body []byte, partly bool) (any, string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -238,7 +238,7 @@ func (c *cloud) invoke(r *http.Request, body []byte, _ bool) (any, string) {
 	return json.RawMessage(out), ""
 }
 
-// due takes out the entries whose instant has come, soonest first.
+// due removes and returns the schedules that are due, soonest first.
 func (c *cloud) due(now time.Time) []entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,7 +255,7 @@ func (c *cloud) due(now time.Time) []entry {
 	return all
 }
 
-// again puts an entry back whose function did not take the call.
+// again puts back a schedule whose function call failed.
 func (c *cloud) again(e entry, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,7 +277,7 @@ func (c *cloud) next() time.Time {
 	return next
 }
 
-// takeSent gives the oldest call that nobody waits for.
+// takeSent removes and returns the oldest asynchronous call.
 func (c *cloud) takeSent() (message, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -289,7 +289,7 @@ func (c *cloud) takeSent() (message, bool) {
 	return m, true
 }
 
-// takeBus gives what was published since.
+// takeBus removes and returns the published events.
 func (c *cloud) takeBus() []Published {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// Filters are those of the event source mappings, by table. The module has the same.
+// Filters are those of the event source mappings, by table. The Terraform module has the same.
 var Filters = map[string][]string{
 	dynamo.Control: {
 		`{"dynamodb":{"NewImage":{"told":{"BOOL":[true]}}}}`,
@@ -19,12 +19,12 @@ var Filters = map[string][]string{
 	},
 }
 
-// passes reports whether Lambda would hand a record of a table to the function.
+// passes reports whether Lambda would deliver a record of a table to the function.
 func passes(table string, record any) bool {
 	for _, text := range Filters[table] {
 		var pattern any
 		if err := json.Unmarshal([]byte(text), &pattern); err != nil {
-			panic(err) // the text is ours
+			panic(err) // the patterns are constants
 		}
 		if matches(pattern, record) {
 			return true
@@ -33,7 +33,7 @@ func passes(table string, record any) bool {
 	return false
 }
 
-// matches reports whether a value fits a pattern: an object by all of its fields, a list by one of its elements.
+// matches reports whether a value matches a pattern: an object by all of its fields, a list by one of its elements.
 func matches(pattern, value any) bool {
 	switch p := pattern.(type) {
 	case map[string]any:

@@ -25,7 +25,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// Local is the tables of a real DynamoDB on this machine, and their streams.
+// Local is the tables and streams of a local DynamoDB.
 type Local struct {
 	testing.TB
 	data        *dynamo.Store
@@ -41,13 +41,13 @@ type Local struct {
 	streams []*stream
 	counted map[string]Records // by table
 	records []json.RawMessage
-	files   map[string]bool // that are deployed, by their partition
+	files   map[string]bool // deployed files, by partition key
 }
 
-// stream is a table's, and the place up to which it was read.
+// stream is a table's stream and the position up to which it was read.
 type stream struct{ table, arn, shard, iterator, last string }
 
-// NewLocal is the tables of an environment, which are empty.
+// NewLocal creates the empty tables of an environment.
 func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Time) *Local {
 	t.Helper()
 	calls := &counting{n: map[string]int{}}
@@ -65,7 +65,7 @@ func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Ti
 	return l
 }
 
-// counting counts calls by what they ask for.
+// counting counts calls by operation.
 type counting struct {
 	mu sync.Mutex
 	n  map[string]int
@@ -78,26 +78,27 @@ func (c *counting) Do(r *http.Request) (*http.Response, error) {
 	return http.DefaultClient.Do(r)
 }
 
-// Calls are how often each operation of DynamoDB was asked for.
+// Calls returns how often each DynamoDB operation was called.
 func (l *Local) Calls() map[string]int {
 	l.calls.mu.Lock()
 	defer l.calls.mu.Unlock()
 	return maps.Clone(l.calls.n)
 }
 
-// Records are how many records a stream had, and how many of them passed its filters.
+// Records is how many records a stream had, and how many of them passed its filters.
 type Records struct{ Written, Delivered int }
 
-// Records are those of each table's stream.
+// Records returns the counts of each table's stream.
 func (l *Local) Records() map[string]Records { return maps.Clone(l.counted) }
 
-// Store is the tables.
+// Store returns the store on the tables.
 func (l *Local) Store() store.Store { return l.data }
 
-// Streams reads their records.
+// Streams returns the reader of the tables' stream records.
 func (l *Local) Streams() awslambda.Streams { return awslambda.Tables{Store: l.data} }
 
-// ask speaks to the streams in their own words: what they answer is what Lambda hands to functions, letter by letter.
+// ask calls the DynamoDB Streams API without the SDK: its answers are byte for byte what Lambda delivers to
+// functions.
 func (l *Local) ask(operation string, in map[string]any, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -126,7 +127,7 @@ func (l *Local) ask(operation string, in map[string]any, out any) error {
 	return json.Unmarshal(text, out)
 }
 
-// stream finds the stream of a table, and its beginning.
+// stream finds the stream of a table and starts at its beginning.
 func (l *Local) stream(name string) *stream {
 	l.Helper()
 	table := dynamo.TableName(l.environment, name)
@@ -148,7 +149,7 @@ func (l *Local) stream(name string) *stream {
 	return s
 }
 
-// place finds the place in a stream after what was read of it.
+// place gets an iterator that continues after the last record read.
 func (l *Local) place(s *stream) error {
 	in := map[string]any{"StreamArn": s.arn, "ShardId": s.shard, "ShardIteratorType": "TRIM_HORIZON"}
 	if s.last != "" {
@@ -160,7 +161,7 @@ func (l *Local) place(s *stream) error {
 	return err
 }
 
-// Batch gives the oldest records, written now as far as the functions can tell.
+// Batch returns the oldest records, with the world's current time as their creation time.
 func (l *Local) Batch() []json.RawMessage {
 	if len(l.records) == 0 {
 		for _, s := range l.streams {
@@ -176,7 +177,7 @@ func (l *Local) read(s *stream) {
 		NextShardIterator string
 	}
 	err := l.ask("GetRecords", map[string]any{"ShardIterator": s.iterator}, &out)
-	if err != nil && strings.Contains(err.Error(), "TrimmedDataAccessException") { // numbers have gaps, in which a place may lie
+	if err != nil && strings.Contains(err.Error(), "TrimmedDataAccessException") { // sequence numbers have gaps, and the position may be in one
 		if err = l.place(s); err == nil {
 			err = l.ask("GetRecords", map[string]any{"ShardIterator": s.iterator}, &out)
 		}
@@ -206,10 +207,10 @@ func (l *Local) read(s *stream) {
 	}
 }
 
-// Handled takes the oldest records out.
+// Handled removes the n oldest records.
 func (l *Local) Handled(n int) { l.records = l.records[n:] }
 
-// put writes a row, in DynamoDB's own JSON.
+// put writes a row in DynamoDB JSON.
 func (l *Local) put(table, text string) error {
 	var row dynamo.Row
 	if err := json.Unmarshal([]byte(text), &row); err != nil {
@@ -219,7 +220,7 @@ func (l *Local) put(table, text string) error {
 	return err
 }
 
-// Put writes a row of somebody else's.
+// Put writes a row as an external writer does.
 func (l *Local) Put(table, text string) {
 	l.Helper()
 	if err := l.put(table, text); err != nil {
@@ -227,8 +228,8 @@ func (l *Local) Put(table, text string) {
 	}
 }
 
-// PutSensor writes a sensor's row as a producer does, its fields in a map named data. Beside it stands when that was: of a row that
-// is written again as it is, DynamoDB tells nobody.
+// PutSensor writes a sensor's row as a producer does, with its fields in a map named data. The row also has a write
+// time: DynamoDB Streams emits no record for an unchanged put.
 func (l *Local) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now time.Time) error {
 	data, err := attribute(map[string]any(fields))
 	if err != nil {
@@ -237,7 +238,7 @@ func (l *Local) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now 
 	return l.put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#%s"}, "SK": {"S": "SENSOR#%s"}, "data": %s, "writtenAt": {"S": %q}}`, id, key, data, now.Format(time.RFC3339Nano)))
 }
 
-// attribute is a value in DynamoDB's JSON.
+// attribute encodes a value in DynamoDB JSON.
 func attribute(v any) (string, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -274,7 +275,7 @@ func attribute(v any) (string, error) {
 	}
 }
 
-// PutFiles deploys files: those that were there and are not any more are taken away.
+// PutFiles deploys files and removes earlier files that are not among them.
 func (l *Local) PutFiles(f catalog.Files) error {
 	now := map[string]bool{}
 	for kind, sources := range map[string][]pipeline.Source{"PIPELINE": f.Pipelines, "CALENDAR": f.Calendars, "ARCHETYPE": f.Archetypes, "SOURCE": f.Sources} {
@@ -313,7 +314,7 @@ func (l *Local) remove(table, text string) error {
 	return err
 }
 
-// Delete takes a row away.
+// Delete deletes a row.
 func (l *Local) Delete(table, key string) {
 	l.Helper()
 	if err := l.remove(table, key); err != nil {

@@ -13,17 +13,17 @@ import (
 type machine struct {
 	player *player
 	world  string
-	next   time.Time // when its next timer is due; zero if none is
+	next   time.Time // when its next timer fires; zero if there is none
 
-	calls []call            // that wait for their functions
-	names map[string]string // of executions that were started: their input while they run, and "" afterwards
+	calls []call            // calls that wait for their functions
+	names map[string]string // started executions: their input while they run, "" afterwards
 	since map[string]time.Time
 	Ended []ended
 
-	entered int // states
+	entered int // number of states
 }
 
-// newMachine is one that has no executions yet.
+// newMachine returns a machine without executions.
 func newMachine(t testing.TB, definition []byte) *machine {
 	t.Helper()
 	need(t)
@@ -58,8 +58,8 @@ func (m *machine) tell(c command) error {
 	return nil
 }
 
-// start starts an execution, as Step Functions does: one of that name and input that runs is the same one, any other of that
-// name is refused.
+// start starts an execution as Step Functions does: it returns a running one with the same name and input, and
+// rejects any other use of the name.
 func (m *machine) start(name, input string, now time.Time) (since time.Time, spent bool, err error) {
 	if known, there := m.names[name]; there {
 		return m.since[name], known != input, nil
@@ -69,18 +69,18 @@ func (m *machine) start(name, input string, now time.Time) (since time.Time, spe
 	return now, false, m.tell(command{Start: name, Input: json.RawMessage(input), At: &at})
 }
 
-// move lets time pass, not beyond the next timer.
+// move advances the time, at most to the next timer.
 func (m *machine) move(to time.Time) error {
 	at := to.UnixMilli()
 	return m.tell(command{To: &at})
 }
 
-// answer gives a call its result.
+// answer returns a result to a waiting call.
 func (m *machine) answer(c call, result []byte, failed *failure) error {
 	return m.tell(command{Call: c.Call, Result: result, Error: failed})
 }
 
-// take gives a call that waits.
+// take removes and returns a waiting call.
 func (m *machine) take() (call, bool) {
 	if len(m.calls) == 0 {
 		return call{}, false
@@ -90,7 +90,7 @@ func (m *machine) take() (call, bool) {
 	return c, true
 }
 
-// Validate has npm's asl-validator look at a state machine.
+// Validate checks a state machine with npm's asl-validator.
 func Validate(t testing.TB, definition []byte) {
 	t.Helper()
 	need(t)

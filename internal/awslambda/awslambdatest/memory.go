@@ -22,20 +22,20 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// group is the router's place in the feed.
+// group is the router's consumer group of the change feed.
 const group = "router"
 
-// Memory is tables that are not there: a store in memory, and a stream of what its commits would have written.
+// Memory stands in for the tables: a store in memory, and a stream of the records that its commits would produce.
 type Memory struct {
 	data  *memory.Store
 	files dynamo.Files
-	// Kill, where it is set, says whether the function that makes the n-th commit dies: before it happens, or after.
+	// Kill, if set, decides whether the function that makes the n-th commit dies before or after it.
 	Kill         func(n int) (before, after bool)
 	made         int
 	life, buried int
 
 	mu      sync.Mutex
-	records []streamed // that were not handled yet
+	records []streamed // not handled yet
 	last    int
 	told    map[string]streamed // by sequence number
 }
@@ -43,28 +43,28 @@ type Memory struct {
 // streamed is one record of the stream.
 type streamed struct {
 	sequence string
-	removed  string // the partition of a file that is gone
+	removed  string // the partition key of a removed file
 	facts    awslambda.Facts
 }
 
-// NewMemory is empty.
+// NewMemory returns an empty Memory.
 func NewMemory() *Memory { return &Memory{data: memory.New(), told: map[string]streamed{}} }
 
-// Store is the data.
+// Store returns the store.
 func (m *Memory) Store() store.Store {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return tapped{m.data, m, m.life}
 }
 
-// Streams reads records.
+// Streams returns the reader of its records.
 func (m *Memory) Streams() awslambda.Streams { return m }
 
-// tapped is a store whose commits are told in the stream.
+// tapped is a store whose commits appear in the stream.
 type tapped struct {
 	*memory.Store
 	told *Memory
-	life int // in which it was opened: whoever died in it can do nothing any more
+	life int // generation in which it was opened: after a kill, calls of that generation fail
 }
 
 func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error {
@@ -78,7 +78,7 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 	for _, t := range b.Tasks {
 		if b.Awaited && t.ID == b.Lease.Task {
 			if stored, err := s.Task(ctx, t.ID); err != nil || stored.Due.Equal(t.Due) {
-				continue // no one else stored it since it was claimed
+				continue // unchanged since it was claimed
 			}
 		}
 		s.told.add(awslambda.Facts{Pipeline: t.Pipeline, Task: t.ID})
@@ -96,7 +96,7 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 	return nil
 }
 
-// ErrKilled is the end of a function.
+// ErrKilled is the error of a killed function.
 var ErrKilled = errors.New("the function was killed")
 
 func (m *Memory) kills(life int) (before, after bool) {
@@ -115,7 +115,7 @@ func (m *Memory) kills(life int) (before, after bool) {
 	return before, after
 }
 
-// Died says whether functions were killed since it was last asked: they have to be made anew.
+// Died reports whether functions were killed since the last call. They then have to be rebuilt.
 func (m *Memory) Died() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,7 +152,7 @@ func (s tapped) PutReadings(ctx context.Context, writes []store.Write, now time.
 	return puts, s.told.changes(ctx)
 }
 
-// changes puts the changes that there are into the stream.
+// changes appends the pending changes of the feed to the stream.
 func (m *Memory) changes(ctx context.Context) error {
 	n, _, err := m.data.Backlog(ctx, group)
 	if err != nil || n == 0 {
@@ -190,10 +190,10 @@ func (m *Memory) add(f awslambda.Facts) {
 	m.records = append(m.records, r)
 }
 
-// batchSize is that of the mappings.
+// batchSize is that of the event source mappings.
 const batchSize = 10
 
-// Batch gives the oldest records.
+// Batch returns the oldest records.
 func (m *Memory) Batch() []json.RawMessage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,7 +208,7 @@ func (m *Memory) Batch() []json.RawMessage {
 	return all
 }
 
-// Handled takes the oldest records out.
+// Handled removes the n oldest records.
 func (m *Memory) Handled(n int) {
 	m.mu.Lock()
 	done := m.records[:n]
@@ -220,37 +220,37 @@ func (m *Memory) Handled(n int) {
 			changes = append(changes, *r.facts.Change)
 		}
 	}
-	_ = m.data.Done(context.Background(), group, changes) // it cannot fail before it is closed
+	_ = m.data.Done(context.Background(), group, changes) // cannot fail before the store is closed
 }
 
-// Facts are what a record tells.
+// Facts decodes a record.
 func (m *Memory) Facts(r awslambda.Record) (awslambda.Facts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.told[r.Change.Sequence].facts, nil
 }
 
-// PutProduced stores a reading; its change comes with the stream.
+// PutProduced stores a reading; its change arrives through the stream.
 func (m *Memory) PutProduced(ctx context.Context, p record.Produced) (*store.Change, error) {
 	_, err := m.Store().PutReadings(ctx, []store.Write{p.Write}, p.At)
 	return nil, err
 }
 
-// Unread are none: see Outboxes.
+// Unread returns nothing: no record is lost here.
 func (m *Memory) Unread(context.Context, pipeline.ID, time.Time) ([]dynamo.Produced, error) {
 	return nil, nil
 }
 
-// Files are those that were put last.
+// Files returns the files that were put last.
 func (m *Memory) Files(context.Context) (dynamo.Files, error) { return m.files, nil }
 
-// Outboxes are none: what a record tells is never lost here.
+// Outboxes returns nothing: no record is lost here.
 func (m *Memory) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error) { return nil, nil }
 
-// Overview is none: to ask about each pipeline costs nothing here.
+// Overview returns nil: reading each pipeline costs nothing here.
 func (m *Memory) Overview() watchdog.Overview { return nil }
 
-// PutFiles puts files in the place of those that there are.
+// PutFiles replaces all files.
 func (m *Memory) PutFiles(f catalog.Files) error {
 	old := m.files
 	m.files = dynamo.Files{Pipelines: named("pipeline", f.Pipelines), Calendars: named("calendar", f.Calendars), Archetypes: named("archetype", f.Archetypes), Sources: named("source", f.Sources)}
@@ -269,7 +269,7 @@ func (m *Memory) PutFiles(f catalog.Files) error {
 	return nil
 }
 
-// named are files as rows call them.
+// named returns files under the names that rows use.
 func named(kind string, files []pipeline.Source) (rows []pipeline.Source) {
 	for _, src := range files {
 		rows = append(rows, pipeline.Source{File: kind + "/" + strings.TrimSuffix(src.File, ".yaml"), Data: src.Data})
@@ -277,7 +277,7 @@ func named(kind string, files []pipeline.Source) (rows []pipeline.Source) {
 	return rows
 }
 
-// remove tells that a file's row was taken away.
+// remove appends the record of a deleted file row.
 func (m *Memory) remove(pk string) {
 	m.add(awslambda.Facts{})
 	m.mu.Lock()

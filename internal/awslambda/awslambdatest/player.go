@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// patience ends what would otherwise wait for ever; no test depends on how long it is.
+// patience bounds waits that would otherwise never end; no test depends on its length.
 const patience = 2 * time.Minute
 
-// player is the process that plays executions: deploy/statemachine-test/play.mjs, an independent interpreter of the language
-// of Step Functions. Worlds share it, each with a clock of its own.
+// player is the process that runs executions: deploy/statemachine-test/play.mjs, an independent interpreter of the
+// Amazon States Language. Worlds share it, each with its own clock.
 type player struct {
 	mu    sync.Mutex
 	in    io.WriteCloser
@@ -32,10 +32,11 @@ type player struct {
 
 var shared = sync.OnceValues(launch)
 
-// folder is that of the interpreter.
+// folder returns the directory of the interpreter.
 func folder() string { return repository("deploy", "statemachine-test") }
 
-// repository returns a path below the root of the repository: the nearest parent of the working directory with a go.mod.
+// repository returns a path below the root of the repository, which is the nearest parent of the working directory
+// with a go.mod.
 func repository(parts ...string) string {
 	root, err := os.Getwd()
 	for err == nil {
@@ -47,7 +48,7 @@ func repository(parts ...string) string {
 	return filepath.Join(append([]string{root}, parts...)...)
 }
 
-// need passes a test over that cannot be run here; with CI=true it fails.
+// need skips a test whose tools are missing; with CI=true it fails the test.
 func need(t testing.TB) {
 	t.Helper()
 	missing := ""
@@ -59,14 +60,14 @@ func need(t testing.TB) {
 	switch {
 	case missing == "":
 	case os.Getenv("CI") == "true":
-		t.Fatal(missing + "; with CI=true nothing may be passed over")
+		t.Fatal(missing + "; with CI=true no test may be skipped")
 	default:
 		t.Skip(missing)
 	}
 }
 
-// isInput reads files that only Node reads otherwise: go test repeats a stored result unless a file changed that the test
-// itself has read.
+// isInput reads files that otherwise only Node reads: go test reuses a cached result unless a file that the test
+// itself has opened changes.
 func isInput(names ...string) error {
 	for _, name := range names {
 		if _, err := os.ReadFile(filepath.Join(folder(), name)); err != nil {
@@ -76,7 +77,7 @@ func isInput(names ...string) error {
 	return nil
 }
 
-// launch starts the process. It ends with its input, which ends with this one.
+// launch starts the process. It exits when its standard input is closed, at the latest when this process exits.
 func launch() (*player, error) {
 	if err := isInput("play.mjs", "package-lock.json"); err != nil {
 		return nil, err
@@ -94,18 +95,18 @@ func launch() (*player, error) {
 		return nil, err
 	}
 	started := make(chan error, 1)
-	go func() { // the signal comes when the thread ends that started it
+	go func() { // the parent-death signal is tied to the thread that started the process
 		runtime.LockOSThread()
 		started <- cmd.Start()
 		_ = cmd.Wait()
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start the interpreter of state machines: %w", err)
+		return nil, fmt.Errorf("start the state machine interpreter: %w", err)
 	}
 	return &player{in: in, out: bufio.NewReader(out)}, nil
 }
 
-// command is what the process is told.
+// command is a request to the process.
 type command struct {
 	Seq     int             `json:"seq"`
 	World   string          `json:"world"`
@@ -121,19 +122,19 @@ type command struct {
 	Close   bool            `json:"close,omitempty"`
 }
 
-// failure is the error of a function, as Lambda tells it.
+// failure is the error of a function as Lambda reports it.
 type failure struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
 }
 
-// report is what has happened since.
+// report is what has happened since the last request.
 type report struct {
 	Seq     int     `json:"seq"`
 	Calls   []call  `json:"calls"`
 	Ended   []ended `json:"ended"`
-	Entered int     `json:"entered"` // states
-	Next    *int64  `json:"next"`    // in milliseconds; nothing is due if there is none
+	Entered int     `json:"entered"` // number of states
+	Next    *int64  `json:"next"`    // in milliseconds; nil if nothing is due
 }
 
 // call is a task that waits for its function.
@@ -145,7 +146,7 @@ type call struct {
 	Input     json.RawMessage `json:"input"`
 }
 
-// ended is an execution that is over.
+// ended is an execution that has ended.
 type ended struct {
 	Execution string          `json:"execution"`
 	Status    string          `json:"status"`
@@ -154,7 +155,7 @@ type ended struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-// tell tells the process something, and waits for what follows.
+// tell sends a request to the process and waits for its report.
 func (p *player) tell(c command) (report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,23 +177,23 @@ func (p *player) exchange(c command) (report, error) {
 	stuck := time.AfterFunc(patience, func() { _ = p.in.Close() })
 	defer stuck.Stop()
 	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		return report{}, fmt.Errorf("speak to the interpreter of state machines: %w", err)
+		return report{}, fmt.Errorf("write to the state machine interpreter: %w", err)
 	}
 	answer, err := p.out.ReadBytes('\n')
 	if err != nil {
-		return report{}, fmt.Errorf("the interpreter of state machines does not answer: %w", err)
+		return report{}, fmt.Errorf("the state machine interpreter does not answer: %w", err)
 	}
 	var r report
 	if err := json.Unmarshal(answer, &r); err != nil {
-		return report{}, fmt.Errorf("read what the interpreter says: %w in %s", err, answer)
+		return report{}, fmt.Errorf("read the interpreter's answer: %w in %s", err, answer)
 	}
 	if r.Seq != c.Seq {
-		return report{}, errors.New("the interpreter answers something else")
+		return report{}, errors.New("the interpreter answered another request")
 	}
 	return r, nil
 }
 
-// Names by which the state machine calls functions.
+// The names under which the state machine calls functions.
 const (
 	orchestratorARN = "arn:aws:lambda:eu-west-1:123456789012:function:test-interlock-orchestrator"
 	slaMonitorARN   = "arn:aws:lambda:eu-west-1:123456789012:function:test-interlock-sla-monitor"
@@ -200,7 +201,7 @@ const (
 	machineARN      = "arn:aws:states:eu-west-1:123456789012:stateMachine:test-interlock-pipeline"
 )
 
-// Definition is the state machine as Terraform deploys it.
+// Definition returns the state machine as Terraform deploys it.
 func Definition(t testing.TB, timeout, tries int) []byte {
 	t.Helper()
 	text, err := os.ReadFile(repository("deploy", "statemachine.asl.json"))

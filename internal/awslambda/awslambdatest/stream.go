@@ -11,11 +11,11 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 )
 
-// maxTries is how often a stream brings records before it gives up all that are left of the batch: those from the first that
-// failed on.
+// maxTries is how often a stream delivers a batch before it gives up: it then drops the first failed record and all
+// after it.
 const maxTries = 4
 
-// streamed has a batch of records handled, if there is one.
+// streamed delivers one batch of records, and reports whether there was one.
 func (w *World) streamed() bool {
 	batch := w.Batch()
 	if len(batch) == 0 {
@@ -42,7 +42,7 @@ func (w *World) streamed() bool {
 	}
 }
 
-// lost says whether a record tells of the change that is to be lost. Of a producer's row the reading is kept.
+// lost reports whether a record holds the change to be dropped. The reading of a producer's row is kept.
 func (w *World) lost(text json.RawMessage) bool {
 	f, err := w.Streams().Facts(read(w, text))
 	if err != nil || f.Change == nil && f.Sensor == nil {
@@ -54,7 +54,7 @@ func (w *World) lost(text json.RawMessage) bool {
 			w.Fatal(err)
 		}
 		if c == nil {
-			return true // its change has a record of its own
+			return true // its change has its own record
 		}
 	}
 	w.drops--
@@ -77,7 +77,7 @@ func (w *World) shuffled(batch []json.RawMessage) []json.RawMessage {
 	return w.o.Shuffle(batch)
 }
 
-// deliver calls the stream-router with records, and says how many of a batch it has handled before the first that it has not.
+// deliver calls the stream-router with records and returns how many of a batch it handled before the first failure.
 func (w *World) deliver(records, batch []json.RawMessage) int {
 	payload, err := json.Marshal(map[string]any{"Records": records})
 	if err != nil {

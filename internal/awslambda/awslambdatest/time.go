@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 )
 
-// AdvanceTo lets time pass up to an instant, with all that follows from it.
+// AdvanceTo advances the time to an instant and does all that becomes due on the way.
 func (w *World) AdvanceTo(at time.Time) {
 	for w.running {
 		w.Settle()
@@ -37,7 +37,7 @@ func (w *World) AdvanceTo(at time.Time) {
 	}
 }
 
-// tick fires what is due: timers of executions, and entries.
+// tick fires the timers of executions and the schedules that are due.
 func (w *World) tick() {
 	w.cloud.mu.Lock()
 	err := w.cloud.machine.move(w.now)
@@ -52,7 +52,7 @@ func (w *World) tick() {
 	}
 }
 
-// carry brings what was published to the event-sink, as the bus does.
+// carry delivers published events to the event-sink, as the bus does.
 func (w *World) carry() {
 	for _, e := range w.cloud.takeBus() {
 		w.Events = append(w.Events, e)
@@ -67,7 +67,7 @@ func (w *World) carry() {
 	}
 }
 
-// kept calls the event-sink up to three times, as Lambda does where nobody waits for the answer.
+// kept calls the event-sink up to three times, as Lambda does for asynchronous calls.
 func (w *World) kept(d awslambda.Delivered) {
 	for range 3 {
 		err := w.sink.Keep(context.Background(), d)
@@ -79,22 +79,22 @@ func (w *World) kept(d awslambda.Delivered) {
 	}
 }
 
-// Settle does all that is due at this instant.
+// Settle does everything that is due at this instant.
 func (w *World) Settle() {
 	for n := 0; w.running && (w.streamed() || w.sent() || w.called()); n++ {
 		if n == restless {
-			w.Fatalf("nothing comes to rest at %s; the last calls were:\n%s", w.now.Format(time.DateTime), strings.Join(w.trace, "\n"))
+			w.Fatalf("work at %s never ends; the last calls were:\n%s", w.now.Format(time.DateTime), strings.Join(w.trace, "\n"))
 		}
 	}
 }
 
-// restless is how much may follow from one instant, and traced how many calls are remembered.
+// restless limits the number of calls at one instant; traced is how many of them are remembered.
 const (
 	restless = 2000
 	traced   = 20
 )
 
-// note remembers a call, and forgets an old one.
+// note remembers a call and forgets the oldest one.
 func (w *World) note(function string, payload, answer []byte, err error) {
 	line := fmt.Sprintf("%s %s → %s %v", function[strings.LastIndex(function, ":")+1:], payload, answer, err)
 	w.trace = append(w.trace, line[:min(len(line), 1000)])
@@ -111,7 +111,7 @@ func (w *World) look() {
 	w.Settle()
 }
 
-// buried makes functions anew that were killed, and says whether there were any.
+// buried rebuilds the functions if any were killed, and reports whether it did.
 func (w *World) buried() bool {
 	mortal, is := w.Tables.(interface{ Died() bool })
 	if !is || !mortal.Died() {

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// troubled is DynamoDB as the functions reach it: some of their calls go wrong. What the world itself writes and reads does not
-// pass through it.
+// troubled is DynamoDB as the functions reach it: some of their calls go wrong. The world's own reads and writes
+// bypass it.
 type troubled struct {
 	calls *counting
 
@@ -25,18 +25,19 @@ type troubled struct {
 	dead  bool
 }
 
-// Killed is the end of a function after a call of the tables: it happens, and nothing after it until functions are made anew.
+// Killed means that a function dies right after a table call: the call takes effect, and every later one fails until
+// the functions are rebuilt.
 const Killed Trouble = "killed"
 
-// Trouble has calls of the functions go wrong from now on. That of a transaction which happens partly is that somebody else is
-// writing one of its rows.
+// Trouble injects faults into the functions' calls from now on. For a transaction, Partly means a conflict with
+// another writer.
 func (l *Local) Trouble(f Fault) {
 	l.troubled.mu.Lock()
 	defer l.troubled.mu.Unlock()
 	l.troubled.fault, l.troubled.n = f, map[string]int{}
 }
 
-// next is what happens to a call.
+// next returns the fault of a call.
 func (t *troubled) next(operation string) Trouble {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +48,7 @@ func (t *troubled) next(operation string) Trouble {
 	return t.fault(operation, t.n[operation])
 }
 
-// Died says whether functions were killed since it was last asked: they have to be made anew.
+// Died reports whether functions were killed since the last call. They then have to be rebuilt.
 func (l *Local) Died() bool {
 	l.troubled.mu.Lock()
 	defer l.troubled.mu.Unlock()
@@ -56,7 +57,7 @@ func (l *Local) Died() bool {
 	return died
 }
 
-// kill has every call fail from now on, and says whether that was so before.
+// kill, with now, makes every call fail from now on. It reports whether calls failed before.
 func (t *troubled) kill(now bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +111,7 @@ func refusal(r *http.Request, status int, body string) *http.Response {
 	}
 }
 
-// Only is the tables as a function reaches them whose role has one of them alone.
+// Only returns the tables for a function whose role allows only one of them.
 func (l *Local) Only(table string) store.Store {
 	c, role := l.config, &role{troubled: l.troubled}
 	for _, other := range dynamo.Tables() {
@@ -122,10 +123,10 @@ func (l *Local) Only(table string) store.Store {
 	return dynamo.New(c, l.environment, dynamo.Options{})
 }
 
-// role refuses calls about some tables.
+// role rejects calls for some tables.
 type role struct {
 	*troubled
-	others []string // as they stand in a call
+	others []string // table names as they appear in a request
 }
 
 func (o *role) Do(r *http.Request) (*http.Response, error) {
@@ -142,10 +143,10 @@ func (o *role) Do(r *http.Request) (*http.Response, error) {
 	return o.troubled.Do(r)
 }
 
-// half has a call about several rows leave out some of them, and say so.
+// half carries out a batch call for some of its rows and returns the others as unprocessed.
 func (t *troubled) half(r *http.Request, operation string) (*http.Response, error) {
 	if operation != "BatchGetItem" {
-		return nil, fmt.Errorf("%s happens or does not", operation)
+		return nil, fmt.Errorf("%s cannot happen partly", operation)
 	}
 	var in struct{ RequestItems map[string]json.RawMessage }
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
@@ -179,7 +180,7 @@ func (t *troubled) half(r *http.Request, operation string) (*http.Response, erro
 	return refusal(r, http.StatusOK, string(text)), nil
 }
 
-// halves splits the keys that are read from each table.
+// halves splits the keys to be read from each table.
 func halves(items map[string]json.RawMessage) (first, rest map[string]any, err error) {
 	first, rest = map[string]any{}, map[string]any{}
 	for table, text := range items {

@@ -1,6 +1,6 @@
-// Package awslambdatest is AWS for tests: the real functions, called with the payloads that AWS calls them with; the real state
-// machine, played by an independent interpreter; and services that speak AWS's own protocols. Time is the test's: nothing
-// waits for it, and nothing happens beside it.
+// Package awslambdatest is AWS for tests: the real functions, called with AWS's payloads; the real state machine, run
+// by an independent interpreter; and fake services that speak AWS's own protocols. The test controls the time:
+// nothing waits for real time or runs concurrently.
 package awslambdatest
 
 import (
@@ -24,13 +24,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// Tables are where a world keeps its data.
+// Tables holds the data of a world.
 type Tables interface {
-	// Store is the tables as functions and consoles use them.
+	// Store returns the store that functions and consoles use.
 	Store() store.Store
 	Streams() awslambda.Streams
-	// Batch gives records that were not handled yet, as the streams do; none if there are none. Handled is told how many of
-	// them need not come again.
+	// Batch returns unhandled stream records, or none. Handled removes the first n of them.
 	Batch() []json.RawMessage
 	Handled(n int)
 	// PutSensor writes a row as a producer does, PutFiles those of a deployment.
@@ -38,25 +37,26 @@ type Tables interface {
 	PutFiles(f catalog.Files) error
 }
 
-// Options are how a world is.
+// Options configure a world.
 type Options struct {
 	Begins time.Time
 	Tables func(now func() time.Time) Tables
 	Jobs   map[string]job.Type
 	// Evaluator asks probes for the orchestrator.
 	Evaluator awslambda.Evaluator
-	Watch     time.Duration // between two passes of the watchdog
+	Watch     time.Duration // between two watchdog passes
 	Fault     Fault
-	// FileLimit is how long window and poll window of a file may take together; as long as an execution unless it is set.
+	// FileLimit is the most that window and poll window of a file may take together; the time limit of an execution
+	// if it is not set.
 	FileLimit time.Duration
-	// Shuffle changes the order in which records come, and how often; those of one pipeline stay in order.
+	// Shuffle reorders and repeats records; those of one pipeline must stay in order.
 	Shuffle func(batch []json.RawMessage) []json.RawMessage
-	// Wrong is told of every function that fails; unless it is given, the test fails.
+	// Wrong receives the error of every function that fails; if it is nil, the test fails.
 	Wrong  func(function string, err error)
 	Logger *slog.Logger
 }
 
-// World is a deployment, and the time in it.
+// World is a deployment with its own clock.
 type World struct {
 	testing.TB
 	Tables
@@ -65,22 +65,22 @@ type World struct {
 	cloud *cloud
 
 	running bool
-	watched time.Time // when the watchdog looks next
-	drops   int       // changes that are to be lost
-	trace   []string  // of the last calls
+	watched time.Time // when the next watchdog pass is due
+	drops   int       // number of changes to drop
+	trace   []string  // the last calls
 
 	router *awslambda.Router
 	steps  *awslambda.Host
 	sla    *awslambda.Relay
 	watch  *awslambda.Watch
-	sink   *awslambda.Sink // nil where the tables list events by themselves
+	sink   *awslambda.Sink // nil if the tables list events by themselves
 
-	// Events are those that the bus has carried, in order. Poison is what was given up.
+	// Events are those that the bus has delivered, in order. Poison holds the records that were given up.
 	Events []Published
 	Poison []json.RawMessage
 }
 
-// New is a deployment without pipelines.
+// New returns a deployment without pipelines.
 func New(t testing.TB, o Options) *World {
 	t.Helper()
 	w := &World{TB: t, o: o, now: o.Begins}
@@ -94,23 +94,23 @@ func New(t testing.TB, o Options) *World {
 	return w
 }
 
-// How the functions are set.
+// Settings of the functions.
 const (
 	timeLimit  = 4*time.Hour + awslambda.Margin
 	startTries = 3
 )
 
-// Now is the time.
+// Now returns the world's time.
 func (w *World) Now() time.Time { return w.now }
 
-// config is AWS as the functions find it. A call is made once: what fails is told at once, and not tried again until it works.
+// config is the AWS configuration of the functions. It makes each call once: an error is returned, not retried.
 func (w *World) config() aws.Config {
 	c := awscall.Config(w.environment)
 	c.Retryer = func() aws.Retryer { return aws.NopRetryer{} }
 	return c
 }
 
-// environment is what the functions are given.
+// environment returns an environment variable of the functions.
 func (w *World) environment(name string) string {
 	return map[string]string{
 		"ENVIRONMENT": "test", "EVENT_BUS_NAME": "test-interlock-events", "STATE_MACHINE_ARN": machineARN,
@@ -121,7 +121,7 @@ func (w *World) environment(name string) string {
 	}[name]
 }
 
-// build makes every function as if it had just started: each knows nothing but what is stored.
+// build creates every function as after a cold start: each knows only what is stored.
 func (w *World) build() {
 	bus := awscall.NewBus(w.config(), w.environment("EVENT_BUS_NAME"))
 	w.router = &awslambda.Router{Relay: w.relay(awslambda.StreamRouter), Streams: w.Streams(), Bus: bus}
@@ -135,7 +135,7 @@ func (w *World) build() {
 	w.cloud.calls[orchestratorARN] = w.orchestrator
 }
 
-// only is the data as a function has it that may use one table alone.
+// only returns the store of a function that may use only one table.
 func (w *World) only(table string) store.Store {
 	if tables, is := w.Tables.(interface {
 		Only(table string) store.Store
@@ -172,7 +172,7 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 	return p
 }
 
-// monitor is the sla-monitor: it makes entries, and nothing else.
+// monitor returns the sla-monitor, which only creates schedules.
 func (w *World) monitor() *awslambda.Relay {
 	p := w.parts(awslambda.SLAMonitor)
 	return &awslambda.Relay{Host: awslambda.NewHost(p), Entries: awscall.NewEntries(w.config(), p.SchedulerGroup, p.SchedulerRole)}
@@ -188,7 +188,7 @@ func (w *World) relay(f awslambda.Function) *awslambda.Relay {
 	}
 }
 
-// Start has everything work, Stop nothing: streams, entries and executions wait.
+// Start lets streams, schedules and executions work; Stop makes them wait.
 func (w *World) Start() {
 	w.build()
 	w.running = true
@@ -196,13 +196,13 @@ func (w *World) Start() {
 	w.look()
 }
 
-// Stop is the opposite.
+// Stop pauses streams, schedules and executions.
 func (w *World) Stop() { w.running = false }
 
-// Restart makes the functions anew, as Lambda does after one has died: they know nothing but what is stored.
+// Restart rebuilds the functions, as Lambda does after one has died: they know only what is stored.
 func (w *World) Restart() { w.build() }
 
-// Abort ends all executions, as a person may.
+// Abort ends all executions, as an operator can.
 func (w *World) Abort() {
 	w.cloud.mu.Lock()
 	defer w.cloud.mu.Unlock()

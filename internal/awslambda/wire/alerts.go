@@ -14,26 +14,26 @@ import (
 	"github.com/interlock-go/interlock/internal/sink/slack"
 )
 
-// answerWithin is how long Slack may take to answer.
+// answerWithin is the timeout of a Slack request.
 const answerWithin = 10 * time.Second
 
-// sinkName is what threads are remembered under.
+// sinkName is the name under which Slack threads are stored.
 const sinkName = "slack"
 
-// Dispatcher brings alerts to Slack. Without a token or a channel it writes them to its log, and says so once.
+// Dispatcher sends alerts to Slack. Without a token or a channel it writes them to its log, and warns once.
 func Dispatcher(ctx context.Context, b Base) *awslambda.Dispatcher {
 	sinks := []sink.Sink{log.New(b.Logger)}
 	if s := slackSink(ctx, b); s != nil {
 		sinks = append(sinks, s)
 	} else {
-		b.Logger.Warn("alerts go to this log alone: set SLACK_CHANNEL_ID, and SLACK_SECRET_ARN or SLACK_BOT_TOKEN")
+		b.Logger.Warn("alerts go only to this log: set SLACK_CHANNEL_ID, and SLACK_SECRET_ARN or SLACK_BOT_TOKEN")
 	}
 	return &awslambda.Dispatcher{
 		Notifier: notify.New(notify.Options{Store: b.Store, Sinks: sinks}), Queue: awscall.NewQueue(b.AWS, b.AlertQueue), Now: time.Now, Logger: b.Logger,
 	}
 }
 
-// slackSink is the channel, if there is one and a token for it.
+// slackSink returns the Slack channel, or nil without a channel or a token.
 func slackSink(ctx context.Context, b Base) sink.Sink {
 	token := b.SlackToken
 	if b.SlackSecret != "" {

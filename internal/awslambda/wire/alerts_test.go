@@ -25,7 +25,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
-// slack takes messages, unless it is told to refuse.
+// slack accepts messages, unless it is set to reject them.
 type slack struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -75,7 +75,7 @@ type back struct {
 
 const queueURL = "https://sqs.eu-west-1.amazonaws.com/123456789012/test-interlock-alerts"
 
-// dispatcher is the function, with its log.
+// dispatcher returns the function and its log.
 func dispatcher(t *testing.T, s *slack, settings awslambda.Settings) (*awslambda.Dispatcher, *bytes.Buffer) {
 	t.Helper()
 	secrets := awstest.NewServer(t, awstest.Operations{
@@ -84,7 +84,7 @@ func dispatcher(t *testing.T, s *slack, settings awslambda.Settings) (*awslambda
 		},
 		"AmazonSQS.SendMessage": func(w http.ResponseWriter, r *http.Request) {
 			s.back = append(s.back, awstest.Read[back](t, r))
-			sum := md5.Sum([]byte(s.back[len(s.back)-1].MessageBody)) // which the SDK compares
+			sum := md5.Sum([]byte(s.back[len(s.back)-1].MessageBody)) // the SDK verifies it
 			awstest.Reply(w, map[string]string{"MessageId": "1", "MD5OfMessageBody": hex.EncodeToString(sum[:])})
 		},
 	})
@@ -100,7 +100,7 @@ func dispatcher(t *testing.T, s *slack, settings awslambda.Settings) (*awslambda
 	return d, &out
 }
 
-// alerts are failures of one run, as the queue delivers them.
+// alerts are failures of one run as the queue delivers them.
 func alerts(t *testing.T, attempts ...int) (in events.SQSEvent) {
 	t.Helper()
 	for _, n := range attempts {
@@ -118,7 +118,7 @@ func alerts(t *testing.T, attempts ...int) (in events.SQSEvent) {
 func TestAlertsOfOneRunShareAThread(t *testing.T) {
 	s := newSlack(t)
 	d, out := dispatcher(t, s, awslambda.Settings{SlackChannel: "C0123456789", SlackSecret: "arn:aws:secretsmanager:eu-west-1:123456789012:secret:slack"})
-	for range 2 { // what comes again was told before
+	for range 2 { // a redelivery posts nothing new
 		if got, err := d.Dispatch(t.Context(), alerts(t, 1, 2)); err != nil || len(got.BatchItemFailures) != 0 {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -134,7 +134,7 @@ func TestAlertsOfOneRunShareAThread(t *testing.T) {
 	}
 }
 
-func TestWhatSlackDoesNotTakeStaysInTheQueue(t *testing.T) {
+func TestAlertRejectedBySlackStaysInTheQueue(t *testing.T) {
 	s := newSlack(t)
 	s.refuses = true
 	d, _ := dispatcher(t, s, awslambda.Settings{SlackChannel: "C0123456789", SlackToken: "xoxb-1"})
@@ -144,7 +144,7 @@ func TestWhatSlackDoesNotTakeStaysInTheQueue(t *testing.T) {
 	}
 }
 
-func TestWhatSlackHasNoTimeForIsPutBackAndSentLater(t *testing.T) {
+func TestRateLimitedAlertIsPutBackAndSentLater(t *testing.T) {
 	s := newSlack(t)
 	s.limits = true
 	d, _ := dispatcher(t, s, awslambda.Settings{SlackChannel: "C0123456789", SlackToken: "xoxb-1"})
@@ -162,7 +162,7 @@ func TestWhatSlackHasNoTimeForIsPutBackAndSentLater(t *testing.T) {
 	}
 }
 
-func TestWithoutATokenAlertsAreLoggedAndThatIsSaidOnce(t *testing.T) {
+func TestWithoutATokenAlertsAreLoggedWithOneWarning(t *testing.T) {
 	d, out := dispatcher(t, newSlack(t), awslambda.Settings{SlackChannel: "C0123456789"})
 	for n := 1; n <= 2; n++ {
 		if got, err := d.Dispatch(t.Context(), alerts(t, n)); err != nil || len(got.BatchItemFailures) != 0 {

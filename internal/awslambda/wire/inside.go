@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// inside runs commands inside the call that starts them: a function stands still between two calls, and no other can see what
-// ran in it. A command whose function was killed was killed with it, but nobody can tell how far it came: it cannot be looked
-// for, and its start is held unless the file says otherwise.
+// inside runs a command within the call that starts it: Lambda freezes a function between calls, and no other
+// function can see its processes. If a function is killed, its command is killed too, but how far it got is unknown:
+// it cannot be searched for, and its start is held unless the file says otherwise.
 type inside struct{ commands *command.Type }
 
 var (
@@ -20,10 +20,10 @@ var (
 	_ job.Blocking = inside{}
 )
 
-// longest is how long a command may run: the function's own time must be enough to store its result.
+// longest is how long a command may run: the function needs the rest of its time to store the result.
 const longest = 100 * time.Second
 
-// Limit is the command's own time limit.
+// Limit returns the command's own time limit.
 func (inside) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 	if c, ok := config.(*command.Config); ok && c.Timeout > 0 {
 		return min(c.Timeout.D(), longest), true
@@ -45,7 +45,7 @@ func (i inside) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return started, err
 }
 
-// Status is asked only of commands that a call has left behind.
+// Status is called only for commands that an earlier call left behind.
 func (i inside) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
 	return i.commands.Status(ctx, a, h)
 }

@@ -39,7 +39,7 @@ func TestCommandHasEndedWhenItsStartReturns(t *testing.T) {
 	}
 }
 
-func TestCommandTakesNoLongerThanItsFunction(t *testing.T) {
+func TestCommandRunsNoLongerThanItsFunction(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: longest, time.Minute: time.Minute, time.Hour: longest} {
 		if got, is := (inside{}).Limit(&command.Config{Timeout: document.Duration(timeout)}); !is || got != want {
 			t.Errorf("timeout %s: %s, %t; want %s", timeout, got, is, want)
@@ -47,16 +47,16 @@ func TestCommandTakesNoLongerThanItsFunction(t *testing.T) {
 	}
 }
 
-// What ran in another function cannot be looked for: such a start is held, and never silently repeated.
+// A command in another function cannot be searched for: such a start is held, and never silently repeated.
 func TestCommandCanNeitherBeFoundNorRepeated(t *testing.T) {
 	var kind job.Type = inside{}
 	if _, is := kind.(job.Finder); is {
-		t.Error("it says that it can be searched")
+		t.Error("it claims to be searchable")
 	}
 	if _, is := kind.(job.Deduplicator); is {
-		t.Error("it says that it refuses repeats")
+		t.Error("it claims to reject repeats")
 	}
 	if _, is := kind.(job.Local); is {
-		t.Error("it says that it belongs to one controller")
+		t.Error("it claims to belong to one controller")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	_ "time/tzdata" // schedules must not depend on the zone data of the machine
+	_ "time/tzdata" // schedules must not depend on the machine's time zone data
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -18,13 +18,13 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Host is the orchestrator, with all job types.
+// Host returns the orchestrator, with all job types.
 func Host(b Base) *awslambda.Host {
 	guard, err := egress.New(b.EgressAllow)
 	b.Must(err)
 	secrets, err := job.NewSecrets(b.SecretVariables, nil, os.LookupEnv)
 	b.Must(err)
-	// What the function may read of them is what its role allows.
+	// The function's role limits what it may read.
 	everything := map[job.SecretKind][]string{job.ManagedSecret: {"*"}, job.Parameter: {"*"}}
 	secrets.From(everything, awsapi.NewSecrets(awsapi.New(guard)).Read)
 	commands, err := command.New(command.Options{Jobs: filepath.Join(os.TempDir(), "jobs"), Getenv: os.Getenv})

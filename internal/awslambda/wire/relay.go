@@ -15,7 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Monitor is the sla-monitor. It is asked about deadlines of one pipeline at a time, which begin no execution and look at no job.
+// Monitor returns the sla-monitor. It is called about the deadlines of one pipeline at a time, and neither starts
+// executions nor polls jobs.
 func Monitor(b Base) *awslambda.Relay {
 	some := awslambda.NewNarrow(b.Store)
 	return &awslambda.Relay{
@@ -26,7 +27,8 @@ func Monitor(b Base) *awslambda.Relay {
 	}
 }
 
-// relay is what those have in common that look at all pipelines. Its clients are built once, when the function begins.
+// relay returns the common part of the functions that handle all pipelines. Its clients are built once, at the cold
+// start.
 func relay(b Base) *awslambda.Relay {
 	invoker := awscall.NewInvoker(b.AWS)
 	orchestrator := awslambda.Jobs{Invoker: invoker, Orchestrator: b.Orchestrator}
@@ -41,12 +43,12 @@ func relay(b Base) *awslambda.Relay {
 	}
 }
 
-// Router is the stream-router, and what the watchdog stands on.
+// Router returns the stream-router, which is also the base of the watchdog.
 func Router(b Base) *awslambda.Router {
 	return &awslambda.Router{Relay: relay(b), Streams: awslambda.Tables{Store: b.Store}, Bus: awscall.NewBus(b.AWS, b.Bus)}
 }
 
-// Watchdog is the watchdog, with its heartbeat if it has one.
+// Watchdog returns the watchdog, with its heartbeat if one is set.
 func Watchdog(b Base) *awslambda.Watch {
 	w := awslambda.NewWatch(Router(b))
 	if b.Heartbeat != "" {
@@ -57,7 +59,7 @@ func Watchdog(b Base) *awslambda.Watch {
 	return w
 }
 
-// beat pings a URL, which may hold a token: no error shows it.
+// beat pings a URL. The URL may contain a token, so errors do not include it.
 func beat(ctx context.Context, client *http.Client, url string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAHeartbeatThatIsNotAnsweredIsAnErrorWithoutItsURL(t *testing.T) {
+func TestAFailedHeartbeatIsAnErrorWithoutItsURL(t *testing.T) {
 	status := http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	defer server.Close()

@@ -1,5 +1,5 @@
-// Package wire puts the functions together. Every function begins with its settings, its log and its tables; the linker leaves
-// out what a function does not call.
+// Package wire assembles the functions. Every function begins with its settings, its log and its tables; the linker
+// omits whatever a function does not call.
 package wire
 
 import (
@@ -22,7 +22,7 @@ type Base struct {
 	Logger *slog.Logger
 }
 
-// Begin reads the environment. A function whose settings make no sense ends at once, and its log says why.
+// Begin reads the environment. If the settings are invalid, it logs why and exits.
 func Begin(f awslambda.Function) Base {
 	logger := slog.New(slog.NewJSONHandler(os.Stdout, nil)).With("function", string(f))
 	settings, err := awslambda.Read(f, os.Getenv)
@@ -34,7 +34,7 @@ func Begin(f awslambda.Function) Base {
 	return Base{Settings: settings, AWS: c, Logger: logger, Store: dynamo.New(c, settings.Environment, dynamo.Options{KeepEvents: settings.EventsKept})}
 }
 
-// Must ends a function that cannot begin, and says why.
+// Must logs err and exits, unless err is nil.
 func (b Base) Must(err error) {
 	if err != nil {
 		b.Logger.Error("cannot begin", "error", err)
