@@ -10,12 +10,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// clockMark is how long a correction of the clock is remembered, so that it is reported once.
+// clockMark is how long a clock correction is remembered, so that it is reported only once.
 const clockMark = 30 * 24 * time.Hour
 
-// correctClock finds pipelines whose row a clock has moved that was ahead and has been corrected
-// since. Their schedules would stay silent until that clock's instant, so they are rewound, and an
-// INFRA_ALARM reports it. It leaves out what is within an interval: clocks of replicas differ.
+// correctClock finds pipelines whose row was moved by a clock that ran ahead and has since been
+// corrected. Their schedules would stay silent until that time, so correctClock rewinds them and
+// reports it as INFRA_ALARM. It ignores differences of up to one interval: the clocks of replicas
+// differ.
 func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
 	var ahead []watched
 	var until time.Time

@@ -14,14 +14,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// failure is an error that kept a check from one pipeline.
+// failure is an error in checking one pipeline.
 type failure struct {
 	pipeline pipeline.ID
 	err      error
 }
 
-// failures are the errors of a check, of which each concerns one pipeline and none keeps the check
-// from the others.
+// failures are the errors of a check. Each concerns one pipeline; the check continues with the
+// others.
 type failures []failure
 
 // maxShown is how many failures an error message spells out.
@@ -46,7 +46,7 @@ func (f failures) Unwrap() []error {
 	return errs
 }
 
-// orNil is f as an error; nil if there are none.
+// orNil returns f as an error, or nil if it is empty.
 func (f failures) orNil() error {
 	if len(f) == 0 {
 		return nil
@@ -68,18 +68,18 @@ func pipelines(err error) []string {
 	return slices.Compact(ids)
 }
 
-// everyones reports whether err concerns every pipeline alike, so that a check need not go on.
+// everyones reports whether err affects every pipeline, so that the check should stop.
 func everyones(ctx context.Context, err error) bool {
 	return errors.Is(err, store.ErrAway) || ctx.Err() != nil
 }
 
-// owned is what a check looks at, one by one.
+// owned is an item of a check that belongs to a pipeline.
 type owned interface{ owner() pipeline.ID }
 
 func (e watched) owner() pipeline.ID { return e.ID }
 
-// each calls look for every one of all, for several at once if there are workers for it, and counts
-// the findings. An error or a panic concerns its own pipeline only, except where the store is away or ctx ends.
+// each calls look for every item, concurrently if there are several workers, and adds up the findings. An error or a
+// panic affects only its own pipeline, unless the store is down or ctx ends.
 func each[T owned](ctx context.Context, workers int, all []T, look func(one T) (int, error)) (int, error) {
 	var next, found atomic.Int64
 	var mu sync.Mutex

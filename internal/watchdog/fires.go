@@ -7,13 +7,13 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// missedFires finds cron fires that nobody dealt with. Those whose window is open are opened, the rest are told as
-// SCHEDULE_MISSED, together.
+// missedFires finds cron fires that were not handled. It opens those whose window is still open, and reports the rest
+// together as SCHEDULE_MISSED.
 func (w *Watchdog) missedFires(ctx context.Context, p pass) (int, error) {
 	return w.catchUp(ctx, p, func(e watched) bool { return !e.Schedule.Listed() })
 }
 
-// catchUp deals with the fires of the pipelines that are meant.
+// catchUp handles the missed fires of the pipelines that meant selects.
 func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(watched) bool) (int, error) {
 	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByCron || !meant(e) || e.paused || !overdue(e, p) {
@@ -26,7 +26,7 @@ func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(watched) bool
 	})
 }
 
-// overdue says whether a fire came before what has settled, and nobody has dealt with it.
+// overdue reports whether a fire before p.settled has not been handled.
 func overdue(e watched, p pass) bool {
 	from := e.Horizon
 	if fired := e.fired; fired.After(from) {
@@ -38,7 +38,8 @@ func overdue(e watched, p pass) bool {
 	return false
 }
 
-// missedIncludeDates finds listed days that nobody opened. What cannot be opened any more is IRREGULAR_SCHEDULE_MISSED.
+// missedIncludeDates finds listed days whose run was not opened. Those that can no longer be opened are reported as
+// IRREGULAR_SCHEDULE_MISSED.
 func (w *Watchdog) missedIncludeDates(ctx context.Context, p pass) (int, error) {
 	return w.catchUp(ctx, p, func(e watched) bool { return e.Schedule.Listed() })
 }

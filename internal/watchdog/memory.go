@@ -8,11 +8,11 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// reach is how far a check has come: in the pass at that instant it looked at everything that had settled. It is lost with the
-// process, and then the check goes as far back as it ever does.
+// reach records how far a check has come: in the pass at that time it checked everything up to settled. It is lost on
+// restart; then the check goes back to its full look-back.
 type reach struct{ at, settled time.Time }
 
-// judged is an attempt that a check is done with, by one version of its pipeline's file.
+// judged identifies an attempt that a check has finished with, for one version of the pipeline's file.
 type judged struct {
 	run     run.Key
 	attempt int
@@ -23,8 +23,8 @@ func judgedBy(e *catalog.Entry, key run.Key, attempt int) judged {
 	return judged{key, attempt, e.Version}
 }
 
-// memory is what a check is done with, so that it does not look at the same attempts in every pass. It is lost with the
-// process, and then they are looked at once more. What a whole pass did not come across is forgotten.
+// memory remembers the attempts that a check has finished with, so that it does not check them in every pass. It is
+// lost on restart; then they are checked once more. Attempts not met during a whole pass are forgotten.
 type memory struct {
 	mu          sync.Mutex
 	before, now map[judged]bool
@@ -33,7 +33,7 @@ type memory struct {
 // begin starts a pass.
 func (m *memory) begin() { m.before, m.now = m.now, map[judged]bool{} }
 
-// has says that the check is done with an attempt since an earlier pass.
+// has reports whether an earlier pass finished with an attempt.
 func (m *memory) has(j judged) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m *memory) has(j judged) bool {
 	return m.before[j]
 }
 
-// keep notes that it is done with one.
+// keep records that the check has finished with an attempt.
 func (m *memory) keep(j judged) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,15 +12,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Overview names what happened in all pipelines at once. It may follow a moment later than the rows.
+// Overview lists what happened in all pipelines. It may lag slightly behind the rows.
 type Overview interface {
-	// Written names the writes of all sensors from an instant on, with when each was; false if there are more than most.
+	// Written lists the sensor writes since an instant, with their times; false if there are more than most.
 	Written(ctx context.Context, from time.Time, most int) (map[store.WriteID]time.Time, bool, error)
-	// Completed does the same for runs that completed, each with its last attempt that did. They may have moved on since.
+	// Completed lists the runs completed since an instant, each with its last completed attempt; false if there are
+	// more than most. The runs may have changed since.
 	Completed(ctx context.Context, from time.Time, most int) (map[run.Key]int, bool, error)
 }
 
-// mostNames is how many names an overview may have before each pipeline is asked instead.
+// mostNames is how many entries an overview may have; above that, each pipeline is queried instead.
 const mostNames = 500_000
 
 // source is a sensor of a pipeline.
@@ -29,7 +30,7 @@ type source struct {
 	key   sensor.Key
 }
 
-// written is what an overview tells of writes, newest first; nil where each pipeline is asked.
+// written holds an overview's writes by sensor, newest first; nil if each pipeline must be queried.
 type written map[source][]writing
 
 type writing struct {
@@ -37,7 +38,7 @@ type writing struct {
 	at      time.Time
 }
 
-// overlookWrites reads what was written since an instant.
+// overlookWrites reads the overview of writes since an instant.
 func (w *Watchdog) overlookWrites(ctx context.Context, from time.Time) (written, error) {
 	if w.Overview == nil {
 		return nil, nil
@@ -57,7 +58,7 @@ func (w *Watchdog) overlookWrites(ctx context.Context, from time.Time) (written,
 	return all, nil
 }
 
-// completed is what an overview tells of completed runs, latest period first; nil where each pipeline is asked.
+// completed holds an overview's completed runs, latest period first; nil if each pipeline must be queried.
 type completed map[pipeline.ID][]completion
 
 type completion struct {
@@ -65,7 +66,7 @@ type completion struct {
 	attempt int
 }
 
-// overlookRuns reads which runs completed since an instant.
+// overlookRuns reads the overview of runs completed since an instant.
 func (w *Watchdog) overlookRuns(ctx context.Context, from time.Time) (completed, error) {
 	if w.Overview == nil {
 		return nil, nil

@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// How the checks go through what happened: as far back as it can matter, however much that is, and never all of it at once.
+// The checks read the past page by page: as far back as it can matter, and never all of it at once.
 
-// wantedWrites says which writes of a sensor are wanted: the latest page, and all before it since an instant. Where an overview
-// names them, only those that count are read.
+// wantedWrites selects writes of a sensor: the latest page, and all earlier ones since an instant. If an overview
+// lists them, only those for which counts is true are read.
 type wantedWrites struct {
 	source
 	since  time.Time
@@ -24,7 +24,7 @@ type wantedWrites struct {
 	counts func(at time.Time) bool
 }
 
-// eachWritten walks the writes of a sensor, newest first, in pages, which are for the caller to change.
+// eachWritten iterates over the writes of a sensor in pages, newest first. The caller may modify a page.
 func (w *Watchdog) eachWritten(ctx context.Context, of wantedWrites) iter.Seq2[[]*sensor.Reading, error] {
 	if of.named != nil {
 		return w.namedWrites(ctx, of)
@@ -62,7 +62,7 @@ func (w *Watchdog) namedWrites(ctx context.Context, of wantedWrites) iter.Seq2[[
 	}
 }
 
-// writesNamed reads those of the named writes that count.
+// writesNamed reads the listed writes for which counts is true.
 func (w *Watchdog) writesNamed(ctx context.Context, of wantedWrites, names []writing) ([]*sensor.Reading, error) {
 	var ids []store.WriteID
 	for _, one := range names {
@@ -86,8 +86,8 @@ func (w *Watchdog) writesNamed(ctx context.Context, of wantedWrites, names []wri
 	return all, nil
 }
 
-// wantedRuns says which completed runs of a pipeline are wanted: the latest page, and all others that ended since an instant.
-// Where an overview names them, only those that count are read.
+// wantedRuns selects completed runs of a pipeline: the latest page, and all others that ended since an instant. If an
+// overview lists them, only those for which counts is true are read.
 type wantedRuns struct {
 	entry  *catalog.Entry
 	since  time.Time
@@ -96,12 +96,12 @@ type wantedRuns struct {
 	counts func(completion) bool
 }
 
-// runLate is how long after its turn a run is sure to be found. One that completed later still, as in a backfill, is found if it
-// is on the latest page, or named.
+// runLate is how long after it was due a completed run is sure to be found. One that completed later, as in a
+// backfill, is found only if it is on the latest page or in an overview.
 const runLate = 24 * time.Hour
 
-// eachCompleted walks the completed runs of a pipeline, latest period first, in pages. There may be some among them that ended
-// before those that are wanted.
+// eachCompleted iterates over the completed runs of a pipeline in pages, latest period first. It may include runs
+// that ended before since.
 func (w *Watchdog) eachCompleted(ctx context.Context, of wantedRuns) iter.Seq2[[]run.Run, error] {
 	if of.named != nil {
 		return w.namedRuns(ctx, of)
@@ -123,7 +123,7 @@ func (w *Watchdog) eachCompleted(ctx context.Context, of wantedRuns) iter.Seq2[[
 	}
 }
 
-// beyond says that the turn of r, and so of all runs after it in the list, came too early to be wanted.
+// beyond reports whether r, and so every run after it in the list, was due too early to be wanted.
 func (of wantedRuns) beyond(r run.Run) bool {
 	return of.entry.Schedule.OpensFrom(r.Period).Before(of.since.Add(-runLate))
 }
@@ -139,7 +139,7 @@ func (w *Watchdog) namedRuns(ctx context.Context, of wantedRuns) iter.Seq2[[]run
 	}
 }
 
-// runsNamed reads those of the named runs that count, and are still completed.
+// runsNamed reads the listed runs for which counts is true and which are still completed.
 func (w *Watchdog) runsNamed(ctx context.Context, of wantedRuns, names []completion) ([]run.Run, error) {
 	var keys []run.Key
 	for _, one := range names {

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// missingLookBack is how long after its time-out a missing reading is still told.
+	// missingLookBack is how long after its timeout a missing reading is still reported.
 	missingLookBack = 7 * 24 * time.Hour
-	// missingAgain is how long a run is looked at again, in case it was seen late.
+	// missingAgain is how long a run is checked again, in case a pass saw it late.
 	missingAgain = time.Hour
-	// missingPage is how many runs are looked at at once.
+	// missingPage is how many runs are read per page.
 	missingPage = 100
 )
 
-// missingSensors finds completed runs that a post-run sensor should have followed and did not
+// missingSensors finds completed runs whose post-run sensor was not written in time
 // (POST_RUN_SENSOR_MISSING, once per run, attempt and key).
 func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
 	w.followed.begin()
 	var concerned []watched
 	var longest time.Duration
-	first := p.now // that may have to be judged
+	first := p.now // earliest time that may have to be checked
 	for _, e := range p.entries {
 		if e.PostRun == nil || e.DryRun {
 			continue
@@ -62,7 +62,7 @@ func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
 	return found, err
 }
 
-// unseenDue is the instant since which sensors may have become due with no pass having looked for them.
+// unseenDue returns the time since which sensors may have become due without a pass having checked them.
 func (w *Watchdog) unseenDue(p pass) time.Time {
 	since := p.now.Add(-missingLookBack)
 	if seen := w.missing.settled.Add(-missingAgain); seen.After(since) {
@@ -71,7 +71,8 @@ func (w *Watchdog) unseenDue(p pass) time.Time {
 	return since
 }
 
-// unjudged is the same for one pipeline, of which a new version of its file may ask for other sensors than were looked for.
+// unjudged is unseenDue for one pipeline: a new version of its file may require other sensors than earlier passes
+// checked.
 func (w *Watchdog) unjudged(e watched, p pass) time.Time {
 	if e.accepted.After(w.missing.at) {
 		return p.now.Add(-missingLookBack)
@@ -79,13 +80,13 @@ func (w *Watchdog) unjudged(e watched, p pass) time.Time {
 	return w.unseenDue(p)
 }
 
-// missingOf looks at the completed runs of one pipeline.
+// missingOf checks the completed runs of one pipeline.
 func (w *Watchdog) missingOf(ctx context.Context, e watched, p pass, names happened) (int, error) {
 	since, found := w.unjudged(e, p), 0
 	wanted := wantedRuns{e.Entry, since.Add(-e.PostRun.SensorTimeout), missingPage, names.runs, func(c completion) bool {
 		return !w.followed.has(judgedBy(e.Entry, c.key, c.attempt))
 	}}
-	// What the next pass does not come to anyway needs no memory. It comes to all that is named, and would have to read it.
+	// Runs that the next pass will not read need no memory. It reads every run that an overview lists.
 	keep := func(r run.Run) {
 		if names.runs != nil || !r.EndedAt.Add(e.PostRun.SensorTimeout).Before(p.settled.Add(-missingAgain)) {
 			w.followed.keep(judgedBy(e.Entry, r.Key, r.Attempt))
@@ -117,7 +118,7 @@ func (w *Watchdog) missingOf(ctx context.Context, e watched, p pass, names happe
 	return found, nil
 }
 
-// expected is a sensor that should have followed a run.
+// expected is a sensor that should have been written after a run.
 type expected struct {
 	after run.Run
 	ref   rule.Ref
@@ -136,7 +137,7 @@ func (x expected) query() store.ReadingQuery {
 	return store.ReadingQuery{Pipeline: owner, Key: x.ref.Key, Period: x.after.Period}
 }
 
-// missingAfter tells of the keys that show nothing written after runs completed.
+// missingAfter reports the sensors that were not written after the runs completed.
 func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []run.Run, now time.Time, named written) (int, error) {
 	var all []expected
 	for _, r := range runs {
@@ -176,11 +177,11 @@ func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []ru
 	return found, nil
 }
 
-// mostAfter is how many writes that followed a run are read by name to look for one of its own period.
+// mostAfter is how many listed writes after a run are read to find one for its own period.
 const mostAfter = 3
 
-// unnamed leaves out the sensors of which an overview names a write that came after the run and is for its very period, and was
-// not deleted: rules see no other before it.
+// unnamed drops the sensors for which an overview lists a write that came after the run, is for exactly its period,
+// and was not deleted: rules prefer it over any other reading.
 func (w *Watchdog) unnamed(ctx context.Context, all []expected, named written) ([]expected, error) {
 	var ids []store.WriteID
 	for _, x := range all {
@@ -203,7 +204,7 @@ func (w *Watchdog) unnamed(ctx context.Context, all []expected, named written) (
 	}), nil
 }
 
-// named lists the writes after the run that an overview names, newest first; nil if they are too many.
+// named lists the writes after the run that an overview contains, newest first; nil if there are too many.
 func (x expected) named(named written) []store.WriteID {
 	of := x.source()
 	all := named[of]
@@ -221,8 +222,8 @@ func (x expected) named(named written) []store.WriteID {
 	return ids
 }
 
-// came says whether a reading was written after the run completed. A clock that was behind may have dated it before the end: then
-// the completion has looked for it and not read it.
+// came reports whether a reading was written after the run completed. A slow clock may have dated it before the end
+// of the run: then the snapshot taken at completion did not contain it.
 func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (bool, error) {
 	if r == nil || r.UpdatedAt.After(x.after.EndedAt) {
 		return r != nil, nil
@@ -238,7 +239,7 @@ func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (boo
 	return end.Missed(store.ReadVersion{Pipeline: q.Pipeline, Key: q.Key, Period: r.Period, Version: r.Version}), nil
 }
 
-// tellMissing reports one sensor, named as the rules name it: pipelines may share a key.
+// tellMissing reports one sensor under the name the rules use: pipelines may share a key.
 func (w *Watchdog) tellMissing(ctx context.Context, e *catalog.Entry, x expected, now time.Time) (bool, error) {
 	r, of := x.after, x.source()
 	name := gate.RuleKey(e.ID, of.owner, of.key)

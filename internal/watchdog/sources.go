@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/internal/ingest"
 )
 
-// silentSources finds sources whose events are missing: they have been quiet for longer than on any of the last days with
-// events. Each silence is reported once; the next event ends it, and so does the removal of the source.
+// silentSources finds sources whose events are missing: they have been silent for longer than on any of the last days
+// with events. Each silence is reported once; it ends with the next event or the removal of the source.
 func (w *Watchdog) silentSources(ctx context.Context, p pass) (int, error) {
 	sources := w.Catalog.Sources()
 	if len(sources.All()) == 0 && !w.hadSources {

@@ -12,9 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// staleRuns finds open runs that nothing will move any more: their task is gone, or was due so long ago that whoever
-// should have carried it out must be lost. The task is stored again; the step it leads to ends a run that is past its
-// time limit (SFN_TIMEOUT).
+// staleRuns finds open runs that will not progress: their task is gone, or was due so long ago that its replica must
+// be lost. It stores the task again; the next step ends a run that is past its time limit (SFN_TIMEOUT).
 func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 	open, err := w.Store.OpenRuns(ctx, "")
 	if err != nil {
@@ -41,7 +40,7 @@ type openRun struct{ run.Run }
 
 func (r openRun) owner() pipeline.ID { return r.Pipeline }
 
-// stale says that an open run has no task that will move it. A failed run is moved by its change, not by a task.
+// stale reports whether an open run has no task to advance it. A failed run is advanced by its change, not by a task.
 func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {
 	if r.UpdatedAt.After(p.settled) || r.Status == run.Failed && p.now.Before(r.Progress.LimitAt) {
 		return false, nil

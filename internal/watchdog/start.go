@@ -11,11 +11,11 @@ import (
 	"github.com/interlock-go/interlock/internal/sla"
 )
 
-// startLookBack is how long ago the periods may have ended whose start condition has a deadline: longer than a week-end.
+// startLookBack is how far back periods with a start deadline are checked: longer than a weekend.
 const startLookBack = 7 * 24 * time.Hour
 
-// startDeadlines finds periods whose start condition was not met before its deadline, and closes them
-// (SENSOR_DEADLINE_EXPIRED).
+// startDeadlines finds periods whose start condition was not met before its deadline, and closes
+// them (SENSOR_DEADLINE_EXPIRED).
 func (w *Watchdog) startDeadlines(ctx context.Context, p pass) (int, error) {
 	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
 		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || e.paused {
@@ -56,7 +56,7 @@ func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (i
 	return found, nil
 }
 
-// startFrom is where to begin looking: the period that holds the pipeline's horizon, or some days ago.
+// startFrom returns where to start checking: the period of the pipeline's horizon, or startLookBack ago.
 func (w *Watchdog) startFrom(e *catalog.Entry, p pass) time.Time {
 	from := e.Schedule.PeriodAt(e.Horizon).Start(e.Schedule.Zone())
 	if back := p.now.Add(-startLookBack - e.Schedule.Size().Longest()); back.After(from) {

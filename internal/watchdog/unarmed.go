@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// unarmedDeadlines finds pipelines with an SLA and nothing armed for their next period. The task that arms is stored
-// again.
+// unarmedDeadlines finds pipelines with an SLA whose next period has no armed deadline. It stores the task that arms
+// it again.
 func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
 		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || e.holdsSLA || e.accepted.After(p.settled) {
@@ -32,8 +32,8 @@ func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 	})
 }
 
-// unarmed says whether the next expected period, which has not begun, has no deadline although the calendar has not
-// suppressed it.
+// unarmed reports whether the next expected period, which has not begun, has no deadline although the calendar does
+// not exclude it.
 func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool, error) {
 	next, ok := nextSlot(e, p.now)
 	if !ok {
@@ -54,7 +54,7 @@ func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool,
 	return !set[mark], nil
 }
 
-// nextSlot is the first expected period after an instant whose deadline lies after it.
+// nextSlot returns the first expected period after an instant, if its deadline is after that instant too.
 func nextSlot(e *catalog.Entry, after time.Time) (run.Key, bool) {
 	for slot := range e.Schedule.Upcoming(after.Add(time.Nanosecond)) {
 		breach := e.SLA.For(slot.Period, slot.FireAt, e.Schedule).Breach

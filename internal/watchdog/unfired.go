@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// unfiredDeadlines finds deadlines, relative ones above all, whose instant has passed although they are still armed. It is
-// the net beneath the tasks that fire them.
+// unfiredDeadlines finds deadlines, mostly relative ones, that are past but still armed. It is the safety net for the
+// tasks that fire them.
 func (w *Watchdog) unfiredDeadlines(ctx context.Context, p pass) (int, error) {
 	found := 0
 	var failed failures
@@ -23,7 +23,7 @@ func (w *Watchdog) unfiredDeadlines(ctx context.Context, p pass) (int, error) {
 		seen := map[run.Key]bool{}
 		for _, d := range page.Items {
 			if d.BreachAt.After(p.settled) {
-				return found, failed.orNil() // they come soonest first
+				return found, failed.orNil() // they are sorted, earliest first
 			}
 			if seen[d.Key] {
 				continue

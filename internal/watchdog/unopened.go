@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// openingsPage is how many of the latest writes of a start condition, or runs of an upstream, are looked at in every pass.
-	// Of those before them it is the ones that no pass has looked at.
+	// openingsPage is how many of the latest writes of a start condition, or runs of an upstream, are checked in
+	// every pass. Earlier ones are checked only if no pass has done so.
 	openingsPage = 50
-	// LookBack is how old they may be. What opened nothing before that is left to an operator.
+	// LookBack is how old they may be. Older ones are left to an operator.
 	LookBack = 24 * time.Hour
 )
 
-// unopenedRuns finds writes that met a start condition, and upstreams that completed, and that have no run: the change
-// was lost. It is reacted to as if it came now; a run that opens is told as TRIGGER_RECOVERED.
+// unopenedRuns finds writes that met a start condition, and completed upstreams, that have no run because the change
+// was lost. It handles the change as if it arrived now; a run that opens is reported as TRIGGER_RECOVERED.
 func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 	since := p.now.Add(-LookBack)
 	var names happened
@@ -47,22 +47,22 @@ func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 	return found, err
 }
 
-// unseen is the instant since which openings may have come that no pass has looked at.
+// unseen returns the time since which openings may have arrived that no pass has checked.
 func (w *Watchdog) unseen(p pass) time.Time {
 	since := p.now.Add(-LookBack)
-	if seen := w.unopened.settled.Add(-w.Interval); seen.After(since) { // with time to spare for what is seen late
+	if seen := w.unopened.settled.Add(-w.Interval); seen.After(since) { // with a margin for late entries
 		return seen
 	}
 	return since
 }
 
-// happened is what an overview names.
+// happened holds the overviews of a pass.
 type happened struct {
 	writes written
 	runs   completed
 }
 
-// opening is something that should have opened runs.
+// opening is a change that should have opened runs.
 type opening struct {
 	change  store.Change
 	periods []period.Period
@@ -79,7 +79,7 @@ func (w *Watchdog) recover(ctx context.Context, e watched, p pass, names happene
 	return w.openMissing(ctx, e, openings, p.now)
 }
 
-// openMissing has the router react to the openings that have not led to their runs, and counts the runs that opened.
+// openMissing makes the router handle the openings whose runs are missing, and counts the runs that opened.
 func (w *Watchdog) openMissing(ctx context.Context, e watched, openings []opening, now time.Time) (int, error) {
 	if len(openings) == 0 {
 		return 0, nil
@@ -100,11 +100,11 @@ func (w *Watchdog) openMissing(ctx context.Context, e watched, openings []openin
 	if !acted {
 		return 0, nil
 	}
-	after, err := w.opened(ctx, e.Entry, openings) // the condition may not hold, or the calendar be against it
+	after, err := w.opened(ctx, e.Entry, openings) // the condition may not hold, or the calendar may exclude it
 	return len(after) - len(before), err
 }
 
-// missing says whether an opening has not led to all of its runs. The calendar may be why.
+// missing reports whether some run of an opening is missing, and not excluded by the calendar.
 func missing(e *catalog.Entry, o opening, there map[run.Key]run.Run) bool {
 	for _, p := range o.periods {
 		if _, opened := there[e.Key(p)]; !opened && e.Schedule.Excluded(p) == "" {
@@ -114,7 +114,7 @@ func missing(e *catalog.Entry, o opening, there map[run.Key]run.Run) bool {
 	return false
 }
 
-// opened gives the runs that the openings have led to.
+// opened returns the runs that the openings have led to.
 func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []opening) (map[run.Key]run.Run, error) {
 	var keys []run.Key
 	seen := map[run.Key]bool{}
@@ -133,13 +133,13 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 	return there, nil
 }
 
-// lately says that something happened neither too lately nor too long ago to be called overlooked. What was before the file
-// in force was accepted does not count: an edit opens no past.
+// lately reports whether an instant is settled and within LookBack. Anything before the version in force was accepted
+// does not count: an edit opens no past periods.
 func (p pass) lately(e watched, at time.Time) bool {
 	return !at.After(p.settled) && !at.Before(p.now.Add(-LookBack)) && !at.Before(e.accepted)
 }
 
-// recoverWrites goes through the writes of the start condition's sensor.
+// recoverWrites checks the writes of the start condition's sensor.
 func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named written) (int, error) {
 	of := source{e.ID, sensor.Key(e.Start.Rule.Key)}
 	if e.Start.Rule.From != "" {
@@ -164,12 +164,13 @@ func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named w
 	return found, nil
 }
 
-// meets says whether one reading meets the start condition. The router asks the same; to ask here spares it the many that do not.
+// meets reports whether a reading meets the start condition. The router checks this too; checking here saves calls
+// for the many readings that do not.
 func meets(e watched, r *sensor.Reading, now time.Time) bool {
 	return e.Start.Gate.Decide(rule.Snapshot{{Reading: r, For: sliceOf(e, r)}}, now) == rule.Pass
 }
 
-// sliceOf is the period that a write is for as a start condition.
+// sliceOf returns the period for which a write may meet a start condition.
 func sliceOf(e watched, r *sensor.Reading) period.Period {
 	if !r.Period.IsZero() {
 		return r.Period
@@ -177,7 +178,7 @@ func sliceOf(e watched, r *sensor.Reading) period.Period {
 	return e.Schedule.PeriodAt(r.UpdatedAt)
 }
 
-// openingsOf are the openings that writes of the start condition's sensor are.
+// openingsOf converts writes of the start condition's sensor to openings.
 func openingsOf(e watched, owner pipeline.ID, readings []*sensor.Reading) []opening {
 	var all []opening
 	for _, r := range readings {
@@ -188,8 +189,8 @@ func openingsOf(e watched, owner pipeline.ID, readings []*sensor.Reading) []open
 	return all
 }
 
-// completions lists the runs of upstreams that completed. A period for which one has only just completed is left out:
-// nobody has overlooked it yet.
+// completions lists the completed runs of upstreams. It leaves out a period for which an upstream has only just
+// completed: the router may still open it.
 func (w *Watchdog) completions(ctx context.Context, e watched, p pass, named completed) ([]opening, error) {
 	f := finished{pass: p, fresh: map[period.Period]bool{}}
 	for _, id := range e.After {
@@ -216,7 +217,8 @@ func (w *Watchdog) completions(ctx context.Context, e watched, p pass, named com
 	}), nil
 }
 
-// finished is what completed runs of upstreams should have opened, and the periods for which one has only just completed.
+// finished collects the openings of completed upstream runs, and the periods for which an upstream has only just
+// completed.
 type finished struct {
 	pass  pass
 	all   []opening

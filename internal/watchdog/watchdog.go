@@ -1,10 +1,11 @@
-// Package watchdog notices what did not happen. It looks on its own tick and with its own eyes, at configuration and rows
-// rather than at tasks, so that a lost change, a lost task or a controller that was away leaves no silence. Each of its
-// nine checks has a file. A check that fails does not stop the others, nor does a pipeline that cannot be checked stop the
-// check for the others; WATCHDOG_DEGRADED names both.
+// Package watchdog detects what did not happen. It runs on its own timer and checks configuration and rows rather
+// than tasks, so that a lost change, a lost task or a controller outage does not go unnoticed. Each of its nine
+// checks has a file. A check that fails does not stop the others, and a pipeline that cannot be checked does not stop
+// the check for other pipelines; WATCHDOG_DEGRADED names both.
 //
-// A check reacts only to facts that have settled: older than one interval, and passed by the feed, so that a feed that
-// lags raises no false alarm. What it finds it mends or tells once; what was told is stored with it.
+// A check considers only settled facts: older than one interval and already passed by the feed, so that a lagging
+// feed raises no false alarm. It repairs what it finds or reports it once; a mark stored in the same commit prevents
+// a second report.
 package watchdog
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// records is what the watchdog needs of a store.
+// records is the part of the store that the watchdog uses.
 type records interface {
 	store.Committer
 	store.Reader
@@ -31,7 +32,7 @@ type records interface {
 	Task(ctx context.Context, id string) (store.Task, error)
 }
 
-// mender is what the watchdog asks of package router.
+// mender is the part of package router that the watchdog uses.
 type mender interface {
 	Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error
 	CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error
@@ -39,46 +40,45 @@ type mender interface {
 	Rewind(ctx context.Context, id pipeline.ID, now time.Time) error
 }
 
-// ledger is what the watchdog asks of package slamonitor.
+// ledger is the part of package slamonitor that the watchdog uses.
 type ledger interface {
 	Look(ctx context.Context, key run.Key, now time.Time) error
 }
 
-// Deps is what a Watchdog works with.
+// Deps are the dependencies of a Watchdog.
 type Deps struct {
 	Store     records
 	Catalog   *catalog.Catalog
 	Router    mender
 	Deadlines ledger
-	Group     string // the router's place in the feed
+	Group     string // the router's consumer group in the feed
 	Interval  time.Duration
-	// Workers is how many pipelines are looked at at once, where each look waits for a distant store; one after the other
-	// unless it is more than 1.
+	// Workers is how many pipelines are checked at once, useful for a remote store. 0 and 1 mean one at a time.
 	Workers int
-	// Overview, where there is one, spares asking a distant store about each pipeline in which nothing happened.
+	// Overview, if set, saves queries to a remote store for pipelines in which nothing happened.
 	Overview Overview
 }
 
-// Watchdog looks for what is missing.
+// Watchdog detects missing runs, fires, deadlines and readings.
 type Watchdog struct {
 	Deps
-	degraded string // what failed in the last pass, so that a change is reported
-	followed memory // what needs no further look for post-run sensors
-	// How far the checks have come that go through what happened.
+	degraded string // failures of the last pass, to report only changes
+	followed memory // runs whose post-run sensors need no further check
+	// How far the checks that read the past have come.
 	unopened, missing reach
-	hadSources        bool // there were sources of events since it began
+	hadSources        bool // event sources have existed since the process started
 }
 
-// New is a watchdog over d. Its passes must not overlap.
+// New returns a watchdog. Its passes must not overlap.
 func New(d Deps) *Watchdog { return &Watchdog{Deps: d} }
 
-// check is one thing that is looked for. It gives the number of findings.
+// check is one kind of check. look returns the number of findings.
 type check struct {
 	name string
 	look func(ctx context.Context, p pass) (int, error)
 }
 
-// checks lists the nine.
+// checks lists the nine checks.
 func (w *Watchdog) checks() []check {
 	return []check{
 		{"stale-runs", w.staleRuns},
@@ -102,21 +102,21 @@ func Checks() []string {
 	return names
 }
 
-// pass is one look at everything.
+// pass is the data of one pass over all checks.
 type pass struct {
 	now     time.Time
-	settled time.Time // facts up to this instant can be judged
+	settled time.Time // facts up to this instant are settled
 	entries []watched
 }
 
-// watched is a pipeline in force and what the checks need of its row. There are very many, and the rows are several times
-// as large.
+// watched is a pipeline in force with the parts of its row that the checks need. There are very many pipelines, and a
+// whole row is several times as large.
 type watched struct {
 	*catalog.Entry
-	fired    time.Time // up to when fires have been dealt with
-	accepted time.Time // its version in force
-	latest   time.Time // the last instant that its schedule has been moved to
-	paused   bool      // nothing is expected of it now
+	fired    time.Time // fires up to this time have been handled
+	accepted time.Time // when the version in force was accepted
+	latest   time.Time // the latest instant in its row
+	paused   bool      // paused: nothing is expected of it
 	holdsSLA bool
 }
 
@@ -130,13 +130,13 @@ func newWatched(e *catalog.Entry, row store.Pipeline) watched {
 	return w
 }
 
-// Report is what one pass found, by check, and which checks failed, at least for some pipelines.
+// Report is the result of a pass: findings by check, and the checks that failed, at least for some pipelines.
 type Report struct {
 	Findings map[string]int
 	Failed   []string
 }
 
-// degraded is a check that failed: for all pipelines, unless it names some.
+// degraded is a failed check: for all pipelines, unless it lists some.
 type degraded struct {
 	check     string
 	pipelines []string
@@ -149,7 +149,7 @@ func (d degraded) String() string {
 	return fmt.Sprintf("%s (%s)", d.check, firstOf(d.pipelines))
 }
 
-// firstOf lists the first of names, and how many more there are.
+// firstOf lists the first few names, and how many more there are.
 func firstOf(names []string) string {
 	if more := len(names) - maxShown; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxShown], ", "), more)
@@ -157,7 +157,8 @@ func firstOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Pass looks at everything once. The error joins what kept checks from looking; the others have looked all the same.
+// Pass runs all checks once. The error joins the errors of checks that failed; the other checks have run all the
+// same.
 func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 	report := Report{Findings: map[string]int{}}
 	p, err := w.prepare(ctx, now)
@@ -184,7 +185,7 @@ func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 	return report, errors.Join(errs...)
 }
 
-// prepare reads what every check needs, once.
+// prepare reads the data that every check needs.
 func (w *Watchdog) prepare(ctx context.Context, now time.Time) (pass, error) {
 	p := pass{now: now, settled: now.Add(-w.Interval)}
 	entries := w.Catalog.Current().All()
@@ -193,16 +194,16 @@ func (w *Watchdog) prepare(ctx context.Context, now time.Time) (pass, error) {
 		return p, fmt.Errorf("read the feed's backlog: %w", err)
 	}
 	if n > 0 && !oldest.After(p.settled) {
-		p.settled = oldest.Add(-time.Nanosecond) // the oldest itself is still to come
+		p.settled = oldest.Add(-time.Nanosecond) // the oldest change is not handled yet
 	}
 	p.entries, err = w.together(ctx, entries)
 	return p, err
 }
 
-// together puts entries and their rows together; both come by id.
+// together joins entries with their rows; both are sorted by id.
 func (w *Watchdog) together(ctx context.Context, entries []*catalog.Entry) ([]watched, error) {
 	all := make([]watched, 0, len(entries))
-	upTo := func(id pipeline.ID) { // those before it have no row
+	upTo := func(id pipeline.ID) { // entries before it have no row
 		for len(all) < len(entries) && entries[len(all)].ID < id {
 			all = append(all, newWatched(entries[len(all)], store.Pipeline{}))
 		}
@@ -222,10 +223,11 @@ func (w *Watchdog) together(ctx context.Context, entries []*catalog.Entry) ([]wa
 	return all, nil
 }
 
-// maxNamed bounds the pipelines in the detail of an event.
+// maxNamed bounds the pipelines listed in the detail of an event.
 const maxNamed = 100
 
-// tellDegraded emits WATCHDOG_DEGRADED when other checks, or the same for other pipelines, fail than in the pass before.
+// tellDegraded emits WATCHDOG_DEGRADED if the failures, by check and pipeline, differ from those of the previous
+// pass.
 func (w *Watchdog) tellDegraded(ctx context.Context, all []degraded, errs []error, now time.Time) error {
 	standing := fmt.Sprint(all)
 	if standing == w.degraded {
@@ -254,7 +256,7 @@ func (w *Watchdog) tellDegraded(ctx context.Context, all []degraded, errs []erro
 	return nil
 }
 
-// once commits a finding that its mark tells only once. It says whether it was news.
+// once commits a finding with a mark, so that it is reported only once. It returns whether the finding was new.
 func (w *Watchdog) once(ctx context.Context, mark string, forget time.Time, now time.Time, fill func(b *store.Batch)) (bool, error) {
 	told, err := w.Store.Marked(ctx, []string{mark})
 	if err != nil || told[mark] {
@@ -265,7 +267,7 @@ func (w *Watchdog) once(ctx context.Context, mark string, forget time.Time, now 
 	fill(&b)
 	err = w.Store.Commit(ctx, b, now)
 	if errors.Is(err, store.ErrConflict) {
-		return false, nil // somebody else was first
+		return false, nil // another replica was first
 	}
 	return err == nil, err
 }
