@@ -11,14 +11,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxTries is how often a decision is made anew because another replica was faster.
+// maxTries is how often a commit is retried because another replica committed first.
 const maxTries = 5
 
-// Apply judges all files that there are, and stores what follows, one commit per pipeline: a version that differs from
-// the stored one is accepted, a file with problems rejected (the last good version stays in force, and each distinct
-// problem is told once), a pipeline without a file removed, unless its folder lost too many at once. Applying the same files again changes nothing. Of several
-// replicas, each stores only what it saw change: see Share. A pipeline that cannot be stored is left for the next call, and keeps
-// no other from being stored.
+// Apply judges all files and stores the results, one commit per pipeline: a version that differs from the stored one
+// is accepted; a file with problems is rejected (the last good version stays in force, and each distinct problem is
+// reported once); a pipeline without a file is removed, unless its folder lost too many files at once. Applying the
+// same files again changes nothing. With several replicas, each stores only the changes it saw: see Share. A pipeline
+// that cannot be stored is left for the next call and does not affect the others.
 func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report, error) {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -60,7 +60,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	return report, err
 }
 
-// again lists the pipelines after a change; those from before, where that fails.
+// again lists the pipelines after a change, or returns the earlier list if that fails.
 func (c *Catalog) again(ctx context.Context, before []store.Pipeline, err error) ([]store.Pipeline, error) {
 	rows, failed := c.rows(ctx)
 	if failed != nil {
@@ -69,7 +69,7 @@ func (c *Catalog) again(ctx context.Context, before []store.Pipeline, err error)
 	return rows, err
 }
 
-// fresh is what the files just gave, so that it need not be compiled again.
+// fresh returns the definitions just read from files, so that they need not be compiled again.
 func (c *Catalog) fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
 	known := map[shelved]*pipeline.Definition{}
 	for _, v := range verdicts {
@@ -80,8 +80,8 @@ func (c *Catalog) fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
 	return known
 }
 
-// settleAll stores what follows from the verdicts, in their order; where very many change something, several at once. It
-// says whether there was anything to store.
+// settleAll stores the verdicts, in order; if very many change something, concurrently. It reports whether there was
+// anything to store.
 func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, bool, error) {
 	byID := rowsByID(rows)
 	var todo []int
@@ -138,7 +138,7 @@ func (r *Report) note(v verdict, did bool) {
 	}
 }
 
-// settle stores what follows from a verdict, and says whether it is a new version or a removal.
+// settle stores a verdict, and reports whether it is a new version or a removal.
 func (c *Catalog) settle(ctx context.Context, v verdict, row, all store.Pipeline, now time.Time) (bool, error) {
 	var err error
 	for range maxTries {
@@ -166,7 +166,7 @@ func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (st
 	return v.against(row, all, func() bool { return c.pendingFire(row, now) }, now)
 }
 
-// pendingFire says that the version in force has a fire that nobody has dealt with yet.
+// pendingFire reports whether the version in force has a fire that has not been handled yet.
 func (c *Catalog) pendingFire(row store.Pipeline, now time.Time) bool {
 	e := c.Current().Get(row.ID)
 	if e == nil || row.Config == "" {
@@ -178,7 +178,7 @@ func (c *Catalog) pendingFire(row store.Pipeline, now time.Time) bool {
 	return false
 }
 
-// judge says what each pipeline's files come to, by id; files of which nobody can say whose they are come first.
+// judge returns the verdict on each pipeline's files, sorted by id. Files whose pipeline is unknown come first.
 func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store.Pipeline) []verdict {
 	texts := make(map[string]pipeline.Source, len(files))
 	for _, f := range files {
@@ -225,8 +225,8 @@ func sorted(first []verdict, byID map[pipeline.ID]*verdict) []verdict {
 	return first
 }
 
-// ownerOf is the pipeline that a refused file belongs to: the one it names, or, where it cannot be read that far, the one
-// that was last read from it; "" if there is none.
+// ownerOf returns the pipeline that a rejected file belongs to: the one it names or, if that cannot be read, the one
+// last read from the file. It returns "" if there is none.
 func (c *Catalog) ownerOf(r pipeline.Refused) pipeline.ID {
 	if r.ID != "" {
 		return r.ID
@@ -237,7 +237,7 @@ func (c *Catalog) ownerOf(r pipeline.Refused) pipeline.ID {
 	return ""
 }
 
-// inForce is what was last read from a file, if that is in force.
+// inForce returns the definition in force that was read from a file, or nil.
 func (c *Catalog) inForce(file string) *pipeline.Definition {
 	for _, e := range c.Current().All() {
 		if e.File == file {

@@ -11,14 +11,15 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// MaxFuture is how far ahead a reading may be dated, unless the server's file says otherwise.
+// MaxFuture is how far ahead a reading may be dated, unless the server's file sets another limit.
 const MaxFuture = 400 * 24 * time.Hour
 
-// ErrTooFar says that a reading is dated too far ahead.
+// ErrTooFar means that a reading is dated too far ahead.
 var ErrTooFar = errors.New("correct the date")
 
-// CheckDate returns an error if no pipeline that reads the sensor can have a run for period p, which a reading written now names:
-// the clocks of their zones skip p, or p begins more than ahead from now (ErrTooFar). An undated reading is always right.
+// CheckDate returns an error if no pipeline that reads the sensor can have a run for p, the period of a reading
+// written now: their time zones skip p, or p begins later than now plus ahead (ErrTooFar). An undated reading is
+// always valid.
 func (s *Snapshot) CheckDate(id pipeline.ID, key sensor.Key, p period.Period, now time.Time, ahead time.Duration) error {
 	if p.IsZero() {
 		return nil
@@ -39,8 +40,8 @@ func (s *Snapshot) CheckDate(id pipeline.ID, key sensor.Key, p period.Period, no
 	return nil
 }
 
-// zonesOf returns the zones in which the periods of a sensor are read, at least one. A pipeline that people open may be no more
-// than a place for sensors that others read.
+// zonesOf returns the time zones in which a sensor's periods are read, at least one. A manually opened pipeline may
+// only hold sensors that others read, so its readers' zones count.
 func (s *Snapshot) zonesOf(id pipeline.ID, key sensor.Key) []*time.Location {
 	owner := s.byID[id]
 	if owner != nil && owner.Opens != pipeline.ByHand {

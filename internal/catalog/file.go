@@ -12,13 +12,13 @@ import (
 type File struct {
 	Name     string
 	Kind     FileKind
-	Pipeline pipeline.ID // that it describes; "" where it is none, or nobody can say which
+	Pipeline pipeline.ID // the pipeline it describes; "" if it is not a pipeline file or the pipeline is unknown
 	Refused  bool
-	Missing  string             // why it cannot be read any more; "" where it is there
-	Problems []document.Problem // warnings included, in the order of the file
+	Missing  string             // why it can no longer be read; "" if it is present
+	Problems []document.Problem // warnings included, in file order
 }
 
-// FileKind is what a file holds.
+// FileKind is the kind of definition in a file.
 type FileKind string
 
 // The kinds of files.
@@ -29,8 +29,8 @@ const (
 	SourceFile    FileKind = "source"
 )
 
-// Files lists, by name, the files that were last judged, with everything there is to say about them, and those that are
-// missing since. It is empty until then; the list is shared and must not be changed.
+// Files lists the files last judged, sorted by name, with their problems, and the files that have gone missing since.
+// It is empty before the first Apply; the list is shared and must not be changed.
 func (c *Catalog) Files() []File {
 	read := c.read.Load()
 	if read == nil {
@@ -63,7 +63,7 @@ func sortFiles(all []File) {
 	slices.SortFunc(all, func(a, b File) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// note remembers what was found in the files.
+// note stores the results for Files.
 func (c *Catalog) note(files Files, set *pipeline.Set) {
 	problems := map[string][]document.Problem{}
 	for _, p := range set.Problems {
@@ -80,7 +80,7 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	add := func(kind FileKind, sources []pipeline.Source) {
 		for _, s := range sources {
 			if s.Gone && kind == PipelineFile && ids[s.File] == "" && !refused[s.File] {
-				continue // it was renamed
+				continue // renamed
 			}
 			all = append(all, File{Name: s.File, Kind: kind, Pipeline: ids[s.File], Refused: refused[s.File], Problems: problems[s.File]})
 			delete(problems, s.File)

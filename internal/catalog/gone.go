@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// remembered gives the files that are gone as they were last: what is in force is stored, and what was refused is kept for
-// this. So nobody else has to hold the texts of all files, of which there may be very many.
+// remembered returns the last contents of files that are gone: versions in force are in the store, and rejected ones
+// are kept in memory for this. So the host need not keep the texts of all files, of which there may be very many.
 func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Source, error) {
 	if len(files.Gone) == 0 {
 		return nil, nil
@@ -41,7 +41,7 @@ func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Sourc
 	return all, nil
 }
 
-// refusedFiles are those that were refused, by name.
+// refusedFiles returns the rejected files, by name.
 func refusedFiles(files []pipeline.Source, set *pipeline.Set) map[string]pipeline.Source {
 	names := make(map[string]bool, len(set.Refused))
 	for _, r := range set.Refused {

@@ -11,13 +11,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Load puts in force what the store has in force. A stored version that cannot be compiled is listed as broken and does
-// not stop the others.
+// Load loads the versions in force from the store. A stored version that cannot be compiled is listed as broken and
+// does not stop the others.
 func (c *Catalog) Load(ctx context.Context) error {
 	return c.LoadFirst(ctx, func(int) {})
 }
 
-// LoadFirst is Load for a process that begins: before hears how many pipelines there are to compile.
+// LoadFirst is Load for a process that is starting. It calls before with the number of pipelines it is about to
+// compile.
 func (c *Catalog) LoadFirst(ctx context.Context, before func(pipelines int)) error {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -29,8 +30,9 @@ func (c *Catalog) LoadFirst(ctx context.Context, before func(pipelines int)) err
 	return c.load(ctx, rows, nil)
 }
 
-// InForce gives a pipeline and its row; no pipeline for one that is not in force, and the zero row for one that never was.
-// What has not been heard of yet, because another replica accepted it or because this one is about to, is fetched first.
+// InForce returns a pipeline and its row. The entry is nil if the pipeline is not in force; the row is zero if it
+// never was. A version that is not in memory yet, because this or another replica has just accepted it, is loaded
+// first.
 func (c *Catalog) InForce(ctx context.Context, id pipeline.ID) (*Entry, store.Pipeline, error) {
 	row, err := c.store.Pipeline(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -52,9 +54,8 @@ func (c *Catalog) InForce(ctx context.Context, id pipeline.ID) (*Entry, store.Pi
 	return e, row, nil
 }
 
-// Refresh brings the catalog up to what the store has in force, if it has another version of this pipeline: another
-// replica may have accepted or removed it. Whoever reacts to a store.PipelineMoved calls it first. While Apply works it
-// waits.
+// Refresh reloads the catalog from the store if the store has another version of this pipeline in force: another
+// replica may have accepted or removed it. Handlers of store.PipelineMoved call it first. It waits while Apply runs.
 func (c *Catalog) Refresh(ctx context.Context, id pipeline.ID) error {
 	row, err := c.store.Pipeline(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -83,7 +84,7 @@ func (c *Catalog) rows(ctx context.Context) ([]store.Pipeline, error) {
 	return rows, nil
 }
 
-// has says that what row says is in force is so here, as far as it can be.
+// has reports whether the snapshot has the version that row has in force, or lists it as broken.
 func (s *Snapshot) has(row store.Pipeline) bool {
 	e := s.byID[row.ID]
 	if e == nil {
@@ -101,7 +102,8 @@ func (s *Snapshot) isBroken(row store.Pipeline) bool {
 	return false
 }
 
-// load makes the Snapshot anew, of what rows have in force. What is compiled already, here or in fresh, is kept.
+// load builds a new Snapshot of the versions that rows have in force. It reuses definitions compiled already, in the
+// current snapshot or in fresh.
 func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) error {
 	entries := make([]*Entry, 0, len(rows))
 	var broken []Broken
@@ -139,7 +141,7 @@ func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[she
 	return nil
 }
 
-// configs reads the versions that rows have in force, in their order.
+// configs reads the versions that rows have in force, in order.
 func (c *Catalog) configs(ctx context.Context, rows []store.Pipeline) ([]store.Config, error) {
 	configs := make([]store.Config, len(rows))
 	err := together(atOnce, len(rows), func(i int) (err error) {
@@ -151,7 +153,7 @@ func (c *Catalog) configs(ctx context.Context, rows []store.Pipeline) ([]store.C
 	return configs, err
 }
 
-// known is what row has in force, if it is compiled already.
+// known returns the entry for row if it is compiled already.
 func (c *Catalog) known(row store.Pipeline, fresh map[shelved]*pipeline.Definition) *Entry {
 	if d := fresh[shelved{row.ID, row.Config}]; d != nil {
 		return newEntry(d, row)
@@ -166,20 +168,20 @@ func (c *Catalog) known(row store.Pipeline, fresh map[shelved]*pipeline.Definiti
 	return newEntry(old.Definition, row)
 }
 
-// compiled is what became of a stored version.
+// compiled is the result of compiling a stored version.
 type compiled struct {
 	definition *pipeline.Definition
 	problem    string
 }
 
-// atATime is how many stored versions are read and compiled together. There may be very many: what it takes to read them
-// is to be gone before it lies between all that stays.
+// atATime is how many stored versions are read and compiled together. There may be very many: the limit keeps the
+// temporary data of reading from fragmenting the heap between definitions that stay.
 const atATime = 256
 
-// compileAll compiles the versions that rows have in force, in their order; together where they were read with the same
-// calendars and archetypes, which spares reading those again for each. They are of different times and may contradict each
-// other (a cycle, of which the half that is in force is old), so each stands by itself: it was found good when it was
-// accepted.
+// compileAll compiles the versions that rows have in force, in order. Versions with the same calendars and archetypes
+// are compiled together, which saves reading those for each. Stored versions date from different times and may
+// contradict each other (a dependency cycle through an old version, for example), so each is checked on its own: it
+// was valid when it was accepted.
 func (c *Catalog) compileAll(ctx context.Context, rows []store.Pipeline) ([]compiled, error) {
 	configs, err := c.configs(ctx, rows)
 	if err != nil {
@@ -204,7 +206,7 @@ func (c *Catalog) compileAll(ctx context.Context, rows []store.Pipeline) ([]comp
 	return all, nil
 }
 
-// found is what a stored version came to among others.
+// found returns the result for one stored version of a loaded set.
 func found(set *pipeline.Set, config store.Config) compiled {
 	if d := set.Find(config.Pipeline); d != nil {
 		return compiled{definition: d}
@@ -216,7 +218,7 @@ func (c *Catalog) options(config store.Config) pipeline.Options {
 	return pipeline.Options{Jobs: c.kinds, Calendars: config.Calendars, Archetypes: config.Archetypes, Apart: true}
 }
 
-// errorTexts lists the errors in those files (in all, if files is nil), each at its place.
+// errorTexts lists the errors in those files (in all, if files is nil), each with its position.
 func errorTexts(problems []document.Problem, files map[string]bool) []string {
 	var texts []string
 	for _, p := range problems {

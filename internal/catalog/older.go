@@ -8,12 +8,12 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// maxOlder is how many versions that are no longer in force are kept compiled: those of attempts that were open when
+// maxOlder is how many versions that are no longer in force stay compiled: those of attempts that were open when
 // their file changed.
 const maxOlder = 256
 
-// Definition gives one version of a pipeline, also one that is no longer in force: an attempt is carried through on the
-// version it opened with. A version that was never stored is store.ErrNotFound.
+// Definition returns a version of a pipeline, even one no longer in force: an attempt finishes on the version it
+// opened with. If the version was never stored, the error is store.ErrNotFound.
 func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string) (*pipeline.Definition, error) {
 	if e := c.Current().Get(id); e != nil && e.Version == version {
 		return e.Definition, nil
@@ -33,7 +33,7 @@ func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string
 	return got.definition, nil
 }
 
-// shelf keeps a bounded number of compiled versions; what was put there first goes first.
+// shelf is a FIFO cache of compiled versions.
 type shelf struct {
 	mu    sync.Mutex
 	room  int

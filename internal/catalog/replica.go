@@ -11,14 +11,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Seen is what the files of each pipeline came to when this replica last looked: the version that was read, or that it was
-// refused.
+// Seen records, per pipeline, what this replica last saw in its files: a version, or that they were rejected.
 type Seen map[pipeline.ID]string
 
-// Share makes c one of several catalogs on one store, whose files may differ. What is in force is then what a replica stored
-// that saw a file change, or go; the newest such change wins. A replica whose files merely differ stores nothing: one that
-// was away, or was started with old files, would take everybody back. seen is what it saw before it was started; a file that
-// it has never seen has changed if it is newer than what is in force.
+// Share makes c one of several catalogs on one store, whose files may differ. Only a replica that sees a file change
+// or disappear stores the change; the newest change wins. A replica whose files merely differ stores nothing: one
+// that was down, or was started with old files, would otherwise roll everyone back. seen is what the replica saw
+// before it was started. A file it has never seen counts as changed if it is newer than the version in force.
 func (c *Catalog) Share(seen Seen) {
 	c.shared = true
 	known := maps.Clone(seen)
@@ -28,12 +27,12 @@ func (c *Catalog) Share(seen Seen) {
 	c.seen.Store(&known)
 }
 
-// Seen is what the files came to at the last Apply. It must not be changed.
+// Seen returns what the last Apply saw. The result must not be changed.
 func (c *Catalog) Seen() Seen { return *c.seen.Load() }
 
 const refusedFile = "refused "
 
-// state is what is remembered of a verdict; "" where there is no file.
+// state returns the Seen value of a verdict; "" if there is no file.
 func (v verdict) state() string {
 	switch {
 	case v.problems != nil:
@@ -45,7 +44,7 @@ func (v verdict) state() string {
 	}
 }
 
-// ours leaves out what is not for this replica to store, and gives what it has seen once the rest is stored.
+// ours returns the verdicts that this replica must store, and what it has seen once they are stored.
 func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) ([]verdict, Seen) {
 	if !c.shared {
 		return verdicts, nil
@@ -60,7 +59,7 @@ func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) (
 			mine = append(mine, v)
 			continue
 		case v.held || v.among(files.Gone):
-			state = before[v.id] // it may come back as it was
+			state = before[v.id] // it may come back unchanged
 		case v.changed(before, byID[v.id], files.Modified):
 			mine = append(mine, v)
 		}
@@ -71,8 +70,8 @@ func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) (
 	return mine, seen
 }
 
-// changed says that a pipeline's files are not what this replica saw last; or, if it has seen none, that they are newer than
-// what is in force.
+// changed reports whether a pipeline's files differ from what this replica last saw; or, if it has seen none, whether
+// they are newer than the version in force.
 func (v verdict) changed(before Seen, row store.Pipeline, modified map[string]time.Time) bool {
 	state := v.state()
 	if last, known := before[v.id]; known || state == "" {
@@ -84,11 +83,11 @@ func (v verdict) changed(before Seen, row store.Pipeline, modified map[string]ti
 	}
 	return state != row.Config && slices.ContainsFunc(v.sources(), func(file string) bool {
 		at, known := modified[file]
-		return !known || at.After(since) // one that nobody has the time of has just come
+		return !known || at.After(since) // a file without a time counts as new
 	})
 }
 
-// sources are the files that a verdict rests on.
+// sources lists the files that a verdict depends on.
 func (v verdict) sources() []string {
 	names := slices.Clone(v.files)
 	if v.definition == nil {
@@ -103,18 +102,19 @@ func (v verdict) sources() []string {
 	return names
 }
 
-// among says that a verdict rests on one of these files.
+// among reports whether a verdict depends on one of these files.
 func (v verdict) among(files []string) bool {
 	return len(files) > 0 && slices.ContainsFunc(v.sources(), func(file string) bool { return slices.Contains(files, file) })
 }
 
-// Difference is a pipeline whose file here is not what is in force.
+// Difference is a pipeline whose file on this replica differs from the version in force.
 type Difference struct {
 	ID  pipeline.ID
 	Why string
 }
 
-// Differences lists, by id, where a replica's files are not what is in force. There are none where nobody else stores files.
+// Differences lists, by id, where this replica's files differ from the versions in force. It is empty unless the
+// store is shared.
 func (c *Catalog) Differences() []Difference {
 	if !c.shared {
 		return nil
@@ -139,7 +139,7 @@ func differs(here string, current *Snapshot, id pipeline.ID) string {
 	e := current.Get(id)
 	switch refused := strings.HasPrefix(here, refusedFile); {
 	case e == nil && (refused || slices.ContainsFunc(current.Broken(), func(b Broken) bool { return b.ID == id })):
-		return "" // its problem is told elsewhere
+		return "" // its problem is reported elsewhere
 	case e == nil:
 		return fmt.Sprintf("its file here is version %s, but none is active: another replica saw its file removed", here)
 	case refused:

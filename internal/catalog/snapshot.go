@@ -17,10 +17,10 @@ import (
 // Entry is one pipeline in force. It is shared and must not be changed.
 type Entry struct {
 	*pipeline.Definition
-	Version string    // of its file
-	Horizon time.Time // its first acceptance: nothing before it is opened or missed
+	Version string    // version of its file
+	Horizon time.Time // its first acceptance: nothing before it is opened or counts as missed
 
-	self [1]*Entry // the list of those who read its sensors, for most of them
+	self [1]*Entry // the list of readers of its sensors, which for most is the pipeline itself
 }
 
 func newEntry(d *pipeline.Definition, row store.Pipeline) *Entry {
@@ -29,37 +29,37 @@ func newEntry(d *pipeline.Definition, row store.Pipeline) *Entry {
 	return e
 }
 
-// Key is the pipeline's own run of a period.
+// Key returns the key of the pipeline's run for a period.
 func (e *Entry) Key(p period.Period) run.Key {
 	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}
 }
 
-// Snapshot is everything that was in force at one moment. It is immutable; its lists must not be changed.
+// Snapshot is everything in force at one moment. It is immutable; its lists must not be changed.
 type Snapshot struct {
 	byID       map[pipeline.ID]*Entry
 	all        []*Entry
-	shared     map[address][]*Entry // who reads the sensors that others read, too
+	shared     map[address][]*Entry // readers of sensors that other pipelines read
 	dependents map[pipeline.ID][]*Entry
 	broken     []Broken
 }
 
-// Broken is a stored version that this binary cannot compile. It is not in force until its file is mended.
+// Broken is a stored version that this binary cannot compile. It is not in force until its file is fixed.
 type Broken struct {
 	ID      pipeline.ID
 	Version string
 	Problem string
 }
 
-// address is one sensor of one pipeline.
+// address is a sensor of a pipeline.
 type address struct {
 	pipeline pipeline.ID
 	key      sensor.Key
 }
 
-// Get gives the pipeline with that id; nil if it is not in force.
+// Get returns the pipeline with that id, or nil if it is not in force.
 func (s *Snapshot) Get(id pipeline.ID) *Entry { return s.byID[id] }
 
-// Definition is Get without what only the catalog knows; nil if it is not in force. gate.Look takes it for upstreams.
+// Definition returns only the definition, or nil if the pipeline is not in force. gate.Look uses it for upstreams.
 func (s *Snapshot) Definition(id pipeline.ID) *pipeline.Definition {
 	if e := s.byID[id]; e != nil {
 		return e.Definition
@@ -67,7 +67,7 @@ func (s *Snapshot) Definition(id pipeline.ID) *pipeline.Definition {
 	return nil
 }
 
-// Probe gives the probe that writes a sensor; nil if none in force does.
+// Probe returns the probe that writes a sensor, or nil.
 func (s *Snapshot) Probe(id pipeline.ID, key sensor.Key) *pipeline.Probe {
 	if e := s.byID[id]; e != nil {
 		return e.Probe(key)
@@ -94,10 +94,10 @@ func (s *Snapshot) Readers(id pipeline.ID, key sensor.Key) []*Entry {
 	return nil
 }
 
-// Dependents lists, by id, the pipelines that come after id (schedule.after).
+// Dependents lists, by id, the pipelines that run after id (schedule.after).
 func (s *Snapshot) Dependents(id pipeline.ID) []*Entry { return s.dependents[id] }
 
-// Broken lists, by id, what is stored as in force and cannot be compiled.
+// Broken lists, by id, the stored versions that cannot be compiled.
 func (s *Snapshot) Broken() []Broken { return s.broken }
 
 func newSnapshot(entries []*Entry, broken []Broken) *Snapshot {
@@ -128,7 +128,7 @@ func newSnapshot(entries []*Entry, broken []Broken) *Snapshot {
 	return s
 }
 
-// reads goes through the sensors that d looks at; one may come several times.
+// reads iterates over the sensors that d reads; one may occur several times.
 func reads(d *pipeline.Definition) iter.Seq[address] {
 	gates := [3]*rule.Gate{d.Gate}
 	if d.Start != nil {

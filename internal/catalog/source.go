@@ -17,31 +17,31 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sourceFiles is what the catalog knows of source files. Each replica reads its own: unlike a pipeline, a source has no state
-// of which there must be one.
+// sourceFiles is the catalog's state of source files. Each replica reads its own: unlike a pipeline, a source has no
+// state that replicas must agree on.
 type sourceFiles struct {
-	stored map[source.ID]storedSource // nil until it is read
-	stale  bool                       // another replica has stored something since
-	told   map[string]bool            // the refusals that were reported
+	stored map[source.ID]storedSource // nil until read
+	stale  bool                       // another replica has stored a change since
+	told   map[string]bool            // rejections already reported
 	loaded *source.Loaded
 }
 
-// storedSource is the last good version of a source, with the note that it is stored in.
+// storedSource is the last good version of a source, with its note.
 type storedSource struct {
 	note store.Note
 	file pipeline.Source
 }
 
-// sourceKey is the prefix of the notes that hold the last good version of a source.
+// sourceKey is the key prefix of the notes that hold the last good version of a source.
 const sourceKey = "file/"
 
-// Sources is the sources in force. It never changes; ask again for what came later.
+// Sources returns the sources in force. The set never changes; call Sources again for a later one.
 func (c *Catalog) Sources() *source.Set { return c.sources.Load() }
 
-// applySources puts sources in force: those of the files without errors, and the last good version of the others, which is
-// stored, so that it survives a restart. Pipelines that are not known are warnings: they may come later.
+// applySources puts sources in force: those from files without errors, and the last good version of the others. That
+// version is stored, so that it survives a restart. Unknown pipelines are only warnings: they may be added later.
 //
-// A stored source whose file is only not listed (Files.Gone) stays in force.
+// A stored source whose file is listed in Files.Gone stays in force.
 func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) error {
 	s, files := &c.sourceFiles, all.Sources
 	if len(files) == 0 && s.loaded == nil {
@@ -84,7 +84,7 @@ func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) er
 	return errors.Join(errs...)
 }
 
-// LoadSources puts in force the sources that are stored, for a process that reads no files of its own: another one has.
+// LoadSources loads the stored sources, for a process that reads no files of its own.
 func (c *Catalog) LoadSources(ctx context.Context) error {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -114,7 +114,7 @@ func (c *Catalog) names() []string {
 	return names
 }
 
-// ownerOf is the source that a refused file names, or that was last read from it; "" if there is none.
+// ownerOf returns the source that a rejected file names, or that was last read from it; "" if there is none.
 func (s *sourceFiles) ownerOf(r source.Refused) source.ID {
 	if r.ID != "" {
 		return r.ID
@@ -127,7 +127,7 @@ func (s *sourceFiles) ownerOf(r source.Refused) source.ID {
 	return ""
 }
 
-// compile reads a stored version; nil if there is none.
+// compile compiles a stored version; nil if there is none.
 func (s storedSource) compile() *source.Definition {
 	if s.file.File == "" {
 		return nil
@@ -164,7 +164,7 @@ func (c *Catalog) readStoredSources(ctx context.Context) error {
 	return nil
 }
 
-// storeSource stores a version that differs from the stored one.
+// storeSource stores a version if it differs from the stored one.
 func (c *Catalog) storeSource(ctx context.Context, id source.ID, file pipeline.Source, now time.Time) error {
 	s := &c.sourceFiles
 	old := s.stored[id]
@@ -184,7 +184,7 @@ func (c *Catalog) storeSource(ctx context.Context, id source.ID, file pipeline.S
 	return nil
 }
 
-// dropSource forgets a source whose file is gone.
+// dropSource deletes a source whose file is gone.
 func (c *Catalog) dropSource(ctx context.Context, id source.ID, now time.Time) error {
 	s := &c.sourceFiles
 	old := s.stored[id]
@@ -201,7 +201,7 @@ func (c *Catalog) dropSource(ctx context.Context, id source.ID, now time.Time) e
 	return nil
 }
 
-// swapSource swaps a note. Where another replica was faster, its version stays: the two have the same files, or will soon.
+// swapSource swaps a note. If another replica was faster, its version stays: both have the same files, or soon will.
 func (c *Catalog) swapSource(ctx context.Context, what string, old, next store.Note, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("source/%s/%s/%s/v%d", what, next.Key, hash(string(next.Data)), old.Version)}
 	b.SwapNote(old, next)
@@ -240,7 +240,7 @@ func (c *Catalog) refuseSource(ctx context.Context, file string, loaded *source.
 	return nil
 }
 
-// list lists the source files for Files.
+// list returns the source files for Files.
 func (s *sourceFiles) list(files []pipeline.Source) []File {
 	if s.loaded == nil {
 		return nil

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// many is how many commits are made one after the other, so that what they tell is told in a known order. Where there
-	// are more, the first files of a large installation, they share fsyncs instead.
+	// many is how many commits are made one at a time, so that their events have a defined order. If there are more
+	// (the first files of a large installation), they run concurrently and share fsyncs.
 	many = 64
-	// atOnce is how many are then on their way, and how many versions are read at a time.
+	// atOnce is how many then run at once, and how many versions are read at a time.
 	atOnce = 32
 )
 
-// together calls f for 0..n-1 with so many workers, in order if that is one, and joins the errors of
-// the calls that fail. No call keeps the others from being made, unless it finds the store away. It
-// returns when all calls have.
+// together calls f for 0..n-1 with that many workers, in order if there is one, and joins the
+// errors. A failing call does not stop the others, unless the store is down. It returns when all
+// calls have returned.
 func together(workers, n int, f func(i int) error) error {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -49,5 +49,5 @@ func together(workers, n int, f func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// maxErrors is how many errors together spells out.
+// maxErrors is how many errors together lists.
 const maxErrors = 5

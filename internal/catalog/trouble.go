@@ -18,9 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Trouble is a folder whose files do not count as they are: it cannot be read, or it lost so many
-// files at once that a lost mount is more likely than a wish to remove their pipelines. Whatever is in
-// force stays in force.
+// Trouble is a folder whose files cannot be trusted: it cannot be read, or it lost so many files at once that a lost
+// mount is more likely than an intended removal. All versions in force stay in force.
 type Trouble struct {
 	Folder    string
 	Message   string
@@ -29,13 +28,13 @@ type Trouble struct {
 	Pipelines []pipeline.ID // whose files cannot be read, sorted
 }
 
-// ErrNothingLost is returned by AcceptRemoval where no removal waits.
+// ErrNothingLost is returned by AcceptRemoval if no removal is waiting.
 var ErrNothingLost = errors.New("no removal waits to be accepted: no folder has lost its files")
 
 // fewFiles is the number of files below which a folder may lose all but one at once.
 const fewFiles = 4
 
-// Troubles lists the folders whose files do not count as they are. The list must not be changed.
+// Troubles lists the folders whose files cannot be trusted. The list must not be changed.
 func (c *Catalog) Troubles() []Trouble {
 	if all := c.troubles.Load(); all != nil {
 		return *all
@@ -43,7 +42,7 @@ func (c *Catalog) Troubles() []Trouble {
 	return nil
 }
 
-// TroubleOf is the trouble that the file of a pipeline is in, if any.
+// TroubleOf returns the trouble that affects a pipeline's file, if any.
 func (c *Catalog) TroubleOf(id pipeline.ID) (Trouble, bool) {
 	for _, t := range c.Troubles() {
 		if _, found := slices.BinarySearch(t.Pipelines, id); found {
@@ -53,8 +52,8 @@ func (c *Catalog) TroubleOf(id pipeline.ID) (Trouble, bool) {
 	return Trouble{}, false
 }
 
-// Unreadable records that a folder cannot be read, and why; or that all can, where cause is nil. Each
-// change is reported once, as INFRA_ALARM.
+// Unreadable records that a folder cannot be read and why, or, if cause is nil, that all folders
+// can be read. Each change is reported once, as INFRA_ALARM.
 func (c *Catalog) Unreadable(ctx context.Context, folder string, cause error, now time.Time) error {
 	if cause == nil && !slices.ContainsFunc(c.Troubles(), func(t Trouble) bool { return !t.Lost }) {
 		return nil
@@ -77,8 +76,8 @@ func (c *Catalog) Unreadable(ctx context.Context, folder string, cause error, no
 	return c.setTroubles(ctx, wanted, func(t Trouble) string { return fmt.Sprintf("the files in %s can be read again", t.Folder) }, now)
 }
 
-// AcceptRemoval removes the pipelines whose files were lost, and returns them. It changes nothing and
-// returns ErrNothingLost where there are none.
+// AcceptRemoval removes the pipelines whose files were lost, and returns them. If there are none,
+// it changes nothing and returns ErrNothingLost.
 func (c *Catalog) AcceptRemoval(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -113,7 +112,7 @@ func (c *Catalog) AcceptRemoval(ctx context.Context, by, why string, now time.Ti
 	return report.Removed, err
 }
 
-// held are the pipelines whose removal waits.
+// held returns the pipelines whose removal is waiting.
 func (c *Catalog) held() map[pipeline.ID]bool {
 	held := map[pipeline.ID]bool{}
 	for _, t := range c.Troubles() {
@@ -125,10 +124,10 @@ func (c *Catalog) held() map[pipeline.ID]bool {
 	return held
 }
 
-// holdLost marks the verdicts whose removal waits, and returns the folders that lost their files: all of
-// them, or more than half of at least four, not counting pipelines that are in another file now. What
-// was lost before stays lost until its file is back, however many files there are by then. While
-// files that are only just gone may make it so many, the removal of the others waits for them.
+// holdLost marks the verdicts whose removal must wait, and returns the folders that lost their files: all of them, or
+// more than half of at least four, not counting pipelines that have moved to another file. Lost files stay lost until
+// they are back, however many files the folder has by then. While files that disappeared a moment ago could push the
+// folder over this limit, the removal of the others waits for them.
 func (c *Catalog) holdLost(verdicts []verdict, files Files, now time.Time) []Trouble {
 	if len(files.Folders) == 0 {
 		return nil
@@ -173,22 +172,22 @@ func (c *Catalog) lostFile(v verdict, in folders) bool {
 	return e != nil && !in.files[e.File]
 }
 
-// folders are the files that are there, and how many each folder has.
+// folders holds the files that exist, and the counts of each folder.
 type folders struct {
 	files  map[string]bool
 	byName map[string]*folder
 }
 
 type folder struct {
-	known int // pipelines in force that were read from it
+	known int // pipelines in force read from it
 	there int // files in it
-	gone  int // files that were in it until just now
+	gone  int // files that disappeared a moment ago
 }
 
-// lost reports whether losing so many files is more likely an accident than a wish.
+// lost reports whether losing n files is more likely an accident than intended.
 func (f *folder) lost(n int) bool { return f.there == 0 && f.gone == 0 || f.most(n) }
 
-// mayLose is lost as it will be if the files that are only just gone do not come back.
+// mayLose is lost on the assumption that the files that disappeared a moment ago do not come back.
 func (f *folder) mayLose(n int) bool { return f.there == 0 || f.most(n+f.gone) }
 
 func (f *folder) most(n int) bool { return f.known >= fewFiles && 2*n > f.known }
@@ -222,8 +221,8 @@ func (c *Catalog) setLost(ctx context.Context, lost []Trouble, now time.Time) er
 	return c.setTroubles(ctx, append(wanted, lost...), func(t Trouble) string { return fmt.Sprintf("the files in %s are back", t.Folder) }, now)
 }
 
-// setTroubles puts the wanted troubles in place of the present ones, and emits INFRA_ALARM for each
-// that is new and, with the message that over gives, for each that has ended.
+// setTroubles replaces the current troubles with wanted. It emits INFRA_ALARM for each new one and,
+// with the message from over, for each that has ended.
 func (c *Catalog) setTroubles(ctx context.Context, wanted []Trouble, over func(Trouble) string, now time.Time) error {
 	slices.SortFunc(wanted, func(a, b Trouble) int {
 		return cmp.Or(cmp.Compare(a.Folder, b.Folder), cmp.Compare(a.Message, b.Message))
@@ -247,7 +246,7 @@ func (c *Catalog) setTroubles(ctx context.Context, wanted []Trouble, over func(T
 	return nil
 }
 
-// continues reports whether two troubles are one, seen at two moments.
+// continues reports whether two troubles are the same one at different times.
 func (t Trouble) continues(other Trouble) bool {
 	return t.Folder == other.Folder && t.Lost == other.Lost
 }
@@ -263,7 +262,7 @@ func (c *Catalog) alarm(ctx context.Context, t Trouble, state, message string, n
 	return nil
 }
 
-// folderOf is the folder that a file was read from; "" where none of them holds it.
+// folderOf returns the folder that a file was read from, or "" if it is in none of them.
 func folderOf(folders []string, file string) string {
 	for _, folder := range folders {
 		if inFolder(folder, file) {

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// unchanged finds the definitions of files that are as they were when they were last read, so that an edit of one file
-// costs the reading of one file. A definition that rests on calendars or archetypes is read again when any of those has
+// unchanged finds the definitions of files that have not changed since they were last read, so that an edit of one
+// file costs reading one file. A definition that uses calendars or archetypes is read again when any of those has
 // changed.
 func (c *Catalog) unchanged(files Files) func(pipeline.Source) *pipeline.Definition {
 	same := c.beside == beside(files)
@@ -27,7 +27,7 @@ func (c *Catalog) unchanged(files Files) func(pipeline.Source) *pipeline.Definit
 	}
 }
 
-// beside hashes what pipeline files are read with.
+// beside hashes the calendars and archetypes.
 func beside(files Files) string {
 	sum := sha256.New()
 	for _, list := range [][]pipeline.Source{files.Calendars, files.Archetypes} {

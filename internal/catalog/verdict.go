@@ -14,13 +14,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// verdict is what the files of one pipeline come to: a definition, or problems, or neither where there is no file.
+// verdict is the result of judging the files of one pipeline: a definition, or problems, or neither if there is no
+// file.
 type verdict struct {
-	id         pipeline.ID // "" for a file of which nobody can say whose it is
+	id         pipeline.ID // "" for a file whose pipeline is unknown
 	definition *pipeline.Definition
-	config     store.Config // what is stored of the definition
+	config     store.Config // the stored form of the definition
 	held       bool         // there is no file, and the removal waits: see Trouble
-	files      []string     // that were refused
+	files      []string     // rejected files
 	problems   []string
 	since      time.Time // see Files
 }
@@ -31,12 +32,12 @@ func accepted(d *pipeline.Definition, file pipeline.Source) *verdict {
 	return &verdict{id: d.ID, definition: d, config: config}
 }
 
-// configOf is what is stored of a definition that was read from file; its version is yet to be named.
+// configOf returns the stored form of a definition read from file, without its version.
 func configOf(d *pipeline.Definition, file pipeline.Source) store.Config {
 	return store.Config{Pipeline: d.ID, File: file, Calendars: d.Calendars, Archetypes: d.Archetypes}
 }
 
-// maxProblems bounds what is told of one file; `interlock validate` shows the rest.
+// maxProblems bounds the problems reported for one file; `interlock validate` shows the rest.
 const maxProblems = 20
 
 func (v *verdict) reject(file string, set *pipeline.Set) {
@@ -47,13 +48,13 @@ func (v *verdict) reject(file string, set *pipeline.Set) {
 	v.files, v.problems = append(v.files, file), append(v.problems, texts...)
 }
 
-// version names a file's text together with those of the calendars and archetypes it uses.
+// version hashes a file's text together with the calendars and archetypes it uses.
 func version(c store.Config) string {
 	sources := append([]pipeline.Source{c.File}, c.Calendars...)
 	return digest(append(sources, c.Archetypes...)...)
 }
 
-// digest hashes texts, whatever the files are called. The first is the pipeline's; the order of the others does not matter.
+// digest hashes texts, ignoring file names. The first is the pipeline's; the order of the others does not matter.
 func digest(sources ...pipeline.Source) string {
 	sums := make([]string, len(sources))
 	for i, s := range sources {
@@ -67,7 +68,8 @@ func digest(sources ...pipeline.Source) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// against is what v changes of a stored pipeline, all being the row of store.AllPipelines, and whether that is a new version or a removal.
+// against returns the batch that applies v to a stored pipeline, and whether that is a new version or a removal. all
+// is the row of store.AllPipelines.
 func (v verdict) against(row, all store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
 	switch {
 	case v.held:
@@ -83,8 +85,9 @@ func (v verdict) against(row, all store.Pipeline, pendingFire func() bool, now t
 	}
 }
 
-// acceptance puts a new version in force. One that is in force already only ends an earlier rejection. A pipeline that was not in
-// force is paused from its acceptance on if all pipelines are, as their row all says; the commit depends on that row.
+// acceptance puts a new version in force. If the version is in force already, it only clears an earlier rejection. A
+// pipeline that was not in force is paused from its acceptance on if all pipelines are, according to row all; the
+// commit depends on that row.
 func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
 	if row.Config == v.config.Version && row.Problem == "" {
 		return store.Batch{}, false
@@ -97,7 +100,8 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 		return b, false
 	}
 	if row.Config == "" {
-		// Pipelines that were not in force expected nothing: neither their first acceptance nor a return opens the past.
+		// A pipeline that was not in force expected nothing: neither its first acceptance nor its return opens past
+		// periods.
 		next.Horizon = period.Instant(now)
 		if !v.since.IsZero() && v.since.Before(now) {
 			next.Horizon = period.Instant(v.since)
@@ -131,7 +135,7 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 	return b, true
 }
 
-// rejection notes what is wrong. The version in force stays.
+// rejection records the problems. The version in force stays.
 func (v verdict) rejection(row store.Pipeline, now time.Time) store.Batch {
 	b := v.batch("reject", row)
 	next := row
@@ -149,7 +153,7 @@ func (v verdict) rejection(row store.Pipeline, now time.Time) store.Batch {
 	return b
 }
 
-// refusal is what is wrong, in a sentence.
+// refusal describes the problems in a sentence.
 func (v verdict) refusal() string {
 	message := fmt.Sprintf("%s is refused: %s", strings.Join(v.files, ", "), v.problems[0])
 	if more := len(v.problems) - 1; more > 0 {
@@ -158,7 +162,8 @@ func (v verdict) refusal() string {
 	return message
 }
 
-// orphan tells of a file that belongs to no pipeline. Its id holds all of it, so that it is told once.
+// orphan reports a file whose pipeline is unknown. The batch id is a hash of the whole report, so that it is reported
+// once.
 func (v verdict) orphan(now time.Time) store.Batch {
 	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
 	b := store.Batch{ID: "config/refuse/" + which}
@@ -167,8 +172,8 @@ func (v verdict) orphan(now time.Time) store.Batch {
 	return b
 }
 
-// removal takes a pipeline out of force. Attempts that are open finish on their own versions; a pipeline that never was
-// in force only loses its problem.
+// removal takes a pipeline out of force. Open attempts finish on their own versions. A pipeline that never was in
+// force only loses its problem.
 func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) {
 	b := v.batch("remove", row)
 	next := row
@@ -193,7 +198,7 @@ func (v verdict) batch(what string, row store.Pipeline) store.Batch {
 	return store.Batch{ID: fmt.Sprintf("config/%s/%s/%s/v%d", what, v.id, hash(v.config.Version+strings.Join(v.problems, "\n")), row.Version)}
 }
 
-// about tells the same thing twice apart by the row it changed: a version may return.
+// about distinguishes repeats of the same event by row version: a version may return.
 func (v verdict) about(row store.Pipeline, what string, now time.Time) event.About {
 	return event.About{Pipeline: v.id, Which: fmt.Sprintf("%s/v%d", what, row.Version), At: now}
 }
