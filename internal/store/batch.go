@@ -8,21 +8,23 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// MaxRows is how many rows one Batch may touch: what one DynamoDB transaction takes everywhere.
+// MaxRows is how many rows one Batch may touch. Every store, including DynamoDB, can commit that many in one
+// transaction.
 const MaxRows = 10
 
-// Batch is everything one decision changes. Its zero value is ready to use; give it an ID that names the decision, so
-// that sending it again is recognised. All its events travel in one row with the record that it was taken; everything
-// else is a row of its own.
+// Batch is everything one decision changes. Its zero value is ready to use; set an ID that names the decision, so
+// that a repeated Batch is recognised. All its events are stored in one row, with the record that the Batch was
+// committed; every other record is a row of its own.
 type Batch struct {
 	ID string
 
-	// Lease, where it is set, must still be held: otherwise the Batch is ErrConflict. Storing or finishing the leased
-	// task itself ends the lease: a step of several Batches leaves its task alone until the last.
+	// Lease, if set, must still be held: otherwise Commit returns ErrConflict. Storing or finishing the leased task
+	// ends the lease, so a step of several Batches must not touch its task before the last one.
 	Lease *Lease
 
-	// Expected are pipelines' rows that must still be at the version that was read: otherwise the Batch is ErrConflict. They
-	// stay as they are, and nothing is appended to the feed. A row that the Batch swaps is not among them.
+	// Expected are pipeline rows that must still be at the version that was read: otherwise Commit returns
+	// ErrConflict. They are not changed, and nothing is appended to the feed. They must not include rows that the
+	// Batch swaps.
 	Expected []PipelineVersion
 
 	Runs      []Swap[run.Run]
@@ -32,34 +34,34 @@ type Batch struct {
 	PostRuns  []Swap[PostRun]
 	Notes     []Swap[Note] // by kind and key
 
-	Configs   []Config   // stored if the version is new; the first stays as it was
-	Log       []JobEntry // appended; one with the same run, attempt, event and try is the same one, and the first stays
-	Snapshots []Snapshot // stored if the id is new; the first stays as it was
-	Reruns    []Rerun    // appended; one of the same run with the same id is the same one, and the first stays
-	Marks     []Mark     // each is set by one Batch only: a second is ErrConflict
+	Configs   []Config   // stored if the version is new; an existing one stays unchanged
+	Log       []JobEntry // appended; an existing entry with the same run, attempt, event and try stays unchanged
+	Snapshots []Snapshot // stored if the id is new; an existing one stays unchanged
+	Reruns    []Rerun    // appended; an existing one with the same run and id stays unchanged
+	Marks     []Mark     // each can be set only once: setting it again is ErrConflict
 
-	Events []event.Event // in this order; one whose id was announced before, or twice here, is passed over
+	Events []event.Event // in this order; an event whose id is a duplicate is skipped
 
-	// Tasks are created, or replace the one with their id: that is how a task is moved to another due time. A lease that
-	// somebody holds on it stays theirs. Finished are the ids of tasks that are done; one that is not there is fine, and the
-	// lease of one that is taken away is lost.
+	// Tasks are created, or replace the task with the same id; that is how a task is moved to another due time. A
+	// lease on the replaced task stays with its holder. Finished are the ids of tasks to delete; a missing one is not
+	// an error, and a lease on a deleted task is lost.
 	//
-	// What others ask of a task while it is held is never lost to its holder: where another Batch has stored the leased
-	// task since it was claimed, finishing it under the lease leaves it as they stored it, and storing it leaves whichever is
-	// due sooner, theirs if both are. The lease ends all the same.
+	// A holder never overwrites a request made while it held the task. If another Batch has stored the leased task
+	// since it was claimed, then finishing it under the lease leaves it as stored, and storing it keeps whichever is
+	// due sooner, the other Batch's if both are equal. The lease ends in any case.
 	Tasks    []Task
 	Finished []string
 
-	// Awaited says that the caller comes back by itself when the leased task is due. Storing that task then wakes no waiter,
-	// unless another Batch has stored it since it was claimed.
+	// Awaited means that the caller will return to the leased task by itself when it is due. Storing that task then
+	// wakes no waiter, unless another Batch has stored it since it was claimed.
 	Awaited bool
 
-	Dead   []DeadLetter // stored; one with the same sink and event id is replaced
-	Buried []DeadLetter // taken out again, by sink and event id; one that is not there is fine
+	Dead   []DeadLetter // stored; replaces one with the same sink and event id
+	Buried []DeadLetter // deleted, by sink and event id; a missing one is not an error
 }
 
-// Swap replaces a record that was read at version Read (0: that was not there) by Next, whose version is higher. A record
-// that is not at that version any more, or is there although it should not be, or the reverse, is ErrConflict.
+// Swap replaces a record that was read at version Read (0: it did not exist) with Next, which has a higher version.
+// If the stored record is not at version Read, Commit returns ErrConflict.
 type Swap[T any] struct {
 	Read int64
 	Next T
@@ -71,27 +73,27 @@ type PipelineVersion struct {
 	Version int64
 }
 
-// Mark is a note that something has been dealt with. It may be forgotten, by Trim or by the store itself, after Until;
-// whether it still counts then is open. Without Until it stays for ever.
+// Mark records that something has been handled. After Until, Trim or the store itself may delete it; whether it still
+// counts then is undefined. Without Until it is kept forever.
 type Mark struct {
 	ID    string    `json:"id"`
 	Until time.Time `json:"until,omitzero"`
 }
 
-// Create adds a run that must not be there yet.
+// Create adds a run that must not exist yet.
 func (b *Batch) Create(r run.Run) { b.Runs = append(b.Runs, Swap[run.Run]{Next: r}) }
 
-// Swap replaces the run that was read.
+// Swap replaces a run that was read.
 func (b *Batch) Swap(read, next run.Run) {
 	b.Runs = append(b.Runs, Swap[run.Run]{Read: read.Version, Next: next})
 }
 
-// SwapDryRun replaces the dry run that was read, or creates it if that is the zero Run.
+// SwapDryRun replaces a dry run that was read, or creates it if read is the zero Run.
 func (b *Batch) SwapDryRun(read, next run.Run) {
 	b.DryRuns = append(b.DryRuns, Swap[run.Run]{Read: read.Version, Next: next})
 }
 
-// SwapPipeline replaces a pipeline's row; its version is counted up here.
+// SwapPipeline replaces a pipeline's row and increments its version.
 func (b *Batch) SwapPipeline(read, next Pipeline) {
 	next.Version = read.Version + 1
 	b.Pipelines = append(b.Pipelines, Swap[Pipeline]{Read: read.Version, Next: next})
@@ -102,34 +104,34 @@ func (b *Batch) ExpectPipeline(id pipeline.ID, read Pipeline) {
 	b.Expected = append(b.Expected, PipelineVersion{ID: id, Version: read.Version})
 }
 
-// SwapDeadline replaces a ledger row, or creates it if read is the zero Deadline; its version is counted up here.
+// SwapDeadline replaces a ledger row, or creates it if read is the zero Deadline. It increments the version.
 func (b *Batch) SwapDeadline(read, next Deadline) {
 	next.Version = read.Version + 1
 	b.Deadlines = append(b.Deadlines, Swap[Deadline]{Read: read.Version, Next: next})
 }
 
-// SwapPostRun replaces what is remembered after a run, or creates it; its version is counted up here.
+// SwapPostRun replaces a post-run record, or creates it if read is the zero PostRun. It increments the version.
 func (b *Batch) SwapPostRun(read, next PostRun) {
 	next.Version = read.Version + 1
 	b.PostRuns = append(b.PostRuns, Swap[PostRun]{Read: read.Version, Next: next})
 }
 
-// SwapNote replaces a note, or creates it if read is the zero Note; its version is counted up here.
+// SwapNote replaces a note, or creates it if read is the zero Note. It increments the version.
 func (b *Batch) SwapNote(read, next Note) {
 	next.Version = read.Version + 1
 	b.Notes = append(b.Notes, Swap[Note]{Read: read.Version, Next: next})
 }
 
-// Append adds a line to a run's job log.
+// Append adds an entry to a run's job log.
 func (b *Batch) Append(e JobEntry) { b.Log = append(b.Log, e) }
 
-// Emit announces events.
+// Emit adds events.
 func (b *Batch) Emit(events ...event.Event) { b.Events = append(b.Events, events...) }
 
-// Schedule stores a task, or moves the one with its id.
+// Schedule stores a task, replacing the one with its id.
 func (b *Batch) Schedule(t Task) { b.Tasks = append(b.Tasks, t) }
 
-// Finish takes a task away.
+// Finish deletes a task.
 func (b *Batch) Finish(id string) { b.Finished = append(b.Finished, id) }
 
 // SetMark sets a mark that must not be set yet.

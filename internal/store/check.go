@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Identity is what a store recognises a Batch by when it is sent again: its ID, and the lease it was decided under. Two
-// workers who decide on the same version under different leases give their Batches the same ID; if the second were
-// answered as the first was, it would carry on with what the first has begun.
+// Identity is how a store recognises a repeated Batch: its ID, and the lease it was decided under. Two workers that
+// decide on the same version under different leases give their Batches the same ID; if the second were treated as a
+// repeat of the first, it would continue work that the first has started.
 func (b *Batch) Identity() string {
 	if b.Lease == nil {
 		return b.ID
@@ -16,18 +16,18 @@ func (b *Batch) Identity() string {
 	return b.ID + " lease " + strconv.FormatInt(b.Lease.Token, 10)
 }
 
-// Empty says that b changes nothing.
+// Empty reports whether b changes nothing.
 func (b *Batch) Empty() bool { return b.changed() == 0 && len(b.Events) == 0 }
 
-// changed counts the records that b changes, events apart.
+// changed counts the records that b changes, except events.
 func (b *Batch) changed() int {
 	return len(b.Runs) + len(b.DryRuns) + len(b.Pipelines) + len(b.Deadlines) + len(b.PostRuns) + len(b.Notes) +
 		len(b.Configs) + len(b.Log) + len(b.Snapshots) + len(b.Reruns) + len(b.Marks) +
 		len(b.Tasks) + len(b.Finished) + len(b.Dead) + len(b.Buried)
 }
 
-// Rows counts what a store has to touch: each record that b changes or expects, one row for the fact that b was taken together
-// with its events, and the row of the leased task unless b changes that anyway.
+// Rows counts the rows a store must touch: each record that b changes or expects, one row for the commit record and
+// its events, and the row of the leased task unless b changes that anyway.
 func (b *Batch) Rows() int {
 	n := b.changed() + len(b.Expected) + 1
 	if b.Lease != nil && !b.Settles(b.Lease.Task) {
@@ -36,8 +36,8 @@ func (b *Batch) Rows() int {
 	return n
 }
 
-// Full says that b has no room for another row. A Batch whose rows come from data is committed when it is full, and another
-// one begun.
+// Full reports whether b has no room for another row. Callers that add a variable number of rows commit a full Batch
+// and start another.
 func (b *Batch) Full() bool { return b.Rows() >= MaxRows }
 
 // Settles reports whether b stores or finishes that task.
@@ -55,8 +55,8 @@ func (b *Batch) Settles(task string) bool {
 	return false
 }
 
-// Check refuses a Batch that no store takes: without an id, with more than MaxRows rows (ErrTooLarge), with one record
-// twice or without a name, or with a swap that does not move the version on. Adapters call it first.
+// Check returns an error for a Batch that no store accepts: without an id, with more than MaxRows rows (ErrTooLarge),
+// with a duplicate or unnamed record, or with a swap that does not increase the version. Adapters call it first.
 func (b *Batch) Check() error {
 	if b.ID == "" {
 		return errors.New("commit: the batch has no id")
@@ -73,7 +73,7 @@ func (b *Batch) Check() error {
 	return nil
 }
 
-// checker remembers what it has seen, and the first thing that was wrong.
+// checker records the names it has seen, and the first error.
 type checker struct {
 	seen map[string]bool
 	err  error
@@ -145,7 +145,7 @@ func (c *checker) swap(kind, id string, read, next int64) {
 	}
 }
 
-// once refuses a record without a name, and one that was there before.
+// once rejects a record without a name, and a duplicate.
 func (c *checker) once(kind string, id ...string) {
 	for _, part := range id {
 		c.named(kind, part)
@@ -169,18 +169,18 @@ func (c *checker) fail(format string, args ...any) {
 	}
 }
 
-// MaxWrites is how many readings one call takes on every store but DynamoDB.
+// MaxWrites is how many readings one call accepts on every store except DynamoDB.
 const MaxWrites = 1000
 
-// CheckWrites refuses writes that no store takes: more than most at once (ErrTooLarge), or one without a pipeline or a key.
-// Adapters call it first.
+// CheckWrites returns an error for writes that no store accepts: more than most at once (ErrTooLarge), or one without
+// a pipeline or a key. Adapters call it first.
 func CheckWrites(writes []Write, most int) error {
 	if len(writes) > most {
 		return fmt.Errorf("put readings: %d are more than %d: %w", len(writes), most, ErrTooLarge)
 	}
 	for i, w := range writes {
 		if w.Pipeline == "" || w.Reading.Key == "" {
-			return fmt.Errorf("put readings: write %d names pipeline %q and key %q, and needs both", i+1, w.Pipeline, w.Reading.Key)
+			return fmt.Errorf("put readings: write %d has pipeline %q and key %q, but needs both", i+1, w.Pipeline, w.Reading.Key)
 		}
 	}
 	return nil

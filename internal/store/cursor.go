@@ -8,12 +8,12 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// What the cursors of lists hold, the same in every store: where a page ended, and so what the next one comes after.
+// List cursors are the same in every store: they hold the position of a page's last item.
 
-// RunCursor is where a page ended with a run.
+// RunCursor returns the cursor of a page that ended with r.
 func RunCursor(r run.Run) string { return EncodeCursor(r.Key.String()) }
 
-// AfterRun is the run that a page ended with; the zero Key if there is no cursor.
+// AfterRun returns the run that a page ended with; the zero Key if there is no cursor.
 func AfterRun(cursor string) (run.Key, error) {
 	if cursor == "" {
 		return run.Key{}, nil
@@ -29,10 +29,10 @@ func AfterRun(cursor string) (run.Key, error) {
 	return key, nil
 }
 
-// SensorCursor is where a page ended with the reading of a key.
+// SensorCursor returns the cursor of a page that ended with r.
 func SensorCursor(r *sensor.Reading) string { return EncodeCursor(string(r.Key)) }
 
-// AfterSensor is the key that a page ended with; "" if there is no cursor.
+// AfterSensor returns the key that a page ended with; "" if there is no cursor.
 func AfterSensor(cursor string) (sensor.Key, error) {
 	if cursor == "" {
 		return "", nil
@@ -44,12 +44,13 @@ func AfterSensor(cursor string) (sensor.Key, error) {
 	return sensor.Key(parts[0]), nil
 }
 
-// DeadlineCursor is where a page ended with a deadline.
+// DeadlineCursor returns the cursor of a page that ended with d.
 func DeadlineCursor(d Deadline) string {
 	return EncodeCursor(d.BreachAt.UTC().Format(time.RFC3339Nano), d.Key.String(), string(d.Kind))
 }
 
-// AfterDeadline is what the order of deadlines goes by, of the one that a page ended with; the zero Deadline if there is no cursor.
+// AfterDeadline returns the sort fields of the deadline that a page ended with; the zero Deadline if there is no
+// cursor.
 func AfterDeadline(cursor string) (d Deadline, err error) {
 	if cursor == "" {
 		return d, nil
@@ -68,10 +69,10 @@ func AfterDeadline(cursor string) (d Deadline, err error) {
 	return d, nil
 }
 
-// NumberCursor is where a page ended with a version or a position.
+// NumberCursor returns the cursor of a page that ended with a version or a position.
 func NumberCursor[N ~int64](n N) string { return EncodeCursor(strconv.FormatInt(int64(n), 10)) }
 
-// AfterNumber is the version or position that a page ended with; 0 if there is no cursor.
+// AfterNumber returns the version or position that a page ended with; 0 if there is no cursor.
 func AfterNumber(cursor string) (int64, error) {
 	if cursor == "" {
 		return 0, nil

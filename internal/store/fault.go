@@ -2,7 +2,7 @@ package store
 
 import "errors"
 
-// FaultKind says why a store that can be reached stores no changes.
+// FaultKind is the reason why a reachable store stores no changes.
 type FaultKind string
 
 // The kinds of faults.
@@ -13,17 +13,17 @@ const (
 	Failing  FaultKind = "failing"   // the disk returns errors
 )
 
-// Fault is the error of a store that can be reached but stores no changes. The change that failed with it was not stored.
-// Each adapter decides which errors of its technology are which fault, so that nothing above it parses errors.
+// Fault is the error of a store that is reachable but stores no changes. The failed change was not stored. Each
+// adapter maps its technology's errors to faults, so that no code above it parses errors.
 //
-// Every fault but Damaged is ErrAway: it passes once somebody has followed the remedy.
+// Every fault except Damaged is ErrAway: it passes once the remedy has been applied.
 type Fault struct {
 	Kind   FaultKind
-	Remedy string // what is wrong and what to do; clients see it, so it holds no path
+	Remedy string // what is wrong and what to do; it is sent to clients, so it contains no path
 	Err    error  // may be nil
 }
 
-// Error is the remedy with its cause.
+// Error returns the remedy and the cause.
 func (f *Fault) Error() string {
 	if f.Err == nil {
 		return f.Remedy
@@ -34,7 +34,7 @@ func (f *Fault) Error() string {
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// Is reports whether target is ErrAway and the fault passes.
+// Is reports whether target is ErrAway and the fault is temporary.
 func (f *Fault) Is(target error) bool { return target == ErrAway && f.Kind != Damaged }
 
 // FaultOf returns the fault in err's chain, or nil if there is none.

@@ -10,24 +10,24 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Position is a place in the feed or among the events; the two are counted apart. Later ones are larger.
+// Position is a position in the feed or in the event log; the two are numbered separately. Positions grow.
 type Position int64
 
-// Change is a record that something was written: what the router reacts to. It says what changed, not what it was: a
+// Change is a record that something was written; the router reacts to it. It names what changed, not its contents: a
 // handler reads the current state, which may be newer.
 type Change struct {
 	Position Position    `json:"position,omitzero"`
 	Kind     ChangeKind  `json:"kind"`
-	At       time.Time   `json:"at"` // now of the call that wrote it
+	At       time.Time   `json:"at"` // now of the call that made the change
 	Pipeline pipeline.ID `json:"pipeline"`
-	Version  int64       `json:"version"` // of the reading, the run or the pipeline's row
+	Version  int64       `json:"version"` // version of the reading, the run or the pipeline's row
 
-	// Of a reading.
+	// If Kind is ReadingWritten.
 	Sensor  sensor.Key    `json:"sensor,omitzero"`
 	Period  period.Period `json:"date,omitzero"`
-	Changed bool          `json:"changed,omitzero"` // the data differs from what was there before, as Put.Changed says
+	Changed bool          `json:"changed,omitzero"` // the data differs from the previous reading: see Put.Changed
 
-	// Of a run whose status or attempt changed.
+	// If Kind is RunMoved.
 	Run     run.Key    `json:"run,omitzero"`
 	Status  run.Status `json:"status,omitzero"`
 	Attempt int        `json:"attempt,omitzero"`
@@ -36,7 +36,7 @@ type Change struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// ChangeKind says what was written.
+// ChangeKind is the kind of record that was written.
 type ChangeKind string
 
 // The kinds of changes.
@@ -46,28 +46,30 @@ const (
 	PipelineMoved  ChangeKind = "pipeline" // its row was created or swapped
 )
 
-// Feed gives the changes to those who follow them. Each group has its own place, which begins at the oldest change that is
-// kept. Changes of one row are given out in order; only what is given out again may come after later ones. Between rows
-// nobody may rely on order.
+// Feed delivers changes to consumer groups. Each group has its own position, which starts at the oldest change that
+// is kept. Changes of one row are delivered in order, except for redeliveries, which may arrive after later ones.
+// There is no order between rows.
 type Feed interface {
-	// Receive gives up to PageSize(limit) changes that the group has not finished and that no consumer of it holds, oldest
-	// first, and waits until there is one or ctx ends, which is its error. They are held by that consumer until Done: the same
-	// consumer, too, is not given them again as long as its Store is open. Those of a consumer that is gone (its Store was
-	// closed, its process died) are given to the next that asks, so a change may come more than once.
+	// Receive returns up to PageSize(limit) changes, oldest first, that the group has not finished and no consumer of
+	// the group holds. It blocks until there is one; if ctx ends first, it returns ctx's error. The consumer holds
+	// the changes until Done; they are not delivered to it again while its Store is open. Changes held by a consumer
+	// that is gone (its Store was closed or its process died) are delivered to the next caller, so a change may be
+	// delivered more than once.
 	Receive(ctx context.Context, group, consumer string, limit int) ([]Change, error)
-	// Done says that changes were handled, in whatever order. A group's place never passes a change that was not. Saying it
-	// twice, or of a change that somebody else holds by now, is fine.
+	// Done acknowledges changes, in any order. A group's position never passes an unacknowledged change.
+	// Acknowledging a change twice, or one that another consumer holds by now, is not an error.
 	Done(ctx context.Context, group string, changes []Change) error
-	// Backlog is how many changes a group has not finished, held ones included, and when the oldest of them was written;
-	// zero if there is none. To ask is not to follow: only Receive and Done make a group.
+	// Backlog returns how many changes a group has not finished, including held ones, and when the oldest of them was
+	// written; zero if there are none. It does not create the group: only Receive and Done do.
 	Backlog(ctx context.Context, group string) (n int, oldest time.Time, err error)
 
-	// Cursor and SetCursor keep the place of those who follow events by position. A cursor that was never set is 0; one may
-	// be moved back. Events that a cursor which was ever set has not passed are kept: see Trim.
+	// Cursor and SetCursor store the positions of event readers. A cursor that was never set is 0; a cursor may be
+	// moved back. Trim keeps events that a set cursor has not passed.
 	Cursor(ctx context.Context, name string) (Position, error)
 	SetCursor(ctx context.Context, name string, at Position) error
-	// DropCursor forgets a cursor, as if it had never been set. One that is not there is fine.
+	// DropCursor deletes a cursor, as if it had never been set. A missing cursor is not an error.
 	DropCursor(ctx context.Context, name string) error
-	// EventsChanged is closed when an event was committed after the call, and may be closed for less.
+	// EventsChanged returns a channel that is closed when an event is committed after the call. It may also be closed
+	// without one.
 	EventsChanged() <-chan struct{}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// DecodeFields reads the data of a reading from the JSON it was stored as. Unlike sensor.Decode it trusts it: what was
-// accepted once is not refused for its size.
+// DecodeFields decodes the data of a reading from its stored JSON. Unlike sensor.Decode it does not check the size:
+// the data was accepted when it was written.
 func DecodeFields(data []byte) (sensor.Fields, error) {
 	v, err := decodeValue(data)
 	if err != nil {
@@ -22,14 +22,14 @@ func DecodeFields(data []byte) (sensor.Fields, error) {
 	return fields, nil
 }
 
-// DecodeData reads what EncodeData wrote into r.
+// DecodeData decodes data written by EncodeData into r.
 func DecodeData(r *sensor.Reading, data []byte) (err error) {
 	r.Deleted = string(data) == DeletedData
 	r.Fields, err = DecodeFields(data)
 	return err
 }
 
-// decodeValue reads JSON as readings hold it: whole numbers stay exact.
+// decodeValue decodes JSON as readings hold it: integers stay exact.
 func decodeValue(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -40,7 +40,7 @@ func decodeValue(data []byte) (any, error) {
 	return sensor.Normalize(v)
 }
 
-// exact is user data on its way out of JSON.
+// exact decodes user data from JSON without losing integer precision.
 type exact struct{ value any }
 
 func (e *exact) UnmarshalJSON(text []byte) (err error) {
@@ -48,7 +48,7 @@ func (e *exact) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// fields is a sensor.Fields on its way out of JSON.
+// fields decodes a sensor.Fields from JSON without losing integer precision.
 type fields sensor.Fields
 
 func (f *fields) UnmarshalJSON(text []byte) error {
@@ -57,7 +57,7 @@ func (f *fields) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// UnmarshalJSON keeps whole numbers exact.
+// UnmarshalJSON keeps integers exact.
 func (l *SeenLeaf) UnmarshalJSON(text []byte) error {
 	type plain SeenLeaf
 	over := struct {
@@ -72,7 +72,7 @@ func (l *SeenLeaf) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON keeps whole numbers exact.
+// UnmarshalJSON keeps integers exact.
 func (s *SeenSensor) UnmarshalJSON(text []byte) error {
 	type plain SeenSensor
 	over := struct {
@@ -86,7 +86,7 @@ func (s *SeenSensor) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON keeps whole numbers exact.
+// UnmarshalJSON keeps integers exact.
 func (s *SeenSlice) UnmarshalJSON(text []byte) error {
 	type plain SeenSlice
 	over := struct {
@@ -100,7 +100,7 @@ func (s *SeenSlice) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON keeps whole numbers exact.
+// UnmarshalJSON keeps integers exact.
 func (p *PostRun) UnmarshalJSON(text []byte) error {
 	type plain PostRun
 	over := struct {

@@ -2,8 +2,8 @@ package store
 
 import "sync"
 
-// Gatherer gathers calls while others are under way: one that serves many costs the server, and the way there, far less than one
-// for each. A call that comes alone waits for nobody.
+// Gatherer batches calls that arrive while others are in flight: one request for many calls costs the server and the
+// network far less than one each. A call that arrives alone does not wait.
 type Gatherer[C any] struct {
 	underWay int
 	together func(waiting []C) int
@@ -13,12 +13,13 @@ type Gatherer[C any] struct {
 	busy    int
 }
 
-// NewGatherer has so many groups under way at once. together says how many of those that wait, at least one, go with the first.
+// NewGatherer returns a Gatherer with at most underWay batches in flight. together returns how many of the waiting
+// calls, at least one, form the next batch.
 func NewGatherer[C any](underWay int, together func(waiting []C) int) *Gatherer[C] {
 	return &Gatherer[C]{underWay: underWay, together: together}
 }
 
-// Take has calls carried out by do, together with others, and does not wait for it.
+// Take queues calls to be run by do in a batch, and returns at once.
 func (g *Gatherer[C]) Take(do func([]C), calls ...C) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -34,7 +35,7 @@ func (g *Gatherer[C]) Take(do func([]C), calls ...C) {
 	}()
 }
 
-// next gives the calls that go together; nil if nobody waits.
+// next returns the next batch; nil if no calls are waiting.
 func (g *Gatherer[C]) next() []C {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Width is how many digits an instant or the place of a period has in a store that sorts texts.
+// Width is the number of digits of an instant or a period key in a store that sorts text.
 const Width = 19
 
-// Nanos is an instant as such a store compares it: nanoseconds since 1970 in 19 digits, at the nearest end of what fits
-// (1970 to 2262) beyond it. Where the value itself matters that far out, it is in a record's JSON too.
+// Nanos encodes an instant for such a store: nanoseconds since 1970 in 19 digits, clamped to what fits (1970 to
+// 2262). If the exact value matters beyond that, the record's JSON holds it too.
 func Nanos(t time.Time) string {
 	n := t.UnixNano()
 	switch sec := t.Unix(); {
@@ -28,7 +28,7 @@ func Nanos(t time.Time) string {
 	return fmt.Sprintf("%0*d", Width, n)
 }
 
-// FromNanos reads what Nanos writes.
+// FromNanos decodes text written by Nanos.
 func FromNanos(text string) (time.Time, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -37,7 +37,7 @@ func FromNanos(text string) (time.Time, error) {
 	return time.Unix(0, n).UTC(), nil
 }
 
-// Place is a period in the order of Period.Compare, in 19 digits.
+// Place encodes a period in 19 digits that sort like Period.Compare.
 func Place(p period.Period) string {
 	if p.IsZero() {
 		return strings.Repeat("0", Width)
@@ -45,7 +45,7 @@ func Place(p period.Period) string {
 	return PeriodKey(p)
 }
 
-// LatestFirst is Place the other way round.
+// LatestFirst is Place in reverse order.
 func LatestFirst(p period.Period) string {
 	digits := []byte(Place(p))
 	for i, c := range digits {
@@ -54,8 +54,8 @@ func LatestFirst(p period.Period) string {
 	return string(digits)
 }
 
-// EncodeFields writes the data of a reading as JSON such that two texts are equal exactly if sensor.SameData says so of the
-// data: names sorted, a whole number without a point whatever its type.
+// EncodeFields encodes the data of a reading as canonical JSON: two texts are equal exactly if sensor.SameData holds
+// for the data. Names are sorted, and integral numbers have no decimal point, whatever their type.
 func EncodeFields(f sensor.Fields) (string, error) {
 	normal, err := sensor.Normalize(f)
 	if err != nil {
@@ -68,10 +68,10 @@ func EncodeFields(f sensor.Fields) (string, error) {
 	return string(text), nil
 }
 
-// DeletedData is what stands for the data of a reading that deletes the one before it. No data is equal to it.
+// DeletedData is the encoded data of a reading that deletes the previous one. No other data equals it.
 const DeletedData = "null"
 
-// EncodeData writes the data of a reading as EncodeFields does, and DeletedData for one that deletes.
+// EncodeData encodes the data of a reading as EncodeFields does, or as DeletedData if the reading is a deletion.
 func EncodeData(r sensor.Reading) (string, error) {
 	if r.Deleted {
 		return DeletedData, nil
@@ -79,7 +79,7 @@ func EncodeData(r sensor.Reading) (string, error) {
 	return EncodeFields(r.Fields)
 }
 
-// whole makes whole numbers integers.
+// whole converts integral floats to int64.
 func whole(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -10,16 +10,15 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// ErrCursor says that a cursor was not given out by the list it is used with.
+// ErrCursor means that a cursor is malformed or belongs to another list.
 var ErrCursor = errors.New("cursor is not understood: use the one a page came with, or none")
 
-// The sizes of a page.
 const (
 	DefaultPage = 100
 	MaxPage     = 1000
 )
 
-// PageSize is how many items a list gives for a limit: 0 or less means DefaultPage, and none gives more than MaxPage.
+// PageSize returns the page size for a limit: 0 or less means DefaultPage, and MaxPage is the maximum.
 func PageSize(limit int) int {
 	if limit <= 0 {
 		return DefaultPage
@@ -27,15 +26,15 @@ func PageSize(limit int) int {
 	return min(limit, MaxPage)
 }
 
-// Page is one page of a list. Next leads to the one after it and is empty exactly if there is nothing more. A page goes on
-// after the last item of the one before it, by the order of the list: an item that is there all the time is on exactly one
-// page, whatever comes or goes meanwhile.
+// Page is one page of a list. Next is the cursor of the next page; it is empty exactly if there are no more items. A
+// page starts after the last item of the previous one, in list order: an item that exists all the time is on exactly
+// one page, whatever is added or removed meanwhile.
 type Page[T any] struct {
 	Items []T
 	Next  string
 }
 
-// EncodeCursor makes a cursor of the parts that say where a page ended; the same in every store.
+// EncodeCursor encodes the position where a page ended; the same in every store.
 func EncodeCursor(parts ...string) string {
 	text, err := json.Marshal(parts)
 	if err != nil {
@@ -44,7 +43,7 @@ func EncodeCursor(parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// DecodeCursor takes a cursor of n parts apart again, or returns ErrCursor.
+// DecodeCursor decodes a cursor of n parts, or returns ErrCursor.
 func DecodeCursor(cursor string, n int) ([]string, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -57,8 +56,8 @@ func DecodeCursor(cursor string, n int) ([]string, error) {
 	return parts, nil
 }
 
-// PeriodKey is a text that sorts, byte by byte, as period.Period.Compare does: what a store that keeps sorted texts
-// orders periods by. The zero Period gives "", which comes before all.
+// PeriodKey returns text that sorts bytewise like period.Period.Compare, for stores that sort text. For the zero
+// Period it returns "", which sorts first.
 func PeriodKey(p period.Period) string {
 	if p.IsZero() {
 		return ""
@@ -68,7 +67,8 @@ func PeriodKey(p period.Period) string {
 	return fmt.Sprintf("%04d%02d%02d%02d%s%02d%c", year, month, day, hour, repeatKey(p), minute, sizeKey(p.Size()))
 }
 
-// sizeKey puts larger slices first. Weeks and months came after the others, whose keys are stored.
+// sizeKey sorts larger periods first. Weeks and months were added later than the others, whose keys are already
+// stored.
 func sizeKey(s period.Size) byte {
 	switch s {
 	case period.Month:
@@ -84,7 +84,8 @@ func sizeKey(s period.Size) byte {
 	return '2'
 }
 
-// repeatKey is six digits: 0 for a first occurrence, and for a repeated one more the further west its offset is.
+// repeatKey returns six digits: 0 for the first occurrence of a local time; for a repeated one, larger the further
+// west its offset is.
 func repeatKey(p period.Period) string {
 	name := p.String()
 	_, clock, timed := strings.Cut(name, "T")
@@ -93,7 +94,7 @@ func repeatKey(p period.Period) string {
 		return "000000"
 	}
 	var h, m, s int
-	// The offset stands in canonical form; without seconds the last number is simply not there.
+	// The offset is in canonical form; if it has no seconds, the last number is missing.
 	_, _ = fmt.Sscanf(clock[at+1:], "%02d:%02d:%02d", &h, &m, &s)
 	offset := h*3600 + m*60 + s
 	if clock[at] == '-' {

@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// AllPipelines is the id of the row that stores the pause of all pipelines, in its field Pause. No pipeline has that id. The row
-// has no config, and Pipelines lists it like any other. A Pause in it whose Since is zero has been lifted: By and Why are of
-// the operator who lifted it.
+// AllPipelines is the id of the row that stores the pause of all pipelines, in its field Pause. No pipeline has that
+// id. The row has no config, and Pipelines lists it like any other. If its Pause has a zero Since, the pause was
+// lifted: By and Why are those of the operator who lifted it.
 const AllPipelines pipeline.ID = "*"
 
 // Paused reports whether an operator has stopped the pipeline: nothing opens and nothing starts. A pause with Until ends when its
@@ -33,7 +33,7 @@ func (p Pipeline) PauseText() string {
 	return strings.Join(texts, "; ")
 }
 
-// PausedUntil returns the instant at which the last of the pauses in effect ends by itself; zero if one of them does not.
+// PausedUntil returns when the last of the pauses in effect ends by itself; zero if one of them does not.
 func (p Pipeline) PausedUntil() time.Time {
 	var last time.Time
 	for _, one := range p.Pauses() {
@@ -50,16 +50,16 @@ func (p Pipeline) PausedUntil() time.Time {
 // HoldsSLA reports whether a pause in effect cancels the pipeline's deadlines.
 func (p Pipeline) HoldsSLA() bool { return p.Pause.HoldSLA || p.PauseAll.HoldSLA }
 
-// HoldBack makes the end of the pauses replay what was written or completed since an instant.
+// HoldBack makes the end of the pauses replay whatever was written or completed since from.
 func (p *Pipeline) HoldBack(from time.Time) {
 	if p.PausedFrom.IsZero() || from.Before(p.PausedFrom) {
 		p.PausedFrom = from.Round(0).UTC()
 	}
 }
 
-// Pause is an operator's stop of one pipeline, or of all.
+// Pause is an operator's pause of one pipeline, or of all.
 type Pause struct {
-	All     bool      `json:"all,omitempty"` // it is the pause of all pipelines
+	All     bool      `json:"all,omitempty"` // this is the pause of all pipelines
 	By      string    `json:"by"`
 	Why     string    `json:"why"`
 	Since   time.Time `json:"since"`
@@ -70,12 +70,12 @@ type Pause struct {
 // Active reports whether the pause is in effect.
 func (p Pause) Active() bool { return !p.Since.IsZero() }
 
-// String says who paused, since when and why.
+// String describes who paused it, since when and why.
 func (p Pause) String() string {
 	return fmt.Sprintf("%s by %s since %s: %s", p.verb("paused"), p.By, p.Since.UTC().Format(time.RFC3339), p.Why)
 }
 
-// Paused returns the event that announces the pause of a pipeline, whose row was read at a version.
+// Paused returns the event for the pause of a pipeline whose row was read at version read.
 func (p Pause) Paused(id pipeline.ID, read int64, now time.Time) event.Event {
 	message := fmt.Sprintf("%s by %s: %s", p.verb("paused"), p.By, p.Why)
 	if !p.Until.IsZero() {
@@ -85,8 +85,8 @@ func (p Pause) Paused(id pipeline.ID, read int64, now time.Time) event.Event {
 		event.Pause{All: p.All, By: p.By, Reason: p.Why, Until: p.Until, HoldSLA: p.HoldSLA})
 }
 
-// Resumed returns the event that announces that by has lifted the pause of a pipeline, whose row is next now and was read at a
-// version.
+// Resumed returns the event for lifting the pause of a pipeline. next is the pipeline's new row; the old one was read
+// at version read.
 func (p Pause) Resumed(next Pipeline, read int64, by, why string, now time.Time) event.Event {
 	message := p.verb("resumed") + " by " + by
 	if why != "" {
@@ -99,7 +99,7 @@ func (p Pause) Resumed(next Pipeline, read int64, by, why string, now time.Time)
 		event.Pause{All: p.All, By: by, Reason: why, HoldSLA: p.HoldSLA})
 }
 
-// aboutPause tells the pauses of a pipeline apart by the version of the row that each changed.
+// aboutPause distinguishes the pauses of a pipeline by the version of the row that each changed.
 func aboutPause(id pipeline.ID, read int64, now time.Time) event.About {
 	return event.About{Pipeline: id, Which: fmt.Sprintf("v%d", read), At: now}
 }

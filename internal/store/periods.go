@@ -6,10 +6,11 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Periods is a set of periods that says quickly what lies in them or holds them: what Trim asks of the periods of open runs.
+// Periods is a set of periods that quickly answers whether a period overlaps one of them. Trim uses it for the
+// periods of open runs.
 type Periods struct{ is, holds map[period.Period]bool }
 
-// Add puts a period into the set.
+// Add adds a period to the set.
 func (s *Periods) Add(p period.Period) {
 	if s.is == nil {
 		s.is, s.holds = map[period.Period]bool{}, map[period.Period]bool{}
@@ -20,7 +21,7 @@ func (s *Periods) Add(p period.Period) {
 	}
 }
 
-// Touch says whether p is, holds or lies in one of them.
+// Touch reports whether p equals, contains or lies within a period of the set.
 func (s *Periods) Touch(p period.Period) bool {
 	for _, size := range period.Sizes() {
 		if outer := p.Outer(size); !outer.IsZero() && s.is[outer] {
@@ -30,11 +31,11 @@ func (s *Periods) Touch(p period.Period) bool {
 	return s.holds[p]
 }
 
-// westmost is how long after UTC a day ends in the last zone on Earth.
+// westmost is how long after UTC a day ends in the westernmost time zone.
 const westmost = 12 * time.Hour
 
-// AgesFrom returns the instant that the retention of a write counts from: when it was written or, if that is later, when the
-// day, week or month of its period is over everywhere. A reading may be written long before its period.
+// AgesFrom returns when the retention of a write starts: when it was written or, if later, when the day, week or
+// month of its period has ended in every time zone. A reading may be written long before its period.
 func AgesFrom(written time.Time, p period.Period) time.Time {
 	if p.IsZero() {
 		return written

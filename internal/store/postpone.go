@@ -8,18 +8,18 @@ import (
 	"github.com/interlock-go/interlock/internal/rerun"
 )
 
-// A task waits at first and at most so long. A change was tried for a while before it was set aside, and many of its pipeline
-// may follow it.
+// The first and the longest retry delay of a failing task. A change has already been retried for a while before it is
+// set aside, and many changes of its pipeline may follow, so it waits longer.
 const (
 	firstRetry, lastRetry             = 250 * time.Millisecond, time.Minute
 	firstChangeRetry, lastChangeRetry = time.Minute, 15 * time.Minute
-	// reportedFailures is how often a task fails before that is announced: after about eight seconds.
+	// reportedFailures is how often a task fails before an event reports it: after about eight seconds.
 	reportedFailures = 5
 )
 
-// Failed returns the task as it is to be stored after one more failure. It waits twice as long as after the last one, up to
-// a minute, less a share that depends on its id, so that tasks that failed together are not tried again together. A change
-// that was set aside waits a minute at first, and up to 15.
+// Failed returns the task to store after one more failure. The delay doubles each time, up to a minute, less a jitter
+// derived from its id, so that tasks that failed together are not retried together. A change that was set aside waits
+// a minute at first, and up to 15.
 func (t Task) Failed(now time.Time) Task {
 	first, last := firstRetry, lastRetry
 	if t.Kind == HandleChange {
@@ -30,8 +30,8 @@ func (t Task) Failed(now time.Time) Task {
 	return t
 }
 
-// Postpone makes the Batch that gives a claimed task back after a failure, to be tried again later: see Task.Failed. A task
-// that keeps failing is announced once, as INFRA_FAILURE.
+// Postpone returns the Batch that gives back a claimed task after a failure, to be retried later: see Task.Failed. A
+// task that keeps failing is reported once, as INFRA_FAILURE.
 func Postpone(c Claim, cause error, now time.Time) Batch {
 	next := c.Task.Failed(now)
 	b := Batch{ID: fmt.Sprintf("postpone/%s/%d", next.ID, c.Lease.Token), Lease: &c.Lease}
@@ -42,8 +42,8 @@ func Postpone(c Claim, cause error, now time.Time) Batch {
 	return b
 }
 
-// SetAside makes the Batch that stores changes of a pipeline as tasks because they could not be handled. They have failed that
-// often. That changes of a pipeline keep failing is announced once a day, as INFRA_FAILURE.
+// SetAside returns the Batch that stores changes of a pipeline as tasks after they have failed that often. Continued
+// failures of a pipeline's changes are reported once a day, as INFRA_FAILURE.
 func SetAside(changes []Change, failures int, cause error, now time.Time) Batch {
 	b := Batch{ID: "set aside/" + aside(changes[0])}
 	stored := map[string]bool{}
@@ -52,7 +52,7 @@ func SetAside(changes []Change, failures int, cause error, now time.Time) Batch 
 			ID: aside(c), Kind: HandleChange, Pipeline: c.Pipeline, Key: c.Run, Due: now.Round(0).UTC(), Change: c,
 		}.Failed(now)
 		t.Failures = failures
-		if !stored[t.ID] { // a change may have been given twice
+		if !stored[t.ID] { // a change may be delivered twice
 			stored[t.ID] = true
 			b.Schedule(t)
 		}
@@ -63,7 +63,8 @@ func SetAside(changes []Change, failures int, cause error, now time.Time) Batch 
 	return b
 }
 
-// aside names the task of a change that was set aside. Positions would not do: a store that lost its tail gives them again.
+// aside returns the task id of a change that was set aside. It does not use the position: a store that lost its
+// latest commits reuses positions.
 func aside(c Change) string {
 	subject := string(c.Pipeline)
 	if c.Kind == RunMoved {
@@ -72,7 +73,7 @@ func aside(c Change) string {
 	return fmt.Sprintf("change/%s/%s/v%d", c.Kind, subject, c.Version)
 }
 
-// keepsFailing announces a task that keeps failing.
+// keepsFailing returns the event for a task that keeps failing.
 func keepsFailing(t Task, cause error, now time.Time) event.Event {
 	about := event.About{
 		Pipeline: t.Pipeline, Schedule: t.Key.Schedule, Date: t.Key.Period, At: now, CausedBy: t.ID,

@@ -12,18 +12,18 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// RunQuery says which runs. Empty fields mean any. Limit, here and below, goes through PageSize; Cursor is Next of the
-// page before, with the rest of the query unchanged.
+// RunQuery selects runs. Empty fields match any. Limit, here and below, goes through PageSize; Cursor is Next of the
+// previous page, with the rest of the query unchanged.
 type RunQuery struct {
 	Pipeline pipeline.ID
 	Period   period.Period
-	From, To period.Period // by Compare, both included: the hours of a day come after the day itself
+	From, To period.Period // by Compare, both inclusive: the hours of a day sort after the day itself
 	Status   run.Status
 	Limit    int
 	Cursor   string
 }
 
-// Latest is the latest period that is wanted; zero if any is.
+// Latest returns the latest period that matches; zero if there is no limit.
 func (q RunQuery) Latest() period.Period {
 	if q.To.IsZero() || !q.Period.IsZero() && q.Period.Compare(q.To) < 0 {
 		return q.Period
@@ -31,7 +31,7 @@ func (q RunQuery) Latest() period.Period {
 	return q.To
 }
 
-// Earliest is the earliest period that is wanted; zero if any is.
+// Earliest returns the earliest period that matches; zero if there is no limit.
 func (q RunQuery) Earliest() period.Period {
 	if !q.Period.IsZero() && q.Period.Compare(q.From) > 0 {
 		return q.Period
@@ -39,23 +39,23 @@ func (q RunQuery) Earliest() period.Period {
 	return q.From
 }
 
-// Passed says that p and every period before it is too early to be wanted.
+// Passed reports whether p and every earlier period are too early to match.
 func (q RunQuery) Passed(p period.Period) bool {
 	return !q.From.IsZero() && p.Compare(q.From) < 0 || !q.Period.IsZero() && p.Compare(q.Period) < 0
 }
 
-// Wants says whether a run is one of those, whatever its pipeline.
+// Wants reports whether a run matches, ignoring its pipeline.
 func (q RunQuery) Wants(r run.Run) bool {
 	return !q.Passed(r.Period) && (q.Period.IsZero() || r.Period == q.Period) &&
 		(q.To.IsZero() || r.Period.Compare(q.To) <= 0) &&
 		(q.Status == "" || r.Status == q.Status)
 }
 
-// Apart reports whether runs of a status have a list of their own, beside that of all runs and that of the open ones: few
+// Apart reports whether runs with a status have a separate index, besides those of all runs and of open runs: few
 // runs end without being COMPLETED.
 func Apart(s run.Status) bool { return s.Ended() && s != run.Completed }
 
-// Page cuts a page out of runs that are all at hand, in any order, whatever their pipeline.
+// Page selects, sorts and cuts a page from runs in memory, ignoring their pipelines.
 func (q RunQuery) Page(runs []run.Run) (Page[run.Run], error) {
 	after, err := AfterRun(q.Cursor)
 	if err != nil {
@@ -79,16 +79,16 @@ func latestFirst(a, b run.Key) int {
 	return cmp.Or(b.Period.Compare(a.Period), cmp.Compare(a.Pipeline, b.Pipeline), cmp.Compare(a.Schedule, b.Schedule))
 }
 
-// ReadingQuery asks for what a key shows for a period.
+// ReadingQuery selects the readings of a key for a period.
 type ReadingQuery struct {
 	Pipeline pipeline.ID
 	Key      sensor.Key
 	Period   period.Period
-	// Through asks for all readings of the periods from Period to this one, and of those that hold them.
+	// Through selects all readings of the periods from Period to this one, and of the periods that contain them.
 	Through period.Period
 }
 
-// HistoryQuery says which writes. A zero Period means all of them.
+// HistoryQuery selects writes. A zero Period matches all.
 type HistoryQuery struct {
 	Pipeline pipeline.ID
 	Key      sensor.Key
@@ -104,24 +104,24 @@ type LatestQuery struct {
 	Cursor   string
 }
 
-// WriteID names one write, as the Change does that tells of it.
+// WriteID identifies one write, like the Change that announces it.
 type WriteID struct {
 	Pipeline pipeline.ID
 	Key      sensor.Key
 	Version  int64
 }
 
-// DeadlineQuery says which deadlines. Empty fields mean any.
+// DeadlineQuery selects deadlines. Empty fields match any.
 type DeadlineQuery struct {
 	Pipeline pipeline.ID
 	Key      run.Key
 	State    string    // an sla.State
-	From, To time.Time // by BreachAt: From is included, To is not
+	From, To time.Time // by BreachAt: From is inclusive, To exclusive
 	Limit    int
 	Cursor   string
 }
 
-// Wants says whether a deadline is one of those.
+// Wants reports whether a deadline matches.
 func (q DeadlineQuery) Wants(d Deadline) bool {
 	return (q.Pipeline == "" || d.Key.Pipeline == q.Pipeline) &&
 		(q.Key == run.Key{} || d.Key == q.Key) &&
@@ -130,18 +130,18 @@ func (q DeadlineQuery) Wants(d Deadline) bool {
 		(q.To.IsZero() || d.BreachAt.Before(q.To))
 }
 
-// EventQuery says which events. Empty fields mean any.
+// EventQuery selects events. Empty fields match any.
 type EventQuery struct {
 	Pipeline  pipeline.ID
 	Key       run.Key // events about one run: pipeline, schedule and date
 	Type      event.Type
-	Since     time.Time // by Time, included
+	Since     time.Time // by Time, inclusive
 	Ascending bool
 	Limit     int
 	Cursor    string
 }
 
-// Wants says whether an event is one of those.
+// Wants reports whether an event matches.
 func (q EventQuery) Wants(e event.Event) bool {
 	d := e.Detail
 	about := run.Key{Pipeline: d.Pipeline, Schedule: d.Schedule, Period: d.Date}

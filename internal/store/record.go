@@ -14,33 +14,33 @@ import (
 	"github.com/interlock-go/interlock/internal/sla"
 )
 
-// Pipeline is a pipeline's own row: what is known of it beside its file. It is swapped by version.
+// Pipeline is a pipeline's row: its state besides its file. It is swapped by version.
 type Pipeline struct {
 	ID      pipeline.ID `json:"id"`
 	Version int64       `json:"version"`
 
 	Config     string    `json:"config,omitempty"` // the version in force; empty once removed
-	Horizon    time.Time `json:"horizon"`          // its first acceptance: nothing before it is ever opened or missed
-	AcceptedAt time.Time `json:"acceptedAt"`       // of the version in force
+	Horizon    time.Time `json:"horizon"`          // its first acceptance: nothing before it is ever opened or counts as missed
+	AcceptedAt time.Time `json:"acceptedAt"`       // when the version in force was accepted
 	RemovedAt  time.Time `json:"removedAt,omitzero"`
-	Problem    string    `json:"problem,omitempty"` // why its newest file is not in force, a line each: it is degraded
+	Problem    string    `json:"problem,omitempty"` // why its newest file was rejected, one reason per line
 
-	Pause Pause `json:"pause,omitzero"` // the pipeline's own
-	// PauseAll is a copy of the pause of all pipelines, whose own place is the row of AllPipelines. Each pipeline has it in its
-	// row, so that whatever depends on the row's version depends on both pauses.
+	Pause Pause `json:"pause,omitzero"` // the pipeline's own pause
+	// PauseAll is a copy of the pause of all pipelines, whose original is in the row of AllPipelines. Each pipeline's
+	// row has a copy, so that a commit that depends on the row's version depends on both pauses.
 	PauseAll Pause `json:"pauseAll,omitzero"`
-	// PausedFrom is the instant since which pauses have held back writes and completions. They are replayed, and it is cleared,
-	// once the pipeline is no longer paused.
+	// PausedFrom is since when pauses have held back writes and completions. Once the pipeline is no longer paused,
+	// they are replayed and it is cleared.
 	PausedFrom time.Time       `json:"pausedFrom,omitzero"`
-	Slots      []run.AttemptID `json:"slots,omitempty"` // the open jobs, where maxActive limits them
+	Slots      []run.AttemptID `json:"slots,omitempty"` // the open jobs, if maxActive limits them
 
-	// FiredThrough is the instant up to which fires have been dealt with: opened, excluded, or told as missed.
+	// FiredThrough is the time up to which fires have been handled: opened, excluded, or reported as missed.
 	FiredThrough time.Time `json:"firedThrough,omitzero"`
-	// ArmedThrough is the last period whose deadline has been dealt with ahead.
+	// ArmedThrough is the last period whose deadline has been armed or skipped in advance.
 	ArmedThrough period.Period `json:"armedThrough,omitzero"`
 }
 
-// Problems lists why the pipeline's newest file is not in force; nil if it is.
+// Problems lists why the pipeline's newest file was rejected; nil if it is in force.
 func (p Pipeline) Problems() []string {
 	if p.Problem == "" {
 		return nil
@@ -49,17 +49,17 @@ func (p Pipeline) Problems() []string {
 }
 
 // Config is one accepted version of a pipeline's file, with the calendars and archetypes it was read with, so that an
-// attempt can be carried through on the version it opened with.
+// attempt can finish on the version it opened with.
 type Config struct {
 	Pipeline   pipeline.ID       `json:"pipeline"`
-	Version    string            `json:"version"` // a hash of all that follows
+	Version    string            `json:"version"` // a hash of the texts below
 	At         time.Time         `json:"at"`
 	File       pipeline.Source   `json:"file"`
 	Calendars  []pipeline.Source `json:"calendars,omitempty"`
 	Archetypes []pipeline.Source `json:"archetypes,omitempty"`
 }
 
-// WithoutTexts is c as Configs lists it: the files have their names, and no contents.
+// WithoutTexts returns c as Configs lists it: with the names of the files but without their contents.
 func (c Config) WithoutTexts() Config {
 	names := func(sources []pipeline.Source) []pipeline.Source {
 		var out []pipeline.Source
@@ -78,42 +78,42 @@ type Deadline struct {
 	Key      run.Key      `json:"key"`
 	Kind     DeadlineKind `json:"kind"`
 	Version  int64        `json:"version"`
-	Config   string       `json:"config"` // the version it was armed by
+	Config   string       `json:"config"` // the config version that armed it
 	Critical bool         `json:"critical,omitempty"`
 	ArmedAt  time.Time    `json:"armedAt"`
 	ClosedAt time.Time    `json:"closedAt,omitzero"`
-	// DoneAt is when the run completed, also where that was after the breach.
+	// DoneAt is when the run completed, even if that was after the breach.
 	DoneAt time.Time `json:"doneAt,omitzero"`
 	sla.Deadline
 }
 
-// DeadlineKind tells the two deadlines of a run apart.
+// DeadlineKind distinguishes the two deadlines of a run.
 type DeadlineKind string
 
-// Absolute deadlines are instants of the clock, relative ones count from the first reading of the start condition.
+// An absolute deadline is a fixed time; a relative one counts from the first reading of the start condition.
 const (
 	Absolute DeadlineKind = "absolute"
 	Relative DeadlineKind = "relative"
 )
 
-// JobEntry is one thing that happened to a run's job. It is appended, and never changed.
+// JobEntry is one event in the life of a run's job. It is appended, and never changed.
 type JobEntry struct {
 	Key      run.Key      `json:"key"`
 	Attempt  int          `json:"attempt"`
 	At       time.Time    `json:"at"`
 	Event    JobEvent     `json:"event"`
-	Try      int          `json:"try,omitempty"` // of a start
+	Try      int          `json:"try,omitempty"` // number of the start try
 	Handle   run.Handle   `json:"handle,omitempty"`
 	Category run.Category `json:"category,omitempty"`
 	Message  string       `json:"message,omitempty"`
-	Output   string       `json:"output,omitempty"` // the end of what it printed
-	By       string       `json:"by,omitempty"`     // who reported it, where that was not the controller
+	Output   string       `json:"output,omitempty"` // the end of its output
+	By       string       `json:"by,omitempty"`     // who reported it, if not the controller
 }
 
-// JobEvent is what happened to a job.
+// JobEvent is the kind of a JobEntry.
 type JobEvent string
 
-// What happens to jobs. Success, fail and timeout are results; a late one changed nothing any more.
+// Success, fail and timeout are results. A late result arrived after the attempt had ended and changed nothing.
 const (
 	JobStarted  JobEvent = "started"
 	JobRefused  JobEvent = "refused"
@@ -126,8 +126,9 @@ const (
 	JobLate     JobEvent = "late"
 )
 
-// Snapshot is what a start was decided on, or the end of an attempt. Its id is that of the attempt and the try, or of the
-// attempt's end (run.EndSnapshot), which is stored without leaves and without the data of readings.
+// Snapshot records the facts on which a start, or the end of an attempt, was decided. Its id is that of the attempt
+// and the try, or of the attempt's end (run.EndSnapshot). An end is stored without leaves and without the data of
+// readings.
 type Snapshot struct {
 	ID       run.SnapshotID `json:"id"`
 	Key      run.Key        `json:"key"`
@@ -139,10 +140,10 @@ type Snapshot struct {
 	Leaves   []SeenLeaf     `json:"leaves"`
 	Sensors  []SeenSensor   `json:"sensors"`
 	PostRun  []SeenSensor   `json:"postRun,omitempty"` // the sensors of the post-run rules
-	Read     []ReadVersion  `json:"read,omitempty"`    // all that was read, shown or not; of an end only
-	// PreferUntil is when the preferred rules cease to close the gate; zero without such rules.
+	Read     []ReadVersion  `json:"read,omitempty"`    // all readings that were read; for an end only
+	// PreferUntil is when the preferred rules stop closing the gate; zero without such rules.
 	PreferUntil time.Time `json:"preferUntil,omitzero"`
-	// Degraded names the preferred rules that did not pass and without which the gate was open.
+	// Degraded names the preferred rules that failed when the gate opened without them.
 	Degraded []string `json:"degraded,omitempty"`
 }
 
@@ -154,72 +155,73 @@ type ReadVersion struct {
 	Version  int64         `json:"version"`
 }
 
-// HasRead says whether what s is stored for was decided on that reading, or on a later one of the same row.
+// HasRead reports whether the decision of s read that reading, or a later one of the same row.
 func (s Snapshot) HasRead(r ReadVersion) bool {
 	return slices.ContainsFunc(s.Read, func(then ReadVersion) bool {
 		return then.Version >= r.Version && then.Pipeline == r.Pipeline && then.Key == r.Key && then.Period == r.Period
 	})
 }
 
-// Missed says whether what s is stored for has looked at the sensor, and not read that reading: it was written later.
+// Missed reports whether the decision of s looked up the sensor but did not see that reading, because it was written
+// later.
 func (s Snapshot) Missed(r ReadVersion) bool {
 	looked := func(seen SeenSensor) bool { return seen.Pipeline == r.Pipeline && seen.Key == r.Key }
 	return (slices.ContainsFunc(s.Sensors, looked) || slices.ContainsFunc(s.PostRun, looked)) && !s.HasRead(r)
 }
 
-// SeenLeaf is the report on one rule at that moment.
+// SeenLeaf is the result of one rule at that moment.
 type SeenLeaf struct {
 	Key      string     `json:"key"`
 	From     string     `json:"from,omitempty"`
 	Check    rule.Check `json:"check"`
 	Field    string     `json:"field,omitempty"`
 	Needs    any        `json:"needs,omitempty"`
-	Over     bool       `json:"over,omitempty"` // it was evaluated for several slices
-	Time     string     `json:"time,omitempty"` // settled and over in words
+	Over     bool       `json:"over,omitempty"` // it was evaluated over several periods
+	Time     string     `json:"time,omitempty"` // settled and over, as text
 	Advisory bool       `json:"advisory,omitempty"`
-	// Preferred says that the rule closes the gate only until Snapshot.PreferUntil.
+	// Preferred means that the rule closes the gate only until Snapshot.PreferUntil.
 	Preferred bool         `json:"preferred,omitempty"`
 	Group     string       `json:"group,omitempty"`
-	Negated   bool         `json:"negated,omitempty"` // it stands under a "not"
-	Outcome   rule.Outcome `json:"outcome"`           // of the rule itself
+	Negated   bool         `json:"negated,omitempty"` // it is inside a "not"
+	Outcome   rule.Outcome `json:"outcome"`           // outcome of the rule itself
 	Value     any          `json:"value"`
 	Reason    string       `json:"reason"`
 }
 
-// SeenSensor is one sensor of the gate or the start condition as it was seen.
+// SeenSensor is the state of one sensor of the gate or the start condition at that moment.
 type SeenSensor struct {
 	Pipeline  pipeline.ID   `json:"pipeline"`
 	Key       sensor.Key    `json:"key"`
 	Start     bool          `json:"start,omitempty"`
 	Period    period.Period `json:"date"`
-	Version   int64         `json:"version"` // 0 where there was no reading
+	Version   int64         `json:"version"` // 0 if there was no reading
 	UpdatedAt time.Time     `json:"updatedAt,omitzero"`
 	ExpiresAt time.Time     `json:"expiresAt,omitzero"`
-	ChangedAt time.Time     `json:"changedAt,omitzero"` // since when the data was as it is; zero: since UpdatedAt
+	ChangedAt time.Time     `json:"changedAt,omitzero"` // when the data last changed; zero: at UpdatedAt
 	Content   string        `json:"content,omitempty"`  // a hash of the data
 	Fields    sensor.Fields `json:"fields,omitempty"`
-	Slices    []SeenSlice   `json:"slices,omitempty"` // of a rule over several slices: each of them, in order
+	Slices    []SeenSlice   `json:"slices,omitempty"` // for a rule over several periods: each of them, in order
 }
 
-// SeenSlice is what one slice showed to a rule over several. Of its data it has the fields that the rule reads.
+// SeenSlice is the state of one period for a rule over several. It has only the fields that the rule reads.
 type SeenSlice struct {
 	Date      period.Period `json:"date"`
-	Of        period.Period `json:"of,omitzero"`      // the period of the reading, if that is a longer one
-	Version   int64         `json:"version,omitzero"` // 0 where there was no reading
+	Of        period.Period `json:"of,omitzero"`      // the period of the reading, if longer
+	Version   int64         `json:"version,omitzero"` // 0 if there was no reading
 	UpdatedAt time.Time     `json:"updatedAt,omitzero"`
 	ChangedAt time.Time     `json:"changedAt,omitzero"`
 	ExpiresAt time.Time     `json:"expiresAt,omitzero"`
 	Fields    sensor.Fields `json:"fields,omitempty"`
 }
 
-// PostRun is what is remembered of a completed run for what comes after it. It is swapped by version.
+// PostRun is the state of a completed run's post-run checks. It is swapped by version.
 type PostRun struct {
 	Key         run.Key                  `json:"key"`
 	Version     int64                    `json:"version"`
 	Attempt     int                      `json:"attempt"`
 	CompletedAt time.Time                `json:"completedAt"`
 	Baseline    map[string]sensor.Fields `json:"baseline"`          // by rule key
-	Outcome     string                   `json:"outcome,omitempty"` // of the post-run rules, as it was last told
+	Outcome     string                   `json:"outcome,omitempty"` // of the post-run rules, as last reported
 }
 
 // Rerun is a request for another attempt and its answer.
@@ -233,51 +235,51 @@ type Rerun struct {
 	At         time.Time `json:"at"`
 	Accepted   bool      `json:"accepted"`
 	Why        string    `json:"why"`
-	Attempt    int       `json:"attempt,omitempty"` // that was opened
+	Attempt    int       `json:"attempt,omitempty"` // the attempt that was opened
 }
 
-// DeadLetter is an event that a sink would not take.
+// DeadLetter is an event that a sink rejected.
 type DeadLetter struct {
 	Sink   string      `json:"sink"`
 	Event  event.Event `json:"event"`
 	Reason string      `json:"reason"`
 	Tries  int         `json:"tries"`
 	At     time.Time   `json:"at"`
-	Count  int         `json:"count,omitempty"` // how many events the alert stood for, where that was more than one
-	Since  time.Time   `json:"since,omitzero"`  // the instant of the first of them
+	Count  int         `json:"count,omitempty"` // how many events the alert combined, if more than one
+	Since  time.Time   `json:"since,omitzero"`  // when the first of them happened
 }
 
-// Note is what one part of the controller keeps for itself under a name, in a form of its own. It is swapped by version,
-// so that of several who change it at once one is the first.
+// Note is data that one part of the controller stores under a key, in its own format. It is swapped by version, so
+// that of several concurrent changes only one succeeds.
 type Note struct {
 	Kind    NoteKind `json:"kind"`
 	Key     string   `json:"key"`
 	Version int64    `json:"version"`
 	Data    []byte   `json:"data"`
-	// Until is when it may be forgotten, by Trim or by the store itself; whether it is still there then is open. Without
-	// it the note stays for ever.
+	// Until is when Trim or the store itself may delete it; whether it still exists then is undefined. Without Until
+	// the note is kept forever.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// NoteKind says whose note it is.
+// NoteKind says which part of the controller a note belongs to.
 type NoteKind string
 
 // The kinds of notes.
 const (
-	SilenceNote NoteKind = "silence" // an operator's wish to hear nothing of some events for a while
-	ThreadNote  NoteKind = "thread"  // what a sink remembers of a conversation
-	BurstNote   NoteKind = "burst"   // events that wait to be told together
-	ProbeNote   NoteKind = "probe"   // how an evaluator has done of late
-	CatalogNote NoteKind = "catalog" // that files have changed
+	SilenceNote NoteKind = "silence" // an operator's silence
+	ThreadNote  NoteKind = "thread"  // a sink's state of a conversation
+	BurstNote   NoteKind = "burst"   // events that wait to be sent as one alert
+	ProbeNote   NoteKind = "probe"   // the recent results of an evaluator
+	CatalogNote NoteKind = "catalog" // a notice that files have changed
 	KeyNote     NoteKind = "key"     // the public key that each replica signs with, and the key that encrypts cursors
-	AnswerNote  NoteKind = "answer"  // the answer to a request, for its repeats
-	OutputNote  NoteKind = "output"  // the end of what the job of an attempt printed, as a worker outside sends it
-	SessionNote NoteKind = "session" // a browser that logged in to the dashboard
-	SourceNote  NoteKind = "source"  // the last good file of a source of events, and what came from it
+	AnswerNote  NoteKind = "answer"  // the answer to a request, for retries with its idempotency key
+	OutputNote  NoteKind = "output"  // the end of a job's output, as sent by an external worker
+	SessionNote NoteKind = "session" // a dashboard login
+	SourceNote  NoteKind = "source"  // the last good file of an event source, and the events it sent
 	AuditNote   NoteKind = "audit"   // a day of the audit record; its entries are of the kind audit/DAY
 )
 
-// StoredEvent is an event at its place in the order in which events were committed.
+// StoredEvent is an event with its position in commit order.
 type StoredEvent struct {
 	Position Position
 	Event    event.Event

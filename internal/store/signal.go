@@ -2,13 +2,13 @@ package store
 
 import "sync"
 
-// Signal wakes everybody who waits for something to happen in a store. Its zero value is ready to use.
+// Signal wakes all goroutines that wait for something to happen in a store. Its zero value is ready to use.
 type Signal struct {
 	mu      sync.Mutex
 	waiting chan struct{}
 }
 
-// Next is closed when the signal is raised after this call.
+// Next returns a channel that is closed when the signal is raised after this call.
 func (s *Signal) Next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -18,7 +18,7 @@ func (s *Signal) Next() <-chan struct{} {
 	return s.waiting
 }
 
-// Raise wakes those who wait.
+// Raise wakes all waiting goroutines.
 func (s *Signal) Raise() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
