@@ -19,7 +19,7 @@ type Config struct {
 	Timeout    document.Duration `yaml:"timeout" default:"30s" above:"0s" doc:"How long one request may take."`
 }
 
-// Check finds what the tags cannot say.
+// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	findings := append(job.CheckURL("url", c.URL), c.Headers.Check("headers")...)
 	if name := job.Mask(c.DagID); strings.ContainsAny(name, "/?#% \t\n") {

@@ -23,13 +23,13 @@ const (
 	stateFailed  = "failed"
 )
 
-// dagRun is what Airflow tells of a DAG run.
+// dagRun is a DAG run as Airflow returns it.
 type dagRun struct {
 	ID    string `json:"dag_run_id"`
 	State string `json:"state"`
 }
 
-// dag is a DAG as Airflow shows it.
+// dag is a DAG as Airflow returns it.
 type dag struct {
 	ID     string `json:"dag_id"`
 	Paused bool   `json:"is_paused"`
@@ -38,23 +38,23 @@ type dag struct {
 	Stale  bool   `json:"is_stale"`  // v2
 }
 
-// removed says that Airflow no longer finds the DAG in its files. It shows such a DAG until it is deleted, but starts no run
-// of it.
+// removed reports whether Airflow no longer finds the DAG in its files. Airflow returns such a DAG until it is
+// deleted, but starts no runs of it.
 func (d dag) removed() bool { return d.Stale || d.Active != nil && !*d.Active }
 
-// path is where something of the DAG is.
+// path returns the API path of the DAG, or of something below it.
 func (d target) path(more ...string) []string {
 	return append([]string{"api", d.APIVersion, "dags", d.DagID}, more...)
 }
 
-// create asks for the DAG run.
+// create creates the DAG run.
 func (d target) create(ctx context.Context) error {
 	return hinted(d.ask(ctx, rest.Call{
 		What: fmt.Sprintf("create a run of DAG %q", d.DagID), Method: http.MethodPost, Path: d.path("dagRuns"), Body: d.request(),
 	}))
 }
 
-// hinted says what to look at if there is no such DAG, which is also what the wrong version of the API answers.
+// hinted adds what to check if the DAG does not exist: the wrong API version gives the same answer.
 func hinted(err error) error {
 	if answered := (*rest.Answered)(nil); errors.As(err, &answered) && answered.Code == http.StatusNotFound {
 		answered.Text += "; check dagID, and apiVersion: v1 is that of Airflow 2, v2 that of Airflow 3"
@@ -62,8 +62,8 @@ func hinted(err error) error {
 	return err
 }
 
-// request is the body that creates the DAG run. Version 2 wants a logical date, and takes null for none; version 1 makes
-// one up where there is none, and does not take null.
+// request returns the body that creates the DAG run. Version 2 requires a logical date and accepts null for none;
+// version 1 generates a missing one and rejects null.
 func (d target) request() map[string]any {
 	body := maps.Clone(d.Body)
 	if body == nil {
@@ -86,7 +86,7 @@ func (d target) fail(ctx context.Context) error {
 	})
 }
 
-// look asks for the DAG run; job.ErrUnknownHandle if there is none.
+// look reads the DAG run. It returns job.ErrUnknownHandle if there is none.
 func (d target) look(ctx context.Context) (dagRun, error) {
 	var seen dagRun
 	err := d.Do(ctx, rest.Call{What: "get DAG run " + d.run, Method: http.MethodGet, Path: d.path("dagRuns", d.run)}, &seen)
@@ -99,7 +99,7 @@ func (d target) look(ctx context.Context) (dagRun, error) {
 	return seen, err
 }
 
-// ask makes a call that answers with the DAG run.
+// ask makes a call whose answer is the DAG run.
 func (d target) ask(ctx context.Context, c rest.Call) error {
 	var answered dagRun
 	err := d.Do(ctx, c, &answered)
@@ -109,16 +109,16 @@ func (d target) ask(ctx context.Context, c rest.Call) error {
 	return err
 }
 
-// same makes sure that an answer is about this DAG run: what stands in front of Airflow may answer with JSON as well.
+// same checks that an answer is about this DAG run: a proxy in front of Airflow may answer with JSON as well.
 func (d target) same(seen dagRun) error {
 	if seen.ID != d.run {
-		return fmt.Errorf("the answer is about something else than DAG run %s; check job.config.url", d.run)
+		return fmt.Errorf("the answer is not about DAG run %s; check job.config.url", d.run)
 	}
 	return nil
 }
 
-// missing says that Airflow itself knows no such DAG run. A 404 that does not name it came from elsewhere, or is about the
-// path.
+// missing reports whether Airflow itself says that the DAG run does not exist. A 404 that does not name it came from
+// a proxy, or is about the path.
 func (d target) missing(err error) bool {
 	answered := (*rest.Answered)(nil)
 	if !errors.As(err, &answered) || answered.Code != http.StatusNotFound {
@@ -130,7 +130,7 @@ func (d target) missing(err error) bool {
 	return json.Unmarshal([]byte(answered.Body), &problem) == nil && strings.Contains(problem.Detail, d.run)
 }
 
-// dag asks for the DAG.
+// dag reads the DAG.
 func (d target) dag(ctx context.Context) (dag, error) {
 	var found dag
 	err := d.Do(ctx, rest.Call{What: fmt.Sprintf("get DAG %q", d.DagID), Method: http.MethodGet, Path: d.path()}, &found)
@@ -140,7 +140,7 @@ func (d target) dag(ctx context.Context) (dag, error) {
 	return found, hinted(err)
 }
 
-// outcome is what a DAG run's state means for the job.
+// outcome maps a DAG run's state to a job status.
 func (d target) outcome(ctx context.Context, seen dagRun) (job.Status, error) {
 	switch seen.State {
 	case stateQueued, stateRunning:
@@ -155,7 +155,7 @@ func (d target) outcome(ctx context.Context, seen dagRun) (job.Status, error) {
 	}
 }
 
-// failedTasks names the tasks that failed. That is a help to the reader only, so nothing depends on whether it can be had.
+// failedTasks names the failed tasks. It only helps the reader, so errors are ignored.
 func (d target) failedTasks(ctx context.Context) string {
 	const most = 5
 	var list struct {

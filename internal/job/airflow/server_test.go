@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 )
 
-// server is Airflow as far as jobs need it, with the requests and answers of its REST API: version v1 as Airflow 2 has it, v2
-// as Airflow 3 does. It fails the test on a request that Airflow would not understand.
+// server is a fake of the parts of Airflow's REST API that jobs use: v1 as in Airflow 2, v2 as in Airflow 3. It fails
+// the test on a request that Airflow would not understand.
 type server struct {
 	*httptest.Server
 	*testing.T
@@ -22,7 +22,7 @@ type server struct {
 	mu      sync.Mutex
 	runs    map[string]*dagRun // by id
 	creates map[string]int
-	dates   map[string]string // the run that has a logical date
+	dates   map[string]string // run id by logical date
 	lossy   bool
 }
 
@@ -87,7 +87,7 @@ func (s *server) getDAG(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// create takes the body that the version documents, and nothing else.
+// create accepts only the body that the version documents.
 func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	var body map[string]any
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || r.Header.Get("Content-Type") != "application/json" {
@@ -128,7 +128,7 @@ func (s *server) create(w http.ResponseWriter, r *http.Request) {
 	s.show(w, dag, id, "queued")
 }
 
-// valid says what Airflow would say of a body that it does not understand.
+// valid reports whether Airflow would accept a body, and otherwise answers with Airflow's error.
 func (s *server) valid(w http.ResponseWriter, body map[string]any) bool {
 	known := []string{"dag_run_id", "conf", "logical_date", "note", "data_interval_start", "data_interval_end"}
 	if s.version == "v1" {
@@ -164,7 +164,7 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// find looks a run up, or says that it is not there.
+// find returns a run, or answers that there is none.
 func (s *server) find(w http.ResponseWriter, r *http.Request) (*dagRun, bool) {
 	dag, id := r.PathValue("dag"), r.PathValue("run")
 	found := s.runs[id]

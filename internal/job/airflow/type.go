@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type creates DAG runs and follows them. The attempt's id is the DAG run's id, so Airflow itself refuses a second one, and
-// the handle of a job can be told from its attempt.
+// Type creates DAG runs and polls them. The attempt's id is the DAG run's id: Airflow itself rejects a second one,
+// and the handle of a job follows from its attempt.
 type Type struct{ client *rest.Client }
 
 var (
@@ -25,13 +25,14 @@ var (
 	_ job.Checker      = (*Type)(nil)
 )
 
-// New sends through the guard.
+// New returns a Type that connects through the guard.
 func New(g *egress.Guard) *Type { return &Type{rest.New(g)} }
 
-// RefusesRepeats is true: a DAG has one run of an id.
+// RefusesRepeats returns true: DAG run ids are unique within a DAG.
 func (t *Type) RefusesRepeats() bool { return true }
 
-// runID is the id of an attempt's DAG run. Airflow allows no slash in one, and Interlock no tilde in an attempt's id.
+// runID returns the id of an attempt's DAG run. Airflow allows no slash in it, and Interlock no tilde in an attempt's
+// id.
 func runID(id run.AttemptID) string { return strings.ReplaceAll(string(id), "/", "~") }
 
 // target is the DAG of one attempt.
@@ -50,7 +51,7 @@ func (t *Type) target(a job.Attempt) (target, error) {
 	return target{api, c, runID(a.ID)}, nil
 }
 
-// Start creates the DAG run. One that is there already is adopted.
+// Start creates the DAG run, or adopts it if it exists.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	d, err := t.target(a)
 	if err != nil {
@@ -66,19 +67,19 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return job.Started{Handle: run.Handle(d.run)}, nil
 }
 
-// adopt makes sure that it was the run's id that Airflow has already, not its logical date.
+// adopt makes sure that a conflict is about the run's id and not about its logical date.
 func (d target) adopt(ctx context.Context, conflict *rest.Answered) error {
 	_, err := d.look(ctx)
 	if errors.Is(err, job.ErrUnknownHandle) {
 		return job.Refuse(run.Permanent, "%s; and it has no run %s, so another run has the same logical date: leave logical_date out of job.config.body, or make it unique", conflict.Text, d.run)
 	}
 	if err != nil {
-		return fmt.Errorf("adopt the run that is there: %w", rest.Open(err)) // it may be ours, so nothing is refused
+		return fmt.Errorf("adopt the run that is there: %w", rest.Open(err)) // it may be ours, so this is no refusal
 	}
 	return nil
 }
 
-// Find looks for the DAG run.
+// Find reads the DAG run.
 func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
 	d, err := t.target(a)
 	if err != nil {
@@ -94,7 +95,7 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 	return run.Handle(d.run), true, nil
 }
 
-// Status looks at the DAG run.
+// Status reads the DAG run.
 func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
 	d, err := t.known(a, h)
 	if err != nil {
@@ -107,7 +108,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	return d.outcome(ctx, seen)
 }
 
-// Stop marks a DAG run as failed, which ends its tasks. One that has ended is left as it is.
+// Stop marks a DAG run as failed, which ends its tasks. It does nothing if the DAG run has ended.
 func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	d, err := t.known(a, h)
 	if err != nil {
@@ -120,7 +121,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	return d.fail(ctx)
 }
 
-// known is the target of a handle that can be one of this attempt.
+// known returns the target of a handle, after checking that the handle belongs to this attempt.
 func (t *Type) known(a job.Attempt, h run.Handle) (target, error) {
 	d, err := t.target(a)
 	if err == nil && string(h) != d.run {
@@ -129,7 +130,7 @@ func (t *Type) known(a job.Attempt, h run.Handle) (target, error) {
 	return d, err
 }
 
-// Check looks at the DAG.
+// Check reads the DAG.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	d, err := t.target(a)
 	if err != nil {
@@ -146,7 +147,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	case found.Broken:
 		return d.unfit("DAG %q has import errors; Airflow's list of DAGs shows them", d.DagID)
 	}
-	return &job.Unsure{Reason: d.Secrets.Text(fmt.Sprintf("DAG %q is there, and neither removed, paused nor broken; whether the credentials may start it shows only when it is started", d.DagID))}
+	return &job.Unsure{Reason: d.Secrets.Text(fmt.Sprintf("DAG %q exists, and is not removed, paused or broken; whether the credentials may start it shows only at the first start", d.DagID))}
 }
 
 func (d target) unfit(format string, args ...any) error {

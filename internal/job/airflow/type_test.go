@@ -24,12 +24,12 @@ func newType(t *testing.T, _ string, allow ...string) job.Type {
 
 func newConfig() pipeline.JobConfig { return new(airflow.Config) }
 
-// handle is the id of an attempt's DAG run.
+// handle returns the id of an attempt's DAG run.
 func handle(id run.AttemptID) run.Handle {
 	return run.Handle(strings.ReplaceAll(string(id), "/", "~"))
 }
 
-// config is that of a job in this Airflow.
+// config returns the config of a job in this Airflow.
 func (s *server) config(dag, extra string) string {
 	return "url: " + s.URL + "/team/\ndagID: " + dag + "\napiVersion: " + s.version + "\ntimeout: 20s\nheaders: {Authorization: 'Bearer ${env:JOBTEST_TOKEN}'}\n" + extra
 }
@@ -87,9 +87,9 @@ func TestAirflow2KeepsThePromises(t *testing.T) { jobtest.Run(t, newServer(t, "v
 
 func TestAirflow3KeepsThePromises(t *testing.T) { jobtest.Run(t, newServer(t, "v2").bench()) }
 
-func TestWhateverAnswersIsToldFromAirflow(t *testing.T) {
+func TestOtherServersAreToldApartFromAirflow(t *testing.T) {
 	want := jobtest.OfAPI()
-	want["409"] = jobtest.Open // and the run that is there cannot be looked at
+	want["409"] = jobtest.Open // and the existing run cannot be read
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newType, NewConfig: newConfig, Handle: handle,
 		Config: func(url string) string {
@@ -123,7 +123,7 @@ func TestARequestHasTheFormOfItsVersion(t *testing.T) {
 	}
 }
 
-// attempt is one of a run of its own.
+// attempt returns the attempt of a new run.
 func attempt(t *testing.T, config string) job.Attempt {
 	t.Helper()
 	return jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03T07/2"), config, new(airflow.Config))
@@ -140,7 +140,7 @@ func TestAnotherRunOfTheSameLogicalDateIsNotAdopted(t *testing.T) {
 	}
 }
 
-func TestADAGRunThatIsGoneIsToldFromAPathThatIsWrong(t *testing.T) {
+func TestAMissingDAGRunIsToldApartFromAWrongPath(t *testing.T) {
 	s := newServer(t, "v2")
 	kind := newType(t, s.URL, "127.0.0.1")
 	a := attempt(t, s.config("load", ""))

@@ -1,4 +1,4 @@
-// Package all lists the job types, so that nothing else has to know how many there are.
+// Package all lists the job types. No other package depends on their number.
 package all
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Kinds are the job types by the names that pipeline files use.
+// Kinds returns the job types by the names that pipeline files use.
 func Kinds() []pipeline.JobKind {
 	return []pipeline.JobKind{
 		{Name: "command", NewConfig: func() pipeline.JobConfig { return new(command.Config) }},

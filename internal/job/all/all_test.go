@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// problems are what decoding and checking a job.config of a type finds.
+// problems returns the findings of decoding and checking a job.config.
 func problems(t *testing.T, kind, config string) []string {
 	t.Helper()
 	d, found := document.Parse("f", []byte(config))
@@ -62,11 +62,11 @@ func TestTheTypesAreListed(t *testing.T) {
 	}
 }
 
-// TestAFileMayNameEachType keeps the names that package pipeline knows, which may not import the types, in step with them.
+// TestAFileMayNameEachType checks the list of names in package pipeline, which may not import the types.
 func TestAFileMayNameEachType(t *testing.T) {
 	for _, k := range all.Kinds() {
 		if len(good[k.Name]) == 0 {
-			t.Errorf("%s has no config without problems", k.Name)
+			t.Errorf("%s has no valid config in good", k.Name)
 			continue
 		}
 		config := strings.ReplaceAll(good[k.Name][0], "\n", "\n    ")
@@ -78,7 +78,7 @@ func TestAFileMayNameEachType(t *testing.T) {
 	}
 }
 
-// good holds, for each type, configs without a problem.
+// good has valid configs of each type.
 var good = map[string][]string{
 	"command": {
 		"command: python load.py --day ${DATE}\n",
@@ -147,7 +147,7 @@ func TestGoodConfigsHaveNoProblem(t *testing.T) {
 	}
 }
 
-func TestEachMistakeInAConfigIsPointedOut(t *testing.T) {
+func TestEachMistakeInAConfigIsReported(t *testing.T) {
 	const (
 		hill    = "url: https://h/\ndagID: d\n"
 		bricks  = "workspaceURL: https://h\n"
@@ -304,7 +304,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	}
 }
 
-func TestOnlyAJobThatMayReportItselfIsGivenACallback(t *testing.T) {
+func TestOnlyAJobThatMayReportItsResultGetsACallback(t *testing.T) {
 	expand := all.Expander(nil, func(key run.Key, attempt int) job.Callback {
 		return job.Callback{URL: "https://interlock.example/" + key.String(), Token: fmt.Sprint(attempt)}
 	})

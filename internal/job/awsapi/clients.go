@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Clients are what C needs of a service's clients (see Operation): one per region, made when it is first needed.
+// Clients holds the operations C of a service's clients (see Operation): one client per region, created on first use.
 type Clients[C any] struct {
 	cloud *Cloud
 	make  func(aws.Config, Via) C
@@ -19,16 +19,16 @@ type Clients[C any] struct {
 	made map[string]C
 }
 
-// Via gives the HTTP client of a service. If the operator has set the service's endpoint, its host may be anywhere; those
-// of AWS itself are public.
+// Via returns the HTTP client of a service. An endpoint that the operator has set may be on any host; AWS's own are
+// public.
 type Via func(endpoint *string) aws.HTTPClient
 
-// NewClients makes no client yet.
+// NewClients creates no client yet.
 func NewClients[C any](c *Cloud, make func(aws.Config, Via) C) *Clients[C] {
 	return &Clients[C]{cloud: c, make: make, made: map[string]C{}}
 }
 
-// In is the client for a region; for that of the controller where none is given. An error is a *job.Refusal.
+// In returns the client for a region, or for the controller's region if region is empty. An error is a *job.Refusal.
 func (c *Clients[C]) In(ctx context.Context, region string) (C, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,12 +1,15 @@
-// Package awsapi is how job types speak to AWS. The clients are the SDK's own, set up as AWS users know it: profiles, roles,
-// AWS_REGION, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE> from the controller's environment. They are made when they
-// are first needed, so that a controller without such pipelines reads no AWS configuration.
+// Package awsapi is the access of job types to AWS. It uses the SDK's clients with the usual AWS configuration:
+// profiles, roles, AWS_REGION, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE> from the controller's environment.
+// Clients are created on first use, so that a controller without such pipelines reads no AWS configuration.
 //
-// What is its own is what starts need. Requests pass the egress guard, one at a time over a connection of their own; one
-// that starts something is never sent again by the SDK; answers are read to a bound; and a failure (Failure) says
-// whether anything can have been started and whose fault it is, without secrets.
+// It adds what starts need:
+//   - Requests pass the egress guard, each over its own connection.
+//   - The SDK never retries a request that starts something.
+//   - The size of answers is bounded.
+//   - A Failure says whether anything can have been started and which category it has, without secrets.
 //
-// It knows no service. What a call means for a job is in the types: glue, emr, emrserverless, stepfunction, lambda.
+// It knows no service. The types glue, emr, emrserverless, stepfunction and lambda decide what a call means for a
+// job.
 package awsapi
 
 import (
@@ -38,20 +41,20 @@ type Cloud struct {
 	loaded *setup
 }
 
-// setup is what was read from the environment.
+// setup is the configuration read from the environment.
 type setup struct {
 	aws.Config
-	trust *http.Transport // whose TLS settings hold for every connection
+	trust *http.Transport // its TLS settings apply to every connection
 }
 
-// New sends through the guard. It reads nothing yet.
+// New returns a Cloud that connects through the guard. It reads nothing yet.
 func New(g *egress.Guard) *Cloud { return &Cloud{guard: g} }
 
-// metadata are the addresses at which machines and containers on AWS find their own credentials. Only what fetches
-// credentials may go there.
+// metadata are the addresses at which machines and containers on AWS get their own credentials. Only credential
+// requests may go there.
 var metadata = []string{"169.254.169.254", "fd00:ec2::254", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
 
-// setup reads the configuration once. One that cannot be read may have been mended by the next try.
+// setup reads the configuration once. After an error the next call reads it again.
 func (c *Cloud) setup(ctx context.Context) (setup, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +73,7 @@ func (c *Cloud) load(ctx context.Context) (setup, error) {
 	if err != nil {
 		return setup{}, err
 	}
-	// The SDK replaces a dialer's function by one of its own, but keeps its hook.
+	// The SDK replaces a dialer's function with its own, but keeps its Control hook.
 	client := awshttp.NewBuildableClient().
 		WithTransportOptions(func(t *http.Transport) { t.Proxy = nil }).
 		WithDialerOptions(func(d *net.Dialer) {
@@ -81,7 +84,7 @@ func (c *Cloud) load(ctx context.Context) (setup, error) {
 	loaded, err := config.LoadDefaultConfig(ctx,
 		config.WithHTTPClient(client),
 		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = client }),
-		config.WithLogger(logging.Nop{}), // what matters is in the errors
+		config.WithLogger(logging.Nop{}), // the errors have all that matters
 	)
 	if err != nil {
 		return setup{}, err
@@ -99,7 +102,7 @@ func (c *Cloud) load(ctx context.Context) (setup, error) {
 	return setup{Config: loaded, trust: trust}, nil
 }
 
-// credentialEndpoints are the addresses that the operator has set for what hands out credentials.
+// credentialEndpoints returns the addresses that the operator has set for credential providers.
 func credentialEndpoints(ctx context.Context, loaded aws.Config) []string {
 	endpoints := []string{aws.ToString(loaded.BaseEndpoint)}
 	for _, source := range loaded.ConfigSources {
@@ -122,7 +125,7 @@ func credentialEndpoints(ctx context.Context, loaded aws.Config) []string {
 	return endpoints
 }
 
-// hosts are those of the URLs among the texts.
+// hosts returns the hosts of those texts that are URLs.
 func hosts(texts ...string) []string {
 	var hosts []string
 	for _, text := range texts {
@@ -133,7 +136,7 @@ func hosts(texts ...string) []string {
 	return hosts
 }
 
-// twice is for calls that may be repeated: once more after a moment. The controller asks again later anyway.
+// twice is the retryer of calls that may be repeated: it retries once. The controller polls again later anyway.
 func twice() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = 2
@@ -141,6 +144,6 @@ func twice() aws.Retryer {
 	})
 }
 
-// Once is for every call that starts something, also where the service refuses a repeated key: if the SDK sent a request
-// twice, the second answer would say nothing about the first request.
+// Once is the retryer of every call that starts something, even if the service rejects a repeated key: if the SDK
+// sent a request twice, the second answer would say nothing about the first request.
 var Once aws.Retryer = aws.NopRetryer{}

@@ -24,14 +24,14 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// clients are those of a service to try things with.
+// clients returns clients of one service for the tests.
 func clients(c *awsapi.Cloud) *awsapi.Clients[*sfn.Client] {
 	return awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) *sfn.Client {
 		return sfn.NewFromConfig(cfg, func(o *sfn.Options) { o.HTTPClient = via(o.BaseEndpoint) })
 	})
 }
 
-// cloud is AWS with nothing but what the environment of the test says.
+// cloud returns AWS as configured only by the test's environment.
 func cloud(t *testing.T, env map[string]string) *awsapi.Cloud {
 	t.Helper()
 	awstest.Setenv(t)
@@ -47,7 +47,7 @@ func cloud(t *testing.T, env map[string]string) *awsapi.Cloud {
 
 var anExecution = &sfn.DescribeExecutionInput{ExecutionArn: aws.String("arn")}
 
-// ask makes a call, with one try.
+// ask makes one call without retries.
 func ask(t *testing.T, c *awsapi.Cloud, region string) error {
 	t.Helper()
 	client, err := clients(c).In(t.Context(), region)
@@ -58,7 +58,7 @@ func ask(t *testing.T, c *awsapi.Cloud, region string) error {
 	return err
 }
 
-// service is a server that keeps the Authorization of the last request.
+// service is a server that records the Authorization header of the last request.
 type service struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -79,7 +79,7 @@ func newService(t *testing.T, start func(*httptest.Server)) *service {
 	return s
 }
 
-// wantSigned checks whose credentials the last request was signed with, and for which region.
+// wantSigned checks the access key and region that the last request was signed with.
 func (s *service) wantSigned(t *testing.T, key, region string) {
 	t.Helper()
 	s.mu.Lock()
@@ -108,11 +108,11 @@ func TestNothingIsReadBeforeItIsNeeded(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "")
 	t.Setenv("AWS_ENDPOINT_URL_SFN", s.URL)
 	if err := ask(t, c, ""); err != nil {
-		t.Errorf("once it is mended: %v", err)
+		t.Errorf("after the file was fixed: %v", err)
 	}
 }
 
-func TestTheRegionIsTheFilesElseTheControllers(t *testing.T) {
+func TestTheRegionOfTheFileOverridesTheControllers(t *testing.T) {
 	s := newService(t, (*httptest.Server).Start)
 	c := cloud(t, map[string]string{"AWS_ENDPOINT_URL": s.URL})
 	for region, want := range map[string]string{"": awstest.Region, "us-east-2": "us-east-2"} {
@@ -140,7 +140,7 @@ func TestAProfileIsReadAsTheCommandLineReadsIt(t *testing.T) {
 	s.wantSigned(t, "AKIDPROFILE", "ap-south-1")
 }
 
-// noKeys is an environment without keys in it.
+// noKeys returns an environment without access keys.
 func noKeys(more map[string]string) map[string]string {
 	env := map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": ""}
 	for name, value := range more {
@@ -224,7 +224,7 @@ func TestWithoutCredentialsNothingIsSent(t *testing.T) {
 	}
 }
 
-func TestCertificatesOfTheOperatorsOwnAreTrusted(t *testing.T) {
+func TestTheOperatorsOwnCertificatesAreTrusted(t *testing.T) {
 	s := newService(t, (*httptest.Server).StartTLS)
 	bundle := writeFile(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	if err := ask(t, cloud(t, map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_CA_BUNDLE": bundle}), ""); err != nil {
@@ -236,7 +236,7 @@ func TestCertificatesOfTheOperatorsOwnAreTrusted(t *testing.T) {
 	}
 }
 
-// TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere makes the SDK dial where no setting of the operator leads.
+// TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere has the SDK dial an address that no operator setting names.
 func TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere(t *testing.T) {
 	s := newService(t, (*httptest.Server).Start)
 	elsewhere := func(o *sfn.Options) { o.BaseEndpoint = aws.String(s.URL) }
@@ -261,7 +261,7 @@ func TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatFetchesCredentialsMayAskTheMachine(t *testing.T) {
+func TestOnlyCredentialRequestsMayReachMetadataAddresses(t *testing.T) {
 	c := cloud(t, nil)
 	client, err := clients(c).In(t.Context(), "")
 	if err != nil {

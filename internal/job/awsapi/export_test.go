@@ -8,7 +8,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// CredentialDialer connects for what fetches credentials.
+// CredentialDialer returns the dialer of credential requests.
 func CredentialDialer(t *testing.T, c *Cloud) *net.Dialer {
 	t.Helper()
 	s, err := c.setup(t.Context())
@@ -18,7 +18,7 @@ func CredentialDialer(t *testing.T, c *Cloud) *net.Dialer {
 	return s.HTTPClient.(*awshttp.BuildableClient).GetDialer()
 }
 
-// HTTPClient sends requests to the service at that endpoint.
+// HTTPClient returns the HTTP client for the service at that endpoint.
 func HTTPClient(t *testing.T, c *Cloud, endpoint string) aws.HTTPClient {
 	t.Helper()
 	s, err := c.setup(t.Context())

@@ -17,12 +17,12 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// maxRetryAfter bounds what a target may ask for.
+// maxRetryAfter bounds the wait that a target may ask for.
 const maxRetryAfter = 24 * time.Hour
 
-// Failure is a call that did not succeed. Its text holds no secret.
+// Failure is an unsuccessful call. Its text contains no secret.
 type Failure struct {
-	Code     string // AWS's name for it, such as EntityNotFoundException; "" where AWS gave none
+	Code     string // AWS's error code, such as EntityNotFoundException, or ""
 	Certain  bool   // the request was not carried out
 	Category run.Category
 	Text     string
@@ -31,18 +31,18 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// Operation is a method of one of the SDK's clients. Types keep those that they need instead of the client: a value that
-// reflection could reach would take all methods of its type into the binary, and there are hundreds.
+// Operation is a method of an SDK client. Types keep only the operations that they need instead of the client: the
+// linker would keep all methods, of which there are hundreds, of any client value that reflection can reach.
 type Operation[In, Out, Options any] = func(context.Context, *In, ...func(*Options)) (*Out, error)
 
-// Request says what a call is for and how to read its errors.
+// Request describes a call and how to read its errors.
 type Request struct {
 	Attempt job.Attempt
-	What    string // how errors begin, such as "start glue job orders"
+	What    string // the beginning of errors, such as "start glue job orders"
 	Errors  Errors // the service's own errors
 }
 
-// Call calls an operation. The error is a *Failure, or that of a context that ended after the request was sent.
+// Call calls an operation. The error is a *Failure, or the context's if it ended after the request was sent.
 func Call[In, Out, Options any](ctx context.Context, r Request, call Operation[In, Out, Options], in *In, options ...func(*Options)) (*Out, error) {
 	within, t := traced(ctx)
 	out, err := call(within, in, options...)
@@ -61,7 +61,7 @@ func Call[In, Out, Options any](ctx context.Context, r Request, call Operation[I
 	return nil, f
 }
 
-// failure classifies an error of the SDK and names the remedy.
+// failure classifies an SDK error and returns the remedy.
 func failure(err error, t *trace, known Errors) (f *Failure, fix string) {
 	f = new(Failure)
 	status := 0
@@ -83,7 +83,7 @@ func failure(err error, t *trace, known Errors) (f *Failure, fix string) {
 	return f, remedy(f.Code, !sent && verdict == RefusedTransient)
 }
 
-// unsent is the verdict on a request that was never sent: it is permanent where the request or its target is wrong.
+// unsent returns the verdict on a request that was never sent: permanent if the request or its target is wrong.
 func unsent(err error) Verdict {
 	if errors.As(err, new(*egress.Refused)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.SerializationError)) {
 		return RefusedPermanent
@@ -91,7 +91,7 @@ func unsent(err error) Verdict {
 	return RefusedTransient
 }
 
-// remedy is what to do about a failure.
+// remedy returns what to do about a failure.
 func remedy(code string, unreachable bool) string {
 	switch {
 	case strings.HasPrefix(code, "AccessDenied") || code == "UnauthorizedException":
@@ -106,7 +106,7 @@ func remedy(code string, unreachable bool) string {
 	return ""
 }
 
-// shown is an error of the SDK without what the SDK puts around it.
+// shown returns the text of an SDK error without the SDK's wrapping.
 func shown(err error) string {
 	if refused := (*egress.Refused)(nil); errors.As(err, &refused) {
 		return refused.Error()
@@ -131,18 +131,18 @@ func shown(err error) string {
 	return err.Error()
 }
 
-// isPlain says that an answer had no error of AWS in it.
+// isPlain reports whether an answer contained no AWS error.
 func isPlain(named smithy.APIError) bool {
 	return named.ErrorCode() == "" || named.ErrorCode() == "UnknownError"
 }
 
-// HasCode says whether err is a failure with one of AWS's names.
+// HasCode reports whether err is a Failure with one of the given AWS error codes.
 func HasCode(err error, codes ...string) bool {
 	f := (*Failure)(nil)
 	return errors.As(err, &f) && slices.Contains(codes, f.Code)
 }
 
-// Started is err as Start returns it: a refusal only where the request was certainly not carried out.
+// Started converts err for Start: a refusal only if the request was certainly not carried out.
 func Started(err error) error {
 	if f := (*Failure)(nil); errors.As(err, &f) && f.Certain {
 		return &job.Refusal{Category: f.Category, Reason: f.Text, After: f.After}
@@ -150,8 +150,8 @@ func Started(err error) error {
 	return err
 }
 
-// Before is the error of a look that Start takes before it starts anything: whatever went wrong, nothing was started. Who
-// gave up is not told that it was refused.
+// Before converts the error of a read that Start makes before it starts anything: whatever failed, nothing was
+// started. A cancelled context is not a refusal.
 func Before(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, new(*job.Refusal)) {
 		return err
@@ -162,7 +162,7 @@ func Before(err error) error {
 	return job.RefuseOver(err, run.Transient, "%v", err)
 }
 
-// Checked is err as Check returns it: a refusal only where the same would happen again.
+// Checked converts err for Check: a refusal only if the same would happen again.
 func Checked(err error) error {
 	if f := (*Failure)(nil); errors.As(err, &f) && f.Certain && f.Category == run.Permanent {
 		return &job.Refusal{Category: f.Category, Reason: f.Text}

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// failed is the failure that an answer makes.
+// failed returns the Failure that an answer causes.
 func failed(t *testing.T, answer http.HandlerFunc) *awsapi.Failure {
 	t.Helper()
 	s := awstest.NewServer(t, awstest.Operations{"AWSStepFunctions.DescribeExecution": answer})
@@ -27,7 +27,7 @@ func failed(t *testing.T, answer http.HandlerFunc) *awsapi.Failure {
 	return f
 }
 
-func TestAFailureSaysWhetherAnythingWasStartedAndWhoseFaultItIs(t *testing.T) {
+func TestAFailureSaysWhetherAnythingWasStartedAndItsCategory(t *testing.T) {
 	tests := []struct {
 		status   int
 		code     string
@@ -52,7 +52,7 @@ func TestAFailureSaysWhetherAnythingWasStartedAndWhoseFaultItIs(t *testing.T) {
 		{408, "RequestTimeoutException", false, run.Transient, ""},
 		{500, "InternalServiceException", false, run.Transient, "describe it: InternalServiceException: because"},
 		{503, "ServiceUnavailable", false, run.Transient, ""},
-		{403, "", true, run.Permanent, "describe it: answered 403 Forbidden"}, // a proxy's
+		{403, "", true, run.Permanent, "describe it: answered 403 Forbidden"}, // from a proxy
 		{408, "", false, run.Transient, "describe it: answered 408 Request Timeout"},
 		{425, "", true, run.Transient, "describe it: answered 425 Too Early"},
 		{429, "", true, run.Transient, "describe it: answered 429 Too Many Requests"},
@@ -75,7 +75,7 @@ func TestAFailureSaysWhetherAnythingWasStartedAndWhoseFaultItIs(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAnErrorOfAWSIsToldAsItIs(t *testing.T) {
+func TestAnErrorThatIsNotFromAWSIsShownAsItIs(t *testing.T) {
 	tests := map[string]struct {
 		answer http.HandlerFunc
 		want   string
@@ -128,7 +128,7 @@ func TestNoFailureShowsASecret(t *testing.T) {
 	}
 }
 
-func TestACallThatIsGivenUpUnderWaySaysNothingAboutIt(t *testing.T) {
+func TestACallCancelledUnderWayIsNoRefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := awstest.NewServer(t, awstest.Operations{"AWSStepFunctions.DescribeExecution": func(_ http.ResponseWriter, r *http.Request) {
 		cancel()

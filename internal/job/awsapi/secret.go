@@ -21,8 +21,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Secrets reads secrets of Secrets Manager and parameters of Systems Manager. Both services take one signed JSON request, so
-// neither needs a client of the SDK. No error holds a value.
+// Secrets reads secrets from Secrets Manager and parameters from Systems Manager. Both services take one signed JSON
+// request, so neither needs an SDK client. No error contains a value.
 type Secrets struct {
 	clients *Clients[vault]
 
@@ -30,7 +30,7 @@ type Secrets struct {
 	kept map[string]keptSecret
 }
 
-// keptSecret is a value that was read, for as long as it may be used again: a job is polled more often than secrets change.
+// keptSecret is a cached value and its expiry: jobs are polled more often than secrets change.
 type keptSecret struct {
 	value string
 	until time.Time
@@ -42,18 +42,18 @@ const (
 	maxSecret    = 1 << 18
 )
 
-// vault is where values are read from in one region.
+// vault reads values in one region.
 type vault struct {
 	aws.Config
 	via Via
 }
 
-// NewSecrets reads through the cloud's guard, with the credentials of the process.
+// NewSecrets returns Secrets that connect through the cloud's guard with the credentials of the process.
 func NewSecrets(c *Cloud) *Secrets {
 	return &Secrets{clients: NewClients(c, func(cfg aws.Config, via Via) vault { return vault{cfg, via} }), kept: map[string]keptSecret{}}
 }
 
-// Read returns what ${secret:NAME#key} or ${ssm:NAME} stands for. An error is a *job.Refusal.
+// Read returns the value of ${secret:NAME#key} or ${ssm:NAME}. An error is a *job.Refusal.
 func (s *Secrets) Read(kind job.SecretKind, name string) (string, error) {
 	full := string(kind) + ":" + name
 	s.mu.Lock()
@@ -101,7 +101,7 @@ func (s *Secrets) read(ctx context.Context, kind job.SecretKind, name string) (s
 	}
 }
 
-// value asks the service.
+// value reads a value from the service.
 func (v vault) value(ctx context.Context, kind job.SecretKind, id string) (string, error) {
 	service, target, in := "secretsmanager", "secretsmanager.GetSecretValue", map[string]any{"SecretId": id}
 	if kind == job.Parameter {

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/awsapi"
 )
 
-// vault answers as Secrets Manager and Systems Manager do, and counts.
+// vault answers as Secrets Manager and Systems Manager do, and counts the requests.
 func vault(t *testing.T) (*awsapi.Secrets, *int) {
 	t.Helper()
 	asked := 0
@@ -49,7 +49,7 @@ func TestSecretsAreReadWhereTheyAreStored(t *testing.T) {
 	}
 	before := *asked
 	if _, err := s.Read(job.Parameter, "/jobs/token"); err != nil || *asked != before {
-		t.Errorf("a value that was just read is read again: %v", err)
+		t.Errorf("a cached value was read again: %v", err)
 	}
 }
 

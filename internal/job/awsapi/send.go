@@ -12,18 +12,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// maxAnswer is how much of an answer is read. The largest that AWS gives is a function's, of 6 MB.
+// maxAnswer is how much of an answer is read. The largest answer of AWS is a Lambda function's, of 6 MB.
 const maxAnswer = 8 << 20
 
 var errTooLarge = fmt.Errorf("answered with more than %d MiB, which is not read", maxAnswer>>20)
 
-// sender sends each request once and follows no redirect: what is signed for one address is for no other.
+// sender sends each request once and follows no redirect: a signature is valid for one address only.
 type sender struct{ transport *http.Transport }
 
-// sender is the HTTP client of a service at an endpoint; "" for one of AWS.
+// sender returns the HTTP client of a service at an endpoint, or of AWS's own service if endpoint is "".
 func (c *Cloud) sender(s setup, endpoint string) aws.HTTPClient {
 	guard, err := c.guard.With(hosts(endpoint)...)
-	if err != nil { // no host can have such a name, and the SDK says so
+	if err != nil { // no host can have such a name; the SDK reports it
 		guard = c.guard
 	}
 	transport := guard.Transport()
@@ -31,8 +31,9 @@ func (c *Cloud) sender(s setup, endpoint string) aws.HTTPClient {
 	return sender{transport}
 }
 
-// Do sends a request. The SDK closes its body as soon as the answer begins, and WriteTo of a closed one fails, which would
-// make the transport close the connection before the answer is read. Read only ends.
+// Do sends a request. The SDK closes the request's body as soon as the answer begins, and WriteTo of a closed body
+// fails, which would make the transport close the connection before the answer is read. A plain Read returns EOF
+// instead.
 func (s sender) Do(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = struct {
@@ -55,15 +56,15 @@ func (s sender) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// trace is what is known of a call's requests.
+// trace is what is known about a call's requests.
 type trace struct {
-	sent  atomic.Bool // there was a connection, so that something may have arrived
+	sent  atomic.Bool // connected, so that the request may have arrived
 	token atomic.Value
 }
 
 type traceKey struct{}
 
-// follow is a request that the trace is told about.
+// follow returns the request with hooks that update the trace.
 func (t *trace) follow(req *http.Request) *http.Request {
 	t.token.Store(req.Header.Get("X-Amz-Security-Token"))
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
@@ -71,7 +72,7 @@ func (t *trace) follow(req *http.Request) *http.Request {
 	}))
 }
 
-// secret is the session token that the call was signed with, which a server may repeat in its answer.
+// secret returns the session token of the call's signature: a server may repeat it in its answer.
 func (t *trace) secret() string {
 	token, _ := t.token.Load().(string)
 	return token
@@ -82,7 +83,7 @@ func traced(ctx context.Context) (context.Context, *trace) {
 	return context.WithValue(ctx, traceKey{}, t), t
 }
 
-// bounded is a body that ends in an error where it is too long.
+// bounded is a body that returns an error once it is too long.
 type bounded struct {
 	body io.ReadCloser
 	left int

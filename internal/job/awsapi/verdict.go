@@ -2,21 +2,21 @@ package awsapi
 
 import "net/http"
 
-// Verdict is what an error says about the request that it answers.
+// Verdict is what an error implies about its request.
 type Verdict string
 
-// The verdicts. An error that is in no table is Open: AWS answers HTTP 400 for nearly everything, also for requests that
-// it began to carry out, so that the status proves nothing.
+// The verdicts. An error that is in no table is Open: AWS answers HTTP 400 for nearly everything, even for requests
+// that it began to carry out, so the status proves nothing.
 const (
 	Open             Verdict = "may have been carried out"
 	RefusedTransient Verdict = "not carried out; the same request may succeed later"
 	RefusedPermanent Verdict = "not carried out; the same request would fail again"
 )
 
-// Errors are the verdicts on a service's errors, by AWS's names for them.
+// Errors are the verdicts on a service's errors, by AWS error code.
 type Errors map[string]Verdict
 
-// verdict is that on an answer. code is "" for one that names no error of AWS, such as that of a proxy.
+// verdict returns the verdict on an answer. code is "" if the answer names no AWS error, such as a proxy's.
 func (e Errors) verdict(code string, status int) Verdict {
 	if v, ok := e[code]; ok {
 		return v
@@ -34,7 +34,7 @@ func (e Errors) verdict(code string, status int) Verdict {
 	}
 }
 
-// common are the errors that every service of AWS returns before it looks at what an operation is to do.
+// common are the errors that every AWS service returns before it begins an operation.
 var common = Errors{
 	"AccessDenied":                        RefusedPermanent,
 	"AccessDeniedException":               RefusedPermanent,

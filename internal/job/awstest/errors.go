@@ -22,17 +22,17 @@ type ErrorBench struct {
 	Service    string        // the SDK's package, such as glue
 	Operations []string      // that the type calls; the first one starts jobs
 	Errors     awsapi.Errors // the type's verdicts
-	Adopted    []string      // the errors that say that there is a job already
+	Adopted    []string      // the errors that mean that the job exists already
 
 	Server  *Server
-	Begins  string // how the server knows the operation that starts jobs
+	Begins  string // the server's key of the operation that starts jobs
 	Type    job.Type
 	Attempt job.Attempt
 }
 
-// CheckErrors checks that the type has a verdict on every error that the SDK models for its operations, so that an error that
-// a new version of the SDK adds fails the test until somebody decides on it; and that a start ends as the verdict says,
-// whatever the HTTP status. A start request is sent once.
+// CheckErrors checks that the type has a verdict on every error that the SDK models for its operations: an error that
+// a new SDK version adds fails the test until it gets a verdict. It also checks that a start ends as the verdict
+// says, whatever the HTTP status, and that a start request is sent once.
 func CheckErrors(t *testing.T, b ErrorBench) {
 	for _, operation := range b.Operations {
 		for _, code := range modelled(t, b.Service, operation) {
@@ -80,7 +80,7 @@ func (b ErrorBench) check(t *testing.T, code string, status int, want awsapi.Ver
 
 var errorCode = regexp.MustCompile(`strings\.EqualFold\("(\w+)", errorCode\)`)
 
-// modelled are the errors of an operation that the SDK has types for.
+// modelled returns the errors of an operation that the SDK has types for.
 func modelled(t *testing.T, service, operation string) []string {
 	t.Helper()
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/aws/aws-sdk-go-v2/service/"+service).Output()
@@ -98,7 +98,7 @@ func modelled(t *testing.T, service, operation string) []string {
 		codes = append(codes, match[1])
 	}
 	if len(codes) == 0 {
-		t.Fatalf("no errors of %s in %s: the SDK is built differently now", operation, dir)
+		t.Fatalf("no errors of %s in %s: the layout of the SDK has changed", operation, dir)
 	}
 	return codes
 }

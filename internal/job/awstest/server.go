@@ -1,6 +1,5 @@
-// Package awstest is a server that takes requests in the form in which AWS does: it checks method, path, target, content
-// type and signature of each, and leaves the answers to a test. The job types on AWS are tried on it with the SDK's own
-// clients.
+// Package awstest is a fake AWS server: it checks method, path, target, content type and signature of each request,
+// and leaves the answers to the test. The AWS job types are tested against it with the SDK's own clients.
 package awstest
 
 import (
@@ -19,10 +18,10 @@ import (
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 )
 
-// Region is where the server says to be.
+// Region is the server's region.
 const Region = "eu-west-1"
 
-// Server stands for one or more services of AWS.
+// Server stands in for one or more AWS services.
 type Server struct {
 	*httptest.Server
 	Wire       jobtest.Wire
@@ -33,7 +32,7 @@ type Server struct {
 	failing map[string]http.HandlerFunc
 }
 
-// failWith answers an operation with something else; nil takes that back.
+// failWith overrides the answer of an operation; nil removes the override.
 func (s *Server) failWith(operation string, answer http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,11 +48,11 @@ func (s *Server) failureOf(operation string) http.HandlerFunc {
 	return s.failing[operation]
 }
 
-// Operations are what a server can do: by target, such as AWSGlue.StartJobRun, for services that are told what to do in a
-// header, and by method and path, such as POST /applications/{id}/jobruns, for the others.
+// Operations are the handlers of a server: by target, such as AWSGlue.StartJobRun, for services that name the
+// operation in a header, and by method and path, such as POST /applications/{id}/jobruns, for the others.
 type Operations map[string]http.HandlerFunc
 
-// NewServer is a server for the time of a test.
+// NewServer returns a server that runs until the test ends.
 func NewServer(t *testing.T, operations Operations) *Server {
 	t.Helper()
 	s := &Server{Operations: operations, t: t}
@@ -86,7 +85,7 @@ func NewServer(t *testing.T, operations Operations) *Server {
 	return s
 }
 
-// checkTarget checks the form of requests of the JSON protocols.
+// checkTarget checks the form of requests in the JSON protocols.
 func (s *Server) checkTarget(r *http.Request) {
 	kind := "application/x-amz-json-1.1"
 	if target := r.Header.Get("X-Amz-Target"); strings.HasPrefix(target, "AWSStepFunctions.") || strings.HasPrefix(target, "AmazonSQS.") {
@@ -97,7 +96,7 @@ func (s *Server) checkTarget(r *http.Request) {
 	}
 }
 
-// Cloud is AWS as it is configured for a test: at that URL, with these hosts allowed.
+// Cloud returns AWS configured for a test: at that URL, with these hosts allowed.
 func Cloud(t *testing.T, url string, allow ...string) *awsapi.Cloud {
 	t.Helper()
 	Setenv(t)
@@ -109,7 +108,7 @@ func Cloud(t *testing.T, url string, allow ...string) *awsapi.Cloud {
 	return awsapi.New(g)
 }
 
-// Setenv gives a test credentials and a region, and hides those of the machine.
+// Setenv sets credentials and a region for a test, and hides those of the machine.
 func Setenv(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{
@@ -120,7 +119,7 @@ func Setenv(t *testing.T) {
 	}
 }
 
-// Read reads a request's body, in which there may be nothing but the fields of T.
+// Read decodes a request's body strictly: only the fields of T are allowed.
 func Read[T any](t *testing.T, r *http.Request) T {
 	var in T
 	body, err := io.ReadAll(r.Body)
@@ -145,7 +144,7 @@ func Reply(w http.ResponseWriter, out any) {
 	json.NewEncoder(w).Encode(out)
 }
 
-// Fail answers with an error of AWS, in both of the places where services put its name.
+// Fail answers with an AWS error, with its code in both places that services use.
 func Fail(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("X-Amzn-Requestid", "6f1c0a39-7b4e-4f0a-9b8e-0d6f2a1c5e77")
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")

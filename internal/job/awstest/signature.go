@@ -22,11 +22,11 @@ import (
 const (
 	accessKey = "AKIDEXAMPLE"
 	secretKey = "not-a-secret-but-an-example"
-	// SessionToken goes with every request, and is to be shown nowhere.
+	// SessionToken is sent with every request and must never be shown.
 	SessionToken = "Hf3-Lq8-Pz6-Vc1"
 )
 
-// Signed says whether a request carries the signature of a service that its credentials make.
+// Signed reports whether a request has a valid signature for a service.
 func Signed(call jobtest.Call, service string) bool {
 	given := call.Header.Get("Authorization")
 	date, err := time.Parse("20060102T150405Z", call.Header.Get("X-Amz-Date"))
@@ -45,7 +45,7 @@ func Signed(call jobtest.Call, service string) bool {
 	return strings.HasPrefix(given, "AWS4-HMAC-SHA256 ") && req.Header.Get("Authorization") == given
 }
 
-// signable is the request with nothing but what was signed of it.
+// signable returns the request reduced to its signed parts.
 func signable(call jobtest.Call, authorization string) (*http.Request, error) {
 	_, list, _ := strings.Cut(authorization, "SignedHeaders=")
 	list, _, _ = strings.Cut(list, ",")

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 )
 
-// RefusedBefore is what a start comes to for each of jobtest's answers, if it takes a look before it starts: whatever goes
-// wrong then has started nothing.
+// RefusedBefore returns the verdict on a start for each of jobtest's answers, if the type reads before it starts: a
+// failed read has started nothing.
 func RefusedBefore() map[string]jobtest.Verdict {
 	want := Verdicts()
 	for name, verdict := range want {
@@ -18,8 +18,8 @@ func RefusedBefore() map[string]jobtest.Verdict {
 	return want
 }
 
-// Verdicts is what a start comes to for each of jobtest's answers: where the answer is not one, or the service broke, it is
-// open whether anything was started.
+// Verdicts returns the verdict on a start for each of jobtest's answers: if the answer is not AWS's, or the service
+// broke, the start may have happened.
 func Verdicts() map[string]jobtest.Verdict {
 	want := map[string]jobtest.Verdict{}
 	for _, name := range []string{
@@ -40,8 +40,8 @@ func Verdicts() map[string]jobtest.Verdict {
 	return want
 }
 
-// Busy are the jobs in the states that the SDK lists and that are no ends: each state's config by its name. A state that a
-// new version of the SDK adds is among them, and so fails the test until somebody decides what it means.
+// Busy returns a job for each state that the SDK lists and that is not an end: each state's config by its name. It
+// includes a state that a new SDK version adds, which fails the test until it gets a meaning.
 func Busy[S ~string](states []S, ends []jobtest.End, config func(state string) string) map[string]string {
 	busy := map[string]string{}
 	for _, state := range states {

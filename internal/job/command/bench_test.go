@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// BenchmarkBare is the floor under a start: the program is started and ends at once.
+// BenchmarkBare is the lower bound of a start: the program starts and exits at once.
 func BenchmarkBare(b *testing.B) {
 	for b.Loop() {
 		exec.Command("/proc/self/exe", deadArg).Run()

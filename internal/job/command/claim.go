@@ -15,36 +15,36 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// process identifies a process beyond the reuse of its number: by when it began, and since which start of the machine
-// that is counted. Where the system does not tell, only the number is known.
+// process identifies a process even if its PID is reused: by its start time and the boot that this is relative to. If
+// the system does not report these, only the PID is known.
 type process struct {
 	PID   int    `json:"pid"`
 	Start string `json:"start,omitempty"`
 	Boot  string `json:"boot,omitempty"`
 }
 
-// claim says who keeps a job.
+// claim says which keeper runs a job.
 type claim struct {
 	ID     run.AttemptID `json:"id"`
 	Keeper process       `json:"keeper"`
 	At     time.Time     `json:"at"`
 }
 
-// errTaken says that an attempt was claimed before, errAbandoned that nobody waits for the claim any more.
+// errTaken means that the attempt is already claimed, errAbandoned that no controller waits for the claim any more.
 var (
 	errTaken     = errors.New("the attempt is already claimed")
 	errAbandoned = errors.New("the controller that requested it has stopped or abandoned it")
 )
 
-// held is a claim and what a keeper holds as long as it lives.
+// held is a claim and the files that its keeper holds open while it lives.
 type held struct {
 	jobDir
 	lock, alive *os.File
 }
 
-// vacancy is where the attempt can be claimed: in its own place, or after a refusal inside the claim that was refused, whose
-// keeper never started anything and never will. Any other claim leaves no room: errTaken. A claim stays where it was put
-// until its attempt is swept, so that of all who were told of one vacancy only one can fill it, however late they come.
+// vacancy returns where the attempt can be claimed: in its own directory, or, after a refusal, inside the refused
+// claim, whose keeper started nothing and never will. Any other claim means errTaken. A claim stays in place until
+// its attempt is swept, so of all keepers that found the same vacancy only one can fill it, however late they are.
 func (d jobDir) vacancy() (string, error) {
 	last, there, err := d.latest()
 	if err != nil || !there {
@@ -60,10 +60,11 @@ func (d jobDir) vacancy() (string, error) {
 	return last.file(againDir), nil
 }
 
-// claimJob claims the attempt. The directory is made and its claim locked under another name, then put in its place, which
-// only one process can do: so nobody ever sees a claim that is not locked yet. Nothing is durable before it returns
-// without error, and nothing may be started before that. The last thing before the claim is to ask whether it is still
-// awaited: a controller that has given up, or the next one, may already have called the attempt failed.
+// claimJob claims the attempt. It creates the directory and locks the claim under a temporary name, then renames it
+// into place, which only one process can do: so no other process ever sees an unlocked claim. The claim is durable
+// only once claimJob returns without error, and nothing may be started before that. Right before the rename it checks
+// that the claim is still awaited: a controller that has given up, or its successor, may already have marked the
+// attempt as failed.
 func claimJob(o order, awaited func() bool) (held, error) {
 	first := jobDir{filepath.Join(o.Jobs, o.hash())}
 	place, err := first.vacancy()
@@ -91,23 +92,23 @@ func claimJob(o order, awaited func() bool) (held, error) {
 		return held{}, errors.Join(err, h.discard())
 	}
 	h.path = place
-	// All the way up: a claim around it may have been refused because it could not be made durable.
+	// Sync all parent directories: an enclosing claim may have been refused because it could not be made durable.
 	return h, errors.Join(h.lock.Sync(), syncUp(place, filepath.Dir(first.path)))
 }
 
-// fill writes and locks the claim, and opens the pipe whose end tells of the keeper's.
+// fill writes and locks the claim, and opens the pipe that closes when the keeper exits.
 func (h *held) fill(o order) (err error) {
 	if h.lock, err = os.OpenFile(h.file(claimFile), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
 		return err
 	}
-	// A file system without locks leaves the process itself to tell that it lives.
+	// On a file system without locks, the process itself shows that it is alive.
 	if err := syscall.Flock(int(h.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.ENOLCK) {
 		return fmt.Errorf("lock the claim: %w", err)
 	}
 	if err := json.NewEncoder(h.lock).Encode(claim{ID: o.ID, Keeper: identify(os.Getpid()), At: time.Now().UTC()}); err != nil {
 		return err
 	}
-	// A file system without pipes leaves the controller to look now and then.
+	// On a file system without pipes, the controller polls.
 	if err := syscall.Mkfifo(h.file(aliveFile), 0o600); err != nil {
 		return nil
 	}
@@ -115,8 +116,8 @@ func (h *held) fill(o order) (err error) {
 	return err
 }
 
-// stayInside makes the job's directory the working directory of the process, so that what is written
-// later follows the directory when it, or the data directory around it, is renamed.
+// stayInside makes the job's directory the working directory of the process, so that later writes follow the
+// directory when it, or the data directory around it, is renamed.
 func (h *held) stayInside() {
 	if err := os.Chdir(h.path); err == nil {
 		h.path = "."
@@ -133,11 +134,11 @@ func (h *held) discard() error {
 	return os.RemoveAll(h.path)
 }
 
-// keeperLives says whether somebody keeps the job: the claim is locked, or the process that wrote it is still there.
+// keeperLives reports whether a keeper runs the job: the claim is locked, or the process that wrote it still exists.
 func (d jobDir) keeperLives() (bool, error) {
 	f, err := os.Open(d.file(claimFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil // a machine that lost its power may have kept the directory alone
+		return false, nil // after a power failure only the directory may have survived
 	}
 	if err != nil {
 		return false, err
@@ -147,7 +148,7 @@ func (d jobDir) keeperLives() (bool, error) {
 		return true, nil
 	}
 	c, err := d.claim()
-	return err == nil && c.Keeper.lives(), nil // a claim that cannot be read was never finished
+	return err == nil && c.Keeper.lives(), nil // an unreadable claim was never finished
 }
 
 func (d jobDir) claim() (c claim, err error) {
@@ -158,16 +159,16 @@ func (d jobDir) claim() (c claim, err error) {
 	return c, err
 }
 
-// lives says whether that very process is there. One of which only the number is known counts as gone.
+// lives reports whether that very process exists. One of which only the PID is known counts as gone.
 func (p process) lives() bool { return p.Start != "" && p == identify(p.PID) }
 
-// askKeeper sends the keeper the signal on which it ends its command.
+// askKeeper sends the keeper the signal to end its command.
 func (d jobDir) askKeeper() error {
 	c, err := d.claim()
 	if err != nil {
 		return err
 	}
-	// Opened first and compared then: a number that was given to another process in between is not signalled.
+	// Open first, then compare: a reused PID is not signalled.
 	p, err := os.FindProcess(c.Keeper.PID)
 	if err != nil {
 		return err

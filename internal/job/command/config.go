@@ -1,6 +1,6 @@
 // Package command is the job type that runs a program on the controller's own machine, in a way that survives the
-// controller: see Type and Keep. It starts processes and knows nothing of runs; what a result means for an attempt is
-// decided elsewhere.
+// controller: see Type and Keep. It starts processes and knows nothing about runs; other packages decide what a
+// result means for an attempt.
 package command
 
 import (
@@ -23,7 +23,7 @@ type Config struct {
 	Timeout document.Duration        `yaml:"timeout" above:"0s" doc:"After this long it is stopped, and failed as TIMEOUT. No limit unless said."`
 }
 
-// Argv is what is executed: the words of the command, or a shell with its text.
+// Argv returns the arguments to execute: the words of the command, or a shell with its text.
 func (c *Config) Argv() ([]string, error) {
 	if c.Shell {
 		return append([]string{"/bin/sh", "-c"}, c.Command.Values...), nil
@@ -31,15 +31,15 @@ func (c *Config) Argv() ([]string, error) {
 	return c.Command.Words()
 }
 
-// PutWords takes the text apart before its variables are filled, so that each value stays within its word. A shell is
-// given the whole text, and takes it apart itself.
+// PutWords splits the text into words before it expands variables, so that each value stays within its word. A shell
+// gets the whole text and splits it itself.
 func (c *Config) PutWords(raw document.Node, put func(text string) (string, error)) error {
 	if c.Shell || !c.Command.IsText {
 		return nil
 	}
 	node, _ := raw.Get("command")
 	var written document.TextOrList
-	written.DecodeNode(node) // it has been decoded before
+	written.DecodeNode(node) // it was decoded before
 	words, err := written.Words()
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *Config) PutWords(raw document.Node, put func(text string) (string, erro
 	return nil
 }
 
-// Check finds what the tags cannot say.
+// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	return append(c.checkCommand(), c.checkEnv()...)
 }
@@ -64,7 +64,7 @@ func (c *Config) checkCommand() []document.Finding {
 		return []document.Finding{{Path: "command", Message: message}}
 	}
 	if !c.Command.IsText && c.Command.Values == nil {
-		return nil // missing, which is told already
+		return nil // missing, which is reported already
 	}
 	if !c.Command.IsText && c.Shell {
 		return []document.Finding{{Path: "command", Message: "with shell it must be one text, not a list; write it as text or remove shell", Also: []string{"shell"}}}
@@ -102,7 +102,7 @@ func (c *Config) checkEnv() []document.Finding {
 // maxAWSTimeout leaves the orchestrator's function time to record the outcome.
 const maxAWSTimeout = document.Duration(100 * time.Second)
 
-// AWSFindings are the limits of the AWS platform, where a command runs inside the orchestrator's function.
+// AWSFindings checks the limits of the AWS platform, where a command runs inside the orchestrator's function.
 func (c *Config) AWSFindings() []document.Finding {
 	findings := []document.Finding{{
 		Path: "command", Severity: document.Warning,

@@ -14,7 +14,7 @@ func text(s string) document.TextOrList {
 	return document.TextOrList{Values: []string{s}, IsText: true}
 }
 
-func TestAListIsTakenAsItIsAndAShellTakesTheText(t *testing.T) {
+func TestAListIsUsedAsItIsAndAShellGetsTheText(t *testing.T) {
 	list := command.Config{Command: document.TextOrList{Values: []string{"a b", "'c"}}}
 	if got, err := list.Argv(); err != nil || !cmp.Equal(got, []string{"a b", "'c"}) {
 		t.Errorf("got %q, %v", got, err)

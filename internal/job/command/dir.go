@@ -31,7 +31,8 @@ const (
 	againDir   = "again"
 )
 
-// latest is the claim that counts: inside each one that was refused may be the next. It says whether there is one at all.
+// latest returns the claim that counts, which is the innermost: a refused claim may contain the next one. there
+// reports whether there is any claim.
 func (d jobDir) latest() (last jobDir, there bool, err error) {
 	last = d
 	for next := d; ; next = (jobDir{next.file(againDir)}) {
@@ -42,7 +43,7 @@ func (d jobDir) latest() (last jobDir, there bool, err error) {
 	}
 }
 
-// ignoreGone leaves an error that says more than that something is not there.
+// ignoreGone returns nil for fs.ErrNotExist, and any other error unchanged.
 func ignoreGone(err error) error {
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -50,7 +51,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// condition is what can be seen of a job.
+// condition is the observed state of a job.
 type condition int
 
 const (
@@ -59,7 +60,8 @@ const (
 	lost
 )
 
-// look says what a job does. It asks for the exit again after the keeper was found gone: it may just have been written.
+// look returns the state of a job. It reads the exit again after it has found the keeper gone: the keeper may have
+// just written it.
 func (d jobDir) look() (condition, exit, error) {
 	e, done, err := d.exit()
 	if err != nil || done {
@@ -81,7 +83,7 @@ func (d jobDir) exit() (e exit, ended bool, err error) {
 	return e, ended, err
 }
 
-// read decodes a file of the directory that may not be there.
+// read decodes a file of the directory. there is false if the file does not exist.
 func (d jobDir) read(name string, into any) (there bool, err error) {
 	text, err := os.ReadFile(d.file(name))
 	if errors.Is(err, os.ErrNotExist) {
@@ -99,8 +101,7 @@ func (d jobDir) read(name string, into any) (there bool, err error) {
 // maxOutput is how much of a command's output is kept.
 const maxOutput = job.MaxOutput
 
-// output is the end of what was printed. A job without any is as good as one whose output cannot be read: neither says
-// anything about how it ended.
+// output returns the end of the output. Unreadable output counts as none: neither affects how the job ended.
 func (d jobDir) output(secrets job.Redactor) string {
 	f, err := os.Open(d.file(outputFile))
 	if err != nil {
@@ -115,7 +116,7 @@ func (d jobDir) output(secrets job.Redactor) string {
 	return shown[max(0, len(shown)-maxOutput):]
 }
 
-// write puts a file into the directory, as a whole or not at all; durably where asked to.
+// write writes a file into the directory atomically, and durably on request.
 func (d jobDir) write(name string, content []byte, durable bool) error {
 	fresh := d.file(name + ".new")
 	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -136,7 +137,7 @@ func (d jobDir) write(name string, content []byte, durable bool) error {
 	return err
 }
 
-// syncUp makes the names in a directory durable, and those in the directories around it, up to top.
+// syncUp syncs a directory and its parents up to top, so that their entries are durable.
 func syncUp(path, top string) error {
 	err := syncDir(path)
 	for path != top {
@@ -146,7 +147,7 @@ func syncUp(path, top string) error {
 	return err
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes the entries of a directory durable.
 func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -5,7 +5,7 @@ package command
 // KeepWith makes the type start its keepers with other arguments.
 func (t *Type) KeepWith(args ...string) { t.keeper = append(t.keeper[:1:1], args...) }
 
-// Dir is where the job of an attempt is.
+// Dir returns the directory of an attempt's job.
 func (t *Type) Dir(handle string) string { return t.dir(handle).path }
 
 // HashOf names the directory of an attempt's job.

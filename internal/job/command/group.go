@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// reap waits for the command and for the orphans it leaves, which would otherwise count as living until their parent has
-// waited for them. It sends how the command ended, and closes none when this process has no child left. Where orphans are
-// adopted, the command then has no descendant left.
+// reap waits for the command and for the orphans it leaves: they count as alive until their parent has waited for
+// them. It sends the command's wait status on ended, and closes none when this process has no child left. If this
+// process adopts orphans, the command then has no descendants left.
 func reap(command int) (ended <-chan syscall.WaitStatus, none <-chan struct{}) {
 	gone, last := make(chan syscall.WaitStatus, 1), make(chan struct{})
 	go func() {

@@ -22,18 +22,18 @@ import (
 // KeeperArg is the argument that makes a process of the binary a keeper.
 const KeeperArg = "__keep"
 
-// answerFD is where the answer goes. It is not the standard output: writing to one that nobody reads any more would kill
-// the keeper together with the controller.
+// answerFD is the file descriptor of the answer. It is not standard output: writing to a closed one would kill the
+// keeper together with the controller.
 const answerFD = 3
 
-// Keep is a keeper's whole life: it reads its order, claims the attempt, starts the command, answers, and stays until the
-// command has ended and that is written down. It gives the exit code of the process. Nothing of the binary needs to be
-// set up for it.
+// Keep is the main function of a keeper: it reads its order, claims the attempt, starts the command, answers, and
+// stays until the command has ended and its exit is recorded. It returns the exit code of the process. It needs no
+// other set-up of the binary.
 func Keep() int {
-	// A command is killed with the thread that started it, which therefore has to be one that lives as long as this.
+	// The command is killed when the thread that started it ends, so that thread must live as long as the keeper.
 	runtime.LockOSThread()
 	signals := make(chan os.Signal, 16)
-	// Caught rather than ignored, because a command would inherit that.
+	// Caught rather than ignored: the command would inherit an ignored signal.
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	answers := os.NewFile(answerFD, "answer")
 	var o order
@@ -43,11 +43,11 @@ func Keep() int {
 	}
 	syscall.CloseOnExec(answerFD)
 	say := func(a answer) {
-		json.NewEncoder(answers).Encode(a) // a controller that is gone finds the claim
+		json.NewEncoder(answers).Encode(a) // if the controller is gone, its successor finds the claim
 		answers.Close()
 	}
 	h, err := claimJob(o, func() bool {
-		_, err := answers.Write([]byte("\n")) // which no answer minds, and which fails where nobody reads it
+		_, err := answers.Write([]byte("\n")) // JSON readers ignore it, and the write fails if the controller is gone
 		return err == nil
 	})
 	switch {
@@ -80,19 +80,19 @@ func Keep() int {
 type keeper struct {
 	order
 	held
-	stops    <-chan struct{} // somebody asks for the end
+	stops    <-chan struct{} // receives requests to stop
 	tail     *tail
 	flushing sync.Mutex // one flush at a time
 
 	container
-	command int // the command's process, and the number of its group
+	command int // PID and process group of the command
 	began   time.Time
-	over    chan string   // which limit the command exceeded
-	printed *os.File      // what the command prints
-	copied  chan struct{} // closed when no more of it is read
+	over    chan string   // the limit that the command exceeded
+	printed *os.File      // the command's output
+	copied  chan struct{} // closed when the output is no longer read
 }
 
-// start starts the command in a process group of its own, without a terminal or anything to read.
+// start starts the command in its own process group, without a terminal or standard input.
 func (k *keeper) start() error {
 	nothing, err := os.Open(os.DevNull)
 	if err != nil {
@@ -111,7 +111,7 @@ func (k *keeper) start() error {
 	adoptOrphans()
 	program.DropCapabilities()
 	k.began = time.Now()
-	// Not os.StartProcess: the command is waited for together with the orphans it may leave.
+	// Not os.StartProcess: reap waits for the command together with the orphans it may leave.
 	k.command, err = k.launch(&syscall.ProcAttr{
 		Dir: k.Dir, Env: k.Env, Files: []uintptr{nothing.Fd(), output.Fd(), output.Fd()}, Sys: policy.Attributes(),
 	})
@@ -125,7 +125,7 @@ func (k *keeper) start() error {
 	return nil
 }
 
-// notStarted is the refusal of a command that the system would not start.
+// notStarted returns the refusal for a command that the system would not start.
 func (k *keeper) notStarted(err error) error {
 	path := k.Path
 	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY, syscall.EIO} {
@@ -145,7 +145,7 @@ func (k *keeper) notStarted(err error) error {
 	return job.Refuse(run.Permanent, "job.config.command: start %s: %v%s", path, err, hint)
 }
 
-// watch waits for the command's end, or brings it about: when its time is up, or when a signal asks for it.
+// watch waits until the command ends, or ends it at its timeout or on a stop signal.
 func (k *keeper) watch() exit {
 	e := exit{StartedAt: k.began.UTC()}
 	gone, none := reap(k.command)
@@ -160,7 +160,7 @@ func (k *keeper) watch() exit {
 	case <-k.stops:
 		e.Stopped = true
 	case e.Exceeded = <-k.over:
-		k.Grace = 0 // it would only go on
+		k.Grace = 0 // it would only continue
 	}
 	k.endAll(none)
 	if running {
@@ -177,7 +177,7 @@ func (k *keeper) watch() exit {
 	return e
 }
 
-// exceed notes which limit the command exceeded. The first one counts.
+// exceed records the limit that the command exceeded. The first one counts.
 func (k *keeper) exceed(format string, args ...any) {
 	select {
 	case k.over <- fmt.Sprintf(format, args...):
@@ -187,7 +187,7 @@ func (k *keeper) exceed(format string, args ...any) {
 
 func sizeText(bytes int64) string { return document.Size(bytes).String() }
 
-// after is a timer; none if there is no limit.
+// after returns a timer channel, or nil if there is no limit.
 func after(d time.Duration) <-chan time.Time {
 	if d == 0 {
 		return nil
@@ -195,7 +195,7 @@ func after(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// stopsOf picks the signal that Stop sends. The others are meant for a terminal, or a controller.
+// stopsOf forwards only the signal that Stop sends. The others are meant for a terminal or a controller.
 func stopsOf(signals <-chan os.Signal) <-chan struct{} {
 	stops := make(chan struct{})
 	go func() {
@@ -208,13 +208,13 @@ func stopsOf(signals <-chan os.Signal) <-chan struct{} {
 	return stops
 }
 
-// record writes down how the command ended. If that cannot be done, on a full disk say, it is tried until it can, or
-// until somebody stops the keeper: an end that nobody can read would count as a lost job. Once the directory is gone,
-// nobody will ever ask.
+// record writes how the command ended. If that fails, for example on a full disk, it retries until it succeeds or the
+// keeper is stopped: without the record the job would count as lost. It gives up once the directory is gone, because
+// then no controller will read it.
 func (k *keeper) record(e exit) {
 	content, err := json.Marshal(e)
 	if err != nil {
-		return // a struct of plain values cannot fail
+		return // cannot fail for a struct of plain values
 	}
 	for {
 		err := k.write(exitFile, content, true)

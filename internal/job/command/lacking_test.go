@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// withoutDescriptors does something while this process can open nothing.
+// withoutDescriptors calls do while this process cannot open files.
 func withoutDescriptors(t *testing.T, do func()) {
 	t.Helper()
 	var before syscall.Rlimit

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// lookup finds the program that name stands for, as program.Find does. What is not there or may not be executed is refused
-// for good.
+// lookup finds the program of that name, as program.Find does. A program that is missing or not executable is a
+// permanent refusal.
 func lookup(name, dir string, env program.Vars) (string, error) {
 	if dir != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {

@@ -24,7 +24,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// TestMain lets the test program be the keepers, the commands and the controllers of the tests as well.
+// TestMain lets the test binary also act as the keepers, commands and controllers of the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// leave ends the process without the second that the race detector takes for its report.
+// leave exits the process without the second that the race detector takes for its report.
 func leave(code int) { syscall.Syscall(syscall.SYS_EXIT_GROUP, uintptr(code), 0, 0) }
 
 const (
@@ -78,7 +78,7 @@ func work(args []string) int {
 				os.Stdout.Write(line)
 			}
 			args = args[1:]
-		case "eat": // memory, for ever
+		case "eat": // use ever more memory
 			hoard := make([]byte, 256<<20)
 			for i := 0; ; i = (i + os.Getpagesize()) % len(hoard) {
 				hoard[i]++
@@ -86,7 +86,7 @@ func work(args []string) int {
 		case "ignore-term":
 			signal.Ignore(syscall.SIGTERM)
 			args = args[1:]
-		case "child": // leaves a child in the group that does the rest
+		case "child": // leave a child in the group that does the rest
 			child := exec.Command(os.Args[0], append([]string{jobArg}, args[1:]...)...)
 			child.Stdout = os.Stdout
 			if err := child.Start(); err != nil {
@@ -111,7 +111,7 @@ func work(args []string) int {
 				syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
 			}
 			return 0
-		case "await": // until the file is there
+		case "await": // wait until the file exists
 			for {
 				if _, err := os.Stat(args[1]); err == nil {
 					break
@@ -145,7 +145,7 @@ func pauseFor(child *exec.Cmd) int {
 	return 0
 }
 
-// note adds a line to the file of the attempt in $NOTES.
+// note appends a line to the file $NOTES of the attempt.
 func note(text string) {
 	f, err := os.OpenFile(notesOf(os.Getenv("NOTES"), os.Getenv("INTERLOCK_RUN_ID")), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -155,7 +155,7 @@ func note(text string) {
 	f.Close()
 }
 
-// noted are the lines of that file.
+// noted returns the lines of that file.
 func noted() []string {
 	text, err := os.ReadFile(notesOf(os.Getenv("NOTES"), os.Getenv("INTERLOCK_RUN_ID")))
 	if err != nil {
@@ -166,7 +166,7 @@ func noted() []string {
 
 func notesOf(dir, id string) string { return filepath.Join(dir, strings.ReplaceAll(id, "/", "~")) }
 
-// keepMutely is a keeper whose answer gets lost on the way: the real one is another process.
+// keepMutely is a keeper whose answer is lost: the real keeper is another process.
 func keepMutely() int {
 	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -214,7 +214,7 @@ func keepShortly(after string) int {
 	return command.Keep()
 }
 
-// control is a controller: it starts the job of a config and then does nothing until it is killed.
+// control is a controller: it starts the job of a config and then waits to be killed.
 func control(args []string) int {
 	jobs, id, config := args[0], args[1], args[2]
 	kind, err := command.New(command.Options{Jobs: jobs, Getenv: os.Getenv})

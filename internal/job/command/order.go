@@ -14,25 +14,25 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// order is what a keeper is told to do. It goes through a pipe, never through a file or an argument, because it holds
-// secrets.
+// order is a keeper's instructions. They are sent through a pipe, never through a file or an argument, because they
+// contain secrets.
 type order struct {
 	ID      run.AttemptID `json:"id"`
 	Jobs    string        `json:"jobs"`
-	Path    string        `json:"path"` // the program, found
+	Path    string        `json:"path"` // the resolved program
 	Argv    []string      `json:"argv"`
 	Env     []string      `json:"env"`
-	Dir     string        `json:"dir"`               // where it runs, absolute
+	Dir     string        `json:"dir"`               // its working directory, absolute
 	Timeout time.Duration `json:"timeout,omitempty"` // 0: none
 	Grace   time.Duration `json:"grace"`
-	Secrets []string      `json:"secrets,omitempty"` // not to be shown in the output
-	User    *program.User `json:"user,omitempty"`    // who runs it; nil: the user of the keeper
+	Secrets []string      `json:"secrets,omitempty"` // to be redacted from the output
+	User    *program.User `json:"user,omitempty"`    // whom it runs as; nil: the user of the keeper
 
 	Limits program.Limits `json:"limits"`
-	Cgroup string         `json:"cgroup,omitempty"` // where a control group can be made for it
+	Cgroup string         `json:"cgroup,omitempty"` // where its control group can be created
 }
 
-// answer is what a keeper tells the controller that started it.
+// answer is a keeper's reply to the controller that started it.
 type answer struct {
 	State    state        `json:"state"`
 	Category run.Category `json:"category,omitempty"`
@@ -44,11 +44,11 @@ type state string
 
 const (
 	stateStarted state = "started"
-	stateTaken   state = "taken"   // somebody has claimed the attempt before
+	stateTaken   state = "taken"   // the attempt was claimed before
 	stateRefused state = "refused" // nothing was started
 )
 
-// order is what the keeper of an attempt is to do; a *Refusal if that cannot be done at all.
+// order returns the instructions for the keeper of an attempt, or a *Refusal if the job can never be started.
 func (t *Type) order(a job.Attempt) (order, error) {
 	if t.programs.Off {
 		return order{}, job.Refuse(run.Permanent, "%s", program.Refused)
@@ -77,8 +77,8 @@ func (t *Type) order(a job.Attempt) (order, error) {
 	}, nil
 }
 
-// directory is where the command runs, as an absolute path: the configured directory, from the
-// project directory of the pipeline file if it is relative; the project directory itself without one.
+// directory returns the command's working directory as an absolute path: the configured directory, relative to the
+// project directory of the pipeline file, or the project directory itself if none is configured.
 func directory(a job.Attempt, c *Config) (string, error) {
 	dir := c.Dir
 	if !filepath.IsAbs(dir) {
@@ -95,7 +95,7 @@ func (o order) hash() string { return hashOf(o.ID) }
 
 const hashLength = 32
 
-// hashOf is the name of an attempt's directory: ids are too long, and hold slashes.
+// hashOf returns the name of an attempt's directory: ids are too long and contain slashes.
 func hashOf(id run.AttemptID) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])[:hashLength]
@@ -106,7 +106,8 @@ func isHash(text string) bool {
 	return err == nil && len(text) == hashLength
 }
 
-// environment is what a command sees: the few variables of the server, over them the file's, and the attempt's own.
+// environment returns the command's environment: a few variables of the server, overridden by those of the file, and
+// the attempt's own.
 func environment(a job.Attempt, c *Config, policy program.Policy, getenv func(string) string) program.Vars {
 	env := policy.Inherit(getenv)
 	for name, value := range c.Env {

@@ -16,7 +16,7 @@ import (
 // KeeperArg is the argument that makes a process of the binary a keeper.
 const KeeperArg = "__keep"
 
-// Keep is not to be had here.
+// Keep is not supported on this system.
 func Keep() int {
 	fmt.Fprintln(os.Stderr, "commands are not run on this system")
 	return 2
@@ -31,7 +31,7 @@ type Options struct {
 	Programs program.Policy
 }
 
-// Type refuses every command: process groups and named pipes are what keeping one takes.
+// Type refuses every command: keepers need process groups and named pipes.
 type Type struct{}
 
 // New makes the type.
@@ -42,7 +42,7 @@ func (t *Type) Start(context.Context, job.Attempt) (job.Started, error) {
 	return job.Started{}, job.Refuse(run.Permanent, "commands are not run on this system; use another job type, or a controller on Linux")
 }
 
-// Status knows no job.
+// Status returns job.ErrUnknownHandle.
 func (t *Type) Status(context.Context, job.Attempt, run.Handle) (job.Status, error) {
 	return job.Status{}, job.ErrUnknownHandle
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Exit codes with a meaning of their own.
+// Exit codes with a special meaning.
 const (
-	exitPermanent = 2  // wrong use, as shells and most programs have it
+	exitPermanent = 2  // wrong usage, by the convention of shells and most programs
 	exitTransient = 75 // EX_TEMPFAIL of sysexits.h
 )
 
-// exit is how a command ended, as its keeper writes it down.
+// exit is how a command ended, as its keeper records it.
 type exit struct {
 	Code     int           `json:"code"`
-	Signal   int           `json:"signal,omitempty"` // what killed it; 0 if it ended by itself
+	Signal   int           `json:"signal,omitempty"` // the signal that killed it; 0 if it exited
 	TimedOut time.Duration `json:"timedOut,omitempty"`
 	Stopped  bool          `json:"stopped,omitempty"` // by request
 
 	Exceeded string `json:"exceeded,omitempty"` // a limit, in words
 
-	// Refused says why the command could not be started at all.
+	// Refused says why the command could not be started.
 	Refused  string       `json:"refused,omitempty"`
 	Category run.Category `json:"category,omitempty"`
 	Own      bool         `json:"own,omitempty"` // as in job.Refusal
@@ -34,7 +34,7 @@ type exit struct {
 	EndedAt   time.Time `json:"endedAt"`
 }
 
-// status is the end as the controller sees it.
+// status converts the exit to a job status.
 func (e exit) status(secrets job.Redactor, output string) job.Status {
 	s := job.Status{Done: true, Result: run.ResultFail, Output: output}
 	switch {
@@ -70,7 +70,7 @@ func categoryOf(code int) run.Category {
 	}
 }
 
-// lostStatus is that of a job whose keeper is gone without having written how it ended.
+// lostStatus is the status of a job whose keeper is gone without a recorded exit.
 func lostStatus(output string) job.Status {
 	return job.Status{
 		Done: true, Result: run.ResultFail, Category: run.Transient, Output: output,
@@ -81,7 +81,7 @@ func lostStatus(output string) job.Status {
 // maxLine is how much of a line of output goes into a message.
 const maxLine = 300
 
-// withLastLine adds the last thing that was printed, which usually says what went wrong.
+// withLastLine appends the last line of the output, which usually says what went wrong.
 func withLastLine(message, output string) string {
 	output = strings.TrimSpace(output)
 	line := strings.TrimSpace(output[strings.LastIndexAny(output, "\n\r")+1:])

@@ -10,29 +10,30 @@ import (
 )
 
 const (
-	// flushAfter is how old the output file may be while a command prints. It is what is left if the keeper is killed.
+	// flushAfter is the maximum age of the output file while a command prints. If the keeper is killed, only that
+	// file is left.
 	flushAfter = time.Second
-	// lastWords is how long output is read on after the whole group has ended: what it printed is in the pipe already, but
-	// a process that left the group may hold the pipe open for ever.
+	// lastWords is how long output is still read after the whole group has ended: its output is in the pipe already,
+	// but a process that left the group may hold the pipe open for ever.
 	lastWords = 100 * time.Millisecond
 )
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the text written to it.
 type tail struct {
 	secrets job.Redactor
-	size    int // how much is kept: enough to recognise a secret that the shown part begins within
+	size    int // bytes to keep: enough to recognise a secret that is cut off at the beginning
 
 	mu    sync.Mutex
 	text  []byte // up to twice the size, so that it is moved rarely
 	cut   bool   // something was dropped
-	dirty bool   // something was written since it was last shown
+	dirty bool   // something was written since the last flush
 }
 
 func newTail(secrets job.Redactor) *tail {
 	return &tail{secrets: secrets, size: maxOutput + secrets.Overlap()}
 }
 
-// add appends what was printed, and says whether it is the first since the tail was last shown.
+// add appends output, and reports whether it is the first since the tail was last shown.
 func (t *tail) add(text []byte) (first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +46,7 @@ func (t *tail) add(text []byte) (first bool) {
 	return first
 }
 
-// shown is the end, without secrets, at most maxOutput.
+// shown returns the end, without secrets, at most maxOutput bytes.
 func (t *tail) shown() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,7 +63,7 @@ func (t *tail) shown() []byte {
 	return []byte(shown[max(0, len(shown)-maxOutput):])
 }
 
-// copyOutput reads what the command prints, as fast as it prints, and writes the end of it down now and then.
+// copyOutput reads the command's output as fast as it prints, and flushes the tail from time to time.
 func (k *keeper) copyOutput() {
 	defer close(k.copied)
 	buffer := make([]byte, 32<<10)
@@ -80,14 +81,14 @@ func (k *keeper) copyOutput() {
 	}
 }
 
-// flush writes the end of the output down. Without it the job's end is still known, so that an error is no reason to stop.
+// flush writes the tail to its file. Errors are ignored: the job's exit does not depend on it.
 func (k *keeper) flush() {
 	k.flushing.Lock()
 	defer k.flushing.Unlock()
 	k.write(outputFile, k.tail.shown(), false)
 }
 
-// finishOutput reads the rest and writes it down.
+// finishOutput reads the rest and writes it to the file.
 func (k *keeper) finishOutput() {
 	k.printed.SetReadDeadline(time.Now().Add(lastWords))
 	<-k.copied

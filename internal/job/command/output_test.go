@@ -27,7 +27,7 @@ func TestTheTailIsTheEndOfWhatWasWritten(t *testing.T) {
 	})
 }
 
-// TestNoPartOfASecretIsLeftWhereTheTailBegins moves a secret across the place where what is kept begins.
+// TestNoPartOfASecretIsLeftWhereTheTailBegins moves a secret across the beginning of the kept text.
 func TestNoPartOfASecretIsLeftWhereTheTailBegins(t *testing.T) {
 	const secret = "Zq9Xv8Jw7Kp6"
 	secrets := job.NewRedactor(secret)

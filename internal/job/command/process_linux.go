@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// executable is this very program, even if its file was replaced by a newer one meanwhile.
+// executable returns the path of this very program, even if its file has been replaced by a newer one.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// stat is what /proc tells of a process.
+// stat is the part of /proc/PID/stat that is used.
 type stat struct {
 	state   string
 	group   int
@@ -29,7 +29,7 @@ func statOf(pid int) (stat, bool) {
 	if err != nil {
 		return stat{}, false
 	}
-	// The second field is the program's name in brackets, and may hold anything.
+	// The second field is the program's name in brackets, and may contain anything.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	const state, group, threads, start = 0, 2, 17, 19 // counted from the third
 	if len(fields) <= start {
@@ -40,10 +40,10 @@ func statOf(pid int) (stat, bool) {
 	return stat{fields[state], number, count, fields[start]}, badGroup == nil && badCount == nil
 }
 
-// dead says that a process only waits for its parent to take note.
+// dead reports whether a process is a zombie.
 func (s stat) dead() bool { return s.state == "Z" || s.state == "X" }
 
-// identify is who the process of that number is; without a start if there is none.
+// identify returns the identity of the process with that PID, without a start time if there is none.
 func identify(pid int) process {
 	s, ok := statOf(pid)
 	if !ok || s.dead() {
@@ -52,7 +52,7 @@ func identify(pid int) process {
 	return process{PID: pid, Start: s.start, Boot: bootID()}
 }
 
-// bootID is another one after each start of the machine; "" if it does not tell.
+// bootID changes with each boot of the machine; "" if it is unknown.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -61,17 +61,17 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// endRemains kills what is left of a command whose keeper was killed. The command itself died with the keeper; its
-// descendants are those in its control group, and those that bear the attempt's id in their environment. Without a control
-// group, one that has cleared its environment is not found.
+// endRemains kills the descendants of a command whose keeper was killed. The command itself died with the keeper; its
+// descendants are the processes in its control group, and those with the attempt's id in their environment. Without a
+// control group, a process that has cleared its environment is not found.
 func (t *Type) endRemains(id run.AttemptID) {
 	program.EndCgroup(t.programs.Cgroup, cgroupName(id))
-	// One that starts another while they are looked for is found the next time.
+	// A process that is started during the search is found in the next round.
 	for end := time.Now().Add(killTime); killBearers(id) && time.Now().Before(end); {
 	}
 }
 
-// killBearers kills the processes that bear the attempt's id, and reports whether there were any.
+// killBearers kills the processes with the attempt's id in their environment, and reports whether there were any.
 func killBearers(id run.AttemptID) (found bool) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -89,7 +89,7 @@ func killBearers(id run.AttemptID) (found bool) {
 	return found
 }
 
-// bears says whether a process was started with the attempt's id.
+// bears reports whether a process was started with the attempt's id.
 func bears(pid int, id run.AttemptID) bool {
 	env, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	return err == nil && bytes.Contains(append([]byte{0}, env...), []byte("\x00INTERLOCK_RUN_ID="+string(id)+"\x00"))

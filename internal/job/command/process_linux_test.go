@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-func TestAProcessIsKnownByMoreThanItsNumber(t *testing.T) {
+func TestAProcessIsIdentifiedByMoreThanItsPID(t *testing.T) {
 	self := identify(os.Getpid())
 	if !self.lives() || self.Boot == "" {
-		t.Fatalf("this process does not live: %+v", self)
+		t.Fatalf("this process counts as dead: %+v", self)
 	}
 	for name, other := range map[string]process{
 		"another that was given its number": {PID: self.PID, Start: self.Start + "1", Boot: self.Boot},
@@ -23,7 +23,7 @@ func TestAProcessIsKnownByMoreThanItsNumber(t *testing.T) {
 	}
 }
 
-func TestAProcessThatNobodyTookNoteOfIsDead(t *testing.T) {
+func TestAZombieIsDead(t *testing.T) {
 	cmd := exec.Command("/bin/true")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -36,7 +36,7 @@ func TestAProcessThatNobodyTookNoteOfIsDead(t *testing.T) {
 	for out.Read(make([]byte, 1)); born.lives(); { // its end of the pipe closes shortly before it is dead
 	}
 	if _, ok := statOf(cmd.Process.Pid); !ok {
-		t.Error("it is gone, and this test proves nothing")
+		t.Error("the process is gone, so this test proves nothing")
 	}
 	cmd.Wait()
 }

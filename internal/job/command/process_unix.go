@@ -10,11 +10,11 @@ import (
 
 func executable() (string, error) { return os.Executable() }
 
-// identify knows no more than the number here; the lock on the claim tells who lives.
+// identify knows only the PID on this system; the lock on the claim shows whether the keeper lives.
 func identify(pid int) process { return process{PID: pid} }
 
-// bootID is not told here.
+// bootID is unknown on this system.
 func bootID() string { return "" }
 
-// endRemains can tell no stranger from a command's child here, and ends nobody.
+// endRemains does nothing: a command's descendants cannot be identified on this system.
 func (t *Type) endRemains(run.AttemptID) {}

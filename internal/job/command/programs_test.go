@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// governed is the place's type under a policy.
+// governed returns the place's type with a policy.
 func (p place) governed(policy program.Policy) *command.Type {
 	p.Helper()
 	kind, err := command.New(command.Options{Jobs: p.jobs, Getenv: os.Getenv, Grace: 300 * time.Millisecond, Programs: policy})
@@ -44,7 +44,8 @@ func TestCommandsThatAreTurnedOffAreRefused(t *testing.T) {
 	}
 }
 
-// TestACommandRunsAsAnotherUser starts a command as nobody, which takes root. Without root the start is refused.
+// TestACommandRunsAsAnotherUser starts a command as the user nobody, which requires root. Without root the start is
+// refused.
 func TestACommandRunsAsAnotherUser(t *testing.T) {
 	p := newPlace(t)
 	nobody, err := program.FindUser("nobody")
@@ -81,7 +82,7 @@ func TestACommandRunsAsAnotherUser(t *testing.T) {
 	}
 }
 
-// TestACommandThatExceedsALimitIsEnded has commands use more than they may. Whatever they have started ends with them.
+// TestACommandThatExceedsALimitIsEnded has commands exceed their limits. All their descendants end with them.
 func TestACommandThatExceedsALimitIsEnded(t *testing.T) {
 	for _, tt := range []struct {
 		name, command string
@@ -105,7 +106,7 @@ func TestACommandThatExceedsALimitIsEnded(t *testing.T) {
 	}
 }
 
-// TestTheKernelBoundsTheProcessesOfACommandsUser reads the limit that the kernel enforces. It has none for root.
+// TestTheKernelBoundsTheProcessesOfACommandsUser reads the limit that the kernel enforces. The kernel exempts root.
 func TestTheKernelBoundsTheProcessesOfACommandsUser(t *testing.T) {
 	p := newPlace(t)
 	policy := program.Policy{Limits: program.Limits{Processes: 50}}
@@ -156,7 +157,7 @@ func bearers(t *testing.T, a job.Attempt) []int {
 	return found
 }
 
-// TestACommandRunsWithoutAControlGroupThatCannotBeEntered is given a directory that is none.
+// TestACommandRunsWithoutAControlGroupThatCannotBeEntered passes a directory that is not a control group.
 func TestACommandRunsWithoutAControlGroupThatCannotBeEntered(t *testing.T) {
 	p := newPlace(t)
 	for _, dir := range []string{t.TempDir(), "/no/such/directory"} {
@@ -172,8 +173,8 @@ func TestACommandRunsWithoutAControlGroupThatCannotBeEntered(t *testing.T) {
 }
 
 // TestAControlGroupHoldsEveryProcess kills the keeper of a command whose child has left its session and cleared its
-// environment, so that only the control group leads to it. It takes a group in which others can be made; where there is
-// none, DelegatedCgroup finds none either.
+// environment, so that only the control group leads to it. It needs a group with permission to create subgroups;
+// without one, DelegatedCgroup finds none either.
 func TestAControlGroupHoldsEveryProcess(t *testing.T) {
 	base := program.DelegatedCgroup()
 	if base == "" {
@@ -187,7 +188,7 @@ func TestAControlGroupHoldsEveryProcess(t *testing.T) {
 		}
 	}
 	if base == "" {
-		return // the test above shows that commands run without
+		return // the test above shows that commands run without one
 	}
 	p := newPlace(t)
 	p.kind = p.governed(program.Policy{Cgroup: base})

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// unready is an attempt whose program the system refuses to start until ready is called. From then on it does as the
-// arguments say.
+// unready returns an attempt whose program the system refuses to start until ready is called. After that it does as
+// the arguments say.
 func (p place) unready(pipelineID string, args ...string) (a job.Attempt, ready func()) {
 	p.Helper()
 	config, ready := p.unreadyConfig(args...)
@@ -41,7 +41,7 @@ func (p place) unreadyConfig(args ...string) (config string, ready func()) {
 	}
 }
 
-// refused makes a start that is refused.
+// refused makes a start that must be refused.
 func (p place) refused(kind job.Type, a job.Attempt) *job.Refusal {
 	p.Helper()
 	started, err := kind.Start(p.Context(), a)
@@ -52,7 +52,7 @@ func (p place) refused(kind job.Type, a job.Attempt) *job.Refusal {
 	return refusal
 }
 
-// found says whether a controller finds a job of the attempt.
+// found reports whether a controller finds a job of the attempt.
 func (p place) found(a job.Attempt) bool {
 	p.Helper()
 	h, found, err := p.controller().Find(p.Context(), a)
@@ -68,13 +68,13 @@ func TestARefusedStartIsTriedAgain(t *testing.T) {
 	for range 2 {
 		p.refused(p.kind, a)
 		if p.found(a) {
-			t.Error("what was refused is found")
+			t.Error("the refused job was found")
 		}
 	}
 	ready()
 	h := p.start(a)
 	if !p.found(a) {
-		t.Error("what was started is not found")
+		t.Error("the started job was not found")
 	}
 	if got := p.end(a, h); got.ExitCode != 5 || got.Output != "at last\n" {
 		t.Errorf("got %+v", got)
@@ -84,7 +84,7 @@ func TestARefusedStartIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsStillWrittenIsTriedAgain is the refusal that passes by itself, as a deployment does.
+// TestAFileThatIsStillWrittenIsTriedAgain covers a refusal that passes by itself, as during a deployment.
 func TestAFileThatIsStillWrittenIsTriedAgain(t *testing.T) {
 	p := newPlace(t)
 	script := filepath.Join(p.notes, "script")
@@ -145,7 +145,7 @@ func TestAKeeperThatDiesBeforeARepeatClaimsHasStartedNothing(t *testing.T) {
 	}
 }
 
-// TestRepeatsAtOnceStartOnce lets several controllers repeat one start as fast as they can while it begins to be possible.
+// TestRepeatsAtOnceStartOnce has several controllers repeat one start as fast as they can while it becomes possible.
 func TestRepeatsAtOnceStartOnce(t *testing.T) {
 	p := newPlace(t)
 	for i := range 4 {
@@ -166,14 +166,15 @@ func TestRepeatsAtOnceStartOnce(t *testing.T) {
 		}
 		ready()
 		all.Wait()
-		// A start that met the claim of another took it for its own, and that may have been refused.
+		// A start that met another's claim adopted it, and that claim may have been refused.
 		if got := p.end(a, p.start(a)); got.ExitCode != 5 || len(p.noted(a)) != 1 {
 			t.Errorf("got %+v, %v", got, p.noted(a))
 		}
 	}
 }
 
-// TestAControllerKilledAtAnyInstantOfARepeatStartsNothingTwice is its namesake for an attempt that was refused before.
+// TestAControllerKilledAtAnyInstantOfARepeatStartsNothingTwice is the same test for an attempt that was refused
+// before.
 func TestAControllerKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) {
 	p := newPlace(t)
 	for i := range 15 {
@@ -198,8 +199,8 @@ func TestAControllerKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) 
 	}
 }
 
-// TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice kills keepers sooner and later: what had not been claimed is
-// started by the next, what had been is lost or has ended.
+// TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice kills keepers at different instants: the next keeper
+// starts an unclaimed job; a claimed one is lost or has ended.
 func TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) {
 	p := newPlace(t)
 	for i := range 20 {
@@ -208,7 +209,7 @@ func TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) {
 		ready()
 		mortal := p.controller()
 		mortal.KeepWith(mortalArg, (time.Duration(i) * time.Millisecond).String())
-		mortal.Start(t.Context(), a) // whatever comes of it
+		mortal.Start(t.Context(), a) // any result will do
 		got := p.end(a, p.start(a))
 		if lost := strings.HasPrefix(got.Message, "lost"); !lost && (got.ExitCode != 3 || len(p.noted(a)) != 1) || len(p.noted(a)) > 1 {
 			t.Errorf("killed after %d ms: got %+v, %v", i, got, p.noted(a))
@@ -216,7 +217,7 @@ func TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) {
 	}
 }
 
-// TestOnlyARefusalLeavesRoomForARepeat puts into the place of a repeat what a machine that lost its power may leave there.
+// TestOnlyARefusalLeavesRoomForARepeat puts into the place of a repeat what a power failure may leave there.
 func TestOnlyARefusalLeavesRoomForARepeat(t *testing.T) {
 	p := newPlace(t)
 	for name, left := range map[string]string{"nothing": "", "half a claim": "claim"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// spawn starts a keeper with an order and gives its answer. The error is a *Refusal if there is no keeper; any other
-// leaves open whether it has claimed the attempt.
+// spawn starts a keeper with an order and returns its answer. The error is a *Refusal if no keeper was started; after
+// any other error the keeper may have claimed the attempt.
 func (t *Type) spawn(ctx context.Context, o order) (answer, error) {
 	k, err := t.startKeeper()
 	if err != nil {
@@ -30,7 +30,7 @@ func (t *Type) spawn(ctx context.Context, o order) (answer, error) {
 		k.answers.SetDeadline(time.Unix(0, 0))
 	})
 	defer stop()
-	// One who cannot be told does not answer either.
+	// A keeper that did not get its order does not answer either.
 	told := errors.Join(json.NewEncoder(k.orders).Encode(o), k.orders.Close())
 	var got answer
 	if err := json.NewDecoder(k.answers).Decode(&got); err != nil {
@@ -42,7 +42,7 @@ func (t *Type) spawn(ctx context.Context, o order) (answer, error) {
 	return got, nil
 }
 
-// silent judges a keeper that ended without an answer: the claim tells whether it may have started the command.
+// silent classifies a keeper that exited without an answer: the claim shows whether it may have started the command.
 func (t *Type) silent(o order, err error) error {
 	if _, taken := t.dir(o.hash()).vacancy(); taken != nil {
 		return fmt.Errorf("the keeper of %s ended without an answer: %w", o.ID, err)
@@ -50,11 +50,11 @@ func (t *Type) silent(o order, err error) error {
 	return job.RefuseOver(err, run.Transient, "the keeper process ended before it started anything: %v", err)
 }
 
-// keeperProcess is a keeper as the controller that started it sees it.
+// keeperProcess is the controller's side of a keeper.
 type keeperProcess struct{ orders, answers *os.File }
 
-// startKeeper starts a process that has nothing from this one but a pipe to and one from it: it lives in a session of its
-// own, so that no signal to the controller's reaches it.
+// startKeeper starts a process that shares only two pipes with this one. It runs in its own session, so that no
+// signal to the controller's reaches it.
 func (t *Type) startKeeper() (keeperProcess, error) {
 	orderEnd, orders, err := os.Pipe()
 	if err != nil {
@@ -79,6 +79,6 @@ func (t *Type) startKeeper() (keeperProcess, error) {
 		answers.Close()
 		return keeperProcess{}, err
 	}
-	go cmd.Wait() // so that no dead process stays behind; what it returns, the job's directory tells better
+	go cmd.Wait() // so that no zombie remains; the job's directory says more than the exit code
 	return keeperProcess{orders, answers}, nil
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Names of directories that are no jobs: not yet, and no longer.
+// Name prefixes of directories that are not jobs yet, or no longer.
 const (
 	freshPrefix = ".new-"
 	oldPrefix   = ".old-"
 )
 
-// Sweep removes the directories of jobs that have ended, that nothing was written to since before, and that are settled, and
-// returns how many. An attempt's claim is what keeps it from being started a second time, and its exit is its result:
-// settled must report true only for an attempt whose result is stored and that is never started again. It is given the
-// attempt's id, which is empty if the claim cannot be read, and when the job was last written to.
+// Sweep removes the directories of jobs that have ended, were last written before the given time, and are settled. It
+// returns how many. An attempt's claim prevents a second start, and its exit is its result: settled must return true
+// only for an attempt whose result is stored and that is never started again. It gets the attempt's id, which is
+// empty if the claim cannot be read, and the time of the job's last write.
 func (t *Type) Sweep(ctx context.Context, before time.Time, settled func(id run.AttemptID, since time.Time) (bool, error)) (removed int, err error) {
 	entries, err := os.ReadDir(t.jobs)
 	if errors.Is(err, os.ErrNotExist) {
@@ -51,7 +51,7 @@ func (t *Type) sweep(entry os.DirEntry, before time.Time, settled func(run.Attem
 	name := entry.Name()
 	d := t.dir(name)
 	if strings.HasPrefix(name, oldPrefix) {
-		return false, os.RemoveAll(d.path) // begun, and not finished
+		return false, os.RemoveAll(d.path) // a removal that was interrupted
 	}
 	last, there, err := d.latest()
 	if err != nil || !there {
@@ -65,16 +65,16 @@ func (t *Type) sweep(entry os.DirEntry, before time.Time, settled func(run.Attem
 		return false, os.RemoveAll(d.path) // of a keeper that was killed before it claimed
 	}
 	if !isHash(name) {
-		return false, nil // nothing of ours
+		return false, nil // not a job directory
 	}
 	if state, _, err := last.look(); err != nil || state == running {
 		return false, err
 	}
-	c, _ := d.claim() // one that cannot be read was never finished
+	c, _ := d.claim() // an unreadable claim was never finished
 	if done, err := settled(c.ID, info.ModTime()); err != nil || !done {
 		return false, err
 	}
-	// Put aside first, so that nobody ever sees a claim with half of its files.
+	// Rename first, so that no process ever sees a claim with half of its files.
 	old := jobDir{filepath.Join(t.jobs, oldPrefix+name)}
 	if err := os.Rename(d.path, old.path); err != nil {
 		return false, ignoreGone(err)

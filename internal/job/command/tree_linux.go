@@ -12,13 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of its descendants whose own parent ends. None leaves its tree then, also
-// none that has begun a session of its own, so that all can be found and ended.
+// adoptOrphans makes this process the parent of its orphaned descendants. All descendants, even those with their own
+// session, then stay in its process tree, so that they can be found and ended.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// descendants yields the processes that this one has started, and those that they have started, however far down: their
-// numbers and what /proc says about them, which is nothing for one that is gone by then. One that was only just started may
-// be missing.
+// descendants yields all direct and indirect children of this process: their PIDs and /proc stats, which are empty
+// for one that has exited meanwhile. A child that was only just started may be missing.
 func descendants() iter.Seq2[int, stat] {
 	return func(yield func(int, stat) bool) {
 		seen := map[int]bool{}
@@ -33,7 +32,7 @@ func descendants() iter.Seq2[int, stat] {
 			if s, _ := statOf(pid); !yield(pid, s) {
 				return
 			}
-			next = append(next, childrenOf(pid)...) // also of one that is dead: they are about to be adopted
+			next = append(next, childrenOf(pid)...) // even of a dead process: its children are about to be adopted
 		}
 	}
 }
@@ -60,14 +59,15 @@ func childrenOf(pid int) []int {
 }
 
 const (
-	// killEvery is how often the descendants are killed that were started while the others were.
+	// killEvery is how often new descendants, started during the killing, are killed.
 	killEvery = 10 * time.Millisecond
 	// killTime is how long a killed process has to disappear. One that hangs in the kernel does not.
 	killTime = 30 * time.Second
 )
 
-// endAll ends the command and all its descendants: it asks, and after the grace it kills. They end with it because another
-// attempt, or a job that waits for this one, may follow at once. none is closed when none is left.
+// endAll ends the command and all its descendants: it sends SIGTERM, and SIGKILL after the grace period. Another
+// attempt, or a job that waits for this one, may follow at once, so no descendant may remain. none is closed when
+// none is left.
 func (k *keeper) endAll(none <-chan struct{}) {
 	if closedWithin(none, killEvery) {
 		return
@@ -90,9 +90,9 @@ func (k *keeper) endAll(none <-chan struct{}) {
 	}
 }
 
-// signalAll sends a signal to every process group of the command's descendants, each at one instant, so that none can start
-// another in between. A group is of one session, and all sessions but this process's own were begun by descendants. One that
-// has joined this process's own group is signalled alone.
+// signalAll sends a signal to every process group of the command's descendants. Each group is signalled at once, so
+// that no member can start another process in between. A group belongs to one session, and all sessions but this
+// process's own were created by descendants. A descendant in this process's own group is signalled by its PID.
 func (k *keeper) signalAll(s syscall.Signal) {
 	own, done := syscall.Getpgrp(), map[int]bool{k.command: true}
 	_ = syscall.Kill(-k.command, s) // it may have ended
@@ -108,7 +108,7 @@ func (k *keeper) signalAll(s syscall.Signal) {
 	}
 }
 
-// closedWithin reports whether a channel is closed before the time is over.
+// closedWithin reports whether a channel is closed within the limit.
 func closedWithin(c <-chan struct{}, limit time.Duration) bool {
 	select {
 	case <-c:

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/program"
 )
 
-// container is nothing here: there are no control groups.
+// container is empty: there are no control groups on this system.
 type container struct{}
 
 func (container) close(*exit) {}
@@ -18,17 +18,17 @@ func (k *keeper) launch(attr *syscall.ProcAttr) (pid int, err error) {
 	return syscall.ForkExec(k.Path, k.Argv, attr)
 }
 
-// sacrifice is left to the system here.
+// sacrifice does nothing: the system decides.
 func sacrifice(int) {}
 
-// sample checks nothing here: how much a command uses cannot be told.
+// sample checks nothing: the usage of a command is unknown on this system.
 func (k *keeper) sample(<-chan struct{}) {}
 
-// adoptOrphans is left to the system's first process here.
+// adoptOrphans does nothing: the init process adopts orphans.
 func adoptOrphans() {}
 
-// endAll ends the command's process group: it asks, and after the grace it kills. A process that has left the group cannot be
-// found here.
+// endAll ends the command's process group: it sends SIGTERM, and SIGKILL after the grace period. A process that has
+// left the group cannot be found on this system.
 func (k *keeper) endAll(<-chan struct{}) {
 	program.EndGroup(k.command, k.Grace, func() {}) // reap waits for its processes
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type runs commands. Between the controller and a command stands a keeper, a process of the same binary: it claims the
-// attempt, starts the command, ends it with its timeout, and records how it ended (see Keep). It needs no controller for
-// that, so one that was killed finds its jobs again, running or ended, in the directory of jobs:
+// Type runs commands. Between the controller and a command is a keeper, a process of the same binary: it claims the
+// attempt, starts the command, enforces its timeout, and records how it ended (see Keep). It does this without a
+// controller, so a restarted controller finds its jobs, running or ended, in the jobs directory:
 //
 //	jobs/<hash of the attempt's id>/
-//	    claim    who keeps it; locked as long as the keeper lives
-//	    alive    a named pipe, which closes with the keeper
-//	    output   the end of what it has printed
-//	    exit     how it ended; there once it has
+//	    claim    which keeper runs it; locked while the keeper lives
+//	    alive    a named pipe, which closes when the keeper exits
+//	    output   the end of its output
+//	    exit     how it ended; written at the end
 //	    again/   the claim of the next start, if this one was refused: the same files
 //
-// Each directory appears as a whole or not at all, and only once. A claim without a living keeper and without exit is a
-// job that was lost: it is never started again under the same id. One whose exit says that it was refused started
-// nothing, and leaves room for the next; what is innermost counts.
+// Each directory appears atomically, and only once. A claim without a living keeper and without exit is a lost job:
+// it is never started again under the same id. A claim whose exit is a refusal started nothing, and leaves room for
+// the next; the innermost claim counts.
 type Type struct {
 	jobs     string
 	keeper   []string
@@ -49,14 +49,14 @@ var (
 
 // Options say where and how commands run.
 type Options struct {
-	Jobs   string                   // the directory of jobs; made when it is needed
+	Jobs   string                   // the directory of jobs; created on first use
 	Getenv func(name string) string // the server's environment
-	Grace  time.Duration            // how long a command has to end when it is asked to; 10 s unless said
-	// Programs says whether and as whom commands run.
+	Grace  time.Duration            // between SIGTERM and SIGKILL; default 10 s
+	// Programs says whether and as which user commands run.
 	Programs program.Policy
 }
 
-// New makes the type. It touches nothing.
+// New returns the type. It changes nothing on disk.
 func New(o Options) (*Type, error) {
 	jobs, err := filepath.Abs(o.Jobs)
 	if err != nil {
@@ -75,10 +75,10 @@ func New(o Options) (*Type, error) {
 	return &Type{jobs: jobs, keeper: []string{self, KeeperArg}, getenv: o.Getenv, grace: o.Grace, programs: o.Programs}, nil
 }
 
-// RefusesRepeats is true: an attempt is claimed once, unless its claim was refused.
+// RefusesRepeats returns true: an attempt is claimed once, unless its claim was refused.
 func (t *Type) RefusesRepeats() bool { return true }
 
-// OnThisReplica is true: the jobs are processes of this machine.
+// OnThisReplica returns true: the jobs are processes of this machine.
 func (t *Type) OnThisReplica() bool { return true }
 
 // Start starts a keeper, which claims the attempt and starts its command.
@@ -112,7 +112,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return d.adopted(a.Secrets)
 }
 
-// Check looks for the program and its directory. What a shell makes of its text only the shell knows.
+// Check looks for the program and its directory. It cannot check the text of a shell command.
 func (t *Type) Check(_ context.Context, a job.Attempt) error {
 	o, err := t.order(a)
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *Type) Check(_ context.Context, a job.Attempt) error {
 	return nil
 }
 
-// hide keeps secrets out of a refusal; other errors hold nothing of the config.
+// hide redacts secrets in a refusal; other errors contain nothing of the config.
 func hide(secrets job.Redactor, err error) error {
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
 		return &job.Refusal{Category: refusal.Category, Reason: secrets.Text(refusal.Reason), Own: refusal.Own}
@@ -132,7 +132,8 @@ func hide(secrets job.Redactor, err error) error {
 	return err
 }
 
-// adopted is the start of a job that was claimed: before, by the keeper of this start, or by another at the same time.
+// adopted returns the start of a claimed job, whether this start's keeper claimed it, an earlier one, or a concurrent
+// one.
 func (d jobDir) adopted(secrets job.Redactor) (job.Started, error) {
 	last, _, err := d.latest()
 	if err != nil {
@@ -148,8 +149,8 @@ func (d jobDir) adopted(secrets job.Redactor) (job.Started, error) {
 	return job.Started{Handle: run.Handle(filepath.Base(d.path))}, nil
 }
 
-// Find looks for the claim. One that was refused is no job: who adopted it, or took it for stopped, would not see the job of
-// a repeat that is on its way.
+// Find looks for the claim. A refused claim is not a job: a controller that adopted it, or considered it stopped,
+// would miss the job of a repeat that is under way.
 func (t *Type) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {
 	hash := hashOf(a.ID)
 	switch _, err := t.dir(hash).vacancy(); {
@@ -162,7 +163,7 @@ func (t *Type) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) 
 	}
 }
 
-// Tail reads the end of the output that the keeper has written, which holds no secrets.
+// Tail reads the output file of the keeper, which contains no secrets.
 func (t *Type) Tail(h run.Handle) (string, error) {
 	d, err := t.known(h)
 	if err != nil {
@@ -171,7 +172,7 @@ func (t *Type) Tail(h run.Handle) (string, error) {
 	return d.output(job.Redactor{}), nil
 }
 
-// Status looks at what the keeper has written, and whether it lives.
+// Status reads the keeper's files and checks whether it lives.
 func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
 	d, err := t.known(h)
 	if err != nil {
@@ -188,13 +189,13 @@ func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 	case ended:
 		return e.status(a.Secrets, output), nil
 	default:
-		// What is left of its command must not work beside the next attempt.
+		// Descendants of its command must not run beside the next attempt.
 		t.endRemains(a.ID)
 		return lostStatus(output), nil
 	}
 }
 
-// Wait follows the pipe that closes with the keeper.
+// Wait reads the pipe that closes when the keeper exits.
 func (t *Type) Wait(ctx context.Context, _ job.Attempt, h run.Handle) error {
 	d, err := t.known(h)
 	if err != nil {
@@ -211,7 +212,7 @@ func (t *Type) Wait(ctx context.Context, _ job.Attempt, h run.Handle) error {
 	}
 }
 
-// Stop asks the keeper to end its command. If there is no keeper any more, what is left of the command is ended.
+// Stop asks the keeper to end its command. If the keeper is gone, it ends the remaining descendants of the command.
 func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	d, err := t.known(h)
 	if err != nil {
@@ -229,7 +230,7 @@ func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	return nil
 }
 
-// known is the claim that counts of a job.
+// known returns the claim that counts for a job.
 func (t *Type) known(h run.Handle) (jobDir, error) {
 	if !isHash(string(h)) {
 		return jobDir{}, job.ErrUnknownHandle

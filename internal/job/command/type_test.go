@@ -40,7 +40,7 @@ func newPlace(t *testing.T) place {
 	return p
 }
 
-// controller is the type as another controller on the same machine has it.
+// controller returns the type as another controller on the same machine has it.
 func (p place) controller() *command.Type {
 	p.Helper()
 	kind, err := command.New(command.Options{Jobs: p.jobs, Getenv: os.Getenv, Grace: 300 * time.Millisecond})
@@ -50,7 +50,7 @@ func (p place) controller() *command.Type {
 	return kind
 }
 
-// config is that of a command that does as these arguments say.
+// config returns the config of a command that does as these arguments say.
 func (p place) config(extra string, args ...string) string {
 	quoted := []string{strconv.Quote(os.Args[0]), strconv.Quote(jobArg)}
 	for _, arg := range args {
@@ -59,7 +59,7 @@ func (p place) config(extra string, args ...string) string {
 	return fmt.Sprintf("command: [%s]\nenv: {NOTES: %q}\n%s", strings.Join(quoted, ", "), p.notes, extra)
 }
 
-// attempt is the first attempt of a run of its own.
+// attempt returns the first attempt of a new run.
 func (p place) attempt(pipelineID, config string) job.Attempt {
 	p.Helper()
 	hour, err := period.Parse("2026-03-03T07")
@@ -80,7 +80,7 @@ func (p place) start(a job.Attempt) run.Handle {
 	return started.Handle
 }
 
-// end waits for the job's end.
+// end waits until the job ends.
 func (p place) end(a job.Attempt, h run.Handle) job.Status {
 	p.Helper()
 	if err := p.kind.Wait(p.Context(), a, h); err != nil {
@@ -98,7 +98,7 @@ func (p place) status(a job.Attempt, h run.Handle) job.Status {
 	return status
 }
 
-// noted are the lines that the attempt's commands have noted.
+// noted returns the lines that the attempt's commands have noted.
 func (p place) noted(a job.Attempt) []string {
 	text, err := os.ReadFile(notesOf(p.notes, string(a.ID)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func (p place) noted(a job.Attempt) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// notedPID waits for a process to note its number.
+// notedPID waits for a process to note its PID.
 func (p place) notedPID(a job.Attempt, what string) int {
 	p.Helper()
 	pid := 0
@@ -125,7 +125,7 @@ func (p place) notedPID(a job.Attempt, what string) int {
 	return pid
 }
 
-// eventually waits for what another process has to do.
+// eventually polls until another process has made a condition hold.
 func (p place) eventually(what string, holds func() bool) {
 	p.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -137,12 +137,12 @@ func (p place) eventually(what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-end:
-			p.Fatalf("waited in vain for %s", what)
+			p.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
 
-// alive says whether a process is there and not only waiting to be taken note of.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -152,10 +152,10 @@ func alive(pid int) bool {
 	return state != "Z" && state != "X"
 }
 
-// dirOf is where the job of an attempt is.
+// dirOf returns the directory of an attempt's job.
 func (p place) dirOf(a job.Attempt) string { return p.kind.Dir(command.HashOf(a.ID)) }
 
-// keeperOf is the number of the process that keeps a job.
+// keeperOf returns the PID of a job's keeper.
 func (p place) keeperOf(h run.Handle) int {
 	p.Helper()
 	text, err := os.ReadFile(filepath.Join(p.kind.Dir(string(h)), "claim"))
@@ -310,9 +310,9 @@ func TestAKeeperThatDiesBeforeItClaimsHasStartedNothing(t *testing.T) {
 	}
 }
 
-// A keeper that took long to begin finds nobody who waits for it: whoever ordered it was killed, or has given it up and may be
-// about to call the attempt failed. The next start of the attempt has a keeper of its own.
-func TestAKeeperThatNobodyWaitsForClaimsNothing(t *testing.T) {
+// A keeper that was slow to begin may find that no controller waits for it: the controller was killed, or has given
+// up and may be about to mark the attempt as failed. The next start of the attempt has its own keeper.
+func TestAnAbandonedKeeperClaimsNothing(t *testing.T) {
 	jobs := t.TempDir()
 	order := fmt.Sprintf(`{"id": "orders/cron/2026-03-03/1", "jobs": %q, "path": "/bin/true", "argv": ["true"], "grace": 1}`, jobs)
 	answers, answerEnd, err := os.Pipe()
@@ -326,14 +326,14 @@ func TestAKeeperThatNobodyWaitsForClaimsNothing(t *testing.T) {
 		Stdin: strings.NewReader(order), ExtraFiles: []*os.File{answerEnd},
 	}
 	if err := keeper.Run(); err == nil {
-		t.Error("the keeper is content")
+		t.Error("the keeper reported no error")
 	}
 	if left, err := os.ReadDir(jobs); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
-// TestATimeoutEndsTheWholeGroup gives a slow machine more time, until the grandchild is there before the timeout is over.
+// TestATimeoutEndsTheWholeGroup gives a slow machine more time, until the grandchild exists before the timeout.
 func TestATimeoutEndsTheWholeGroup(t *testing.T) {
 	p := newPlace(t)
 	for timeout := 500 * time.Millisecond; ; timeout *= 4 {
@@ -351,7 +351,7 @@ func TestATimeoutEndsTheWholeGroup(t *testing.T) {
 	}
 }
 
-func TestWhatACommandLeavesBehindEndsWithIt(t *testing.T) {
+func TestDescendantsEndWithTheirCommand(t *testing.T) {
 	p := newPlace(t)
 	a := p.attempt("leftover", p.config("", "child-and-exit", "ignore-term", "endless"))
 	if got := p.end(a, p.start(a)); got.Result != run.ResultSuccess {
@@ -459,8 +459,9 @@ func TestOnlyTheEndOfTheOutputIsKept(t *testing.T) {
 	}
 }
 
-// TestAClaimIsNeverMerelyYoung looks at a job all the time while it is being claimed: from the first moment on it is kept.
-func TestAClaimIsNeverMerelyYoung(t *testing.T) {
+// TestANewClaimAlwaysHasALivingKeeper polls a job while it is being claimed: from the first moment on it has a living
+// keeper.
+func TestANewClaimAlwaysHasALivingKeeper(t *testing.T) {
 	p := newPlace(t)
 	for i := range 20 {
 		a := p.attempt(fmt.Sprintf("young-%d", i), p.config("", "exit", "0"))
@@ -484,12 +485,12 @@ func TestAClaimIsNeverMerelyYoung(t *testing.T) {
 	}
 }
 
-func TestAnEndThatCannotBeWrittenIsNotForgotten(t *testing.T) {
+func TestAnExitThatCannotBeWrittenIsRetried(t *testing.T) {
 	p := newPlace(t)
 	flag := filepath.Join(p.notes, "go-on")
 	a := p.attempt("full", p.config("", "await", flag, "exit", "5"))
 	h := p.start(a)
-	// In the way of the file that holds the end, as a full disk would be.
+	// This directory blocks the file that records the exit, as a full disk would.
 	obstacle := filepath.Join(p.kind.Dir(string(h)), "exit.new")
 	if err := os.Mkdir(obstacle, 0o700); err != nil {
 		t.Fatal(err)
@@ -517,7 +518,7 @@ func TestAnEndThatCannotBeWrittenIsNotForgotten(t *testing.T) {
 	}
 }
 
-// always settles every attempt.
+// always reports every attempt as settled.
 func always(run.AttemptID, time.Time) (bool, error) { return true, nil }
 
 func TestOldJobsAreSweptAndOthersAreNot(t *testing.T) {
@@ -590,7 +591,7 @@ func TestAClaimThatLostItsFilesIsNotStartedAgain(t *testing.T) {
 	}
 }
 
-func TestACommandWithoutAPlaceForItsClaimIsRefused(t *testing.T) {
+func TestACommandWhoseClaimCannotBeWrittenIsRefused(t *testing.T) {
 	p := newPlace(t)
 	if err := os.WriteFile(filepath.Dir(p.jobs), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -603,7 +604,7 @@ func TestACommandWithoutAPlaceForItsClaimIsRefused(t *testing.T) {
 	}
 }
 
-func TestAJobIsWaitedForWithoutAPipeToo(t *testing.T) {
+func TestWaitWorksWithoutAPipe(t *testing.T) {
 	p := newPlace(t)
 	flag := filepath.Join(p.notes, "go-on")
 	a := p.attempt("pipeless", p.config("", "await", flag, "exit", "5"))
@@ -619,8 +620,8 @@ func TestAJobIsWaitedForWithoutAPipeToo(t *testing.T) {
 	}
 }
 
-// TestAControllerKilledAtAnyInstantStartsNothingTwice kills controllers sooner and later in their start, keepers of
-// theirs being anywhere on their way, and lets the next controller start the same attempt at once.
+// TestAControllerKilledAtAnyInstantStartsNothingTwice kills controllers at different instants of their start, with
+// their keepers at any stage, and has the next controller start the same attempt at once.
 func TestAControllerKilledAtAnyInstantStartsNothingTwice(t *testing.T) {
 	p := newPlace(t)
 	for i := range 25 {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// glance is how soon a keeper is looked at again whose pipe has closed: it is about to end.
+	// glance is the poll interval of a keeper whose pipe has closed: it is about to exit.
 	glance = 2 * time.Millisecond
-	// gaze is how often a job is looked at that has no pipe.
+	// gaze is the poll interval of a job without a pipe.
 	gaze = 250 * time.Millisecond
 )
 
-// untilClosed returns when the keeper's pipe has closed, or after a while where there is none.
+// untilClosed returns when the keeper's pipe has closed, or after a pause if there is none.
 func (d jobDir) untilClosed(ctx context.Context) error {
 	f, err := os.OpenFile(d.file(aliveFile), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -27,14 +27,14 @@ func (d jobDir) untilClosed(ctx context.Context) error {
 	defer f.Close()
 	stop := context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(0, 0)) })
 	defer stop()
-	_, err = f.Read(make([]byte, 1)) // nobody ever writes: it ends with the last writer
+	_, err = f.Read(make([]byte, 1)) // nothing is ever written: Read returns when the last writer closes
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, io.EOF):
 		return pause(ctx, glance)
 	default:
-		return pause(ctx, gaze) // a system on which such a pipe cannot be waited for
+		return pause(ctx, gaze) // on a system that cannot wait for such a pipe
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// sampleEvery is how often the limits are checked that the kernel does not enforce.
+// sampleEvery is how often limits that the kernel does not enforce are checked.
 const sampleEvery = 500 * time.Millisecond
 
 // container is the control group of the command, if there is one.
 type container struct{ group *program.Cgroup }
 
-// launch starts the command, in a control group where one can be made. A group that the system does not let it enter is
-// done without: a failed start has run nothing.
+// launch starts the command, in a control group if one can be created. If the system does not let it enter the group,
+// it starts without one: a failed start has run nothing.
 func (k *keeper) launch(attr *syscall.ProcAttr) (pid int, err error) {
 	k.group = program.NewCgroup(k.Cgroup, cgroupName(k.ID), k.Limits)
 	if k.group != nil {
@@ -35,9 +35,9 @@ func (k *keeper) launch(attr *syscall.ProcAttr) (pid int, err error) {
 	return k.bounded(attr)
 }
 
-// bounded starts the command with a limit on the processes of its user, where no control group has one for the command: the
-// kernel counts by user, root excepted, so it is well above what the command may run, and keeps one that starts processes
-// without end from taking over the machine before the keeper has counted them.
+// bounded starts the command with a limit on the processes of its user, if no control group limits the command. The
+// kernel counts by user, except for root, so the limit is well above the command's own. It stops a fork bomb from
+// taking over the machine before the keeper has counted its processes.
 func (k *keeper) bounded(attr *syscall.ProcAttr) (int, error) {
 	user := os.Geteuid()
 	if k.User != nil {
@@ -50,7 +50,7 @@ func (k *keeper) bounded(attr *syscall.ProcAttr) (int, error) {
 		return syscall.ForkExec(k.Path, k.Argv, attr)
 	}
 	most := min(uint64(now.Procs)+2*uint64(k.Limits.Processes), before.Max)
-	// The keeper's own limit comes back at once, so that it can still start threads.
+	// Restore the keeper's own limit at once, so that it can still start threads.
 	bound := unix.Rlimit{Cur: most, Max: before.Max}
 	if os.Geteuid() == 0 {
 		bound.Max = most // only root can raise it again
@@ -67,7 +67,7 @@ func (k *keeper) bounded(attr *syscall.ProcAttr) (int, error) {
 
 func cgroupName(id run.AttemptID) string { return "job-" + hashOf(id) }
 
-// close removes the command's control group, and notes whether the kernel has ended the command for its memory.
+// close removes the command's control group, and records whether the kernel killed the command for its memory.
 func (k *keeper) close(e *exit) {
 	if e.Exceeded == "" && k.group.RanOutOfMemory() {
 		e.Exceeded = fmt.Sprintf("used more than %s of memory (jobs.memory in the server's file)", sizeText(k.Limits.Memory))
@@ -75,7 +75,7 @@ func (k *keeper) close(e *exit) {
 	k.group.Remove()
 }
 
-// sacrifice has the kernel end the command before the controller and the keepers when the machine runs out of memory.
+// sacrifice has the kernel's OOM killer prefer the command to the controller and the keepers.
 func sacrifice(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("500"), 0)
 }
@@ -99,12 +99,12 @@ func (k *keeper) sample(none <-chan struct{}) {
 	}
 }
 
-// exceeded says which limit the descendants of this process exceed; "" if none. It stops counting there: a command that starts
-// processes without end leaves little time to count them.
+// exceeded describes the limit that the descendants of this process exceed, or returns "". It stops counting there: a
+// fork bomb leaves little time to count.
 func exceeded(memory int64, processes int) string {
 	used, count := int64(0), 0
 	for pid, p := range descendants() {
-		// The dead count: a command that starts processes without end has few at any time that live for long.
+		// Zombies count: most processes of a fork bomb are short-lived.
 		if count += max(1, p.threads); processes > 0 && count > processes {
 			return fmt.Sprintf("ran more than %d processes and threads (jobs.processes in the server's file)", processes)
 		}
