@@ -11,10 +11,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Claim leases as many tasks as fit into one transaction, and further ones in further transactions.
+// Claim leases tasks, as many per transaction as fit.
 func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
 	select {
-	case s.claims <- struct{}{}: // one after the other: tokens are given out in the order in which they are drawn
+	case s.claims <- struct{}{}: // one call at a time: tokens must be issued in the order they are drawn
 		defer func() { <-s.claims }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -38,7 +38,7 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 	return claims, nil // other processes are busy claiming the same tasks
 }
 
-// claim tries once. It is store.ErrConflict if one of the first tasks has changed since it was read.
+// claim tries once. It returns store.ErrConflict if one of the first tasks has changed since it was read.
 func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) (leased []*task, err error) {
 	clock := s.leaseClock(now)
 	due, err := s.claimable(ctx, q, clock, now)
@@ -66,7 +66,7 @@ func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) (l
 	return leased, nil
 }
 
-// replace writes tasks in place of what was read, and returns those that nothing had changed meanwhile.
+// replace writes tasks back, and returns those that had not changed since they were read.
 func (s *Store) replace(ctx context.Context, tasks []*task, clock leaseClock, quiet bool) ([]*task, error) {
 	var done []*task
 	for size := s.maxOps(); len(tasks) > 0; {
@@ -86,9 +86,9 @@ func (s *Store) replace(ctx context.Context, tasks []*task, clock leaseClock, qu
 	return done, nil
 }
 
-// replaceAll writes tasks in one transaction. It is store.ErrConflict if one of them has changed since it was read.
-// It does not wait for the disk: a lease is lost only together with the process that holds it, and whatever that process
-// has committed since makes the lease durable too.
+// replaceAll writes tasks back in one transaction. It returns store.ErrConflict if one of them has changed since it
+// was read. It does not wait for the disk: a lease is lost only together with the process that holds it, and any
+// later commit of that process makes the lease durable too.
 func (s *Store) replaceAll(ctx context.Context, tasks []*task, clock leaseClock, quiet bool) error {
 	tx := row.Tx{Lazy: true}
 	for _, t := range tasks {
@@ -120,7 +120,7 @@ func (s *Store) claimable(ctx context.Context, q store.ClaimQuery, clock leaseCl
 	return []*task{t}, nil
 }
 
-// dueTasks lists tasks that are due before an instant, longest due first, until there are enough that are wanted.
+// dueTasks lists tasks that are due before an instant, longest due first, until limit of them are wanted.
 func (s *Store) dueTasks(ctx context.Context, q store.ClaimQuery, before time.Time, limit int, wanted func(*task) bool) ([]*task, error) {
 	if limit <= 0 {
 		return nil, nil
@@ -130,7 +130,7 @@ func (s *Store) dueTasks(ctx context.Context, q store.ClaimQuery, before time.Ti
 		lists[i].To, lists[i].Limit = store.Nanos(before), min(limit, store.DefaultPage)+heldAround
 	}
 	var all []*task
-	counts := map[string]int{} // by list
+	counts := map[string]int{} // wanted tasks per list
 	for len(lists) > 0 {
 		pages, err := s.engine.Scan(ctx, lists)
 		if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) dueTasks(ctx context.Context, q store.ClaimQuery, before time.Ti
 	return all[:min(limit, len(all))], nil
 }
 
-// heldAround is how many more tasks a page has than are wanted: some of the first are usually held.
+// heldAround is how many extra tasks a page has: some of the first are usually held.
 const heldAround = 16
 
 // Renew extends what is still held.
@@ -192,7 +192,7 @@ func (s *Store) changeHeld(ctx context.Context, leases []store.Lease, now time.T
 			done[store.Lease{Task: t.ID, Token: t.Token}] = true
 		}
 		left = nil
-		for _, t := range tasks { // others stored them meanwhile: the lease may still be held
+		for _, t := range tasks { // changed concurrently: the lease may still be held
 			if l := (store.Lease{Task: t.ID, Token: t.Token}); !done[l] {
 				left = append(left, l)
 			}
@@ -266,7 +266,7 @@ func (s *Store) Task(ctx context.Context, id string) (store.Task, error) {
 	return t.Task, err
 }
 
-// NextDue reads tasks in the order in which they can be claimed until none can be sooner.
+// NextDue reads tasks in the order in which they can be claimed, until no later one can be earlier.
 func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, error) {
 	clock := s.leaseClock(time.Time{})
 	lists := ranges(q, row.Ordered, listTasks)
@@ -308,10 +308,10 @@ func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, err
 	return soonest, nil
 }
 
-// nextPage is how many tasks of each kind NextDue reads at first: most often the first of them answers it.
+// nextPage is how many tasks of each list NextDue reads at first: usually the first one is enough.
 const nextPage = 2
 
-// Overdue leaves out tasks whose lease has not lapsed for as long.
+// Overdue leaves out tasks whose lease has not been expired for as long.
 func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]store.Task, error) {
 	clock := s.leaseClock(before)
 	found, err := s.dueTasks(ctx, store.ClaimQuery{}, before, store.PageSize(limit), func(t *task) bool {
@@ -327,10 +327,10 @@ func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]sto
 	return late, nil
 }
 
-// TasksChanged returns a channel that is closed when a task was stored, finished or released.
+// TasksChanged returns a channel that is closed when a task is stored, finished or released.
 func (s *Store) TasksChanged() <-chan struct{} { return s.engine.Changed(row.TaskTopic) }
 
-// ranges are the lists of the kinds that q asks for, without the pipelines that it leaves out.
+// ranges returns the lists of the kinds in q, excluding the pipelines in q.Except.
 func ranges(q store.ClaimQuery, index row.Index, list string) (all []row.Range) {
 	except := make([]string, len(q.Except))
 	for i, id := range q.Except {

@@ -37,8 +37,8 @@ func unmarshal[T any](r row.Row) (v T, err error) {
 	return v, nil
 }
 
-// independent reports whether v is of a type whose copies share nothing that can be modified, so
-// that several callers may have the same one.
+// independent reports whether copies of v share no mutable data, so that several callers may use
+// the same decoded value.
 func independent(v any) bool {
 	switch v.(type) {
 	case run.Run, task, store.Deadline, reading:
@@ -79,7 +79,7 @@ func find[T any](ctx context.Context, s *Store, ref row.Ref, what string, args .
 	return v, nil
 }
 
-// list reads a page of records. Only those count that wanted returns true for.
+// list reads a page of the records for which wanted returns true.
 func list[T any](ctx context.Context, s *Store, r row.Range, limit int, read func(row.Row) (T, error), wanted func(T) bool, cursor func(T) string) (store.Page[T], error) {
 	size := store.PageSize(limit)
 	var found []T

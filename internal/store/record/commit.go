@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Commit applies b as one transaction. It decides again where others have changed a task that b stores: that is no
-// conflict.
+// Commit applies b as one transaction. If a task that b stores has changed concurrently, it rebuilds the transaction
+// and retries: that is not a conflict.
 func (s *Store) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -65,20 +65,20 @@ func (s *Store) commit(ctx context.Context, b store.Batch, ticket int64, now tim
 	return err
 }
 
-// plan is the transaction of a Batch.
+// plan builds the transaction of a Batch.
 type plan struct {
 	store.Batch
 	now    time.Time
 	ticket int64
 	lease  leaseClock
-	trace  string // that the changes and tasks belong to
+	trace  string // trace of the changes and tasks
 
-	found    map[row.Ref]row.Row // runs and tasks as they are
+	found    map[row.Ref]row.Row // current runs and tasks
 	ops      []row.Op
 	appended []row.Event
 }
 
-// read reads the runs and tasks that the transaction changes, and the task that it is made under.
+// read reads the runs and tasks that the transaction changes, and the leased task.
 func (p *plan) read(ctx context.Context, e row.Engine) error {
 	var refs []row.Ref
 	for _, w := range p.Runs {
@@ -119,7 +119,7 @@ func (p *plan) put(read int64, r row.Row, record any) (*row.Op, error) {
 	return &p.ops[len(p.ops)-1], nil
 }
 
-// swaps replaces the records that have a version.
+// swaps adds the records that have a version.
 func (p *plan) swaps() error {
 	for _, w := range p.Runs {
 		if err := p.run(w); err != nil {
@@ -178,7 +178,7 @@ func (p *plan) swaps() error {
 	return nil
 }
 
-// run replaces a run. Followers of changes learn of it if its status or attempt is another.
+// run adds a run. It appends a change if the status or attempt differs.
 func (p *plan) run(w store.Swap[run.Run]) error {
 	next := w.Next
 	r := row.Row{Ref: refOf(Runs, next.Key), Version: next.Version}
@@ -209,7 +209,7 @@ func (p *plan) run(w store.Swap[run.Run]) error {
 	return err
 }
 
-// records adds the records of which the first stays, and the marks that must not be set.
+// records adds the write-once records, and the marks, which must not be set yet.
 func (p *plan) records() error {
 	for _, c := range p.Configs {
 		if _, err := p.put(row.First, row.Row{Ref: refConfig(c.Pipeline, c.Version)}, c); err != nil {
@@ -275,7 +275,7 @@ func (p *plan) events() error {
 	return nil
 }
 
-// readiness keeps the last verdict on the gate of each pipeline whose run was evaluated.
+// readiness stores the last gate verdict of each pipeline whose run was evaluated.
 func (p *plan) readiness(life time.Duration) {
 	for _, w := range p.Runs {
 		open, evaluated := w.Next.Verdict()
@@ -291,7 +291,7 @@ func (p *plan) readiness(life time.Duration) {
 			"at": w.Next.UpdatedAt.Format(time.RFC3339Nano),
 		})
 		if err != nil {
-			continue // texts always have a JSON form
+			continue // strings can always be marshalled
 		}
 		shown := row.Row{
 			Ref: row.Ref{Kind: Readiness, Part: string(w.Next.Pipeline), Key: "gate"}, Version: 1, Body: body, Expires: p.now.Add(life),
@@ -300,13 +300,13 @@ func (p *plan) readiness(life time.Duration) {
 	}
 }
 
-// encodeChange writes a change without its position, which is the engine's.
+// encodeChange encodes a change without its position, which the engine assigns.
 func encodeChange(c store.Change) ([]byte, error) {
 	c.Position = 0
 	return encode(c)
 }
 
-// DecodeChange reads the body of a change.
+// DecodeChange decodes the body of a change.
 func DecodeChange(body []byte) (c store.Change, err error) {
 	if err := json.Unmarshal(body, &c); err != nil {
 		return c, fmt.Errorf("read stored change: %w", err)

@@ -13,12 +13,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// eventLog is the log of all events, or of those of a partition.
+// eventLog is the range of all events, or of those of a partition.
 func eventLog(part string) row.Range {
 	return row.Range{Kind: row.Events, Part: part, Index: row.Ordered, List: listEvents}
 }
 
-// EventOf reads an event of the log.
+// EventOf decodes an event of the log.
 func EventOf(r row.Row) (store.StoredEvent, error) {
 	e, err := decode[event.Event](r)
 	if err != nil {
@@ -31,10 +31,10 @@ func EventOf(r row.Row) (store.StoredEvent, error) {
 	return store.StoredEvent{Position: store.Position(at), Event: e}, nil
 }
 
-// recent is how many events Events reads by their time. If more are as young as a query asks for, it reads the log.
+// recent is how many events Events reads by time. If more events match q.Since, it reads the log instead.
 const recent = 1000
 
-// Events reads the log, or the list of a type; where few events are as young as the query asks for, only those.
+// Events reads the log, or the list of a type. If only few events match q.Since, it reads just those.
 func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
 	var none store.Page[event.Event]
 	last, err := store.AfterNumber(q.Cursor)
@@ -68,7 +68,7 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 	return out, nil
 }
 
-// recentEvents answers a query for events since an instant from those events alone; false if there are many of them.
+// recentEvents answers a query with q.Since from the events since then; false if there are too many.
 func (s *Store) recentEvents(ctx context.Context, q store.EventQuery, log row.Range) (page store.Page[store.StoredEvent], few bool, err error) {
 	if q.Since.IsZero() {
 		return page, false, nil
@@ -132,7 +132,7 @@ func (s *Store) LastPosition(ctx context.Context) (store.Position, error) {
 	return e.Position, err
 }
 
-// youngest is how many events PositionAt reads by their time: clocks of processes may differ a little.
+// youngest is how many events PositionAt reads by time: the clocks of processes may differ slightly.
 const youngest = 100
 
 // PositionAt reads the first events since t.
@@ -157,7 +157,7 @@ func (s *Store) PositionAt(ctx context.Context, t time.Time) (store.Position, er
 	return at, nil
 }
 
-// EventsChanged returns a channel that is closed when events were committed.
+// EventsChanged returns a channel that is closed when events are committed.
 func (s *Store) EventsChanged() <-chan struct{} { return s.engine.Changed(row.EventTopic) }
 
 // Receive waits for changes.

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// The kinds of rows, beside row.Tasks and row.Events.
+// The kinds of rows, besides row.Tasks and row.Events.
 const (
 	Pipelines row.Kind = "pipeline"
 	Configs   row.Kind = "config"
@@ -34,37 +34,37 @@ const (
 	Readiness row.Kind = "readiness"
 )
 
-// The lists of indexes.
+// The names of index lists.
 const (
 	listPipelines = "pipelines"
 	listRuns      = "runs"
 	listOpen      = "open"
-	listEnded     = "ended:" // and a status
+	listEnded     = "ended:" // followed by a status
 	listDry       = "dry"
 	listDeadlines = "deadlines"
 	listArmed     = "armed"
-	listTasks     = "tasks:" // and steps or timers: by when each can be claimed
-	listDue       = "due:"   // and steps or timers: by when each is due
+	listTasks     = "tasks:" // followed by steps or timers: sorted by when a task can be claimed
+	listDue       = "due:"   // followed by steps or timers: sorted by when a task is due
 	listLeased    = "leased"
 	listDead      = "dead"
 	listEvents    = "events"
-	listTyped     = "events:"   // and a type
-	listExpiring  = "expiring:" // and a kind
+	listTyped     = "events:"   // followed by a type
+	listExpiring  = "expiring:" // followed by a kind
 	listRunLogs   = "runlogs"
 	listReruns    = "reruns"
 	listSnapshots = "snapshots"
 	listHistory   = "history"
-	listKept      = "kept" // writes that Trim reads again later
+	listKept      = "kept" // writes that Trim had to keep and examines again later
 )
 
-// join makes a key or a place of parts. The separator sorts before everything that ids, schedules, dates and sensor keys
-// are made of, and bound after it.
+// join builds a row key or an index key from parts. The separator sorts before every character of ids, schedules,
+// dates and sensor keys; the suffix of bound sorts right after it.
 func join(parts ...string) string { return strings.Join(parts, "#") }
 
-// bound is the first text behind all that begin with a part of join.
+// bound returns the upper bound of all keys that join builds with this prefix.
 func bound(part string) string { return part + "$" }
 
-// inRun is the key of a row about a run, in the partition of its pipeline.
+// inRun returns the key of a row about a run, within the partition of its pipeline.
 func inRun(key run.Key, more ...string) string {
 	return strings.Join(append([]string{string(key.Schedule), key.Period.String()}, more...), "/")
 }
@@ -108,22 +108,22 @@ func refWrite(id pipeline.ID, key sensor.Key, version int64) row.Ref {
 	return row.Ref{Kind: History, Part: string(id), Key: join(string(key), row.Digits(version))}
 }
 
-// latestPlace is latest period first, then by pipeline and schedule.
+// latestPlace sorts by latest period first, then by pipeline and schedule.
 func latestPlace(key run.Key) string {
 	return join(store.LatestFirst(key.Period), string(key.Pipeline), string(key.Schedule))
 }
 
-// oldestPlace is oldest period first, then by pipeline and schedule.
+// oldestPlace sorts by oldest period first, then by pipeline and schedule.
 func oldestPlace(key run.Key) string {
 	return join(store.Place(key.Period), string(key.Pipeline), string(key.Schedule))
 }
 
-// deadlinePlace is soonest first, then by period, pipeline, schedule and kind.
+// deadlinePlace sorts by earliest breach first, then by period, pipeline, schedule and kind.
 func deadlinePlace(d store.Deadline) string {
 	return join(store.Nanos(d.BreachAt), oldestPlace(d.Key), string(d.Kind))
 }
 
-// timePlace lists a row by an instant.
+// timePlace sorts by an instant.
 func timePlace(at time.Time, r row.Ref) string {
 	return join(store.Nanos(at), r.Part, r.Key)
 }
@@ -133,7 +133,7 @@ func aging(r *row.Row, list string, at time.Time) {
 	r.Places[row.Aging] = row.Place{List: list, Key: timePlace(at, r.Ref)}
 }
 
-// expiring lists a row that may be deleted after an instant; a zero one means never.
+// expiring lists a row that may be deleted after until; zero means never.
 func expiring(r *row.Row, until time.Time) {
 	if !until.IsZero() {
 		aging(r, listExpiring+string(r.Kind), until)

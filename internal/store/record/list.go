@@ -25,7 +25,7 @@ func (s *Store) DryRun(ctx context.Context, key run.Key) (run.Run, error) {
 	return find[run.Run](ctx, s, refOf(DryRuns, key), "dry run %s", key)
 }
 
-// RunsAt reads all of them at once.
+// RunsAt reads all of them in one call.
 func (s *Store) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error) {
 	refs := make([]row.Ref, len(keys))
 	for i, key := range keys {
@@ -47,7 +47,7 @@ func (s *Store) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run
 	return found, nil
 }
 
-// Runs reads the list of the status, or that of all runs, between the periods of the query.
+// Runs reads the list of the status, or of all runs, within the periods of the query.
 func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error) {
 	if q.Status.Open() {
 		open, err := s.OpenRuns(ctx, q.Pipeline)
@@ -138,7 +138,7 @@ func (s *Store) Configs(ctx context.Context, id pipeline.ID) ([]store.Config, er
 	return all, nil
 }
 
-// Deadlines reads the deadlines of a run by name, and all others from the list of armed or of all deadlines.
+// Deadlines reads the deadlines of a run by key, and all others from the list of armed or of all deadlines.
 func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
 	last, err := store.AfterDeadline(q.Cursor)
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Store) deadlinesOf(ctx context.Context, q store.DeadlineQuery, from str
 	return store.Page[store.Deadline]{Items: all}, err
 }
 
-// entry is an entry of a log of a run. Ticket orders those of one instant.
+// entry is an entry in a run's log. Ticket orders entries with the same time.
 type entry[T any] struct {
 	Ticket int64 `json:"ticket"`
 	Entry  T     `json:"entry"`
@@ -221,7 +221,7 @@ func entries[T any](ctx context.Context, s *Store, kind row.Kind, keys []run.Key
 			return cmp.Or(at(a.Entry).Compare(at(b.Entry)), cmp.Compare(a.Ticket, b.Ticket))
 		})
 		if found[key] != nil {
-			continue // the caller named it twice
+			continue // duplicate key
 		}
 		for _, e := range all {
 			found[key] = append(found[key], e.Entry)
@@ -240,7 +240,7 @@ func (s *Store) PostRun(ctx context.Context, key run.Key) (store.PostRun, error)
 	return find[store.PostRun](ctx, s, refOf(Baselines, key), "post-run of %s", key)
 }
 
-// Marked reads all of them at once.
+// Marked reads all of them in one call.
 func (s *Store) Marked(ctx context.Context, ids []string) (map[string]bool, error) {
 	refs := make([]row.Ref, len(ids))
 	for i, id := range ids {
@@ -296,7 +296,7 @@ func (s *Store) Cursor(ctx context.Context, name string) (store.Position, error)
 	return 0, nil
 }
 
-// SetCursor may be lost in a crash: its follower then reads some events twice.
+// SetCursor may be lost in a crash: the reader then reads some events twice.
 func (s *Store) SetCursor(ctx context.Context, name string, at store.Position) error {
 	set := row.Row{Ref: refCursor(name), Version: 1, Body: strconv.AppendInt(nil, int64(at), 10)}
 	tx := row.Tx{Ops: []row.Op{{If: row.Any, Row: set}}, Lazy: true}

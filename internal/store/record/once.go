@@ -8,14 +8,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// mark is the mark of a write: who set it, and at which version it was stored.
+// mark is the mark of a write, the call that set it, and its stored version.
 type mark struct {
 	store.Mark
-	by      *call // nil: it was set before
+	by      *call // nil: it was already set
 	version int64
 }
 
-// markRefs lists the rows of the marks of writes, each once.
+// markRefs lists the rows of the marks of writes, without duplicates.
 func markRefs(writes []*reading) []row.Ref {
 	var refs []row.Ref
 	seen := map[string]bool{}
@@ -28,7 +28,7 @@ func markRefs(writes []*reading) []row.Ref {
 	return refs
 }
 
-// readMarks keeps the marks that are set. One whose time has passed only keeps its version.
+// readMarks records the marks that are set. For an expired mark it records only the version.
 func (k *intake) readMarks(rows []row.Row, writes []*reading) error {
 	if len(rows) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (k *intake) readMarks(rows []row.Row, writes []*reading) error {
 	return nil
 }
 
-// mark sets the mark of a write, and reports false if it was set before by another call.
+// mark sets the mark of a write. It returns false if another call has set it before.
 func (k *intake) mark(next reading) bool {
 	if next.once.ID == "" {
 		return true
@@ -66,7 +66,7 @@ func (k *intake) mark(next reading) bool {
 	return true
 }
 
-// markOps stores the marks that were set.
+// markOps returns the ops that store the marks set here.
 func (k *intake) markOps() ([]row.Op, error) {
 	var ops []row.Op
 	for _, id := range slices.Sorted(maps.Keys(k.marks)) {

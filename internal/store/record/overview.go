@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Written returns the names of the writes of all sensors from an instant on, and when each was; false if there are more
-// than most. It reads names only.
+// Written returns the ids of the writes of all sensors since an instant, with their times; false if there are more
+// than most. It reads keys only.
 func (s *Store) Written(ctx context.Context, from time.Time, most int) (map[store.WriteID]time.Time, bool, error) {
 	rows, whole, err := s.names(ctx, History, listHistory, from, most)
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Store) Written(ctx context.Context, from time.Time, most int) (map[stor
 	return found, whole, nil
 }
 
-// Completed returns the runs whose jobs succeeded from an instant on, each with the last attempt that did; false if there
-// are more entries in the job logs than most. It reads names only.
+// Completed returns the runs whose jobs succeeded since an instant, each with its last successful attempt; false if
+// the job logs have more than most entries. It reads keys only.
 func (s *Store) Completed(ctx context.Context, from time.Time, most int) (map[run.Key]int, bool, error) {
 	rows, whole, err := s.names(ctx, RunLog, listRunLogs, from, most)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) Completed(ctx context.Context, from time.Time, most int) (map[ru
 	return found, whole, nil
 }
 
-// names lists rows by age, from an instant on; false if there are more than most.
+// names lists rows by age since an instant, keys only; false if there are more than most.
 func (s *Store) names(ctx context.Context, kind row.Kind, list string, from time.Time, most int) ([]row.Row, bool, error) {
 	page, err := s.scan(ctx, row.Range{
 		Kind: kind, Index: row.Aging, List: list, From: store.Nanos(from), Limit: most + 1, Names: true,

@@ -15,26 +15,27 @@ import (
 type streamed struct {
 	Sequence string    `json:"sequence"`
 	At       time.Time `json:"at"`
-	Digest   string    `json:"digest,omitempty"` // of what the producer's row held
+	Digest   string    `json:"digest,omitempty"` // hash of the producer's row
 }
 
-// Produced is a reading that a producer wrote into the database itself, as a record of the database's stream reports it.
+// Produced is a reading that a producer wrote directly into the database, as reported by the database's change
+// stream.
 type Produced struct {
 	Write store.Write
-	// Sequence is that of the record: of two records of one row, the later has the higher one. It is "" for a row that was
-	// read itself, because its record was lost.
+	// Sequence is the sequence number of the stream record: of two records of one row, the later has the higher one.
+	// It is "" if the row itself was read because its record was lost.
 	Sequence string
-	At       time.Time // when it was written, by the stream
+	At       time.Time // when it was written, according to the stream
 }
 
 // sequenceWidth is how many digits a sequence number has at most.
 const sequenceWidth = 40
 
-// skew is how much later a stream may say that a record was written than one that follows it.
+// skew is by how much the stream's times of successive records may be out of order.
 const skew = time.Minute
 
-// PutProduced stores the reading, written when the stream says it was, and returns its change. A record that was stored
-// before returns the same change again. One that a later record or a later write has overtaken returns nil.
+// PutProduced stores the reading with the time of the stream record, and returns its change. For a record that was
+// stored before, it returns the same change again. For one superseded by a later record or write, it returns nil.
 func (s *Store) PutProduced(ctx context.Context, p Produced) (*store.Change, error) {
 	r, err := newReading(p.Write, p.At)
 	if err != nil {
@@ -54,14 +55,14 @@ func (s *Store) PutProduced(ctx context.Context, p Produced) (*store.Change, err
 	return &k.changes[0], nil
 }
 
-// digest names what a producer's row holds.
+// digest returns a hash of a producer's row.
 func (r *reading) digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", r.ExpiresAt.Unix(), r.Data))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Unread returns those of some rows of producers that no record of the stream has brought: the last record of such a row, if
-// there was one, held something else.
+// Unread returns those producer rows whose current contents no stream record has delivered: the last record of such a
+// row, if any, had other contents.
 func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error) {
 	refs, digests := make([]row.Ref, len(rows)), make([]string, len(rows))
 	for i, p := range rows {
@@ -93,19 +94,19 @@ func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error)
 	return unread, nil
 }
 
-// overtakenBy reports whether r is a record that was stored before, or that a newer record of its row has overtaken. The
-// stream of a restored table numbers its records anew, so a lower number counts as newer if it was written later.
+// overtakenBy reports whether r was stored before, or was superseded by a newer record of its row. The stream of a
+// restored table restarts its numbering, so a lower number counts as newer if it was written later.
 func (r *reading) overtakenBy(old *reading) bool {
 	last := old.Record
-	if r.Record.Sequence == "" { // it was read itself
+	if r.Record.Sequence == "" { // the row itself was read
 		return r.Record.Digest == last.Digest
 	}
 	return r.Record.Sequence <= last.Sequence &&
 		(r.Record.Sequence == last.Sequence || !r.UpdatedAt.After(last.At.Add(skew)))
 }
 
-// repeat answers a record that was stored before as it was answered then. It ignores one that was overtaken, by another
-// record or by a write through the API, which has a change of its own.
+// repeat answers a repeated record as the first time. It ignores one superseded by another record or by a write
+// through the API, which has its own change.
 func (k *intake) repeat(next reading, old *reading) {
 	k.puts = append(k.puts, store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Changed: old.Changed, Ignored: true})
 	if old.Own && next.Record.Sequence == old.Record.Sequence {

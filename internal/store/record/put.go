@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// reading is a reading as it is stored: as the current one of its period and, in the same form, in the history.
+// reading is the stored form of a reading, used for the current one of its period and for the history.
 type reading struct {
 	Key       sensor.Key    `json:"key"`
 	Period    period.Period `json:"date,omitzero"`
@@ -25,21 +25,21 @@ type reading struct {
 	Source    string        `json:"source,omitempty"`
 	Order     int64         `json:"order,omitempty"`
 	Changed   bool          `json:"changed,omitempty"`
-	// ChangedAt is since when the data has been as it is; zero if since UpdatedAt.
+	// ChangedAt is when the data last changed; zero if at UpdatedAt.
 	ChangedAt time.Time       `json:"changedAt,omitzero"`
-	Data      json.RawMessage `json:"data"` // store.EncodeData: equal texts are equal data
-	// Record is the newest record of a producer's stream that was stored for this row, by this write or one before it.
+	Data      json.RawMessage `json:"data"` // from store.EncodeData: equal text means equal data
+	// Record is the newest stream record stored for this row, by this write or an earlier one.
 	Record streamed `json:"record,omitzero"`
-	// Own says that this very write was made of Record.
+	// Own means that this write itself came from Record.
 	Own bool `json:"own,omitempty"`
 
 	pipeline pipeline.ID
-	trace    string // that the write belongs to
+	trace    string // trace of the write
 	once     store.Mark
-	call     *call // that wrote it
+	call     *call // the call that wrote it
 }
 
-// newReading prepares a write to be stored.
+// newReading converts a write to its stored form.
 func newReading(w store.Write, now time.Time) (reading, error) {
 	data, err := store.EncodeData(w.Reading)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *reading) change() store.Change {
 	}
 }
 
-// sensor returns the reading as callers know it.
+// sensor converts the reading for callers.
 func (r *reading) sensor() (*sensor.Reading, error) {
 	out := &sensor.Reading{
 		Key: r.Key, Period: r.Period, Version: r.Version, UpdatedAt: r.UpdatedAt, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt, Source: r.Source,
@@ -89,17 +89,18 @@ func sensorOf(r row.Row) (*sensor.Reading, error) {
 // call is one call of PutReadings.
 type call struct {
 	writes []reading
-	size   int // how much of what one transaction takes it needs, in writes
+	size   int // its share of a transaction, in writes
 	puts   []store.Put
 	err    error
 	done   chan struct{}
 }
 
-// large is the size of a call that is stored beside the others, which would wait for it: 1,000 writes take some 50 ms. If
-// one of the others has written the same rows meanwhile, it is stored together with the next of them.
+// large is the size from which a call is stored on its own, so that other calls need not wait for it: 1,000 writes
+// take about 50 ms. If another call has written the same rows meanwhile, it joins the next group instead.
 const large = 100
 
-// combiner makes concurrent calls of PutReadings one transaction: while one is under way, the next ones gather.
+// combiner groups concurrent PutReadings calls into one transaction: calls that arrive while one is in progress form
+// the next group.
 type combiner struct {
 	mu      sync.Mutex
 	busy    bool
@@ -141,7 +142,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 	}
 }
 
-// opsNeeded counts the writes, and two marks as one more: a write takes two rows, a mark one.
+// opsNeeded returns the size of the call in writes; two marks count as one: a write takes two rows, a mark one.
 func (c *call) opsNeeded() int {
 	marks := map[string]bool{}
 	for i := range c.writes {
@@ -152,7 +153,7 @@ func (c *call) opsNeeded() int {
 	return len(c.writes) + (len(marks)+1)/2
 }
 
-// all are the writes of the call.
+// all returns the writes of the call.
 func (c *call) all() []*reading {
 	all := make([]*reading, len(c.writes))
 	for i := range c.writes {
@@ -161,14 +162,14 @@ func (c *call) all() []*reading {
 	return all
 }
 
-// putGroups stores calls that gathered, until none are left.
+// putGroups stores waiting groups until none are left.
 func (s *Store) putGroups(ctx context.Context, group []*call) {
 	for ; group != nil; group = s.puts.next(s.maxWrites()) {
 		s.putCalls(ctx, group)
 	}
 }
 
-// join returns true if no other call is under way. Otherwise c waits for the calls that are.
+// join returns true if no other call is in progress. Otherwise it queues c.
 func (p *combiner) join(c *call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +181,7 @@ func (p *combiner) join(c *call) bool {
 	return true
 }
 
-// next returns the calls that go together after those that were under way; nil if none waits.
+// next returns the next group of waiting calls; nil if there are none.
 func (p *combiner) next(most int) []*call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,8 +200,8 @@ func (p *combiner) next(most int) []*call {
 	return group
 }
 
-// putCalls stores calls in one transaction. If that fails for another reason than an unavailable store, each is stored
-// alone, so that only those fail that must.
+// putCalls stores calls in one transaction. If that fails for any reason other than an unavailable store, it stores
+// each call separately, so that only the faulty ones fail.
 func (s *Store) putCalls(ctx context.Context, group []*call) {
 	var all []*reading
 	for _, c := range group {
@@ -221,7 +222,7 @@ func (s *Store) putCalls(ctx context.Context, group []*call) {
 	}
 }
 
-// intake decides what becomes of writes.
+// intake decides how each write is stored.
 type intake struct {
 	before, current map[row.Ref]*reading
 	version         int64 // of the next write
@@ -232,7 +233,7 @@ type intake struct {
 	changes []store.Change
 }
 
-// put stores writes, and decides again where another process has written the same rows.
+// put stores writes, and retries if another process has written the same rows.
 func (s *Store) put(ctx context.Context, writes []*reading) (*intake, error) {
 	if len(writes) == 0 {
 		_, err := s.engine.Get(ctx, nil)
@@ -250,7 +251,7 @@ func (s *Store) put(ctx context.Context, writes []*reading) (*intake, error) {
 	return nil, errRepeat
 }
 
-// putOnce fails with a conflict if another has written the same rows since they were read.
+// putOnce returns a conflict if the rows have changed since they were read.
 func (s *Store) putOnce(ctx context.Context, writes []*reading) (*intake, error) {
 	k, err := s.intake(ctx, writes)
 	if err != nil {
@@ -264,7 +265,7 @@ func isConflict(err error) bool {
 	return conflict
 }
 
-// intake reads what is stored and decides about each write.
+// intake reads the stored rows and decides on each write.
 func (s *Store) intake(ctx context.Context, writes []*reading) (*intake, error) {
 	k := &intake{before: map[row.Ref]*reading{}, current: map[row.Ref]*reading{}}
 	refs := make([]row.Ref, 0, len(writes))
@@ -301,7 +302,7 @@ func (s *Store) intake(ctx context.Context, writes []*reading) (*intake, error) 
 	return k, nil
 }
 
-// take decides about one write.
+// take decides on one write.
 func (k *intake) take(next reading) {
 	next.Version = k.version
 	k.version++
@@ -340,7 +341,7 @@ func (k *intake) take(next reading) {
 	k.changes = append(k.changes, next.change())
 }
 
-// store applies the writes that were taken. The first write of a period makes sure that its key is listed.
+// store applies the accepted writes. The first write of a period also lists its key.
 func (s *Store) store(ctx context.Context, k *intake) error {
 	if len(k.taken) == 0 {
 		return nil
@@ -356,7 +357,7 @@ func (s *Store) store(ctx context.Context, k *intake) error {
 		write := row.Row{Ref: refWrite(r.pipeline, r.Key, r.Version), Version: 1, Body: body}
 		aging(&write, listHistory, r.UpdatedAt)
 		op := row.Op{If: 0, Row: write}
-		if !r.Own { // otherwise the follower of the stream has the change already
+		if !r.Own { // otherwise the stream consumer already has the change
 			if op.Change, err = encodeChange(r.change()); err != nil {
 				return err
 			}
@@ -374,7 +375,7 @@ func (s *Store) store(ctx context.Context, k *intake) error {
 		}
 	}
 	if len(keys) > 0 && s.o.MaxOps > 0 && len(keys)+len(tx.Ops)+len(k.marks) > s.o.MaxOps {
-		// A key that is listed and has no reading yet is passed over.
+		// A listed key without a reading is skipped when listing.
 		if err := s.engine.Apply(ctx, row.Tx{Ops: keys}, k.taken[0].UpdatedAt); err != nil {
 			return err
 		}

@@ -11,11 +11,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// latestPeriods is how many readings of a key are read at first. Of the latest four at most three are of slices that hold
-// the period of a query.
+// latestPeriods is how many readings of a key are read at first. Of the latest four, at most three are for periods
+// that contain the period of a query.
 const latestPeriods = 4
 
-// Readings reads the latest periods of each key, and those that matter and are older by name.
+// Readings reads the latest periods of each key, and older relevant ones by key.
 func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
 	ranges := make([]row.Range, len(queries))
 	for i, q := range queries {
@@ -33,7 +33,7 @@ func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][
 	}
 	answers := make([][]*sensor.Reading, len(queries))
 	var older []row.Ref
-	var of []int // the queries of older
+	var of []int // index of the query of each older
 	for i, page := range pages {
 		choose := answer
 		if !queries[i].Through.IsZero() {
@@ -70,7 +70,7 @@ func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][
 	return answers, nil
 }
 
-// answer adds those of the latest readings that matter to a query, and returns where others may be.
+// answer adds the latest readings that are relevant to a query, and returns the refs of older ones that may be.
 func answer(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older []row.Ref, err error) {
 	seen, other := map[period.Period]bool{}, false
 	for _, r := range page.Rows {
@@ -97,7 +97,7 @@ func answer(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older [
 	return older, nil
 }
 
-// through is where the readings are of the periods from one to another.
+// through returns the range of readings for the periods from q.Period to q.Through.
 func through(q store.ReadingQuery) row.Range {
 	return row.Range{
 		Kind: Readings, Part: string(q.Pipeline), Limit: store.MaxPage,
@@ -105,7 +105,7 @@ func through(q store.ReadingQuery) row.Range {
 	}
 }
 
-// rest returns the rows of a range of which the first page is known.
+// rest returns all rows of a range whose first page has been read.
 func (s *Store) rest(ctx context.Context, r row.Range, page row.Page) ([]row.Row, error) {
 	rows := page.Rows
 	if !page.More || len(rows) == 0 {
@@ -115,8 +115,8 @@ func (s *Store) rest(ctx context.Context, r row.Range, page row.Page) ([]row.Row
 	return append(rows, more...), err
 }
 
-// answerAll adds all readings of a range of periods, and returns where those may be that hold its ends: any other holds
-// periods of the range because it begins in it.
+// answerAll adds all readings of a range of periods, and returns the refs of longer periods that contain its ends. A
+// longer period that lies inside the range is found in the range itself.
 func answerAll(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older []row.Ref, err error) {
 	seen := map[period.Period]bool{}
 	for _, r := range page.Rows {
@@ -136,7 +136,7 @@ func answerAll(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (olde
 	return older, nil
 }
 
-// outer are the period and the slices that hold it.
+// outer returns the period and the longer periods that contain it.
 func outer(p period.Period) (all []period.Period) {
 	for _, size := range period.Sizes() {
 		if o := p.Outer(size); !o.IsZero() {
@@ -184,7 +184,7 @@ func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (page s
 	}
 }
 
-// newest reads the newest writes of keys. A key without any is left out.
+// newest reads the newest write of each key. Keys without writes are left out.
 func (s *Store) newest(ctx context.Context, keys []row.Row) (found []*sensor.Reading, err error) {
 	ranges := make([]row.Range, len(keys))
 	for i, k := range keys {
@@ -259,7 +259,7 @@ func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*
 	return page, nil
 }
 
-// Writes reads all of them at once.
+// Writes reads all of them in one call.
 func (s *Store) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
 	refs := make([]row.Ref, len(ids))
 	for i, id := range ids {

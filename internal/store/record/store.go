@@ -1,9 +1,10 @@
-// Package record is the store: it keeps runs, readings, deadlines, events and tasks as rows of an engine. Keys, orders,
-// paging, leases and retention are decided here, once for every engine; an engine only compares, applies and scans.
+// Package record implements the store: it keeps runs, readings, deadlines, events and tasks as rows of an engine.
+// Keys, ordering, paging, leases and retention are implemented here, once for every engine; an engine only compares,
+// applies and scans.
 //
-// key.go says where each record is, codec.go how it is written. commit.go turns a Batch into one transaction; put.go,
-// produced.go and reading.go store and read readings; task.go stores tasks with their leases and claim.go leases them;
-// list.go, event.go and overview.go list records; trim.go applies retention.
+// key.go defines the row keys, codec.go the encoding. commit.go turns a Batch into one transaction; put.go,
+// produced.go and reading.go store and read readings; task.go stores tasks with their leases and claim.go leases
+// them; list.go, event.go and overview.go list records; trim.go applies retention.
 package record
 
 import (
@@ -19,12 +20,12 @@ import (
 
 var _ store.Store = (*Store)(nil)
 
-// Options are what may differ between two stores. The zero value fits an engine without limits.
+// Options are the differences between engines. The zero value suits an engine without limits.
 type Options struct {
-	// MaxOps is how many ops one transaction may have; 0 means as many as there are.
+	// MaxOps is how many ops one transaction may have; 0 means no limit.
 	MaxOps int
-	// Readiness is how long the last verdict on a pipeline's gate is kept in a row of its own, for others to read; 0 means
-	// that there is no such row.
+	// Readiness is how long the last verdict on a pipeline's gate is kept in a separate row for other programs to
+	// read; 0 means that there is no such row.
 	Readiness time.Duration
 }
 
@@ -34,10 +35,10 @@ type Store struct {
 	o       Options
 	tickets tickets
 	puts    combiner
-	claims  chan struct{} // holds one value while a call of Claim is under way
+	claims  chan struct{} // serialises Claim: holds one value during a call
 }
 
-// New returns the store on an engine. Closing it closes the engine.
+// New returns a store on an engine. Closing it closes the engine.
 func New(e row.Engine, o Options) *Store {
 	return &Store{engine: e, o: o, claims: make(chan struct{}, 1)}
 }
@@ -45,7 +46,7 @@ func New(e row.Engine, o Options) *Store {
 // Close closes the engine.
 func (s *Store) Close() error { return s.engine.Close() }
 
-// maxWrites is how many readings one call stores: each is two ops.
+// maxWrites is how many readings one call can store: each takes two ops.
 func (s *Store) maxWrites() int {
 	if s.o.MaxOps > 0 {
 		return min(store.MaxWrites, s.o.MaxOps/2)
@@ -53,7 +54,7 @@ func (s *Store) maxWrites() int {
 	return store.MaxWrites
 }
 
-// maxOps is how many ops go into a transaction that has no natural end.
+// maxOps is how many ops go into a transaction whose size is arbitrary.
 func (s *Store) maxOps() int {
 	if s.o.MaxOps > 0 {
 		return s.o.MaxOps
@@ -79,7 +80,7 @@ func (s *Store) scan(ctx context.Context, r row.Range) (row.Page, error) {
 	return pages[0], nil
 }
 
-// scanAll reads all of some ranges, and returns the rows of each. It ignores their limits.
+// scanAll reads whole ranges, and returns the rows of each. It ignores their limits.
 func (s *Store) scanAll(ctx context.Context, ranges []row.Range) ([][]row.Row, error) {
 	found := make([][]row.Row, len(ranges))
 	open, at := make([]row.Range, len(ranges)), make([]int, len(ranges))
@@ -105,7 +106,7 @@ func (s *Store) scanAll(ctx context.Context, ranges []row.Range) ([][]row.Row, e
 	return found, nil
 }
 
-// all reads all of a range.
+// all reads a whole range.
 func (s *Store) all(ctx context.Context, r row.Range) ([]row.Row, error) {
 	found, err := s.scanAll(ctx, []row.Range{r})
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Store) all(ctx context.Context, r row.Range) ([]row.Row, error) {
 	return found[0], nil
 }
 
-// readPages hands over the records of all of a range, a page at a time.
+// readPages passes the records of a whole range to take, page by page.
 func readPages[T any](ctx context.Context, s *Store, r row.Range, take func([]T) error) error {
 	for r.Limit = store.MaxPage; ; {
 		page, err := s.scan(ctx, r)
@@ -132,7 +133,8 @@ func readPages[T any](ctx context.Context, s *Store, r row.Range, take func([]T)
 	}
 }
 
-// readAll reads the records of all of a range. Of 100,000 rows, neither the bodies nor a list that grows are held at once.
+// readAll reads the records of a whole range. It avoids holding all bodies, or growing one large slice, for 100,000
+// rows.
 func readAll[T any](ctx context.Context, s *Store, r row.Range) ([]T, error) {
 	var found [][]T
 	err := readPages(ctx, s, r, func(page []T) error {
@@ -148,7 +150,7 @@ func readAll[T any](ctx context.Context, s *Store, r row.Range) ([]T, error) {
 	return slices.Concat(found...), nil
 }
 
-// after is what is left of a range behind one of its rows.
+// after returns the rest of a range after one of its rows.
 func after(r row.Range, last row.Row) row.Range {
 	at := last.Key
 	if r.List != "" {
@@ -162,10 +164,10 @@ func after(r row.Range, last row.Row) row.Range {
 	return r
 }
 
-// next is the first text behind another.
+// next returns the smallest string greater than text.
 func next(text string) string { return text + "\x00" }
 
-// errRepeat is the error of a transaction that was refused too often because others changed what it depends on.
+// errRepeat means that a transaction was rejected too often because others changed the rows it depends on.
 var errRepeat = fmt.Errorf("others kept changing the same rows: %w", store.ErrConflict)
 
 // wrap says what failed; it returns nil for nil.
@@ -176,10 +178,10 @@ func wrap(what string, err error) error {
 	return nil
 }
 
-// tries is how often a transaction is decided again after others changed a row that it depends on.
+// tries is how often a transaction is retried after others changed a row it depends on.
 const tries = 50
 
-// backoff waits before a transaction is decided again: not at all the first times, and then longer and longer.
+// backoff waits before a retry: not at all the first times, then exponentially longer.
 func backoff(ctx context.Context, try int) error {
 	if try < 3 {
 		return ctx.Err()
@@ -194,14 +196,14 @@ func backoff(ctx context.Context, try int) error {
 	}
 }
 
-// tickets number what this process appends, by the clock of its callers as far as that goes on, so that entries of one
-// instant keep their order.
+// tickets numbers the entries this process appends, following the callers' clock but never going back, so that
+// entries with the same time keep their order.
 type tickets struct {
 	mu   sync.Mutex
 	last int64
 }
 
-// next returns the first of as many numbers as a Batch has rows.
+// next reserves as many numbers as a Batch can have rows, and returns the first.
 func (t *tickets) next(now time.Time) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 type task struct {
 	store.Task `json:"task"`
 	Token      int64     `json:"token,omitempty"`
-	Until      time.Time `json:"until,omitzero"` // the lease is held before this instant, by the clock of leases
+	Until      time.Time `json:"until,omitzero"` // the lease is held before this instant, by the lease clock
 	Holder     string    `json:"holder,omitempty"`
-	Moved      bool      `json:"moved,omitempty"` // stored by others since it was claimed
+	Moved      bool      `json:"moved,omitempty"` // another Batch has stored it since it was claimed
 
-	version int64 // of its row; 0 if it is new
+	version int64 // version of its row; 0 if it is new
 }
 
 func taskOf(r row.Row) (*task, error) {
@@ -29,8 +29,8 @@ func taskOf(r row.Row) (*task, error) {
 
 func (t *task) end() { t.Until, t.Moved, t.Holder = time.Time{}, false, "" }
 
-// row lists the task by when it is due and by when it can be claimed. Every write has a version of its own, so that a
-// task that was deleted and stored again is not mistaken for the one before.
+// row lists the task by when it is due and by when it can be claimed. Every write gets a random version, so that a
+// task that was deleted and stored again is not mistaken for the earlier one.
 func (t *task) row(clock leaseClock) (row.Row, error) {
 	body, err := encode(t)
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *task) row(clock leaseClock) (row.Row, error) {
 	return r, nil
 }
 
-// lockName is where operators look for the lease on a task.
+// lockName returns the name under which operators find the lease on a task.
 func lockName(t store.Task) string {
 	if t.Key != (run.Key{}) {
 		return "eval:" + string(t.Key.Pipeline) + ":" + string(t.Key.Schedule)
@@ -56,9 +56,9 @@ func lockName(t store.Task) string {
 	return string(t.Kind) + ":" + string(t.Pipeline)
 }
 
-// leaseClock says which leases are held at an instant of a caller.
+// leaseClock determines which leases are held at a caller's instant.
 type leaseClock struct {
-	now   time.Time // by the clock of leases
+	now   time.Time // by the lease clock
 	peers row.Peers
 }
 
@@ -67,25 +67,25 @@ func (s *Store) leaseClock(now time.Time) leaseClock {
 	return leaseClock{now: now.Add(peers.Skew).Round(0).UTC(), peers: peers}
 }
 
-// free reports whether no living process holds the task.
+// free reports whether no live process holds the task.
 func (c leaseClock) free(t *task) bool {
 	dead := c.peers.Alive != nil && t.Holder != "" && t.Holder != c.peers.Self && !c.peers.Alive(t.Holder)
 	return !c.now.Before(t.Until) || dead
 }
 
-// holds reports whether this process holds the lease. Where several processes share the data, the token alone would not
-// do: a database that lost its last commits draws numbers again.
+// holds reports whether this process holds the lease. If several processes share the data, the token alone is not
+// enough: a database that lost its last commits issues the same numbers again.
 func (c leaseClock) holds(t *task, l store.Lease) bool {
 	mine := c.peers.Alive == nil || t.Holder == c.peers.Self
 	return t.Token == l.Token && mine && c.now.Before(t.Until)
 }
 
-// lease gives the task to this process.
+// lease leases the task to this process.
 func (c leaseClock) lease(t *task, token int64, life time.Duration) {
 	t.Token, t.Until, t.Moved, t.Holder = token, c.now.Add(life), false, c.peers.Self
 }
 
-// claimable returns the instant, by the caller's clock, from which a task that is due then can be claimed.
+// claimable returns when, by the caller's clock, a task that is due at due can be claimed.
 func (c leaseClock) claimable(t *task, due time.Time) time.Time {
 	if until := t.Until.Add(-c.peers.Skew); !t.Until.IsZero() && until.After(due) {
 		return until
@@ -93,7 +93,7 @@ func (c leaseClock) claimable(t *task, due time.Time) time.Time {
 	return due
 }
 
-// task returns a task as the plan has read it; nil if there is none.
+// task returns a task as read by the plan; nil if there is none.
 func (p *plan) task(id string) (*task, error) {
 	r, is := p.found[refTask(id)]
 	if !is {
@@ -104,7 +104,7 @@ func (p *plan) task(id string) (*task, error) {
 
 func (p *plan) own(id string) bool { return p.Lease != nil && p.Lease.Task == id }
 
-// tasks stores and finishes tasks as Batch.Tasks says, on condition that the lease is held.
+// tasks stores and finishes tasks as documented at Batch.Tasks, on condition that the lease is held.
 func (p *plan) tasks() error {
 	if err := p.leased(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p *plan) tasks() error {
 		if p.own(id) {
 			old, err := p.task(id)
 			if err != nil || old == nil {
-				return err // without it the lease is lost, and leased has seen to that
+				return err // without the task the lease is lost, which leased has handled
 			}
 			if old.Moved {
 				old.end()
@@ -141,7 +141,8 @@ func (p *plan) tasks() error {
 	return nil
 }
 
-// leased makes sure that the lease is held. Where it is not, the transaction is a conflict, unless it was applied before.
+// leased adds the condition that the lease is held. If it is not, the transaction is a conflict, unless it was
+// applied before.
 func (p *plan) leased() error {
 	if p.Lease == nil {
 		return nil
@@ -154,14 +155,14 @@ func (p *plan) leased() error {
 	switch {
 	case held == nil || !p.lease.holds(held, *p.Lease):
 		p.ops = []row.Op{{Do: row.Check, If: row.Never, Row: of}}
-		p.Batch = store.Batch{ID: p.ID, Lease: p.Lease} // nothing of it happens
+		p.Batch = store.Batch{ID: p.ID, Lease: p.Lease} // drop all its changes
 	case !p.Settles(p.Lease.Task):
 		p.ops = append(p.ops, row.Op{Do: row.Check, If: held.version, Row: of})
 	}
 	return nil
 }
 
-// traced returns t with the trace that it belongs to.
+// traced returns t with its trace.
 func (p *plan) traced(old *task, t store.Task) store.Task {
 	switch {
 	case t.Trace != "" || !t.Kind.Traced():
@@ -173,7 +174,7 @@ func (p *plan) traced(old *task, t store.Task) store.Task {
 	return t
 }
 
-// stored is what becomes of a task when t is stored in its place.
+// stored returns the task that results when t replaces old.
 func (p *plan) stored(old *task, t store.Task) *task {
 	switch {
 	case old == nil:
@@ -198,13 +199,13 @@ func (p *plan) store(t *task, quiet bool) error {
 	return nil
 }
 
-// The lists of tasks. Steps of attempts may be due in thousands, and must not be in the way of timers.
+// The lists of tasks. Thousands of attempt steps may be due; they must not delay timers.
 const (
 	steps  = "steps"
 	timers = "timers"
 )
 
-// listed is the list that tasks of a kind are in. A newer version may have stored kinds that this one does not know.
+// listed returns the list for tasks of a kind. A newer version may have stored kinds that this one does not know.
 func listed(kind store.TaskKind) string {
 	switch kind {
 	case store.Advance, store.AdvanceDry, store.CheckLeft, store.HandleChange:

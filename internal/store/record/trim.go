@@ -12,22 +12,22 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// keptAgain is how long Trim does not look again at a record that it had to keep.
+// keptAgain is how long Trim waits before it examines a kept record again.
 const keptAgain = 24 * time.Hour
 
-// blocked is how many old events Trim reads that a cursor has not passed.
+// blocked is how many old events that a cursor has not passed Trim reads before it stops.
 const blocked = 1000
 
-// trim is one call of Trim.
+// trim is the state of one Trim call.
 type trim struct {
 	*Store
 	keep store.Retention
 	now  time.Time
 	left int
-	open *store.Periods // of open runs; nil if they were not read yet
+	open *store.Periods // periods of open runs; nil until read
 }
 
-// Trim applies the retention of one kind of records after the other until the call's share is used up.
+// Trim applies the retention of one kind of record after another, until it has deleted MaxTrim rows.
 func (s *Store) Trim(ctx context.Context, keep store.Retention, now time.Time) (int, error) {
 	t := &trim{Store: s, keep: keep, now: now, left: store.MaxTrim}
 	for _, forget := range []func(context.Context) error{t.engines, t.events, t.logs, t.expired, t.writes} {
@@ -41,7 +41,7 @@ func (s *Store) Trim(ctx context.Context, keep store.Retention, now time.Time) (
 	return store.MaxTrim - t.left, nil
 }
 
-// engines forgets what the engine keeps for itself.
+// engines deletes the engine's own expired data.
 func (t *trim) engines(ctx context.Context) error {
 	n, err := t.engine.Trim(ctx, t.now, t.left)
 	t.left -= n
@@ -58,7 +58,7 @@ func (t *trim) drop(ctx context.Context, rows []row.Row) error {
 	return err
 }
 
-// aged goes through the rows of a list from before an instant, oldest first, as long as forget returns true.
+// aged passes the rows of a list from before an instant to forget, oldest first, as long as it returns true.
 func (t *trim) aged(ctx context.Context, kind row.Kind, list string, before time.Time, forget func([]row.Row) (bool, error)) error {
 	r := row.Range{Kind: kind, Index: row.Aging, List: list, To: store.Nanos(before)}
 	for t.left > 0 {
@@ -105,8 +105,8 @@ func (t *trim) events(ctx context.Context) error {
 	})
 }
 
-// logs deletes job log entries, rerun requests and snapshots of runs that are not open, but not the snapshot that a run
-// refers to.
+// logs deletes job log entries, rerun requests and snapshots of runs that are not open, except the snapshot that the
+// run refers to.
 func (t *trim) logs(ctx context.Context) error {
 	if t.keep.JobLog <= 0 {
 		return nil
@@ -164,7 +164,7 @@ func (t *trim) log(ctx context.Context, list string, before time.Time, rows []ro
 	return t.drop(ctx, old)
 }
 
-// keepUntil lists a row by when Trim looks at it again. One that has changed meanwhile stays as it is.
+// keepUntil lists a row by when Trim examines it again. It leaves a row that has changed meanwhile alone.
 func (t *trim) keepUntil(ctx context.Context, r row.Row, list string, at time.Time) error {
 	read := r.Version
 	r.Version++
@@ -176,7 +176,7 @@ func (t *trim) keepUntil(ctx context.Context, r row.Row, list string, at time.Ti
 	return err
 }
 
-// expired deletes marks, notes and dry runs whose time has passed.
+// expired deletes expired marks, notes and dry runs.
 func (t *trim) expired(ctx context.Context) error {
 	for _, kind := range []row.Kind{Marks, Notes, DryRuns} {
 		err := t.aged(ctx, kind, listExpiring+string(kind), t.now, func(rows []row.Row) (bool, error) {
@@ -206,7 +206,7 @@ func (t *trim) writes(ctx context.Context) error {
 	return nil
 }
 
-// oldWrite is a write, and its row.
+// oldWrite is a write with its row.
 type oldWrite struct {
 	*reading
 	row     row.Row
@@ -251,7 +251,7 @@ func (t *trim) oldWrites(ctx context.Context, rows []row.Row, cutoff time.Time) 
 	return t.dropCurrent(ctx, gone)
 }
 
-// readWrites decodes rows of the history, and finds out which of them are current.
+// readWrites decodes history rows, and determines which of them are current.
 func (t *trim) readWrites(ctx context.Context, rows []row.Row) ([]oldWrite, error) {
 	old, refs := make([]oldWrite, len(rows)), make([]row.Ref, len(rows))
 	for i, r := range rows {
@@ -271,7 +271,7 @@ func (t *trim) readWrites(ctx context.Context, rows []row.Row) ([]oldWrite, erro
 	return old, nil
 }
 
-// newestOf returns the version of the newest write of each key among the writes that are current.
+// newestOf returns the version of the newest write of each key that has a current write among old.
 func (t *trim) newestOf(ctx context.Context, old []oldWrite) (map[row.Ref]int64, error) {
 	newest := map[row.Ref]int64{}
 	var keys []row.Ref
@@ -302,8 +302,8 @@ func (t *trim) newestOf(ctx context.Context, old []oldWrite) (map[row.Ref]int64,
 	return newest, nil
 }
 
-// dropCurrent deletes current readings with their writes. A run that was opened meanwhile may need one of them: those are
-// put back.
+// dropCurrent deletes current readings with their writes. If a run that opened meanwhile needs one of them, it is
+// restored.
 func (t *trim) dropCurrent(ctx context.Context, old []oldWrite) error {
 	var gone []oldWrite
 	for _, w := range old {
@@ -344,7 +344,7 @@ func (t *trim) dropCurrent(ctx context.Context, old []oldWrite) error {
 	return nil
 }
 
-// openPeriods are the periods of all open runs, of every pipeline: a gate may read another pipeline's sensors.
+// openPeriods returns the periods of all open runs, of every pipeline: a gate may read another pipeline's sensors.
 func (t *trim) openPeriods(ctx context.Context) (*store.Periods, error) {
 	rows, err := t.scanAll(ctx, []row.Range{
 		{Kind: Runs, Index: row.Pending, List: listOpen}, {Kind: DryRuns, Index: row.Pending, List: listDry},
