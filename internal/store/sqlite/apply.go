@@ -28,8 +28,8 @@ const (
 const insertEvent = `INSERT INTO rows (version, ordered, pending, pending_part, aging, tag, event, body, ref)
 	VALUES (1, ?, ?, ?, ?, '', ?, ?, ?) ON CONFLICT DO NOTHING`
 
-// apply is a row.Tx with the arguments of its statements, which are made before the writer's turn.
-// All is copied: if ctx ends, Apply returns while the writer still reads it.
+// apply is a row.Tx with its statement arguments, which are prepared before the writer runs it.
+// Everything is copied: if ctx ends, Apply returns while the writer may still be reading it.
 type apply struct {
 	id     string
 	at     int64
@@ -37,15 +37,14 @@ type apply struct {
 	events []row.Event
 }
 
-// step is a row.Op. Args are those of a Put: its columns, the ref and the version that the row must
-// be at.
+// step is a row.Op. args are for a Put: its columns, the ref, and the version the row must have.
 type step struct {
 	row.Op
 	ref  string
 	args [10]any
 }
 
-// Apply hands tx to the writer, which commits it together with others.
+// Apply passes tx to the writer, which commits it together with others.
 func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 	a := &apply{id: tx.ID, at: now.UnixNano(), steps: make([]step, len(tx.Ops)), events: slices.Clone(tx.Events)}
 	for i, op := range tx.Ops {
@@ -57,7 +56,7 @@ func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 	return e.write(ctx, a, len(tx.Ops)+len(tx.Events), tx.Lazy && len(tx.Events) == 0)
 }
 
-// clone copies a body. SQLite takes nil for NULL, so it is never nil.
+// clone copies a body. The copy is never nil, because SQLite stores nil as NULL.
 func clone(body []byte) []byte { return append([]byte{}, body...) }
 
 func (s *step) prepare(o row.Op) {
@@ -79,9 +78,9 @@ func (s *step) prepare(o row.Op) {
 	}
 }
 
-// refPrefix begins the refs of all rows of a kind in a part; listPrefix and partPrefix begin all
-// places in a list. They end with "/", so that the end of what they begin is that text with "0" in
-// its place.
+// refPrefix is the prefix of the refs of all rows of a kind in a part; listPrefix and partPrefix
+// are those of all places in a list. They end with "/", so that replacing it with "0" gives the
+// upper bound.
 func refPrefix(k row.Kind, part string) string {
 	return string(k) + "/" + strconv.Itoa(len(part)) + "/" + part + "/"
 }
@@ -92,8 +91,8 @@ func partPrefix(k row.Kind, part, list string) string {
 	return refPrefix(k, part) + strconv.Itoa(len(list)) + "/" + list + "/"
 }
 
-// do makes each change with its condition in the same statement. At the first that does not hold it
-// returns a *row.Conflict; if it has changed something before, the writer rolls back.
+// do makes each change with its condition in the same statement. If a condition does not hold, it
+// returns a *row.Conflict; the writer rolls back if something has been changed already.
 func (a *apply) do(tx *tx) error {
 	if a.id != "" {
 		if done, err := tx.number("SELECT 1 FROM applied WHERE id = ?", a.id); err != nil || done == 1 {
@@ -136,8 +135,8 @@ func (a *apply) do(tx *tx) error {
 	return err
 }
 
-// do returns whether the condition holds, and whether the op took place: one that is First does not
-// if the row exists.
+// do returns whether the condition holds, and whether the op took effect: a First op does not if
+// the row exists.
 func (s *step) do(tx *tx) (holds, done bool, err error) {
 	var n int64
 	switch {
@@ -163,7 +162,7 @@ func (s *step) do(tx *tx) (holds, done bool, err error) {
 	return n == 1 || s.If == row.First, n == 1, err
 }
 
-// appendEvent appends an event to the log, unless its ID is in it.
+// appendEvent appends an event to the log, unless an event with its ID exists.
 func (tx *tx) appendEvent(e *row.Event) error {
 	position := row.Digits(tx.lastEvent + 1)
 	typed := string(row.Events) + ":" + e.Type
@@ -182,7 +181,7 @@ func (tx *tx) appendEvent(e *row.Event) error {
 	return err
 }
 
-// parseRef returns the parts of a text that begins as refPrefix says.
+// parseRef splits a text built with refPrefix.
 func parseRef(text string) row.Ref {
 	kind, rest, _ := strings.Cut(text, "/")
 	length, rest, _ := strings.Cut(rest, "/")

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a consistent copy of the store to path while it goes on working. The copy is a
-// database of its own: to use it, put it into an empty data directory as interlock.db. It fails
-// if path exists. The copy gets its name last, so a file under that name is complete.
+// Backup writes a consistent copy of the store to path while the store stays in use. The copy is a
+// complete database: to use it, put it into an empty data directory as interlock.db. Backup fails
+// if path exists. The copy gets its name last, so a file with that name is complete.
 func (e *Engine) Backup(ctx context.Context, path string) error {
 	if err := e.isOpen(); err != nil {
 		return err
@@ -19,7 +19,7 @@ func (e *Engine) Backup(ctx context.Context, path string) error {
 	return copyFile(ctx, e.conn.path, path)
 }
 
-// BackupDir is Backup of a data directory that this process has not opened; another may have.
+// BackupDir is Backup for a data directory that this process has not opened; another process may have.
 func BackupDir(ctx context.Context, dir, path string) error {
 	from, err := filepath.Abs(filepath.Join(dir, fileName))
 	if err != nil {
@@ -31,7 +31,7 @@ func BackupDir(ctx context.Context, dir, path string) error {
 	return copyFile(ctx, from, path)
 }
 
-// Size is how many bytes the store in a data directory has; 0 if that cannot be told.
+// Size returns the size in bytes of the store in a data directory; 0 if unknown.
 func Size(dir string) int64 {
 	info, err := os.Stat(filepath.Join(dir, fileName))
 	if err != nil {
@@ -51,7 +51,7 @@ func copyFile(ctx context.Context, from, path string) error {
 	if err != nil {
 		return fmt.Errorf("back up to %s: %w", path, err)
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // a second name by then, or half a copy
+	defer func() { _ = os.Remove(f.Name()) }() // by then a second name of the copy, or an incomplete copy
 	if err = f.Close(); err == nil {
 		err = copyTo(ctx, from, f.Name())
 	}
@@ -80,7 +80,7 @@ func copyTo(ctx context.Context, from, to string) (err error) {
 	return c.run(ctx, "PRAGMA busy_timeout = 5000; VACUUM INTO ?", to)
 }
 
-// finishCopy brings the copy to the disk before it gets its name.
+// finishCopy flushes the copy to disk before it gets its name.
 func finishCopy(partial, path string) error {
 	f, err := os.OpenFile(partial, os.O_RDWR, 0)
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 	"modernc.org/sqlite"
 )
 
-// checkpointPages is how many pages of the write-ahead log make a checkpoint worthwhile: 32 MB.
-// Many of them are the same page again, which is copied once: with half as many, a sensor write
-// costs 15 % more processor time.
+// checkpointPages is how many pages of the write-ahead log trigger a checkpoint: 32 MB. Many of
+// them are versions of the same page, which is copied once: with half as many, a sensor write costs
+// 15 % more CPU time.
 const checkpointPages = 8000
 
-// checkpointer copies commits from the write-ahead log into the database file, in a goroutine of
-// its own. SQLite would do it at the end of a commit, which would take a hundred times as long as
-// others.
+// checkpointer copies commits from the write-ahead log into the database file, in its own
+// goroutine. SQLite would do it at the end of a commit, which would then take a hundred times as
+// long as others.
 //
-// The log begins anew with the first commit that finds all of it copied, so that it does not grow.
+// The log restarts with the first commit after it was completely copied, so that it does not grow.
 // A checkpoint does not copy what is committed during it; the writer copies that small rest.
 type checkpointer struct {
 	conn  *conn
 	after int // pages
-	pages int // that were written since the last
+	pages int // written since the last checkpoint
 	wake  chan struct{}
 	done  chan struct{}
 	ended chan struct{}
@@ -42,17 +42,17 @@ func newCheckpointer(ctx context.Context, path string, after int) (*checkpointer
 	}, nil
 }
 
-// loop works until wake is closed.
+// loop runs until wake is closed.
 func (k *checkpointer) loop() {
 	defer close(k.ended)
 	for range k.wake {
 		checkpoint(k.conn)
-		checkpoint(k.conn) // what was committed during the first, so that less is left for the writer
+		checkpoint(k.conn) // copies commits made during the first, to leave less for the writer
 		k.done <- struct{}{}
 	}
 }
 
-// checkpoint copies what it can without waiting. It ignores an error: the log stays as it is and is
+// checkpoint copies what it can without blocking. It ignores errors: the log stays as it is and is
 // copied the next time, and a commit reports a full disk.
 func checkpoint(c *conn) { _ = c.exec("PRAGMA wal_checkpoint(PASSIVE)") }
 
@@ -67,20 +67,20 @@ func (k *checkpointer) committed(w *conn) {
 	before := k.pages
 	k.pages += written(w)
 	if before < k.after && k.pages >= k.after {
-		k.wake <- struct{}{} // never blocks: it was woken once since it was done
+		k.wake <- struct{}{} // never blocks: at most one wake-up is pending
 	}
 }
 
-// written is how many pages a connection has written since it was last asked.
+// written returns how many pages a connection has written since the last call.
 func written(c *conn) int {
 	n, _, err := c.driver.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, true)
 	if err != nil {
-		return 1 // SQLite knows the question; if it should not, checkpoints are rare
+		return 1 // never happens; if it did, checkpoints would be rare
 	}
 	return n
 }
 
-// close waits for a checkpoint that is under way. The writer has ended.
+// close waits for a running checkpoint. The writer must have ended.
 func (k *checkpointer) close() error {
 	close(k.wake)
 	<-k.ended

@@ -16,14 +16,14 @@ type reserve interface {
 	Release() bool
 }
 
-// condition is what keeps the store from storing changes, as far as it is known.
+// condition records what keeps the store from storing changes, as far as known.
 type condition struct {
 	reserve reserve
 
 	mu      sync.Mutex
 	damage  *store.Fault // stays until the file is replaced
-	failure *store.Fault // of the last commit; nil if it succeeded
-	commits int          // that succeeded since the last Probe
+	failure *store.Fault // fault of the last commit; nil if it succeeded
+	commits int          // successful commits since the last Probe
 }
 
 var inReserve = store.Fault{
@@ -32,8 +32,8 @@ var inReserve = store.Fault{
 		"what is left is kept for deadlines and alerts, and changes from outside are refused; free some space",
 }
 
-// record remembers how a commit went. An error that is about the change, not about the store, says
-// nothing.
+// record records the result of a commit. An error about the change itself, not the store, is
+// ignored.
 func (c *condition) record(err error) {
 	f := store.FaultOf(err)
 	if err != nil && f == nil {
@@ -47,7 +47,7 @@ func (c *condition) record(err error) {
 	}
 }
 
-// recordDamage remembers that something could not be read because the file is damaged.
+// recordDamage records that a read failed because the file is damaged.
 func (c *condition) recordDamage(err error) {
 	if f := store.FaultOf(err); f != nil && f.Kind == store.Damaged {
 		c.mu.Lock()
@@ -65,8 +65,8 @@ func (c *condition) proved() bool {
 	return proved
 }
 
-// Trouble returns why the store takes no changes from outside, as a store.Fault, or nil if it does.
-// It reads and writes nothing.
+// Trouble returns why the store accepts no external changes, as a store.Fault, or nil if it does.
+// It does no I/O.
 func (e *Engine) Trouble() error {
 	e.condition.mu.Lock()
 	defer e.condition.mu.Unlock()
@@ -98,7 +98,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return e.Trouble()
 }
 
-// probe is a change that means nothing. It replaces the one before it, so the file does not grow.
+// probe is a dummy change. It replaces the previous one, so the file does not grow.
 type probe struct{}
 
 func (probe) do(tx *tx) error {
@@ -107,8 +107,7 @@ func (probe) do(tx *tx) error {
 	return err
 }
 
-// withReserve calls write, which stores something. If the disk is full, it frees the reserve and
-// calls write again.
+// withReserve calls write. If the disk is full, it frees the reserve and calls write again.
 func (c *condition) withReserve(write func() error) error {
 	err := write()
 	if isFull(err) && c.reserve.Release() {

@@ -12,16 +12,16 @@ import (
 )
 
 // conn is one connection to the file with its prepared statements, used by one goroutine at a time.
-// It speaks to the driver directly: the pool of database/sql would cost more than most of our
+// It calls the driver directly: the pool of database/sql would cost more than most of our
 // statements.
 type conn struct {
 	driver driver.Conn
 	path   string
 	stmts  map[string]driver.Stmt
-	args   []driver.NamedValue // used again by every statement
+	args   []driver.NamedValue // reused by every statement
 }
 
-// values is one row of an answer. NULL is read as the zero value.
+// values is one result row. NULL is read as the zero value.
 type values []driver.Value
 
 func (v values) int(i int) int64 {
@@ -39,14 +39,14 @@ func (v values) blob(i int) []byte {
 	return b
 }
 
-// upTo bounds an answer by the statement's last argument. SQLite plans a statement with
-// a bare "LIMIT ?" anew each time it is run, which takes longer than most of them.
+// upTo limits a query by the statement's last argument. SQLite replans a statement with a plain
+// "LIMIT ?" each time it runs, which takes longer than most of our queries.
 const upTo = " LIMIT 0 + ?"
 
 // errStop ends a query before its last row.
-var errStop = errors.New("no more rows, please")
+var errStop = errors.New("stop reading rows")
 
-// connect opens path, which mode "rw" must find there and "rwc" creates. SQLite reads the file
+// connect opens path. With mode "rw" the file must exist; "rwc" creates it. SQLite reads the file
 // with the first statement.
 func connect(path, mode string) (*conn, error) {
 	name := url.URL{Scheme: "file", Path: path, RawQuery: "mode=" + mode + "&_error_rc=1"}
@@ -54,8 +54,8 @@ func connect(path, mode string) (*conn, error) {
 	if err != nil {
 		return nil, fault(path, err)
 	}
-	// Usually the write-ahead log is removed when the last connection closes. This one stays, so
-	// that a missing log is a loss.
+	// By default SQLite removes the write-ahead log when the last connection closes. Keep it, so
+	// that a missing log means a loss.
 	if _, err := d.(sqlite.FileControl).FileControlPersistWAL("main", 1); err != nil {
 		return nil, errors.Join(fault(path, err), d.Close())
 	}
@@ -68,7 +68,7 @@ func (c *conn) exec(query string, args ...any) error {
 	return err
 }
 
-// changes is exec that says how many rows an INSERT, UPDATE or DELETE touched.
+// changes is exec that returns how many rows an INSERT, UPDATE or DELETE affected.
 func (c *conn) changes(query string, args ...any) (int64, error) {
 	stmt, err := c.prepare(query)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *conn) changes(query string, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// run executes a script: one or more statements, not kept.
+// run executes a script of one or more statements, without caching them.
 func (c *conn) run(ctx context.Context, script string, args ...any) error {
 	if _, err := c.driver.(driver.ExecerContext).ExecContext(ctx, script, c.named(args)); err != nil {
 		return fault(c.path, err)
@@ -89,8 +89,8 @@ func (c *conn) run(ctx context.Context, script string, args ...any) error {
 	return nil
 }
 
-// query calls each with every row of the answer, which may end it early with errStop. A row is
-// valid until each returns.
+// query calls each for every result row. each may return errStop to end early. A row is valid until
+// each returns.
 func (c *conn) query(query string, each func(values) error, args ...any) (err error) {
 	stmt, err := c.prepare(query)
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *conn) query(query string, each func(values) error, args ...any) (err er
 	}
 }
 
-// one is query for an answer of at most one row, and says whether there was one.
+// one is query for at most one row, and reports whether there was one.
 func (c *conn) one(query string, each func(values) error, args ...any) (found bool, err error) {
 	err = c.query(query, func(v values) error {
 		found = true
@@ -134,7 +134,7 @@ func (c *conn) one(query string, each func(values) error, args ...any) (found bo
 	return found, err
 }
 
-// number is one for a single number; 0 if there is none.
+// number returns a single number; 0 if there is none.
 func (c *conn) number(query string, args ...any) (n int64, err error) {
 	_, err = c.one(query, func(v values) error {
 		n = v.int(0)

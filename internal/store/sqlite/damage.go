@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// check searches the whole file for damage and remembers it. It reads one table after the other, so
-// that the write-ahead log need not keep everything that is committed meanwhile. It ends with ctx.
+// check scans the whole file for damage and records it. It reads one table at a time, so that the
+// write-ahead log need not keep everything committed meanwhile. It stops when ctx ends.
 func (e *Engine) check(ctx context.Context) {
 	c, err := connect(e.conn.path, "rw")
 	if err != nil {
@@ -27,7 +27,7 @@ func (e *Engine) check(ctx context.Context) {
 	e.condition.recordDamage(err)
 }
 
-// quickCheck returns what is wrong with the file, at most a few things for each table.
+// quickCheck returns the problems of the file, at most a few for each table.
 func quickCheck(ctx context.Context, c *conn) (found []string, err error) {
 	tables, err := c.texts(ctx, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
 	if err != nil {
@@ -47,7 +47,7 @@ func quickCheck(ctx context.Context, c *conn) (found []string, err error) {
 	return found, nil
 }
 
-// texts reads the first column of a query that may take long and ends with ctx.
+// texts returns the first column of a query that may take long; it stops when ctx ends.
 func (c *conn) texts(ctx context.Context, query string) (texts []string, err error) {
 	rows, err := c.driver.(driver.QueryerContext).QueryContext(ctx, query, nil)
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *conn) texts(ctx context.Context, query string) (texts []string, err err
 	}
 }
 
-// markSuffix ends the name of a file that is beside the database while it is open, and after a
-// crash. Then the write-ahead log is there, too.
+// markSuffix is the suffix of a marker file that exists while the database is open, and after a
+// crash. If it exists, the write-ahead log must exist too.
 const markSuffix = "-open"
 
 func markOpen(path string) error {
@@ -84,8 +84,8 @@ func unmarkOpen(path string) error {
 	return nil
 }
 
-// checkLog refuses a database whose write-ahead log is missing after a crash: what was committed
-// last is in it.
+// checkLog rejects a database whose write-ahead log is missing after a crash: it holds the last
+// commits.
 func checkLog(path string) error {
 	_, marked := os.Lstat(path + markSuffix)
 	_, log := os.Lstat(path + "-wal")
@@ -98,8 +98,8 @@ func checkLog(path string) error {
 		path, path+markSuffix)}
 }
 
-// truncateLog copies what earlier processes left in the write-ahead log into the database, so that
-// crashes do not make it grow. A full disk leaves it as it is.
+// truncateLog copies the write-ahead log of earlier processes into the database, so that crashes do
+// not make it grow. If the disk is full, the log stays.
 func truncateLog(ctx context.Context, c *conn) error {
 	if err := c.run(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil && !isFull(err) {
 		return err

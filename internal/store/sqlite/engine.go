@@ -1,9 +1,9 @@
-// Package sqlite is the store of the embedded controller: one SQLite file in a data directory that
-// belongs to one process. An acknowledged transaction has been written through to the disk.
+// Package sqlite is the store of the embedded controller: one SQLite file in a data directory used
+// by one process. An acknowledged transaction is durable on disk.
 //
-// One goroutine owns the connection that writes (writer.go). It commits all transactions that wait
-// in its queue together, with one fsync. Reads have connections of their own (read.go, scan.go).
-// The tables are in migrations/.
+// One goroutine owns the connection that writes (writer.go). It commits all queued transactions
+// together, with one fsync. Reads have their own connections (read.go, scan.go). The tables are in
+// migrations/.
 package sqlite
 
 import (
@@ -21,16 +21,16 @@ import (
 
 var _ row.Engine = (*Engine)(nil)
 
-// fileName is the database's name in the data directory.
+// fileName is the name of the database in the data directory.
 const fileName = "interlock.db"
 
-// Options are what may differ between two engines. The zero value is ready to use.
+// Options configure an engine. The zero value is ready to use.
 type Options struct {
-	Readers int   // connections that read; 4 if it is 0
-	Reserve int64 // bytes of disk space that are freed when the disk is full; 0 for none
+	Readers int   // number of read connections; 0 means 4
+	Reserve int64 // bytes of disk space to reserve and free when the disk is full; 0 for none
 
-	reserve         reserve // set by tests in place of the one that Reserve asks for
-	checkpointAfter int     // pages; checkpointPages if it is 0
+	reserve         reserve // set by tests instead of Reserve
+	checkpointAfter int     // pages; 0 means checkpointPages
 }
 
 // Engine is an open data directory.
@@ -41,20 +41,20 @@ type Engine struct {
 	self    string
 	numbers numbers
 
-	checks       sync.WaitGroup // of the file, in the background
+	checks       sync.WaitGroup // background checks of the file
 	stopChecking func()
 
-	requests sync.Pool // to reuse; of this engine, as a channel may belong to a synctest bubble
+	requests sync.Pool // reused requests; per engine, because a channel may belong to a synctest bubble
 
-	quit    chan struct{} // closed when the engine is to close
+	quit    chan struct{} // closed when the engine starts to close
 	stopped chan struct{} // closed when the writer has ended
 	closing sync.Once
-	err     error // of Close
+	err     error // result of Close
 }
 
-// OpenEngine takes the data directory dir for this process, creates it if need be and brings its
-// schema up to date. It fails, and changes nothing, if another process has the directory, or if the
-// file is damaged, of a newer version or not of Interlock.
+// OpenEngine locks the data directory dir for this process, creates it if necessary and migrates
+// its schema. It fails, and changes nothing, if another process has locked the directory, or if the
+// file is damaged, of a newer version or not Interlock's.
 func OpenEngine(ctx context.Context, dir string, o Options) (*Engine, error) {
 	taken, err := datadir.Take(dir)
 	if err != nil {
@@ -62,7 +62,7 @@ func OpenEngine(ctx context.Context, dir string, o Options) (*Engine, error) {
 	}
 	e, err := openDir(ctx, taken, o)
 	if err != nil {
-		_ = taken.Close() // the first error says more
+		_ = taken.Close() // the first error is more useful
 		return nil, fmt.Errorf("open data directory %s: %w", taken.Path, err)
 	}
 	e.dir = taken
@@ -77,8 +77,8 @@ func OpenEngine(ctx context.Context, dir string, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// openDir opens the database of a directory and takes its reserve. A full disk is no reason not to
-// start: openDir frees the reserve that an earlier process has taken.
+// openDir opens the database of a directory and takes its reserve. It starts even if the disk is
+// full: then it frees the reserve taken by an earlier process.
 func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Engine, error) {
 	if o.reserve == nil {
 		o.reserve = dir.Reserve(o.Reserve)
@@ -125,7 +125,7 @@ func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = errors.Join(e.readers.close(), c.close()) // the first error says more
+			_ = errors.Join(e.readers.close(), c.close()) // the first error is more useful
 		}
 	}()
 	if err := setUp(ctx, c); err != nil {
@@ -144,7 +144,7 @@ func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
 	if err := e.restoreGroups(ctx); err != nil {
 		return nil, err
 	}
-	// The write-ahead log exists by now: where the mark exists and the log does not, the log was
+	// The write-ahead log exists by now. So if the marker exists later without the log, the log was
 	// removed.
 	if err := errors.Join(markOpen(path), syncDir(filepath.Dir(path))); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
 	return e, err
 }
 
-// setUp prepares the connection that writes. It reads the file's version before it changes
+// setUp configures the connection that writes. It checks the file's version before it changes
 // anything.
 func setUp(ctx context.Context, c *conn) error {
 	scripts, err := migrations()
@@ -173,7 +173,7 @@ func setUp(ctx context.Context, c *conn) error {
 	return migrate(ctx, c, scripts)
 }
 
-// syncDir makes sure that files which were created in dir are found there after a power cut.
+// syncDir makes new files in dir durable across a power failure.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -193,10 +193,10 @@ func (e *Engine) isOpen() error {
 	}
 }
 
-// Peers returns that this process is the only one, under a name that no process had before.
+// Peers reports that this is the only process, with a name that no process had before.
 func (e *Engine) Peers() row.Peers { return row.Peers{Self: e.self} }
 
-// Changed returns the same channel to all that wait for the same topic.
+// Changed returns the same channel to all waiters of a topic.
 func (e *Engine) Changed(t row.Topic) <-chan struct{} {
 	if t == row.TaskTopic {
 		return e.tasksChanged.Next()
@@ -204,8 +204,8 @@ func (e *Engine) Changed(t row.Topic) <-chan struct{} {
 	return e.eventsChanged.Next()
 }
 
-// Close commits what is queued, brings all commits into the database file and gives the directory
-// back.
+// Close commits queued transactions, checkpoints all commits into the database file and unlocks the
+// directory.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		close(e.quit)
@@ -215,15 +215,15 @@ func (e *Engine) Close() error {
 		e.checks.Wait()
 		e.err = errors.Join(e.readers.close(), e.checkpointer.close(), e.finish())
 		if e.err == nil {
-			e.err = unmarkOpen(e.conn.path) // all is in the database file
+			e.err = unmarkOpen(e.conn.path) // everything is in the database file
 		}
 		e.err = errors.Join(e.err, e.conn.close(), e.dir.Close())
 	})
 	return e.err
 }
 
-// finish saves what is in memory only, and truncates the write-ahead log. A crash does without it:
-// acknowledged changes are received again, and some numbers are never drawn.
+// finish saves in-memory state and truncates the write-ahead log. After a crash without it,
+// acknowledged changes are received again, and some numbers are never used.
 func (e *Engine) finish() error {
 	return e.condition.withReserve(func() error {
 		if e.numbers.last < e.numbers.reserved || len(e.progress.all()) > 0 {

@@ -18,8 +18,8 @@ func cannotOpen(path string, err error) error {
 		path, err)
 }
 
-// fault names the file that an error of SQLite is about. An error that a person can repair becomes
-// a store.Fault.
+// fault adds the file's path to an SQLite error. An error that a person can fix becomes a
+// store.Fault.
 func fault(path string, err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// progress is what groups have acknowledged and the database does not know of. The next commit
-// saves it; after a crash before that, changes are received again.
+// progress holds acknowledgements of groups that are not yet in the database. The next commit saves
+// them; after a crash before that, changes are received again.
 type progress struct {
 	mu    sync.Mutex
 	moved map[string]*row.Progress
@@ -31,7 +31,7 @@ func (p *progress) all() map[string]*row.Progress {
 	return maps.Clone(p.moved)
 }
 
-// remove removes what was saved, unless the group has moved on since.
+// remove removes saved entries, unless the group has moved on since.
 func (p *progress) remove(saved map[string]*row.Progress) {
 	if len(saved) == 0 {
 		return
@@ -56,7 +56,7 @@ func (tx *tx) saveProgress() (map[string]*row.Progress, error) {
 	return all, nil
 }
 
-// restoreGroups reads what groups had acknowledged when the engine was closed.
+// restoreGroups reads the saved acknowledgements of the groups.
 func (e *Engine) restoreGroups(ctx context.Context) error {
 	e.progress.moved = map[string]*row.Progress{}
 	e.Groups = row.NewGroups(e, e.progress.add)
@@ -69,7 +69,7 @@ func (e *Engine) restoreGroups(ctx context.Context) error {
 	})
 }
 
-// ChangesAfter is for row.Groups, as is CountAfter.
+// ChangesAfter and CountAfter implement the source of row.Groups.
 func (e *Engine) ChangesAfter(ctx context.Context, position int64, limit int) (changes []row.Change, err error) {
 	err = e.read(ctx, func(c *conn) error {
 		return c.query("SELECT last, n, at, bodies FROM changes WHERE last > ? ORDER BY last", func(v values) error {

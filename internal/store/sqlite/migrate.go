@@ -7,15 +7,15 @@ import (
 	"io/fs"
 )
 
-// applicationID marks a file as ours ("ILCK"), so that the database of another program is
-// not taken for an old one of Interlock.
+// applicationID marks a file as Interlock's ("ILCK"), so that another program's database is not
+// mistaken for an old one of Interlock.
 const applicationID = 0x494c434b
 
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
 // migrations returns the scripts in the order of their names: the nth leads from version n-1 to n.
-// A script that was released is never changed; what is to be different goes into the next.
+// A released script is never changed; changes go into the next one.
 func migrations() ([]string, error) {
 	entries, err := fs.ReadDir(migrationFiles, "migrations")
 	if err != nil {
@@ -32,8 +32,8 @@ func migrations() ([]string, error) {
 	return scripts, nil
 }
 
-// migrate brings the file to the newest version, each step as a whole or not at all. It
-// fails, and changes nothing, if the file is of a newer version or of another program.
+// migrate brings the file to the newest version, each step atomically. It fails, and changes
+// nothing, if the file is of a newer version or of another program.
 func migrate(ctx context.Context, c *conn, scripts []string) error {
 	version, err := versionOf(c, len(scripts))
 	if err != nil {
@@ -43,14 +43,14 @@ func migrate(ctx context.Context, c *conn, scripts []string) error {
 		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\n;PRAGMA application_id = %d;\nPRAGMA user_version = %d;\nCOMMIT;",
 			scripts[version], applicationID, version+1)
 		if err := c.run(ctx, script); err != nil {
-			_ = c.run(context.Background(), "ROLLBACK") // most errors have done so already
+			_ = c.run(context.Background(), "ROLLBACK") // most errors have rolled back already
 			return fmt.Errorf("migrate to version %d: %w", version+1, err)
 		}
 	}
 	return nil
 }
 
-// versionOf reads the file's version; it changes nothing.
+// versionOf reads the file's version without changing anything.
 func versionOf(c *conn, newest int) (int, error) {
 	version, err := c.number("PRAGMA user_version")
 	if err != nil {

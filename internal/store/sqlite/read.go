@@ -8,12 +8,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// pool is the connections that read, each for one caller at a time. The one that was used last is
-// used first: it has its statements ready and its pages at hand. A read sees every
-// commit before it.
+// pool holds the read connections, each used by one caller at a time. The most recently used one is
+// reused first: its statements are prepared and its pages cached. A read sees every commit made
+// before it.
 type pool struct {
 	path string
-	free chan struct{} // one for each caller that may begin
+	free chan struct{} // one per caller that may start
 
 	mu   sync.Mutex
 	idle []*conn
@@ -30,7 +30,7 @@ func newPool(path string, size int) *pool {
 	return p
 }
 
-// take returns a connection, a new one if none is idle.
+// take returns an idle connection, or a new one.
 func (p *pool) take() (*conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *pool) close() error {
 	return errors.Join(errs...)
 }
 
-// read lends a connection to f. It ends with ctx only while it waits for one: what is read is
+// read calls f with a connection. It observes ctx only while waiting for a connection: reads are
 // short.
 func (e *Engine) read(ctx context.Context, f func(*conn) error) error {
 	if err := e.ready(ctx); err != nil {
@@ -92,8 +92,8 @@ func (e *Engine) read(ctx context.Context, f func(*conn) error) error {
 	return err
 }
 
-// readAll is read for several statements that see the same commit. That is faster, too: SQLite
-// prepares to read once.
+// readAll is read for several statements that see the same commit. It is also faster, because
+// SQLite starts one read transaction.
 func (e *Engine) readAll(ctx context.Context, statements int, f func(*conn) error) error {
 	return e.read(ctx, func(c *conn) error {
 		if statements < 2 {
@@ -106,7 +106,7 @@ func (e *Engine) readAll(ctx context.Context, statements int, f func(*conn) erro
 	})
 }
 
-// ready says whether a read may begin.
+// ready returns an error if the engine is closed or ctx has ended.
 func (e *Engine) ready(ctx context.Context) error {
 	if err := e.isOpen(); err != nil {
 		return err

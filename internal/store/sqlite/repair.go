@@ -15,25 +15,25 @@ import (
 	"github.com/interlock-go/interlock/internal/datadir"
 )
 
-// Repaired is what Repair did.
+// Repaired is the result of Repair.
 type Repaired struct {
-	Found  []string // what is wrong with the database; nothing was done if it is empty
+	Found  []string // problems of the database; if empty, nothing was done
 	Kept   string   // the damaged database, with its write-ahead log beside it
 	Tables []SavedTable
 }
 
-// SavedTable is what could be read of a table.
+// SavedTable describes what could be read of a table.
 type SavedTable struct {
 	Name    string
 	Saved   int  // rows
-	Invalid int  // rows that can be read but are no records
-	Damaged bool // some of it could not be read at all; how many rows is unknown
+	Invalid int  // rows that can be read but are not valid records
+	Damaged bool // part of it could not be read; how many rows is unknown
 }
 
-// Repair makes a new database of all rows that can still be read in a damaged one, and puts it in
-// its place. The damaged one is kept under another name. It fails if a process uses the
-// directory, and changes nothing if the database is whole. It cannot know what a lost row held, nor
-// whether a row that it can read is as it was written.
+// Repair builds a new database from all rows that can still be read in a damaged one, and replaces
+// it. The damaged one is kept under another name. Repair fails if a process uses the directory, and
+// changes nothing if the database is intact. It cannot know what a lost row contained, or whether a
+// readable row is as it was written.
 func Repair(ctx context.Context, dir string, now time.Time) (Repaired, error) {
 	path, err := filepath.Abs(filepath.Join(dir, fileName))
 	if err != nil {
@@ -46,7 +46,7 @@ func Repair(ctx context.Context, dir string, now time.Time) (Repaired, error) {
 	if err != nil {
 		return Repaired{}, err
 	}
-	defer func() { _ = taken.Close() }() // the process ends, too
+	defer func() { _ = taken.Close() }() // the process ends anyway
 	report, err := repair(ctx, path, now)
 	if err != nil {
 		return report, fmt.Errorf("repair %s: %w", path, err)
@@ -94,9 +94,9 @@ func removeAll(names ...string) error {
 	return nil
 }
 
-// replace puts the new database in the place of the damaged one, which is kept. Between any two of
-// its steps a start either finds the damaged database as it was, or is refused because its log is
-// missing.
+// replace replaces the damaged database, which is kept, with the new one. If it is interrupted
+// between any two steps, the next start either finds the damaged database unchanged, or refuses to
+// open it because its log is missing.
 func replace(path, fresh, kept string) error {
 	if err := os.Link(path, kept); err != nil {
 		return err
@@ -116,7 +116,7 @@ func replace(path, fresh, kept string) error {
 	return errors.Join(unmarkOpen(path), syncDir(filepath.Dir(path)))
 }
 
-// salvage copies what can be read into a new database.
+// salvage copies all readable rows into a new database.
 func salvage(ctx context.Context, from *conn, fresh string) (tables []SavedTable, err error) {
 	if err := createPrivate(fresh); err != nil {
 		return nil, err
@@ -158,8 +158,8 @@ func salvage(ctx context.Context, from *conn, fresh string) (tables []SavedTable
 	return tables, to.exec("COMMIT")
 }
 
-// keepPositions makes sure that no position and no number is used twice, although the rows that
-// held the last ones may be lost: each sequence skips ahead of what was found.
+// keepPositions makes sure that no position and no number is used twice, although the rows with the
+// last ones may be lost: each sequence skips ahead.
 func keepPositions(to *conn) error {
 	const skipped = 1 << 20
 	w, err := newWriter(to, nil)
@@ -186,13 +186,13 @@ type rescue struct {
 	from, to *conn
 	SavedTable
 
-	columns []string // that both databases have
+	columns []string // in both databases
 	insert  string
 	scans   int
 }
 
-// maxScans bounds how often a table is read, so that a file in which everything is damaged does not
-// take for ever.
+// maxScans bounds how often a table is read, so that a completely damaged file does not take
+// forever.
 const maxScans = 100_000
 
 func (r *rescue) table(ctx context.Context) error {
@@ -209,7 +209,7 @@ func (r *rescue) table(ctx context.Context) error {
 	return err
 }
 
-// describe finds the columns that are in both databases. The damaged one may be of an earlier
+// describe finds the columns that exist in both databases. The damaged one may be of an earlier
 // version.
 func (r *rescue) describe(ctx context.Context) error {
 	columns, err := r.to.texts(ctx, fmt.Sprintf("SELECT name FROM pragma_table_info(%q) ORDER BY cid", r.Name))
@@ -218,7 +218,7 @@ func (r *rescue) describe(ctx context.Context) error {
 	}
 	before, err := r.from.texts(ctx, fmt.Sprintf("SELECT name FROM pragma_table_info(%q)", r.Name))
 	if err != nil {
-		return nil // it says nothing
+		return nil // unreadable: r.columns stays empty
 	}
 	r.columns = slices.DeleteFunc(columns, func(c string) bool { return !slices.Contains(before, c) })
 	r.insert = fmt.Sprintf("INSERT OR REPLACE INTO %q (%s) VALUES (?%s)",
@@ -226,8 +226,8 @@ func (r *rescue) describe(ctx context.Context) error {
 	return nil
 }
 
-// between copies the rows whose rowid is in [low, high]: from both ends up to what cannot be read,
-// then the two halves of what is left.
+// between copies the rows whose rowid is in [low, high]: from both ends up to the first unreadable
+// row, then the two halves of the rest.
 func (r *rescue) between(low, high int64) error {
 	if low > high || r.scans > maxScans {
 		return nil
@@ -251,8 +251,8 @@ func (r *rescue) between(low, high int64) error {
 	return errors.Join(r.between(low, middle), r.between(middle+1, high))
 }
 
-// scan copies rows in the order of their rowids until one cannot be read. It returns the rowid of
-// the last that it could read, 0 if there is none, and whether it came to the end.
+// scan copies rows in rowid order until one cannot be read. It returns the rowid of the last one it
+// read, 0 if none, and whether it reached the end.
 func (r *rescue) scan(low, high int64, order string) (last int64, whole bool, err error) {
 	r.scans++
 	var failed error
@@ -269,7 +269,7 @@ func (r *rescue) scan(low, high int64, order string) (last int64, whole bool, er
 	return last, false, nil
 }
 
-// keep stores a row, unless its body is not JSON: SQLite does not notice all damage.
+// keep stores a row, unless its body is not JSON: SQLite does not detect all damage.
 func (r *rescue) keep(v values) error {
 	args := make([]any, len(v))
 	for i := range v {

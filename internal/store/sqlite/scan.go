@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Get reads one row after the other, all as of one commit.
+// Get reads the rows one by one, all as of one commit.
 func (e *Engine) Get(ctx context.Context, refs []row.Ref) (rows []row.Row, err error) {
 	rows = make([]row.Row, len(refs))
 	err = e.readAll(ctx, len(refs), func(c *conn) error {
@@ -25,7 +25,7 @@ func (e *Engine) Get(ctx context.Context, refs []row.Ref) (rows []row.Row, err e
 	return rows, err
 }
 
-// Scan reads one range after the other, each by the index of its column, all as of one commit.
+// Scan reads the ranges one by one, each with the index of its column, all as of one commit.
 func (e *Engine) Scan(ctx context.Context, ranges []row.Range) (pages []row.Page, err error) {
 	pages = make([]row.Page, len(ranges))
 	err = e.readAll(ctx, len(ranges), func(c *conn) (err error) {
@@ -37,11 +37,11 @@ func (e *Engine) Scan(ctx context.Context, ranges []row.Range) (pages []row.Page
 	return pages, err
 }
 
-// stretch is the part of a column that a range is about.
+// stretch is the part of a column that a range covers.
 type stretch struct {
 	column   string
 	prefix   string
-	from, to string // from is included, to is not
+	from, to string // from is inclusive, to exclusive
 }
 
 func stretchOf(r row.Range) stretch {

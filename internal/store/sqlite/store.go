@@ -24,8 +24,8 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 // Backup writes a copy of the database to path: see Engine.Backup.
 func (s *Store) Backup(ctx context.Context, path string) error { return s.engine.Backup(ctx, path) }
 
-// Trouble returns why the store takes no changes; nil if it does.
+// Trouble returns why the store accepts no external changes: see Engine.Trouble.
 func (s *Store) Trouble() error { return s.engine.Trouble() }
 
-// Probe tries a change, where the last one failed.
+// Probe tests whether the store accepts changes: see Engine.Probe.
 func (s *Store) Probe(ctx context.Context) error { return s.engine.Probe(ctx) }

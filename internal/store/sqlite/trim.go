@@ -9,11 +9,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// stepRows is how many rows Drop and Trim delete in one turn of the writer, so that others do not
+// stepRows is how many rows Drop and Trim delete per request to the writer, so that others do not
 // wait long.
 const stepRows = 100
 
-// drop is a step of Drop.
+// drop is one step of Drop.
 type drop struct {
 	rows    []row.Row
 	dropped int
@@ -54,10 +54,10 @@ func (tx *tx) setMeta(name string, value int64) error {
 	return err
 }
 
-// trim is a step of Trim.
+// trim is one step of Trim.
 type trim struct {
-	passed  int64 // changes up to here may go
-	before  int64 // as may ids that were applied before
+	passed  int64 // changes up to this position may be deleted
+	before  int64 // and so may ids applied before this time
 	limit   int
 	trimmed int
 }
@@ -93,18 +93,17 @@ func (t *trim) do(tx *tx) error {
 	return err
 }
 
-// numberBlock is how many numbers are reserved with one commit. A crash leaves the rest of a block
-// out.
+// numberBlock is how many numbers one commit reserves. A crash skips the rest of a block.
 const numberBlock = 10_000
 
 // numbers is the sequence that Next draws from.
 type numbers struct {
 	mu       sync.Mutex
-	last     int64 // that was drawn
-	reserved int64 // as the database knows it
+	last     int64 // last number used
+	reserved int64 // last number reserved in the database
 }
 
-// Next draws numbers that were reserved, and reserves more when they run out.
+// Next returns reserved numbers, and reserves more when they run out.
 func (e *Engine) Next(ctx context.Context, n int) (int64, error) {
 	if err := e.isOpen(); err != nil {
 		return 0, err
@@ -122,7 +121,7 @@ func (e *Engine) Next(ctx context.Context, n int) (int64, error) {
 	return s.last - int64(n) + 1, nil
 }
 
-// reservation is the last number of those that are reserved.
+// reservation reserves all numbers up to its value.
 type reservation int64
 
 func (r reservation) do(tx *tx) error { return tx.setMeta("number", int64(r)) }

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	queueLength = 1024 // requests that may wait; more wait to enter the queue
-	heavyWeight = 200  // rows of a request that smaller ones do not wait for
-	groupWeight = 2048 // rows that are committed together, at most, unless one request has more
+	queueLength = 1024 // capacity of the queue
+	heavyWeight = 200  // rows from which a request is committed after the smaller ones
+	groupWeight = 2048 // maximum rows per commit, unless one request has more
 )
 
-// writer owns the only connection that changes the file. It commits all requests that wait in its
-// queue in one transaction, with one fsync, and answers them after that.
+// writer owns the only connection that changes the file. It commits all queued requests in one
+// transaction, with one fsync, and then answers them.
 type writer struct {
 	*row.Groups  // Receive, Ack, Backlog
 	conn         *conn
@@ -25,7 +25,7 @@ type writer struct {
 	progress     progress
 	checkpointer *checkpointer
 	condition    *condition
-	durable      bool // a commit waits for the disk
+	durable      bool // commits wait for the disk
 
 	lastChange, lastEvent int64 // positions
 
@@ -52,7 +52,7 @@ func newWriter(c *conn, r reserve) (*writer, error) {
 	return w, err
 }
 
-// request is a call that waits for its answer.
+// request is a call waiting for its commit.
 type request struct {
 	ctx    context.Context
 	op     op
@@ -61,8 +61,8 @@ type request struct {
 	done   chan error
 }
 
-// op is what a call does to the database. It is done again if the transaction was rolled back, so
-// it sets its results anew each time.
+// op is the change that a call makes. It is run again if the transaction was rolled back, so it
+// must set its results anew each time.
 type op interface{ do(tx *tx) error }
 
 // tx is the transaction of a group of requests.
@@ -71,7 +71,7 @@ type tx struct {
 	w                     *writer
 	lastChange, lastEvent int64
 	changed               int64 // rows
-	tasks, events         bool  // a waiter for the topic is to be woken
+	tasks, events         bool  // waiters for the topic must be woken
 }
 
 // change runs a statement and returns how many rows it changed.
@@ -81,8 +81,7 @@ func (tx *tx) change(query string, args ...any) (int64, error) {
 	return n, err
 }
 
-// write hands o to the writer and waits for its commit. If ctx ends first, o may or may not be
-// done.
+// write queues o and waits for its commit. If ctx ends first, it is unknown whether o takes effect.
 func (e *Engine) write(ctx context.Context, o op, weight int, lazy bool) error {
 	if err := e.isOpen(); err != nil {
 		return err
@@ -106,14 +105,14 @@ func (e *Engine) write(ctx context.Context, o op, weight int, lazy bool) error {
 	case <-e.stopped:
 	}
 	select {
-	case err := <-r.done: // it was among the last that were committed
+	case err := <-r.done: // it was in the last commit
 		return err
 	default:
 		return row.ErrClosed
 	}
 }
 
-// loop commits until quit is closed, and then what is queued.
+// loop commits requests until quit is closed, and then the rest of the queue.
 func (w *writer) loop(quit <-chan struct{}) {
 	for {
 		select {
@@ -140,7 +139,7 @@ func (w *writer) yield() {
 	}
 }
 
-// gather takes what is queued, without waiting for more.
+// gather collects queued requests without waiting for more.
 func (w *writer) gather(first *request) []*request {
 	group, weight := []*request{first}, first.weight
 	for weight < groupWeight {
@@ -154,7 +153,7 @@ func (w *writer) gather(first *request) []*request {
 	return group
 }
 
-// apart splits a group so that small requests do not wait for the rows of large ones.
+// apart splits a group so that small requests do not wait for large ones.
 func apart(group []*request) (light, heavy []*request) {
 	for _, r := range group {
 		if r.weight < heavyWeight {
@@ -166,8 +165,9 @@ func apart(group []*request) (light, heavy []*request) {
 	return light, heavy
 }
 
-// commit commits a group and answers its requests. If one of them fails the transaction, those
-// before it, itself and those after it are committed apart, so that only what must fail does.
+// commit commits a group and answers its requests. If one of them fails the transaction, the
+// requests before it, the request itself and those after it are committed separately, so that only
+// the failing one fails.
 func (w *writer) commit(group []*request) {
 	if len(group) == 0 {
 		return
@@ -194,8 +194,8 @@ func (w *writer) commit(group []*request) {
 	}
 }
 
-// attempt makes the group's transaction. With an error nothing of it has happened, and failed is a
-// request to commit apart from the others.
+// attempt runs the group's transaction. If it returns an error, nothing has been changed, and
+// failed is a request to commit separately.
 func (w *writer) attempt(group []*request) (answers []error, failed int, err error) {
 	if err := w.setDurable(group); err != nil {
 		return nil, 0, err
@@ -221,8 +221,8 @@ func (w *writer) attempt(group []*request) (answers []error, failed int, err err
 	return answers, 0, nil
 }
 
-// setDurable makes the next commit wait for the disk unless all of the group is lazy. A later
-// commit that waits makes this one durable too.
+// setDurable makes the next commit wait for the disk unless the whole group is lazy. The next
+// durable commit makes lazy ones durable too.
 func (w *writer) setDurable(group []*request) error {
 	durable := false
 	for _, r := range group {
@@ -245,7 +245,7 @@ func (w *writer) begin() (*tx, error) {
 	return tx, tx.exec("BEGIN IMMEDIATE")
 }
 
-// commit makes the transaction durable, and wakes what waits for its changes.
+// commit commits the transaction, and wakes waiters for its changes.
 func (tx *tx) commit() error {
 	w := tx.w
 	saved, err := tx.saveProgress()
@@ -271,6 +271,6 @@ func (tx *tx) commit() error {
 }
 
 func (tx *tx) rollback(err error) error {
-	_ = tx.exec("ROLLBACK") // it fails where SQLite has rolled back already
+	_ = tx.exec("ROLLBACK") // fails if SQLite has already rolled back
 	return err
 }
