@@ -18,17 +18,17 @@ import (
 const (
 	aliveFor  = 7 * time.Second         // how long an instance counts as alive after a heartbeat
 	aliveBeat = 1500 * time.Millisecond // how often it sends one
-	patience  = time.Second             // for one heartbeat, and for a subscription that is silent
+	patience  = time.Second             // timeout of a heartbeat, and of a silent subscription
 )
 
-// peers is what the heartbeats have found out about the instances.
+// peers is the state of other instances, as found by heartbeats.
 type peers struct {
 	mu    sync.Mutex
-	known map[string]bool // whether each may be alive
+	known map[string]bool // whether an instance may be alive
 	skew  time.Duration
 }
 
-// Peers answers from the last heartbeat.
+// Peers returns the state as of the last heartbeat.
 func (e *Engine) Peers() row.Peers {
 	if e.o.CallersClock {
 		return row.Peers{Self: e.instance}
@@ -50,7 +50,7 @@ func (p *peers) mayBeAlive(instance string) bool {
 	return alive
 }
 
-// update takes what a heartbeat found. It reports whether an instance has died that was known before.
+// update applies the result of a heartbeat. It reports whether a known instance has died.
 func (p *peers) update(before map[string]bool, alive []string, skew time.Duration) (died bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,8 +66,8 @@ func (p *peers) update(before map[string]bool, alive []string, skew time.Duratio
 	return died
 }
 
-// beat keeps this instance alive, and finds out which others are and how far the clock of Redis is
-// ahead of this process's.
+// beat keeps this instance alive, and finds out which others are alive and how far the clock of
+// Redis is ahead of this process's.
 func (e *Engine) beat(ctx context.Context) error {
 	e.peers.mu.Lock()
 	before, sent := maps.Clone(e.peers.known), time.Now()
@@ -87,8 +87,8 @@ func (e *Engine) beat(ctx context.Context) error {
 	return nil
 }
 
-// keepAlive sends heartbeats, and another one whenever an instance leaves. One that fails is sent again;
-// if too many fail, other instances take over what this one holds.
+// keepAlive sends heartbeats, and an extra one whenever an instance leaves. A failed heartbeat is retried at the next
+// tick; if too many fail, other instances take over this one's leases and changes.
 func (e *Engine) keepAlive() {
 	tick := time.NewTicker(aliveBeat)
 	defer tick.Stop()
@@ -108,19 +108,19 @@ func (e *Engine) keepAlive() {
 	}
 }
 
-// note remembers whether Redis took the last heartbeat, and logs when that changes.
+// note records whether the last heartbeat succeeded, and logs when that changes.
 func (e *Engine) note(err error) {
 	was := e.Trouble()
 	e.trouble.Store(&err)
 	switch {
 	case err != nil && was == nil:
-		e.o.Log.Warn("redis takes no changes", "redis", e.name, "error", err)
+		e.o.Log.Warn("redis accepts no changes", "redis", e.name, "error", err)
 	case err == nil && was != nil:
-		e.o.Log.Info("redis takes changes again", "redis", e.name)
+		e.o.Log.Info("redis accepts changes again", "redis", e.name)
 	}
 }
 
-// Trouble is why Redis did not take the last heartbeat, which is a change like any other; nil if it did.
+// Trouble returns the error of the last heartbeat, which is a write like any other; nil if it succeeded.
 func (e *Engine) Trouble() error {
 	if err := e.trouble.Load(); err != nil {
 		return *err
@@ -128,8 +128,8 @@ func (e *Engine) Trouble() error {
 	return nil
 }
 
-// leave ends this instance, so that others do not wait until it no longer counts as alive. If Redis
-// cannot be reached, they wait.
+// leave deregisters this instance, so that others do not wait until it no longer counts as alive.
+// If Redis cannot be reached, they wait.
 func (e *Engine) leave() {
 	_ = within(patience, func(ctx context.Context) error { return e.run(ctx, leaveScript, e.instance).Err() })
 }
@@ -140,21 +140,21 @@ func within(d time.Duration, do func(context.Context) error) error {
 	return do(ctx)
 }
 
-// subscribe returns once Redis has confirmed that it sends the messages of scripts.
+// subscribe subscribes to the wake-up messages of scripts. It returns once Redis has confirmed.
 func (e *Engine) subscribe(ctx context.Context) (*redis.PubSub, error) {
 	messages := e.client.Subscribe(ctx, e.key("wake"))
 	if _, err := messages.Receive(ctx); err != nil {
-		_ = messages.Close() // the first error says more
+		_ = messages.Close() // the first error is more useful
 		return nil, e.fault(err)
 	}
 	return messages, nil
 }
 
-// listen raises signals as messages arrive. Messages may be lost with the connection, so it raises all
-// signals whenever the connection was made again.
+// listen raises signals as messages arrive. A lost connection may lose messages, so it raises all signals after every
+// reconnect.
 func (e *Engine) listen(messages *redis.PubSub) {
 	received := messages.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(patience))
-	defer func() { _ = messages.Close() }() // no message is needed any more
+	defer func() { _ = messages.Close() }() // shutting down
 	for {
 		select {
 		case <-e.closed:
@@ -172,7 +172,7 @@ func (e *Engine) listen(messages *redis.PubSub) {
 	}
 }
 
-// raise wakes what waits for the topics.
+// raise wakes the waiters of the topics.
 func (e *Engine) raise(topics string) {
 	for _, topic := range []byte(topics) {
 		if signal := e.signals[topic]; signal != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// oldest is the first version of Redis that has all that the scripts use.
+// oldest is the first version of Redis with all features that the scripts use.
 const oldest = 7
 
-// schema is the form of the data that this program reads and writes.
+// schema is the version of the data format.
 const schema = "3"
 
-// check refuses a server that could lose what it acknowledges, and data of another form. It asks INFO,
-// which servers answer even where CONFIG is forbidden.
+// check rejects a server that could lose acknowledged writes, and data in another format. It uses INFO, which servers
+// answer even where CONFIG is forbidden.
 func (e *Engine) check(ctx context.Context) error {
 	text, err := e.client.Info(ctx, "server", "persistence", "memory", "replication", "cluster").Result()
 	if err != nil {
@@ -33,14 +33,14 @@ func (e *Engine) check(ctx context.Context) error {
 	return e.checkSchema(ctx)
 }
 
-// changes are some of those that scripts make, at least one for each type of key.
+// changes are sample write commands, at least one for each key type that scripts use.
 var changes = [][]any{
 	{"SET", "", "v"}, {"DEL", ""}, {"HSET", "", "f", "v"}, {"ZADD", "", "0", "m"}, {"XADD", "", "*", "f", "v"},
 }
 
-// readsBack refuses a server that would lose what scripts have changed when it starts again: it reads its
-// append-only file as the user default, switched off or not, and skips each transaction that this user
-// may not carry out. It passes if this user may not run ACL.
+// readsBack rejects a server that would lose writes when it restarts: Redis replays its append-only file as the user
+// default, even if that user is off, and skips each transaction that this user may not run. The check passes if our
+// user may not run ACL.
 func (e *Engine) readsBack(ctx context.Context) error {
 	if e.o.Unsafe {
 		return nil
@@ -63,7 +63,7 @@ func (e *Engine) readsBack(ctx context.Context) error {
 	return nil
 }
 
-// parseInfo reads the answer of INFO.
+// parseInfo parses the reply to INFO.
 func parseInfo(text string) map[string]string {
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -74,7 +74,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// serverFits returns everything that is wrong in one error.
+// serverFits returns all problems in one error.
 func serverFits(info map[string]string, unsafe bool) error {
 	var wrong []string
 	version := info["redis_version"]
@@ -100,8 +100,8 @@ func serverFits(info map[string]string, unsafe bool) error {
 	return errors.New(strings.Join(wrong, "; "))
 }
 
-// checkSchema marks an empty database with the form of the data and a name that no other data has, and
-// refuses one of another form. From then on scripts refuse to work on any other data: see common.lua.
+// checkSchema marks an empty database with the format and a unique name, and rejects data in another format. From
+// then on scripts refuse to work on any other data: see common.lua.
 func (e *Engine) checkSchema(ctx context.Context) error {
 	if err := e.client.SetNX(ctx, e.key("schema"), schema+" "+rand.Text(), 0).Err(); err != nil {
 		return e.fault(err)
@@ -111,7 +111,7 @@ func (e *Engine) checkSchema(ctx context.Context) error {
 		return e.fault(err)
 	}
 	if form, _, _ := strings.Cut(got, " "); form != schema {
-		return fmt.Errorf("the data under prefix %q is of form %q, and this program knows %q: use the version of Interlock that wrote it, or another prefix", e.prefix, form, schema)
+		return fmt.Errorf("the data under prefix %q has format %q, but this program supports %q: use the version of Interlock that wrote it, or another prefix", e.prefix, form, schema)
 	}
 	e.data = got
 	return nil

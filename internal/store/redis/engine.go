@@ -1,10 +1,10 @@
 // Package redis is the store that several replicas share: one Redis, version 7 or later, or Valkey.
-// An Engine keeps rows. Every call is one Lua script, which Redis runs alone, so a script is a
-// transaction; the scripts are in lua, and check everything before they write anything. lua/row.lua
-// says which key holds which row; docs/REDIS.md lists every key.
+// An Engine stores rows. Every call is one Lua script. Redis runs scripts one at a time, so a
+// script is a transaction; the scripts are in lua, and check everything before they write anything.
+// lua/row.lua maps rows to keys; docs/REDIS.md lists every key.
 //
-// rows.go reads and writes rows, feed.go hands out changes, alive.go tells the other replicas that this
-// one runs. url.go and check.go decide which servers may be used, fault.go explains their errors.
+// rows.go reads and writes rows, feed.go delivers changes, alive.go sends heartbeats to the other replicas. url.go
+// and check.go decide which servers may be used, fault.go explains their errors.
 package redis
 
 import (
@@ -32,16 +32,16 @@ var _ row.Engine = (*Engine)(nil)
 // The library would print to standard error what its errors say anyway.
 func init() { logging.Disable() }
 
-// Options say how an Engine is opened. The zero value is the one for a controller.
+// Options configure an Engine. The zero value suits a controller.
 type Options struct {
 	// Unsafe opens a Redis that may lose acknowledged writes: no append-only file, or eviction.
 	Unsafe bool
-	// CallersClock lets leases go by the callers' clock alone. It is for tests in fake time.
+	// CallersClock makes leases use only the callers' clock. It is for tests in fake time.
 	CallersClock bool
-	// Readiness is how long the last verdict on a pipeline's gate is shown to other readers of this
-	// Redis; an hour if it is 0.
+	// Readiness is how long the last verdict on a pipeline's gate is visible to other readers of
+	// this Redis; 0 means an hour.
 	Readiness time.Duration
-	// Log receives what happens in the background; nil discards it.
+	// Log receives background messages; nil discards them.
 	Log *slog.Logger
 }
 
@@ -51,7 +51,7 @@ type Store struct {
 	engine *Engine
 }
 
-// Open opens the store on the Redis that a URL names: see OpenEngine.
+// Open opens the store on the Redis at a URL: see OpenEngine.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	e, err := OpenEngine(ctx, url, o)
 	if err != nil {
@@ -60,31 +60,31 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return &Store{record.New(e, record.Options{Readiness: cmp.Or(o.Readiness, time.Hour)}), e}, nil
 }
 
-// Trouble is why Redis does not take changes; nil if it does.
+// Trouble returns why Redis accepts no changes; nil if it does.
 func (s *Store) Trouble() error { return s.engine.Trouble() }
 
 // Engine is one process's connection to the data.
 type Engine struct {
 	client *redis.Client
-	name   string // of the server, without anything secret
+	name   string // name of the server, without secrets
 	prefix string
-	data   string // the value of the schema key, which no other data has
+	data   string // the unique value of the schema key
 	o      Options
 
-	instance string // tells the consumers and leases of this Engine from those of others
+	instance string // identifies this Engine's consumers and leases
 	signals  map[byte]*store.Signal
-	trouble  atomic.Pointer[error] // of the last heartbeat
+	trouble  atomic.Pointer[error] // error of the last heartbeat
 	peers    peers
-	held     sync.Map // of heldChange
-	unsure   sync.Map // of {group}/{consumer} that asked for changes and received no answer
+	held     sync.Map // set of heldChange
+	unsure   sync.Map // set of {group}/{consumer} whose last request had no reply
 
 	closed  chan struct{}
 	closing sync.Once
 	ended   sync.WaitGroup
-	err     error // of closing
+	err     error // result of Close
 }
 
-// The topics as scripts name them in messages.
+// The topics, as scripts name them in messages.
 const (
 	changeTopic = 'c'
 	eventTopic  = 'e'
@@ -93,8 +93,8 @@ const (
 	allTopics   = "cetl"
 )
 
-// OpenEngine connects to the Redis that a URL names: see docs/REDIS.md. It refuses a server that could
-// lose what it acknowledges.
+// OpenEngine connects to the Redis at a URL: see docs/REDIS.md. It rejects a server that could lose acknowledged
+// writes.
 func OpenEngine(ctx context.Context, url string, o Options) (*Engine, error) {
 	to, err := parseURL(url)
 	if err != nil {
@@ -109,7 +109,7 @@ func OpenEngine(ctx context.Context, url string, o Options) (*Engine, error) {
 		peers:   peers{known: map[string]bool{}},
 	}
 	if err := e.start(ctx); err != nil {
-		_ = e.client.Close() // the first error says more
+		_ = e.client.Close() // the first error is more useful
 		return nil, fmt.Errorf("open %s: %w", e.name, err)
 	}
 	return e, nil
@@ -131,7 +131,7 @@ func (e *Engine) start(ctx context.Context) error {
 	return nil
 }
 
-// Close releases the changes that were received and not acknowledged, and ends what waits.
+// Close releases changes that were received but not acknowledged, and ends blocked calls.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		close(e.closed)
@@ -147,7 +147,7 @@ func (e *Engine) key(name string) string { return e.prefix + ":" + name }
 //go:embed lua/*.lua
 var lua embed.FS
 
-// The scripts, each with those that it builds on.
+// The scripts, each with the files it includes.
 var (
 	applyScript   = script("row", "apply")
 	getScript     = script("row", "get")
@@ -174,8 +174,9 @@ func script(names ...string) *redis.Script {
 	return redis.NewScript(text.String())
 }
 
-// run runs a script by its hash, and sends the text only if Redis does not have it: Redis has not run
-// it then, so it never runs twice. Scripts answer with a number, or with a list of texts.
+// run runs a script by its hash, and sends the text only if Redis does not have it. In that case
+// Redis has not run the script, so it never runs twice. Scripts return a number or a list of
+// strings.
 func (e *Engine) run(ctx context.Context, script *redis.Script, args ...any) *redis.Cmd {
 	cmd := script.Run(ctx, e.client, nil, append([]any{e.prefix, e.data}, args...)...)
 	err := cmd.Err()
@@ -188,8 +189,8 @@ func (e *Engine) run(ctx context.Context, script *redis.Script, args ...any) *re
 	return cmd
 }
 
-// over returns why ctx has ended; nil if it has not. A connection has the deadline of the context, and
-// may reach it a moment before the context does.
+// over returns why ctx has ended; nil if it has not. A connection uses the context's deadline, and may reach it
+// slightly before the context does.
 func over(ctx context.Context) error {
 	if at, limited := ctx.Deadline(); limited && ctx.Err() == nil && !time.Now().Before(at) {
 		return context.DeadlineExceeded

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// refusals are the errors with which Redis refuses everything, by how they begin, and their remedies.
-// Those with a kind are faults: Redis can be reached but stores no changes.
+// refusals maps the prefixes of errors with which Redis rejects everything to explanations. Those
+// with a kind are faults: Redis is reachable but stores no changes.
 var refusals = []struct {
 	begins, means string
 	kind          store.FaultKind
@@ -35,7 +35,7 @@ var refusals = []struct {
 	{"ERR max number of clients reached", "redis has as many connections as it takes: raise maxclients", ""},
 }
 
-// fault explains a refusal of Redis or a lost connection. It wraps err.
+// fault explains a rejection by Redis or a lost connection. It wraps err.
 func (e *Engine) fault(err error) error {
 	if err == nil {
 		return nil
@@ -68,7 +68,7 @@ func (e *Engine) fault(err error) error {
 	return err
 }
 
-// hint says what helps against a lost connection: only time, unless there never was one.
+// hint adds advice for a lost connection, unless it will be retried anyway.
 func (e *Engine) hint(err error) string {
 	switch {
 	case e.data != "":
@@ -79,7 +79,7 @@ func (e *Engine) hint(err error) string {
 	return ""
 }
 
-// away is an error that is store.ErrAway, too.
+// away makes an error match store.ErrAway too.
 type away struct{ error }
 
 func (a away) Unwrap() error        { return a.error }

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	lookEvery = time.Second // how often Receive looks for changes of consumers that died: no message announces them
-	maxHeld   = 10000       // more changes than one consumer ever holds
+	lookEvery = time.Second // how often Receive polls for changes of dead consumers, which no message announces
+	maxHeld   = 10000       // above the number of changes one consumer ever holds
 )
 
-// heldChange names a change that this Engine has received and not acknowledged. Redis has the names, too,
-// and more if an answer was lost: of changes that it has handed out and that no consumer received.
+// heldChange identifies a change that this Engine has received and not acknowledged. Redis tracks them too. It may
+// have more: changes in a reply that was lost.
 type heldChange struct {
 	group    string
 	position int64
 }
 
-// hold returns the changes that were not held already, and holds them.
+// hold marks changes as held, and returns those that were not held already.
 func (e *Engine) hold(group string, changes []row.Change) []row.Change {
 	return slices.DeleteFunc(changes, func(c row.Change) bool {
 		_, held := e.held.LoadOrStore(heldChange{group, c.Position}, true)
@@ -33,7 +33,7 @@ func (e *Engine) hold(group string, changes []row.Change) []row.Change {
 	})
 }
 
-// Receive waits for messages, and looks by itself every lookEvery.
+// Receive waits for messages, and polls every lookEvery.
 func (e *Engine) Receive(ctx context.Context, group, consumer string, limit int) ([]row.Change, error) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -57,8 +57,8 @@ func (e *Engine) Receive(ctx context.Context, group, consumer string, limit int)
 	}
 }
 
-// receive returns what the consumer can have now. After a lost answer it first asks for what Redis has
-// handed out already.
+// receive returns the changes available to the consumer now. After a lost reply it first requests the changes that
+// Redis has already assigned to it.
 func (e *Engine) receive(ctx context.Context, group, consumer string, limit int) ([]row.Change, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (e *Engine) receive(ctx context.Context, group, consumer string, limit int)
 			return unheard, nil
 		}
 	}
-	e.unsure.Store(who, true) // until there is an answer
+	e.unsure.Store(who, true) // until there is a reply
 	changes, err := e.hand(ctx, group, consumer, limit, "")
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (e *Engine) receive(ctx context.Context, group, consumer string, limit int)
 	return e.hold(group, changes), nil
 }
 
-// hand asks Redis for changes; with "again" for those that Redis has handed to the consumer before.
+// hand requests changes from Redis; with "again", those already assigned to the consumer.
 func (e *Engine) hand(ctx context.Context, group, consumer string, limit int, again string) ([]row.Change, error) {
 	texts, err := e.run(ctx, receiveScript, group, e.instance, consumer, limit, again).StringSlice()
 	if err != nil {
@@ -92,7 +92,7 @@ func (e *Engine) hand(ctx context.Context, group, consumer string, limit int, ag
 	return asChanges(texts)
 }
 
-// asChanges reads the position, the instant and the body of each change.
+// asChanges parses the position, time and body of each change.
 func asChanges(texts []string) (changes []row.Change, err error) {
 	for some := range slices.Chunk(texts, 3) {
 		c := row.Change{Body: []byte(some[2])}
@@ -122,7 +122,7 @@ func (e *Engine) Ack(ctx context.Context, group string, changes []row.Change) er
 	return nil
 }
 
-// Backlog counts the changes that the group holds and those that it was not handed yet.
+// Backlog counts the changes that the group holds and those not yet delivered to it.
 func (e *Engine) Backlog(ctx context.Context, group string) (int, *row.Change, error) {
 	texts, err := e.run(ctx, backlogScript, group).StringSlice()
 	if err != nil {
@@ -136,7 +136,7 @@ func (e *Engine) Backlog(ctx context.Context, group string) (int, *row.Change, e
 	return n, &oldest[0], err
 }
 
-// Changed returns the same channel to all that wait for the topic.
+// Changed returns the same channel to all waiters of a topic.
 func (e *Engine) Changed(t row.Topic) <-chan struct{} {
 	if t == row.EventTopic {
 		return e.signals[eventTopic].Next()

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LogTo sends what the Redis client logs to logger. It holds for the whole process.
+// LogTo sends the Redis client's log messages to logger. It applies to the whole process.
 func LogTo(logger *slog.Logger) { redis.SetLogger(clientLog{logger}) }
 
 type clientLog struct{ logger *slog.Logger }

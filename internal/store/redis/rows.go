@@ -11,14 +11,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// commitLife is how long Redis remembers the id of a transaction: a little longer than promised, since
-// its clock is another.
+// commitLife is how long Redis remembers the id of a transaction: slightly longer than promised, because clocks
+// differ.
 const commitLife = store.CommitLife + 5*time.Minute
 
-// actions are the names of what ops do.
+// actions are the names of ops in scripts.
 var actions = map[row.Do]string{row.Put: "put", row.Delete: "delete", row.Check: "check"}
 
-// Apply is one script. How durable a transaction is depends on the server: see docs/REDIS.md.
+// Apply is one script. Durability depends on the server: see docs/REDIS.md.
 func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 	args := []any{tx.ID, commitLife.Milliseconds(), store.Nanos(now), len(tx.Ops)}
 	for _, op := range tx.Ops { // in the order of OP in lua/apply.lua
@@ -44,12 +44,12 @@ func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 		}
 		return &row.Conflict{Op: n, Ref: tx.Ops[n].Row.Ref}
 	}
-	e.raise(answer[1]) // Redis wakes this process, too, but a moment later
+	e.raise(answer[1]) // Redis wakes this process too, but slightly later
 	return nil
 }
 
-// packPlaces writes what a row has beside its name, its version and its body, in the order of PLACES in
-// lua/row.lua: {length}:{text} of each, up to the last that is not empty.
+// packPlaces encodes the fields of a row other than its name, version and body, in the order of PLACES in
+// lua/row.lua: {length}:{text} of each, up to the last non-empty one.
 func packPlaces(r row.Row) string {
 	var fields []string
 	for _, p := range r.Places {
@@ -122,8 +122,8 @@ func (e *Engine) Scan(ctx context.Context, ranges []row.Range) ([]row.Page, erro
 	return pages, nil
 }
 
-// readPage reads the number of rows, whether there are more, and the part, the key, the version, the body
-// and the place of each. It returns the texts behind them.
+// readPage parses the number of rows, whether there are more, and the part, key, version, body and place of each. It
+// returns the remaining texts.
 func readPage(of row.Range, texts []string, page *row.Page) ([]string, error) {
 	n, err := strconv.Atoi(texts[0])
 	page.More = texts[1] == "1"
@@ -147,7 +147,7 @@ func (e *Engine) Next(ctx context.Context, n int) (int64, error) {
 	return first, nil
 }
 
-// dropStep is how many rows one script deletes, so that Redis is not busy for long.
+// dropStep is how many rows one script deletes, so that Redis is not blocked for long.
 const dropStep = 200
 
 // Drop is one script for each dropStep rows.

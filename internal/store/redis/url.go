@@ -18,23 +18,23 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// parameters are those of a URL.
+// parameters are the query parameters allowed in a URL.
 var parameters = []string{"prefix", "ca", "cert", "key", "sentinel", "addr", "sentinel_auth"}
 
-// target is what a URL names.
+// target is a parsed URL.
 type target struct {
 	name           string // shown to people: no user, no password
 	prefix         string
-	addrs          []string // of Redis, or of its Sentinels
+	addrs          []string // addresses of Redis, or of its Sentinels
 	user, password string
 	db             int
 	tls            *tls.Config
-	master         string // the name by which Sentinels know it
+	master         string // its name in the Sentinels
 	sentinelAuth   bool
 }
 
-// parseURL reads redis://[USER:PASSWORD@]HOST[:PORT][/DB][?PARAMETERS], or rediss:// for TLS. Its errors do
-// not show the URL, which may hold a password.
+// parseURL parses redis://[USER:PASSWORD@]HOST[:PORT][/DB][?PARAMETERS], or rediss:// for TLS. Its errors do not show
+// the URL, which may contain a password.
 func parseURL(text string) (target, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -63,7 +63,7 @@ func parseURL(text string) (target, error) {
 	return t, t.secure(u, q)
 }
 
-// address sets where to connect to. More than one address is for Sentinels only.
+// address sets the addresses. More than one is allowed for Sentinels only.
 func (t *target) address(u *url.URL, more []string) error {
 	port := "6379"
 	if t.master != "" {
@@ -87,7 +87,7 @@ func (t *target) address(u *url.URL, more []string) error {
 	return nil
 }
 
-// secure reads the certificates that the URL names.
+// secure loads the certificates that the URL names.
 func (t *target) secure(u *url.URL, q url.Values) error {
 	if u.Scheme == "redis" {
 		for _, name := range []string{"ca", "cert", "key"} {
@@ -121,8 +121,8 @@ func (t *target) secure(u *url.URL, q url.Values) error {
 	return nil
 }
 
-// client never repeats a command by itself: a write whose answer was lost may have happened, and only its
-// caller knows what a repetition would do.
+// client returns a client that never retries a command by itself: a write whose reply was lost may have happened, and
+// only the caller knows whether repeating it is safe.
 func (t target) client() *redis.Client {
 	const timeout = 5 * time.Second
 	o := &redis.UniversalOptions{
