@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// What the keys of rows begin with, where others have to know it too.
+// Key prefixes that other code also needs.
 const (
 	pipelinePrefix = "PIPELINE#"
 	sensorPrefix   = "SENSOR#"
@@ -20,21 +20,21 @@ const (
 	request        = "REQUEST#"
 )
 
-// kind says where the rows of a kind are.
+// kind describes where the rows of a kind are stored.
 type kind struct {
 	table  string
-	pk, sk string // what PK and SK begin with
-	// spread says that PK goes on with the key, not with the partition. Such rows have no
-	// partition, and are not read in the order of their keys.
+	pk, sk string // prefixes of PK and SK
+	// spread means that PK continues with the key instead of the partition. Such rows have no
+	// partition, and cannot be read in key order.
 	spread bool
-	// only is the key of the one row that a partition has.
+	// only is the key of a partition's single row.
 	only string
-	// slashes is how many "/" of a key are "#" in SK.
+	// slashes is how many "/" of a key become "#" in SK.
 	slashes int
 }
 
-// kinds are those whose addresses the manual names. The rows of other kinds are in control, under
-// their kind in capitals.
+// kinds are the kinds whose addresses the manual documents. Rows of other kinds are in control,
+// under their kind in capitals.
 var kinds = map[row.Kind]kind{
 	"pipeline": {table: Control, pk: pipelinePrefix, sk: "STATE", only: "state"},
 	"config":   {table: Control, pk: pipelinePrefix, sk: "CONFIG#"},
@@ -61,10 +61,10 @@ func kindOf(k row.Kind) kind {
 	return kind{table: Control, pk: strings.ToUpper(string(k)) + "#"}
 }
 
-// spelled returns a key as SK goes on with it.
+// spelled returns a key as it appears in SK.
 func (k kind) spelled(key string) string { return strings.Replace(key, "/", "#", k.slashes) }
 
-// addressOf returns where a row is.
+// addressOf returns the address of a row.
 func addressOf(r row.Ref) address {
 	switch k := kindOf(r.Kind); {
 	case k.spread:
@@ -76,8 +76,8 @@ func addressOf(r row.Ref) address {
 	}
 }
 
-// ref returns the name of a row that the engine wrote. A key that was cut stays so, and names the
-// same row.
+// ref returns the ref of a row that the engine wrote. A truncated key stays truncated, and still
+// identifies the row.
 func (r Row) ref(name row.Kind) row.Ref {
 	k := kindOf(name)
 	pk := strings.TrimPrefix(r.text("PK"), k.pk)
@@ -92,11 +92,11 @@ func (r Row) ref(name row.Kind) row.Ref {
 	}
 }
 
-// longest is how many bytes of a key or a place DynamoDB is given: PK has at most 2048, SK and the
-// keys of indexes 1024.
+// longest is the maximum length in bytes of a key or a place: DynamoDB allows 2048 for PK, and 1024
+// for SK and index keys.
 const longest = 900
 
-// cut returns a name as it is, or, if it is too long, its beginning and a hash of all.
+// cut returns a name unchanged or, if it is too long, its beginning and a hash of the whole.
 func cut(name string) string {
 	if len(name) <= longest {
 		return name
@@ -106,8 +106,8 @@ func cut(name string) string {
 	return strings.ToValidUTF8(name[:longest-len(end)], "") + end
 }
 
-// bound returns where a range begins or ends: at name, or, if that is too long, at what cut keeps of
-// it, followed by end.
+// bound returns the bound of a range: name or, if it is too long, the part that cut keeps, followed
+// by end.
 func bound(name, end string) string {
 	if len(name) <= longest {
 		return name
@@ -118,9 +118,9 @@ func bound(name, end string) string {
 // first sorts before every key, and last after everything that a key goes on with.
 const first, last = "\x00", "\U0010ffff"
 
-// commitOf returns where it is remembered that a transaction was applied. That of one about nothing
-// but the table of events is in the same table, so that a function that only keeps notes needs no
-// other.
+// commitOf returns the address of the record that a transaction was applied. If the transaction
+// only touches the events table, the record is in that table too, so that a function that only
+// keeps notes needs access to no other.
 func commitOf(id string, tx row.Tx) address {
 	outside := func(op row.Op) bool { return kindOf(op.Row.Kind).table != Events }
 	if len(tx.Events) > 0 || slices.ContainsFunc(tx.Ops, outside) {
@@ -131,7 +131,7 @@ func commitOf(id string, tx row.Tx) address {
 
 func counterAt(table, name string) address { return address{table, "COUNTER", name} }
 
-// listOf returns the name of a list as indexes have it: lists of several kinds may have the same
+// listOf returns the name of a list in the indexes: lists of different kinds may have the same
 // name.
 func listOf(k row.Kind, list string) string { return string(k) + "/" + list }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// operation is a method of the SDK's client. The engine keeps those that it calls instead of the
-// client: through a value that reflection can reach, the linker keeps all methods of its type, and
+// operation is a method of the SDK's client. The engine stores only the methods it calls instead of
+// the client: for a value that reflection can reach, the linker keeps all methods of its type, and
 // there are dozens.
 type operation[In, Out any] = func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error)
 
@@ -40,14 +40,14 @@ func callsOf(c *dynamodb.Client) calls {
 	}
 }
 
-// address is where a row is.
+// address is the address of a row.
 type address struct{ table, pk, sk string }
 
 func (a address) key() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"PK": text(a.pk), "SK": text(a.sk)}
 }
 
-// tables is the access to the database that Engine and Store share.
+// tables is the database access that Engine and Store share.
 type tables struct {
 	do calls
 
@@ -76,7 +76,7 @@ func (t *tables) open() error {
 	}
 }
 
-// condition is what must hold of a row for it to be written.
+// condition is the condition of a write.
 type condition struct {
 	text   *string
 	names  map[string]string
@@ -93,7 +93,7 @@ func equals(name string, value types.AttributeValue) condition {
 	return condition{text: aws.String("#is = :is"), names: map[string]string{"#is": name}, values: Row{":is": value}}
 }
 
-// item is one part of a transaction. r is what it puts.
+// item returns one item of a transaction. r is the row it puts.
 func (t *tables) item(do row.Do, at address, r Row, on condition) (i types.TransactWriteItem) {
 	table := t.table(at.table)
 	switch do {
@@ -117,10 +117,10 @@ func (t *tables) item(do row.Do, at address, r Row, on condition) (i types.Trans
 	return i
 }
 
-// atOnce is how many requests one call makes at the same time.
+// atOnce is how many requests one call makes concurrently.
 const atOnce = 16
 
-// together runs do for the numbers below n, several at a time, and returns all errors.
+// together calls do for the numbers below n, several at a time, and returns all errors.
 func together(n int, do func(i int) error) error {
 	errs, slots := make([]error, n), make(chan struct{}, atOnce)
 	var all sync.WaitGroup
@@ -135,15 +135,15 @@ func together(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// errAgain says that a transaction has to be repeated: another one was writing one of its rows, or
-// DynamoDB had no capacity.
+// errAgain means that a transaction must be retried: another one was writing one of its rows, or
+// DynamoDB throttled it.
 var errAgain = errors.New("another transaction is writing the same rows")
 
-// tries is how often a transaction is repeated before that is an error.
+// tries is how often a transaction is retried before it fails.
 const tries = 50
 
 // transact writes all items or none. It returns the items whose conditions did not hold. The SDK
-// gives every call a token, so that a request which it sends twice happens once.
+// adds a token to every call, so that a retried request takes effect only once.
 func (t *tables) transact(ctx context.Context, items []types.TransactWriteItem) (unmet []int, err error) {
 	_, err = t.do.transact(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
 	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
@@ -168,7 +168,7 @@ func (t *tables) transact(ctx context.Context, items []types.TransactWriteItem) 
 	return unmet, nil
 }
 
-// put writes a row, whatever is there.
+// put writes a row unconditionally.
 func (t *tables) put(ctx context.Context, at address, r Row) error {
 	if err := t.open(); err != nil {
 		return err
@@ -178,13 +178,13 @@ func (t *tables) put(ctx context.Context, at address, r Row) error {
 	return t.fault(err)
 }
 
-// pause waits before a request is repeated: not at all the first time, then longer each time.
+// pause waits before a retry: not at all the first time, then longer each time.
 func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return ctx.Err()
 	}
 	wait := min(time.Second, 10*time.Millisecond<<min(try, 10))
-	timer := time.NewTimer(wait/2 + rand.N(wait/2)) // so that those that met do not meet again
+	timer := time.NewTimer(wait/2 + rand.N(wait/2)) // jitter, so that colliding transactions do not collide again
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -194,13 +194,13 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// unmet says that the condition of a single write did not hold.
+// unmet reports whether the condition of a single write did not hold.
 func unmet(err error) bool {
 	_, is := errors.AsType[*types.ConditionalCheckFailedException](err)
 	return is
 }
 
-// fault says in words what an error of DynamoDB means, and wraps it.
+// fault explains a DynamoDB error, and wraps it.
 func (t *tables) fault(err error) error {
 	if err == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Apply sends one TransactWriteItems with an item for each op and one for the id, which also
-// carries the events.
+// Apply sends one TransactWriteItems with an item for each op and one for the id, which also holds
+// the events.
 func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 	if err := e.open(); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 	}
 }
 
-// wake raises the topics of a transaction for this process.
+// wake raises the topics of a transaction in this process.
 func (e *Engine) wake(tx row.Tx) {
 	if len(tx.Events) > 0 {
 		e.events.Raise()
@@ -51,7 +51,7 @@ func (e *Engine) wake(tx row.Tx) {
 	}
 }
 
-// plan is a transaction on its way to the database.
+// plan is a transaction being built and sent.
 type plan struct {
 	row.Tx
 	*tables
@@ -62,7 +62,7 @@ type plan struct {
 	ops   []int // the op of each item, or ofID
 }
 
-// ofID is the item of the transaction's id.
+// ofID marks the item of the transaction's id.
 const ofID = -1
 
 func (p *plan) apply(ctx context.Context) error {
@@ -79,7 +79,7 @@ func (p *plan) apply(ctx context.Context) error {
 	for _, i := range unmet {
 		switch op := p.ops[i]; {
 		case op == ofID:
-			return nil // it was applied before
+			return nil // already applied
 		case p.Ops[op].If != row.First:
 			return &row.Conflict{Op: op, Ref: p.Ops[op].Row.Ref}
 		default:
@@ -89,7 +89,7 @@ func (p *plan) apply(ctx context.Context) error {
 	return err
 }
 
-// build makes the items: first that of the id, then those of the ops.
+// build builds the items: first that of the id, then those of the ops.
 func (p *plan) build() error {
 	p.items, p.ops = nil, nil
 	if p.ID != "" || len(p.Events) > 0 {
@@ -112,7 +112,7 @@ func (p *plan) add(op int, item types.TransactWriteItem) {
 	p.items, p.ops = append(p.items, item), append(p.ops, op)
 }
 
-// commit is the row that remembers the id, and carries the events until they were published.
+// commit returns the row that records the id, and holds the events until they are published.
 func (p *plan) commit() (types.TransactWriteItem, error) {
 	id, r := p.ID, Row{"at": text(store.Nanos(p.now))}
 	if id == "" {
@@ -139,7 +139,7 @@ func (p *plan) op(i int, op row.Op) {
 		on = equals("version", number(op.If))
 	}
 	if do == row.Check && on.text == nil {
-		return // there is nothing to check
+		return // nothing to check
 	}
 	if do == row.Put {
 		r = rowOf(op)
@@ -152,7 +152,7 @@ var places = [row.Indexes]struct{ list, key string }{
 	row.Ordered: {"list", "place"}, row.Pending: {"pending", "pendingPlace"}, row.Aging: {"aging", "agedAt"},
 }
 
-// rowOf returns what an op puts. A change is part of its row, so that the stream delivers it.
+// rowOf returns the row that an op puts. A change is an attribute of its row, so that the stream delivers it.
 func rowOf(op row.Op) Row {
 	r := Row{"version": number(op.Row.Version)}
 	r.pack("json", op.Row.Body)
@@ -178,7 +178,7 @@ func rowOf(op row.Op) Row {
 	return r
 }
 
-// Next adds to a counter.
+// Next increments a counter.
 func (e *Engine) Next(ctx context.Context, n int) (int64, error) {
 	if err := e.open(); err != nil {
 		return 0, err
@@ -195,7 +195,7 @@ func (e *Engine) Next(ctx context.Context, n int) (int64, error) {
 	return Row(out.Attributes).number("n") - int64(n) + 1, nil
 }
 
-// Drop deletes each row on condition that it is at its version.
+// Drop deletes each row on condition that its version is unchanged.
 func (e *Engine) Drop(ctx context.Context, rows []row.Row) (int, error) {
 	if err := e.open(); err != nil {
 		return 0, err

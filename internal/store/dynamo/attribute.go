@@ -24,10 +24,10 @@ func number(n int64) types.AttributeValue {
 
 func truth(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }
 
-// expires is a value of TTL: the first whole second after an instant.
+// expires returns a TTL value: the first whole second after an instant.
 func expires(t time.Time) types.AttributeValue { return number(t.Unix() + 1) }
 
-// text returns an attribute that is a text; "" if there is none.
+// text returns a string attribute; "" if there is none.
 func (r Row) text(name string) string {
 	if v, ok := r[name].(*types.AttributeValueMemberS); ok {
 		return v.Value
@@ -35,10 +35,10 @@ func (r Row) text(name string) string {
 	return ""
 }
 
-// number returns an attribute that is a whole number; 0 if there is none.
+// number returns an integer attribute; 0 if there is none.
 func (r Row) number(name string) (n int64) {
 	if v, ok := r[name].(*types.AttributeValueMemberN); ok {
-		n, _ = strconv.ParseInt(v.Value, 10, 64) // the engine writes whole numbers
+		n, _ = strconv.ParseInt(v.Value, 10, 64) // the engine writes integers
 	}
 	return n
 }
@@ -50,17 +50,17 @@ func (r Row) truth(name string) bool {
 
 func (r Row) at(table string) address { return address{table, r.text("PK"), r.text("SK")} }
 
-// set sets an attribute to a text. An empty one is left out: DynamoDB Local takes none.
+// set sets a string attribute. It omits an empty one, which DynamoDB Local rejects.
 func (r Row) set(name, value string) {
 	if value != "" {
 		r[name] = text(value)
 	}
 }
 
-// packFrom is the length from which bodies are compressed: a row has at most 400 KB.
+// packFrom is the length from which bodies are compressed: a row is limited to 400 KB.
 const packFrom = 16 << 10
 
-// pack sets an attribute to a body: as text, or compressed if it is long or no text.
+// pack sets an attribute to a body: as text, or compressed if it is long or not valid UTF-8.
 func (r Row) pack(name string, body []byte) {
 	if len(body) < packFrom && utf8.Valid(body) {
 		r.set(name, string(body))
@@ -68,12 +68,12 @@ func (r Row) pack(name string, body []byte) {
 	}
 	var short bytes.Buffer
 	w := gzip.NewWriter(&short)
-	_, _ = w.Write(body) // a buffer takes everything
+	_, _ = w.Write(body) // a buffer never fails
 	_ = w.Close()
 	r[name] = &types.AttributeValueMemberB{Value: short.Bytes()}
 }
 
-// unpack returns a body; an empty one if the attribute does not exist.
+// unpack returns a body; empty if the attribute does not exist.
 func (r Row) unpack(name string) ([]byte, error) {
 	v, packed := r[name].(*types.AttributeValueMemberB)
 	if !packed {
@@ -86,7 +86,7 @@ func (r Row) unpack(name string) ([]byte, error) {
 	return io.ReadAll(w)
 }
 
-// decode reads an attribute that holds JSON.
+// decode decodes a JSON attribute.
 func decode[T any](r Row, name string) (v T, err error) {
 	body, err := r.unpack(name)
 	if err == nil {
@@ -98,8 +98,7 @@ func decode[T any](r Row, name string) (v T, err error) {
 	return v, nil
 }
 
-// UnmarshalJSON reads a row in DynamoDB's own JSON, as records of a stream hold it:
-// {"PK": {"S": "…"}, …}.
+// UnmarshalJSON decodes a row from DynamoDB JSON, as in stream records: {"PK": {"S": "…"}, …}.
 func (r *Row) UnmarshalJSON(body []byte) error {
 	var all map[string]attribute
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -109,7 +108,7 @@ func (r *Row) UnmarshalJSON(body []byte) error {
 	return nil
 }
 
-// attribute is a value in that JSON. Sets of binary values are left out: nothing reads them.
+// attribute is a value in DynamoDB JSON. Binary sets are ignored: nothing reads them.
 type attribute struct {
 	S, N       *string
 	B          []byte

@@ -1,14 +1,14 @@
-// Package dynamo keeps the rows of a deployment on AWS in four DynamoDB tables; docs/DYNAMODB.md
+// Package dynamo stores the rows of an AWS deployment in four DynamoDB tables; docs/DYNAMODB.md
 // lists them. Engine implements row.Engine: a transaction is one TransactWriteItems of at most ten
-// items, what a decision depends on is read consistently, and nothing scans a table.
+// items, data that decisions depend on is read consistently, and nothing scans a table.
 //
-// The streams of the tables are the log of changes: each change is an attribute of the row that it
-// is about. The events of a transaction wait in its outbox until a function has published them and
-// Append has given them a position in the log. image.go says what a record of a stream means.
+// The streams of the tables are the change feed: each change is an attribute of the row it is
+// about. The events of a transaction wait in its outbox until a function has published them and
+// Append has assigned them a position in the log. image.go interprets stream records.
 //
-// apply.go writes rows, gather.go and scan.go read them, event.go keeps the log of events,
-// outbox.go what waits for it. address.go says where each row is, table.go what has to be deployed,
-// url.go what may be opened. producer.go handles rows that others write.
+// apply.go writes rows, gather.go and scan.go read them, event.go maintains the event log,
+// outbox.go the events waiting for it. address.go maps rows to keys, table.go lists what must be
+// deployed, url.go what may be opened. producer.go handles rows that others write.
 package dynamo
 
 import (
@@ -26,17 +26,17 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// poll is how often waiters are woken, since other processes make changes that this one does not
-// hear of.
+// poll is how often waiters are woken, because other processes make changes that this one is not
+// notified of.
 const poll = 2 * time.Second
 
-// Options say how the tables are used.
+// Options configure the use of the tables.
 type Options struct {
-	// KeepEvents is how long events are kept, by DynamoDB's own TTL; 0 leaves that to retention.
+	// KeepEvents is how long events are kept, by DynamoDB's TTL; 0 leaves that to retention.
 	KeepEvents time.Duration
-	// Follow says that the log of events is read while other processes append to it.
+	// Follow means that the event log is read while other processes append to it.
 	Follow bool
-	// Client sends the requests; nil means that of the configuration.
+	// Client sends the requests; nil means the one in the configuration.
 	Client aws.HTTPClient
 }
 
@@ -48,13 +48,13 @@ type Engine struct {
 
 var _ row.Engine = (*Engine)(nil)
 
-// NewEngine returns an engine on the tables of an environment, with a client made of c. It connects
-// to nothing yet.
+// NewEngine returns an engine on the tables of an environment, with a client built from c. It does
+// not connect yet.
 func NewEngine(c aws.Config, environment string, o Options) *Engine {
 	if o.Client != nil {
 		c.HTTPClient = o.Client
 	}
-	c.Logger = logging.Nop{} // the errors say what matters
+	c.Logger = logging.Nop{} // the errors contain what matters
 	return &Engine{self: rand.Text(), tables: &tables{
 		do: callsOf(dynamodb.NewFromConfig(c)), environment: environment, region: c.Region, keepEvents: o.KeepEvents, follow: o.Follow,
 		gets: newGets(), closed: make(chan struct{}),
@@ -64,17 +64,17 @@ func NewEngine(c aws.Config, environment string, o Options) *Engine {
 // errNoFeed is the error of Receive and Ack.
 var errNoFeed = fmt.Errorf("the stream-router reads changes from the streams of the tables: %w", errors.ErrUnsupported)
 
-// Receive fails: on AWS the streams are the log of changes.
+// Receive fails: on AWS the streams are the change feed.
 func (e *Engine) Receive(_ context.Context, group, consumer string, _ int) ([]row.Change, error) {
 	return nil, fmt.Errorf("receive changes as %s of %s: %w", consumer, group, errNoFeed)
 }
 
-// Ack fails as Receive does.
+// Ack fails like Receive.
 func (e *Engine) Ack(_ context.Context, group string, _ []row.Change) error {
 	return fmt.Errorf("acknowledge changes of %s: %w", group, errNoFeed)
 }
 
-// Backlog returns how many transactions have events that were not published, whatever the group.
+// Backlog returns how many transactions have unpublished events, ignoring the group.
 func (e *Engine) Backlog(ctx context.Context, _ string) (int, *row.Change, error) {
 	waiting, err := e.Outboxes(ctx, time.Time{}, store.MaxPage)
 	if err != nil || len(waiting) == 0 {
@@ -83,7 +83,7 @@ func (e *Engine) Backlog(ctx context.Context, _ string) (int, *row.Change, error
 	return len(waiting), &row.Change{At: waiting[0].At}, nil
 }
 
-// Changed returns a channel that is closed by a change of this process, and from time to time.
+// Changed returns a channel that is closed by a change in this process, and periodically.
 func (e *Engine) Changed(t row.Topic) <-chan struct{} {
 	e.watch.Do(func() { e.ended.Go(e.raiseAll) })
 	if t == row.EventTopic {
@@ -106,13 +106,13 @@ func (t *tables) raiseAll() {
 	}
 }
 
-// Peers returns a random name for this process. Leases end by time: which others run is not known.
+// Peers returns a random name for this process. Leases expire by time: the other processes are unknown.
 func (e *Engine) Peers() row.Peers { return row.Peers{Self: e.self} }
 
-// Trim does nothing: DynamoDB deletes applied ids by their TTL, and streams forget changes.
+// Trim does nothing: DynamoDB deletes applied ids by their TTL, and streams expire changes.
 func (e *Engine) Trim(context.Context, time.Time, int) (int, error) { return 0, e.open() }
 
-// Close ends what waits.
+// Close ends blocked calls.
 func (e *Engine) Close() error {
 	e.once.Do(func() {
 		close(e.closed)

@@ -17,31 +17,31 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// An event has three rows: in its partition, in the log of all, and under its id. Its position is
-// the microsecond in which it was appended: processes that append at the same time need no row in
-// common, and positions grow with time. Two that append within moments of each other may be in the
-// log in another order than they were committed, so whoever follows the log stays Settle behind.
+// An event has three rows: in its partition, in the log of all events, and under its id. Its
+// position is the microsecond in which it was appended: processes that append concurrently share no
+// row, and positions grow with time. Events appended within moments of each other may be in the log
+// in a different order than they were committed, so readers of the log stay Settle behind.
 
-// stretch is how many positions share a partition of the log of all events: those of a day.
+// stretch is how many positions share a partition of the log: those of a day.
 const stretch = int64(24 * time.Hour / time.Microsecond)
 
-// Settle is how far behind the newest position a follower of the log must stay: longer than one
-// attempt to append takes, and than clocks differ.
+// Settle is how far readers of the log must stay behind the current time: longer than one append
+// attempt takes, and longer than clocks differ.
 const Settle = 5 * time.Second
 
-// appendWithin is how long one attempt to append may take before it gets a new position.
+// appendWithin is the timeout of one append attempt; the next attempt uses a new position.
 const appendWithin = 2 * time.Second
 
 // logDays is the partition that lists the days of the log.
 const logDays = "LOGS"
 
-// logPartition returns PK of the log of all events on a day.
+// logPartition returns the PK of a day of the log.
 func logPartition(day string) string { return "LOG#" + day }
 
-// dayOf returns the day of a position, as the log lists it.
+// dayOf returns the day of a position, as listed in the log.
 func dayOf(position int64) string { return row.Digits(position / stretch) }
 
-// logAddress returns the row of a position, in digits, in the log of all events.
+// logAddress returns the address of a position, in digits, in the log.
 func logAddress(position string) address {
 	n, _ := strconv.ParseInt(position, 10, 64) // no event has the position 0
 	return address{Events, logPartition(dayOf(n)), position}
@@ -57,8 +57,8 @@ func eventAt(e row.Event) address {
 // eventsPerStep is how many events fit into a transaction.
 const eventsPerStep = store.MaxRows / 3
 
-// Append gives events their positions in the log, in this order. It passes over an event whose id
-// is in the log. It needs the table of events only, and may be repeated after an error.
+// Append assigns events their positions in the log, in this order. It skips an event whose id is in
+// the log. It needs only the events table, and may be repeated after an error.
 func (t *tables) Append(ctx context.Context, events []row.Event) error {
 	if err := t.open(); err != nil {
 		return err
@@ -89,8 +89,8 @@ func (t *tables) Append(ctx context.Context, events []row.Event) error {
 	}
 }
 
-// appendSome appends events in one transaction, or none of them if the log has some already. It adds
-// to appended what the log has.
+// appendSome appends events in one transaction, or none of them if the log has some already. It
+// adds the events that the log has to appended.
 func (t *tables) appendSome(ctx context.Context, events []row.Event, appended map[string]bool) error {
 	first, err := t.positions(ctx, len(events))
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *tables) appendSome(ctx context.Context, events []row.Event, appended ma
 	defer end()
 	unmet, err := t.transact(limited, items)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return errAgain // it may have happened: then its ids are there
+		return errAgain // it may have taken effect: then the ids exist
 	}
 	if err != nil {
 		return err
@@ -112,21 +112,21 @@ func (t *tables) appendSome(ctx context.Context, events []row.Event, appended ma
 	for i, e := range events {
 		appended[e.ID] = len(unmet) == 0 || slices.Contains(unmet, 3*i+2)
 		if slices.Contains(unmet, 3*i+1) {
-			err = errAgain // another process has used the position
+			err = errAgain // another process used the position
 		}
 	}
 	return err
 }
 
-// log is the memory of a process that appends.
+// log is the state of a process that appends.
 type log struct {
 	mu   sync.Mutex
-	last int64  // position that was used
-	day  string // that is listed
+	last int64  // last position used
+	day  string // last day listed
 }
 
-// positions draws n positions in a row and returns the first. Before the first one of a day it
-// lists the day.
+// positions reserves n consecutive positions and returns the first. It lists a day before using its
+// first position.
 func (t *tables) positions(ctx context.Context, n int) (int64, error) {
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
@@ -148,7 +148,7 @@ func (t *tables) positions(ctx context.Context, n int) (int64, error) {
 	return first, nil
 }
 
-// eventItems are the three rows of an event. The last one is there only once.
+// eventItems returns the three rows of an event. The put of the last one, under the event's id, fails if it exists.
 func (t *tables) eventItems(e row.Event, position string) []types.TransactWriteItem {
 	at := eventAt(e)
 	entry := func() Row {
@@ -173,7 +173,7 @@ func (t *tables) eventItems(e row.Event, position string) []types.TransactWriteI
 	}
 }
 
-// event returns the entry of the log that a row holds: one in its partition, or in the log of all.
+// event returns the log entry in a row, either of its partition or of the log of all.
 func (r Row) event() (row.Row, error) {
 	position := r.text("position")
 	if position == "" {
@@ -197,11 +197,10 @@ func (r Row) event() (row.Row, error) {
 // eventList is the list of all events by age.
 var eventList = listOf(row.Events, string(row.Events))
 
-// typeList is what the name of the list of all events of a type begins with.
+// typeList is the prefix of the lists of events by type.
 const typeList = string(row.Events) + ":"
 
-// scanEvents reads a range of positions. For the list of a type it reads all events and drops the
-// others.
+// scanEvents reads a range of positions. For a list by type it reads all events and filters them.
 func (e *Engine) scanEvents(ctx context.Context, r row.Range) (row.Page, error) {
 	of := span{
 		table: Events, index: byPosition, hash: pipelinePrefix + r.Part, backwards: r.Backwards,
@@ -217,7 +216,7 @@ func (e *Engine) scanEvents(ctx context.Context, r row.Range) (row.Page, error) 
 	return e.scanLog(ctx, r, of)
 }
 
-// scanLog reads a range of the log of all events, one day after the other.
+// scanLog reads a range of the log, day by day.
 func (e *Engine) scanLog(ctx context.Context, r row.Range, of span) (p row.Page, err error) {
 	days := span{table: Events, hash: logDays, low: dayAt(of.low), high: dayAt(of.high), backwards: r.Backwards}
 	for rest := r; ; {
@@ -254,7 +253,7 @@ func dayAt(position string) string {
 	return dayOf(n)
 }
 
-// dropEvent deletes the rows of the entry at a position, last the one that names the others, and
+// dropEvent deletes the rows of the event at a position, and last the row that names the others. It
 // reports whether there was one.
 func (e *Engine) dropEvent(ctx context.Context, position string) (bool, error) {
 	at := logAddress(position)

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	getsPerCall  = 100         // how many rows one call reads
-	callsAtOnce  = 2           // how many calls read at once; what is asked for meanwhile is read together
-	longestCall  = time.Minute // how long a call that serves several callers may take
-	maxPK, maxSK = 2048, 1024  // how many bytes keys have at most
+	getsPerCall  = 100         // rows per call
+	callsAtOnce  = 2           // concurrent calls; reads that arrive meanwhile are batched
+	longestCall  = time.Minute // timeout of a call that serves several callers
+	maxPK, maxSK = 2048, 1024  // maximum key lengths in bytes
 )
 
-// Get returns rows as they are at some moment of the call.
+// Get returns each row as of some moment during the call.
 func (e *Engine) Get(ctx context.Context, refs []row.Ref) ([]row.Row, error) {
 	at := make([]address, len(refs))
 	for i, ref := range refs {
@@ -46,8 +46,8 @@ func (e *Engine) Get(ctx context.Context, refs []row.Ref) ([]row.Row, error) {
 	return all, nil
 }
 
-// row returns what the engine wrote; the zero value for a row that does not exist or that others
-// wrote.
+// row converts a row that the engine wrote; the zero value for a row that does not exist or that
+// others wrote.
 func (r Row) row(k row.Kind) (row.Row, error) {
 	if k == row.Events {
 		return r.event()
@@ -66,7 +66,7 @@ func (r Row) row(k row.Kind) (row.Row, error) {
 	return out, err
 }
 
-// name returns what an index holds of a row: its name and its place.
+// name converts the index entry of a row: its ref and its place.
 func (r Row) name(k row.Kind) row.Row {
 	out := row.Row{Ref: r.ref(k)}
 	for i, p := range places {
@@ -77,17 +77,17 @@ func (r Row) name(k row.Kind) row.Row {
 	return out
 }
 
-// reading is a read that waits, of up to getsPerCall rows.
+// reading is a pending read of up to getsPerCall rows.
 type reading struct {
 	ctx  context.Context
 	at   []address
 	done chan struct{}
 
-	found map[address]Row // of this read and of others
+	found map[address]Row // results of this read and of others in the same call
 	err   error
 }
 
-// newGets makes reads that wait one call, as far as their rows fit into it.
+// newGets batches pending reads into one call, as far as their rows fit.
 func newGets() *store.Gatherer[*reading] {
 	return store.NewGatherer(callsAtOnce, func(waiting []*reading) int {
 		rows := 0
@@ -106,8 +106,8 @@ func (t *tables) getRow(ctx context.Context, at address) (Row, error) {
 	return found[at], err
 }
 
-// rows reads rows consistently, together with those that other callers ask for. Those that do not
-// exist are nil. Callers must not change what it returns.
+// rows reads rows consistently, batched with the reads of other callers. Missing rows are nil.
+// Callers must not modify the result.
 func (t *tables) rows(ctx context.Context, at []address) (map[address]Row, error) {
 	if err := t.open(); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (t *tables) rows(ctx context.Context, at []address) (map[address]Row, error
 	var wanted []address
 	for _, one := range at {
 		if one.pk == "" || one.sk == "" || len(one.pk) > maxPK || len(one.sk) > maxSK {
-			// The reads of other callers must not fail with it.
+			// It must not fail the reads of other callers.
 			return nil, fmt.Errorf("read %.60q %.60q: a key is empty or too long", one.pk, one.sk)
 		}
 		if _, again := found[one]; !again {
@@ -145,7 +145,7 @@ func (t *tables) rows(ctx context.Context, at []address) (map[address]Row, error
 	return found, nil
 }
 
-// getTogether makes one call of reads, whichever of their callers still waits.
+// getTogether makes one call for several reads, even if some callers no longer wait.
 func (t *tables) getTogether(reads []*reading) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(reads[0].ctx), longestCall)
 	defer end()
@@ -162,7 +162,7 @@ func (t *tables) getTogether(reads []*reading) {
 	}
 }
 
-// get fills in rows: a single one with GetItem, which is all that some functions may call.
+// get fills in rows. It uses GetItem for a single row, because some functions may call nothing else.
 func (t *tables) get(ctx context.Context, found map[address]Row) error {
 	if len(found) > 1 {
 		return t.getMany(ctx, found)
@@ -179,9 +179,9 @@ func (t *tables) get(ctx context.Context, found map[address]Row) error {
 	return nil
 }
 
-// getMany fills in as many rows as one call reads, and asks again for what it left out.
+// getMany fills in as many rows as one call reads, and retries unprocessed keys.
 func (t *tables) getMany(ctx context.Context, found map[address]Row) error {
-	names := map[string]string{} // of tables, by full name
+	names := map[string]string{} // tables by full name
 	ask := map[string]types.KeysAndAttributes{}
 	for at := range found {
 		full := *t.table(at.table)

@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// told marks the rows of the engine that mean something to a function that follows the streams. The
-// filters of the event source mappings pass these, and the rows that others write.
+// told marks rows of the engine that are relevant to functions that follow the streams. The filters
+// of the event source mappings pass these, and rows that others write.
 const told = "told"
 
-// Notice is what the new image of a row means to a function that follows the streams. Most hold one
-// thing, many nothing: a task that was claimed, a deadline, a mark.
+// Notice is the meaning of a row's new image to functions that follow the streams. Most set one
+// field, and many none: a claimed task, a deadline, a mark.
 type Notice struct {
-	Pipeline pipeline.ID // whose row it is; "" if it belongs to none
+	Pipeline pipeline.ID // owner of the row; "" if none
 
 	Change *store.Change // without a position
 	Task   string        // the id of a task that was stored
@@ -31,8 +31,8 @@ type Notice struct {
 
 	// Rows that others write.
 	Sensor *Produced
-	Result *run.Outcome  // of a job; attempt 0 if the row names none
-	Rerun  *RerunRequest // for another attempt
+	Result *run.Outcome  // result of a job; attempt 0 if the row names none
+	Rerun  *RerunRequest // request for another attempt
 	// Request is what an operator asks for, as JSON, and RequestID the id of the row.
 	Request   []byte
 	RequestID string
@@ -43,22 +43,22 @@ type Notice struct {
 
 // RerunRequest is a row that requests another attempt.
 type RerunRequest struct {
-	ID         string // of the row, or else of the record: two requests get two answers
+	ID         string // id of the row, or else of the record, so that two requests get two answers
 	Key        run.Key
 	Reason, By string
 	Force      bool
 	BypassGate bool
 }
 
-// Record is a record of a stream with the new image of a row. Records of removal have none, and
-// mean nothing.
+// Record is a stream record with the new image of a row. Removal records have no image, and are
+// ignored.
 type Record struct {
 	Image    Row
 	Sequence string    // grows with every change of a row
 	At       time.Time // when it was written
 }
 
-// Read returns what a record means. A row that others wrote wrongly is no error: it is Refused.
+// Read interprets a record. An invalid row written by others is not an error: it is Refused.
 func (r Record) Read() (n Notice, err error) {
 	pk, sk := r.Image.text("PK"), r.Image.text("SK")
 	id, owned := strings.CutPrefix(pk, pipelinePrefix)
@@ -95,7 +95,7 @@ func (r Record) Read() (n Notice, err error) {
 	return n, err
 }
 
-// result reads JOB#{schedule}#{date}#{timestamp}.
+// result parses JOB#{schedule}#{date}#{timestamp}.
 func (r Record) result(id pipeline.ID) (*run.Outcome, error) {
 	parts := strings.SplitN(strings.TrimPrefix(r.Image.text("SK"), jobPrefix), "#", 3)
 	if len(parts) != 3 {
@@ -124,7 +124,7 @@ func (r Record) result(id pipeline.ID) (*run.Outcome, error) {
 	return o, nil
 }
 
-// whole reads a number that may be written as text; 0 if there is none.
+// whole parses a positive integer that may be a string; 0 if there is none.
 func (r Record) whole(name string) (int, error) {
 	said := r.Image.text(name)
 	if v, is := r.Image[name].(*types.AttributeValueMemberN); is {
@@ -140,7 +140,7 @@ func (r Record) whole(name string) (int, error) {
 	return n, nil
 }
 
-// rerun reads RERUN_REQUEST#{schedule}#{date}.
+// rerun parses RERUN_REQUEST#{schedule}#{date}.
 func (r Record) rerun(id pipeline.ID) (*RerunRequest, error) {
 	schedule, date, is := strings.Cut(strings.TrimPrefix(r.Image.text("SK"), rerunRequest), "#")
 	if !is {

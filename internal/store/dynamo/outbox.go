@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Outbox is the events of an applied transaction that were not all published.
+// Outbox holds the events of an applied transaction that are not all published yet.
 type Outbox struct {
 	At     time.Time // when it was applied
 	Events []row.Event
@@ -24,7 +24,7 @@ type Outbox struct {
 // outboxes is the list of all outboxes in the index pending.
 const outboxes = "OUTBOX"
 
-// outboxEvent is an event as the row of a transaction holds it.
+// outboxEvent is the stored form of an event in a transaction's row.
 type outboxEvent struct {
 	ID   string    `json:"id"`
 	Part string    `json:"part,omitempty"`
@@ -33,7 +33,7 @@ type outboxEvent struct {
 	Body string    `json:"body,omitempty"`
 }
 
-// setOutbox puts events into the row of a transaction.
+// setOutbox stores events in the row of a transaction.
 func (r Row) setOutbox(events []row.Event, now time.Time) error {
 	all := make([]outboxEvent, len(events))
 	for i, e := range events {
@@ -49,7 +49,7 @@ func (r Row) setOutbox(events []row.Event, now time.Time) error {
 	return nil
 }
 
-// outbox reads it again.
+// outbox reads the events that setOutbox stored.
 func (r Row) outbox() (*Outbox, error) {
 	o := &Outbox{row: r.at(Control)}
 	all, err := decode[[]outboxEvent](r, "events")
@@ -62,9 +62,9 @@ func (r Row) outbox() (*Outbox, error) {
 	return o, err
 }
 
-// Outboxes returns up to limit outboxes of transactions that were applied before an instant, oldest
-// first; of all if it is zero. A function should have published them; the record of the stream that
-// would have made it do so may be lost.
+// Outboxes returns up to limit outboxes of transactions applied before an instant, or of all if it
+// is zero, oldest first. Functions normally publish them when the stream record arrives; these are
+// the ones whose record may have been lost.
 func (t *tables) Outboxes(ctx context.Context, before time.Time, limit int) (all []Outbox, err error) {
 	of := span{table: Control, index: pending, hash: outboxes, low: outboxes, high: outboxes + last}
 	if !before.IsZero() {
@@ -84,7 +84,7 @@ func (t *tables) Outboxes(ctx context.Context, before time.Time, limit int) (all
 	return all, nil
 }
 
-// Relayed remembers that all events of an outbox were published. It may be called twice.
+// Relayed records that all events of an outbox were published. It may be called twice.
 func (t *tables) Relayed(ctx context.Context, o Outbox, now time.Time) error {
 	if err := t.open(); err != nil {
 		return err

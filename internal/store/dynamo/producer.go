@@ -18,14 +18,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store/record"
 )
 
-// Produced is a sensor's row as its producer wrote it: SENSOR#{key}, its fields beside the key or
+// Produced is a sensor row as its producer wrote it: SENSOR#{key}, with its fields as attributes or
 // in a map named data.
 type Produced struct {
 	record.Produced
 	Row string // its sort key
 }
 
-// produced reads such a row. An error is what its producer did wrong.
+// produced parses such a row. An error describes the producer's mistake.
 func (r Record) produced(id pipeline.ID) (*Produced, error) {
 	key, suffix, err := sensor.ExternalKey(strings.TrimPrefix(r.Image.text("SK"), sensorPrefix))
 	if err != nil {
@@ -50,10 +50,10 @@ func (r Record) produced(id pipeline.ID) (*Produced, error) {
 	return p, nil
 }
 
-// latest is the last second of the year 9999: what is later cannot be read again as it was written.
+// latest is the last second of the year 9999: later times cannot be read back as written.
 const latest = 253402300799
 
-// fields are what is under data, or else everything that is not the table's own.
+// fields returns the fields under data or, without it, all attributes that are not the table's own.
 func (r Record) fields() (sensor.Fields, error) {
 	all := map[string]any{}
 	from := map[string]types.AttributeValue(r.Image)
@@ -82,9 +82,9 @@ func (r Record) fields() (sensor.Fields, error) {
 	return fields, nil
 }
 
-var errBinary = errors.New("is binary, and no rule can look at that; write a text, number, bool, list or map")
+var errBinary = errors.New("is binary, which no rule can read; write a text, number, bool, list or map")
 
-// plainValue is an attribute as readings hold it.
+// plainValue converts an attribute to a reading's value.
 func plainValue(v types.AttributeValue) (any, error) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -128,7 +128,7 @@ func anyList[T any](list []T, plain func(T) (any, error)) (any, error) {
 	return out, nil
 }
 
-// plainNumber keeps whole numbers whole.
+// plainNumber keeps integers exact.
 func plainNumber(text string) (any, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, nil
@@ -136,8 +136,8 @@ func plainNumber(text string) (any, error) {
 	return strconv.ParseFloat(text, 64)
 }
 
-// Produced reads the rows of a pipeline's producers as they are now, as if each was written at an
-// instant. It leaves out those that are invalid.
+// Produced reads the current rows of a pipeline's producers, as if each had been written at the
+// given time. It leaves out invalid ones.
 func (t *tables) Produced(ctx context.Context, id pipeline.ID, at time.Time) (all []Produced, err error) {
 	if err := t.open(); err != nil {
 		return nil, err
@@ -159,10 +159,10 @@ func (t *tables) Produced(ctx context.Context, id pipeline.ID, at time.Time) (al
 	}
 }
 
-// Files are the files that were deployed beside the tables.
+// Files are the files deployed in the tables.
 type Files struct{ Pipelines, Calendars, Archetypes, Sources []pipeline.Source }
 
-// Files reads all of them. Their places are what the deployment wrote.
+// Files reads all of them. Their index places were written by the deployment.
 func (t *tables) Files(ctx context.Context) (Files, error) {
 	rows, err := t.list(ctx, span{table: Control, index: listed, hash: "FILE", low: " ", high: last}, math.MaxInt)
 	if err != nil {
@@ -190,8 +190,8 @@ func (f *Files) add(row Row) {
 	}
 }
 
-// RequestRerun writes a row that requests another attempt, in the place of an earlier request for
-// the same run. The stream-router answers it.
+// RequestRerun writes a row that requests another attempt, replacing an earlier request for the
+// same run. The stream-router answers it.
 func (t *tables) RequestRerun(ctx context.Context, q RerunRequest, now time.Time) error {
 	r := Row{
 		"id": text(q.ID), "requestedAt": text(now.UTC().Format(time.RFC3339Nano)),
@@ -212,8 +212,8 @@ const requests = "REQUESTS"
 // requestLife is how long the row of a request is kept.
 const requestLife = 24 * time.Hour
 
-// Request writes a row with what an operator asks for, as JSON, about a pipeline or, if that is "",
-// about all. The stream-router carries it out.
+// Request writes a row with an operator's request, as JSON, about a pipeline or, if id is "", about
+// all. The stream-router carries it out.
 func (t *tables) Request(ctx context.Context, id pipeline.ID, name string, body []byte, now time.Time) error {
 	at := address{Control, pipelinePrefix + string(id), request + cut(name)}
 	if id == "" {

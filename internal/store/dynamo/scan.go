@@ -36,13 +36,13 @@ func (e *Engine) Scan(ctx context.Context, ranges []row.Range) ([]row.Page, erro
 	return pages, err
 }
 
-// The indexes of control, by those of rows: of one partition, and of all.
+// The indexes of control for the indexes of rows: within a partition, and over all.
 var (
 	localIndexes  = [row.Indexes]Index{row.Ordered: ordered, row.Pending: unfinished}
 	globalIndexes = [row.Indexes]Index{row.Ordered: listed, row.Pending: pending, row.Aging: aging}
 )
 
-// spanOf returns where the rows of a range are.
+// spanOf returns the span that contains the rows of a range.
 func spanOf(r row.Range) (span, error) {
 	k := kindOf(r.Kind)
 	of := span{table: k.table, hash: k.pk + r.Part, backwards: r.Backwards}
@@ -67,7 +67,7 @@ func spanOf(r row.Range) (span, error) {
 	return of, nil
 }
 
-// sparse is how many rows a query reads at least if not all of them may belong to the range.
+// sparse is the minimum number of rows a query reads if some of them may not belong to the range.
 const sparse = 25
 
 // pageOf reads the rows of a span that belong to a range.
@@ -129,8 +129,8 @@ func has(r row.Range, found row.Row) bool {
 	return key != "" && key >= r.From && (r.To == "" || key < r.To) && !slices.Contains(r.Except, found.Tag)
 }
 
-// current returns the rows that an index names as they are now, without those that have left their
-// place in it.
+// current returns the current rows of index entries, without those that have since moved in the
+// index.
 func (t *tables) current(ctx context.Context, of span, keys []Row) (out []Row, err error) {
 	if of.whole() {
 		return keys, nil
@@ -152,7 +152,7 @@ func (t *tables) current(ctx context.Context, of span, keys []Row) (out []Row, e
 	return out, nil
 }
 
-// list reads up to limit rows that a global index names.
+// list reads up to limit rows listed in a global index.
 func (t *tables) list(ctx context.Context, of span, limit int) (all []Row, err error) {
 	if err := t.open(); err != nil {
 		return nil, err
@@ -172,22 +172,22 @@ func (t *tables) list(ctx context.Context, of span, limit int) (all []Row, err e
 	return all, nil
 }
 
-// span is a stretch of rows that share a hash key, in the order of their range key. Without an
-// index that is PK and SK.
+// span is a range of rows with the same hash key, in range key order. Without an index the keys are
+// PK and SK.
 type span struct {
 	table     string
 	index     Index
 	hash      string
-	low, high string // both included
+	low, high string // both inclusive
 	backwards bool
-	eventType string                          // only events of this type, if it is set
-	next      map[string]types.AttributeValue // where the next query goes on; nil if there is nothing more
+	eventType string                          // if set, only events of this type
+	next      map[string]types.AttributeValue // start of the next query; nil at the end
 }
 
-// whole reports whether a query of the span returns whole rows, and not their keys only.
+// whole reports whether a query of the span returns whole rows instead of keys.
 func (of span) whole() bool { return of.index.Name == "" || of.index.Local }
 
-// query reads up to limit rows of a span, and moves of.next on. It may return fewer although there
+// query reads up to limit rows of a span, and advances of.next. It may return fewer although there
 // are more.
 func (t *tables) query(ctx context.Context, of *span, limit int) ([]Row, error) {
 	in := &dynamodb.QueryInput{

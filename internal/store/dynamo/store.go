@@ -15,29 +15,29 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// MaxWrites is how many readings one call of PutReadings stores.
+// MaxWrites is how many readings one PutReadings call can store.
 const MaxWrites = store.MaxRows / 2
 
-// Store is the store of a deployment, and what producers and the functions on AWS need beside it.
+// Store is the store of a deployment, with what producers and the AWS functions need in addition.
 type Store struct {
 	*record.Store
 	*tables
 }
 
-// New returns the store on the tables of an environment, with a client made of c. It connects to
-// nothing yet.
+// New returns the store on the tables of an environment, with a client built from c. It does not
+// connect yet.
 func New(c aws.Config, environment string, o Options) *Store {
 	e := NewEngine(c, environment, o)
 	return e.Store(e)
 }
 
-// Store returns the store on the tables of e whose rows are those of rows: e, or what wraps it.
+// Store returns the store on the tables of e that accesses rows through rows: e, or a wrapper of it.
 func (e *Engine) Store(rows row.Engine) *Store {
 	return &Store{record.New(rows, record.Options{MaxOps: store.MaxRows}), e.tables}
 }
 
-// EventsAfter reads the log as far as it is settled: what is appended later than Settle ago may still
-// be preceded by an event that another process is appending. Without Options.Follow it reads all.
+// EventsAfter reads the log as far as it is settled: before an event appended less than Settle ago,
+// another process may still be appending one. Without Options.Follow it reads everything.
 func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
 	events, err := s.Store.EventsAfter(ctx, after, limit)
 	if !s.follow {
@@ -47,8 +47,8 @@ func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int
 	return slices.DeleteFunc(events, func(e store.StoredEvent) bool { return e.Position > settled }), err
 }
 
-// Events lists the log. With Options.Follow each page is in the order of its events' times: the bus
-// delivers in any order, so that an event may be appended after a later one.
+// Events lists the log. With Options.Follow each page is sorted by event time: the bus delivers in
+// any order, so an event may be appended after a later one.
 func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
 	page, err := s.Store.Events(ctx, q)
 	if !s.follow {
@@ -63,8 +63,8 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 	return page, err
 }
 
-// AppendEvents gives events their positions in the log, in this order. It passes over an event
-// whose id is in the log. It needs the table of events only: it is what the event-sink does.
+// AppendEvents assigns events their positions in the log, in this order. It skips an event whose id
+// is in the log. It needs only the events table; the event-sink calls it.
 func (s *Store) AppendEvents(ctx context.Context, events []event.Event) error {
 	all := make([]row.Event, len(events))
 	for i, e := range events {

@@ -1,6 +1,6 @@
 package dynamo
 
-// The names of the four tables, without the environment that they begin with.
+// The names of the four tables, without the environment prefix.
 const (
 	Control = "control"
 	JobLog  = "joblog"
@@ -8,29 +8,29 @@ const (
 	Events  = "events"
 )
 
-// TTL is the attribute by which all four tables forget rows: seconds since 1970. Nothing that a
-// promise needs carries it.
+// TTL is the attribute by which all four tables expire rows, in seconds since 1970. No row that a
+// guarantee depends on has it.
 const TTL = "ttl"
 
-// Table is what has to be deployed of one table. Its key is PK and SK, both texts, as are the keys
-// of its indexes unless Number says otherwise. Every table is billed by request.
+// Table describes one table to deploy. Its key is PK and SK, both strings, as are index keys unless
+// Number is set. Every table is billed per request.
 type Table struct {
 	Name    string
-	Stream  bool // of new images
+	Stream  bool // with a stream of new images
 	Indexes []Index
 }
 
-// Index is a secondary index. It holds those rows that have both of its attributes, so a row leaves
-// it by losing one.
+// Index is a secondary index. It contains the rows that have both of its attributes; removing one
+// removes the row from the index.
 type Index struct {
 	Name        string
 	Hash, Range string
-	Local       bool // its Hash is PK, and it can be read consistently
+	Local       bool // Hash is PK, and it can be read consistently
 	Number      bool // Range is a number
-	All         bool // it holds whole rows, and otherwise their keys only
+	All         bool // it holds whole rows instead of keys
 }
 
-// The indexes. What each is for is said in docs/DYNAMODB.md.
+// The indexes. docs/DYNAMODB.md explains their use.
 var (
 	ordered    = Index{Name: "ordered", Hash: "PK", Range: "place", Local: true}
 	unfinished = Index{Name: "unfinished", Hash: "PK", Range: "pendingPlace", Local: true}
@@ -41,7 +41,7 @@ var (
 	byType     = Index{Name: "GSI1", Hash: "eventType", Range: "timestamp", Number: true, All: true}
 )
 
-// Tables are the four tables.
+// Tables returns the four tables.
 func Tables() []Table {
 	return []Table{
 		{Name: Control, Stream: true, Indexes: []Index{ordered, unfinished, listed, pending, aging}},
@@ -51,5 +51,5 @@ func Tables() []Table {
 	}
 }
 
-// TableName is the name of a table in an environment.
+// TableName returns the name of a table in an environment.
 func TableName(environment, table string) string { return environment + "-interlock-" + table }

@@ -14,17 +14,17 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// parameters are those of a URL.
+// parameters are the query parameters allowed in a URL.
 var parameters = []string{"region", "endpoint"}
 
 var environmentForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
-// target is what a URL names.
+// target is a parsed URL.
 type target struct {
 	environment, region, endpoint string
 }
 
-// parseURL reads dynamodb://ENVIRONMENT[?region=REGION][&endpoint=URL].
+// parseURL parses dynamodb://ENVIRONMENT[?region=REGION][&endpoint=URL].
 func parseURL(text string) (target, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "dynamodb" {
@@ -53,7 +53,7 @@ func parseURL(text string) (target, error) {
 	return t, nil
 }
 
-// UnreachableError says that the tables could not be asked, and why.
+// UnreachableError means that the tables could not be read, and why.
 type UnreachableError struct {
 	Environment, Region string
 	Err                 error
@@ -65,8 +65,8 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Open returns the store on the tables that a URL names. It fails with an UnreachableError if they
-// cannot be read.
+// Open returns the store on the tables at a URL. It fails with an UnreachableError if they cannot
+// be read.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	e, err := OpenEngine(ctx, url, o)
 	if err != nil {
@@ -75,8 +75,7 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	return e.Store(e), nil
 }
 
-// OpenEngine returns the engine that Open makes a store of. The AWS configuration is that of the
-// process.
+// OpenEngine returns the engine for Open. It uses the AWS configuration of the process.
 func OpenEngine(ctx context.Context, url string, o Options) (*Engine, error) {
 	t, err := parseURL(url)
 	if err != nil {
