@@ -2,13 +2,11 @@ package catalog
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -80,13 +78,12 @@ func (s *Snapshot) All() []*Entry { return s.all }
 
 // Readers lists, by id, the pipelines whose gate, start condition or post-run rules read that sensor.
 func (s *Snapshot) Readers(id pipeline.ID, key sensor.Key) []*Entry {
-	at := address{id, key}
-	if all, ok := s.shared[at]; ok {
+	if all, ok := s.shared[address{id, key}]; ok {
 		return all
 	}
 	if e := s.byID[id]; e != nil {
-		for own := range reads(e.Definition) {
-			if own == at {
+		for owner, read := range e.Reads() {
+			if owner == id && read == key {
 				return e.self[:]
 			}
 		}
@@ -109,9 +106,9 @@ func newSnapshot(entries []*Entry, broken []Broken) *Snapshot {
 	}
 	for _, e := range entries {
 		s.byID[e.ID] = e
-		for at := range reads(e.Definition) {
-			if at.pipeline != e.ID {
-				s.shared[at] = nil
+		for owner, key := range e.Reads() {
+			if owner != e.ID {
+				s.shared[address{owner, key}] = nil
 			}
 		}
 		for _, up := range e.After {
@@ -119,38 +116,12 @@ func newSnapshot(entries []*Entry, broken []Broken) *Snapshot {
 		}
 	}
 	for _, e := range entries {
-		for at := range reads(e.Definition) {
+		for owner, key := range e.Reads() {
+			at := address{owner, key}
 			if all, ok := s.shared[at]; ok && !slices.Contains(all[max(0, len(all)-1):], e) {
 				s.shared[at] = append(all, e)
 			}
 		}
 	}
 	return s
-}
-
-// reads iterates over the sensors that d reads; one may occur several times.
-func reads(d *pipeline.Definition) iter.Seq[address] {
-	gates := [3]*rule.Gate{d.Gate}
-	if d.Start != nil {
-		gates[1] = d.Start.Gate
-	}
-	if d.PostRun != nil {
-		gates[2] = d.PostRun.Gate
-	}
-	return func(yield func(address) bool) {
-		for _, g := range gates {
-			if g == nil {
-				continue
-			}
-			for _, ref := range g.Refs() {
-				at := address{d.ID, ref.Key}
-				if ref.From != "" {
-					at.pipeline = pipeline.ID(ref.From)
-				}
-				if !yield(at) {
-					return
-				}
-			}
-		}
-	}
 }

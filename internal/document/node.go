@@ -1,6 +1,9 @@
 package document
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
@@ -8,57 +11,39 @@ import (
 // when it is known into what; its zero value is an absent one, of kind Null.
 type Node struct{ n *node }
 
-// Kind is what the value is.
-func (n Node) Kind() Kind {
+// node is the value, or one of kind Null in place of an absent one.
+func (n Node) node() *node {
 	if n.n == nil {
-		return Null
+		return &node{}
 	}
-	return n.n.kind
+	return n.n
 }
+
+// Kind is what the value is.
+func (n Node) Kind() Kind { return n.node().kind }
 
 // Text is a scalar as the file writes it, without quotes; "" for lists and mappings.
-func (n Node) Text() string {
-	if n.n == nil {
-		return ""
-	}
-	return n.n.text
-}
+func (n Node) Text() string { return n.node().text }
 
 // Describe says what the value is as it follows "found" in a message: the text "yes", a list, nothing.
-func (n Node) Describe() string {
-	if n.n == nil {
-		return "nothing"
-	}
-	return n.n.describe()
-}
+func (n Node) Describe() string { return n.node().describe() }
 
 // Value is the value as nil, bool, int64, float64, string, []any or map[string]any. An integer beyond 64 bits is a
 // float64.
-func (n Node) Value() any {
-	if n.n == nil {
-		return nil
-	}
-	return n.n.value()
-}
+func (n Node) Value() any { return n.node().value() }
 
 // Items are the values of a list.
 func (n Node) Items() []Node {
-	if n.n == nil {
-		return nil
-	}
-	items := make([]Node, len(n.n.items))
-	for i, item := range n.n.items {
-		items[i] = Node{item}
+	var items []Node
+	for _, item := range n.node().items {
+		items = append(items, Node{item})
 	}
 	return items
 }
 
 // Get is the value of a key of a mapping.
 func (n Node) Get(key string) (Node, bool) {
-	if n.n == nil {
-		return Node{}, false
-	}
-	f, found := n.n.get(key)
+	f, found := n.node().get(key)
 	return Node{f.value}, found
 }
 
@@ -107,4 +92,54 @@ func (n *node) value() any {
 		return fields
 	}
 	return nil
+}
+
+// Expand is n with every text replaced by what replace makes of it: a string, bool, int64 or float64. Each value keeps
+// its place, so that what is wrong with it is reported where the file has it.
+func (n Node) Expand(replace func(text string) (any, error)) (Node, []Finding) {
+	if n.n == nil {
+		return n, nil
+	}
+	var findings []Finding
+	expanded := n.n.expand(nil, replace, &findings)
+	return Node{expanded}, findings
+}
+
+func (n *node) expand(at *frame, replace func(string) (any, error), findings *[]Finding) *node {
+	made := *n
+	switch n.kind {
+	case String:
+		value, err := replace(n.text)
+		if err != nil {
+			*findings = append(*findings, Finding{Path: at.String(), Message: err.Error()})
+			return n
+		}
+		made.kind, made.text = scalarOf(value)
+	case List:
+		made.items = make([]*node, len(n.items))
+		for i, item := range n.items {
+			made.items[i] = item.expand(at.item(i), replace, findings)
+		}
+	case Map:
+		made.fields = make([]field, len(n.fields))
+		for i, f := range n.fields {
+			f.value = f.value.expand(at.child(f.name), replace, findings)
+			made.fields[i] = f
+		}
+	}
+	return &made
+}
+
+// scalarOf is the kind and text of a value that Expand puts in.
+func scalarOf(value any) (Kind, string) {
+	switch v := value.(type) {
+	case bool:
+		return Bool, strconv.FormatBool(v)
+	case int64:
+		return Int, strconv.FormatInt(v, 10)
+	case float64:
+		return Float, strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return String, fmt.Sprint(v)
+	}
 }

@@ -257,7 +257,7 @@ func (l *limits) describeText(s *jsonschema.Schema) {
 	}
 }
 
-// foldPattern matches the words in any case, without the flags that JSON Schema's expressions lack.
+// foldPattern matches the words in any case.
 func foldPattern(words []string) string {
 	var b strings.Builder
 	b.WriteString("^(")
@@ -265,15 +265,22 @@ func foldPattern(words []string) string {
 		if i > 0 {
 			b.WriteByte('|')
 		}
-		for _, r := range word {
-			if upper, lower := strings.ToUpper(string(r)), strings.ToLower(string(r)); upper != lower {
-				b.WriteString("[" + upper + lower + "]")
-			} else {
-				b.WriteString(escapeRune(r))
-			}
-		}
+		b.WriteString(AnyCase(word))
 	}
 	b.WriteString(")$")
+	return b.String()
+}
+
+// AnyCase is an expression for a word in any case, without the flags that JSON Schema's expressions lack.
+func AnyCase(word string) string {
+	var b strings.Builder
+	for _, r := range word {
+		if upper, lower := strings.ToUpper(string(r)), strings.ToLower(string(r)); upper != lower {
+			b.WriteString("[" + upper + lower + "]")
+		} else {
+			b.WriteString(escapeRune(r))
+		}
+	}
 	return b.String()
 }
 

@@ -171,9 +171,9 @@ func aside(leaf Leaf) string {
 func (leaf Leaf) written(g *Gate) string {
 	text := "written " + period.Stamp(leaf.UpdatedAt)
 	if age := g.At.Sub(leaf.UpdatedAt); age >= time.Second && g.Live {
-		text += " (" + span(age) + " ago)"
+		text += " (" + reason.Span(age) + " ago)"
 	} else if age >= time.Second {
-		text += " (" + span(age) + " before the start)"
+		text += " (" + reason.Span(age) + " before the start)"
 	}
 	if leaf.Source != "" {
 		text += " by " + leaf.Source
@@ -275,9 +275,9 @@ func (x Explanation) output(w *lines) {
 }
 
 func deadline(d store.Deadline, now time.Time) string {
-	text := fmt.Sprintf("%s deadline %s: %s", d.Kind, instant(d.BreachAt, now), d.State)
+	text := fmt.Sprintf("%s deadline %s: %s", d.Kind, reason.When(d.BreachAt, now), d.State)
 	if !d.WarnAt.IsZero() && d.State == sla.Armed && !d.Warned {
-		text += ", warning " + instant(d.WarnAt, now)
+		text += ", warning " + reason.When(d.WarnAt, now)
 	}
 	if d.Warned {
 		text += ", warned"
@@ -285,7 +285,7 @@ func deadline(d store.Deadline, now time.Time) string {
 	if !d.DoneAt.IsZero() {
 		text += ", completed " + period.Stamp(d.DoneAt)
 		if late := d.DoneAt.Sub(d.BreachAt); late > 0 {
-			text += ", " + span(late) + " late"
+			text += ", " + reason.Span(late) + " late"
 		}
 	}
 	if d.Reason != "" {
@@ -306,12 +306,6 @@ func count(g *Gate) string {
 }
 
 func (l *look) when(t time.Time) reason.Part { return reason.At("", t) }
-
-// instant is a time with how far away it is.
-func instant(t, now time.Time) string { return reason.When(t, now) }
-
-// span is a duration in its two largest units.
-func span(d time.Duration) string { return reason.Span(d) }
 
 func orUnknown(s string) string {
 	if s == "" {

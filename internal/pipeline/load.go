@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
-	"github.com/interlock-go/interlock/internal/rule"
 )
 
 // Source is one file's name and contents.
@@ -225,18 +224,9 @@ func knownEntry(src Source, d *Definition) *entry {
 	for _, id := range d.After {
 		e.names = append(e.names, name{id: id})
 	}
-	gates := []*rule.Gate{d.Facts}
-	if d.Start != nil {
-		gates = append(gates, d.Start.Gate)
-	}
-	if d.PostRun != nil {
-		gates = append(gates, d.PostRun.Gate)
-	}
-	for _, g := range gates {
-		for _, ref := range g.Refs() {
-			if ref.From != "" {
-				e.names = append(e.names, name{id: ID(ref.From)})
-			}
+	for id := range d.Reads() {
+		if id != d.ID {
+			e.names = append(e.names, name{id: id})
 		}
 	}
 	return e

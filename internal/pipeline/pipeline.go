@@ -8,7 +8,20 @@
 // files together.
 package pipeline
 
-import "regexp"
+import (
+	"cmp"
+	"iter"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/schedule"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/sla"
+)
 
 // ID names a pipeline everywhere: in its file, in the store, in the API.
 type ID string
@@ -34,3 +47,193 @@ const (
 
 // Valid says whether s is one of the three.
 func (s ScheduleID) Valid() bool { return s == ByCron || s == ByStream || s == ByHand }
+
+// Definition is a pipeline, resolved and compiled. It is immutable; holders share it freely.
+type Definition struct {
+	ID          ID
+	Owner       string
+	Description string
+	Tags        map[string]string
+	File        string             // where it was read from
+	Warnings    []document.Problem // what there is to say about the file by itself
+
+	// Calendars and Archetypes are the files that it names: with its own, all it takes to read it again.
+	Calendars  []Source
+	Archetypes []Source
+
+	Opens     ScheduleID
+	Schedule  *schedule.Schedule
+	Start     *Start     // the start condition; nil without
+	After     []ID       // upstream pipelines
+	AtLeast   map[ID]int // how many runs of an upstream suffice, where that is not all of them
+	Prefer    *Prefer    // until when preferred rules close the gate; nil without
+	Window    time.Duration
+	Interval  time.Duration
+	MaxActive int
+	CatchUp   CatchUp
+
+	SLA sla.Spec
+
+	Gate    *rule.Gate // everything that must hold: start condition (under cron), upstreams, rules
+	Facts   *rule.Gate // the gate without the upstreams: what given sensors alone can answer
+	Job     *Job       // nil: Interlock gates and watches only
+	PostRun *PostRun   // nil without
+	DryRun  bool
+	Probes  []Probe
+}
+
+// Following are the periods of d to which a run of its upstream up for p matters, newest first: p itself, the larger one
+// that holds it, or the smaller ones inside it. A run of another size than the upstream's own speaks for its own period
+// only.
+func (d *Definition) Following(up *Definition, p period.Period) []period.Period {
+	size := d.Schedule.Size()
+	switch {
+	case p.IsZero():
+		return nil
+	case p.Size() != up.Schedule.Size() || p.Size() == size:
+		return []period.Period{p}
+	case p.Size() < size:
+		return []period.Period{p.Outer(size)}
+	}
+	var inside []period.Period
+	for slot := range d.Schedule.Inside(p) {
+		inside = append(inside, slot.Period)
+	}
+	slices.Reverse(inside)
+	return inside
+}
+
+// Reads goes through the sensors that the rules of d read, each with its pipeline: those of its gate, its start condition and
+// its post-run rules. One may come several times.
+func (d *Definition) Reads() iter.Seq2[ID, sensor.Key] {
+	gates := [3]*rule.Gate{d.Gate}
+	if d.Start != nil {
+		gates[1] = d.Start.Gate
+	}
+	if d.PostRun != nil {
+		gates[2] = d.PostRun.Gate
+	}
+	return func(yield func(ID, sensor.Key) bool) {
+		for _, g := range gates {
+			if g == nil {
+				continue
+			}
+			for _, ref := range g.Refs() {
+				if !yield(cmp.Or(ID(ref.From), d.ID), ref.Key) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Prefer says until when preferred rules close the gate: until a time of day or of the hour, or for a while.
+type Prefer struct {
+	Clock *schedule.Clock
+	For   time.Duration // from the opening; without a Clock
+}
+
+// PreferUntil is when the preferred rules of d cease to close the gate of a run for p whose window began at opened; zero means
+// the earliest instant at which p can open. A time is looked for as the start condition's deadline is.
+func (d *Definition) PreferUntil(p period.Period, opened time.Time) time.Time {
+	if opened.IsZero() {
+		opened = d.Schedule.OpensFrom(p)
+	}
+	switch {
+	case d.Prefer == nil:
+		return opened
+	case d.Prefer.Clock != nil:
+		return sla.Close(*d.Prefer.Clock, p, d.Schedule)
+	}
+	return opened.Add(d.Prefer.For)
+}
+
+// CatchUp says which fires missed in a downtime are still opened.
+type CatchUp string
+
+// All whose window is open, or the latest of them.
+const (
+	CatchUpAll    CatchUp = "all"
+	CatchUpLatest CatchUp = "latest"
+)
+
+// Start is a compiled start condition.
+type Start struct {
+	Rule     rule.Rule
+	Gate     *rule.Gate
+	Deadline *schedule.Clock // closes the automatic window; nil without
+}
+
+// Job is what is started, and its budgets.
+type Job struct {
+	Type            string
+	Config          JobConfig     // as the file has it, with variables not yet put in
+	Raw             document.Node // the same before decoding: what a start puts variables and secrets into
+	MaxRetries      int
+	MaxCodeRetries  int
+	MaxDriftReruns  int
+	MaxManualReruns int
+	RetryBackoff    time.Duration
+	PollWindow      time.Duration
+	PollInterval    time.Duration
+	Classes         []Class
+}
+
+// Class is one of the user's failure classes. A failure is of it when everything given fits.
+type Class struct {
+	Match    *regexp.Regexp // nil: any message
+	ExitCode *int           // nil: any code
+	Category string
+}
+
+// PostRun is what is watched after completion.
+type PostRun struct {
+	Rules          []rule.Rule
+	Gate           *rule.Gate
+	DriftThreshold float64
+	DriftField     string // "" is each rule's own field, else "count"
+	SensorTimeout  time.Duration
+	Window         time.Duration
+	Interval       time.Duration // 0: only when a reading arrives
+}
+
+// Probe gives the probe that writes a sensor of d; nil if none does.
+func (d *Definition) Probe(key sensor.Key) *Probe {
+	for i := range d.Probes {
+		if d.Probes[i].Key == string(key) {
+			return &d.Probes[i]
+		}
+	}
+	return nil
+}
+
+// Probe is an evaluator whose answers become readings of Key.
+type Probe struct {
+	Key      string
+	Command  []string // a subprocess …
+	URL      string   // … or an HTTP call …
+	Builtin  Builtin  // … or one that Interlock brings along
+	Headers  map[string]string
+	Env      map[string]string
+	Config   map[string]any
+	Interval time.Duration // 0: when its value has expired and a gate needs it
+	TTL      time.Duration
+	Timeout  time.Duration
+}
+
+// JobConfig is the decoded job.config of one job type. Its tags say what package document checks while decoding;
+// Check adds what tags cannot say.
+type JobConfig interface {
+	Check() []document.Finding
+}
+
+// JobKind is a job type as pipeline files name it. They live beside their adapters; internal/job/all lists them.
+type JobKind struct {
+	Name      string
+	NewConfig func() JobConfig
+}
+
+// awsLimited is a job config with limits of its own on the AWS platform.
+type awsLimited interface {
+	AWSFindings() []document.Finding
+}

@@ -122,18 +122,9 @@ func (w *weekday) UnmarshalText(text []byte) error {
 func (weekday) JSONSchema() *jsonschema.Schema {
 	var forms []string
 	for _, name := range weekdayNames {
-		forms = append(forms, foldPattern(name[:3])+"("+foldPattern(name[3:])+")?")
+		forms = append(forms, document.AnyCase(name[:3])+"("+document.AnyCase(name[3:])+")?")
 	}
 	return &jsonschema.Schema{Type: "string", Pattern: "^(" + strings.Join(forms, "|") + ")$"}
-}
-
-// foldPattern matches word in any case, without the flags that JSON Schema's expressions lack.
-func foldPattern(word string) string {
-	var b strings.Builder
-	for _, r := range word {
-		fmt.Fprintf(&b, "[%c%c]", r-'a'+'A', r)
-	}
-	return b.String()
 }
 
 // seconds is a duration that the older form writes as a number of seconds.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -139,23 +138,10 @@ func (h *pipelineHandler) writtenSince(ctx context.Context, e *catalog.Entry, si
 
 // sensorsOf lists the sensors that e reads, each once.
 func sensorsOf(e *catalog.Entry) []store.ReadingQuery {
-	gates := []*rule.Gate{e.Gate}
-	if e.Start != nil {
-		gates = append(gates, e.Start.Gate)
-	}
-	if e.PostRun != nil {
-		gates = append(gates, e.PostRun.Gate)
-	}
 	var all []store.ReadingQuery
-	for _, g := range gates {
-		for _, ref := range g.Refs() {
-			at := store.ReadingQuery{Pipeline: e.ID, Key: ref.Key}
-			if ref.From != "" {
-				at.Pipeline = pipeline.ID(ref.From)
-			}
-			if !slices.Contains(all, at) {
-				all = append(all, at)
-			}
+	for id, key := range e.Reads() {
+		if at := (store.ReadingQuery{Pipeline: id, Key: key}); !slices.Contains(all, at) {
+			all = append(all, at)
 		}
 	}
 	return all

@@ -3,14 +3,18 @@ package explain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/prober"
+	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/source"
 )
 
 // probes reads the state of the probes whose answers the gate reads.
@@ -70,7 +74,7 @@ func probeLine(s prober.Standing, now time.Time) string {
 	case state.Answered.IsZero() && state.Failures == 0:
 		return "has not run yet"
 	case !state.Answered.IsZero():
-		text := fmt.Sprintf("%s for %s, answered %s", state.Status, state.Period, instant(state.Answered, now))
+		text := fmt.Sprintf("%s for %s, answered %s", state.Status, state.Period, reason.When(state.Answered, now))
 		if state.Reason != "" {
 			text += ": " + state.Reason
 		}
@@ -84,12 +88,47 @@ func probeLine(s prober.Standing, now time.Time) string {
 
 func broken(s prober.Standing, now time.Time) string {
 	state := s.State
-	text := fmt.Sprintf("could not answer %s: %s", instant(state.Failed, now), state.Failure)
+	text := fmt.Sprintf("could not answer %s: %s", reason.When(state.Failed, now), state.Failure)
 	if state.Failures > 1 {
-		text = fmt.Sprintf("could not answer %d times in a row since %s, last %s: %s", state.Failures, period.Stamp(state.Since), instant(state.Failed, now), state.Failure)
+		text = fmt.Sprintf("could not answer %d times in a row since %s, last %s: %s", state.Failures, period.Stamp(state.Since), reason.When(state.Failed, now), state.Failure)
 	}
 	if state.Resting(now) {
-		text += "; it does not run again before " + instant(state.Rest, now)
+		text += "; it does not run again before " + reason.When(state.Rest, now)
 	}
 	return text
+}
+
+// sources adds, for the rules that keep the gate closed, when the last event of the source came that writes their sensor.
+func (l *look) sources(ctx context.Context) error {
+	if l.x.Gate == nil || !l.x.Gate.Live {
+		return nil
+	}
+	for _, leaf := range l.x.Gate.Closed() {
+		owner := l.owner(leaf.SeenLeaf)
+		for _, d := range l.Catalog.Sources().All() {
+			if !d.Writes(owner, leaf.Key) {
+				continue
+			}
+			a, err := ingest.StoredOf(ctx, l.Store, d.ID)
+			if err != nil {
+				return err
+			}
+			if line := l.sourceLine(d, a); !slices.Contains(l.x.Reasons, line) {
+				l.x.Reasons = append(l.x.Reasons, line)
+			}
+		}
+	}
+	return nil
+}
+
+// sourceLine is when the last event of a source came.
+func (l *look) sourceLine(d *source.Definition, a source.Activity) string {
+	switch silence := a.Silence(d.ID, l.x.At); {
+	case silence != "":
+		return silence
+	case a.LastEvent.IsZero():
+		return fmt.Sprintf("source %s has had no event yet", d.ID)
+	default:
+		return fmt.Sprintf("the last event of source %s came %s", d.ID, reason.When(a.LastEvent, l.x.At))
+	}
 }
