@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -25,9 +26,10 @@ const index = "index.html"
 
 // file is one file, ready to be sent.
 type file struct {
-	plain, packed []byte
-	kind, tag     string
-	forever       bool // its name changes with its content
+	plain     []byte
+	packed    func() []byte // compressed when it is first asked for; nil if that is no gain
+	kind, tag string
+	forever   bool // its name changes with its content
 }
 
 // Handler serves a built dashboard.
@@ -58,15 +60,22 @@ func New(files fs.FS) (*Handler, error) {
 
 func newFile(name string, content []byte) *file {
 	sum := sha256.Sum256(content)
-	f := &file{plain: content, kind: mime.TypeByExtension(path.Ext(name)), tag: hex.EncodeToString(sum[:12]), forever: strings.HasPrefix(name, "assets/")}
+	return &file{
+		plain: content, packed: sync.OnceValue(func() []byte { return pack(content) }),
+		kind: mime.TypeByExtension(path.Ext(name)), tag: hex.EncodeToString(sum[:12]), forever: strings.HasPrefix(name, "assets/"),
+	}
+}
+
+// pack compresses content. It returns nil if the result is not smaller.
+func pack(content []byte) []byte {
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // fails for an unknown level only
 	_, _ = w.Write(content)                                    // to memory, which takes it
 	_ = w.Close()
-	if packed.Len() < len(content) {
-		f.packed = packed.Bytes()
+	if packed.Len() >= len(content) {
+		return nil
 	}
-	return f
+	return packed.Bytes()
 }
 
 // ServeHTTP sends a file, or the page for whatever is no file: its views have addresses of their own.
@@ -94,9 +103,11 @@ func (f *file) send(w http.ResponseWriter, r *http.Request) {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	content, tag := f.plain, f.tag
-	if f.packed != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		header.Set("Content-Encoding", "gzip")
-		content, tag = f.packed, f.tag+"-gzip"
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		if packed := f.packed(); packed != nil {
+			header.Set("Content-Encoding", "gzip")
+			content, tag = packed, f.tag+"-gzip"
+		}
 	}
 	header.Set("ETag", `"`+tag+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))

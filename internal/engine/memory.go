@@ -32,15 +32,16 @@ func ReadSparingly(pipelines int) {
 	}
 }
 
-// SpareMemory must be called once a process holds that many pipelines. It returns the memory used for reading to the
-// operating system. From then on it limits garbage if there are many pipelines, and CPU time if there are few. It
-// does not override a limit set with GOGC.
+// SpareMemory must be called once a process holds that many pipelines. Unless they are few, it returns the memory used
+// for reading to the operating system. From then on it limits garbage if there are many pipelines, and CPU time if there
+// are few. It does not override a limit set with GOGC.
 func SpareMemory(pipelines int) {
 	switch {
 	case pipelines >= manyPipelines:
 		allow(littleGarbage)
 	case pipelines < fewPipelines:
 		allow(muchGarbage)
+		return
 	default:
 		allow(usualGarbage)
 	}
