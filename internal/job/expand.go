@@ -13,15 +13,15 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Worded is a config with a text that is taken apart into words. It does so before variables are put in, so that no value
-// can become several words, whatever is in it.
+// Worded is a config with a text that is split into words. It is split before variables are expanded, so that a value
+// never becomes several words.
 type Worded interface {
-	// PutWords is called once the config is decoded. Put fills the variables of a text.
+	// PutWords is called once the config is decoded. put expands the variables of a text.
 	PutWords(raw document.Node, put func(text string) (string, error)) error
 }
 
-// Expand gives the attempt its config: what the file has under job.config, decoded into the job type's own struct with
-// variables and secrets put in, and what hides these secrets from now on. An error is a *Refusal, and shows no secret.
+// Expand sets the attempt's config: it decodes the file's job.config into the job type's own struct with variables
+// and secrets expanded, and sets the Redactor that hides those secrets. An error is a *Refusal and shows no secret.
 func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (Attempt, error) {
 	e := expander{variables: a.Variables(), secrets: s}
 	expanded, findings := raw.Expand(func(text string) (any, error) { return e.text(text) })
@@ -45,7 +45,7 @@ func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (
 	return a, nil
 }
 
-// Variables are the names that pipeline files may use, and their values. A day, week or month has no hour.
+// Variables returns the variables that pipeline files may use. A day, week or month has no hour.
 func (a Attempt) Variables() map[string]string {
 	return map[string]string{
 		"DATE": a.Date(), "HOUR": a.Hour(), "PERIOD": a.Period.String(),
@@ -54,10 +54,10 @@ func (a Attempt) Variables() map[string]string {
 	}
 }
 
-// Date is the day that the period lies on, as 2026-03-03; of a week or month it is the first day.
+// Date returns the day of the period, as 2026-03-03; for a week or month its first day.
 func (a Attempt) Date() string { return a.Period.FirstDay().String() }
 
-// Hour is the hour that the period lies in, as 07; "" for a day, week or month.
+// Hour returns the hour of the period, as 07; "" for a day, week or month.
 func (a Attempt) Hour() string {
 	if a.Period.Size() == 0 || a.Period.Size() > period.Hour {
 		return ""
@@ -66,16 +66,16 @@ func (a Attempt) Hour() string {
 	return fmt.Sprintf("%02d", hour)
 }
 
-// expander fills texts and remembers which secrets went into them.
+// expander expands texts and records which secrets it used.
 type expander struct {
 	variables map[string]string
 	secrets   *Secrets
 	used      []string
-	permanent bool // something failed that will fail again
-	own       bool // something failed because the controller lacked resources
+	permanent bool // a failure that would repeat
+	own       bool // a failure because the controller lacked resources
 }
 
-// text is text with its variables put in. What a value holds is never looked at for further variables.
+// text expands the variables of text. Values are not expanded again.
 func (e *expander) text(text string) (string, error) {
 	var filled strings.Builder
 	for {
@@ -128,8 +128,7 @@ func (e *expander) value(name string) (value string, err error) {
 	return value, err
 }
 
-// refuse makes a Refusal of what was found: one that may be repeated only if nothing is wrong but files that could not
-// be read.
+// refuse returns a Refusal for the findings: a transient one only if nothing is wrong except unreadable files.
 func (e *expander) refuse(findings []document.Finding) error {
 	var texts []string
 	for _, f := range findings {
@@ -144,8 +143,8 @@ func (e *expander) refuse(findings []document.Finding) error {
 	return &Refusal{Category: category, Reason: strings.Join(texts, "; "), Own: e.own && !e.permanent}
 }
 
-// hide replaces the messages about values that hold a secret, since they may quote it, also in part. What is wrong with
-// a filled-in config stays wrong.
+// hide replaces messages about values with a secret, because they may quote all or part of it. The findings stay
+// permanent.
 func (e *expander) hide(findings []document.Finding, secret []string) []document.Finding {
 	e.permanent = true
 	for i, f := range findings {
@@ -156,7 +155,7 @@ func (e *expander) hide(findings []document.Finding, secret []string) []document
 	return findings
 }
 
-// touches says whether a path is, holds or lies within one of the others.
+// touches reports whether a path equals, contains or lies within one of the others.
 func touches(path string, others []string) bool {
 	within := func(inner, outer string) bool {
 		rest, ok := strings.CutPrefix(inner, outer)
@@ -165,7 +164,7 @@ func touches(path string, others []string) bool {
 	return slices.ContainsFunc(others, func(o string) bool { return within(path, o) || within(o, path) })
 }
 
-// secretPaths are the paths of the texts in value that take a secret.
+// secretPaths returns the paths of the texts in value that contain a secret.
 func secretPaths(value any, path string) []string {
 	var paths []string
 	switch v := value.(type) {

@@ -1,18 +1,18 @@
 package job
 
-// Fill puts variables and secrets into texts beside job.config, by the same rules.
+// Fill expands variables and secrets in texts outside job.config, by the same rules.
 type Fill struct{ e expander }
 
-// NewFill fills in these variables, and the secrets that s allows.
+// NewFill expands these variables, and the secrets that s allows.
 func NewFill(variables map[string]string, s *Secrets) *Fill {
 	return &Fill{expander{variables: variables, secrets: s}}
 }
 
-// Text is text with its variables put in. An error holds no secret; it is a *Refusal where a secret may not, or cannot, be
-// read.
+// Text expands the variables of text. An error contains no secret; it is a *Refusal if a secret may not, or cannot,
+// be read.
 func (f *Fill) Text(text string) (string, error) { return f.e.text(text) }
 
-// Value is v with the variables of every text in it put in.
+// Value expands every text in v.
 func (f *Fill) Value(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -42,5 +42,5 @@ func (f *Fill) Value(v any) (any, error) {
 	}
 }
 
-// Secrets hides what was put in so far.
+// Secrets returns a Redactor for the secrets used so far.
 func (f *Fill) Secrets() Redactor { return NewRedactor(f.e.used...) }

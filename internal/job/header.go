@@ -12,13 +12,13 @@ import (
 // Headers are the HTTP headers of a request, by name.
 type Headers map[string]document.Text
 
-// Headers that the request sets itself: a file's own would break the start's idempotency or the message.
+// Headers that the job type sets itself: the file's own would break the start's idempotency or the message.
 var reservedHeaders = []string{"content-length", "idempotency-key", "transfer-encoding"}
 
 // Headers whose value is a secret.
 var secretHeaders = []string{"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"}
 
-// Check finds what is wrong with the headers at path, in the order of their names.
+// Check reports invalid headers, in order of their names.
 func (h Headers) Check(path string) []document.Finding {
 	var findings []document.Finding
 	seen := map[string]string{}
@@ -43,7 +43,7 @@ func (h Headers) Check(path string) []document.Finding {
 	return findings
 }
 
-// isToken says whether name is what RFC 9110 allows in a header's name.
+// isToken reports whether RFC 9110 allows name as a header name.
 func isToken(name string) bool {
 	for _, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'

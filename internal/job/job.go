@@ -1,5 +1,5 @@
-// Package job holds what the job types share. Each type has a folder of its own beside it, with the config that a
-// pipeline file gives under job.config; job/all lists them. The types never import each other.
+// Package job holds the contract that all job types share. Each type has its own folder below, with its config struct
+// for job.config; job/all lists them. The types never import each other.
 package job
 
 import (
@@ -17,71 +17,73 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type starts and follows jobs of one technology. It keeps no state of its own: what it needs to find a job again is in
-// the attempt and the handle. All methods end promptly when ctx does. No error, message or output holds a secret.
+// Type starts and polls jobs of one technology. It is stateless: the attempt and the handle are enough to find a job
+// again. All methods return promptly when ctx ends. No error, message or output contains a secret.
 type Type interface {
-	// Start starts the attempt's job under its id as idempotency key, or adopts the job that an earlier call with the same
-	// id started. A *Refusal means that certainly nothing was started; any other error leaves that open.
+	// Start starts the attempt's job with the attempt's id as idempotency key, or adopts the job that an earlier call
+	// with the same id started. A *Refusal means that certainly nothing was started; after any other error the job
+	// may have been started.
 	Start(ctx context.Context, a Attempt) (Started, error)
-	// Status looks at a job. An error says that nobody could look, not that the job failed.
+	// Status reads the state of a job. An error means that the state is unknown, not that the job failed.
 	Status(ctx context.Context, a Attempt, h run.Handle) (Status, error)
 }
 
 // Finder is a type whose target can be searched by the attempt's id.
 type Finder interface {
-	// Find says whether the target knows a job of this attempt.
+	// Find reports whether the target has a job of this attempt.
 	Find(ctx context.Context, a Attempt) (h run.Handle, found bool, err error)
 }
 
 // Stopper is a type that can end a job.
 type Stopper interface {
-	// Stop asks for the job's end, and returns once the target has accepted that. The job runs until Status says that it is
-	// done. Stop of a job that has ended or is stopping returns nil.
+	// Stop asks the target to end the job, and returns once the target has accepted that. The job runs until Status
+	// reports Done. Stop of a job that has ended or is stopping returns nil.
 	Stop(ctx context.Context, a Attempt, h run.Handle) error
 }
 
-// Deduplicator is a type whose target refuses a second start with the same id, so that a start whose answer was lost may be repeated.
+// Deduplicator is a type whose target rejects a second start with the same id, so that a start without an answer may
+// be repeated.
 type Deduplicator interface{ RefusesRepeats() bool }
 
-// Waiter is a type that sees its jobs end by itself.
+// Waiter is a type that is notified when its jobs end.
 type Waiter interface {
-	// Wait returns nil once the job has ended, whichever controller started it, and Status then has its result. Any
-	// error leaves that open.
+	// Wait returns nil once the job has ended, whichever controller started it; Status then has its result. After an
+	// error the job may still run.
 	Wait(ctx context.Context, a Attempt, h run.Handle) error
 }
 
-// Tailer is a type that can read what a job has printed so far.
+// Tailer is a type that can read the output of a running job.
 type Tailer interface {
-	// Tail returns the end of what a job has printed, at most MaxOutput, without secrets. It looks at nothing else, and changes
-	// nothing.
+	// Tail returns the end of a job's output, at most MaxOutput bytes, without secrets. It has no side effects.
 	Tail(h run.Handle) (string, error)
 }
 
-// Checker is a type that can say whether a job could be started, without starting it.
+// Checker is a type that can check whether a job could be started, without starting it.
 type Checker interface {
-	// Check asks the target whether it is there, takes the credentials and has what the config names. A *Refusal says what
-	// is wrong and what to do, an *Unsure that nothing is wrong as far as one can see; any other error that nobody could look.
+	// Check checks that the target is reachable, accepts the credentials and has what the config names. A *Refusal
+	// says what is wrong and how to fix it. An *Unsure means that no problem was found. Any other error means that
+	// the check could not be made.
 	Check(ctx context.Context, a Attempt) error
 }
 
-// Preparer is a type whose starts are quicker when they are announced.
+// Preparer is a type whose starts are faster if they are announced.
 type Preparer interface {
-	// Prepare begins what a start of the attempt needs and nobody takes for one, such as to connect, and returns at once. It
-	// is called while the decision to start is being stored, so the start may never come.
+	// Prepare begins work that a start of the attempt needs but that starts nothing, such as connecting, and returns
+	// at once. It is called while the decision to start is being stored, so the start may never follow.
 	Prepare(a Attempt)
 }
 
-// SelfReporting is a config whose job may report its own result, so that its target cannot be asked for it.
+// SelfReporting is a config whose job may report its own result, so that its target cannot be polled.
 type SelfReporting interface{ ReportsItself() bool }
 
-// External is a config whose job is run by a worker outside: the attempt is offered, and no type is asked to start, poll or
-// stop it.
+// External is a config whose job is run by an external worker: the attempt is offered, and the type never starts,
+// polls or stops it.
 type External interface {
-	// HeartbeatLimit is how long the worker that claimed an attempt may be silent; 0: as long as it likes.
+	// HeartbeatLimit returns how long the worker that claimed an attempt may be silent; 0 means for ever.
 	HeartbeatLimit() time.Duration
 }
 
-// Offers returns the limits of a job that is run by a worker outside, and whether it is.
+// Offers returns the limits of a job that is run by an external worker, and whether it is one.
 func Offers(j *pipeline.Job) (External, bool) {
 	if j == nil {
 		return nil, false
@@ -90,38 +92,38 @@ func Offers(j *pipeline.Job) (External, bool) {
 	return e, ok
 }
 
-// Local is a type whose jobs live on the machine of one replica, which alone can follow them.
+// Local is a type whose jobs live on the machine of one replica, which alone can poll them.
 type Local interface{ OnThisReplica() bool }
 
-// MaxAWSStart is how long a start call that is the job itself may take on AWS: a function lives for 15 minutes, and needs
-// the rest to store the result.
+// MaxAWSStart is how long a start call that is the job itself may take on AWS: a Lambda function lives for 15
+// minutes, and needs the rest to store the result.
 const MaxAWSStart = document.Duration(14 * time.Minute)
 
-// Blocking is a type for which the start call is the job itself, so that it takes as long as Limit says.
+// Blocking is a type whose start call is the job itself, and takes up to Limit.
 type Blocking interface {
 	Limit(config pipeline.JobConfig) (time.Duration, bool)
 }
 
-// Attempt is what is to be started.
+// Attempt is a job to be started.
 type Attempt struct {
 	ID       run.AttemptID
 	Pipeline pipeline.ID
 	Schedule pipeline.ScheduleID
 	Period   period.Period
 	Number   int
-	File     string             // the pipeline file that Config is from; "" if it is not known
-	Config   pipeline.JobConfig `json:"-"` // of the type's own struct, with variables and secrets put in: see Expand
-	Secrets  Redactor           `json:"-"` // hides what Config must not show
+	File     string             // the pipeline file of Config; "" if unknown
+	Config   pipeline.JobConfig `json:"-"` // the type's own struct, with variables and secrets expanded: see Expand
+	Secrets  Redactor           `json:"-"` // hides the secrets of Config
 	Callback Callback           `json:"-"`
 }
 
-// String names the attempt and nothing of its config, so that no log line can.
+// String returns only the id, so that no log line can show the config.
 func (a Attempt) String() string { return string(a.ID) }
 
-// LogValue is String.
+// LogValue returns String as a log value.
 func (a Attempt) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
-// Env is what a program that is the attempt's job finds in its environment, beside its own.
+// Env returns the variables that a program run as the attempt's job gets in addition to its own.
 func (a Attempt) Env() map[string]string {
 	env := map[string]string{
 		"INTERLOCK_RUN_ID": string(a.ID), "INTERLOCK_PIPELINE": string(a.Pipeline), "INTERLOCK_DATE": a.Date(), "INTERLOCK_HOUR": a.Hour(),
@@ -133,48 +135,47 @@ func (a Attempt) Env() map[string]string {
 	return env
 }
 
-// Callback is how a job may report its own result.
+// Callback is where a job may report its own result.
 type Callback struct{ URL, Token string }
 
-// Started is a job that runs, or has already ended where the start call was the job.
+// Started is a job that runs, or has already ended if the start call was the job.
 type Started struct {
 	Handle run.Handle
 	Result *Status // nil: it runs
 }
 
-// Status is what a job shows.
+// Status is the state of a job.
 type Status struct {
 	Done     bool
-	Result   run.Result // once Done
+	Result   run.Result // set if Done
 	Category run.Category
 	Message  string
-	Exited   bool // there is an exit code
+	Exited   bool // ExitCode is valid
 	ExitCode int
-	Output   string // the end of what it printed, at most 64 KiB
+	Output   string // the end of its output, at most 64 KiB
 }
 
 // Refusal is a start that certainly did not happen.
 type Refusal struct {
-	Category run.Category // Permanent: trying again is useless
+	Category run.Category // Permanent: a retry is useless
 	Reason   string
-	After    time.Duration // the target's own wish for how long to wait; 0 without
-	Own      bool          // the controller lacked what the call needs, which says nothing about the job: see Lacking
+	After    time.Duration // how long the target asks to wait; 0 if it does not say
+	Own      bool          // the controller lacked resources, which says nothing about the job: see Lacking
 }
 
 func (r *Refusal) Error() string { return r.Reason }
 
-// Refuse makes a Refusal.
+// Refuse returns a Refusal.
 func Refuse(c run.Category, format string, args ...any) error {
 	return &Refusal{Category: c, Reason: fmt.Sprintf(format, args...)}
 }
 
-// RefuseOver makes a Refusal because of err, which is Own if the controller lacked something.
+// RefuseOver returns a Refusal because of err, with Own set if the controller lacked resources.
 func RefuseOver(err error, c run.Category, format string, args ...any) error {
 	return &Refusal{Category: c, Reason: fmt.Sprintf(format, args...), Own: Lacking(err)}
 }
 
-// Lacking says that the controller's machine had too little of something for what was asked of it: descriptors, memory,
-// processes or disk space.
+// Lacking reports whether the controller's machine lacked file descriptors, memory, processes or disk space.
 func Lacking(err error) bool {
 	for _, what := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, what) {
@@ -184,24 +185,24 @@ func Lacking(err error) bool {
 	return false
 }
 
-// Unsure is a check that found nothing wrong, and says what only a start would show.
+// Unsure is a check that found no problem, and says what only a start would show.
 type Unsure struct{ Reason string }
 
 func (u *Unsure) Error() string { return u.Reason }
 
-// ErrUnknownHandle says that the target has no job with that handle (any more).
+// ErrUnknownHandle means that the target has no job with that handle, or no longer.
 var ErrUnknownHandle = errors.New("the target does not know this job")
 
-// AWS is what the job types on AWS have in common.
+// AWS is the config that the AWS job types share.
 type AWS struct {
 	Region string `yaml:"region" pattern:"^(.*\\$\\{.*|[a-z]{2,}(-[a-z]+)+-[0-9]+)$" hint:"write a region such as eu-west-1" doc:"The AWS region; default the controller's own."`
 }
 
-// Unanswered is for the job types whose target does not refuse a repeated key, so that a start without an answer may
-// have happened or not.
+// Unanswered is the config of job types whose target does not reject a repeated key, so that a start without an
+// answer may or may not have happened.
 type Unanswered struct {
 	OnUnknown string `yaml:"onUnknown" enum:"hold,retry" default:"hold" doc:"When a start got no answer and its job cannot be found: hold the run for an operator, or retry and risk a second start."`
 }
 
-// RetriesUnanswered says that the file takes the risk of a second start.
+// RetriesUnanswered reports whether the file accepts the risk of a second start.
 func (u Unanswered) RetriesUnanswered() bool { return u.OnUnknown == "retry" }

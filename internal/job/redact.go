@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// hiddenAs is what stands where a secret stood.
+// hiddenAs replaces a secret.
 const hiddenAs = "***"
 
-// leastSecret is the length from which a value is hidden. Anything shorter can be guessed, and hiding it would make
-// every text unreadable in which a 1 occurs.
+// leastSecret is the minimum length of a value to hide. Anything shorter can be guessed, and hiding it would make
+// every text with a 1 in it unreadable.
 const leastSecret = 4
 
 // Redactor hides secrets in texts. The zero Redactor hides nothing.
 type Redactor struct {
 	secrets []string
-	forms   []string // the secrets and how they look when encoded, longest first
+	forms   []string // the secrets and their encodings, longest first
 }
 
-// NewRedactor makes a Redactor for these secrets.
+// NewRedactor returns a Redactor for these secrets.
 func NewRedactor(secrets ...string) Redactor {
 	var r Redactor
 	for _, secret := range secrets {
@@ -37,12 +37,12 @@ func NewRedactor(secrets ...string) Redactor {
 	return r
 }
 
-// With is r with more to hide.
+// With returns a Redactor that also hides more.
 func (r Redactor) With(secrets ...string) Redactor {
 	return NewRedactor(append(slices.Clone(r.secrets), secrets...)...)
 }
 
-// Secrets are the values themselves, for a process that has to hide them on its own.
+// Secrets returns the values themselves, for a process that has to hide them on its own.
 func (r Redactor) Secrets() []string { return slices.Clone(r.secrets) }
 
 // String shows nothing.
@@ -51,8 +51,8 @@ func (r Redactor) String() string { return hiddenAs }
 // GoString shows nothing.
 func (r Redactor) GoString() string { return hiddenAs }
 
-// formsOf are the texts in which a secret may turn up: as it is, without the blanks around it, line by line, and as
-// URLs, JSON, Go's quotes and base64 write it.
+// formsOf returns the texts in which a secret may appear: as it is, trimmed, line by line, and encoded for URLs,
+// JSON, Go strings and base64.
 func formsOf(secret string) []string {
 	forms := append(strings.Split(secret, "\n"), secret, strings.TrimSpace(secret))
 	for _, form := range slices.Clone(forms) {
@@ -69,10 +69,11 @@ func formsOf(secret string) []string {
 	return slices.DeleteFunc(forms, func(form string) bool { return len(strings.TrimSpace(form)) < leastSecret })
 }
 
-// Text is text with every secret hidden.
+// Text returns text with every secret hidden.
 func (r Redactor) Text(text string) string { return r.Part(text, 0, len(text)) }
 
-// Part is what Text shows of the bytes of text from begin to end. A secret that lies in it only partly is hidden as well.
+// Part returns the bytes of text from begin to end as Text shows them. A secret that lies only partly in that range
+// is hidden as well.
 func (r Redactor) Part(text string, begin, end int) string {
 	var shown strings.Builder
 	at := begin
@@ -90,8 +91,8 @@ func (r Redactor) Part(text string, begin, end int) string {
 	return shown.String()
 }
 
-// Overlap is how much of a text's beginning may belong to a secret that began before it, and of its end to one that goes
-// on after it. Whoever keeps only a part of a text shows that much less of it: see Part.
+// Overlap returns how much of a text's beginning may belong to a secret that began before it, and of its end to one
+// that continues after it. A caller that keeps only a part of a text must show that much less of it: see Part.
 func (r Redactor) Overlap() int {
 	if len(r.forms) == 0 {
 		return 0
@@ -101,7 +102,7 @@ func (r Redactor) Overlap() int {
 
 type span struct{ begin, end int }
 
-// find gives the parts of text to hide, in order and apart from each other. Secrets that overlap are hidden together, so
+// find returns the ranges of text to hide, in order and without overlap. Overlapping secrets are hidden together, so
 // that no end of the second one shows.
 func (r Redactor) find(text string) []span {
 	var all []span

@@ -17,34 +17,34 @@ import (
 // maxSecret is how large a secret may be.
 const maxSecret = 64 << 10
 
-// Secrets reads what ${env:NAME} and ${file:PATH} ask for, as far as the server's own file allows it. A nil *Secrets
+// Secrets reads the values of ${env:NAME} and ${file:PATH}, as far as the server's own file allows. A nil *Secrets
 // allows nothing.
 type Secrets struct {
 	env    map[string]bool
 	files  []string
 	lookup func(name string) (value string, set bool)
-	stored map[SecretKind][]string // names that may be read of a service
+	stored map[SecretKind][]string // names that may be read from a service
 	read   func(kind SecretKind, name string) (string, error)
 }
 
-// SecretKind is where a secret is stored outside the process, as ${…} names it.
+// SecretKind is an external secret store, as ${…} names it.
 type SecretKind string
 
-// The kinds: a secret of AWS Secrets Manager, ${secret:NAME} or ${secret:NAME#key}, and a parameter of Systems Manager,
-// ${ssm:NAME}.
+// The kinds: a secret in AWS Secrets Manager, ${secret:NAME} or ${secret:NAME#key}, and a parameter in Systems
+// Manager, ${ssm:NAME}.
 const (
 	ManagedSecret SecretKind = "secret"
 	Parameter     SecretKind = "ssm"
 )
 
-// From also allows secrets that a service stores, by their names; one that ends in * stands for all that begin so. They are
-// read when a job starts, through read, whose error is a *Refusal.
+// From also allows secrets in a service, by name; a name that ends in * is a prefix. They are read at the start of a
+// job through read, whose error is a *Refusal.
 func (s *Secrets) From(allowed map[SecretKind][]string, read func(kind SecretKind, name string) (string, error)) *Secrets {
 	s.stored, s.read = allowed, read
 	return s
 }
 
-// fromService reads a secret that a service stores.
+// fromService reads a secret from a service.
 func (s *Secrets) fromService(kind SecretKind, name string) (string, error) {
 	id, _, _ := strings.Cut(name, "#")
 	allows := func(allowed string) bool {
@@ -57,11 +57,11 @@ func (s *Secrets) fromService(kind SecretKind, name string) (string, error) {
 	return s.read(kind, name)
 }
 
-// settingOf are the lists of the server's file.
+// settingOf names the setting of the server's file that allows each kind.
 var settingOf = map[SecretKind]string{ManagedSecret: "secretsManager", Parameter: "ssm"}
 
-// NewSecrets allows the environment variables of these names and the files at or below these paths. The environment is
-// read through lookup; relative paths are taken from the current directory.
+// NewSecrets allows the environment variables with these names and the files at or below these paths. It reads the
+// environment through lookup; relative paths are relative to the current directory.
 func NewSecrets(env, files []string, lookup func(name string) (string, bool)) (*Secrets, error) {
 	s := &Secrets{env: map[string]bool{}, lookup: lookup}
 	for _, name := range env {
@@ -89,8 +89,8 @@ func (s *Secrets) fromEnv(name string) (string, error) {
 	return value, nil
 }
 
-// fromFile reads a file, without the line break at its end. It may have appeared or become readable by the next try, so
-// that only a file that is not allowed is refused for good.
+// fromFile reads a file without its final line break. A missing or unreadable file may be fixed by the next try, so
+// only a path that is not allowed is a permanent refusal.
 func (s *Secrets) fromFile(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", Refuse(run.Permanent, "${file:%s} is not an absolute path; write one that begins with /", path)
@@ -122,14 +122,14 @@ func (s *Secrets) allowed(path string) (dir, name string, ok bool) {
 	return "", "", false
 }
 
-// readBelow reads a regular file inside dir. A link that leads out of dir is refused by os.Root.
+// readBelow reads a regular file inside dir. os.Root rejects a link that leads out of dir.
 func readBelow(dir, name string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	// A pipe in place of the file must not block the start.
+	// A named pipe in place of the file must not block the start.
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
@@ -149,7 +149,7 @@ func readBelow(dir, name string) (string, error) {
 	return string(value), err
 }
 
-// reason is what went wrong, without the path that the message has already.
+// reason returns the error without the path, which the message has already.
 func reason(err error) error {
 	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
 		return pathError.Err

@@ -8,10 +8,10 @@ import (
 // Template variables such as ${DATE} may stand in any text of a job's config. Their names are checked with the pipeline;
 // here they are only kept out of the way of other checks.
 
-// HasVariable says whether text holds a template variable.
+// HasVariable reports whether text holds a template variable.
 func HasVariable(text string) bool { return Mask(text) != text }
 
-// HasSecret says whether text takes a part from the environment, a file or a service that stores secrets.
+// HasSecret reports whether text takes a part from the environment, a file or a service that stores secrets.
 func HasSecret(text string) bool {
 	return slices.ContainsFunc([]string{"${env:", "${file:", "${secret:", "${ssm:"}, func(prefix string) bool { return strings.Contains(text, prefix) })
 }

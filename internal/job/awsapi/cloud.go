@@ -6,7 +6,7 @@
 //   - Requests pass the egress guard, each over its own connection.
 //   - The SDK never retries a request that starts something.
 //   - The size of answers is bounded.
-//   - A Failure says whether anything can have been started and which category it has, without secrets.
+//   - A Failure reports whether anything can have been started and which category it has, without secrets.
 //
 // It knows no service. The types glue, emr, emrserverless, stepfunction and lambda decide what a call means for a
 // job.

@@ -52,7 +52,7 @@ type Options struct {
 	Jobs   string                   // the directory of jobs; created on first use
 	Getenv func(name string) string // the server's environment
 	Grace  time.Duration            // between SIGTERM and SIGKILL; default 10 s
-	// Programs says whether and as which user commands run.
+	// Programs reports whether and as which user commands run.
 	Programs program.Policy
 }
 

@@ -51,7 +51,7 @@ func (JobID) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// Check finds what the tags cannot say.
+// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	findings := append(job.CheckURL("workspaceURL", c.WorkspaceURL), c.Headers.Check("headers")...)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// DecodeFrom reads a run as it arrives. The API cannot leave out a run's tasks, of which there may be a thousand with all
-// of their settings, so only the first one that failed is kept.
+// DecodeFrom decodes a run while it arrives. The API cannot omit a run's tasks, of which there may be a thousand with
+// all of their settings, so only the first failed one is kept.
 func (r *jobRun) DecodeFrom(d *json.Decoder) error {
 	return eachField(d, func(name string) error {
 		switch name {
@@ -44,7 +44,7 @@ func (r *jobRun) decodeTasks(d *json.Decoder) error {
 	return err
 }
 
-// eachField reads an object. read reads the value of the field with that name.
+// eachField reads an object and calls read for the value of each field.
 func eachField(d *json.Decoder, read func(name string) error) error {
 	begin, err := d.Token()
 	if err != nil {
@@ -66,7 +66,7 @@ func eachField(d *json.Decoder, read func(name string) error) error {
 	return err
 }
 
-// skip reads a value and keeps nothing of it.
+// skip reads a value and discards it.
 func skip(d *json.Decoder) error {
 	for depth := 0; ; {
 		token, err := d.Token()

@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// jobRun is what a workspace tells of a run or of one of its tasks, in the older form (state), the newer (status) or both.
+// jobRun is a run or one of its tasks as a workspace returns it, in the older form (state), the newer (status) or
+// both.
 type jobRun struct {
 	ID    int64 `json:"run_id"`
 	State struct {
@@ -33,18 +34,18 @@ type jobRun struct {
 	failed *jobRun // the first task that failed by itself, not because of another
 }
 
-// end is how far a run is.
+// end is the progress of a run.
 type end struct {
-	known    bool // the state is one that Databricks documents
+	known    bool // Databricks documents the state
 	done     bool
 	success  bool
 	category run.Category
-	name     string // as Databricks calls it
+	name     string // Databricks's name
 	message  string
 }
 
-// end reads both forms. Of a failure the newer one tells more: where it has details, they decide the category. Only a run
-// that took too long has no code of its own there.
+// end reads both forms. The newer one says more about a failure: if it has details, they decide the category. Only a
+// timeout has no code of its own there.
 func (r jobRun) end() end {
 	older, newer := r.endByState(), r.endByStatus()
 	switch {
@@ -78,7 +79,7 @@ func (r jobRun) endByState() end {
 	return e
 }
 
-// categoryOf is whose fault a run's result is.
+// categoryOf returns the failure category of a run's result.
 func categoryOf(result string) (c run.Category, known bool) {
 	switch result {
 	case "SUCCESS", "SUCCESS_WITH_FAILURES":
@@ -118,7 +119,7 @@ var codes = map[string]run.Category{
 	"DISABLED":                       run.Transient,
 	"INTERNAL_ERROR":                 run.Transient,
 	"CLOUD_FAILURE":                  run.Transient,
-	"BREAKING_CHANGE":                run.Transient, // Databricks runs it again in another way
+	"BREAKING_CHANGE":                run.Transient, // Databricks retries it in another way
 	"REPOSITORY_CHECKOUT_FAILED":     run.Transient, // the Git provider could not be reached
 	"WORKSPACE_RUN_LIMIT_EXCEEDED":   run.Transient,
 	"CLUSTER_REQUEST_LIMIT_EXCEEDED": run.Transient,
@@ -134,7 +135,8 @@ var codes = map[string]run.Category{
 	"INVALID_RUN_CONFIGURATION": run.Permanent,
 }
 
-// categoryOfCode is the category of a termination. Databricks adds codes; one that is not listed goes by its type.
+// categoryOfCode returns the category of a termination. Databricks adds codes; the category of an unlisted one
+// depends on its type.
 func categoryOfCode(code, kind string) (c run.Category, known bool) {
 	if c, ok := codes[code]; ok {
 		return c, true
@@ -155,7 +157,7 @@ func categoryOfCode(code, kind string) (c run.Category, known bool) {
 	}
 }
 
-// status is what a run's state means for the job.
+// status maps a run's state to a job status.
 func (w workspace) status(ctx context.Context, r jobRun) (job.Status, error) {
 	e := r.end()
 	switch {
@@ -182,14 +184,13 @@ func (w workspace) status(ctx context.Context, r jobRun) (job.Status, error) {
 	return s, nil
 }
 
-// failedByItself says whether a task failed, and not because of another one.
+// failedByItself reports whether a task failed, and not because of another one.
 func (r jobRun) failedByItself() bool {
 	e := r.end()
 	return e.done && !e.success && !strings.HasPrefix(e.name, "UPSTREAM_") && !strings.HasPrefix(e.name, "EXCLUDED") && r.ID > 0
 }
 
-// output is the error of a task, and the end of its trace. That is a help to the reader only, so nothing depends on whether
-// it can be had.
+// output returns the error of a task and the end of its trace. It only helps the reader, so errors are ignored.
 func (w workspace) output(ctx context.Context, task int64) (message, trace string) {
 	var got struct {
 		Error string `json:"error"`
@@ -202,7 +203,7 @@ func (w workspace) output(ctx context.Context, task int64) (message, trace strin
 	return got.Error, job.Tail(w.Secrets.Text(got.Trace))
 }
 
-// line is one line without secrets.
+// line returns one line without secrets.
 func (w workspace) line(what, why string) string {
 	if why = strings.TrimSpace(why); why != "" {
 		what += ": " + why

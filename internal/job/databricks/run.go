@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/job/rest"
 )
 
-// path is that of a method of the Jobs API.
+// path returns the path of a Jobs API method.
 func path(method ...string) []string { return append([]string{"api", "2.1", "jobs"}, method...) }
 
-// start makes the call that starts the run, and gives its id.
+// start makes the call that starts the run, and returns its id.
 func (w workspace) start(ctx context.Context, token string) (int64, error) {
 	call := rest.Call{What: "run job " + w.job(), Method: http.MethodPost, Path: path("run-now")}
 	if w.submits() {
@@ -35,13 +35,13 @@ func (w workspace) start(ctx context.Context, token string) (int64, error) {
 	return started.RunID, err
 }
 
-// submits says that the config is a one-time run.
+// submits reports whether the config is a one-time run.
 func (w workspace) submits() bool {
 	_, tasks := w.Body["tasks"]
 	return tasks
 }
 
-// job is the number of the job to run; "" for a one-time run.
+// job returns the id of the job to run, or "" for a one-time run.
 func (w workspace) job() string {
 	if w.JobID != "" || w.submits() {
 		return string(w.JobID)
@@ -49,7 +49,7 @@ func (w workspace) job() string {
 	return asText(w.Body["job_id"])
 }
 
-// request is the body that starts the run.
+// request returns the body that starts the run.
 func (w workspace) request(token string) map[string]any {
 	body := maps.Clone(w.Body)
 	if body == nil {
@@ -66,7 +66,7 @@ func (w workspace) request(token string) map[string]any {
 	return body
 }
 
-// asText is a parameter's value: Databricks takes texts alone. What is none is written as JSON.
+// asText returns a parameter's value as text, because Databricks accepts only text. Other values are encoded as JSON.
 func asText(value any) string {
 	if text, ok := value.(string); ok {
 		return text
@@ -78,7 +78,7 @@ func asText(value any) string {
 	return string(text)
 }
 
-// look asks for a run; job.ErrUnknownHandle if there is none.
+// look reads a run. It returns job.ErrUnknownHandle if there is none.
 func (w workspace) look(ctx context.Context, id int64) (jobRun, error) {
 	var seen jobRun
 	what := fmt.Sprintf("get run %d", id)
@@ -94,7 +94,8 @@ func (w workspace) look(ctx context.Context, id int64) (jobRun, error) {
 
 func runQuery(id int64) url.Values { return url.Values{"run_id": {strconv.FormatInt(id, 10)}} }
 
-// missing says that the workspace itself knows no such run. Databricks says so with a wrong parameter as often as with 404.
+// missing reports whether the workspace itself says that the run does not exist. Databricks uses an invalid-parameter
+// error for that as often as 404.
 func missing(err error) bool {
 	answered := (*rest.Answered)(nil)
 	if !errors.As(err, &answered) {
@@ -110,7 +111,7 @@ func missing(err error) bool {
 	return problem.Code == "RESOURCE_DOES_NOT_EXIST" || problem.Code == "INVALID_PARAMETER_VALUE" && strings.Contains(problem.Message, "does not exist")
 }
 
-// cancel asks for the run's end. The answer is an empty object.
+// cancel cancels the run. The answer is an empty object.
 func (w workspace) cancel(ctx context.Context, id int64) error {
 	var nothing struct{}
 	return w.Do(ctx, rest.Call{
@@ -118,7 +119,7 @@ func (w workspace) cancel(ctx context.Context, id int64) error {
 	}, &nothing)
 }
 
-// getJob asks for the job.
+// getJob reads the job.
 func (w workspace) getJob(ctx context.Context, id string) error {
 	var found struct {
 		ID json.Number `json:"job_id"`
@@ -131,7 +132,7 @@ func (w workspace) getJob(ctx context.Context, id string) error {
 	return err
 }
 
-// listJobs asks for something that anybody with credentials may see.
+// listJobs makes a call that is allowed with any valid credentials.
 func (w workspace) listJobs(ctx context.Context) error {
 	var list struct {
 		More *bool `json:"has_more"`

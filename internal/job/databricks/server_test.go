@@ -12,20 +12,20 @@ import (
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 )
 
-// server is a Databricks workspace as far as jobs need it, with the requests and answers of its Jobs API 2.1. It fails the
-// test on a request that Databricks would not understand.
+// server is a fake of the parts of a Databricks workspace (Jobs API 2.1) that jobs use. It fails the test on a
+// request that Databricks would not understand.
 type server struct {
 	*httptest.Server
 	*testing.T
 	wire   jobtest.Wire
 	mu     sync.Mutex
-	tokens map[string]int64 // the run that a token started
+	tokens map[string]int64 // run id by idempotency token
 	starts map[string]int
 	ends   map[int64]string // how a run ends: see show
 	lossy  bool
 }
 
-// firstRun is an id that only fits an integer, as those of Databricks do.
+// firstRun is an id that, like those of Databricks, does not fit a float64.
 const firstRun = int64(9007199254740993)
 
 func newServer(t *testing.T) *server {
@@ -113,7 +113,7 @@ func (s *server) submit(w http.ResponseWriter, r *http.Request) {
 	s.begin(w, body, body.Tasks[0].Key)
 }
 
-// begin starts a run, or answers with the one that the token started before.
+// begin starts a run, or answers with the run that the token started before.
 func (s *server) begin(w http.ResponseWriter, body startRequest, end string) {
 	if len(body.Token) == 0 || len(body.Token) > 64 {
 		problem(w, 400, "INVALID_PARAMETER_VALUE", "idempotency_token may have at most 64 characters")
@@ -131,7 +131,7 @@ func (s *server) begin(w http.ResponseWriter, body startRequest, end string) {
 	answer(w, 200, map[string]any{"run_id": id, "number_in_job": id})
 }
 
-// run is the run that a request names, or says that it is not there.
+// run reports whether a run exists, and otherwise answers that it does not.
 func (s *server) run(w http.ResponseWriter, id int64) bool {
 	if _, ok := s.ends[id]; !ok {
 		problem(w, 400, "INVALID_PARAMETER_VALUE", "Run "+strconv.FormatInt(id, 10)+" does not exist.")

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type starts runs and follows them. A run cannot be searched for by its token, but a start that is repeated with the same
-// one is answered with the run that there is.
+// Type starts runs and polls them. A run cannot be found by its idempotency token, but a repeated start with the same
+// token returns the existing run.
 type Type struct{ client *rest.Client }
 
 var (
@@ -25,19 +25,20 @@ var (
 	_ job.Checker      = (*Type)(nil)
 )
 
-// New sends through the guard.
+// New returns a Type that connects through the guard.
 func New(g *egress.Guard) *Type { return &Type{rest.New(g)} }
 
-// RefusesRepeats is true: a workspace starts one run for a token.
+// RefusesRepeats returns true: a workspace starts one run per token.
 func (t *Type) RefusesRepeats() bool { return true }
 
-// token is the idempotency token of an attempt. Databricks takes at most 64 characters, which is the length of the hash.
+// token returns the idempotency token of an attempt. Databricks allows at most 64 characters, which is the length of
+// the hash.
 func token(id run.AttemptID) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
 }
 
-// workspace is where one attempt's run lives.
+// workspace is the workspace of one attempt's run.
 type workspace struct {
 	rest.API
 	*Config
@@ -64,7 +65,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return job.Started{Handle: run.Handle(strconv.FormatInt(id, 10))}, nil
 }
 
-// Status looks at the run.
+// Status reads the run.
 func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
 	w, id, err := t.known(a, h)
 	if err != nil {
@@ -77,7 +78,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	return w.status(ctx, seen)
 }
 
-// Stop cancels the run. One that has ended is fine, whatever the workspace answers to that.
+// Stop cancels the run. It returns nil for a run that has ended, whatever the workspace answers.
 func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	w, id, err := t.known(a, h)
 	if err != nil {
@@ -92,7 +93,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	return err
 }
 
-// known is the run that a handle names.
+// known returns the run of a handle.
 func (t *Type) known(a job.Attempt, h run.Handle) (workspace, int64, error) {
 	w, err := t.workspace(a)
 	if err != nil {
@@ -105,7 +106,7 @@ func (t *Type) known(a job.Attempt, h run.Handle) (workspace, int64, error) {
 	return w, id, nil
 }
 
-// Check looks at the job or, for a one-time run, only whether the workspace takes the credentials.
+// Check reads the job or, for a one-time run, only checks that the workspace accepts the credentials.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	w, err := t.workspace(a)
 	if err != nil {

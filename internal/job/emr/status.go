@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// states are those that EMR documents for a step. One that is not done runs.
+// states are the step states that EMR documents. A step whose state is not Done is running.
 var states = map[types.StepState]job.Status{
 	types.StepStatePending:       {},
 	types.StepStateCancelPending: {},
@@ -27,7 +27,7 @@ var states = map[types.StepState]job.Status{
 	types.StepStateInterrupted: {Done: true, Result: run.ResultFail, Category: run.Transient},
 }
 
-// Status looks at the steps. The job runs as long as one of them does, and then ends as the first did that did not
+// Status reads the steps. The job runs as long as one of them does; its result is that of the first step that did not
 // complete.
 func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
 	c, err := t.cluster(ctx, a)
@@ -56,7 +56,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	return status, nil
 }
 
-// reason is why a step did not complete.
+// reason returns why a step did not complete.
 func reason(s types.StepSummary) string {
 	var parts []string
 	if d := s.Status.FailureDetails; d != nil {
@@ -75,16 +75,16 @@ func stateOf(s types.StepSummary) types.StepState {
 	return s.Status.State
 }
 
-// atOnce is how many steps may be asked for by their ids.
+// atOnce is how many step ids one request may contain.
 const atOnce = 10
 
-// look are the job's steps as EMR has them, in their order.
+// look reads the job's steps, in their order.
 func (c cluster) look(ctx context.Context, h run.Handle) ([]types.StepSummary, error) {
 	var steps []types.StepSummary
 	for ids := range slices.Chunk(stepsOf(h), atOnce) {
 		out, err := c.list(ctx, &service.ListStepsInput{ClusterId: &c.ClusterID, StepIds: ids})
 		switch {
-		case awsapi.HasCode(err, "InvalidRequestException") && strings.Contains(err.Error(), "is not valid"): // it names an id
+		case awsapi.HasCode(err, "InvalidRequestException") && strings.Contains(err.Error(), "is not valid"): // the message names an id
 			return nil, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
 		case err != nil:
 			return nil, err

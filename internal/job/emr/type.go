@@ -21,11 +21,11 @@ import (
 // maxName is how long a step's name may be.
 const maxName = 256
 
-// Type adds steps to clusters and follows them. EMR does not recognise a repeated request, but shows the names of its
+// Type adds steps to clusters and polls them. EMR does not recognise a repeated request, but lists the names of its
 // steps: those of an attempt end in its id. A job's handle is the ids of its steps.
 type Type struct{ clients *awsapi.Clients[calls] }
 
-// calls are what is used of EMR.
+// calls are the EMR operations that the type uses.
 type calls struct {
 	add             call[service.AddJobFlowStepsInput, service.AddJobFlowStepsOutput]
 	listSteps       call[service.ListStepsInput, service.ListStepsOutput]
@@ -42,7 +42,7 @@ var (
 	_ job.Checker = (*Type)(nil)
 )
 
-// New speaks to the cloud.
+// New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
 	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
 		client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
@@ -50,7 +50,7 @@ func New(c *awsapi.Cloud) *Type {
 	})}
 }
 
-// cluster is that of one attempt.
+// cluster is the cluster of one attempt.
 type cluster struct {
 	*Config
 	calls
@@ -66,7 +66,7 @@ func (t *Type) cluster(ctx context.Context, a job.Attempt) (cluster, error) {
 	return cluster{c, made, a}, err
 }
 
-// what names a call in errors.
+// what returns the beginning of an error about a call.
 func (c cluster) what(verb string) string {
 	return c.attempt.Secrets.Text(fmt.Sprintf("%s EMR cluster %s", verb, c.ClusterID))
 }
@@ -75,15 +75,15 @@ func (c cluster) request(verb string) awsapi.Request {
 	return awsapi.Request{Attempt: c.attempt, What: c.what(verb), Errors: serviceErrors}
 }
 
-// serviceErrors are the verdicts on the errors of the operations that are used of EMR.
+// serviceErrors are the verdicts on the errors of the EMR operations that the type uses.
 var serviceErrors = awsapi.Errors{
 	"InternalServerError":     awsapi.Open, // HTTP 400: some steps may have been added
 	"InternalServerException": awsapi.Open,
 	"InvalidRequestException": awsapi.RefusedPermanent,
 }
 
-// stepLimit is err with the category TRANSIENT where the cluster has too many unfinished steps: EMR rejects the request as
-// invalid, but accepts it once some of them have ended.
+// stepLimit changes the category to TRANSIENT if the cluster has too many unfinished steps: EMR rejects the request
+// as invalid, but accepts it once some of them have ended.
 func stepLimit(err error) error {
 	if f := (*awsapi.Failure)(nil); errors.As(err, &f) && f.Certain && strings.Contains(f.Text, "Maximum number of active steps") {
 		f.Category = run.Transient
@@ -111,16 +111,16 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return job.Started{Handle: handleOf(out.StepIds)}, nil
 }
 
-// handleOf is the handle of a job with these steps.
+// handleOf returns the handle of a job with these steps.
 func handleOf(ids []string) run.Handle { return run.Handle(strings.Join(ids, ",")) }
 
-// stepsOf are the ids of a job's steps.
+// stepsOf returns the ids of a job's steps.
 func stepsOf(h run.Handle) []string { return strings.Split(string(h), ",") }
 
-// suffix is what the names of the attempt's steps end in.
+// suffix returns the end of the names of the attempt's steps.
 func (c cluster) suffix() string { return " " + string(c.attempt.ID) }
 
-// steps are the file's as the API takes them, with the attempt's id in their names.
+// steps converts the file's steps for the API, with the attempt's id in their names.
 func (c cluster) steps() []types.StepConfig {
 	var steps []types.StepConfig
 	for _, s := range c.Steps {
@@ -140,7 +140,7 @@ func (s Step) mainClass() *string {
 	return &s.MainClass
 }
 
-// properties are the step's, in the order of their names.
+// properties returns the step's properties in order of their names.
 func (s Step) properties() []types.KeyValue {
 	var all []types.KeyValue
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -149,7 +149,7 @@ func (s Step) properties() []types.KeyValue {
 	return all
 }
 
-// pages is how many lists of 50 steps a search goes back.
+// pages is how many pages of 50 steps a search reads.
 const pages = 20
 
 // Find searches the cluster's latest steps for the attempt's id.
@@ -162,11 +162,11 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 	return handleOf(ids), len(ids) > 0, err
 }
 
-// find looks through that many lists of steps, the latest first, for the attempt's.
+// find searches the given number of pages for the attempt's steps, the latest first.
 func (c cluster) find(ctx context.Context, pages int) ([]string, error) {
 	var ids []string
 	in := &service.ListStepsInput{ClusterId: &c.ClusterID}
-	// The steps of an attempt were added together, but a list may end among them.
+	// The steps of an attempt were added together, but a page may end among them.
 	for page := 0; page < pages || page == pages && len(ids) > 0; page++ {
 		out, err := c.list(ctx, in)
 		if err != nil {
@@ -193,7 +193,7 @@ func (c cluster) list(ctx context.Context, in *service.ListStepsInput) (*service
 	return out, err
 }
 
-// Check looks at the cluster.
+// Check reads the cluster.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	c, err := t.cluster(ctx, a)
 	if err != nil {

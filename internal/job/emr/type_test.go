@@ -26,7 +26,7 @@ func newType(t *testing.T, url string, allow ...string) job.Type {
 
 func newConfig() pipeline.JobConfig { return new(emr.Config) }
 
-// step is one as EMR shows it.
+// step is a step as EMR returns it.
 type step struct {
 	ID     string `json:"Id"`
 	Name   string
@@ -40,7 +40,7 @@ type stepStatus struct {
 	FailureDetails    map[string]string `json:",omitempty"`
 }
 
-// target is an EMR whose steps go the way that their names say.
+// target is a fake EMR whose steps behave as their names say.
 type target struct {
 	*awstest.Server
 	t     *testing.T
@@ -167,7 +167,7 @@ func (s *target) describe(w http.ResponseWriter, r *http.Request) {
 	awstest.Reply(w, map[string]any{"Cluster": map[string]any{"Id": in.ClusterID, "Name": "c", "Status": map[string]any{"State": state}}})
 }
 
-// ofAttempt is how often the steps of an attempt were added.
+// ofAttempt returns how often the steps of an attempt were added.
 func (s *target) ofAttempt(_ *testing.T, id run.AttemptID) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +238,7 @@ func (s *target) bench() jobtest.Bench {
 
 func TestEMR(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 
-// TestWhateverEMRAnswers has what a start comes to: it lists the steps first.
+// TestWhateverEMRAnswers knows that a start lists the steps first.
 func TestWhateverEMRAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return steps("any") },

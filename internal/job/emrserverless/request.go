@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/awsapi"
 )
 
-// asAPI is the driver as the API takes it.
+// asAPI converts the driver for the API.
 func (d JobDriver) asAPI() types.JobDriver {
 	if hive := d.Hive; hive != nil {
 		return &types.JobDriverMemberHive{Value: types.Hive{
@@ -33,7 +33,7 @@ func optional(text string) *string {
 	return &text
 }
 
-// overrides are the configuration as the API takes it; nil without. What the API does not know is an error.
+// overrides returns the configuration for the API, or nil. A field that the API does not know is an error.
 func (c *Config) overrides() (*types.ConfigurationOverrides, error) {
 	if c.ConfigurationOverrides == nil {
 		return nil, nil
@@ -51,7 +51,7 @@ func (c *Config) overrides() (*types.ConfigurationOverrides, error) {
 	return into, nil
 }
 
-// inWords is what the decoder found, without what it says of Go's types.
+// inWords returns a decoding error without Go's type names.
 func inWords(err error) error {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		names := strings.Split(wrong.Field, ".")
@@ -63,7 +63,7 @@ func inWords(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// withTexts is a value in which all properties are texts. The API takes nothing else, and files write numbers.
+// withTexts converts all properties in a value to texts. The API accepts nothing else, and files contain numbers.
 func withTexts(value any) any {
 	switch v := value.(type) {
 	case []any:
@@ -91,7 +91,7 @@ func texts(properties map[string]any) map[string]any {
 		all[name] = value
 		switch value.(type) {
 		case int64, float64, bool:
-			all[name], _ = awsapi.JSON(value) // which a number or bool always has
+			all[name], _ = awsapi.JSON(value) // cannot fail for a number or bool
 		}
 	}
 	return all

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// states are those that EMR Serverless documents for a run. One that is not done runs.
+// states are the run states that EMR Serverless documents. A run whose state is not Done is running.
 var states = map[types.JobRunState]job.Status{
 	types.JobRunStateSubmitted:  {},
 	types.JobRunStatePending:    {},
@@ -27,7 +27,7 @@ var states = map[types.JobRunState]job.Status{
 	types.JobRunStateCancelled: {Done: true, Result: run.ResultFail, Category: run.Transient},
 }
 
-// Status looks at a run.
+// Status reads a run.
 func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
 	p, err := t.application(ctx, a)
 	if err != nil {
@@ -47,7 +47,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	return status, err
 }
 
-// look is a run as EMR Serverless has it.
+// look reads a run.
 func (p application) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
 	out, err := awsapi.Call(ctx, p.request("get a job run of"), p.get, &service.GetJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
 	switch {

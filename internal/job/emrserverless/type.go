@@ -17,11 +17,11 @@ import (
 // maxToken is how long a client token may be.
 const maxToken = 64
 
-// Type starts job runs and follows them. A run's client token and its name are made of its attempt's id: EMR Serverless
-// answers a repeated token with the run that there is, and the name shows whose it is.
+// Type starts job runs and polls them. A run's client token and name contain its attempt's id: EMR Serverless answers
+// a repeated token with the existing run, and the name identifies the run.
 type Type struct{ clients *awsapi.Clients[calls] }
 
-// calls are what is used of EMR Serverless.
+// calls are the EMR Serverless operations that the type uses.
 type calls struct {
 	start          call[service.StartJobRunInput, service.StartJobRunOutput]
 	list           call[service.ListJobRunsInput, service.ListJobRunsOutput]
@@ -40,7 +40,7 @@ var (
 	_ job.Checker      = (*Type)(nil)
 )
 
-// New speaks to the cloud.
+// New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
 	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
 		client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
@@ -48,10 +48,10 @@ func New(c *awsapi.Cloud) *Type {
 	})}
 }
 
-// RefusesRepeats is true: a token is taken once.
+// RefusesRepeats returns true: EMR Serverless starts one run per token.
 func (t *Type) RefusesRepeats() bool { return true }
 
-// application is where one attempt's run lives.
+// application is the application of one attempt's run.
 type application struct {
 	*Config
 	calls
@@ -68,7 +68,7 @@ func (t *Type) application(ctx context.Context, a job.Attempt) (application, err
 	return application{c, made, a, job.Name(a.ID, maxToken)}, err
 }
 
-// what names a call in errors.
+// what returns the beginning of an error about a call.
 func (p application) what(verb string) string {
 	return p.attempt.Secrets.Text(fmt.Sprintf("%s EMR Serverless application %q", verb, p.ApplicationID))
 }
@@ -77,15 +77,15 @@ func (p application) request(verb string) awsapi.Request {
 	return awsapi.Request{Attempt: p.attempt, What: p.what(verb), Errors: serviceErrors}
 }
 
-// serviceErrors are the verdicts on the errors of the operations that are used of EMR Serverless.
+// serviceErrors are the verdicts on the errors of the EMR Serverless operations that the type uses.
 var serviceErrors = awsapi.Errors{
-	"ConflictException":         awsapi.RefusedTransient, // where no run has the token: see adopt
+	"ConflictException":         awsapi.RefusedTransient, // if no run has the token: see adopt
 	"InternalServerException":   awsapi.Open,
 	"ResourceNotFoundException": awsapi.RefusedPermanent,
 	"ValidationException":       awsapi.RefusedPermanent,
 }
 
-// Start starts the run, or is given the one that an earlier call with the same token started.
+// Start starts the run, or adopts the one that an earlier call with the same token started.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	p, err := t.application(ctx, a)
 	if err != nil {
@@ -110,13 +110,13 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return job.Started{Handle: run.Handle(*out.JobRunId)}, nil
 }
 
-// adopt handles a conflict. Either the token belongs to a request with other contents, such as a secret that has changed
-// since, and its run is adopted; or the application is in a state in which it accepts no runs, which passes.
+// adopt handles a conflict. Either the token belongs to a request with different contents, for example because a
+// secret has changed since, and its run is adopted; or the application temporarily accepts no runs.
 func (p application) adopt(ctx context.Context, conflict error) (job.Started, error) {
 	id, found, err := p.find(ctx)
 	switch {
 	case err != nil:
-		return job.Started{}, err // there may be one, so nothing is refused
+		return job.Started{}, err // a run may exist, so this is no refusal
 	case !found:
 		return job.Started{}, awsapi.Started(conflict)
 	}
@@ -124,8 +124,8 @@ func (p application) adopt(ctx context.Context, conflict error) (job.Started, er
 }
 
 const (
-	perPage = 50 // runs that are asked for at once
-	pages   = 20 // that a search goes through
+	perPage = 50 // runs in one page
+	pages   = 20 // that a search reads
 )
 
 // Find searches the application's runs for the attempt's name.
@@ -160,7 +160,7 @@ func (p application) find(ctx context.Context) (id string, found bool, err error
 	return "", false, nil
 }
 
-// Check looks at the application. One that is stopped starts by itself.
+// Check reads the application. A stopped one starts by itself.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	p, err := t.application(ctx, a)
 	if err != nil {

@@ -25,7 +25,7 @@ func newType(t *testing.T, url string, allow ...string) job.Type {
 
 func newConfig() pipeline.JobConfig { return new(emrserverless.Config) }
 
-// jobRun is a run as EMR Serverless shows it.
+// jobRun is a run as EMR Serverless returns it.
 type jobRun struct {
 	ID           string `json:"id"`
 	JobRunID     string `json:"jobRunId"`
@@ -36,13 +36,13 @@ type jobRun struct {
 	application  string
 }
 
-// target is an EMR Serverless whose applications' jobs go the way that the applications' ids say.
+// target is a fake EMR Serverless whose jobs behave as the ids of their applications say.
 type target struct {
 	*awstest.Server
 	t    *testing.T
 	mu   sync.Mutex
 	runs []*jobRun
-	lose int // answers to start calls that get lost
+	lose int // number of start answers to lose
 }
 
 func newTarget(t *testing.T) *target {
@@ -121,7 +121,7 @@ func (s *target) list(w http.ResponseWriter, r *http.Request) {
 			all = append(all, known)
 		}
 	}
-	from, size := 0, 3 // a page may be smaller than was asked for
+	from, size := 0, 3 // a page may be smaller than requested
 	fmt.Sscanf(r.URL.Query().Get("nextToken"), "from-%d", &from)
 	out := map[string]any{"jobRuns": all[min(from, len(all)):min(from+size, len(all))]}
 	if from+size < len(all) {
@@ -130,7 +130,7 @@ func (s *target) list(w http.ResponseWriter, r *http.Request) {
 	awstest.Reply(w, out)
 }
 
-// known is the run that a request names, or answers that there is none.
+// known returns the run that a request names, or answers that there is none.
 func (s *target) known(w http.ResponseWriter, r *http.Request) *jobRun {
 	for _, known := range s.runs {
 		if known.ID == r.PathValue("run") && known.application == r.PathValue("app") {
@@ -174,7 +174,7 @@ func (s *target) getApplication(w http.ResponseWriter, r *http.Request) {
 	awstest.Reply(w, map[string]any{"application": map[string]any{"applicationId": r.PathValue("app"), "state": state}})
 }
 
-// ofAttempt is how many runs an attempt has.
+// ofAttempt returns how many runs an attempt has.
 func (s *target) ofAttempt(_ *testing.T, id run.AttemptID) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +230,7 @@ func TestEMRServerless(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 
 func TestWhateverEMRServerlessAnswers(t *testing.T) {
 	want := awstest.Verdicts()
-	want["409"] = jobtest.RefusedPermanent // a conflict that AWS has not named
+	want["409"] = jobtest.RefusedPermanent // a conflict without an AWS error code
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newType, NewConfig: newConfig, Want: want, Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
 		Handle: func(run.AttemptID) run.Handle { return "00f1" },

@@ -1,6 +1,6 @@
-// Package external is the job type whose jobs are run by workers outside: cron, Airflow, a CI system. The controller starts,
-// polls and stops nothing. It offers the attempt, a worker claims it, sends heartbeats and reports the result; package
-// router takes those requests, and package lifecycle decides what a silent worker means.
+// Package external is the job type whose jobs are run by external workers: cron, Airflow, a CI system. The controller
+// starts, polls and stops nothing. It offers the attempt; a worker claims it, sends heartbeats and reports the
+// result. Package router handles those requests, and package lifecycle decides what a silent worker means.
 package external
 
 import (
@@ -26,10 +26,10 @@ var (
 	_ job.Checker       = Type{}
 )
 
-// minHeartbeat keeps the heartbeats of many workers from becoming most of what the controller does.
+// minHeartbeat limits the load that the heartbeats of many workers put on the controller.
 const minHeartbeat = 10 * time.Second
 
-// Check finds what the tags cannot say.
+// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	if d := time.Duration(c.Heartbeat); d != 0 && d < minHeartbeat {
 		return []document.Finding{{Path: "heartbeat", Message: "is " + document.Duration(d).String() + "; must be at least 10s, or 0 for no heartbeat"}}
@@ -37,10 +37,10 @@ func (c *Config) Check() []document.Finding {
 	return nil
 }
 
-// HeartbeatLimit is how long a worker may be silent; 0: as long as it likes.
+// HeartbeatLimit returns how long a worker may be silent; 0 means for ever.
 func (c *Config) HeartbeatLimit() time.Duration { return time.Duration(c.Heartbeat) }
 
-// ReportsItself is true: only the worker knows the result.
+// ReportsItself returns true: only the worker knows the result.
 func (c *Config) ReportsItself() bool { return true }
 
 // Heartbeat is a duration that may also be the number 0.
@@ -61,20 +61,20 @@ func (Heartbeat) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{document.Duration(0).JSONSchema(), {Const: &zero}}}
 }
 
-// Type says of each job that only a worker outside can start it.
+// Type refuses every start: only an external worker can start the job.
 type Type struct{}
 
 const notHere = "jobs of type external are run by a worker outside, which claims them: `interlock exec PIPELINE -- COMMAND`"
 
-// Start refuses: nothing here can start the job.
+// Start returns a refusal.
 func (Type) Start(context.Context, job.Attempt) (job.Started, error) {
 	return job.Started{}, job.Refuse(run.Permanent, "%s", notHere)
 }
 
-// Status is an error: only the worker knows.
+// Status returns an error: only the worker knows.
 func (Type) Status(context.Context, job.Attempt, run.Handle) (job.Status, error) {
 	return job.Status{}, errors.New(notHere)
 }
 
-// Check finds nothing wrong: whether a worker comes shows only when the gate opens.
+// Check returns Unsure: whether a worker claims the job shows only when the gate opens.
 func (Type) Check(context.Context, job.Attempt) error { return &job.Unsure{Reason: notHere} }

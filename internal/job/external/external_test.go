@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Of the suite that every job type passes, one claim applies: a start is refused and starts nothing. What a worker promises and
-// is promised is tested with the API (claim, heartbeat, report) and in package promise.
+// Of the conformance suite, one claim applies: a start is refused and starts nothing. The worker protocol (claim,
+// heartbeat, report) is tested with the API and in package promise.
 func TestConformance(t *testing.T) {
 	want := job.Refusal{Category: run.Permanent, Reason: "interlock exec"}
 	jobtest.Run(t, jobtest.Bench{
@@ -44,7 +44,7 @@ func TestHeartbeatIsTwoMinutesUnlessTheFileSaysOtherwise(t *testing.T) {
 	}
 }
 
-// Nothing but a worker can say how the job stands, so no call may look like an answer.
+// Only a worker knows the state of the job, so no call may return one.
 func TestOnlyAWorkerKnowsTheJob(t *testing.T) {
 	a, _ := attempt(t, "{}")
 	for _, handle := range []run.Handle{"", "host-7"} {

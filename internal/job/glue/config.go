@@ -20,14 +20,14 @@ type Config struct {
 	job.Unanswered
 }
 
-// LogCheck says how the logs of a succeeded run are searched for a failure that Glue did not report.
+// LogCheck configures how the logs of a succeeded run are searched for a failure that Glue did not report.
 type LogCheck struct {
 	Enabled  bool     `yaml:"enabled" default:"true" doc:"Look into the logs at all."`
 	Group    string   `yaml:"group" doc:"The CloudWatch log group; the one the run names, else /aws-glue/jobs/logs-v2."`
 	Patterns []string `yaml:"patterns" minItems:"1" pattern:"\\S" hint:"write a text to look for" doc:"Texts that mean failure; default GlueExceptionAnalysisJobFailed."`
 }
 
-// Check finds what the tags cannot say.
+// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	var findings []document.Finding
 	seen := map[string]string{}
@@ -55,7 +55,7 @@ const (
 	hourArgument  = "--par_hour"
 )
 
-// arguments are those of the run: the file's own, and beside them those that every run gets.
+// arguments returns the arguments of the run: the file's own and those that every run gets.
 func (g api) arguments() map[string]string {
 	arguments := map[string]string{
 		dayArgument:   strings.ReplaceAll(g.attempt.Date(), "-", ""),
@@ -70,6 +70,6 @@ func (g api) arguments() map[string]string {
 	return arguments
 }
 
-// searchable says whether runs carry the attempt's id. With an argument of the file's own they do not, and another
-// attempt's run could be taken for this one's.
+// searchable reports whether runs carry the attempt's id. If the file sets that argument itself they do not, and
+// another attempt's run could be mistaken for this one's.
 func (g api) searchable() bool { return g.arguments()[runIDArgument] == string(g.attempt.ID) }

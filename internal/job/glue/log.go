@@ -20,15 +20,16 @@ import (
 
 const (
 	defaultGroup   = "/aws-glue/jobs/logs-v2"
-	defaultPrefix  = "/aws-glue/jobs" // what a run names where nobody has chosen a group
+	defaultPrefix  = "/aws-glue/jobs" // the default log group of Glue
 	defaultPattern = "GlueExceptionAnalysisJobFailed"
 
 	maxLogPages = 50
-	maxLogTime  = 10 * time.Second // after which a search is given up, so that the controller goes on
+	maxLogTime  = 10 * time.Second // the limit of a search, so that it does not hold up the controller
 )
 
-// crossCheck looks into the logs of a run that says it succeeded: a driver that catches its own exception and exits cleanly
-// leaves Glue's analysis of the failure there. Logs that cannot be read are no reason to doubt the run, but it is told.
+// crossCheck searches the logs of a run that reports success: if a driver catches its own exception and exits
+// cleanly, Glue's failure analysis is there. If the logs cannot be read, the run still counts as succeeded, with a
+// note.
 func (t *Type) crossCheck(ctx context.Context, g api, r types.JobRun, succeeded job.Status) (job.Status, error) {
 	if !g.LogCheck.Enabled {
 		return succeeded, nil
@@ -50,7 +51,7 @@ func (t *Type) crossCheck(ctx context.Context, g api, r types.JobRun, succeeded 
 	}, nil
 }
 
-// reason is why the logs were not checked.
+// reason returns why the logs were not checked.
 func reason(err error) string {
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
 		return refusal.Reason
@@ -89,7 +90,7 @@ func (t *Type) search(ctx context.Context, g api, r types.JobRun) (event string,
 	return "", false, fmt.Errorf("there is more in them than could be searched")
 }
 
-// limit is how long a search may take, so that there is time left to say that it took too long.
+// limit returns how long a search may take: it leaves time to report that it took too long.
 func limit(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -98,7 +99,7 @@ func limit(ctx context.Context) time.Duration {
 	return min(maxLogTime, time.Until(deadline)/2)
 }
 
-// group is where the run's logs are.
+// group returns the log group of the run.
 func (g api) group(r types.JobRun) string {
 	named := strings.TrimSuffix(aws.ToString(r.LogGroupName), "/")
 	switch {
@@ -117,7 +118,7 @@ func (g api) patterns() []string {
 	return []string{defaultPattern}
 }
 
-// anyOf is a pattern of CloudWatch for events that hold one of the texts.
+// anyOf returns a CloudWatch filter pattern for events that contain one of the texts.
 func anyOf(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, text := range texts {
@@ -129,7 +130,8 @@ func anyOf(texts []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// failureReason is what Glue's analysis gives as such; of any other event the whole text. Log lines may have a prefix.
+// failureReason returns the failure reason of Glue's analysis, or the whole text of any other event. Log lines may
+// have a prefix.
 func failureReason(event string) string {
 	var analysis struct {
 		Reason string `json:"Failure Reason"`

@@ -31,7 +31,7 @@ func events(texts ...string) func(http.ResponseWriter, search) {
 	}
 }
 
-// succeeded is what becomes of a run that says it succeeded.
+// succeeded returns the final status of a run that reports success.
 func (s *target) succeeded(t *testing.T, config string) job.Status {
 	t.Helper()
 	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", "jobName: state-SUCCEEDED\n"+config)

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// states are those that Glue documents for a run. One that is not done runs.
+// states are the run states that Glue documents. A run whose state is not Done is running.
 var states = map[types.JobRunState]job.Status{
 	types.JobRunStateStarting: {},
 	types.JobRunStateRunning:  {},
@@ -28,7 +28,7 @@ var states = map[types.JobRunState]job.Status{
 	types.JobRunStateExpired:   {Done: true, Result: run.ResultTimeout, Category: run.Timeout},
 }
 
-// Status looks at a run, and at the logs of one that says it succeeded.
+// Status reads a run, and checks the logs of one that reports success.
 func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
 	g, err := t.api(ctx, a)
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	return awsapi.Told(a.Secrets, status, string(r.JobRunState), aws.ToString(r.ErrorMessage)), nil
 }
 
-// look is a run as Glue has it.
+// look reads a run.
 func (g api) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
 	out, err := awsapi.Call(ctx, g.request("get"), g.get, &service.GetJobRunInput{JobName: &g.JobName, RunId: aws.String(string(h))})
 	switch {

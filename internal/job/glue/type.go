@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type starts runs of Glue jobs and follows them. Glue does not recognise a repeated start, but shows the arguments of its
-// runs: a lost one is found again by its --interlock_run_id.
+// Type starts runs of Glue jobs and polls them. Glue does not recognise a repeated start, but lists the arguments of
+// its runs: a run whose start was not answered is found by its --interlock_run_id.
 type Type struct {
 	glue *awsapi.Clients[calls]
 	logs *awsapi.Clients[filterLogs]
 }
 
-// calls are what is used of Glue.
+// calls are the Glue operations that the type uses.
 type calls struct {
 	start     call[service.StartJobRunInput, service.StartJobRunOutput]
 	list      call[service.GetJobRunsInput, service.GetJobRunsOutput]
@@ -42,7 +42,7 @@ var (
 	_ job.Checker = (*Type)(nil)
 )
 
-// New speaks to the cloud.
+// New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
 	return &Type{
 		glue: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
@@ -52,13 +52,13 @@ func New(c *awsapi.Cloud) *Type {
 		logs: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) filterLogs {
 			return cloudwatchlogs.NewFromConfig(cfg, func(o *cloudwatchlogs.Options) {
 				o.HTTPClient = via(o.BaseEndpoint)
-				o.Retryer = retry.NewStandard() // there is one chance only to see a failure there
+				o.Retryer = retry.NewStandard() // the logs are read only once
 			}).FilterLogEvents
 		}),
 	}
 }
 
-// api is Glue as one attempt's config has it.
+// api is Glue with one attempt's config.
 type api struct {
 	*Config
 	calls
@@ -74,7 +74,7 @@ func (t *Type) api(ctx context.Context, a job.Attempt) (api, error) {
 	return api{c, made, a}, err
 }
 
-// what names a call in errors.
+// what returns the beginning of an error about a call.
 func (g api) what(verb string) string {
 	return g.attempt.Secrets.Text(fmt.Sprintf("%s glue job %q", verb, g.JobName))
 }
@@ -83,17 +83,17 @@ func (g api) request(verb string) awsapi.Request {
 	return awsapi.Request{Attempt: g.attempt, What: g.what(verb), Errors: serviceErrors}
 }
 
-// serviceErrors are the verdicts on the errors of the operations that are used of Glue.
+// serviceErrors are the verdicts on the errors of the Glue operations that the type uses.
 var serviceErrors = awsapi.Errors{
 	"ConcurrentRunsExceededException":      awsapi.RefusedTransient,
 	"EntityNotFoundException":              awsapi.RefusedPermanent,
 	"InternalServiceException":             awsapi.Open,
 	"InvalidInputException":                awsapi.RefusedPermanent,
-	"OperationTimeoutException":            awsapi.Open, // HTTP 400, and yet the run may have been created
+	"OperationTimeoutException":            awsapi.Open, // HTTP 400, but the run may have been created
 	"ResourceNumberLimitExceededException": awsapi.RefusedTransient,
 }
 
-// Start starts a run, unless there is one of this attempt already.
+// Start starts a run, unless this attempt has one already.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	g, err := t.api(ctx, a)
 	if err != nil {
@@ -114,8 +114,8 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 }
 
 const (
-	perPage = 100 // runs that are asked for at once
-	pages   = 10  // that a search goes back
+	perPage = 100 // runs in one page
+	pages   = 10  // that a search reads
 )
 
 // Find searches the latest runs for the attempt's argument.
@@ -128,7 +128,7 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 	return run.Handle(id), found, err
 }
 
-// find looks through that many pages of runs, the latest first.
+// find searches the given number of pages of runs, the latest first.
 func (g api) find(ctx context.Context, pages int) (id string, found bool, err error) {
 	if !g.searchable() {
 		return "", false, nil
@@ -151,7 +151,7 @@ func (g api) find(ctx context.Context, pages int) (id string, found bool, err er
 	return "", false, nil
 }
 
-// runs is a page of the job's runs.
+// runs returns a page of the job's runs.
 func (g api) runs(ctx context.Context, most int32, next *string) (*service.GetJobRunsOutput, error) {
 	out, err := awsapi.Call(ctx, g.request("list the runs of"), g.list, &service.GetJobRunsInput{JobName: &g.JobName, MaxResults: &most, NextToken: next})
 	if err == nil && out.JobRuns == nil {
@@ -160,7 +160,7 @@ func (g api) runs(ctx context.Context, most int32, next *string) (*service.GetJo
 	return out, err
 }
 
-// Check lists the latest run, which needs the job to be there and no permission that a start does not.
+// Check lists the latest run, which requires that the job exists, and no permission that a start does not require.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	g, err := t.api(ctx, a)
 	if err != nil {

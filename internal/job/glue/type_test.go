@@ -26,7 +26,7 @@ func newType(t *testing.T, url string, allow ...string) job.Type {
 
 func newConfig() pipeline.JobConfig { return new(glue.Config) }
 
-// jobRun is a run as Glue shows it.
+// jobRun is a run as Glue returns it.
 type jobRun struct {
 	ID           string `json:"Id"`
 	JobName      string
@@ -37,7 +37,7 @@ type jobRun struct {
 	LogGroupName string
 }
 
-// target is a Glue whose jobs go the way that their names say, with their logs.
+// target is a fake Glue, with logs, whose jobs behave as their names say.
 type target struct {
 	*awstest.Server
 	t        *testing.T
@@ -48,7 +48,7 @@ type target struct {
 	logs     func(w http.ResponseWriter, s search)
 }
 
-// search is what was asked of the logs.
+// search is a request to the logs.
 type search struct {
 	LogGroupName        string `json:"logGroupName"`
 	LogStreamNamePrefix string `json:"logStreamNamePrefix"`
@@ -108,7 +108,7 @@ func (s *target) start(w http.ResponseWriter, r *http.Request) {
 	awstest.Reply(w, map[string]any{"JobRunId": created.ID})
 }
 
-// known says whether there is a job of that name.
+// known reports whether there is a job of that name.
 func known(w http.ResponseWriter, name string) bool {
 	switch name {
 	case "missing":
@@ -137,7 +137,7 @@ func (s *target) list(w http.ResponseWriter, r *http.Request) {
 			all = append(all, s.runs[i])
 		}
 	}
-	from, size := 0, min(in.MaxResults, 3) // a page may be smaller than was asked for
+	from, size := 0, min(in.MaxResults, 3) // a page may be smaller than requested
 	fmt.Sscanf(in.NextToken, "from-%d", &from)
 	out := map[string]any{"JobRuns": all[min(from, len(all)):min(from+size, len(all))]}
 	if from+size < len(all) {
@@ -187,7 +187,7 @@ func (s *target) filter(w http.ResponseWriter, r *http.Request) {
 	s.logs(w, in)
 }
 
-// ofAttempt are the runs that carry an attempt's id.
+// ofAttempt returns the number of runs with an attempt's id.
 func (s *target) ofAttempt(_ *testing.T, id run.AttemptID) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +253,7 @@ func (s *target) bench() jobtest.Bench {
 
 func TestGlue(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 
-// TestWhateverGlueAnswers has what a start comes to: it looks first, so that most answers refuse it before it has begun.
+// TestWhateverGlueAnswers knows that a start searches first, so that most answers refuse it before it has begun.
 func TestWhateverGlueAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },

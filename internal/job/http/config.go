@@ -19,10 +19,10 @@ type Config struct {
 	job.Unanswered
 }
 
-// ReportsItself is true with a callback.
+// ReportsItself returns true with a callback.
 func (c *Config) ReportsItself() bool { return c.Callback }
 
-// Check finds what the tags cannot say.
+// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	findings := append(job.CheckURL("url", c.URL), c.Headers.Check("headers")...)
 	switch c.Body.(type) {
@@ -36,8 +36,8 @@ func (c *Config) Check() []document.Finding {
 	return findings
 }
 
-// AWSFindings are the limits of the AWS platform, where the orchestrator's function waits for the answer and no server
-// receives a callback.
+// AWSFindings checks the limits of the AWS platform, where the orchestrator's function waits for the answer and no
+// server receives a callback.
 func (c *Config) AWSFindings() []document.Finding {
 	var findings []document.Finding
 	if c.Callback {

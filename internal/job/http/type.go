@@ -12,12 +12,12 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type sends requests. Without callback the call is the job: whatever is answered is its result. With callback a 2xx
-// answer means that the job has started, and its result is reported later. Of the other answers those that prove that
-// nothing was started refuse the start, the rest leaves it unknown.
+// Type sends requests. Without callback the request is the job: the answer is its result. With callback a 2xx answer
+// means that the job has started, and the result is reported later. Any other answer refuses the start if it proves
+// that nothing was started; otherwise the start is unknown.
 //
 // The target cannot be asked what became of a request, and may not recognise a repeated key. So a request that was
-// certainly not sent is refused and may be repeated, and one that was sent and not answered is unknown.
+// certainly not sent is refused and may be repeated, and one that was sent but not answered is unknown.
 type Type struct{ client *rest.Client }
 
 var (
@@ -27,10 +27,10 @@ var (
 	_ job.Preparer = (*Type)(nil)
 )
 
-// New sends through the guard.
+// New returns a Type that connects through the guard.
 func New(g *egress.Guard) *Type { return &Type{rest.New(g)} }
 
-// Limit is how long a request may take that is the job itself.
+// Limit returns the timeout of a request that is the job itself.
 func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 	c, ok := config.(*Config)
 	if !ok || c.Callback {
@@ -39,7 +39,7 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 	return c.Timeout.D(), true
 }
 
-// Prepare connects. Any request may be one that starts something, so nothing is sent.
+// Prepare connects. It sends nothing, because any request may start something.
 func (t *Type) Prepare(a job.Attempt) {
 	if c, err := configOf(a); err == nil {
 		t.client.Prepare(c.URL)
@@ -77,7 +77,7 @@ func configOf(a job.Attempt) (*Config, error) {
 	return c, nil
 }
 
-// compose makes the request of an attempt.
+// compose builds the request of an attempt.
 func compose(a job.Attempt, c *Config) (rest.Message, error) {
 	m, err := rest.NewMessage(c.Method, c.URL, c.Headers)
 	if err != nil {
@@ -91,7 +91,7 @@ func compose(a job.Attempt, c *Config) (rest.Message, error) {
 	return m, m.SetBody(c.Body)
 }
 
-// Status has nothing to look at: a job with a callback reports its own result, and any other has ended with its start.
+// Status always fails: a job with a callback reports its own result, and any other has ended with its start.
 func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Status, error) {
 	if c, ok := a.Config.(*Config); ok && c.ReportsItself() {
 		return job.Status{}, nil
@@ -99,7 +99,7 @@ func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Statu
 	return job.Status{}, job.ErrUnknownHandle
 }
 
-// Check connects. Any request may be one that starts something, so none is sent.
+// Check connects. It sends nothing, because any request may start something.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	c, err := configOf(a)
 	if err != nil {

@@ -26,7 +26,7 @@ func newTypeAt(t *testing.T, _ string, allow ...string) job.Type { return newTyp
 
 func newConfig() pipeline.JobConfig { return new(http.Config) }
 
-// target is a server that does as the path of a request says, and remembers what it was asked to start.
+// target is a server that does as the path of a request says, and records the jobs that it was asked to start.
 type target struct {
 	*httptest.Server
 	wire   jobtest.Wire
@@ -106,7 +106,7 @@ func TestAnAnswerIsTheJob(t *testing.T) { jobtest.Run(t, newTarget(t).bench(""))
 
 func TestWithACallbackAnAnswerIsTheStart(t *testing.T) {
 	b := newTarget(t).bench("callback: true\n")
-	b.Good, b.Flooding, b.Ends = "", "", nil // these jobs report their end themselves
+	b.Good, b.Flooding, b.Ends = "", "", nil // these jobs report their result themselves
 	jobtest.Run(t, b)
 }
 
@@ -148,7 +148,7 @@ func TestWithACallbackAnAnswerRefusesTheStartOrLeavesItOpen(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"408", "500", "503", "504 with a page", "500 cut off", "302 to a private address", "302 to nowhere"} {
-		want[name] = jobtest.Open // the target may have started the job before that was answered
+		want[name] = jobtest.Open // the target may have started the job before this answer
 	}
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newTypeAt, NewConfig: newConfig, Want: want,
@@ -205,7 +205,7 @@ func TestARequestIsAsTheFileHasIt(t *testing.T) {
 	}
 }
 
-// TestCredentialsStayWithTheirHost also shows which redirects send the request again.
+// TestCredentialsStayWithTheirHost also shows which redirects repeat the request.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	var got nethttp.Request
 	var body []byte
@@ -329,7 +329,8 @@ func TestAJobWithACallbackRunsUntilItReports(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsARedirectAfterTheStartDoesNotRefuseIt is for targets that take a request and send the client on to read more.
+// TestWhatFollowsARedirectAfterTheStartDoesNotRefuseIt covers targets that accept a request and redirect the client
+// to its result.
 func TestWhatFollowsARedirectAfterTheStartDoesNotRefuseIt(t *testing.T) {
 	for _, code := range []int{302, 303} {
 		s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {

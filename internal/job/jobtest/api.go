@@ -16,9 +16,9 @@ func Guard(t *testing.T, allow ...string) *egress.Guard {
 	return g
 }
 
-// OfAPI is what the start of a job comes to at a target that speaks JSON, answers a start with the job, and refuses a
-// second one of the same key: whatever is not its own answer leaves open whether it started, except for a redirect and for
-// 4xx other than 408, which did not.
+// OfAPI returns the verdicts of a target that speaks JSON, answers a start with the job, and rejects a second start
+// with the same key. Any answer that is not the target's own leaves the start open, except a redirect or a 4xx other
+// than 408, which prove that nothing was started.
 func OfAPI() map[string]Verdict {
 	return map[string]Verdict{
 		"200": Open, "202": Open, "204": Open, "200 with a page": Open, "200 without end": Open, "200 cut off": Open,

@@ -1,9 +1,9 @@
-// Package jobtest is the suite that every job type passes: what Start, Find, Status, Stop, Wait and Check promise, whatever
-// the target does. A job type's tests describe a target that can be looked into and made to misbehave (Bench); Run then
-// checks the promises one by one. Types that speak HTTP also pass RunHTTP, against a server that answers with whatever
-// servers answer with.
+// Package jobtest is the conformance suite of job types: what Start, Find, Status, Stop, Wait and Check promise,
+// whatever the target does. A job type's tests describe a target that can be inspected and made to misbehave (Bench);
+// Run then checks the promises one by one. Types that use HTTP also run RunHTTP, against a server that gives all
+// kinds of answers.
 //
-// Each claim is a subtest. Those that need a role that the type does not have (Finder, Stopper, …) are left out.
+// Each claim is a subtest. Claims that need a role that the type does not have (Finder, Stopper, …) are skipped.
 package jobtest
 
 import (
@@ -31,43 +31,43 @@ const (
 	// CallbackToken is a secret of every attempt.
 	CallbackToken = "Tb4-Mn2-Rk5-Wd3"
 
-	// patience is how long anything may take that has to happen. It is never waited for if things work.
+	// patience bounds every wait. A passing test never waits that long.
 	patience = 2 * time.Minute
-	// Flood is how much a job prints, or a server answers, that says too much.
+	// Flood is the size of an excessive output or answer.
 	Flood = 100 << 20
 )
 
-// Bench is a job type and a target to try it on.
+// Bench is a job type and a target to test it on.
 type Bench struct {
-	// New makes the type. Each call is like a controller started anew: it shares nothing with the others but the target.
+	// New returns the type. Each call is like a restarted controller: the instances share only the target.
 	New func(t *testing.T) job.Type
-	// NewConfig makes the type's config struct.
+	// NewConfig returns the type's config struct.
 	NewConfig func() pipeline.JobConfig
 
-	// The configs, as YAML, of jobs that end well, that run until they are stopped or given up, that print Flood bytes
-	// and end well, and that fail with the secret and the callback's token in everything they print. "" leaves the claims
-	// about such a job out.
+	// The configs, as YAML, of jobs that succeed, that run until they are stopped or abandoned, that print Flood
+	// bytes and succeed, and that fail with the secret and the callback's token in all of their output. "" skips the
+	// claims about such a job.
 	Good, Endless, Flooding, Leaking string
 
 	// Ends are jobs and how they end: one for each state that the target documents as final.
 	Ends []End
-	// Busy are the configs of jobs that have not ended, by what their target says of them.
+	// Busy are the configs of jobs that have not ended, by the state that their target reports.
 	Busy map[string]string
-	// Undocumented are the configs of jobs whose target shows a state that it does not document.
+	// Undocumented are the configs of jobs whose target reports a state that it does not document.
 	Undocumented map[string]string
 	// Refused are starts that certainly do not happen.
 	Refused []Refusal
-	// Unfit are jobs that could not be started, as Check says.
+	// Unfit are jobs that Check must refuse.
 	Unfit []Refusal
 
-	// Wire is what reaches a target that is spoken to over HTTP, and Authorised says whether a call carries the credentials
-	// that it should. Both are nil for other targets.
+	// Wire records the requests to an HTTP target, and Authorised reports whether a call carries the right
+	// credentials. Both are nil for other targets.
 	Wire       *Wire
 	Authorised func(Call) bool
 
-	// Starts is how often the target really started a job of this attempt.
+	// Starts returns how often the target really started a job of this attempt.
 	Starts func(t *testing.T, id run.AttemptID) int
-	// Lose makes the answers to start calls get lost, after the target has taken the job; nil where they cannot.
+	// Lose makes the answers to start calls get lost after the target has accepted the job; nil if they cannot.
 	Lose func(t *testing.T)
 }
 
@@ -75,17 +75,17 @@ type Bench struct {
 type End struct {
 	Name   string
 	Config string
-	Want   job.Status // Message and Output are only parts of what is shown
+	Want   job.Status // Message and Output need only be contained
 }
 
-// Refusal is a job that the type or its target turns down.
+// Refusal is a job that the type or its target refuses.
 type Refusal struct {
 	Name   string
 	Config string
-	Want   job.Refusal // Reason is only a part
+	Want   job.Refusal // Reason need only be contained
 }
 
-// attempts numbers the attempts of a test program, so that no two tests share one.
+// attempts numbers the attempts of a test binary, so that no two tests share one.
 var attempts atomic.Int64
 
 // bed is a bench in one test.
@@ -97,7 +97,7 @@ type bed struct {
 
 func (b Bench) in(t *testing.T) bed { return bed{b, t, b.New(t)} }
 
-// attempt makes a new attempt with that config.
+// attempt returns a new attempt with that config.
 func (b bed) attempt(config string) job.Attempt {
 	b.Helper()
 	day, err := period.Parse("2026-03-03T07")
@@ -112,7 +112,7 @@ func (b bed) attempt(config string) job.Attempt {
 	return Expand(b.T, a, config, b.NewConfig())
 }
 
-// AttemptOf is the attempt with that id.
+// AttemptOf returns the attempt with that id.
 func AttemptOf(t *testing.T, id run.AttemptID) job.Attempt {
 	t.Helper()
 	key, number, err := run.ParseAttemptID(string(id))
@@ -122,7 +122,7 @@ func AttemptOf(t *testing.T, id run.AttemptID) job.Attempt {
 	return job.Attempt{ID: id, Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Number: number}
 }
 
-// Expand gives the attempt its config, with Secret allowed.
+// Expand sets the attempt's config, with Secret allowed.
 func Expand(t *testing.T, a job.Attempt, config string, into pipeline.JobConfig) job.Attempt {
 	t.Helper()
 	secrets, err := job.NewSecrets([]string{SecretName}, nil, func(string) (string, bool) { return Secret, true })
@@ -151,14 +151,14 @@ func Begin(t *testing.T, kind job.Type, id run.AttemptID, config string, into pi
 	return kind, a, started
 }
 
-// ctx ends when the test's patience does.
+// ctx returns a context with patience as its timeout.
 func (b bed) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
 	b.Cleanup(cancel)
 	return ctx
 }
 
-// start starts an attempt that has to start.
+// start starts an attempt, and fails the test if it cannot.
 func (b bed) start(a job.Attempt) job.Started {
 	b.Helper()
 	started, err := b.Start(b.ctx(), a)
@@ -222,7 +222,7 @@ func (b bed) clean(err error) {
 	}
 }
 
-// cleanStatus checks what every status must be like.
+// cleanStatus checks the rules for every status.
 func (b bed) cleanStatus(s job.Status) {
 	b.Helper()
 	if shows(s.Message) || shows(s.Output) {
@@ -240,7 +240,7 @@ func (b bed) cleanStatus(s job.Status) {
 	}
 }
 
-// shows says whether a text holds a secret or a good part of one.
+// shows reports whether a text contains a secret or a large part of one.
 func shows(text string) bool {
 	for _, secret := range []string{Secret, CallbackToken} {
 		for i := 0; i+8 <= len(secret); i++ {
@@ -252,7 +252,7 @@ func shows(text string) bool {
 	return false
 }
 
-// refusal is err as one.
+// refusal returns err as a *job.Refusal, or nil.
 func refusal(err error) *job.Refusal {
 	var r *job.Refusal
 	if errors.As(err, &r) {

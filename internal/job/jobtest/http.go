@@ -22,28 +22,30 @@ import (
 
 // HTTPBench is a job type that starts its jobs over HTTP.
 type HTTPBench struct {
-	// New makes the type for a target at that URL, with these hosts allowed.
+	// New returns the type for a target at that URL, with these hosts allowed.
 	New       func(t *testing.T, url string, allow ...string) job.Type
 	NewConfig func() pipeline.JobConfig
-	// Config is the YAML of a job at that URL, with the secret in it and, where there is one, a timeout of a second.
+	// Config returns the YAML of a job at that URL, with the secret in it and, if the type has one, a timeout of a
+	// second.
 	Config func(url string) string
-	// Want is what a start comes to, for each of the answers by name.
+	// Want is the verdict on a start for each answer, by name.
 	Want map[string]Verdict
 
-	// Begins says which requests start something, for a type that looks before it starts; nil where each does.
+	// Begins reports whether a request starts something, for a type that reads before it starts; nil if each request
+	// does.
 	Begins func(r *http.Request) bool
-	// Trusted says that the operator sets where the target is, so that no address of it is refused.
+	// Trusted means that the operator sets the target's address, so that no address is refused.
 	Trusted bool
 
-	// Handle is that of an attempt's job; nil for a type whose target cannot be asked about one. Any other call than Start
-	// has to fail on each of the answers, but for those in Fine, such as "Stop: 200 with {}".
+	// Handle returns the handle of an attempt's job; nil for a type whose target cannot be polled. Every call except
+	// Start must fail on each of the answers, except those in Fine, such as "Stop: 200 with {}".
 	Handle func(id run.AttemptID) run.Handle
 	Fine   []string
 
 	arrived chan struct{} // receives once the server has a request
 }
 
-// Verdict is what a start call comes to.
+// Verdict is the result of a start call.
 type Verdict string
 
 // The verdicts.
@@ -57,7 +59,7 @@ const (
 	Open             Verdict = "open: nobody can tell whether it started"
 )
 
-// patienceAsked is what a server that is busy asks for.
+// patienceAsked is the Retry-After of a busy server.
 const patienceAsked = 7 * time.Second
 
 // answer is one way in which a server may answer.
@@ -66,7 +68,7 @@ type answer struct {
 	answer http.HandlerFunc
 }
 
-// status answers with a code and a text that shows what it was sent.
+// status answers with a code and a text that repeats the request.
 func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", fmt.Sprint(int(patienceAsked.Seconds())))
@@ -75,7 +77,7 @@ func status(code int) http.HandlerFunc {
 	}
 }
 
-// text answers with JSON, or nearly.
+// text answers with JSON, valid or not.
 func text(code int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -84,7 +86,7 @@ func text(code int, body string) http.HandlerFunc {
 	}
 }
 
-// echo prints everything that was sent.
+// echo prints the whole request.
 func echo(w io.Writer, r *http.Request) {
 	fmt.Fprintf(w, "%s %q %q ", r.URL, r.Header, Secret)
 	io.Copy(w, r.Body)
@@ -97,7 +99,7 @@ func redirect(code int, to string) http.HandlerFunc {
 	}
 }
 
-// raw answers with bytes of its own and closes the connection.
+// raw answers with the given bytes and closes the connection.
 func raw(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -131,7 +133,7 @@ func flooding(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// answers are what servers answer with. Want has a verdict for each.
+// answers are all kinds of server answers. Want has a verdict for each.
 var answers = []answer{
 	{"200", status(200)},
 	{"202", status(202)},
@@ -169,7 +171,7 @@ var answers = []answer{
 	{"307 to another scheme", redirect(307, "file:///etc/passwd")},
 }
 
-// RunHTTP checks what a call comes to for each way in which a server may answer, and that a start is sent only once.
+// RunHTTP checks the result of each call for each kind of answer, and that a start is sent only once.
 func RunHTTP(t *testing.T, b HTTPBench) {
 	want := len(answers) + 2
 	if !b.Trusted {
@@ -238,7 +240,7 @@ func (b HTTPBench) privateAddress(t *testing.T) {
 	})
 }
 
-// maySend is how many requests a start may make. A target that refuses a repeated key may be asked again.
+// maySend returns how many requests a start may make. A target that rejects a repeated key may be asked again.
 func (b HTTPBench) maySend(t *testing.T, url, answer string) int64 {
 	t.Helper()
 	dedup, ok := b.New(t, url).(job.Deduplicator)
@@ -252,7 +254,7 @@ func (b HTTPBench) maySend(t *testing.T, url, answer string) int64 {
 	}
 }
 
-// closedURL is an address where nobody listens any more.
+// closedURL returns an address where no server listens.
 func closedURL(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -263,16 +265,16 @@ func closedURL(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// in is the bench in one test, with a target at that URL.
+// in returns the bench for one test, with a target at that URL.
 func (b HTTPBench) in(t *testing.T, url string, allow ...string) bed {
 	return Bench{New: func(t *testing.T) job.Type { return b.New(t, url, allow...) }, NewConfig: b.NewConfig}.in(t)
 }
 
-// noAnswer is the one that callers have to give up waiting for.
+// noAnswer is the answer that makes callers time out.
 const noAnswer = "no answer in time"
 
-// call is a context for a call that is answered like that. Where the job has no timeout of its own, the call's time is up as
-// soon as the server has its request.
+// call returns a context for a call that gets that answer. If the job has no timeout of its own, the context expires
+// as soon as the server has received the request.
 func (b HTTPBench) call(bed bed, answer string) context.Context {
 	if answer != noAnswer || strings.Contains(b.Config(""), "timeout:") {
 		return bed.ctx()
@@ -289,7 +291,7 @@ func (b HTTPBench) call(bed bed, answer string) context.Context {
 	return late{ctx}
 }
 
-// late is a context that ends because its time is up.
+// late is a context that ends by its deadline.
 type late struct{ context.Context }
 
 func (l late) Err() error {
@@ -299,7 +301,7 @@ func (l late) Err() error {
 	return context.Cause(l.Context)
 }
 
-// check starts a job at the URL, which answers like that, and compares what it comes to.
+// check starts a job at the URL, which gives that answer, and compares the verdict.
 func (b HTTPBench) check(t *testing.T, url, answer string, allow ...string) error {
 	t.Helper()
 	bed := b.in(t, url, allow...)
@@ -314,7 +316,7 @@ func (b HTTPBench) check(t *testing.T, url, answer string, allow ...string) erro
 	return err
 }
 
-// checkRoles makes every other call to the URL. None may take what it is told there for an answer.
+// checkRoles makes every other call to the URL. None may accept the answer as valid.
 func (b HTTPBench) checkRoles(t *testing.T, url, answer string, allow ...string) {
 	t.Helper()
 	if b.Handle == nil {
@@ -330,12 +332,12 @@ func (b HTTPBench) checkRoles(t *testing.T, url, answer string, allow ...string)
 		case fine && err != nil:
 			t.Errorf("%s: got %v, want none", name, err)
 		case !fine && (err == nil || errors.Is(err, errNothing) || errors.Is(err, job.ErrUnknownHandle)):
-			t.Errorf("%s: got %v, want an error that says that nobody could look", name, err)
+			t.Errorf("%s: got %v, want an error that leaves the state unknown", name, err)
 		}
 	}
 }
 
-// cancelledUnderWay ends each call while the target has it.
+// cancelledUnderWay cancels each call while the target handles it.
 func (b HTTPBench) cancelledUnderWay(t *testing.T) {
 	arrived := make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -361,12 +363,12 @@ func (b HTTPBench) cancelledUnderWay(t *testing.T) {
 		select {
 		case <-arrived:
 		case err := <-done:
-			t.Fatalf("%s ended without having asked: %v", c.name, err)
+			t.Fatalf("%s returned without a request: %v", c.name, err)
 		}
 		cancel()
 		err := <-done
 		if bed.clean(err); !errors.Is(err, context.Canceled) || refusal(err) != nil {
-			t.Errorf("%s: got %v, want that it was cancelled, with nothing said about the job", c.name, err)
+			t.Errorf("%s: got %v, want a cancellation that says nothing about the job", c.name, err)
 		}
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// role is a call about a job that a type can make beside Start. It is told of in one error: nil says that the target was
-// asked and understood.
+// role is a call about a job other than Start, reduced to one error: nil means that the target answered and was
+// understood.
 type role struct {
 	name string
 	call func(ctx context.Context, a job.Attempt, h run.Handle) error
 }
 
-// errNothing is a look that found nothing out.
+// errNothing means that the call found no job.
 var errNothing = errors.New("the call says that there is no job")
 
-// roles are those of the bed's type, each checked for what it may not show.
+// roles returns the roles of the bed's type, each checked for secrets in its results.
 func (b bed) roles() []role {
 	roles := []role{{"Status", func(ctx context.Context, a job.Attempt, h run.Handle) error {
 		status, err := b.Status(ctx, a, h)
@@ -54,7 +54,7 @@ func (b bed) roles() []role {
 	return roles
 }
 
-// authorised makes every call there is, and looks at what reached the target.
+// authorised makes every call and checks the requests that reached the target.
 func authorised(b bed) {
 	a := b.attempt(b.Good)
 	before := len(b.Wire.Calls())
@@ -73,7 +73,7 @@ func (b bed) authorisedSince(n int, what string) {
 	b.Helper()
 	calls := b.Wire.Calls()[n:]
 	if what == "Start" && len(calls) == 0 {
-		b.Error("the start did not reach the target over the wire that is looked at")
+		b.Error("the start did not reach the target over the recorded wire")
 	}
 	for _, call := range calls {
 		if !b.Authorised(call) {
@@ -85,7 +85,7 @@ func (b bed) authorisedSince(n int, what string) {
 	}
 }
 
-// cancelledCalls makes every call with a context that has ended.
+// cancelledCalls makes every call with a cancelled context.
 func cancelledCalls(b bed) {
 	a := b.attempt(b.Good)
 	started := b.start(a)
@@ -93,7 +93,7 @@ func cancelledCalls(b bed) {
 	cancel()
 	for _, r := range b.roles() {
 		if err := r.call(ctx, a, started.Handle); err == nil {
-			b.Errorf("%s that was given up before it began succeeded", r.name)
+			b.Errorf("%s with a cancelled context succeeded", r.name)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func busy(b bed) {
 	}
 }
 
-// undocumented checks that a state that may be an end is neither taken for one nor for a running job.
+// undocumented checks that an unknown state counts neither as an end nor as running.
 func undocumented(b bed) {
 	for name, config := range b.Undocumented {
 		b.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func undocumented(b bed) {
 	}
 }
 
-// checked makes sure that a look before the start is no more than that.
+// checked makes sure that Check starts nothing.
 func checked(b bed) {
 	a := b.attempt(b.Good)
 	for _, r := range b.roles() {

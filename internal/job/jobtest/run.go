@@ -58,7 +58,7 @@ func Run(t *testing.T, b Bench) {
 	}
 }
 
-// limit says whether the start of an endless job is the job itself.
+// limit reports whether the start of an endless job is the job itself.
 func limit(kind job.Type, b Bench) (job.Blocking, bool) {
 	blocking, ok := kind.(job.Blocking)
 	return blocking, ok && b.Endless != ""
@@ -75,7 +75,7 @@ func startsOnce(b bed) {
 
 func prepared(b bed) {
 	never, a := b.attempt(b.Good), b.attempt(b.Good)
-	never.ID += "0" // no start comes of it
+	never.ID += "0" // it is never started
 	for _, one := range []job.Attempt{never, a} {
 		b.Type.(job.Preparer).Prepare(one)
 	}
@@ -139,8 +139,8 @@ func notFound(b bed) {
 	}
 }
 
-// lostAnswer makes a start whose answer does not come. It must not be told as refused, and whatever way the type offers
-// to go on must lead to the one job that there is.
+// lostAnswer makes a start whose answer is lost. It must not return a refusal, and every way to continue that the
+// type offers must lead to the one existing job.
 func lostAnswer(b bed) {
 	a := b.attempt(b.Good)
 	b.Lose(b.T)
@@ -242,7 +242,7 @@ func cancelledStart(b bed) {
 	select {
 	case err := <-done:
 		if b.clean(err); err == nil {
-			b.Errorf("a start that was given up succeeded")
+			b.Errorf("a cancelled start succeeded")
 		}
 	case <-b.ctx().Done():
 		b.Error("start did not return")
@@ -256,7 +256,7 @@ func cancelledBefore(b bed) {
 	_, err := b.Start(ctx, a)
 	b.clean(err)
 	if err == nil {
-		b.Fatal("a start that was given up succeeded")
+		b.Fatal("a cancelled start succeeded")
 	}
 	if refusal(err) != nil {
 		b.starts(a, 0)

@@ -17,13 +17,13 @@ type Call struct {
 	Body   []byte
 }
 
-// Wire remembers what reached a target over HTTP.
+// Wire records the requests that reach an HTTP target.
 type Wire struct {
 	mu    sync.Mutex
 	calls []Call
 }
 
-// Record remembers each request before the target sees it.
+// Record records each request before the target sees it.
 func (w *Wire) Record(target http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -35,7 +35,7 @@ func (w *Wire) Record(target http.Handler) http.Handler {
 	})
 }
 
-// Calls are the requests so far, in order.
+// Calls returns the requests so far, in order.
 func (w *Wire) Calls() []Call {
 	w.mu.Lock()
 	defer w.mu.Unlock()

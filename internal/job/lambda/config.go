@@ -20,10 +20,10 @@ type Config struct {
 	job.Unanswered
 }
 
-// ReportsItself is true of a function that is only started.
+// ReportsItself returns true for an asynchronous invocation.
 func (c *Config) ReportsItself() bool { return c.Async }
 
-// Check finds what the tags cannot say.
+// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	switch payload := c.Payload.(type) {
 	case nil, map[string]any:
@@ -39,13 +39,13 @@ func (c *Config) Check() []document.Finding {
 	}}
 }
 
-// longest is how long a function can take at most.
+// longest is Lambda's limit on a function's duration.
 const longest = 15 * time.Minute
 
-// limit is how long the answer may take.
+// limit returns how long the answer may take.
 func (c *Config) limit() time.Duration { return cmp.Or(c.Timeout.D(), longest) }
 
-// AWSFindings are the limits of the AWS platform, where the orchestrator's function waits for the answer.
+// AWSFindings checks the limits of the AWS platform, where the orchestrator's function waits for the answer.
 func (c *Config) AWSFindings() []document.Finding {
 	switch {
 	case c.Async:

@@ -15,7 +15,7 @@ const (
 	maxAsyncPayload = 1 << 20
 )
 
-// payload is what the function is given: a mapping with the run's id in it, or the file's text or list.
+// payload returns the function's payload: a mapping with the run's id in it, or the file's text or list.
 func (f function) payload() (string, error) {
 	var text string
 	var err error
@@ -44,7 +44,7 @@ func (f function) payload() (string, error) {
 	return text, nil
 }
 
-// withKey is the payload with what a function needs to recognise a repeated event and, where it is to report its result, how.
+// withKey adds what a function needs to recognise a repeated event and, if it reports its result, to report it.
 func (f function) withKey(payload map[string]any) map[string]any {
 	all := map[string]any{"interlock_run_id": string(f.attempt.ID)}
 	if f.Async && f.attempt.Callback.URL != "" {

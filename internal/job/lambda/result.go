@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// result is an answer as the job's end.
+// result converts an answer to the job's final status.
 func (f function) result(out *service.InvokeOutput) job.Status {
 	logs, err := base64.StdEncoding.DecodeString(aws.ToString(out.LogResult))
 	if err != nil {
-		logs = nil // they are only there to be read
+		logs = nil // they only help the reader
 	}
 	status := job.Status{Done: true, Result: run.ResultSuccess, Output: f.output(string(logs), string(out.Payload))}
 	if kind := aws.ToString(out.FunctionError); kind != "" {
@@ -28,7 +28,7 @@ func (f function) result(out *service.InvokeOutput) job.Status {
 	return status
 }
 
-// output is the end of the function's logs and what it returned.
+// output returns the end of the function's logs and its return value.
 func (f function) output(logs, returned string) string {
 	shown := awsapi.Tail(f.attempt.Secrets, strings.TrimSuffix(logs, "\n"))
 	if shown != "" {
@@ -37,7 +37,7 @@ func (f function) output(logs, returned string) string {
 	return shown + awsapi.Head(f.attempt.Secrets, returned, len(shown))
 }
 
-// failure is what a function's error says, as the runtimes write it.
+// failure returns the message of a function's error, as the runtimes encode it.
 func failure(kind string, payload []byte) string {
 	var told struct{ ErrorType, ErrorMessage string }
 	if json.Unmarshal(payload, &told) != nil || told.ErrorType+told.ErrorMessage == "" {

@@ -22,14 +22,14 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type invokes functions. Without async the call is the job: what the function returns is its result. With async Lambda
-// takes the event and invokes the function later, and its result is reported.
+// Type invokes functions. Without async the call is the job: the function's return value is its result. With async
+// Lambda queues the event and invokes the function later, and the function reports its result.
 //
-// Lambda cannot be asked what became of an invocation, and invokes a function again for a repeated request. So one that
-// was sent and not answered is unknown.
+// Lambda cannot be asked what became of an invocation, and invokes a function again for a repeated request. So an
+// invocation that was sent but not answered is unknown.
 type Type struct{ clients *awsapi.Clients[invoke] }
 
-// invoke is what is used of Lambda.
+// invoke is the Lambda operation that the type uses.
 type invoke = awsapi.Operation[service.InvokeInput, service.InvokeOutput, service.Options]
 
 var (
@@ -38,7 +38,7 @@ var (
 	_ job.Checker  = (*Type)(nil)
 )
 
-// New speaks to the cloud.
+// New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
 	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) invoke {
 		return service.NewFromConfig(cfg, func(o *service.Options) {
@@ -48,7 +48,7 @@ func New(c *awsapi.Cloud) *Type {
 	})}
 }
 
-// Limit is how long an invocation may take that is the job itself.
+// Limit returns the timeout of an invocation that is the job itself.
 func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 	c, ok := config.(*Config)
 	if !ok || c.Async {
@@ -57,7 +57,7 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 	return c.limit(), true
 }
 
-// function is that of one attempt.
+// function is the function of one attempt.
 type function struct {
 	*Config
 	call    invoke
@@ -73,7 +73,7 @@ func (t *Type) function(ctx context.Context, a job.Attempt) (function, error) {
 	return function{c, call, a}, err
 }
 
-// what names a call in errors.
+// what returns the beginning of an error about a call.
 func (f function) what(verb string) string {
 	return f.attempt.Secrets.Text(fmt.Sprintf("%s lambda function %q", verb, f.FunctionName))
 }
@@ -104,7 +104,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return started, nil
 }
 
-// invoke makes the call, within the file's time limit.
+// invoke makes the call with the file's timeout.
 func (f function) invoke(ctx context.Context, payload string) (*service.InvokeOutput, error) {
 	kind, want := types.InvocationTypeRequestResponse, http.StatusOK
 	if f.Async {
@@ -124,7 +124,7 @@ func (f function) invoke(ctx context.Context, payload string) (*service.InvokeOu
 	return out, f.isLambdas(out, want, f.what("invoke"))
 }
 
-// isLambdas says what is wrong with an answer that something else than Lambda gave.
+// isLambdas returns an error if the answer did not come from Lambda.
 func (f function) isLambdas(out *service.InvokeOutput, want int, what string) error {
 	raw, ok := middleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
 	switch {
@@ -136,7 +136,7 @@ func (f function) isLambdas(out *service.InvokeOutput, want int, what string) er
 	return nil
 }
 
-// logs asks for the end of the function's logs, which only an answer can bring.
+// logs requests the end of the function's logs, which only the answer can contain.
 func (f function) logs() types.LogType {
 	if f.Async {
 		return types.LogTypeNone
@@ -144,7 +144,7 @@ func (f function) logs() types.LogType {
 	return types.LogTypeTail
 }
 
-// Status has nothing to look at: an async job reports its own result, and any other has ended with its start.
+// Status always fails: an async job reports its own result, and any other has ended with its start.
 func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Status, error) {
 	if c, ok := a.Config.(*Config); ok && c.Async {
 		return job.Status{}, nil
@@ -152,7 +152,7 @@ func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Statu
 	return job.Status{}, job.ErrUnknownHandle
 }
 
-// Check makes a dry run, in which Lambda looks whether the function is there and may be invoked.
+// Check makes a dry run, in which Lambda checks that the function exists and may be invoked.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	f, err := t.function(ctx, a)
 	if err != nil {

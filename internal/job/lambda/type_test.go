@@ -27,7 +27,7 @@ func newType(t *testing.T, url string, allow ...string) job.Type {
 
 func newConfig() pipeline.JobConfig { return new(lambda.Config) }
 
-// target is a Lambda whose functions do as their names say.
+// target is a fake Lambda whose functions do as their names say.
 type target struct {
 	*awstest.Server
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ type target struct {
 	lossy   bool
 }
 
-// invocation is what a function was given.
+// invocation is a function's input.
 type invocation struct {
 	function, kind, logs string
 	payload              map[string]any
@@ -88,7 +88,7 @@ func (s *target) invoke(w http.ResponseWriter, r *http.Request) {
 	s.run(w, r, i)
 }
 
-// run is what a function does that is waited for.
+// run does what a synchronous function does.
 func (s *target) run(w http.ResponseWriter, r *http.Request, i invocation) {
 	w.Header().Set("X-Amzn-Requestid", "6f1c0a39-7b4e-4f0a-9b8e-0d6f2a1c5e77")
 	w.Header().Set("X-Amz-Executed-Version", "$LATEST")
@@ -160,7 +160,7 @@ func TestLambda(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 
 func TestAnAsyncInvocationIsTheStart(t *testing.T) {
 	b := newTarget(t).bench()
-	b.Good, b.Endless, b.Flooding, b.Leaking, b.Ends = "", "", "", "", nil // these functions report their end themselves
+	b.Good, b.Endless, b.Flooding, b.Leaking, b.Ends = "", "", "", "", nil // these functions report their result themselves
 	b.Busy = map[string]string{"taken": config("good") + "async: true\n"}
 	for i := range b.Refused {
 		b.Refused[i].Config += "async: true\n"

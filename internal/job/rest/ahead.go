@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// keptFor is how long a connection that was made ahead waits for its request. A target may close one that nothing comes
-// over, and a request that is sent at that very moment would be one of which nobody knows what became.
+// keptFor is how long an early connection waits for its request. A target may close an idle connection, and the
+// outcome of a request sent at that very moment would be unknown.
 const keptFor = time.Second
 
-// Prepare begins to connect to an address that a message is about to be sent to, and returns at once. The next request to
-// that target is sent over the connection; one that none is sent over is closed.
+// Prepare begins to connect to an address that a message is about to be sent to, and returns at once. The next
+// request to that target uses the connection; an unused one is closed.
 func (c *Client) Prepare(address string) {
 	if target, err := url.Parse(address); err == nil {
 		c.ahead.begin(dialled(target))
 	}
 }
 
-// dialled is the address under which the transport dials a target.
+// dialled returns the address that the transport dials for a target.
 func dialled(target *url.URL) string {
 	port := target.Port()
 	if port == "" {
@@ -30,7 +30,7 @@ func dialled(target *url.URL) string {
 	return net.JoinHostPort(target.Hostname(), port)
 }
 
-// ahead makes connections before they are asked for.
+// ahead makes connections before they are needed.
 type ahead struct {
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	keptFor time.Duration
@@ -39,9 +39,9 @@ type ahead struct {
 	made map[string][]*early // by address
 }
 
-// early is one connection that was begun, for one who asks for it.
+// early is one early connection, for one request.
 type early struct {
-	done chan struct{} // closed once there is a connection, or an error
+	done chan struct{} // closed once there is a connection or an error
 	conn net.Conn
 	err  error
 }
@@ -52,13 +52,13 @@ func (a *ahead) begin(address string) {
 	defer a.mu.Unlock()
 	a.made[address] = append(a.made[address], e)
 	go func() {
-		e.conn, e.err = a.dial(context.Background(), "tcp", address) // which has a limit of its own
+		e.conn, e.err = a.dial(context.Background(), "tcp", address) // dial has its own timeout
 		close(e.done)
 		time.AfterFunc(a.keptFor, func() { a.forget(address, e) })
 	}()
 }
 
-// DialContext gives the connection that was begun for whoever asks next, or a new one.
+// DialContext returns an early connection to the address, or a new one.
 func (a *ahead) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	e := a.take(address)
 	if e == nil {
@@ -84,7 +84,7 @@ func (a *ahead) take(address string) *early {
 	return waiting[0]
 }
 
-// forget closes a connection that nobody has taken.
+// forget closes an unused connection.
 func (a *ahead) forget(address string, e *early) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -93,7 +93,7 @@ func (a *ahead) forget(address string, e *early) {
 	}
 }
 
-// remove takes one off the list, and says whether it was there; the caller holds the lock.
+// remove removes a connection from the list and reports whether it was there. The caller holds the lock.
 func (a *ahead) remove(address string, e *early) bool {
 	waiting := a.made[address]
 	at := slices.Index(waiting, e)

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 )
 
-// target answers, and tells of each connection that it is made and that it ends.
+// target answers, and signals when each connection is made and ends.
 func target(t *testing.T) (url string, made, ended chan struct{}) {
 	made, ended = make(chan struct{}, 10), make(chan struct{}, 10)
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -108,7 +108,7 @@ func TestWhoWaitsForAConnectionThatWasBegunCanGiveUp(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	ours, theirs := net.Pipe()
-	answer <- ours // nobody wants it any more
+	answer <- ours // it is no longer wanted
 	if _, err := theirs.Read(make([]byte, 1)); err == nil {
 		t.Error("it stays open")
 	}

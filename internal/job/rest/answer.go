@@ -11,24 +11,24 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// maxRetryAfter is how long a target may delay a start.
+// maxRetryAfter is the longest delay that a target may ask for.
 const maxRetryAfter = 24 * time.Hour
 
-// Answer is what came back: a response, or the reason why a redirect could not be followed to one.
+// Answer is a response, or the reason why a redirect could not be followed.
 type Answer struct {
 	Code    int
 	header  http.Header
 	Body    string // at most maxBody of it
 	partial bool   // there is more
-	unread  error  // why a body that was read while it arrived could not be decoded
+	unread  error  // why a streamed body could not be decoded
 
 	taken    bool // a redirect said that the request was carried out
 	failure  string
 	category run.Category
 }
 
-// open says that the request may have been carried out although the answer is no success: a server may break, and a
-// gateway give up waiting, after the job was started.
+// open reports whether the request may have been carried out although the answer is no success: a server may break,
+// or a gateway time out, after the job was started.
 func (a Answer) open() bool {
 	switch a.Code {
 	case http.StatusFound, http.StatusSeeOther, http.StatusRequestTimeout:
@@ -37,10 +37,10 @@ func (a Answer) open() bool {
 	return a.taken || a.Code >= 500
 }
 
-// Success says that the target did as it was asked.
+// Success reports whether the target carried out the request.
 func (a Answer) Success() bool { return a.Code >= 200 && a.Code < 300 }
 
-// Result is the answer as a job's end.
+// Result converts the answer to a job's final status.
 func (a Answer) Result(secrets job.Redactor) job.Status {
 	shown := a.shown(secrets)
 	status := job.Status{
@@ -54,7 +54,7 @@ func (a Answer) Result(secrets job.Redactor) job.Status {
 	return status
 }
 
-// shown is the body without secrets, nor the beginning of one at its end.
+// shown returns the body without secrets, and without the beginning of one at its end.
 func (a Answer) shown(secrets job.Redactor) string {
 	end := len(a.Body)
 	if a.partial {
@@ -63,7 +63,7 @@ func (a Answer) shown(secrets job.Redactor) string {
 	return secrets.Part(a.Body, 0, end)
 }
 
-// blame is whose fault a failure is.
+// blame returns the category of a failure.
 func (a Answer) blame() run.Category {
 	switch {
 	case a.failure != "":
@@ -77,7 +77,7 @@ func (a Answer) blame() run.Category {
 	}
 }
 
-// message is one line: the status and, of a failure, how its body begins.
+// message returns one line: the status and, for a failure, the beginning of its body.
 func (a Answer) message(secrets job.Redactor, body string) string {
 	if a.failure != "" {
 		return secrets.Text(a.failure)
@@ -90,12 +90,12 @@ func (a Answer) message(secrets job.Redactor, body string) string {
 	return text + ": " + line
 }
 
-// isHTML says whether the body is a page, whose first line tells nothing.
+// isHTML reports whether the body is an HTML page, whose first line says nothing useful.
 func (a Answer) isHTML() bool {
 	return strings.Contains(a.header.Get("Content-Type"), "html") || strings.HasPrefix(strings.TrimSpace(a.Body), "<")
 }
 
-// retryAfter is how long the target asks to be left alone; 0 if it does not say.
+// retryAfter returns how long the target asks to wait; 0 if it does not say.
 func (a Answer) retryAfter(now time.Time) time.Duration {
 	return egress.RetryAfter(a.header, now, maxRetryAfter)
 }

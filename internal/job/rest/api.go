@@ -14,10 +14,10 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// API is a target that is spoken to in JSON, as one job's config describes it.
+// API is a JSON API as one job's config describes it.
 type API struct {
 	Client  *Client
-	Base    string // its URL, to which paths are added
+	Base    string // its URL, to which paths are appended
 	Headers job.Headers
 	Limit   time.Duration // of one request
 	Secrets job.Redactor
@@ -25,27 +25,27 @@ type API struct {
 
 // Call is one request to an API.
 type Call struct {
-	What   string // what it is for, as errors begin: "look at DAG run 5"
+	What   string // the beginning of errors: "look at DAG run 5"
 	Method string
-	Path   []string // each is one segment, whatever is in it
+	Path   []string // each is one path segment, whatever it contains
 	Query  url.Values
 	Body   any
 }
 
-// Large is a value that is read while its answer arrives, because the answer may be too large to keep.
+// Large is a value that is decoded while its answer arrives, because the answer may be too large to keep.
 type Large interface{ DecodeFrom(d *json.Decoder) error }
 
-// Answered is an answer that is no success. Its message holds no secret.
+// Answered is an unsuccessful answer. Its message contains no secret.
 type Answered struct {
 	Answer
 	Text  string
-	After time.Duration // how long the target asks to be left alone
+	After time.Duration // how long the target asks to wait
 }
 
 func (a *Answered) Error() string { return a.Text }
 
-// Do makes the call and reads the answer into a value. The error is an *Answered for any code but 2xx, and a *job.Refusal if
-// the request certainly did not reach the target; any other leaves open what became of it.
+// Do makes the call and decodes the answer. The error is an *Answered for any code but 2xx, and a *job.Refusal if the
+// request certainly did not reach the target; after any other error the outcome is unknown.
 func (a API) Do(ctx context.Context, c Call, into any) error {
 	c.What = a.Secrets.Text(c.What)
 	m, err := a.message(c)
@@ -65,7 +65,7 @@ func (a API) Do(ctx context.Context, c Call, into any) error {
 	return a.read(c.What, got, into)
 }
 
-// about says what an error hit.
+// about adds what the call was for to an error.
 func about(what string, err error) error {
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
 		told := *refusal
@@ -92,7 +92,7 @@ func (a API) message(c Call) (Message, error) {
 	return m, m.SetBody(c.Body)
 }
 
-// escaped are segments that stay single ones: neither a slash nor two dots lead elsewhere.
+// escaped escapes segments, so that neither a slash nor two dots change the path.
 func escaped(segments []string) []string {
 	safe := make([]string, len(segments))
 	for i, s := range segments {
@@ -104,7 +104,7 @@ func escaped(segments []string) []string {
 	return safe
 }
 
-// read decodes a success.
+// read decodes a successful answer.
 func (a API) read(what string, got Answer, into any) error {
 	what = fmt.Sprintf("%s: answered %d", what, got.Code)
 	switch {
@@ -126,7 +126,7 @@ func (a API) read(what string, got Answer, into any) error {
 	return nil
 }
 
-// answered is the error for an answer that is no success, with what to do about it.
+// answered returns the error for an unsuccessful answer, with its remedy.
 func (a API) answered(what string, got Answer) error {
 	text := what + ": " + got.message(a.Secrets, explanation(got.shown(a.Secrets)))
 	switch {
@@ -140,7 +140,7 @@ func (a API) answered(what string, got Answer) error {
 	return &Answered{Answer: got, Text: text, After: got.retryAfter(a.Client.now())}
 }
 
-// explanation is what the JSON of a failure says in words, as APIs have it in one of these fields; else all of it.
+// explanation returns the message in the JSON of a failure, from one of the usual fields, or all of it.
 func explanation(body string) string {
 	var fields struct {
 		Detail, Title, Message any
@@ -161,7 +161,8 @@ func explanation(body string) string {
 	return strings.Join(parts, ": ")
 }
 
-// NotStarted is the error for an answer to a start that is no success: a *job.Refusal if it proves that nothing was started.
+// NotStarted returns the error for an unsuccessful answer to a start: a *job.Refusal if it proves that nothing was
+// started.
 func (c *Client) NotStarted(got Answer, secrets job.Redactor) error {
 	text := got.message(secrets, got.shown(secrets))
 	if got.open() {
@@ -170,8 +171,8 @@ func (c *Client) NotStarted(got Answer, secrets job.Redactor) error {
 	return &job.Refusal{Category: got.blame(), Reason: text, After: got.retryAfter(c.now())}
 }
 
-// Started is err as Start returns it: an answer is a refusal if it proves that nothing was started. An API sends no request
-// elsewhere, so a redirect is somebody else's, such as a login in front of it.
+// Started converts err for Start: an answer is a refusal if it proves that nothing was started. An API never
+// redirects, so a redirect comes from something else, such as a login page.
 func Started(err error) error {
 	answered := (*Answered)(nil)
 	if !errors.As(err, &answered) || answered.open() && answered.Code >= 400 {
@@ -179,12 +180,13 @@ func Started(err error) error {
 	}
 	category := answered.blame()
 	if answered.Code < 400 {
-		category = run.Permanent // a wrong address, or a login in front of it
+		category = run.Permanent // a wrong address, or a login page
 	}
 	return &job.Refusal{Category: category, Reason: answered.Text, After: answered.After}
 }
 
-// Open is err as something that leaves open what became of a start, whatever it says about the call that it comes from.
+// Open converts err to an error that leaves the outcome of a start open, whatever it says about the call that it
+// comes from.
 func Open(err error) error {
 	if errors.As(err, new(*job.Refusal)) || errors.As(err, new(*Answered)) {
 		return errors.New(err.Error())
@@ -192,7 +194,7 @@ func Open(err error) error {
 	return err
 }
 
-// Checked is err as Check returns it: a refusal only where the same would happen again.
+// Checked converts err for Check: a refusal only if the same would happen again.
 func Checked(err error) error {
 	refusal := (*job.Refusal)(nil)
 	if errors.As(Started(err), &refusal) {

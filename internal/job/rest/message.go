@@ -13,26 +13,26 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 )
 
-// Message is a request that can be made anew for another URL.
+// Message is a request that can be rebuilt for another URL.
 type Message struct {
 	Method string
-	Header http.Header // for the target that the file names, and no other
-	Key    string      // the idempotency key, for every target; "" for a request without
+	Header http.Header // only for the target that the file names
+	Key    string      // the idempotency key, for every target; "" for none
 	Body   []byte
 	Kind   string // the body's content type
-	AsIs   bool   // follow only redirects that want the very same request, as fits an API
+	AsIs   bool   // follow only redirects that ask for the very same request, as for an API
 
 	url   *url.URL
-	host  string                    // the Host header, where the file gives one
-	taken bool                      // a target has taken the request, and this only reads its answer
-	read  func(*json.Decoder) error // reads the JSON of a success while it arrives; nil to keep it
+	host  string                    // the Host header, if the file sets one
+	taken bool                      // a target has accepted the request; this one only reads the answer
+	read  func(*json.Decoder) error // decodes the JSON of a success while it arrives; nil to keep it
 }
 
-// NewMessage is a request to an address with the headers of a file.
+// NewMessage returns a request to an address with the headers of a file.
 func NewMessage(method, address string, headers job.Headers) (Message, error) {
 	target, err := url.Parse(address)
 	if err != nil {
-		return Message{}, errors.New("the URL is not one, once its variables are put in") // the error would quote it
+		return Message{}, errors.New("the URL is invalid once its variables are expanded") // err would quote it
 	}
 	m := Message{Method: method, url: target, Header: http.Header{}}
 	for name, value := range headers {
@@ -45,11 +45,11 @@ func NewMessage(method, address string, headers job.Headers) (Message, error) {
 	return m, nil
 }
 
-// Host is where the message goes.
+// Host returns the target's host.
 func (m Message) Host() string { return m.url.Host }
 
-// SetBody gives the message a body: a text as it is, anything else as JSON. A text that holds a JSON object or list is
-// taken for what it is. A content type among the headers wins.
+// SetBody sets the body: a text as it is, anything else as JSON. The content type of a text with a JSON object or
+// list is JSON. A content type among the headers wins.
 func (m *Message) SetBody(body any) (err error) {
 	m.Body, m.Kind, err = encode(body)
 	if kind := m.Header.Get("Content-Type"); kind != "" {
@@ -78,8 +78,8 @@ func encode(body any) (content []byte, kind string, err error) {
 
 const jsonKind = "application/json"
 
-// request is the message as the transport takes it: with a body that it cannot ask for a second time, so that nothing
-// is ever sent twice.
+// request builds the request for the transport, with a body that cannot be replayed, so that nothing is ever sent
+// twice.
 func (m Message) request(ctx context.Context) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, m.Method, m.url.String(), nil)
 	if err != nil {
@@ -106,7 +106,7 @@ func (m Message) request(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// readOnce is a body of a type that the standard library does not know how to repeat.
+// readOnce returns a body of a type that the standard library cannot replay.
 func readOnce(body []byte) io.ReadCloser {
 	return io.NopCloser(struct{ io.Reader }{bytes.NewReader(body)})
 }

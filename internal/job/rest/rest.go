@@ -1,9 +1,8 @@
-// Package rest is how job types speak HTTP. A Client sends a Message through the egress guard, once: the transport repeats
-// nothing on its own, so that an error says whether anything can have been started. What comes back is read to a bound,
-// classified (Answer) and cleared of secrets. An API is a target that is spoken to in JSON.
+// Package rest is the HTTP client of job types. A Client sends a Message through the egress guard, once: the
+// transport never retries, so that an error shows whether anything can have been started. The size of answers is
+// bounded; they are classified (Answer) and cleared of secrets. An API is a target that speaks JSON.
 //
-// It knows no target. What a request means, and what an answer means for a job, is in the types: http, airflow,
-// databricks.
+// It knows no target. The types http, airflow and databricks decide what requests and answers mean for a job.
 package rest
 
 import (
@@ -25,7 +24,7 @@ type Client struct {
 	now       func() time.Time
 }
 
-// New sends through the guard.
+// New returns a Client that connects through the guard.
 func New(g *egress.Guard) *Client {
 	c := &Client{transport: g.Transport(), now: time.Now}
 	c.ahead = &ahead{dial: g.DialContext, keptFor: keptFor, made: map[string][]*early{}}
@@ -33,7 +32,7 @@ func New(g *egress.Guard) *Client {
 	return c
 }
 
-// Hide is err without secrets.
+// Hide returns err without secrets.
 func Hide(secrets job.Redactor, err error) error {
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
 		hidden := *refusal
@@ -46,11 +45,11 @@ func Hide(secrets job.Redactor, err error) error {
 	return err
 }
 
-// Reach connects to an address, with TLS where it asks for that, and sends nothing.
+// Reach connects to an address, with TLS for https, and sends nothing.
 func (c *Client) Reach(ctx context.Context, address string, limit time.Duration) error {
 	target, err := url.Parse(address)
 	if err != nil {
-		return errors.New("the URL is not one, once its variables are put in")
+		return errors.New("the URL is invalid once its variables are expanded")
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

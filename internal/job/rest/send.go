@@ -21,12 +21,12 @@ import (
 
 const (
 	maxBody      = 1 << 20  // how much of an answer is kept
-	maxLarge     = 64 << 20 // how much is read of one that is not kept
+	maxLarge     = 64 << 20 // how much is read of a streamed one
 	maxRedirects = 10
 )
 
-// Send sends the message, follows redirects, and waits no longer than limit. The error is a *job.Refusal if the request
-// certainly did not reach its target; any other leaves that open. It may hold a secret: see Hide.
+// Send sends the message, follows redirects, and waits no longer than limit. The error is a *job.Refusal if the
+// request certainly did not reach its target; after any other error it may have. It may contain a secret: see Hide.
 func (c *Client) Send(ctx context.Context, m Message, limit time.Duration) (Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -61,12 +61,12 @@ func (c *Client) send(ctx context.Context, m Message) (Answer, error) {
 	}
 }
 
-// notSent is the refusal of a request for which there was no connection.
+// notSent returns the refusal of a request that got no connection.
 func notSent(host string, err error) error {
 	return job.RefuseOver(err, refusedAs(err), "connect to %s: %s", host, unconnected(err))
 }
 
-// unconnected says why there is no connection, in the system's own words: those of package net name the target again.
+// unconnected returns why there is no connection, in the system's words: package net would repeat the target.
 func unconnected(err error) string {
 	if system := (*os.SyscallError)(nil); errors.As(err, &system) {
 		return system.Err.Error()
@@ -74,7 +74,7 @@ func unconnected(err error) string {
 	return err.Error()
 }
 
-// refusedAs is the category of a connection that was not made.
+// refusedAs returns the category of a failed connection.
 func refusedAs(err error) run.Category {
 	if errors.As(err, new(*egress.Refused)) {
 		return run.Permanent
@@ -82,9 +82,9 @@ func refusedAs(err error) run.Category {
 	return run.Transient
 }
 
-// once sends the message to one target. Before a connection is there, nothing can have been sent.
+// once sends the message to one target. Before a connection exists, nothing can have been sent.
 func (c *Client) once(ctx context.Context, m Message) (got Answer, sent bool, err error) {
-	// A request that is given up ends all work on it, so that the trace is not called once this returns.
+	// Cancelling ends all work on the request, so that the trace is not called after once returns.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	connected := make(chan struct{}, 1)
@@ -113,12 +113,12 @@ func (c *Client) once(ctx context.Context, m Message) (got Answer, sent bool, er
 	if err != nil && got.Success() {
 		return Answer{}, true, fmt.Errorf("the answer %d broke off: %w", got.Code, err)
 	}
-	return got, true, nil // what was read of a failure is enough
+	return got, true, nil // the beginning of a failure is enough
 }
 
 var errTooLarge = errors.New("too large")
 
-// decoded is the answer once read has decoded its body.
+// decoded returns the answer after read has decoded its body.
 func (a Answer) decoded(body io.Reader, read func(*json.Decoder) error) (got Answer, sent bool, err error) {
 	arriving := &arriving{from: body, left: maxLarge}
 	d := json.NewDecoder(arriving)
@@ -133,11 +133,11 @@ func (a Answer) decoded(body io.Reader, read func(*json.Decoder) error) (got Ans
 	return a, true, nil
 }
 
-// arriving is a body that is read while it arrives. It ends in errTooLarge where it is too long.
+// arriving is a body that is decoded while it arrives. It returns errTooLarge if it is too long.
 type arriving struct {
 	from  io.Reader
 	left  int
-	broke error // the connection did
+	broke error // the error of the connection
 }
 
 func (b *arriving) Read(p []byte) (int, error) {
@@ -151,8 +151,8 @@ func (b *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// follow is the message that a redirect asks for. 302 and 303 mean that the request was taken, and where to read on; the
-// others that it belongs elsewhere, so it is sent there as it is.
+// follow returns the message that a redirect asks for. 302 and 303 mean that the request was accepted, and where to
+// read its result; the others mean that it belongs elsewhere, so it is sent there unchanged.
 func (m Message) follow(got Answer) (Message, bool) {
 	location := got.header.Get("Location")
 	target, err := m.url.Parse(location)
@@ -170,7 +170,7 @@ func (m Message) follow(got Answer) (Message, bool) {
 		return m, false
 	}
 	if !sameTarget(m.url, target) {
-		m.Header = http.Header{} // they may hold credentials, which are for the first target alone
+		m.Header = http.Header{} // they may contain credentials, which are only for the first target
 		m.host = ""
 	}
 	target.User, target.Fragment = nil, ""
@@ -178,14 +178,14 @@ func (m Message) follow(got Answer) (Message, bool) {
 	return m, true
 }
 
-// elsewhere is the failure of a request whose body would go to another host than the file names. The
-// body may hold secrets, so it is not sent there.
+// elsewhere returns the failure of a request that is redirected to another host than the file names. Its body may
+// contain secrets, so it is not sent there.
 func elsewhere(code int, to *url.URL) string {
 	return fmt.Sprintf("answered %d, a redirect to %s://%s: a request with a body is not repeated to another host; "+
 		"name the new address in the file", code, to.Scheme, to.Host)
 }
 
-// sameTarget says whether what is meant for one URL may be sent to the other: the same host, on the same port or from
+// sameTarget reports whether a request for one URL may be sent to the other: the same host, on the same port or from
 // http to https.
 func sameTarget(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
@@ -194,8 +194,8 @@ func sameTarget(from, to *url.URL) bool {
 	return from.Scheme == to.Scheme && from.Port() == to.Port() || from.Scheme == "http" && to.Scheme == "https"
 }
 
-// late says whether it was the file's time limit or the caller that ended the wait. Only the reason of a refusal
-// changes: it stays one.
+// late reports whether the file's timeout or the caller ended the wait. A refusal stays a refusal; only its reason
+// changes.
 func late(caller context.Context, limit time.Duration, err error) error {
 	ended, why := error(context.DeadlineExceeded), fmt.Sprintf("no answer within the timeout of %s", document.Duration(limit))
 	if caller.Err() != nil {
@@ -207,7 +207,7 @@ func late(caller context.Context, limit time.Duration, err error) error {
 	return unanswered{why, ended}
 }
 
-// unanswered is a request whose answer did not come in time. Its text says that in words; the cause is for errors.Is.
+// unanswered is a request without an answer in time. Its text says that in words; the cause is for errors.Is.
 type unanswered struct {
 	why   string
 	cause error

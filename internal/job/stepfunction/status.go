@@ -16,7 +16,7 @@ import (
 
 const doesNotExist = "ExecutionDoesNotExist"
 
-// states are those that Step Functions documents for an execution. One that is not done runs.
+// states are the execution states that Step Functions documents. An execution whose state is not Done is running.
 var states = map[types.ExecutionStatus]job.Status{
 	types.ExecutionStatusRunning:        {},
 	types.ExecutionStatusPendingRedrive: {},
@@ -27,7 +27,7 @@ var states = map[types.ExecutionStatus]job.Status{
 	types.ExecutionStatusTimedOut:  {Done: true, Result: run.ResultTimeout, Category: run.Timeout},
 }
 
-// Status looks at an execution.
+// Status reads an execution.
 func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
 	m, err := t.machine(ctx, a)
 	if err != nil {
@@ -52,7 +52,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	return status, nil
 }
 
-// look is an execution as Step Functions has it.
+// look reads an execution.
 func (m machine) look(ctx context.Context, h run.Handle) (*sfn.DescribeExecutionOutput, error) {
 	out, err := awsapi.Call(ctx, m.request("get an execution of"), m.describe, &sfn.DescribeExecutionInput{ExecutionArn: m.execution(h)})
 	if err == nil && out.Status == "" {

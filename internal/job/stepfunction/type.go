@@ -20,11 +20,11 @@ const (
 	maxInput = 256 << 10 // bytes of its input
 )
 
-// Type starts executions and follows them. An execution is named after its attempt, and a state machine has no second one
-// of a name for 90 days.
+// Type starts executions and polls them. An execution is named after its attempt, and Step Functions allows a name
+// once in 90 days.
 type Type struct{ clients *awsapi.Clients[calls] }
 
-// calls are what is used of Step Functions.
+// calls are the Step Functions operations that the type uses.
 type calls struct {
 	start           call[sfn.StartExecutionInput, sfn.StartExecutionOutput]
 	describe        call[sfn.DescribeExecutionInput, sfn.DescribeExecutionOutput]
@@ -42,7 +42,7 @@ var (
 	_ job.Checker      = (*Type)(nil)
 )
 
-// New speaks to the cloud.
+// New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
 	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
 		client := sfn.NewFromConfig(cfg, func(o *sfn.Options) { o.HTTPClient = via(o.BaseEndpoint) })
@@ -50,7 +50,7 @@ func New(c *awsapi.Cloud) *Type {
 	})}
 }
 
-// RefusesRepeats is true: a name is taken once.
+// RefusesRepeats returns true: Step Functions allows a name once.
 func (t *Type) RefusesRepeats() bool { return true }
 
 // machine is the state machine of one attempt.
@@ -69,7 +69,7 @@ func (t *Type) machine(ctx context.Context, a job.Attempt) (machine, error) {
 	return machine{c, made, a}, err
 }
 
-// what names a call in errors.
+// what returns the beginning of an error about a call.
 func (m machine) what(verb string) string {
 	return m.attempt.Secrets.Text(verb + " " + m.StateMachineARN)
 }
@@ -78,7 +78,7 @@ func (m machine) request(verb string) awsapi.Request {
 	return awsapi.Request{Attempt: m.attempt, What: m.what(verb), Errors: serviceErrors}
 }
 
-// serviceErrors are the verdicts on the errors of the operations that are used of Step Functions.
+// serviceErrors are the verdicts on the errors of the Step Functions operations that the type uses.
 var serviceErrors = awsapi.Errors{
 	"ExecutionAlreadyExists":   awsapi.Open, // Start adopts it
 	doesNotExist:               awsapi.RefusedPermanent,
@@ -94,21 +94,21 @@ var serviceErrors = awsapi.Errors{
 	"ValidationException":      awsapi.RefusedPermanent,
 }
 
-// plain is the machine's ARN without a version or alias.
+// plain returns the machine's ARN without a version or alias.
 func (m machine) plain() string {
 	parts := strings.Split(m.StateMachineARN, ":")
 	return strings.Join(parts[:min(len(parts), 7)], ":")
 }
 
-// handle is that of the attempt's execution: its name. An ARN holds more, some of which may be secret.
+// handle returns the name of the attempt's execution. An ARN contains more, some of which may be secret.
 func (m machine) handle() run.Handle { return run.Handle(job.Name(m.attempt.ID, maxName)) }
 
-// execution is the ARN of an execution.
+// execution returns the ARN of an execution.
 func (m machine) execution(h run.Handle) *string {
 	return aws.String(strings.Replace(m.plain(), ":stateMachine:", ":execution:", 1) + ":" + string(h))
 }
 
-// Start starts the execution. One of that name, running or ended, is adopted.
+// Start starts the execution, or adopts one with that name, running or ended.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	m, err := t.machine(ctx, a)
 	if err != nil {
@@ -134,7 +134,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	return job.Started{Handle: m.handle()}, nil
 }
 
-// input is the execution's, as JSON.
+// input returns the execution's input as JSON.
 func (m machine) input() (string, error) {
 	text, isText := m.Input.(string)
 	switch {
@@ -152,7 +152,7 @@ func (m machine) input() (string, error) {
 	return text, nil
 }
 
-// check looks at the state machine. An express one neither refuses a repeated name nor shows what became of an execution.
+// check reads the state machine. An express one neither rejects a repeated name nor reports on executions.
 func (m machine) check(ctx context.Context) error {
 	out, err := awsapi.Call(ctx, m.request("get"), m.describeMachine, &sfn.DescribeStateMachineInput{
 		StateMachineArn: aws.String(m.plain()), IncludedData: types.IncludedDataMetadataOnly,
@@ -170,7 +170,7 @@ func (m machine) check(ctx context.Context) error {
 	return nil
 }
 
-// Check looks at the state machine.
+// Check reads the state machine.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	m, err := t.machine(ctx, a)
 	if err != nil {
@@ -179,7 +179,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	return awsapi.Checked(m.check(ctx))
 }
 
-// Find looks at the execution that has the attempt's name.
+// Find reads the execution with the attempt's name.
 func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
 	m, err := t.machine(ctx, a)
 	if err != nil {

@@ -24,7 +24,7 @@ func newConfig() pipeline.JobConfig { return new(stepfunction.Config) }
 
 const machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:"
 
-// execution is one as Step Functions shows it.
+// execution is an execution as Step Functions returns it.
 type execution struct {
 	ExecutionArn    string  `json:"executionArn"`
 	StateMachineArn string  `json:"stateMachineArn"`
@@ -37,13 +37,13 @@ type execution struct {
 	Cause           string  `json:"cause,omitempty"`
 }
 
-// target is a Step Functions whose state machines go the way that their names say.
+// target is a fake Step Functions whose state machines behave as their names say.
 type target struct {
 	*awstest.Server
 	t          *testing.T
 	mu         sync.Mutex
 	executions map[string]*execution
-	lose       int // answers to start calls that get lost
+	lose       int // number of start answers to lose
 }
 
 func newTarget(t *testing.T) *target {
@@ -153,7 +153,7 @@ func (s *target) stop(w http.ResponseWriter, r *http.Request) {
 	awstest.Reply(w, map[string]any{"stopDate": 1772521200.5})
 }
 
-// ofAttempt is how many executions an attempt has.
+// ofAttempt returns how many executions an attempt has.
 func (s *target) ofAttempt(_ *testing.T, id run.AttemptID) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func (s *target) bench() jobtest.Bench {
 
 func TestStepFunction(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 
-// TestWhateverStepFunctionsAnswers has what a start comes to: it looks at the state machine first.
+// TestWhateverStepFunctionsAnswers knows that a start reads the state machine first.
 func TestWhateverStepFunctionsAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },
