@@ -10,8 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Await waits for the job of a running attempt where its type sees jobs end by itself, and completes the attempt as soon as
-// it has. For any other job it returns at once. The polls go on beside it: whichever sees the result first stores it.
+// Await waits for the job of a running attempt if its job type can observe the end of jobs, and completes the attempt
+// as soon as it ends. For any other job it returns at once. Polling continues meanwhile: whichever sees the result
+// first stores it.
 func (o *Orchestrator) Await(ctx context.Context, key run.Key, attempt int, clock func() time.Time) error {
 	w := &work{o: o, clock: clock, now: clock()}
 	if running, err := w.read(ctx, key, attempt); err != nil || !running {
@@ -19,7 +20,7 @@ func (o *Orchestrator) Await(ctx context.Context, key run.Key, attempt int, cloc
 	}
 	kind, a, err := w.job()
 	if err != nil {
-		return nil // the next poll finds the same, and records it
+		return nil // the next poll fails in the same way, and records it
 	}
 	waiter, ok := kind.(job.Waiter)
 	if !ok || w.elsewhere() {
@@ -37,10 +38,10 @@ func (o *Orchestrator) Await(ctx context.Context, key run.Key, attempt int, cloc
 			return err
 		}
 	}
-	return nil // others keep changing the run: the next poll sees the result
+	return nil // the run keeps changing: the next poll sees the result
 }
 
-// read brings the work up to date and says whether that attempt's job still runs.
+// read rereads the run, and reports whether that attempt's job is still running.
 func (w *work) read(ctx context.Context, key run.Key, attempt int) (bool, error) {
 	var err error
 	if w.run, err = w.o.Store.Run(ctx, key); err != nil {
@@ -53,12 +54,12 @@ func (w *work) read(ctx context.Context, key run.Key, attempt int) (bool, error)
 	return err == nil && w.def.Job != nil, err
 }
 
-// checkEnded stores the result of a job that is said to have ended.
+// checkEnded reads and stores the result of a job that has apparently ended.
 func (w *work) checkEnded(ctx context.Context) (lifecycle.Step, error) {
 	status, trouble := w.status(ctx)
 	w.now = w.clock()
 	if trouble != "" || !status.Done {
-		return lifecycle.Step{}, nil // the next poll looks again
+		return lifecycle.Step{}, nil // the next poll checks again
 	}
 	return w.ended(ctx, w.run.Progress.Handle, status)
 }

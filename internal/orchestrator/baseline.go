@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxBaseline is how many bytes of readings are kept per run: more does not fit into a row everywhere.
+// maxBaseline is how many bytes of readings are stored per run: more does not fit into a row of every store.
 const maxBaseline = 256 << 10
 
-// capture stores what the post-run sensors show at completion, by rule key, so that a later move can be told. A key without
-// a reading is left out: its first reading will be its baseline.
+// capture stores the post-run sensors' values at completion, by rule key, so that later drift can be detected. A key
+// without a reading is left out: its first reading becomes its baseline.
 func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run, sensors []store.SeenSensor) error {
 	if w.def.PostRun == nil {
 		return nil
@@ -39,7 +39,8 @@ func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run, sensor
 	return nil
 }
 
-// baseline is what the sensors show, as far as there is room for it, with the keys that were kept and those that were not.
+// baseline returns the sensors' values as far as there is room, with the keys that were kept and those that were
+// dropped.
 func (w *work) baseline(sensors []store.SeenSensor) (baseline map[string]sensor.Fields, kept, dropped []string) {
 	baseline = map[string]sensor.Fields{}
 	room := maxBaseline

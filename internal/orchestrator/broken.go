@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Broken tells that whoever carried an attempt on could not go on, and why. The run stays as it is, with its task: somebody else
-// takes it from there. Who says which of several it was; the same one telling it twice is one event.
+// Broken reports that the host of an attempt could not continue, and why. The run and its task stay unchanged:
+// another worker continues. who identifies the host; a repeated report from the same host is one event.
 func (o *Orchestrator) Broken(ctx context.Context, key run.Key, attempt int, who, cause string, now time.Time) (run.Run, error) {
 	r, err := o.Store.Run(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -23,7 +23,7 @@ func (o *Orchestrator) Broken(ctx context.Context, key run.Key, attempt int, who
 		return r, fmt.Errorf("read run %s: %w", key, err)
 	}
 	if r.Status.Ended() {
-		return r, nil // there is nothing left to continue
+		return r, nil // nothing left to continue
 	}
 	about := event.About{
 		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: attempt, At: now, Which: "broken " + who, CausedBy: lifecycle.TaskID(key),

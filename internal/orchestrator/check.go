@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// check looks for a job whose start call had no answer, or polls one that runs.
+// check searches for a job whose start call had no answer, or polls a running one.
 func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	if w.run.Claimed() {
 		return w.checkWorker(ctx)
@@ -39,8 +39,8 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	}
 }
 
-// callEnds is when a start call of another controller is over that was taken for gone too soon: it is begun within half a
-// lease, and has its time limit. Zero where that need not be waited for.
+// callEnds returns when another controller's start call, whose lease was taken over too early, has ended at the
+// latest: it starts within half a lease, and has a timeout. Zero if there is no need to wait.
 func (w *work) callEnds() time.Time {
 	kind, attempt, err := w.job()
 	if err != nil || !w.o.Early || refusesRepeats(kind) {
@@ -49,8 +49,8 @@ func (w *work) callEnds() time.Time {
 	return w.callOver(kind, attempt)
 }
 
-// status returns the job's status, or why it could not be read. A job that its target does not know (any more) has
-// failed: silence is never success.
+// status returns the job's status, or why it could not be read. A job that its target does not (or no longer) know
+// has failed: silence is never success.
 func (w *work) status(ctx context.Context) (job.Status, string) {
 	kind, attempt, err := w.job()
 	if err != nil {
@@ -102,14 +102,14 @@ func unreadText(r run.Run) string {
 	return fmt.Sprintf("the job's status could not be read since %s (%d polls failed): %s", period.Stamp(u.Since), u.Polls, u.Reason)
 }
 
-// elsewhere says that only another controller can see the job.
+// elsewhere reports whether only another controller can see the job.
 func (w *work) elsewhere() bool {
 	owner := w.run.Progress.Replica
 	return owner != "" && owner != w.o.Replica
 }
 
-// checkElsewhere gives the task to the controller that the job belongs to. Where that has not come for it, the attempt is
-// held, or watched until its poll window ends, and that is told.
+// checkElsewhere passes the task to the controller that owns the job. If that controller has not claimed it in time,
+// the attempt is held, or waits until its poll window ends, and this is reported.
 func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 	owner := w.run.Progress.Replica
 	if w.claim.Task.Replica != owner {

@@ -17,14 +17,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// ended stores a result that the controller sees itself: by a look at the job, or because the start call was the job.
+// ended stores a result that the controller observed itself: by polling, or because the start call was the job.
 func (w *work) ended(ctx context.Context, h run.Handle, s job.Status) (lifecycle.Step, error) {
 	b := w.batch("ended")
 	r := w.run
 	if r.Status == run.Triggering {
 		w.tellStarted(&b, h, "")
 		var err error
-		if r, err = r.Started(h, r.Progress.AskedAt); err != nil { // it ran from the moment it was asked for
+		if r, err = r.Started(h, r.Progress.AskedAt); err != nil { // it ran from the moment of the start call
 			return lifecycle.Step{}, err
 		}
 	}
@@ -35,7 +35,7 @@ func (w *work) ended(ctx context.Context, h run.Handle, s job.Status) (lifecycle
 	return w.complete(ctx, b, r, s.Output)
 }
 
-// settleResult ends an attempt whose result is stored already, or whose poll window is over.
+// settleResult ends an attempt whose result is already stored, or whose poll window has ended.
 func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	if w.run.Status != run.JobPollExhausted {
 		b := w.batch("complete")
@@ -55,9 +55,9 @@ func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle
 	return w.commit(ctx, w.batch("given-up"), next)
 }
 
-// complete brings a run with a result to COMPLETED or FAILED: state, job log, slot, deadlines, baseline and events in one
-// commit. A success also stores what its inputs showed, so that a change while the job ran is told from a later one. The run
-// ends after that look: no reading that the look has seen is dated after the end.
+// complete moves a run with a result to COMPLETED or FAILED: state, job log, slot, deadlines, baseline and events in
+// one commit. A success also stores the inputs as they were, to distinguish a change during the job from a later one.
+// The run ends after the inputs are read, so no reading among them is dated after the end.
 func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, output string) (lifecycle.Step, error) {
 	var inputs gate.View
 	if reported.Progress.Report.Result == run.ResultSuccess {
@@ -117,7 +117,7 @@ func jobEvent(r run.Result) store.JobEvent {
 	}
 }
 
-// tellResult announces the job's end, when it is tried again if it is, and a note on it where there is one.
+// tellResult emits the event for the job's end, with the time of the next attempt, if any, and a note, if any.
 func (w *work) tellResult(b *store.Batch, next run.Run, again time.Time, note string) {
 	rep := next.Progress.Report
 	extra := event.Finished{Category: rep.Category, DurationSeconds: int64(took(next).Seconds()), NextAttemptAt: again}
@@ -141,7 +141,7 @@ func (w *work) tellResult(b *store.Batch, next run.Run, again time.Time, note st
 	b.Emit(event.New(t, w.about(), message, extra))
 }
 
-// took is how long the job ran, as far as anybody can tell.
+// took returns how long the job ran, as far as known.
 func took(r run.Run) time.Duration {
 	if r.Progress.StartedAt.IsZero() {
 		return 0
@@ -149,7 +149,7 @@ func took(r run.Run) time.Duration {
 	return max(0, r.UpdatedAt.Sub(r.Progress.StartedAt))
 }
 
-// nextAttempt returns when the router will retry a failed attempt, by what is known now; zero if it will not.
+// nextAttempt returns when the router will retry a failed attempt, as far as known now; zero if it will not.
 func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, error) {
 	e, row, err := w.o.Catalog.InForce(ctx, failed.Pipeline)
 	if err != nil || e == nil || row.Paused() {
@@ -159,7 +159,7 @@ func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, erro
 	return period.Instant(v.At), nil
 }
 
-// output is the end of what the job printed, as far as the worker that runs it has sent it.
+// output returns the end of the job's output, as far as its worker has sent it.
 func (w *work) output(ctx context.Context) (string, error) {
 	if w.run.Progress.Offer.Worker == "" {
 		return "", nil
@@ -171,7 +171,7 @@ func (w *work) output(ctx context.Context) (string, error) {
 	return string(note.Data), nil
 }
 
-// postRun is what is remembered after the run so far; an empty row if nothing is.
+// postRun returns the run's post-run record; an empty one if there is none.
 func (w *work) postRun(ctx context.Context) (store.PostRun, error) {
 	p, err := w.o.Store.PostRun(ctx, w.run.Key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

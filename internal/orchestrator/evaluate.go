@@ -14,8 +14,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// evaluate looks at the gate. Closed, it waits for the next look, or ends with its window. Open, it goes on to the start in
-// the same commit, so that no start rests on an older look than the one it is stored with.
+// evaluate evaluates the gate. If it is closed, the run waits for the next evaluation, or ends with its window. If it
+// is open, the start is stored in the same commit, so that no start depends on an older evaluation than the one
+// stored with it.
 func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	row, err := w.row(ctx)
 	if err != nil {
@@ -41,14 +42,14 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	return w.trigger(ctx, evaluated, view, row)
 }
 
-// look is what the gate shows now.
+// look evaluates the gate at w.now.
 func (w *work) look(ctx context.Context) (gate.View, error) {
 	return gate.Look(ctx, w.o.Store, gate.Question{
 		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period, Opened: w.run.Progress.WindowStart, PostRun: true,
 	}, w.now)
 }
 
-// row is the pipeline's own row; an empty one if it has none.
+// row returns the pipeline's row; an empty one if it has none.
 func (w *work) row(ctx context.Context) (store.Pipeline, error) {
 	row, err := w.o.Store.Pipeline(ctx, w.run.Pipeline)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -57,7 +58,7 @@ func (w *work) row(ctx context.Context) (store.Pipeline, error) {
 	return row, nil
 }
 
-// closed records a closed gate. A start that was to be repeated gives its slot back and waits for the gate again.
+// closed records a closed gate. A start that was to be repeated releases its slot and waits for the gate again.
 func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
 	b := w.batch("closed")
 	if w.run.Status == run.Triggering {
@@ -78,8 +79,8 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 	return w.commit(ctx, b, next)
 }
 
-// exhaust ends a run whose last look found its gate closed, or whose offer no worker claimed. It looks again only to say which
-// rules keep the gate closed.
+// exhaust ends a run whose last evaluation found its gate closed, or whose offer no worker claimed. It evaluates
+// again only to report which rules keep the gate closed.
 func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	b := w.batch("exhausted")
 	if w.run.Offered() {
@@ -91,8 +92,8 @@ func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 	return w.exhaustIn(ctx, b, step.Reason)
 }
 
-// exhaustPaused ends a run whose window is over during a pause. The commit depends on the pipeline's row: if the pause has ended
-// meanwhile, the gate is evaluated instead.
+// exhaustPaused ends a run whose window ends during a pause. The commit depends on the pipeline's row: if the pause
+// has ended meanwhile, the gate is evaluated instead.
 func (w *work) exhaustPaused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
 	b := w.batch("exhausted")
 	if w.wakeYielding(&b, row); len(b.Pipelines) == 0 {
@@ -114,16 +115,16 @@ func (w *work) exhaustIn(ctx context.Context, b store.Batch, reason string) (lif
 	return w.commit(ctx, b, next)
 }
 
-// tellExhausted announces that a window has ended, and stores what the gate showed then.
+// tellExhausted reports that a window has ended, and stores the state of the gate.
 func (w *work) tellExhausted(b *store.Batch, exhausted run.Run, reason string, view gate.View) {
 	b.Snapshots = append(b.Snapshots, ending(exhausted, view))
 	b.Emit(event.New(event.ValidationExhausted, w.about(), reason, event.Gate{Rules: view.Rules()}))
 }
 
-// paused starts nothing. The attempt evaluates again each interval and when it is woken because the pause has ended. One whose
-// window ends meanwhile ends with it, since nothing would be left of the window when the pause ends; but not where the pause
-// should have ended before, and is about to. While the attempt waits for a slot the window stands still, unless the pipeline is
-// removed: nothing ends the pause of that.
+// paused starts nothing. The attempt checks again each interval, and when it is woken because the pause has ended. If
+// its window ends during the pause, the attempt ends too, since nothing would be left of the window afterwards; but
+// not if the pause is overdue to end. While the attempt waits for a slot its window does not run, unless the pipeline
+// has been removed: then nothing would ever end the pause.
 func (w *work) paused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
 	p := w.run.Progress
 	waits := !p.WaitingSince.IsZero() && row.Config != ""

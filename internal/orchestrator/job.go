@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// maxWish bounds how long a target may ask to be left alone.
+	// maxWish bounds how long a target may ask the controller to wait.
 	maxWish = 15 * time.Minute
-	// grace lets a job type tell of its own time limit before the call is cut off.
+	// grace gives a job type time to report its own timeout before the call is cancelled.
 	grace = 5 * time.Second
 )
 
-// job is the type and the attempt that its calls are about. An error is a *job.Refusal.
+// job returns the job type, and the attempt to pass to it. The error is a *job.Refusal.
 func (w *work) job() (job.Type, job.Attempt, error) {
 	kind := w.o.Jobs[w.def.Job.Type]
 	if kind == nil {
@@ -39,7 +39,7 @@ func (w *work) job() (job.Type, job.Attempt, error) {
 	return kind, expanded, err
 }
 
-// refusalIn is the refusal that err is, or nil.
+// refusalIn returns the refusal in err's chain, or nil.
 func refusalIn(err error) *job.Refusal {
 	var refusal *job.Refusal
 	if errors.As(err, &refusal) {
@@ -48,7 +48,8 @@ func refusalIn(err error) *job.Refusal {
 	return nil
 }
 
-// startLimit is how long a start call may take: half the lease, or as long as the job where the call is the job.
+// startLimit returns the timeout of a start call: half the lease, or the job's own limit if the call blocks for the
+// whole job.
 func (o *Orchestrator) startLimit(kind job.Type, a job.Attempt) time.Duration {
 	if limit, is := blockingLimit(kind, a.Config); is {
 		if o.LongestStart > 0 {
@@ -59,7 +60,7 @@ func (o *Orchestrator) startLimit(kind job.Type, a job.Attempt) time.Duration {
 	return o.Lease / 2
 }
 
-// blockingLimit returns the time limit of a start call that is the job itself, and whether it is.
+// blockingLimit returns the timeout of a start call that blocks for the whole job, and whether it does.
 func blockingLimit(kind job.Type, config pipeline.JobConfig) (time.Duration, bool) {
 	blocking, ok := kind.(job.Blocking)
 	if !ok {
@@ -69,17 +70,17 @@ func blockingLimit(kind job.Type, config pipeline.JobConfig) (time.Duration, boo
 	return limit, is && limit > 0
 }
 
-// startBlocks says that the attempt's start call takes as long as its job.
+// startBlocks reports whether the attempt's start call blocks for the whole job.
 func (w *work) startBlocks() bool {
 	_, is := blockingLimit(w.o.Jobs[w.def.Job.Type], w.def.Job.Config)
 	return is
 }
 
-// errWaited says that a step waited for a worker before it called the job's target. What it was decided on may be old, so it
-// is decided anew. Nothing was stored.
+// errWaited means that a step waited for a worker before calling the job's target. Its inputs may be stale, so the
+// step is decided again. Nothing was stored.
 var errWaited = errors.New("waited for a worker")
 
-// enter makes sure that the step has a worker that may call the job's target.
+// enter makes sure that the step has a worker for calls to the job's target.
 func (w *work) enter(ctx context.Context, blocking bool) error {
 	if w.o.Enter == nil || w.def.Job == nil {
 		return nil
@@ -91,8 +92,9 @@ func (w *work) enter(ctx context.Context, blocking bool) error {
 	return err
 }
 
-// elapsed returns how much time has passed between two readings of the clock. The monotonic clock stands still while the
-// machine is suspended, and leases lapse meanwhile; the wall clock may have been set back. So the longer of the two counts.
+// elapsed returns how much time has passed between two clock readings. The monotonic clock stops while the machine is
+// suspended, although leases expire meanwhile; the wall clock may have been set back. So the larger difference
+// counts.
 func elapsed(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
@@ -102,8 +104,8 @@ func (o *Orchestrator) ask(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, o.Lease/2)
 }
 
-// classify is the category of a failure: the user's own classes come first. They are matched with the end of the job's
-// output as well as with its message.
+// classify returns the category of a failure: the user's own classes come first. They are matched against the message
+// and the end of the job's output.
 func (w *work) classify(failure run.Report, output string) run.Category {
 	if w.def.Job == nil {
 		return failure.Category
@@ -114,7 +116,7 @@ func (w *work) classify(failure run.Report, output string) run.Category {
 	return rerun.Classify(w.def.Job.Classes, failure)
 }
 
-// report is what a job type says of a job's end, made sound: whatever it says, an end that is no clear success is a failure.
+// report sanitises a job type's result: anything that is not a clear success is a failure.
 func (w *work) report(s job.Status) run.Report {
 	rep := run.Report{
 		Result: s.Result, Category: s.Category, Message: brief(s.Message), Exited: s.Exited, ExitCode: s.ExitCode,

@@ -12,10 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The steps of an attempt that a worker outside runs. What the worker asks for (to claim the attempt, to be heard, to report) is
-// handled by package router.
+// The steps of an attempt that an external worker runs. The worker's requests (claim, heartbeat, report) are handled
+// by package router.
 
-// external says that a worker outside runs the job.
+// external reports whether an external worker runs the job.
 func (w *work) external() bool {
 	if w.def == nil {
 		return false
@@ -24,7 +24,7 @@ func (w *work) external() bool {
 	return is
 }
 
-// stillOffered records an evaluation that found the gate of an offer open.
+// stillOffered records that the gate of an offer is still open.
 func (w *work) stillOffered(ctx context.Context) (lifecycle.Step, error) {
 	next, err := w.run.StillOffered(w.now)
 	if err != nil {
@@ -46,11 +46,12 @@ func (w *work) expire(ctx context.Context, b store.Batch, reason string) (lifecy
 	return w.exhaustIn(ctx, b, reason)
 }
 
-// awayAfter is how late a missed heartbeat may be noticed. Later means that the controller was away, and nobody could have
-// heard of the worker.
+// awayAfter is how late a missed heartbeat may be noticed. If it is later, the controller itself was down, and could
+// not have received heartbeats.
 const awayAfter = 10 * time.Second
 
-// checkWorker fails an attempt whose worker stopped reporting. A worker that could not have been heard of gets as long again.
+// checkWorker fails an attempt whose worker stopped sending heartbeats. If the controller was down, the worker gets
+// another heartbeat interval.
 func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 	p := w.run.Progress
 	switch {
@@ -72,8 +73,8 @@ func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 	})
 }
 
-// leaveWorker says what is left of a job that a worker runs. The answer to its next heartbeat tells the worker to stop; until
-// it has reported, or has been silent for as long as a worker may be, the job counts as stopping.
+// leaveWorker returns the state of a job that a worker runs. The reply to the worker's next heartbeat tells it to
+// stop; until it reports, or its heartbeat times out, the job counts as stopping.
 func (w *work) leaveWorker() (run.Leftover, error) {
 	p := w.run.Progress
 	switch {
@@ -88,7 +89,7 @@ func (w *work) leaveWorker() (run.Leftover, error) {
 	}
 }
 
-// workerRuns says whether the worker that an ended attempt left behind may still run its job.
+// workerRuns reports whether the worker of an ended attempt may still be running its job.
 func (w *work) workerRuns() (bool, error) {
 	left, err := w.leaveWorker()
 	if left == run.JobMayRun {

@@ -1,11 +1,11 @@
-// Package orchestrator performs the steps of an attempt: it evaluates the gate, starts the job, looks at it, and brings the
-// attempt to its end. Which step is due is decided by package lifecycle; what a run looks like after it, by package run.
+// Package orchestrator performs the steps of an attempt: it evaluates the gate, starts the job, polls it, and ends
+// the attempt. Package lifecycle decides which step is due; package run defines the run's state after it.
 //
-// A start is two commits with a call between them. The first stores TRIGGERING with the snapshot the gate is open on, under
-// the lease of the task: whoever lost the lease, or read an older version, starts nothing. The second stores what became of
-// the call. A crash in between leaves a run of which everybody can see that its start has no known answer; then the job is
-// looked for before anything is repeated. All other steps are one commit. None of them retries a failed attempt or opens one:
-// that is package router's reaction to FAILED.
+// A start is two commits with a call between them. The first stores TRIGGERING with the snapshot on which the gate is
+// open, under the task's lease: a worker that lost the lease, or read an older version, starts nothing. The second
+// stores the result of the call. A crash in between leaves a run whose start visibly has no known answer; then the
+// orchestrator searches for the job before it repeats anything. Every other step is one commit. No step retries a
+// failed attempt or opens a new one: package router does that in reaction to FAILED.
 package orchestrator
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// keeper is what the steps need of a store.
+// keeper is the part of the store that the steps use.
 type keeper interface {
 	store.Committer
 	Run(ctx context.Context, key run.Key) (run.Run, error)
@@ -38,25 +38,25 @@ type keeper interface {
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
-// Deps is what an Orchestrator works with.
+// Deps are the dependencies of an Orchestrator.
 type Deps struct {
 	Store   keeper
 	Catalog *catalog.Catalog
-	Jobs    map[string]job.Type // by the names that pipeline files use
-	// Expand gives an attempt what its job type needs: the config with variables and secrets put in, and a callback. An
-	// error is a *job.Refusal. Nil leaves the config as the file has it.
+	Jobs    map[string]job.Type // by the type names in pipeline files
+	// Expand completes an attempt for its job type: the config with variables and secrets filled in, and a callback.
+	// The error is a *job.Refusal. If nil, the config stays as in the file.
 	Expand  func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)
-	Replica string // who this controller is, for jobs that only one can follow
+	Replica string // name of this controller, for jobs that only one controller can follow
 	Lease   time.Duration
-	// LongestStart bounds a start call that is the job itself; 0 if only the job's own limit does.
+	// LongestStart bounds a start call that blocks for the whole job; 0 means only the job's own limit.
 	LongestStart time.Duration
-	// Early says that leases may be lost before they end, because others were told that this controller is gone. It may be
-	// wrong, and in the middle of a start call.
+	// Early means that leases may be lost before they expire, because another controller considered this one dead.
+	// That may be wrong, and may happen during a start call.
 	Early bool
-	// Enter waits for a worker that may make calls to targets of a job type or, if blocking is set, calls that take as long as
-	// the job itself. It returns whether it had to wait: then what was read before may be old. Nil: there is always one.
+	// Enter waits for a worker for calls to targets of a job type or, if blocking is set, for calls that block for
+	// the whole job. It returns whether it had to wait: then data read before may be stale. Nil: there is no limit.
 	Enter func(ctx context.Context, jobType string, blocking bool) (waited bool, err error)
-	// Span begins a span of a trace, and returns how it ends. Nil: nothing is traced.
+	// Span starts a trace span, and returns the function that ends it. Nil: no tracing.
 	Span func(ctx context.Context, name string, r run.Run) (context.Context, func(error))
 	// Running is called after each commit that stores a job of this controller as RUNNING. It may be nil.
 	Running func(key run.Key, attempt int)
@@ -65,13 +65,13 @@ type Deps struct {
 // Orchestrator performs steps. It is safe for concurrent use.
 type Orchestrator struct {
 	Deps
-	mark   string       // tells it from every other, also of the same name
-	starts atomic.Int64 // counts its own
+	mark   string       // unique, even among controllers of the same name
+	starts atomic.Int64 // number of starts
 }
 
 const usualLease = 30 * time.Second
 
-// New makes an Orchestrator.
+// New returns an Orchestrator.
 func New(d Deps) *Orchestrator {
 	if d.Lease <= 0 {
 		d.Lease = usualLease
@@ -84,26 +84,26 @@ func New(d Deps) *Orchestrator {
 	return &Orchestrator{Deps: d, mark: rand.Text()}
 }
 
-// marked is what makes the name of a start's commit one that nobody else gives.
+// marked returns a unique suffix for the id of a start's commit.
 func (o *Orchestrator) marked() string { return fmt.Sprintf("/%s#%d", o.mark, o.starts.Add(1)) }
 
-// maxTries is how often a step is decided anew because something changed meanwhile.
+// maxTries is how often a step is decided again after a conflict.
 const maxTries = 5
 
-// Step performs the step that the claimed run is due for, and moves or finishes its task in the commit that ends it. It gives
-// the step that comes next: one that is due may be claimed at once. An error leaves the task claimed and what was stored
-// until then as it is; taking the step again is safe. store.ErrConflict says that others kept changing the run, or have
-// taken the claim over.
+// Step performs the due step of the claimed run, and moves or finishes its task in the step's last commit. It returns
+// the next step, which may be due at once. An error leaves the task claimed and everything stored so far as it is;
+// repeating the step is safe. store.ErrConflict means that the run kept changing, or that another worker has taken
+// over the claim.
 //
-// A start call takes up to half a lease, or as long as the job itself where the call is the job: the caller renews the
-// lease meanwhile.
+// A start call takes up to half a lease, or as long as the job if the call blocks for it: the caller renews the lease
+// meanwhile.
 func (o *Orchestrator) Step(ctx context.Context, claim store.Claim, clock func() time.Time) (lifecycle.Step, error) {
 	next, _, err := o.StepFrom(ctx, claim, run.Run{}, clock)
 	return next, err
 }
 
-// StepFrom is Step for a caller that has just read the run, or passes the zero Run. It also returns the run as the step stored
-// it; the zero Run if the step stored no run, so that it has to be read.
+// StepFrom is Step for a caller that has just read the run, or passes the zero Run. It also returns the run as the
+// step stored it; the zero Run if the step stored none, so that the caller has to read it.
 func (o *Orchestrator) StepFrom(ctx context.Context, claim store.Claim, read run.Run, clock func() time.Time) (lifecycle.Step, run.Run, error) {
 	var next lifecycle.Step
 	var err error
@@ -113,7 +113,7 @@ func (o *Orchestrator) StepFrom(ctx context.Context, claim store.Claim, read run
 		if err == nil {
 			return next, w.stored, nil
 		}
-		read = run.Run{} // what was read has changed
+		read = run.Run{} // read it again
 		switch {
 		case errors.Is(err, errWaited):
 			continue
@@ -126,7 +126,7 @@ func (o *Orchestrator) StepFrom(ctx context.Context, claim store.Claim, read run
 	return lifecycle.Step{}, run.Run{}, fmt.Errorf("advance run %s: %w", claim.Task.Key, err)
 }
 
-// step reads the run, unless it was read, and performs the step that it is due for.
+// step reads the run, if necessary, and performs its due step.
 func (w *work) step(ctx context.Context) (lifecycle.Step, error) {
 	var err error
 	if w.run.Version == 0 {
@@ -151,14 +151,14 @@ func (w *work) step(ctx context.Context) (lifecycle.Step, error) {
 	ctx, end := w.o.Span(ctx, "step "+string(step.Kind), w.run)
 	next, err := w.perform(ctx, step)
 	if errors.Is(err, errWaited) || errors.Is(err, store.ErrConflict) {
-		end(nil) // it is decided again, which is no failure
+		end(nil) // the step is repeated: not a failure
 	} else {
 		end(err)
 	}
 	return next, err
 }
 
-// definition is the version of the pipeline that an attempt opened with.
+// definition returns the version of the pipeline that an attempt opened with.
 func (o *Orchestrator) definition(ctx context.Context, r run.Run) (*pipeline.Definition, error) {
 	version := r.Progress.Opening.ConfigVersion
 	if e := o.Catalog.Current().Get(r.Pipeline); version == "" && e != nil {
@@ -167,7 +167,7 @@ func (o *Orchestrator) definition(ctx context.Context, r run.Run) (*pipeline.Def
 	return o.Catalog.Definition(ctx, r.Pipeline, version)
 }
 
-// perform takes one step.
+// perform performs one step.
 func (w *work) perform(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	switch step.Kind {
 	case lifecycle.CheckJob, lifecycle.JobPollExhausted, lifecycle.InfraFailure: // they call the job's target
@@ -180,7 +180,7 @@ func (w *work) perform(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 	}
 	switch step.Kind {
 	case lifecycle.Evaluate, lifecycle.Trigger:
-		// A start rests on a look of its own, also where an earlier one found the gate open.
+		// A start depends on its own evaluation, even if an earlier one found the gate open.
 		return w.evaluate(ctx)
 	case lifecycle.ValidationExhausted:
 		return w.exhaust(ctx, step)

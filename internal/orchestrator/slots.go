@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// giveBack gives back the slot of an attempt in the commit that ends its job. An attempt without one is fine.
+// giveBack releases the slot of an attempt in the commit that ends its job. It does nothing if the attempt has none.
 func giveBack(b *store.Batch, row store.Pipeline, id run.AttemptID) {
 	at := slices.Index(row.Slots, id)
 	if at < 0 {
@@ -21,7 +21,7 @@ func giveBack(b *store.Batch, row store.Pipeline, id run.AttemptID) {
 	b.SwapPipeline(row, next)
 }
 
-// vacate is giveBack for the attempt at hand. Without its version of the file the attempt may have a slot.
+// vacate is giveBack for w's attempt. If its version of the file is not available, the attempt may have a slot.
 func (w *work) vacate(ctx context.Context, b *store.Batch) error {
 	if w.def != nil && w.def.MaxActive == 0 {
 		return nil
@@ -34,9 +34,9 @@ func (w *work) vacate(ctx context.Context, b *store.Batch) error {
 	return nil
 }
 
-// takeSlot takes one of the pipeline's slots in the commit that is about to start the job, and says whether one was free.
-// Runs of older periods that wait go first. Whatever it says, b depends on the row: if a slot is freed, an older run leaves the
-// queue, or the pipeline is paused before b is committed, the attempt decides again.
+// takeSlot takes one of the pipeline's slots in the commit that precedes the start, and reports whether one was free.
+// Waiting runs of older periods go first. In any case b depends on the row: if a slot is freed, an older run leaves
+// the queue, or the pipeline is paused before b is committed, the attempt decides again.
 func (w *work) takeSlot(ctx context.Context, b *store.Batch, row store.Pipeline) (bool, error) {
 	next, free, err := w.slots(ctx, row)
 	if err != nil {
@@ -52,7 +52,8 @@ func (w *work) takeSlot(ctx context.Context, b *store.Batch, row store.Pipeline)
 	return true, nil
 }
 
-// slots are the pipeline's slots once the attempt has taken one; none if it takes none, because it is not free to or needs none.
+// slots returns the pipeline's slots after the attempt has taken one; none if it takes none, because none is free or
+// it needs none.
 func (w *work) slots(ctx context.Context, row store.Pipeline) (next []run.AttemptID, free bool, err error) {
 	if w.def.MaxActive == 0 || slices.Contains(row.Slots, w.run.ID()) {
 		return nil, true, nil
@@ -74,7 +75,7 @@ func (w *work) slots(ctx context.Context, row store.Pipeline) (next []run.Attemp
 	return append(slices.Clone(next), w.run.ID()), true, nil
 }
 
-// inUse leaves out slots of attempts that have no job any more, should one have ended without giving its slot back.
+// inUse drops slots of attempts that no longer have a job, in case one ended without releasing its slot.
 func (w *work) inUse(ctx context.Context, slots []run.AttemptID) ([]run.AttemptID, error) {
 	keys := make([]run.Key, 0, len(slots))
 	attempts := make(map[run.AttemptID]run.Key, len(slots))
@@ -100,11 +101,11 @@ func (w *work) inUse(ctx context.Context, slots []run.AttemptID) ([]run.AttemptI
 	return used, nil
 }
 
-// firstLook is how long an older run that is due for its first look is let go first.
+// firstLook is how long younger runs yield to an older run that is due for its first evaluation.
 const firstLook = time.Minute
 
-// first says that fewer older runs wait, or are about to look for the first time, than slots are free: of runs that open
-// together, the oldest goes first whoever is quickest.
+// first reports whether fewer older runs wait, or are about to be evaluated for the first time, than slots are free:
+// of runs that open together, the oldest starts first, whichever is evaluated first.
 func (w *work) first(ctx context.Context, free int) (bool, error) {
 	open, err := w.o.Store.OpenRuns(ctx, w.run.Pipeline)
 	if err != nil {
@@ -119,21 +120,21 @@ func (w *work) first(ctx context.Context, free int) (bool, error) {
 	return before < free, nil
 }
 
-// aboutToLook says that a run is due for its first look.
+// aboutToLook reports whether a run is due for its first evaluation.
 func (w *work) aboutToLook(r run.Run) bool {
 	due := r.Progress.NextEvaluation
 	return r.Progress.LastEvaluation.IsZero() && !due.After(w.now) && w.now.Sub(due) < firstLook
 }
 
-// wakeYielding moves the pipeline's row if an attempt leaves the queue for slots without taking one. Those that yielded to it
-// are woken by that, and one that is about to yield decides again.
+// wakeYielding changes the pipeline's row if an attempt leaves the queue for slots without taking one. This wakes the
+// runs that yielded to it, and makes one that is about to yield decide again.
 func (w *work) wakeYielding(b *store.Batch, row store.Pipeline) {
 	if row.Version > 0 && w.queued() {
 		b.SwapPipeline(row, row)
 	}
 }
 
-// leaveQueue is wakeYielding where the pipeline's row has not been read.
+// leaveQueue is wakeYielding for callers that have not read the pipeline's row.
 func (w *work) leaveQueue(ctx context.Context, b *store.Batch) error {
 	if !w.queued() {
 		return nil
@@ -146,7 +147,7 @@ func (w *work) leaveQueue(ctx context.Context, b *store.Batch) error {
 	return nil
 }
 
-// queued says that others yield to the attempt: it waits for a slot, or is due for its first evaluation.
+// queued reports whether others yield to the attempt: it waits for a slot, or is due for its first evaluation.
 func (w *work) queued() bool {
 	if w.def != nil && w.def.MaxActive == 0 || w.run.Status != run.Pending {
 		return false

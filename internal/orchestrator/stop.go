@@ -13,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Stop asks the target to end the job of an attempt that is left without its result, and says what is left of it. For an ended
-// attempt whose job is run.JobStopping it is called until the target says that the job has ended. An error says why the job
-// may still run. Nothing stored changes.
+// Stop asks the target to stop the job of an attempt that ends without its result, and returns what is left of the
+// job. For an ended attempt whose job is run.JobStopping it is called until the target says that the job has ended.
+// The error says why the job may still be running. Stop stores nothing.
 func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error) {
 	w := &work{o: o, run: r, now: now}
 	var err error
@@ -28,11 +28,11 @@ func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.
 	return w.leave(ctx)
 }
 
-// Sees says whether this controller can ask about the job of the run's latest attempt.
+// Sees reports whether this controller can query the job of the run's latest attempt.
 func (o *Orchestrator) Sees(r run.Run) bool { return !(&work{o: o, run: r}).elsewhere() }
 
-// StillRuns says whether the job that an ended attempt left behind runs. One whose end was reported before the attempt was ended
-// does not, whatever its type can tell. An error says that nobody can tell.
+// StillRuns reports whether the job that an ended attempt left behind is running. If its end was reported before the
+// attempt ended, it is not, whatever its type says. An error means that it is unknown.
 func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error) {
 	if !r.Progress.Left.MayRun() || r.Progress.Report.Result != "" {
 		return false, nil
@@ -55,7 +55,7 @@ func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) 
 	return w.runs(ctx)
 }
 
-// runs says whether the attempt's job has not ended.
+// runs reports whether the attempt's job has not ended.
 func (w *work) runs(ctx context.Context) (bool, error) {
 	status, trouble := w.status(ctx)
 	if trouble != "" {
@@ -64,7 +64,7 @@ func (w *work) runs(ctx context.Context) (bool, error) {
 	return !status.Done, nil
 }
 
-// findLeft looks for a job of which only the start call is known.
+// findLeft searches for a job of which only the start call is known.
 func (w *work) findLeft(ctx context.Context) (bool, error) {
 	kind, attempt, err := w.job()
 	if err != nil {
@@ -84,8 +84,8 @@ func (w *work) findLeft(ctx context.Context) (bool, error) {
 	}
 }
 
-// callOver is when the last start call is over at the latest: it is made within half a lease of its announcement, and has its
-// time limit.
+// callOver returns when the last start call has ended at the latest: it is made within half a lease after it was
+// stored, and has a timeout.
 func (w *work) callOver(kind job.Type, a job.Attempt) time.Time {
 	asked := w.run.Progress.AskedAt
 	if asked.IsZero() {
@@ -94,7 +94,7 @@ func (w *work) callOver(kind job.Type, a job.Attempt) time.Time {
 	return asked.Add(w.o.Lease/2 + w.o.startLimit(kind, a))
 }
 
-// leave asks the target to stop what the attempt may have started, and says what is left of it.
+// leave asks the target to stop the job that the attempt may have started, and returns what is left of it.
 func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 	p := w.run.Progress
 	asked := w.run.Status == run.Triggering && !p.AskedAt.IsZero()
@@ -120,8 +120,8 @@ func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 	return w.leaveUnanswered(ctx, kind, attempt)
 }
 
-// leaveUnanswered is leave for an attempt whose start call has no known answer. As long as the call may be under way, its job may
-// still appear.
+// leaveUnanswered is leave for an attempt whose start call has no known answer. While the call may be in progress,
+// its job may still appear.
 func (w *work) leaveUnanswered(ctx context.Context, kind job.Type, a job.Attempt) (run.Leftover, error) {
 	h, saw, trouble := w.find(ctx, kind, a)
 	switch {
@@ -138,7 +138,7 @@ func (w *work) leaveUnanswered(ctx context.Context, kind job.Type, a job.Attempt
 	}
 }
 
-// stop asks for the end of a job where its type can, and for its status: only its target knows when it has ended.
+// stop asks the target to stop a job, if its type can, and reads its status: only the target knows when it has ended.
 func (w *work) stop(ctx context.Context, kind job.Type, a job.Attempt, h run.Handle) (run.Leftover, error) {
 	stopper, ok := kind.(job.Stopper)
 	if !ok {
@@ -158,7 +158,8 @@ func (w *work) stop(ctx context.Context, kind job.Type, a job.Attempt, h run.Han
 	}
 }
 
-// left is a batch that ends the attempt without its job's result. A job that may still end keeps its slot until it has.
+// left returns a batch that ends the attempt without its job's result. A job that is stopping keeps its slot until it
+// has ended.
 func (w *work) left(ctx context.Context, what string, left run.Leftover) (store.Batch, error) {
 	b := w.batch(what)
 	switch left {
@@ -173,7 +174,7 @@ func (w *work) left(ctx context.Context, what string, left run.Leftover) (store.
 	return b, w.vacate(ctx, &b)
 }
 
-// pollExhausted leaves a job that gave no result in time.
+// pollExhausted ends an attempt whose job had no result in time.
 func (w *work) pollExhausted(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	left, trouble := w.leave(ctx)
 	w.now = w.clock()
@@ -189,7 +190,7 @@ func (w *work) pollExhausted(ctx context.Context, step lifecycle.Step) (lifecycl
 	return w.commit(ctx, b, next)
 }
 
-// withUnread adds to the reason of a job that gave no result that its status could not be read.
+// withUnread adds to the reason that the job's status could not be read, if so.
 func withUnread(reason string, r run.Run) string {
 	if unread := unreadText(r); unread != "" {
 		return reason + "; " + unread
@@ -213,7 +214,7 @@ func (w *work) timeOut(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 	return w.commit(ctx, b, next)
 }
 
-// tellLeft announces the end of an attempt without its job's result, and what that leaves.
+// tellLeft reports the end of an attempt without its job's result, and what is left of the job.
 func (w *work) tellLeft(b *store.Batch, t event.Type, reason string, left run.Leftover, trouble error) {
 	message := fmt.Sprintf("%s; %s", reason, leftText(left))
 	if trouble != nil {

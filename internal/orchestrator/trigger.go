@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// trigger makes the start that an open gate allows: it stores TRIGGERING with the snapshot, makes the call, and stores what
-// became of it.
+// trigger performs the start that an open gate allows: it stores TRIGGERING with the snapshot, makes the call, and
+// stores the result.
 func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
 	b := w.batch("trigger")
 	w.tellPassed(&b, view)
@@ -40,12 +40,12 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	case w.external():
 		return w.commit(ctx, b, next)
 	}
-	// The call follows the commit at once: a start that is stored and not made holds the run up.
+	// The call follows the commit at once: a start that is stored but not made blocks the run.
 	if err := w.enter(ctx, w.startBlocks()); err != nil {
 		return lifecycle.Step{}, err
 	}
-	// Two workers may hold one claim and decide alike. The mark makes their commits different ones, so that only the one
-	// whose commit happened goes on to the call. The task stays as it is until the answer is known.
+	// Two workers may hold the same claim and decide alike. The unique suffix makes their commits distinct, so that
+	// only the worker whose commit succeeds makes the call. The task stays unchanged until the answer is known.
 	b.ID += w.o.marked()
 	b.Swap(w.run, next)
 	c := w.prepare()
@@ -56,7 +56,7 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	return w.start(ctx, c)
 }
 
-// triggered is the run as it is when its start, or its offer, is stored. The snapshot of the gate goes into b.
+// triggered returns the run with its start, or its offer, and adds the snapshot of the gate to b.
 func (w *work) triggered(b *store.Batch, evaluated run.Run, view gate.View) (run.Run, error) {
 	snapshot := view.Snapshot(evaluated, evaluated.UpdatedAt)
 	b.Snapshots = append(b.Snapshots, snapshot)
@@ -67,7 +67,7 @@ func (w *work) triggered(b *store.Batch, evaluated run.Run, view gate.View) (run
 	return evaluated.Trigger(s, w.now)
 }
 
-// gateOnly is a pipeline without a job: whoever asked runs it, and reports its result.
+// gateOnly handles a pipeline without a job: the client that asked runs it, and reports the result.
 func (w *work) gateOnly(ctx context.Context, b store.Batch, triggered run.Run) (lifecycle.Step, error) {
 	next, err := triggered.Started("", w.now)
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *work) gateOnly(ctx context.Context, b store.Batch, triggered run.Run) (
 	return w.commit(ctx, b, next)
 }
 
-// replica is who the job belongs to, where it belongs to one controller.
+// replica returns the controller that owns the job, if its type binds jobs to one controller.
 func (w *work) replica() string {
 	if w.def.Job == nil {
 		return ""
@@ -88,7 +88,8 @@ func (w *work) replica() string {
 	return ""
 }
 
-// ending is what the end of the attempt was decided on: what is written later is compared with it, by version.
+// ending returns the facts on which the end of the attempt was decided; later writes are compared with it, by
+// version.
 func ending(ended run.Run, view gate.View) store.Snapshot {
 	return store.Snapshot{
 		ID: ended.EndSnapshot(), Key: ended.Key, Attempt: ended.Attempt, At: ended.EndedAt, Config: ended.Progress.Opening.ConfigVersion,
@@ -96,7 +97,7 @@ func ending(ended run.Run, view gate.View) store.Snapshot {
 	}
 }
 
-// tellPassed announces the open gate, once per attempt: the event's id sees to that.
+// tellPassed reports the open gate, once per attempt: the event's id ensures that.
 func (w *work) tellPassed(b *store.Batch, view gate.View) {
 	message := "the gate is open"
 	if n := len(view.Degraded); n > 0 {
@@ -115,14 +116,14 @@ func plural(n int, noun string) string {
 	return noun + "s"
 }
 
-// call is a start call that is ready to be made, or why it cannot be.
+// call is a prepared start call, or the error that prevents it.
 type call struct {
 	kind    job.Type
 	attempt job.Attempt
 	err     error
 }
 
-// prepare makes a start call ready, and lets its job type do so too.
+// prepare prepares a start call, also in its job type.
 func (w *work) prepare() (c call) {
 	c.kind, c.attempt, c.err = w.job()
 	if p, ok := c.kind.(job.Preparer); ok && c.err == nil {
@@ -131,7 +132,7 @@ func (w *work) prepare() (c call) {
 	return c
 }
 
-// answer is what came of a start call.
+// answer is the result of a start call.
 type answer struct {
 	started job.Started
 	err     error
@@ -153,15 +154,15 @@ func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
 	return w.settle(ctx, a)
 }
 
-// answerTries is how often the answer to a start call is stored again because the run has moved meanwhile. Each changed input
-// moves it; and an answer that is not stored is lost.
+// answerTries is how often storing the answer to a start call is retried because the run has changed. Each changed
+// input changes the run, and an answer that is not stored is lost.
 const answerTries = 100
 
-// settle stores an answer. The start has happened whoever holds the lease by now, and also where the caller has been told to
-// stop, so the answer is put to what the run has become.
+// settle stores an answer. The start has happened, whoever holds the lease by now and even if the caller was told to
+// stop, so the answer is applied to the run's current state.
 func (w *work) settle(ctx context.Context, a answer) (lifecycle.Step, error) {
 	if a.err != nil && refusalIn(a.err) == nil && ctx.Err() != nil {
-		return lifecycle.Step{}, fmt.Errorf("start its job: %w", a.err) // whoever comes next looks for it
+		return lifecycle.Step{}, fmt.Errorf("start its job: %w", a.err) // the next worker searches for it
 	}
 	ctx = context.WithoutCancel(ctx)
 	var err error
@@ -179,20 +180,20 @@ func (w *work) settle(ctx context.Context, a answer) (lifecycle.Step, error) {
 			return w.overtaken(ctx, current, a)
 		}
 		if current.Version == w.run.Version {
-			w.claim = nil // not the run has changed, so the lease is gone
+			w.claim = nil // the run is unchanged, so the lease is lost
 		}
 		w.run = current
 	}
 	return lifecycle.Step{}, err
 }
 
-// sameStart says that a run still waits for the answer to this call.
+// sameStart reports whether a run still waits for the answer to this call.
 func sameStart(asked, current run.Run) bool {
 	return current.Attempt == asked.Attempt && current.Status == run.Triggering && !current.Progress.AskedAt.IsZero() &&
 		current.Progress.StartTries == asked.Progress.StartTries && current.Progress.Report.Result == ""
 }
 
-// answered stores what a start call came to.
+// answered stores the result of a start call.
 func (w *work) answered(ctx context.Context, a answer) (lifecycle.Step, error) {
 	refusal := refusalIn(a.err)
 	switch {
@@ -207,13 +208,13 @@ func (w *work) answered(ctx context.Context, a answer) (lifecycle.Step, error) {
 	}
 }
 
-// started stores a job that runs: by its answer, or found again.
+// started stores a running job: known from the answer, or found again.
 func (w *work) started(ctx context.Context, h run.Handle, found string) (lifecycle.Step, error) {
 	next, err := w.run.Started(h, w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	if found != "" { // it has run for a while: look at it at once
+	if found != "" { // it has been running for a while: poll it at once
 		next.Progress.NextPoll = next.UpdatedAt
 	}
 	b := w.batch("started")
@@ -236,7 +237,7 @@ func (w *work) tellStarted(b *store.Batch, h run.Handle, found string) {
 	b.Emit(event.New(event.JobTriggered, w.about(), message, event.Started{JobType: w.def.Job.Type, Handle: h, Snapshot: p.Snapshot}))
 }
 
-// entry is a line of the job log about the latest start.
+// entry returns a job log entry about the latest start.
 func (w *work) entry(e store.JobEvent, h run.Handle, message string) store.JobEntry {
 	return store.JobEntry{
 		Key: w.run.Key, Attempt: w.run.Attempt, At: period.Instant(w.now), Event: e,
@@ -244,8 +245,8 @@ func (w *work) entry(e store.JobEvent, h run.Handle, message string) store.JobEn
 	}
 }
 
-// refused stores a start that certainly did not happen. It is repeated after a while, or the attempt has failed. unanswered
-// says that the job of an earlier start call may exist.
+// refused stores a start that certainly did not happen. It is retried after a while, or the attempt fails. unanswered
+// means that the job of an earlier start call may exist.
 func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (lifecycle.Step, error) {
 	if why.Own && why.Category != run.Permanent {
 		return w.postpone(ctx, why, unanswered)
@@ -281,8 +282,8 @@ func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (l
 	return w.commit(ctx, b, next)
 }
 
-// postpone stores a start call that this controller could not make for lack of descriptors, memory, processes or disk space.
-// That is no failure of the job: it is tried again without being counted, and announced once per attempt.
+// postpone stores that this controller could not make a start call for lack of descriptors, memory, processes or disk
+// space. That is no failure of the job: the call is retried without counting as a try, and reported once per attempt.
 func (w *work) postpone(ctx context.Context, why job.Refusal, unanswered bool) (lifecycle.Step, error) {
 	next, err := w.run.Postpone(w.now)
 	if err != nil {

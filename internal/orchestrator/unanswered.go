@@ -13,18 +13,19 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sight is what a look for a job whose start had no answer found.
+// sight is the result of searching for a job whose start had no answer.
 type sight int
 
 const (
 	cannotLook sight = iota // the target cannot be searched
-	lookFailed              // it can, but not now
+	lookFailed              // the search failed
 	notThere
 	there
 )
 
-// unanswered decides on a start whose answer nobody has. The job is looked for at once and adopted. If it is not there, the
-// start is repeated where that cannot start a second job, or where the file takes that risk; otherwise an operator decides.
+// unanswered handles a start without an answer. It searches for the job at once and adopts it. If there is none, the
+// start is repeated if that cannot start a second job, or if the file accepts that risk; otherwise an operator
+// decides.
 func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, error) {
 	kind, attempt, err := w.job()
 	if err != nil {
@@ -50,7 +51,7 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 	}
 }
 
-// refusedLater decides on a refusal that would end an attempt of which an earlier start call had no answer. The refusal
+// refusedLater handles a refusal that would end an attempt of which an earlier start call had no answer. The refusal
 // says nothing about that call, so the attempt fails only if the target says that there is no job.
 func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Step, error) {
 	kind, attempt, err := w.job()
@@ -72,7 +73,7 @@ func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Ste
 	return w.hold(ctx, reason)
 }
 
-// find looks for the attempt's job.
+// find searches for the attempt's job.
 func (w *work) find(ctx context.Context, kind job.Type, a job.Attempt) (run.Handle, sight, string) {
 	finder, ok := kind.(job.Finder)
 	if !ok {
@@ -91,9 +92,9 @@ func (w *work) find(ctx context.Context, kind job.Type, a job.Attempt) (run.Hand
 	}
 }
 
-// mayRepeat says that making the call again starts no second job, or that the file takes the risk. A target that refuses
-// repeated ids may be asked without being searched; but once the tries are spent nobody may call the attempt failed, and so
-// let another one start, before the target has said that there is no job.
+// mayRepeat reports whether repeating the call cannot start a second job, or the file accepts the risk. A target that
+// deduplicates by id may be called without a search. But once the tries are used up, the attempt must not fail, which
+// would let another attempt start, before the target has said that there is no job.
 func (w *work) mayRepeat(kind job.Type, saw sight) bool {
 	triesLeft := w.run.Progress.StartTries-w.run.Progress.Postponed < w.limits().StartTries
 	if refusesRepeats(kind) {
@@ -106,13 +107,13 @@ func (w *work) mayRepeat(kind job.Type, saw sight) bool {
 	return ok && risk.RetriesUnanswered()
 }
 
-// patientUntil is how long a target that cannot be searched just now is given.
+// patientUntil returns until when a target whose search fails is given time.
 func (w *work) patientUntil() time.Time {
 	const patience = 5 * time.Minute
 	return w.run.Progress.AskedAt.Add(patience)
 }
 
-// hold leaves the run to an operator, and says so.
+// hold leaves the run to an operator, and reports it.
 func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) {
 	next, err := w.run.Hold(reason, w.now)
 	if err != nil {
@@ -126,7 +127,7 @@ func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) 
 	return w.commit(ctx, b, next)
 }
 
-// overtaken is an answer to a start that the run no longer waits for. Only the answer says which job is to be stopped.
+// overtaken handles an answer to a start that the run no longer waits for. Only the answer says which job to stop.
 func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecycle.Step, error) {
 	w.now = w.clock()
 	step := lifecycle.Next(current, w.now)
@@ -147,7 +148,7 @@ func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecy
 	}
 	err := w.send(ctx, b)
 	if isConflict(err) && w.claim != nil {
-		b.Lease, b.Tasks, b.Finished, err = nil, nil, nil, nil // the task is another worker's by now
+		b.Lease, b.Tasks, b.Finished, err = nil, nil, nil, nil // another worker has the task by now
 		if !b.Empty() {
 			err = w.send(ctx, b)
 		}
@@ -155,8 +156,8 @@ func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecy
 	return step, err
 }
 
-// answerLeft records the answer to a start call whose attempt has ended meanwhile: the job that is to be stopped now, or that
-// there is none. Without an answer, the task that watches what is left finds out.
+// answerLeft records the answer to a start call whose attempt has ended meanwhile: the job, which must be stopped
+// now, or that there is none. Without an answer, the task that watches left-over jobs finds out.
 func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, a answer) error {
 	var next run.Run
 	var err error
@@ -184,7 +185,7 @@ func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, 
 	return nil
 }
 
-// abandon stops a job that nothing follows, and records it.
+// abandon stops a job that no run follows, and records it.
 func (w *work) abandon(ctx context.Context, b *store.Batch, became run.Status, h run.Handle) {
 	left, trouble := run.JobMayRun, error(nil)
 	if kind, attempt, err := w.job(); err != nil {
@@ -205,8 +206,8 @@ func (w *work) abandon(ctx context.Context, b *store.Batch, became run.Status, h
 	b.Emit(event.New(event.InfraFailure, about, e.Message, event.Infra{Error: brief(trouble.Error())}))
 }
 
-// follows says that the run, as it is now, follows that very job, has its result, or will find it again when it repeats the
-// start under the attempt's id.
+// follows reports whether the current run follows this very job, has its result, or will find it again when it
+// repeats the start with the attempt's id.
 func (w *work) follows(current run.Run, h run.Handle) bool {
 	if current.Attempt != w.run.Attempt {
 		return false
@@ -239,7 +240,7 @@ func leftText(left run.Leftover) string {
 	}
 }
 
-// startUnanswered says why it is not known whether the job was started.
+// startUnanswered says why it is unknown whether the job was started.
 func startUnanswered(err error) string {
 	text := brief(err.Error())
 	if rest, found := strings.CutPrefix(text, "no answer"); found {

@@ -12,24 +12,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// work is one step on its way.
+// work is the state of one step.
 type work struct {
 	o     *Orchestrator
-	claim *store.Claim // nil where no task is held: a reported result, an answer that outlived its lease
+	claim *store.Claim // nil if no task is held: Await, or an answer that outlived its lease
 	clock func() time.Time
-	now   time.Time // when it was decided; later again after a slow call
+	now   time.Time // time of the decision; updated after a slow call
 	run   run.Run   // as it was read
 	def   *pipeline.Definition
 
-	stored run.Run // as the last commit left it; zero before that
+	stored run.Run // as last committed; zero before that
 }
 
-// name is the decision that is made on what was read.
+// name returns the batch id of a decision on the version that was read.
 func (w *work) name(what string) string {
 	return fmt.Sprintf("%s/%s/v%d", what, w.run.Key, w.run.Version)
 }
 
-// batch begins the commit of a decision, under the lease if there is one.
+// batch starts the commit of a decision, under the lease if there is one.
 func (w *work) batch(what string) store.Batch {
 	b := store.Batch{ID: w.name(what)}
 	if w.claim != nil {
@@ -38,15 +38,15 @@ func (w *work) batch(what string) store.Batch {
 	return b
 }
 
-// about is the subject of an event about the attempt. It is caused by the task of its run, whichever version that had
-// come to: how often a run was woken meanwhile depends on who looks when, and what is told does not.
+// about returns the subject of an event about the attempt. Its cause is the run's task, without the version: how
+// often a run was woken depends on timing, and events must not.
 func (w *work) about() event.About {
 	a := event.Of(w.run, w.now)
 	a.CausedBy = lifecycle.TaskID(w.run.Key)
 	return a
 }
 
-// commit ends a step: it stores next in place of the run that was read, and the task for when the step after it is due.
+// commit ends a step: it replaces the run with next, and schedules the task for the following step.
 func (w *work) commit(ctx context.Context, b store.Batch, next run.Run) (lifecycle.Step, error) {
 	b.Swap(w.run, next)
 	step := lifecycle.Next(next, w.now)
@@ -61,7 +61,7 @@ func (w *work) commit(ctx context.Context, b store.Batch, next run.Run) (lifecyc
 	return step, nil
 }
 
-// send commits. Where the answer is lost it asks again: the store knows the batch by its id.
+// send commits a batch. If the reply is lost it commits again: the store recognises the batch by its id.
 func (w *work) send(ctx context.Context, b store.Batch) error {
 	err := w.o.Store.Commit(ctx, b, w.now)
 	if err == nil || isConflict(err) || ctx.Err() != nil {
@@ -83,7 +83,7 @@ func (w *work) schedule(b *store.Batch, r run.Run, step lifecycle.Step) {
 	b.Schedule(task(r, due))
 }
 
-// task advances r. While its job belongs to one replica, so does the task.
+// task returns the task that advances r. While its job belongs to one replica, so does the task.
 func task(r run.Run, due time.Time) store.Task {
 	t := store.Task{ID: lifecycle.TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: due}
 	if r.Status == run.Triggering || r.Status == run.Running {
@@ -92,14 +92,14 @@ func task(r run.Run, due time.Time) store.Task {
 	return t
 }
 
-// wait moves the task to a later instant and changes nothing else.
+// wait moves the task to a later time and changes nothing else.
 func (w *work) wait(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	b := w.batch("wait until " + step.Due.UTC().Format(time.RFC3339Nano))
 	w.schedule(&b, w.run, step)
 	return step, w.send(ctx, b)
 }
 
-// waitFor comes back after a while.
+// waitFor waits for d.
 func (w *work) waitFor(ctx context.Context, d time.Duration, reason string) (lifecycle.Step, error) {
 	return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(d), Reason: reason})
 }
@@ -111,9 +111,9 @@ func (w *work) drop(ctx context.Context, reason string) (lifecycle.Step, error) 
 	return lifecycle.Step{Kind: lifecycle.None, Reason: reason}, w.send(ctx, b)
 }
 
-// withoutDefinition is a run whose version of the file cannot be had. Nothing can be decided, but its time limit still
-// ends it; until then that is told, once. It does not wait for a slot any more: its limit would stand still, and others would
-// yield to it.
+// withoutDefinition handles a run whose version of the file is not available. Nothing can be decided, except that its
+// time limit ends it; until then this is reported once. The run no longer waits for a slot: its time limit would not
+// run, and others would yield to it.
 func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause error) (lifecycle.Step, error) {
 	if step.Kind == lifecycle.InfraFailure {
 		return w.timeOut(ctx, step)
@@ -138,18 +138,18 @@ func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause
 	return next, w.send(ctx, b)
 }
 
-// interval is how often the attempt looks at its gate.
+// interval returns how often the attempt evaluates its gate.
 func (w *work) interval() time.Duration {
 	return max(w.run.Progress.Opening.Limits.Interval, time.Second)
 }
 
-// limits are what the attempt may take.
+// limits returns the limits of the attempt.
 func (w *work) limits() run.Limits { return w.run.Progress.Opening.Limits }
 
-// maxMessage bounds what a foreign system says of itself where it is put into rows and events.
+// maxMessage bounds messages of other systems in rows and events.
 const maxMessage = 2000
 
-// brief keeps a message short, on a whole character.
+// brief truncates a message at a character boundary.
 func brief(text string) string {
 	if len(text) <= maxMessage {
 		return text
