@@ -15,11 +15,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Arm arms the coming deadlines of a pipeline: it is the handler of Arm tasks. It sees to the periods that are under way
-// and to the next one, cancels or moves what an edit of the file replaced, and comes back when the next one begins.
+// Arm arms the coming deadlines of a pipeline; it is the handler of Arm tasks. It arms the current periods and the
+// next one, cancels or moves deadlines that an edit of the file replaced, and reschedules itself for when the next
+// period begins.
 func (m *Monitor) Arm(ctx context.Context, claim store.Claim, now time.Time) error {
 	id := claim.Task.Pipeline
-	// The version that asks for this may have been accepted so lately, or elsewhere, that it is not known here yet.
+	// The version that scheduled this may not be in memory yet, if it was accepted just now or by another replica.
 	if err := m.catalog.Refresh(ctx, id); err != nil {
 		return err
 	}
@@ -40,8 +41,8 @@ func (m *Monitor) Arm(ctx context.Context, claim store.Claim, now time.Time) err
 	return m.finish(ctx, claim, following, now)
 }
 
-// armComing arms what is to come, and says when to come back; never, if that is zero. A pause that holds deadlines arms
-// nothing; its end stores the task anew.
+// armComing arms the coming deadlines, and returns when to run again; zero means never. A pause that holds deadlines
+// arms nothing; its end schedules the task again.
 func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
 	if e.DryRun || !asks(e, store.Absolute) && !asks(e, store.Relative) {
 		return time.Time{}, nil
@@ -56,7 +57,7 @@ func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time
 	return m.armInForce(ctx, e, now)
 }
 
-// armInForce arms for a pipeline whose deadlines nobody holds.
+// armInForce arms the deadlines of a pipeline whose deadlines are not held.
 func (m *Monitor) armInForce(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
 	if err := m.bringBack(ctx, e, now); err != nil || !keeps(e) {
 		return time.Time{}, err
@@ -64,13 +65,13 @@ func (m *Monitor) armInForce(ctx context.Context, e *catalog.Entry, now time.Tim
 	return m.armAhead(ctx, e, now)
 }
 
-// keeps says whether deadlines of a pipeline are armed ahead at all: a manual one's is armed when its run opens, one that
-// counts from a reading when that comes.
+// keeps reports whether a pipeline's deadlines are armed in advance: a manual pipeline's deadline is armed when its
+// run opens, a relative one when its reading arrives.
 func keeps(e *catalog.Entry) bool {
 	return asks(e, store.Absolute) && !e.DryRun && e.Opens != pipeline.ByHand
 }
 
-// asks says whether the file has deadlines of a kind.
+// asks reports whether the file has deadlines of a kind.
 func asks(e *catalog.Entry, kind store.DeadlineKind) bool {
 	if kind == store.Relative {
 		return e.SLA.Max > 0
@@ -78,7 +79,7 @@ func asks(e *catalog.Entry, kind store.DeadlineKind) bool {
 	return e.SLA.Deadline != nil
 }
 
-// finish ends the claim: the task is moved, or done with if there is nothing more to come.
+// finish ends the claim: it moves the task, or finishes it if nothing is left to arm.
 func (m *Monitor) finish(ctx context.Context, claim store.Claim, due, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("arm/%s/%d", claim.Task.Pipeline, claim.Lease.Token), Lease: &claim.Lease}
 	if due.IsZero() {
@@ -91,7 +92,7 @@ func (m *Monitor) finish(ctx context.Context, claim store.Claim, due, now time.T
 	return m.store.Commit(ctx, b, now)
 }
 
-// lookBack is how far back a period may have begun whose deadline is still to come.
+// lookBack is how long ago a period may have begun whose deadline is still to come.
 func lookBack(e *catalog.Entry) time.Duration {
 	const day = 24 * time.Hour
 	if size := e.Schedule.Size(); size >= period.Day {
@@ -100,8 +101,8 @@ func lookBack(e *catalog.Entry) time.Duration {
 	return 2 * day
 }
 
-// armAhead arms every expected period whose deadline is still to come, up to the first that has not begun, and gives the
-// instant at which that one begins.
+// armAhead arms every expected period whose deadline is still to come, up to the first that has not begun, and
+// returns when that one begins.
 func (m *Monitor) armAhead(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
 	for slot := range e.Schedule.Upcoming(m.from(e, now)) {
 		dormant, err := m.armSlot(ctx, e, slot, now)
@@ -115,7 +116,8 @@ func (m *Monitor) armAhead(ctx context.Context, e *catalog.Entry, now time.Time)
 	return time.Time{}, nil // no further period: the include dates have run out
 }
 
-// from is where to begin looking: not before the pipeline's horizon, whose own period counts where nothing fires.
+// from returns where to start: not before the pipeline's horizon. For pipelines without fires, the period of the
+// horizon counts too.
 func (m *Monitor) from(e *catalog.Entry, now time.Time) time.Time {
 	horizon := e.Horizon
 	if e.Opens == pipeline.ByStream {
@@ -127,8 +129,9 @@ func (m *Monitor) from(e *catalog.Entry, now time.Time) time.Time {
 	return horizon
 }
 
-// armSlot arms the deadline of one period, or moves it where the file asks for other instants now. What was closed, or is
-// first seen after its breach, is left alone. It says whether the period has none because the calendar suppressed it.
+// armSlot arms the deadline of one period, or moves it if the file now sets other times. A closed deadline, or one
+// first seen after its breach, is left alone. dormant means that the period has no deadline because the calendar
+// suppressed it.
 func (m *Monitor) armSlot(ctx context.Context, e *catalog.Entry, slot schedule.Slot, now time.Time) (dormant bool, err error) {
 	key := e.Key(slot.Period)
 	want := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
@@ -142,7 +145,7 @@ func (m *Monitor) armSlot(ctx context.Context, e *catalog.Entry, slot schedule.S
 	return dormant, err
 }
 
-// ArmOpened arms the deadline of a run that only people open, when it opens.
+// ArmOpened arms the deadline of a manually opened run when it opens.
 func (m *Monitor) ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) error {
 	want := e.SLA.For(key.Period, time.Time{}, e.Schedule)
 	if e.DryRun || want.Breach.IsZero() || !want.Breach.After(now) || e.Schedule.Excluded(key.Period) != "" {
@@ -154,9 +157,9 @@ func (m *Monitor) ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, 
 	})
 }
 
-// ArmRelative arms the deadline that the first reading of the start condition sets, written at arrived. Later readings
-// and reruns do not move it. One whose instant has passed while nobody was there is armed, too, and breached at once.
-// A reading for a period that nobody waits for sets none.
+// ArmRelative arms the deadline set by the first reading of the start condition, written at arrived. Later readings
+// and reruns do not move it. A deadline that passed while the controller was down is armed too, and breaches at once.
+// A reading for a period that is not expected arms none.
 func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Period, arrived, now time.Time) error {
 	want := e.SLA.Relative(arrived)
 	if e.DryRun || want.Breach.IsZero() || e.Schedule.Excluded(p) != "" {
@@ -179,8 +182,8 @@ func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Pe
 	})
 }
 
-// arm stores one deadline as armed, unless it stands so already, was closed for good, or the calendar suppressed its
-// period, which it says.
+// arm stores one deadline as armed, unless it already is, was closed for good, or the calendar suppressed its period
+// (dormant).
 func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind store.DeadlineKind, want sla.Instants, now time.Time) (dormant bool, err error) {
 	rows, err := m.rows(ctx, key)
 	if err != nil {
@@ -199,8 +202,8 @@ func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind s
 	}, now)
 }
 
-// put stores an armed deadline in the place of the one among rows. Where its run has completed it is closed at once, and
-// where a person cancelled that, the deadline of it which was closed stays so.
+// put stores an armed deadline in place of the one in rows. If its run has completed, it is closed at once; if an
+// operator cancelled the run, a cancelled deadline stays cancelled.
 func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Deadline, d store.Deadline, now time.Time) error {
 	read := rows[d.Kind]
 	b := store.Batch{ID: fmt.Sprintf("arm/%s/%s/v%d", d.Key, d.Kind, read.Version)}
@@ -230,15 +233,15 @@ func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Dea
 	return err
 }
 
-// same says whether an armed deadline has those instants already.
+// same reports whether an armed deadline already has those times.
 func same(d store.Deadline, want sla.Instants) bool {
 	return d.BreachAt.Equal(want.Breach) && d.WarnAt.Equal(want.Warn)
 }
 
-// ArmTaskID names the task that arms the coming deadlines of a pipeline.
+// ArmTaskID returns the id of the task that arms the coming deadlines of a pipeline.
 func ArmTaskID(id pipeline.ID) string { return "arm/" + string(id) }
 
-// Instants are when the deadline of a period warns and breaches by the file in force; zero where there is none.
+// Instants returns when the deadline of a period warns and breaches by the file in force; zero if there is none.
 func Instants(e *catalog.Entry, p period.Period) (warn, breach time.Time) {
 	if e.Schedule.Excluded(p) != "" {
 		return time.Time{}, time.Time{}

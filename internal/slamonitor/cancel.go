@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Reasons for which a deadline is cancelled.
+// Reasons for cancelling a deadline.
 const (
 	Removed  = "removed"
 	Replaced = "replaced"
@@ -21,7 +21,7 @@ const (
 	Operator = "cancelled"
 )
 
-// Cancelled closes an armed deadline for a reason.
+// Cancelled cancels an armed deadline for a reason.
 func Cancelled(d store.Deadline, reason string, now time.Time) (store.Deadline, []event.Event) {
 	if d.State != sla.Armed {
 		return d, nil
@@ -54,7 +54,7 @@ func (m *Monitor) CancelFor(ctx context.Context, key run.Key, reason string, now
 	return m.cancel(ctx, key, bothKinds, reason, now)
 }
 
-// cancel cancels the armed deadlines of one run that are of these kinds. The task stays for what is armed beside them.
+// cancel cancels the armed deadlines of one run that are of these kinds. The task stays if another deadline is armed.
 func (m *Monitor) cancel(ctx context.Context, key run.Key, which []store.DeadlineKind, reason string, now time.Time) error {
 	return again(func() error {
 		rows, err := m.rows(ctx, key)
@@ -79,11 +79,11 @@ func (m *Monitor) cancel(ctx context.Context, key run.Key, which []store.Deadlin
 	})
 }
 
-// ExcludedMark notes that the calendar suppressed a period when it was due; package router sets it. It is never forgotten: a
-// calendar that is edited later brings nothing back, and no deadline either.
+// ExcludedMark is the mark that the calendar suppressed a period when it was due; package router sets it. It never
+// expires: a later edit of the calendar brings back neither the period nor its deadline.
 func ExcludedMark(key run.Key) string { return "excluded/" + key.String() }
 
-// suppressed says whether the calendar suppressed a period when it was due.
+// suppressed reports whether the calendar suppressed a period when it was due.
 func (m *Monitor) suppressed(ctx context.Context, key run.Key) (bool, error) {
 	mark := ExcludedMark(key)
 	set, err := m.store.Marked(ctx, []string{mark})

@@ -12,13 +12,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Fire does what the instants of a run's deadlines ask for: it is the handler of FireDeadline tasks. Called too early, or
-// twice, it only moves the task.
+// Fire warns or breaches a run's deadlines when due; it is the handler of FireDeadline tasks. If it is called too
+// early, or twice, it only moves the task.
 func (m *Monitor) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error { return m.fire(ctx, claim.Task.Key, &claim.Lease, now) })
 }
 
-// Look is Fire for somebody who found an instant that has passed with nobody there.
+// Look is Fire without a claim, for a deadline found to be overdue.
 func (m *Monitor) Look(ctx context.Context, key run.Key, now time.Time) error {
 	return again(func() error { return m.fire(ctx, key, nil, now) })
 }
@@ -49,8 +49,8 @@ func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now
 	return m.store.Commit(ctx, b, now)
 }
 
-// look says how a deadline stands at now and what is to be told of it. The calendar may have suppressed its period after it
-// was armed: a fire that came while nobody was there is judged by the file of that time.
+// look returns the state of a deadline at now, and the events to emit. The calendar may have suppressed the period
+// after the deadline was armed: a fire during downtime is judged by the file of its time.
 func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadline, []event.Event) {
 	switch {
 	case d.State != sla.Armed:
@@ -73,9 +73,8 @@ func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadl
 	return d, events
 }
 
-// completed closes an armed deadline for a run that completed at that instant: MET, or BREACHED if the run completed after
-// the breach instant. The run is complete at now, so a later completion was recorded by a clock that was ahead, and counts
-// as now.
+// completed closes an armed deadline for a run that completed at that time: MET, or BREACHED if the run completed
+// after the breach time. A completion time after now was recorded by a clock that ran ahead, and counts as now.
 func completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Event) {
 	if d.State != sla.Armed {
 		return d, nil
@@ -93,15 +92,15 @@ func completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Eve
 	return d, []event.Event{tell(event.SLAMet, d, message, event.Deadline{}, now)}
 }
 
-// Closings are what the completion of a run does to its deadlines.
+// Closings are the effects of a run's completion on its deadlines.
 type Closings []closing
 
 type closing struct {
 	read, closed store.Deadline
-	events       []event.Event // none for a deadline whose breach was reported before
+	events       []event.Event // none if the breach was reported before
 }
 
-// Close closes the armed deadlines of a completed run, and notes on breached ones when the run completed after all.
+// Close closes the armed deadlines of a completed run, and records on breached ones when the run completed after all.
 func Close(deadlines []store.Deadline, r run.Run) Closings {
 	var all Closings
 	for _, d := range deadlines {
@@ -125,7 +124,7 @@ func (all Closings) Put(b *store.Batch) {
 	}
 }
 
-// Lateness says by how much the run missed a deadline whose breach was reported before; of two, the first.
+// Lateness says by how much the run missed a deadline whose breach was reported before; if there are two, the first.
 func (all Closings) Lateness() string {
 	for _, c := range all {
 		if len(c.events) == 0 {
@@ -135,16 +134,17 @@ func (all Closings) Lateness() string {
 	return ""
 }
 
-// bothKinds in the order in which they are told of.
+// bothKinds lists the kinds in the order of their events.
 var bothKinds = []store.DeadlineKind{store.Absolute, store.Relative}
 
-// kinds gives each kind of deadline its events.
+// kinds maps each kind of deadline to its events.
 var kinds = map[store.DeadlineKind]struct{ warning, breach event.Type }{
 	store.Absolute: {event.SLAWarning, event.SLABreach},
 	store.Relative: {event.RelativeSLAWarning, event.RelativeSLABreach},
 }
 
-// breachEvent tells of a breach. Where it was told already that the run failed and no retry follows, it alerts nobody again.
+// breachEvent returns the event for a breach. If the run's final failure was already reported, its severity is INFO,
+// to avoid a second alert.
 func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
 	message := fmt.Sprintf("not completed by %s: %s", period.Stamp(d.BreachAt), stands(r))
 	e := tell(kinds[d.Kind].breach, d, message, event.Deadline{Failed: failed(r)}, now)
@@ -154,8 +154,9 @@ func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
 	return e
 }
 
-// exhausted says that RETRY_EXHAUSTED was told of the latest attempt: it has a result, which poll windows and most time limits
-// end it without, and what ended the run was not the limit of an attempt whose failure nobody had settled.
+// exhausted reports whether RETRY_EXHAUSTED was emitted for the latest attempt: it has a result, unlike attempts
+// ended by poll windows and most time limits, and the run was not ended by the time limit of an attempt whose failure
+// had not been handled.
 func exhausted(r run.Run) bool {
 	return r.Status == run.FailedFinal && r.Progress.Report.Result != "" && !r.TimedOut()
 }
@@ -164,10 +165,10 @@ func warningText(d store.Deadline, r run.Run) string {
 	return fmt.Sprintf("due at %s: %s", period.Stamp(d.BreachAt), stands(r))
 }
 
-// failed says that a run ended and did not complete.
+// failed reports whether a run ended without completing.
 func failed(r run.Run) bool { return r.Status.Ended() && r.Status != run.Completed }
 
-// stands says in words how a run stands.
+// stands describes the state of a run.
 func stands(r run.Run) string {
 	if r.Status == "" {
 		return "there is no run yet"

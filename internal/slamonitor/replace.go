@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// replace cancels armed deadlines that the file no longer asks for, and no other of the same run. Those it still asks for,
-// at other instants, are moved by armAhead.
+// replace cancels armed deadlines that the file no longer has. Those that it still has, at other times, are moved by
+// armAhead.
 func (m *Monitor) replace(ctx context.Context, e *catalog.Entry, now time.Time) error {
 	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: e.ID, State: string(sla.Armed)})
 	if err != nil {
@@ -33,8 +33,8 @@ func (m *Monitor) replace(ctx context.Context, e *catalog.Entry, now time.Time) 
 	return nil
 }
 
-// bringBack has deadlines count again that were cancelled for a reason which is gone, with the instants that they had. Those
-// that armAhead comes to are left to it.
+// bringBack rearms cancelled deadlines whose reason for cancellation is gone, with their original times. It leaves
+// those that armAhead handles alone.
 func (m *Monitor) bringBack(ctx context.Context, e *catalog.Entry, now time.Time) error {
 	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: e.ID, State: string(sla.Cancelled), From: now})
 	if err != nil {
@@ -58,8 +58,8 @@ func (m *Monitor) bringBack(ctx context.Context, e *catalog.Entry, now time.Time
 	return nil
 }
 
-// revive arms one of a run's deadlines again that was cancelled, with its own instants: what it counts from has not moved. One
-// that has passed, or is not asked for, stays as it is.
+// revive rearms one of a run's cancelled deadlines with its original times: its reference point has not moved. A
+// deadline that has passed, or that the file no longer has, stays cancelled.
 func (m *Monitor) revive(ctx context.Context, e *catalog.Entry, rows map[store.DeadlineKind]store.Deadline, kind store.DeadlineKind, now time.Time) error {
 	d := rows[kind]
 	if d.State != sla.Cancelled || !mayReturn(d.Reason) || !d.BreachAt.After(now) {
@@ -75,13 +75,14 @@ func (m *Monitor) revive(ctx context.Context, e *catalog.Entry, rows map[store.D
 	return m.put(ctx, rows, d, now)
 }
 
-// mayReturn says whether a deadline cancelled for that reason counts again once the reason is gone: the file is back, the
-// pause is over, the exclusion is lifted before it suppressed anything. What a person ended stays so.
+// mayReturn reports whether a deadline cancelled for that reason is rearmed once the reason is gone: the file is
+// back, the pause is over, or the exclusion was lifted before it suppressed anything. A deadline that an operator
+// cancelled stays cancelled.
 func mayReturn(reason string) bool {
 	return reason == Replaced || reason == Paused || reason == Removed || reason == Excluded
 }
 
-// void says for which reason the file in force has no such deadline, at whatever instant; "" if it has.
+// void returns why the file in force has no such deadline, at any time; "" if it has.
 func (m *Monitor) void(ctx context.Context, e *catalog.Entry, d store.Deadline) (string, error) {
 	switch {
 	case e.DryRun || !asks(e, d.Kind):
@@ -96,7 +97,7 @@ func (m *Monitor) void(ctx context.Context, e *catalog.Entry, d store.Deadline) 
 	return Replaced, nil
 }
 
-// awaited says whether a run is waited for: it is expected, or was opened already and goes on, whatever the file says now.
+// awaited reports whether a run is expected, or already open, whatever the file says now.
 func (m *Monitor) awaited(ctx context.Context, e *catalog.Entry, key run.Key, kind store.DeadlineKind) (bool, error) {
 	if expects(e, key, kind) {
 		return true, nil
@@ -105,8 +106,8 @@ func (m *Monitor) awaited(ctx context.Context, e *catalog.Entry, key run.Key, ki
 	return r.Attempt > 0, err
 }
 
-// expects says whether the file in force expects a run: by a fire after the horizon or, where nothing fires, because there
-// is such a period. A reading of the start condition opens whatever period it names.
+// expects reports whether the file in force expects a run: by a fire after the horizon or, without fires, because the
+// period exists. A reading of the start condition opens any period it names.
 func expects(e *catalog.Entry, key run.Key, kind store.DeadlineKind) bool {
 	switch {
 	case key.Schedule != e.Opens:
@@ -118,7 +119,7 @@ func expects(e *catalog.Entry, key run.Key, kind store.DeadlineKind) bool {
 		return true
 	}
 	for p := range e.Schedule.Expected(key.Period) {
-		return p == key.Period // else it is of another size
+		return p == key.Period // otherwise it has another size
 	}
 	return false
 }

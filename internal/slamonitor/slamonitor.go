@@ -1,7 +1,7 @@
-// Package slamonitor keeps the ledger of deadlines: it arms them ahead of their periods, whether or not data ever arrives,
-// warns and breaches at their instants, and cancels what a removal, a pause or an edit makes void. The instants themselves
-// are functions of configuration and period (package sla); a completion closes its deadlines in its own commit (package
-// orchestrator). Silence is never success: every armed deadline ends MET, BREACHED or CANCELLED.
+// Package slamonitor maintains the ledger of deadlines: it arms them ahead of their periods, whether or not data ever
+// arrives, warns and breaches on time, and cancels deadlines that a removal, a pause or an edit makes void. The times
+// themselves are functions of configuration and period (package sla); a completion closes its deadlines in its own
+// commit (package orchestrator). Silence is never success: every armed deadline ends MET, BREACHED or CANCELLED.
 package slamonitor
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// ledger is what the monitor needs of a store.
+// ledger is the part of the store that the monitor uses.
 type ledger interface {
 	Commit(ctx context.Context, b store.Batch, now time.Time) error
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
@@ -27,22 +27,22 @@ type ledger interface {
 	Marked(ctx context.Context, ids []string) (map[string]bool, error)
 }
 
-// Monitor keeps deadlines.
+// Monitor maintains deadlines.
 type Monitor struct {
 	store   ledger
 	catalog *catalog.Catalog
 }
 
-// New is a monitor over s for the pipelines of c.
+// New returns a monitor over s for the pipelines of c.
 func New(s ledger, c *catalog.Catalog) *Monitor { return &Monitor{store: s, catalog: c} }
 
-// TaskID names the task that fires the deadlines of a run.
+// TaskID returns the id of the task that fires the deadlines of a run.
 func TaskID(key run.Key) string { return "deadline/" + key.String() }
 
-// tries is how often a decision is made anew because something changed meanwhile.
+// tries is how often a decision is retried after a conflict.
 const tries = 10
 
-// again repeats f while it finds that something changed meanwhile.
+// again retries f while it returns store.ErrConflict.
 func again(f func() error) error {
 	var err error
 	for range tries {
@@ -53,7 +53,7 @@ func again(f func() error) error {
 	return err
 }
 
-// rows gives the ledger rows of one run, armed or closed.
+// rows returns the ledger rows of one run, armed or closed.
 func (m *Monitor) rows(ctx context.Context, key run.Key) (map[store.DeadlineKind]store.Deadline, error) {
 	page, err := m.store.Deadlines(ctx, store.DeadlineQuery{Key: key, Limit: 2})
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *Monitor) rows(ctx context.Context, key run.Key) (map[store.DeadlineKind
 	return found, nil
 }
 
-// list gives every row of a pipeline that q asks for.
+// list returns all rows that match q.
 func (m *Monitor) list(ctx context.Context, q store.DeadlineQuery) ([]store.Deadline, error) {
 	var all []store.Deadline
 	q.Limit = 500
@@ -83,7 +83,7 @@ func (m *Monitor) list(ctx context.Context, q store.DeadlineQuery) ([]store.Dead
 	}
 }
 
-// runAt gives a run; the zero Run if there is none.
+// runAt returns a run; the zero Run if there is none.
 func (m *Monitor) runAt(ctx context.Context, key run.Key) (run.Run, error) {
 	r, err := m.store.Run(ctx, key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -92,7 +92,8 @@ func (m *Monitor) runAt(ctx context.Context, key run.Key) (run.Run, error) {
 	return r, nil
 }
 
-// tell is an event about a deadline. Its breach instant tells it apart from one that an edit put in its place.
+// tell returns an event about a deadline. The breach time distinguishes it from a deadline that an edit put in its
+// place.
 func tell(t event.Type, d store.Deadline, message string, extra event.Deadline, now time.Time) event.Event {
 	extra.Deadline, extra.Warned = d.BreachAt, d.Warned
 	return event.New(t, event.About{
@@ -101,7 +102,7 @@ func tell(t event.Type, d store.Deadline, message string, extra event.Deadline, 
 	}, message, extra)
 }
 
-// next is when d wants to be looked at again; zero once it is closed.
+// next returns when d must be checked again; zero once it is closed.
 func next(d store.Deadline) time.Time {
 	switch {
 	case d.State != sla.Armed:
@@ -113,7 +114,7 @@ func next(d store.Deadline) time.Time {
 	}
 }
 
-// reschedule moves the task of a run's deadlines to the next of their instants, or finishes it.
+// reschedule moves the task of a run's deadlines to the earliest of their times, or finishes it.
 func reschedule(b *store.Batch, key run.Key, rows map[store.DeadlineKind]store.Deadline) {
 	var due time.Time
 	for _, d := range rows {
