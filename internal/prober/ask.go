@@ -16,27 +16,27 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Source is who wrote the readings of probes.
+// Source is the source of readings written by probes.
 const Source = "probe"
 
-// stateLife is how long it is remembered how a probe did that is asked no more.
+// stateLife is how long the state of a probe is kept after its last use.
 const stateLife = 30 * 24 * time.Hour
 
-// maxTries is how often what was found is recorded anew, because an answer about another period was recorded meanwhile.
+// maxTries is how often recording a result is retried because a result for another period was recorded meanwhile.
 const maxTries = 10
 
-// asked is a probe and the period that it is asked about.
+// asked is a probe and the period to run it for.
 type asked struct {
 	pipeline pipeline.ID
 	version  string
-	file     string // that version's
+	file     string // file of that version
 	probe    *pipeline.Probe
 	period   period.Period
 }
 
 func (a asked) key() sensor.Key { return sensor.Key(a.probe.Key) }
 
-// ask asks a probe about a period, once, unless it rests or has been answered meanwhile.
+// ask runs a probe for a period, once, unless it is backing off or has been answered meanwhile.
 func (t *turn) ask(ctx context.Context) error {
 	a, err := t.find(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *turn) ask(ctx context.Context) error {
 	}
 	answer, failure := t.Evaluator.Evaluate(ctx, probe.Request{Pipeline: a.pipeline, Version: a.version, File: a.file, Probe: *a.probe, Period: a.period, Attempt: state.Failures + 1})
 	if ctx.Err() != nil {
-		return ctx.Err() // it was broken off, which says nothing about the probe
+		return ctx.Err() // cancelled, which says nothing about the probe
 	}
 	began := t.now
 	t.now = t.clock()
@@ -86,7 +86,7 @@ func (t *turn) finishIf(ctx context.Context, so bool) error {
 	return t.finish(ctx)
 }
 
-// find is what the task asks: a probe that is in force, or of the version that an open run of the pipeline works on.
+// find returns the probe of the task: one in force, or one of the version that an open run of the pipeline uses.
 func (t *turn) find(ctx context.Context) (asked, error) {
 	task := t.claim.Task
 	named := func(def *pipeline.Definition) *pipeline.Probe {
@@ -117,7 +117,7 @@ func (t *turn) find(ctx context.Context) (asked, error) {
 	return a, err
 }
 
-// known says whether the sensor shows a value for the period that has not expired.
+// known reports whether the sensor has an unexpired value for the period.
 func (t *turn) known(ctx context.Context, a asked) (bool, error) {
 	answers, err := t.Store.Readings(ctx, []store.ReadingQuery{{Pipeline: a.pipeline, Key: a.key(), Period: a.period}})
 	if err != nil {
@@ -127,8 +127,8 @@ func (t *turn) known(ctx context.Context, a asked) (bool, error) {
 	return r != nil && (r.ExpiresAt.IsZero() || t.now.Before(r.ExpiresAt)), nil
 }
 
-// write makes a reading of an answer, for the period that was asked about unless its value names another. Its order is
-// that of the lease: what somebody found who lost it since is passed over.
+// write stores an answer as a reading, for the probe's period unless its value names another. Its order is the lease
+// token, so that a result from a worker that has lost the lease is ignored.
 func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) error {
 	fields := answer.Fields()
 	about, err := sensor.PeriodOf(fields, a.period)
@@ -144,7 +144,7 @@ func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) error {
 	return nil
 }
 
-// record remembers how the probe did, and ends the task or, after a failure, has it come back if somebody waits.
+// record stores the probe's state, and finishes the task or, if a run waits and the probe failed, reschedules it.
 func (t *turn) record(ctx context.Context, a asked, next func(probe.State) probe.State) error {
 	var err error
 	for range maxTries {
@@ -170,7 +170,7 @@ func (t *turn) record(ctx context.Context, a asked, next func(probe.State) probe
 	return err
 }
 
-// later leaves a probe that rests alone, and asks again afterwards if somebody waits for it.
+// later skips a probe that is backing off, and reschedules it if a run waits for it.
 func (t *turn) later(ctx context.Context, a asked, rest time.Time) error {
 	b := t.batch("rest")
 	if err := t.settle(ctx, &b, a, rest); err != nil {
@@ -179,7 +179,7 @@ func (t *turn) later(ctx context.Context, a asked, rest time.Time) error {
 	return t.Store.Commit(ctx, b, t.now)
 }
 
-// settle ends the task, or moves it to when it is to be asked again.
+// settle finishes the task, or moves it to the next try.
 func (t *turn) settle(ctx context.Context, b *store.Batch, a asked, rest time.Time) error {
 	due, err := t.comesBack(ctx, a, rest)
 	if err != nil {
@@ -193,15 +193,16 @@ func (t *turn) settle(ctx context.Context, b *store.Batch, a asked, rest time.Ti
 	return nil
 }
 
-// NoteKey is what the state of a probe is stored under.
+// NoteKey is the key under which the state of a probe is stored.
 func NoteKey(id pipeline.ID, key string) string { return string(id) + "/" + key }
 
-// notes is where states are kept.
+// notes reads probe states.
 type notes interface {
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
-// StateOf is how a probe has done of late, under that version of its pipeline's file; the zero State if it was never asked.
+// StateOf returns the recent results of a probe, for that version of its pipeline's file; the zero State if it never
+// ran.
 func StateOf(ctx context.Context, from notes, id pipeline.ID, key, version string) (probe.State, error) {
 	_, state, err := stateOf(ctx, from, id, key, version)
 	return state, err
@@ -226,14 +227,14 @@ func stateOf(ctx context.Context, from notes, id pipeline.ID, key, version strin
 	return note, state.For(version), nil
 }
 
-// Standing is a probe that is in force, and how it has done of late.
+// Standing is a probe in force and its recent results.
 type Standing struct {
 	Pipeline pipeline.ID
 	Probe    pipeline.Probe
 	State    probe.State
 }
 
-// Standings are those of all probes of a pipeline, in the order of its file.
+// Standings returns those of all probes of a pipeline, in file order.
 func Standings(ctx context.Context, from notes, e *catalog.Entry) ([]Standing, error) {
 	all := make([]Standing, 0, len(e.Probes))
 	for _, p := range e.Probes {

@@ -10,14 +10,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// attempt is a run, or a dry run, and the version of its file that it works on.
+// attempt is a run or dry run, and the version of its file that it uses.
 type attempt struct {
 	run run.Run
 	def *pipeline.Definition
 }
 
-// attempts are the run of that key, with the version of its file that it opened with, and the dry run where that is what its
-// pipeline is by now: one that was opened in earnest goes on beside it.
+// attempts returns the run of that key, with the file version it opened with, and also the dry run if the pipeline is
+// now a dry run: a real run that was open before continues beside it.
 func (t *turn) attempts(ctx context.Context, key run.Key) ([]attempt, error) {
 	inForce := t.Catalog.Current().Definition(key.Pipeline)
 	var found []attempt
@@ -43,7 +43,7 @@ func (t *turn) attempts(ctx context.Context, key run.Key) ([]attempt, error) {
 	return found, nil
 }
 
-// opened is the version of its file that a run opened with; the one in force where that is not known.
+// opened returns the file version that a run opened with; the one in force if that is unknown.
 func (t *turn) opened(ctx context.Context, r run.Run, inForce *pipeline.Definition) (*pipeline.Definition, error) {
 	version := r.Progress.Opening.ConfigVersion
 	if version == "" {
@@ -56,7 +56,7 @@ func (t *turn) opened(ctx context.Context, r run.Run, inForce *pipeline.Definiti
 	return def, err
 }
 
-// missing makes the zero Run of one that is not there.
+// missing converts store.ErrNotFound to the zero Run.
 func missing(r run.Run, err error) (run.Run, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return run.Run{}, nil

@@ -1,9 +1,9 @@
-// Package prober sees to it that probes are asked: each interval, and when a gate needs a value that is not there or has
-// expired. It is the handler of RunProbe tasks. Of one probe one question about one period is asked at a time, by
-// whichever replica holds its task; what it finds becomes a reading that expires, and what breaks is remembered.
+// Package prober runs probes: each interval, and when a gate needs a value that is missing or has expired. It is the
+// handler of RunProbe tasks. For each probe and period, one request runs at a time, on the replica that holds the
+// task. A result becomes a reading that expires; failures are remembered.
 //
-// It decides nothing about runs: a reading wakes them as any other does. How a program or an endpoint is asked is package
-// evaluator's business; what an answer means, and when a probe that broke is left alone, package probe's.
+// It decides nothing about runs: a reading wakes them like any other. Package evaluator runs the program or calls the
+// endpoint; package probe interprets the answer and decides how long a failing probe backs off.
 package prober
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// keeper is what asking needs of a store.
+// keeper is the part of the store that the prober uses.
 type keeper interface {
 	store.Committer
 	store.Sensors
@@ -34,25 +34,25 @@ type keeper interface {
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
-// evaluator asks one probe; the error is a *probe.Failure, or that of ctx.
+// evaluator runs one probe; the error is a *probe.Failure, or that of ctx.
 type evaluator interface {
 	Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error)
 }
 
-// Deps is what a Prober works with.
+// Deps are the dependencies of a Prober.
 type Deps struct {
 	Store     keeper
 	Catalog   *catalog.Catalog
 	Evaluator evaluator
 }
 
-// Prober has probes asked. It is safe for concurrent use.
+// Prober runs probes. It is safe for concurrent use.
 type Prober struct{ Deps }
 
-// New makes a Prober.
+// New returns a Prober.
 func New(d Deps) *Prober { return &Prober{d} }
 
-// The tasks of probes, by what they are called:
+// The ids of the prober's tasks:
 //
 //	probes/{pipeline}                  its file is new: the intervals begin
 //	probe/{pipeline}/{key}             an interval is over: ask about the periods that matter
@@ -65,7 +65,7 @@ func askID(id pipeline.ID, probe string, p period.Period) string {
 	return tickID(id, probe) + "#" + p.String()
 }
 
-// Run carries out a task. An error leaves it as it was; taking it up again is safe.
+// Run runs a task. After an error the task is unchanged; running it again is safe.
 func (p *Prober) Run(ctx context.Context, claim store.Claim, clock func() time.Time) error {
 	t := turn{Prober: p, claim: claim, clock: clock, now: clock()}
 	var err error
@@ -85,7 +85,7 @@ func (p *Prober) Run(ctx context.Context, claim store.Claim, clock func() time.T
 	return nil
 }
 
-// turn is one task on its way.
+// turn is the state of one task.
 type turn struct {
 	*Prober
 	claim store.Claim
@@ -93,36 +93,36 @@ type turn struct {
 	now   time.Time
 }
 
-// batch begins a commit under the task's lease.
+// batch starts a commit under the task's lease.
 func (t *turn) batch(what string) store.Batch {
 	return store.Batch{ID: fmt.Sprintf("%s/%d/%s", t.claim.Task.ID, t.claim.Lease.Token, what), Lease: &t.claim.Lease}
 }
 
-// finish puts the task away.
+// finish finishes the task.
 func (t *turn) finish(ctx context.Context) error {
 	b := t.batch("done")
 	b.Finish(t.claim.Task.ID)
 	return t.Store.Commit(ctx, b, t.now)
 }
 
-// move has the task come back.
+// move reschedules the task.
 func (t *turn) move(ctx context.Context, due time.Time) error {
 	b := t.batch("later")
 	b.Schedule(t.again(due))
 	return t.Store.Commit(ctx, b, t.now)
 }
 
-// again is the task at a later instant.
+// again returns the task with a later due time.
 func (t *turn) again(due time.Time) store.Task {
 	later := t.claim.Task
 	later.Due = period.Instant(due)
 	return later
 }
 
-// maxTasks is how many tasks one Batch stores beside the one that is held.
+// maxTasks is how many tasks one Batch stores besides the claimed one.
 const maxTasks = store.MaxRows - 3
 
-// spread stores tasks, in as many Batches as it takes, and lets last end the one that is held.
+// spread stores tasks in as many Batches as needed; last adds the end of the claimed task to the final one.
 func (t *turn) spread(ctx context.Context, tasks []store.Task, last func(b *store.Batch)) error {
 	for n := 0; ; n++ {
 		b := t.batch(fmt.Sprint(n))
@@ -139,7 +139,7 @@ func (t *turn) spread(ctx context.Context, tasks []store.Task, last func(b *stor
 	}
 }
 
-// asks is the task of asking a probe of owner about a period.
+// asks returns the task that runs a probe of owner for a period.
 func (t *turn) asks(owner *pipeline.Definition, key string, about period.Period) store.Task {
 	return store.Task{
 		ID: askID(owner.ID, key, about), Kind: store.RunProbe, Pipeline: owner.ID, Due: period.Instant(t.now),
@@ -147,7 +147,7 @@ func (t *turn) asks(owner *pipeline.Definition, key string, about period.Period)
 	}
 }
 
-// plan begins the intervals of a pipeline's probes. Those of probes that are gone end by themselves.
+// plan starts the intervals of a pipeline's probes. Those of removed probes end by themselves.
 func (t *turn) plan(ctx context.Context) error {
 	e, _, err := t.Catalog.InForce(ctx, t.claim.Task.Pipeline)
 	if err != nil {
@@ -164,8 +164,8 @@ func (t *turn) plan(ctx context.Context) error {
 	return t.spread(ctx, ticks, func(b *store.Batch) { b.Finish(t.claim.Task.ID) })
 }
 
-// Need adds to b the wish for what a gate lacks, if probes can find it: where a value that one of them writes is not there
-// or has expired. It is for whoever found the gate of a run closed.
+// Need schedules probes for a gate in b, if the gate lacks values that probes can provide: they are missing or have
+// expired. It is called when a run's gate is found closed.
 func Need(b *store.Batch, known *catalog.Snapshot, def *pipeline.Definition, view gate.View, key run.Key, now time.Time) {
 	for _, s := range view.Sensors {
 		if lacks(def, s, now) && probeOf(known, def, s) != nil {
@@ -175,8 +175,8 @@ func Need(b *store.Batch, known *catalog.Snapshot, def *pipeline.Definition, vie
 	}
 }
 
-// lacks says that a sensor of the gate shows nothing that counts. A start condition that has opened the run is not asked
-// again.
+// lacks reports whether a sensor of the gate has no valid value. A start condition that has opened the run is not
+// probed again.
 func lacks(def *pipeline.Definition, s store.SeenSensor, now time.Time) bool {
 	if s.Start && def.Opens != pipeline.ByCron {
 		return false
@@ -184,7 +184,7 @@ func lacks(def *pipeline.Definition, s store.SeenSensor, now time.Time) bool {
 	return s.Version == 0 || !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt)
 }
 
-// probeOf is the probe that writes a sensor: one that is in force, or that of the version a run opened with.
+// probeOf returns the probe that writes a sensor: one in force, or one of the version that a run opened with.
 func probeOf(known *catalog.Snapshot, def *pipeline.Definition, s store.SeenSensor) *pipeline.Probe {
 	if p := known.Probe(s.Pipeline, s.Key); p != nil || s.Pipeline != def.ID {
 		return p
@@ -192,7 +192,7 @@ func probeOf(known *catalog.Snapshot, def *pipeline.Definition, s store.SeenSens
 	return def.Probe(s.Key)
 }
 
-// need asks for all that a run's gate lacks, and that of a dry run of the same period.
+// need schedules the probes for everything that a run's gate lacks, and that of a dry run of the same period.
 func (t *turn) need(ctx context.Context) error {
 	attempts, err := t.attempts(ctx, t.claim.Task.Key)
 	if err != nil {
@@ -213,7 +213,7 @@ func (t *turn) need(ctx context.Context) error {
 	return t.spread(ctx, asks, func(b *store.Batch) { b.Finish(t.claim.Task.ID) })
 }
 
-// lacking is what has to be asked for an attempt: what its gate lacks or, once it has completed, its post-run rules.
+// lacking returns the probe tasks an attempt needs: for its gate or, once it has completed, for its post-run rules.
 func (t *turn) lacking(ctx context.Context, a attempt) ([]store.Task, error) {
 	q := gate.Question{Definition: a.def, Upstream: t.Catalog.Current().Definition, Period: a.run.Period}
 	switch {

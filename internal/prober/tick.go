@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// tick asks a probe, each interval, about the current period and about those that runs wait for.
+// tick runs a probe, each interval, for the current period and for those that runs wait for.
 func (t *turn) tick(ctx context.Context) error {
 	e, p, err := t.ticking(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *turn) tick(ctx context.Context) error {
 	return t.spread(ctx, asks, func(b *store.Batch) { b.Schedule(t.again(t.now.Add(p.Interval))) })
 }
 
-// ticking is the probe whose interval is over; nil if there is none any more.
+// ticking returns the probe whose interval has ended; nil if it no longer exists.
 func (t *turn) ticking(ctx context.Context) (*catalog.Entry, *pipeline.Probe, error) {
 	e, _, err := t.Catalog.InForce(ctx, t.claim.Task.Pipeline)
 	if err != nil || e == nil {
@@ -63,7 +63,7 @@ func (t *turn) ticking(ctx context.Context) (*catalog.Entry, *pipeline.Probe, er
 	return e, nil, nil
 }
 
-// waitedFor are the periods of all runs that wait for a gate which reads the sensor.
+// waitedFor returns the periods of all runs that wait for a gate which reads the sensor.
 func (t *turn) waitedFor(ctx context.Context, owner *catalog.Entry, key sensor.Key) ([]period.Period, error) {
 	var periods []period.Period
 	for _, e := range t.Catalog.Current().Readers(owner.ID, key) {
@@ -80,8 +80,9 @@ func (t *turn) waitedFor(ctx context.Context, owner *catalog.Entry, key sensor.K
 	return periods, nil
 }
 
-// matters says whether what a probe finds about a period can still make a difference to its own pipeline: no run of it has
-// begun, or one waits, or has waited in vain, or is watched after its end. The calendar's exclusions are dormant.
+// matters reports whether a probe's result for a period can still affect its own pipeline: no run of the period has
+// begun, or one is waiting, has waited in vain, or is in its post-run window. Periods that the calendar excludes do
+// not count.
 func (t *turn) matters(ctx context.Context, e *catalog.Entry, key sensor.Key, about period.Period) (bool, error) {
 	r, err := t.own(ctx, e, about)
 	if err != nil {
@@ -99,7 +100,7 @@ func (t *turn) matters(ctx context.Context, e *catalog.Entry, key sensor.Key, ab
 	}
 }
 
-// watched says whether the post-run rules of a completed run still look at the sensor.
+// watched reports whether the post-run rules of a completed run still read the sensor.
 func watched(e *catalog.Entry, r run.Run, key sensor.Key, now time.Time) bool {
 	if e.PostRun == nil || !now.Before(r.EndedAt.Add(e.PostRun.Window)) {
 		return false
@@ -112,7 +113,7 @@ func watched(e *catalog.Entry, r run.Run, key sensor.Key, now time.Time) bool {
 	return false
 }
 
-// own is the pipeline's own run, or dry run, of a period; the zero Run if there is none.
+// own returns the pipeline's run, or dry run, of a period; the zero Run if there is none.
 func (t *turn) own(ctx context.Context, e *catalog.Entry, about period.Period) (run.Run, error) {
 	read := t.Store.Run
 	if e.DryRun {
@@ -125,9 +126,9 @@ func (t *turn) own(ctx context.Context, e *catalog.Entry, about period.Period) (
 	return r, nil
 }
 
-// comesBack is when a question is asked again of itself; zero if it is not. Where a run waits for a gate which reads the
-// sensor, that is the end of a rest; where a dry run does, also after each interval: dry runs are in no list, so that ticks
-// do not see them.
+// comesBack returns when a probe runs again by itself; zero if it does not. If a run waits for a gate that reads the
+// sensor, that is the end of the backoff. If a dry run waits, it is also after each interval: dry runs are not
+// listed, so ticks do not see them.
 func (t *turn) comesBack(ctx context.Context, a asked, rest time.Time) (time.Time, error) {
 	resting := rest.After(t.now)
 	if !resting && a.probe.Interval == 0 {
