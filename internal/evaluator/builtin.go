@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// builtin asks a probe that Interlock brings along.
+// builtin runs a built-in probe.
 func (a *asking) builtin(ctx context.Context) (probe.Answer, error) {
 	config, findings := a.probe.Builtin.Config(a.probe.Config)
 	for _, f := range findings {
@@ -40,7 +40,7 @@ func (a *asking) builtin(ctx context.Context) (probe.Answer, error) {
 	}
 }
 
-// inTime gives f up when ctx ends: a file system that hangs cannot be interrupted.
+// inTime returns when f does, or when ctx ends: a file system that hangs cannot be interrupted.
 func inTime(ctx context.Context, f func() (probe.Answer, error)) (probe.Answer, error) {
 	type result struct {
 		answer probe.Answer
@@ -59,7 +59,7 @@ func inTime(ctx context.Context, f func() (probe.Answer, error)) (probe.Answer, 
 	}
 }
 
-// found is what lies at a path.
+// found summarises the files at a path.
 type found struct {
 	newest time.Time
 	name   string
@@ -67,7 +67,8 @@ type found struct {
 	bytes  int64
 }
 
-// freshness looks at a file, or at the files of a directory. That nothing is there is an answer; that nobody may look is not.
+// freshness checks a file, or the files of a directory. That there are none is an answer; that they cannot be read is
+// a failure.
 func freshness(c *pipeline.FileFreshnessConfig, now time.Time) (probe.Answer, error) {
 	f, err := look(c)
 	if err != nil {
@@ -101,11 +102,11 @@ func look(c *pipeline.FileFreshnessConfig) (found, error) {
 	}
 	for _, entry := range entries {
 		if fits, _ := filepath.Match(c.Pattern, entry.Name()); !fits || entry.IsDir() {
-			continue // the pattern was checked with the file
+			continue // the pattern was validated with the pipeline file
 		}
 		info, err := os.Stat(filepath.Join(c.Path, entry.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it went while the directory was read
+			continue // deleted while the directory was read
 		}
 		if err != nil {
 			return f, err
@@ -140,8 +141,8 @@ func lacks(c *pipeline.FileFreshnessConfig, f found, now time.Time) string {
 	return ""
 }
 
-// status asks an address and looks at the status of its answer. That nobody answers is an answer, too; that the guard is
-// in the way is not.
+// status sends a request and checks the status of the response. That there is no response is an answer too; that the
+// egress guard blocks it is a failure.
 func (a *asking) status(ctx context.Context, c *pipeline.HTTPStatusConfig) (probe.Answer, error) {
 	message, err := a.message(c.Method, c.URL, c.Headers)
 	if err != nil {

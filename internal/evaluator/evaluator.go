@@ -1,6 +1,6 @@
-// Package evaluator runs one probe, once: a program with the question on its standard input, an HTTP endpoint that is sent
-// it, or one of those that Interlock brings along. It gives back what was found, or why nothing was. When a probe is run,
-// for which period, and what becomes of its answer is decided elsewhere: see packages probe and prober.
+// Package evaluator runs one probe, once: a program that gets the question on its standard input, an HTTP endpoint,
+// or a built-in probe. It returns the answer, or why there is none. When a probe runs, for which period, and what
+// happens with its answer is decided elsewhere: see packages probe and prober.
 package evaluator
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Options are what evaluators work with.
+// Options configure an Evaluator.
 type Options struct {
 	Guard   *egress.Guard
 	Secrets *job.Secrets
 	Getenv  func(name string) string
-	// Programs says whether and as whom probes that are commands run.
+	// Programs decides whether, and as which user, probes may run commands.
 	Programs program.Policy
-	Grace    time.Duration // how long a program that is ended has to go by itself; a second unless said
+	Grace    time.Duration // how long a program has to exit after SIGTERM; 0 means a second
 }
 
-// Evaluator runs probes. It keeps nothing and is safe for concurrent use.
+// Evaluator runs probes. It has no state and is safe for concurrent use.
 type Evaluator struct {
 	Options
 	client *rest.Client
@@ -37,7 +37,7 @@ type Evaluator struct {
 
 const usualGrace = time.Second
 
-// New makes an Evaluator.
+// New returns an Evaluator.
 func New(o Options) *Evaluator {
 	if o.Grace <= 0 {
 		o.Grace = usualGrace
@@ -45,8 +45,8 @@ func New(o Options) *Evaluator {
 	return &Evaluator{Options: o, client: rest.New(o.Guard)}
 }
 
-// Evaluate asks the probe and gives its answer. It takes no longer than the probe's timeout, and a moment to end a
-// program. The error is a *probe.Failure that holds no secret; or ctx's own, if that ended first.
+// Evaluate runs the probe and returns its answer. It takes no longer than the probe's timeout, plus a moment to end a
+// program. The error is a *probe.Failure without secrets, or ctx's error if ctx ended first.
 func (e *Evaluator) Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, r.Probe.Timeout)
 	defer cancel()
@@ -73,18 +73,18 @@ func failure(c run.Category, format string, args ...any) *probe.Failure {
 	return &probe.Failure{Category: c, Reason: fmt.Sprintf(format, args...)}
 }
 
-// asking is a probe with its variables and secrets put in.
+// asking is a probe with its variables and secrets filled in.
 type asking struct {
 	*Evaluator
 	probe    pipeline.Probe
 	attempt  job.Attempt
-	dir      string // from which relative paths are taken
+	dir      string // base of relative paths
 	question func() probe.Question
 	secrets  job.Redactor
-	dsn      string // of a probe of kind sql
+	dsn      string // connection string of an sql probe
 }
 
-// ask does what the probe's kind says.
+// ask runs the probe according to its kind.
 func (a *asking) ask(ctx context.Context) (probe.Answer, error) {
 	switch {
 	case a.probe.Builtin != "":
@@ -96,7 +96,7 @@ func (a *asking) ask(ctx context.Context) (probe.Answer, error) {
 	}
 }
 
-// filled puts variables and secrets into every text of the probe.
+// filled fills variables and secrets into every text of the probe.
 func (e *Evaluator) filled(r probe.Request) (*asking, error) {
 	attempt := job.Attempt{Pipeline: r.Pipeline, Period: r.Period, Number: r.Attempt}
 	fill := job.NewFill(attempt.Variables(), e.Secrets)
@@ -158,7 +158,7 @@ func filledMap(fill *job.Fill, texts map[string]string) (map[string]string, erro
 	return filled, nil
 }
 
-// answer reads what came back, without secrets.
+// answer parses the answer, with secrets removed.
 func (a *asking) answer(text []byte) (probe.Answer, error) {
 	got, err := probe.ParseAnswer([]byte(a.secrets.Text(string(text))))
 	if err != nil {

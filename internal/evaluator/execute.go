@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// maxComplaint is how much of what a program writes to stderr is kept: its end.
+	// maxComplaint is how much of a program's stderr is kept, from its end.
 	maxComplaint = 4 << 10
-	// lastWords is how long output is read on after the whole group has ended: what it printed is in the pipe already, but
-	// a process that left the group may hold the pipe open for ever.
+	// lastWords is how long output is read after the whole process group has ended: its output is already in the
+	// pipe, but a process that left the group may hold the pipe open forever.
 	lastWords = 100 * time.Millisecond
 )
 
-// execute runs a program in a process group of its own, with the question on stdin and the answer on stdout. However it
-// ends, by itself, by its timeout or by saying too much, nobody of its group is left afterwards.
+// execute runs a program in its own process group, with the question on stdin and the answer on stdout. However it
+// ends (by itself, by its timeout, or by printing too much), no process of its group is left afterwards.
 func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 	if a.Programs.Off {
 		return probe.Answer{}, failure(run.Permanent, "%s", program.Refused)
@@ -63,7 +63,8 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 	return got, err
 }
 
-// environment is what the program sees: the few variables of the server, over them the file's, and what it is asked about.
+// environment returns the program's environment: the few variables inherited from the server, overridden by the
+// file's, and the subject of the question.
 func (a *asking) environment() program.Vars {
 	env := a.Programs.Inherit(a.Getenv)
 	for name, value := range a.probe.Env {
@@ -77,7 +78,7 @@ func (a *asking) environment() program.Vars {
 	return env
 }
 
-// complaint is the last line that the program wrote to stderr, as it is added to a reason.
+// complaint returns the last line of the program's stderr, to append to a reason.
 func (a *asking) complaint(t *tail) string {
 	lines := strings.Split(strings.TrimSpace(a.secrets.Text(t.String())), "\n")
 	if line := job.Line(lines[len(lines)-1]); line != "" {
@@ -86,12 +87,12 @@ func (a *asking) complaint(t *tail) string {
 	return ""
 }
 
-// running is a program and what it says.
+// running is a program and its output.
 type running struct {
 	cmd       *exec.Cmd
 	answer    *capture
 	complaint *tail
-	ends      []*os.File // ours, of its pipes
+	ends      []*os.File // our ends of its pipes
 	copied    sync.WaitGroup
 }
 
@@ -114,7 +115,7 @@ func (p *running) start(question []byte) error {
 		return err
 	}
 	p.copied.Go(func() {
-		// One that does not read its question may still answer.
+		// A program that does not read its question may still answer.
 		_, _ = p.ends[0].Write(question)
 		p.ends[0].Close()
 	})
@@ -123,7 +124,7 @@ func (p *running) start(question []byte) error {
 	return nil
 }
 
-// pipes gives the program its three pipes: ours are the ends that are kept, theirs those that it has.
+// pipes creates the program's three pipes: ours are the ends we keep, theirs the program's.
 func pipes(cmd *exec.Cmd) (ours, theirs []*os.File, err error) {
 	for i := range 3 {
 		read, write, err := os.Pipe()
@@ -139,7 +140,7 @@ func pipes(cmd *exec.Cmd) (ours, theirs []*os.File, err error) {
 	return ours, theirs, nil
 }
 
-// wait waits for the program's end, or brings it about. It gives how the program failed; "" if it did not.
+// wait waits for the program to end, or ends it. It returns how the program failed; "" if it did not.
 func (p *running) wait(ctx context.Context, grace time.Duration) (string, error) {
 	exited := make(chan error, 1)
 	go func() { exited <- p.cmd.Wait() }()
@@ -196,11 +197,11 @@ func howItEnded(err error) string {
 	return fmt.Sprintf("exited with code %d", exit.ExitCode())
 }
 
-// capture keeps what is written to it, up to a limit. Beyond it nothing is kept, and somebody is told.
+// capture keeps what is written to it, up to a limit. When the limit is exceeded it closes full.
 type capture struct {
 	limit int
 	text  []byte
-	full  chan struct{} // closed when the limit is passed
+	full  chan struct{} // closed when the limit is exceeded
 	over  bool
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// execute refuses: process groups are what ending a program takes.
+// execute fails: ending a program requires process groups.
 func (a *asking) execute(context.Context) (probe.Answer, error) {
 	return probe.Answer{}, failure(run.Permanent, "programs are not run on this system; use url or builtin, or a controller on Linux")
 }

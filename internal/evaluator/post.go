@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// post sends the question to an endpoint and reads the answer out of a 2xx.
+// post sends the question to an endpoint and parses the answer from a 2xx response.
 func (a *asking) post(ctx context.Context) (probe.Answer, error) {
 	message, err := a.message(http.MethodPost, a.probe.URL, a.probe.Headers)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *asking) post(ctx context.Context) (probe.Answer, error) {
 	return a.answer([]byte(got.Body))
 }
 
-// message is a request with the headers of a file.
+// message returns a request with the headers from the file.
 func (a *asking) message(method, address string, headers map[string]string) (rest.Message, error) {
 	named := job.Headers{}
 	for name, value := range headers {
@@ -48,7 +48,7 @@ func (a *asking) message(method, address string, headers map[string]string) (res
 	return message, nil
 }
 
-// unsent is a request that had no answer.
+// unsent returns the failure for a request that had no response.
 func unsent(err error) error {
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
 		return failure(refusal.Category, "%s", refusal.Reason)

@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// query asks a database: the columns of the one row are the fields. The connection string comes from a variable that the
-// operator allows in secrets.env; it is taken out of everything that is reported.
+// query queries a database: the columns of the single row become the fields. The connection string comes from a
+// variable that the operator allows in secrets.env; it is removed from everything that is reported.
 func (a *asking) query(ctx context.Context, c *pipeline.SQLConfig) (probe.Answer, error) {
 	config, err := pgconn.ParseConfig(a.dsn)
 	if err != nil {
@@ -33,13 +33,13 @@ func (a *asking) query(ctx context.Context, c *pipeline.SQLConfig) (probe.Answer
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = conn.Close(closing) // the answer is known, or the error is
+		_ = conn.Close(closing) // the result is already known
 	}()
 	limit := a.probe.Timeout
 	if c.Timeout != nil {
 		limit = c.Timeout.D()
 	}
-	// Everything is local to the transaction, so that a pooler may lend the connection to others.
+	// Everything is local to the transaction, so that a connection pooler may reuse the connection.
 	begin := fmt.Sprintf("BEGIN READ ONLY; SET LOCAL statement_timeout = %d; SET LOCAL TIME ZONE 'UTC'; SET LOCAL datestyle = 'ISO, YMD'", max(limit.Milliseconds(), 1))
 	if _, err := conn.Exec(ctx, begin).ReadAll(); err != nil {
 		return probe.Answer{}, failure(run.Transient, "begin a read-only transaction: %s", reasonOf(ctx, err))
@@ -86,8 +86,8 @@ func queryFailure(ctx context.Context, err error, limit time.Duration) error {
 	return failure(run.Transient, "the query failed: %s", reasonOf(ctx, err))
 }
 
-// reasonOf is why a call failed. What the library says of a failed connection names host, user and database, but no password;
-// secrets are taken out later all the same.
+// reasonOf returns why a call failed. The library's error for a failed connection names host, user and database, but
+// no password; secrets are removed later anyway.
 func reasonOf(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		return "no answer within the timeout"
@@ -95,14 +95,14 @@ func reasonOf(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// The types of columns that are not shown as text, by their number in Postgres.
+// The Postgres type numbers of columns that are not shown as text.
 const (
 	boolType, int8Type, int2Type, int4Type      = 16, 20, 21, 23
 	float4Type, float8Type, numericType         = 700, 701, 1700
 	jsonType, jsonbType, timestamptz, timestamp = 114, 3802, 1184, 1114
 )
 
-// columnValue is the value of a column, which is sent as text.
+// columnValue converts a column, which Postgres sends as text.
 func columnValue(oid uint32, text []byte) any {
 	if text == nil {
 		return nil
