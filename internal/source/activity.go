@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// Activity is what has come from a source so far.
+// Activity summarises the events received from a source so far.
 type Activity struct {
 	FirstEvent time.Time `json:"firstEvent,omitzero"`
-	LastEvent  time.Time `json:"lastEvent,omitzero"` // that matched
-	Matched    int64     `json:"matched"`            // events
-	Written    int64     `json:"written"`            // readings
-	Repeated   int64     `json:"repeated"`           // readings of events that had come before
+	LastEvent  time.Time `json:"lastEvent,omitzero"` // last event that matched
+	Matched    int64     `json:"matched"`            // matching events
+	Written    int64     `json:"written"`            // readings written
+	Repeated   int64     `json:"repeated"`           // readings skipped because the event had been received before
 	Problems   int64     `json:"problems"`
-	Problem    string    `json:"problem,omitempty"` // the last one
+	Problem    string    `json:"problem,omitempty"` // the last problem
 	ProblemAt  time.Time `json:"problemAt,omitzero"`
 	Recent     []Taken   `json:"recent,omitempty"` // newest first
-	// Gaps are the longest time without an event that ended on a day, for the last days with events, oldest first.
+	// Gaps are the longest intervals without an event, by the day on which they ended, for the last days with events,
+	// oldest first.
 	Gaps []Gap `json:"gaps,omitempty"`
-	// Quiet is when it was reported that events are missing; zero while none are.
+	// Quiet is when missing events were reported; zero while none are missing.
 	Quiet time.Time `json:"quiet,omitzero"`
 }
 
@@ -32,7 +33,7 @@ type Taken struct {
 	Problems []string  `json:"problems" doc:"Why less was written than the source wants."`
 }
 
-// Gap is the longest time without an event that ended on a day.
+// Gap is the longest interval without an event that ended on a day.
 type Gap struct {
 	Day    string        `json:"day"` // in UTC
 	Length time.Duration `json:"length"`
@@ -41,9 +42,9 @@ type Gap struct {
 const (
 	maxRecent = 5
 	maxGaps   = 14
-	// minGaps is how many days with events it takes to know what is usual.
+	// minGaps is how many days with events are needed to know what is usual.
 	minGaps = 3
-	// minSlack is how much longer than ever the source may be quiet before that is reported, at least.
+	// minSlack is the minimum time beyond the longest known gap before silence is reported.
 	minSlack = 15 * time.Minute
 )
 
@@ -68,7 +69,7 @@ func (a *Activity) Add(t Taken) {
 	a.Recent = append([]Taken{t}, a.Recent[:min(len(a.Recent), maxRecent-1)]...)
 }
 
-// Join adds what came after everything that a knows of.
+// Join adds the activity that followed a.
 func (a *Activity) Join(later Activity) {
 	if later.Matched == 0 {
 		return
@@ -103,7 +104,8 @@ func (a *Activity) addGap(g Gap) {
 	a.Gaps = a.Gaps[max(0, len(a.Gaps)-maxGaps):]
 }
 
-// Usual is how far apart events are, as a rule: the median of the longest gap of each day; 0 while too little is known.
+// Usual returns the typical interval between events: the median of each day's longest gap; 0 while too little is
+// known.
 func (a Activity) Usual() time.Duration {
 	if len(a.Gaps) < minGaps {
 		return 0
@@ -121,8 +123,8 @@ func (a Activity) lengths() []time.Duration {
 	return lengths
 }
 
-// ExpectedBy is when the next event is missing: once the source has been quiet for longer than on any of the last days with
-// events, and a twelfth of that more. It is zero while too little is known.
+// ExpectedBy returns when the next event counts as missing: when the source has been silent for longer than on any of
+// the last days with events, plus a twelfth of that. It is zero while too little is known.
 func (a Activity) ExpectedBy() time.Time {
 	if len(a.Gaps) < minGaps {
 		return time.Time{}
@@ -131,8 +133,8 @@ func (a Activity) ExpectedBy() time.Time {
 	return a.LastEvent.Add(longest + max(longest/12, minSlack))
 }
 
-// Silence describes for how long there has been no event: "no event of source orders-landed for 26 h; usually every 24 h".
-// It is "" unless one is missing.
+// Silence describes how long there has been no event: "no event of source orders-landed for 26 h; usually every 24
+// h". It returns "" unless one is missing.
 func (a Activity) Silence(id ID, now time.Time) string {
 	if by := a.ExpectedBy(); by.IsZero() || !now.After(by) {
 		return ""
@@ -140,7 +142,7 @@ func (a Activity) Silence(id ID, now time.Time) string {
 	return fmt.Sprintf("no event of source %s for %s; usually every %s", id, Rough(now.Sub(a.LastEvent)), Rough(a.Usual()))
 }
 
-// Rough is a duration for people: in days, hours, minutes or seconds, rounded.
+// Rough formats a duration for people: in days, hours, minutes or seconds, rounded.
 func Rough(d time.Duration) string {
 	for _, unit := range []struct {
 		length, from time.Duration

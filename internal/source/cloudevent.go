@@ -13,13 +13,13 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// bounds limit one event: lineage of a large job is longer and deeper than any reading.
+// bounds limits one event: the lineage of a large job is longer and deeper than any reading.
 var bounds = sensor.Bounds{Bytes: 8 << 20, Depth: 256}
 
-// MaxEvent is how many bytes one event, or a batch of them, may have.
+// MaxEvent is the maximum size in bytes of one event, or a batch of them.
 const MaxEvent = 8 << 20
 
-// DecodeEvent reads one event, which is a JSON object.
+// DecodeEvent decodes one event, which is a JSON object.
 func DecodeEvent(body []byte) (map[string]any, error) {
 	event, err := sensor.DecodeObject(body, bounds)
 	if err != nil {
@@ -28,9 +28,9 @@ func DecodeEvent(body []byte) (map[string]any, error) {
 	return event, nil
 }
 
-// DecodeEvents reads a list of events.
+// DecodeEvents decodes a list of events.
 func DecodeEvents(body []byte) ([]map[string]any, error) {
-	// What reads one object reads a list of them, too, as its only field.
+	// DecodeObject decodes objects only, so wrap the list in one.
 	wrapped := append(append([]byte(`{"events":`), body...), '}')
 	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(body), Depth: bounds.Depth})
 	if err != nil {
@@ -49,7 +49,7 @@ func DecodeEvents(body []byte) ([]map[string]any, error) {
 	return events, nil
 }
 
-// BinaryEvent makes an event of its attributes, as the headers ce-NAME give them, and its data.
+// BinaryEvent builds an event from its attributes, given by the ce-NAME headers, and its data.
 func BinaryEvent(attributes map[string]string, contentType string, data []byte) (map[string]any, error) {
 	event := make(map[string]any, len(attributes)+2)
 	for name, value := range attributes {
@@ -85,7 +85,7 @@ func unescape(value string) (string, error) {
 	return text, nil
 }
 
-// setData adds the data: JSON as it is, other text as a text, and everything else as data_base64.
+// setData adds the data: JSON as it is, other text as a string, and everything else as data_base64.
 func setData(event map[string]any, contentType string, data []byte) error {
 	switch {
 	case isJSON(contentType):
@@ -102,7 +102,7 @@ func setData(event map[string]any, contentType string, data []byte) error {
 	return nil
 }
 
-// decodeJSON reads data that is any JSON value.
+// decodeJSON decodes data that may be any JSON value.
 func decodeJSON(data []byte) (any, error) {
 	wrapped := append(append([]byte(`{"data":`), data...), '}')
 	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth})
@@ -115,7 +115,7 @@ func decodeJSON(data []byte) (any, error) {
 	return object["data"], nil
 }
 
-// isJSON reports whether a media type is JSON; none means that it is.
+// isJSON reports whether a media type is JSON; an empty one counts as JSON.
 func isJSON(contentType string) bool {
 	if contentType == "" {
 		return true
@@ -124,8 +124,8 @@ func isJSON(contentType string) bool {
 	return err == nil && (media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"))
 }
 
-// CheckCloudEvent returns an error that names the attribute if an event in JSON is not a CloudEvent 1.0. Data in base64 that
-// is JSON, by its type, is decoded.
+// CheckCloudEvent returns an error that names the attribute if an event is not a CloudEvent 1.0 in JSON. It decodes
+// base64 data whose type is JSON.
 func CheckCloudEvent(event map[string]any) error {
 	for _, name := range []string{"specversion", "id", "source", "type"} {
 		switch text, isText := event[name].(string); {
@@ -154,7 +154,7 @@ func isReference(text string) bool {
 	return err == nil
 }
 
-// checkAttribute checks the attributes that need not be there, and extensions.
+// checkAttribute checks optional attributes and extensions.
 func checkAttribute(name string, value any) error {
 	if name == "data" || name == "data_base64" || value == nil {
 		return nil
@@ -181,7 +181,7 @@ func checkAttribute(name string, value any) error {
 	return nil
 }
 
-// decodeBase64 replaces data in base64 by what it stands for, if that is JSON or text.
+// decodeBase64 replaces base64 data with its decoded value if that is JSON or text.
 func decodeBase64(event map[string]any) error {
 	encoded, given := event["data_base64"]
 	if !given || encoded == nil {
@@ -197,7 +197,7 @@ func decodeBase64(event map[string]any) error {
 	}
 	contentType, _ := event["datacontenttype"].(string)
 	if contentType == "" || !isJSON(contentType) && !utf8.Valid(data) {
-		return nil // what it is cannot be known, or not be shown
+		return nil // of unknown type, or not text
 	}
 	if err := setData(event, contentType, data); err != nil {
 		return err

@@ -18,14 +18,14 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Definition is a source, compiled. It is immutable.
+// Definition is a compiled source. It is immutable.
 type Definition struct {
 	ID          ID
 	Owner       string
 	Description string
 	Format      Format
 	File        string             // where it was read from
-	Warnings    []document.Problem // of the file by itself
+	Warnings    []document.Problem // of this file alone
 
 	conditions []condition
 	targets    []target
@@ -33,18 +33,18 @@ type Definition struct {
 
 // condition is a compiled condition.
 type condition struct {
-	text    string // of the path, as it is written
+	text    string // the path as written
 	path    path
-	values  []any          // one of which it must have; nil: any
+	values  []any          // allowed values; nil: any
 	matches *regexp.Regexp // nil: any
-	prefix  string         // that every match begins with
-	groups  []string       // of matches, "" where a group has no name
+	prefix  string         // literal prefix of every match
+	groups  []string       // groups of matches; "" for unnamed ones
 	absent  bool           // there must be no value
 }
 
 // target is a compiled target.
 type target struct {
-	at            int // among those of the file
+	at            int // index in the file
 	pipeline, key template
 	period        template
 	fields        []field
@@ -54,15 +54,15 @@ type target struct {
 type field struct {
 	name  string
 	path  *path
-	text  template // of a text
-	value any      // of any other scalar
+	text  template // if it is text
+	value any      // if it is any other scalar
 }
 
-// path is a compiled JSONPath. Its name is the same for all ways of writing it.
+// path is a compiled JSONPath. Equivalent spellings have the same name.
 type path struct {
 	name  string
 	query *jsonpath.Path
-	names []string // of a path that only names members, one after the other
+	names []string // set if the path only selects members by name
 }
 
 func parsePath(text string) (path, error) {
@@ -84,7 +84,7 @@ func parsePath(text string) (path, error) {
 	return p, nil
 }
 
-// find returns the values at the path. A path of names needs no query.
+// find returns the values at the path. A path of plain names is walked without a query.
 func (p *path) find(event map[string]any) []any {
 	if p.names == nil {
 		return p.query.Select(event)
@@ -100,12 +100,12 @@ func (p *path) find(event map[string]any) []any {
 	return []any{value}
 }
 
-// compiler turns a File into a Definition and reports what is wrong at its path.
+// compiler turns a File into a Definition, and reports problems at their paths.
 type compiler struct {
 	file     *File
 	def      *Definition
-	groups   []string        // of all conditions
-	sent     map[string]bool // groups that hold when an event was sent
+	groups   []string        // groups of all conditions
+	sent     map[string]bool // groups taken from the time at which an event was sent
 	findings []document.Finding
 }
 
@@ -129,7 +129,7 @@ func (c *compiler) errorf(path, format string, args ...any) {
 
 func (c *compiler) path(at, text string) path {
 	if text == "" {
-		return path{} // reported as missing
+		return path{} // already reported as missing
 	}
 	p, err := parsePath(text)
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *compiler) matches(at, text string, out *condition) {
 	}
 }
 
-// isInstant reports whether the path holds when the event was sent.
+// isInstant reports whether the path selects the time at which the event was sent.
 func (p path) isInstant(f Format) bool {
 	name := map[Format]string{OpenLineage: "eventTime", CloudEvents: "time"}[f]
 	return len(p.names) == 1 && p.names[0] == name
@@ -227,7 +227,7 @@ func (c *compiler) target(at string, i int, in Target) {
 	c.def.targets = append(c.def.targets, out)
 }
 
-// period refuses a period that no event can change, or that is made of the instant at which an event was sent.
+// period rejects a period that is the same for every event, or that comes from the time at which an event was sent.
 func (c *compiler) period(at string, t template) {
 	if len(t) == 0 {
 		return
@@ -246,7 +246,8 @@ func (c *compiler) period(at string, t template) {
 	}
 }
 
-// sentAt reports a period that is made of the instant at which an event was sent: late data would count for the wrong one.
+// sentAt reports a period that comes from the time at which an event was sent: late data would count for the wrong
+// period.
 func (c *compiler) sentAt(at string) {
 	switch c.def.Format {
 	case OpenLineage:
@@ -275,5 +276,5 @@ func (c *compiler) field(at, name string, in Field) field {
 	return out
 }
 
-// errNoValue says that a template came out empty.
+// errNoValue means that a template came out empty.
 var errNoValue = errors.New("is empty")

@@ -9,27 +9,27 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// ID names a source: in its file, in the store, in the API.
+// ID is the name of a source in its file, the store and the API.
 type ID string
 
 // Format is the kind of events that a source reads.
 type Format string
 
-// The formats. Events of the first two have a route of their own; a source of JSON has one each.
+// CloudEvents and OpenLineage events each share one route; every JSON source has its own route.
 const (
 	CloudEvents Format = "cloudevents"
 	OpenLineage Format = "openlineage"
 	JSON        Format = "json"
 )
 
-// File is a source file as it is written.
+// File is a source file as written.
 type File struct {
 	Source Identity    `yaml:"source" required:"true" doc:"What the source is."`
 	Match  []Condition `yaml:"match" doc:"The conditions on an event; all must hold. Only a source of format json may have none."`
 	Write  []Target    `yaml:"write" required:"true" minItems:"1" doc:"The readings to write for an event that matches."`
 }
 
-// Identity says what a source is.
+// Identity describes a source.
 type Identity struct {
 	ID          ID     `yaml:"id" required:"true" pattern:"^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$" hint:"use 1 to 128 lower-case letters, digits, dots, dashes and underscores, beginning and ending with a letter or digit" doc:"Its unique name."`
 	Owner       string `yaml:"owner" required:"true" doc:"The team or person who is responsible."`
@@ -61,12 +61,12 @@ type Field struct {
 	Value any
 }
 
-// fieldPath is the longer form of a field.
+// fieldPath is the long form of a field.
 type fieldPath struct {
 	Path string `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event. A field whose path finds nothing is left out."`
 }
 
-// DecodeNode reads either form.
+// DecodeNode decodes either form.
 func (f *Field) DecodeNode(n document.Node) []document.Finding {
 	switch n.Kind() {
 	case document.Map:
@@ -86,7 +86,7 @@ func (Field) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Types: []string{"string", "number", "boolean"}}, document.Fragment(fieldPath{})}}
 }
 
-// Schema is the JSON Schema of a source file.
+// Schema returns the JSON Schema of a source file.
 func Schema() *jsonschema.Schema {
 	return document.Schema(File{}, document.SchemaOptions{
 		Name:        "source",
@@ -95,7 +95,7 @@ func Schema() *jsonschema.Schema {
 	})
 }
 
-// findings reports what no single value shows.
+// findings reports problems that no single value shows.
 func (f *File) findings() []document.Finding {
 	if len(f.Match) > 0 || f.Source.Format == JSON || f.Source.Format == "" {
 		return nil

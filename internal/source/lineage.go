@@ -9,10 +9,11 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// eventTypes are the states of a run that OpenLineage knows.
+// eventTypes are the run states of OpenLineage.
 var eventTypes = []string{"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"}
 
-// CheckLineage returns an error that names the field if an event is not one of OpenLineage's: about a run, a job or a dataset.
+// CheckLineage returns an error that names the field if an event is not an OpenLineage event about a run, a job or a
+// dataset.
 func CheckLineage(event map[string]any) error {
 	fields := sensor.Fields(event)
 	required := []string{"eventTime", "producer", "schemaURL"}

@@ -10,28 +10,28 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Options is what Load needs beside the files.
+// Options configure Load.
 type Options struct {
-	// Pipelines, where it is set, are the pipelines that sources may write to. Another one is a problem of that severity.
+	// Pipelines, if set, reports whether a pipeline exists. Writing to any other is a problem of severity Unknown.
 	Pipelines func(pipeline.ID) bool
-	Names     func() []string // of these pipelines, for suggestions
+	Names     func() []string // names of these pipelines, for suggestions
 	Unknown   document.Severity
 }
 
-// Loaded is what Load made of the files.
+// Loaded is the result of Load.
 type Loaded struct {
-	Definitions []*Definition      // of the files without errors, by id
-	Refused     []Refused          // the files with errors, in the order they were given
-	Problems    []document.Problem // of all files, by file, line and column
+	Definitions []*Definition      // of files without errors, by id
+	Refused     []Refused          // files with errors, in the given order
+	Problems    []document.Problem // in all files, by file, line and column
 }
 
-// Refused is a file with errors. ID is the source that it names; "" if that cannot be read.
+// Refused is a file with errors. ID is the source it names; "" if that cannot be read.
 type Refused struct {
 	File string
 	ID   ID
 }
 
-// loading is one file on its way to a definition.
+// loading is one file being loaded.
 type loading struct {
 	src      pipeline.Source
 	id       ID
@@ -40,8 +40,8 @@ type loading struct {
 	problems []document.Problem
 }
 
-// Load reads source files. A file with an error has problems and no definition, and does not affect the others, except that
-// two files with one id are both refused.
+// Load reads source files. A file with an error has problems and no definition. It does not affect other files,
+// except that two files with the same id are both rejected.
 func Load(files []pipeline.Source, opts Options) *Loaded {
 	all := make([]*loading, 0, len(files))
 	byID := map[ID][]*loading{}
@@ -78,7 +78,7 @@ func Load(files []pipeline.Source, opts Options) *Loaded {
 	return out
 }
 
-// renamed reports whether the file is gone and its source is in another file now.
+// renamed reports whether the file is gone and its source is now in another file.
 func (f *loading) renamed(byID map[ID][]*loading) bool {
 	return f.src.Gone && slices.ContainsFunc(byID[f.id], func(other *loading) bool { return !other.src.Gone })
 }
@@ -110,7 +110,7 @@ func read(src pipeline.Source, opts Options) *loading {
 	return f
 }
 
-// unknown reports the pipelines that the source writes to and that are not known.
+// unknown reports the pipelines that the source writes to and that do not exist.
 func (d *Definition) unknown(opts Options) []document.Finding {
 	if opts.Pipelines == nil {
 		return nil
@@ -133,7 +133,8 @@ func (d *Definition) unknown(opts Options) []document.Finding {
 	return findings
 }
 
-// Writes reports whether the source may write that sensor: a target whose pipeline or key holds a variable may write any.
+// Writes reports whether the source may write that sensor: a target with a variable in its pipeline or key may write
+// any.
 func (d *Definition) Writes(id pipeline.ID, key string) bool {
 	return slices.ContainsFunc(d.targets, func(t target) bool {
 		to, constant := t.pipeline.constant()
@@ -142,7 +143,7 @@ func (d *Definition) Writes(id pipeline.ID, key string) bool {
 	})
 }
 
-// Pipelines lists the pipelines that the source names; any reports whether it may write to others, too.
+// Pipelines lists the pipelines that the source names; any reports whether it may also write to others.
 func (d *Definition) Pipelines() (ids []pipeline.ID, any bool) {
 	for _, t := range d.targets {
 		id, constant := t.pipeline.constant()

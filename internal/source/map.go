@@ -10,17 +10,18 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Write is a reading that an event gives.
+// Write is a reading derived from an event.
 type Write struct {
 	Pipeline pipeline.ID
 	Key      sensor.Key
 	Period   period.Period // zero: undated
 	Fields   sensor.Fields
 	TTL      time.Duration // 0: valid for ever
-	At       int           // the entry of write that it comes from, counted from 0
+	At       int           // index of its entry under write
 }
 
-// EventProblem is why an event gives less than its source wants: a reading is not written, or a field is left out.
+// EventProblem says why an event yields less than its source asks for: a reading is not written, or a field is left
+// out.
 type EventProblem struct {
 	Source   ID     `json:"source" doc:"The source's id."`
 	Write    int    `json:"write" doc:"The entry of write, counted from 0."`
@@ -33,14 +34,14 @@ func (p EventProblem) String() string {
 	return fmt.Sprintf("source %s, write[%d]: %s", p.Source, p.Write, p.Message)
 }
 
-// Mapped is what one source makes of an event.
+// Mapped is the result of applying one source to an event.
 type Mapped struct {
 	Source   *Definition
 	Writes   []Write
 	Problems []EventProblem
 }
 
-// Map returns what the source makes of an event, and whether the event matches at all.
+// Map applies the source to an event, and reports whether the event matches.
 func (d *Definition) Map(event map[string]any) (Mapped, bool) {
 	return d.mapped(newLookup(event))
 }
@@ -57,7 +58,7 @@ func (d *Definition) mapped(l *lookup) (Mapped, bool) {
 	return m, true
 }
 
-// add adds the reading that a target makes of an event, or says why there is none.
+// add adds the reading of a target, or the reason why there is none.
 func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
 	at := EventProblem{Source: m.Source.ID, Write: t.at, Pipeline: t.pipeline.fill(groups), Key: t.key.fill(groups)}
 	report := func(format string, args ...any) {
@@ -92,7 +93,7 @@ func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
 	m.Writes = append(m.Writes, w)
 }
 
-// periodOf is the period of a reading: what the target says, else what the fields or the key say.
+// periodOf returns the period of a reading: the target's, or else that of the fields or the key.
 func (t *target) periodOf(groups map[string]string, fields sensor.Fields, suffix period.Period) (period.Period, error) {
 	if len(t.period) == 0 {
 		return sensor.PeriodOf(fields, suffix)
@@ -108,7 +109,7 @@ func (t *target) periodOf(groups map[string]string, fields sensor.Fields, suffix
 	return p, nil
 }
 
-// read puts the field's value into fields, or returns why it does not. A path that finds nothing is no problem.
+// read stores the field's value in fields, or returns why it cannot. A path that selects nothing is not a problem.
 func (f *field) read(l *lookup, groups map[string]string, fields sensor.Fields) string {
 	switch {
 	case f.text != nil:
@@ -127,7 +128,7 @@ func (f *field) read(l *lookup, groups map[string]string, fields sensor.Fields) 
 	return ""
 }
 
-// Summary describes an event that no source matched by what names it, without its data.
+// Summary identifies an event that no source matched, without its data.
 func Summary(f Format, event map[string]any) string {
 	names := map[Format][]string{
 		CloudEvents: {"type", "source", "subject", "id"},

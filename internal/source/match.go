@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// lookup finds the values at paths of one event, each path once.
+// lookup finds the values at paths of one event, evaluating each path once.
 type lookup struct {
 	event map[string]any
 	found map[string][]any
@@ -26,7 +26,7 @@ func (l *lookup) at(p *path) []any {
 	return values
 }
 
-// matches reports whether an event meets all conditions, and the values of their groups.
+// matches reports whether an event meets all conditions, and returns the values of their groups.
 func (d *Definition) matches(l *lookup) (groups map[string]string, ok bool) {
 	for i := range d.conditions {
 		if groups, ok = d.conditions[i].holds(l, groups); !ok {
@@ -91,7 +91,7 @@ func (c *condition) add(groups map[string]string, found []string) map[string]str
 	return groups
 }
 
-// same compares scalars: numbers by value, everything else by kind and value.
+// same compares scalars: numbers by value, everything else by type and value.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case string, bool:
@@ -105,14 +105,14 @@ func same(a, b any) bool {
 	return false
 }
 
-// Checked is what became of one condition.
+// Checked is the result of one condition.
 type Checked struct {
 	Path   string `json:"path"`
 	Holds  bool   `json:"holds"`
 	Reason string `json:"reason"` // what was found, and what is wanted
 }
 
-// Conditions checks each condition by itself, to show people which of them keeps an event from matching.
+// Conditions checks each condition separately, to show which of them keeps an event from matching.
 func (d *Definition) Conditions(event map[string]any) []Checked {
 	l, out := newLookup(event), make([]Checked, 0, len(d.conditions))
 	for i := range d.conditions {
@@ -129,7 +129,7 @@ func (d *Definition) Conditions(event map[string]any) []Checked {
 	return out
 }
 
-// wanted describes what the condition asks for.
+// wanted describes what the condition requires.
 func (c *condition) wanted() string {
 	switch {
 	case c.absent:

@@ -1,9 +1,9 @@
-// Package source decides which readings an event of another tool gives. A source file says which events count, by
-// JSONPath (RFC 9535) conditions, and which readings are written for each. A Set holds many sources and finds those that an
-// event may match without trying each of them. The package knows the envelopes of CloudEvents and OpenLineage.
+// Package source derives readings from events of other tools. A source file says which events count, by JSONPath (RFC
+// 9535) conditions, and which readings are written for each. A Set holds many sources, and finds those that an event
+// may match without trying each of them. The package knows the envelopes of CloudEvents and OpenLineage.
 //
-// It guesses nothing: a field that an event does not have is left out, and a period that cannot be read writes nothing.
-// It does no I/O. Package ingest writes the readings; package files reads the files.
+// It never guesses: a field that an event does not have is left out, and if a period cannot be parsed nothing is
+// written. It does no I/O. Package ingest writes the readings; package files reads the files.
 package source
 
 import (
@@ -11,26 +11,27 @@ import (
 	"slices"
 )
 
-// Set is sources, indexed by the values that their conditions ask for. It is immutable.
+// Set is a set of sources, indexed by the values their conditions require. It is immutable.
 type Set struct {
 	all     []*Definition // by id
 	byID    map[ID]*Definition
 	formats map[Format]*index
 }
 
-// index finds the sources of one format that an event may match: by the value of one of their conditions, or all the rest.
+// index finds the sources of one format that an event may match: those listed by the value of one of their
+// conditions, and all the rest.
 type index struct {
 	lists []list
 	rest  []*Definition
 }
 
-// list is the sources that have a condition on the text at one path.
+// list indexes sources by the text that a condition requires at one path.
 type list struct {
 	path   path
 	byText map[string][]*Definition
 }
 
-// NewSet indexes sources with different ids.
+// NewSet indexes sources, whose ids must be distinct.
 func NewSet(all []*Definition) *Set {
 	s := &Set{all: slices.Clone(all), byID: make(map[ID]*Definition, len(all)), formats: map[Format]*index{}}
 	slices.SortFunc(s.all, byID)
@@ -53,10 +54,10 @@ func (s *Set) All() []*Definition { return s.all }
 // Get returns the source with that id; nil if there is none.
 func (s *Set) Get(id ID) *Definition { return s.byID[id] }
 
-// wanted is a text that a condition asks for at a path.
+// wanted is a text that a condition requires at a path.
 type wanted struct{ path, text string }
 
-// texts lists what a condition asks for; nil where that is not only texts.
+// texts lists the texts that a condition allows; nil if it also allows other values.
 func (c *condition) texts() []wanted {
 	var all []wanted
 	for _, v := range c.values {
@@ -69,7 +70,7 @@ func (c *condition) texts() []wanted {
 	return all
 }
 
-// countShared counts how many sources ask for each text.
+// countShared counts how many sources require each text.
 func countShared(all []*Definition) map[wanted]int {
 	shared := map[wanted]int{}
 	for _, d := range all {
@@ -82,7 +83,7 @@ func countShared(all []*Definition) map[wanted]int {
 	return shared
 }
 
-// add lists d by the condition that the fewest sources share.
+// add indexes d by the condition that the fewest sources share.
 func (x *index) add(d *Definition, shared map[wanted]int) {
 	best, fewest := -1, 0
 	for i := range d.conditions {
@@ -111,7 +112,7 @@ func (x *index) add(d *Definition, shared map[wanted]int) {
 	}
 }
 
-// Map returns what each source of a format that matches an event makes of it, by id.
+// Map applies every source of a format that matches an event, by id.
 func (s *Set) Map(f Format, event map[string]any) []Mapped {
 	x := s.formats[f]
 	if x == nil {

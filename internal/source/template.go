@@ -8,13 +8,13 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// template is a text with the values of groups in it.
+// template is text with references to groups.
 type template []part
 
 // part is plain text, or a group's name.
 type part struct{ text, group string }
 
-// parseTemplate reads ${name}; `\${` is a literal. The findings are about names that are not among groups.
+// parseTemplate parses ${name}; `\${` is a literal. It reports names that are not in groups.
 func parseTemplate(text string, groups []string) (template, []document.Finding) {
 	var t template
 	var findings []document.Finding
@@ -62,7 +62,7 @@ func (t template) constant() (string, bool) {
 	return t.fill(nil), true
 }
 
-// fill puts the values of groups in.
+// fill inserts the values of groups.
 func (t template) fill(groups map[string]string) string {
 	if len(t) == 1 && t[0].group != "" {
 		return groups[t[0].group]
@@ -75,7 +75,7 @@ func (t template) fill(groups map[string]string) string {
 	return b.String()
 }
 
-// uses reports whether the template holds a group.
+// uses reports whether the template refers to a group.
 func (t template) uses(group string) bool {
 	return slices.ContainsFunc(t, func(p part) bool { return p.group == group })
 }
