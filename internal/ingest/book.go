@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// storeEvery is how often what came from a source is stored at most. A process that ends without a chance to store it loses
-	// the counts of that long, and the last event is at most that much later than is stored.
+	// storeEvery is the minimum interval between writes of a source's activity. A process that crashes loses the
+	// counts of at most that interval, and the time of the last event may be stale by that much.
 	storeEvery = time.Minute
-	// stateKey is the prefix of the notes about what came from a source.
+	// stateKey is the key prefix of the notes that hold the activity of sources.
 	stateKey = "state/"
-	// maxSamples is how many events that no source matched are kept to be shown.
+	// maxSamples is how many unmatched events are kept for display.
 	maxSamples = 10
 )
 
-// book keeps what came from each source. It gathers events in memory, and stores the first at once and the later ones at most
-// once a minute, so that a busy source costs no commit for each event.
+// book tracks the activity of each source. It collects events in memory and stores the first at once, later ones at
+// most once a minute, so that a busy source does not cost a commit per event.
 type book struct {
 	records records
 	mu      sync.Mutex
@@ -35,16 +35,16 @@ type book struct {
 	none    Unmatched
 }
 
-// pending is what came from a source and is not stored yet.
+// pending is the activity of a source that is not stored yet.
 type pending struct {
 	first   source.Taken
-	later   source.Activity // all but the first
+	later   source.Activity // all except the first
 	any     bool
 	storing bool
 	stored  time.Time
 }
 
-// Unmatched is what is known of events that no source matched, since this process began.
+// Unmatched describes the events that no source matched since the process started.
 type Unmatched struct {
 	Count   map[source.Format]int64
 	Samples []Sample // newest first
@@ -61,7 +61,8 @@ func newBook(s records) *book {
 	return &book{records: s, of: map[source.ID]*pending{}, none: Unmatched{Count: map[source.Format]int64{}}}
 }
 
-// unmatched counts an event that no source matched. One in a second is kept to be shown, so that a flood costs little.
+// unmatched counts an event that no source matched. At most one per second is kept for display, so that a flood costs
+// little.
 func (b *book) unmatched(e *Event, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +77,7 @@ func (b *book) unmatched(e *Event, now time.Time) {
 	b.none.Samples = append([]Sample{s}, b.none.Samples[:min(len(b.none.Samples), maxSamples-1)]...)
 }
 
-// add gathers an event.
+// add records an event.
 func (b *book) add(id source.ID, t source.Taken) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +93,7 @@ func (b *book) add(id source.ID, t source.Taken) {
 	p.later.Add(t)
 }
 
-// store stores what was gathered of the sources that were not stored for that long.
+// store stores the collected activity of sources that were last stored at least that long ago.
 func (b *book) store(ctx context.Context, now time.Time, every time.Duration) error {
 	for _, id := range b.due(now, every) {
 		if err := b.storeOne(ctx, id, now); err != nil {
@@ -102,7 +103,7 @@ func (b *book) store(ctx context.Context, now time.Time, every time.Duration) er
 	return nil
 }
 
-// due lists the sources whose activity is to be stored now, each by one caller.
+// due returns the sources to store now, and reserves them for the caller.
 func (b *book) due(now time.Time, every time.Duration) []source.ID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +118,8 @@ func (b *book) due(now time.Time, every time.Duration) []source.ID {
 	return ids
 }
 
-// storeOne adds what was gathered of a source to what is stored. The end of a silence that was reported is reported with it.
+// storeOne adds the collected activity of a source to the stored one. If a silence had been reported, it also reports
+// its end.
 func (b *book) storeOne(ctx context.Context, id source.ID, now time.Time) error {
 	b.mu.Lock()
 	p := b.of[id]
@@ -133,13 +135,13 @@ func (b *book) storeOne(ctx context.Context, id source.ID, now time.Time) error 
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p.storing, p.stored = false, now
-	if err != nil && !p.any { // it is stored with the next event
+	if err != nil && !p.any { // stored with the next event
 		p.first, p.later, p.any, p.stored = gathered.first, gathered.later, true, time.Time{}
 	}
 	return err
 }
 
-// Activities returns what came from each source, by id, what is not stored yet included.
+// Activities returns the activity of each source, by id, including what is not stored yet.
 func (i *Intake) Activities(ctx context.Context) (map[source.ID]source.Activity, error) {
 	all, err := Stored(ctx, i.store)
 	if err != nil {
@@ -158,21 +160,21 @@ func (i *Intake) Activities(ctx context.Context) (map[source.ID]source.Activity,
 	return all, nil
 }
 
-// Unmatched returns what no source matched.
+// Unmatched returns the events that no source matched.
 func (i *Intake) Unmatched() Unmatched {
 	i.book.mu.Lock()
 	defer i.book.mu.Unlock()
 	return Unmatched{Count: maps.Clone(i.book.none.Count), Samples: slices.Clone(i.book.none.Samples)}
 }
 
-// Flush stores what came from sources and is not stored yet.
+// Flush stores all activity that is not stored yet.
 func (i *Intake) Flush(ctx context.Context, now time.Time) error { return i.book.store(ctx, now, 0) }
 
 type notes interface {
 	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
 }
 
-// Stored returns what is stored of each source, by id.
+// Stored returns the stored activity of each source, by id.
 func Stored(ctx context.Context, s notes) (map[source.ID]source.Activity, error) {
 	all, err := s.Notes(ctx, store.SourceNote)
 	if err != nil {
@@ -193,7 +195,7 @@ func Stored(ctx context.Context, s notes) (map[source.ID]source.Activity, error)
 	return out, nil
 }
 
-// StoredOf returns what is stored of one source.
+// StoredOf returns the stored activity of one source.
 func StoredOf(ctx context.Context, s interface {
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }, id source.ID,
@@ -211,16 +213,17 @@ func StoredOf(ctx context.Context, s interface {
 	return a, nil
 }
 
-// changer is what Change needs of a store.
+// changer is the part of the store that Change uses.
 type changer interface {
 	store.Committer
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
-// maxTries is how often a change is made anew because another replica was faster.
+// maxTries is how often a change is retried because another replica was faster.
 const maxTries = 10
 
-// Change changes what is stored of a source, and emits events with it. It does nothing if that changes nothing.
+// Change updates the stored activity of a source, and emits the events that change returns. It does nothing if the
+// activity stays the same.
 func Change(ctx context.Context, s changer, id source.ID, now time.Time, change func(*source.Activity) []event.Event) error {
 	err := error(store.ErrConflict)
 	for try := 0; try < maxTries && errors.Is(err, store.ErrConflict); try++ {

@@ -1,9 +1,9 @@
-// Package ingest takes events of other tools and writes the readings that the sources in force make of them. What an event
-// gives is decided in package source. An event with an id is written once, within a day, across restarts and replicas: the
-// mark that says so is stored with its readings. What came from each source is stored, too, so that the watchdog can tell
-// when events are missing.
+// Package ingest receives events of other tools and writes the readings that the sources in force derive from them
+// (package source). An event with an id is written only once within a day, across restarts and replicas: a mark is
+// stored with its readings. The activity of each source is stored too, so that the watchdog can detect missing
+// events.
 //
-// It knows nothing of HTTP: whoever receives events, from a bus or a queue, calls Take.
+// It does not know HTTP: whatever receives events, from a bus or a queue, calls Take.
 package ingest
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// remembered is how long the id of an event is known.
+// remembered is how long the id of an event is remembered.
 const remembered = 24 * time.Hour
 
-// mostWrites is how many readings are stored at once; the rest of a call is for marks.
+// mostWrites is how many readings are stored per call; the rest of the call's capacity is for marks.
 const mostWrites = store.MaxWrites / 2
 
-// records is what an Intake needs of a store.
+// records is the part of the store that an Intake uses.
 type records interface {
 	store.Committer
 	store.Sensors
@@ -35,7 +35,7 @@ type records interface {
 	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
 }
 
-// Intake takes events. It is safe for concurrent use.
+// Intake receives events. It is safe for concurrent use.
 type Intake struct {
 	store   records
 	catalog *catalog.Catalog
@@ -44,7 +44,7 @@ type Intake struct {
 	maxFuture time.Duration // how far ahead a reading may be dated
 }
 
-// New is an Intake of the sources that c has in force. Readings may be dated that far ahead.
+// New returns an Intake for the sources that c has in force. Readings may be dated at most maxFuture ahead.
 func New(s records, c *catalog.Catalog, maxFuture time.Duration) *Intake {
 	return &Intake{store: s, catalog: c, book: newBook(s), maxFuture: maxFuture}
 }
@@ -52,37 +52,37 @@ func New(s records, c *catalog.Catalog, maxFuture time.Duration) *Intake {
 // Event is one event.
 type Event struct {
 	Format source.Format
-	Source source.ID      // that a JSON event was sent to
-	ID     string         // that a repeat has, too, among all events of its format; "" where there is none
+	Source source.ID      // the source that a JSON event was sent to
+	ID     string         // identifies repeats, unique within the format; "" if there is none
 	Body   map[string]any // as package source decodes it
 }
 
-// Admit decides whether a reading may be written, and says who writes it. The error is a problem of the event. Undo takes
-// back what was counted for it.
+// Admit decides whether a reading may be written, and sets who writes it. An error becomes a problem of the event.
+// undo reverts any quota counted for it.
 type Admit func(w *store.Write, size int) (undo func(), err error)
 
-// Result is what became of events.
+// Result is the outcome for a list of events.
 type Result struct {
 	Matched  int                   `json:"matched" doc:"Sources that matched, of all events."`
 	Written  int                   `json:"written" doc:"Readings that were written."`
 	Repeated int                   `json:"repeated" doc:"Readings that were not written because the event had come before."`
 	Problems []source.EventProblem `json:"problems" doc:"Why less was written than the sources want."`
 
-	Hits []bool `json:"-"` // whether a source matched, by event
+	Hits []bool `json:"-"` // per event: whether a source matched
 }
 
-// taking is one event on its way in.
+// taking is one event being processed.
 type taking struct {
 	event  *Event
 	mapped []source.Mapped
 	writes []store.Write
-	of     []int // the source of each write, by its place in mapped
+	of     []int // index in mapped of each write's source
 	undo   []func()
-	taken  []source.Taken // by place in mapped
+	taken  []source.Taken // by index in mapped
 }
 
-// Take writes the readings of events. An error means that the store failed, and that some of the events may have been
-// written: sending them again is safe. A reading that cannot be written is a problem and keeps no other from being written.
+// Take writes the readings of events. An error means that the store failed and that some of the events may have been
+// written: sending them again is safe. A reading that cannot be written is a problem, and does not affect the others.
 func (i *Intake) Take(ctx context.Context, events []Event, admit Admit, now time.Time) (Result, error) {
 	result := Result{Problems: []source.EventProblem{}}
 	all := make([]*taking, 0, len(events))
@@ -115,7 +115,7 @@ func (i *Intake) Take(ctx context.Context, events []Event, admit Admit, now time
 	return result, i.book.store(ctx, now, storeEvery)
 }
 
-// prepare decides what an event gives.
+// prepare derives the readings of an event.
 func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, now time.Time) *taking {
 	t := &taking{event: e, mapped: i.mapped(e)}
 	t.taken = make([]source.Taken, len(t.mapped))
@@ -143,7 +143,7 @@ func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, now time.Ti
 	return t
 }
 
-// mapped is what the sources make of an event.
+// mapped applies the sources to an event.
 func (i *Intake) mapped(e *Event) []source.Mapped {
 	sources := i.catalog.Sources()
 	if e.Format != source.JSON {
@@ -167,13 +167,13 @@ func texts(problems []source.EventProblem) []string {
 	return all
 }
 
-// markID is the id of the mark of an event.
+// markID returns the id of an event's mark.
 func markID(e *Event) string {
 	sum := sha256.Sum256([]byte(string(e.Format) + "\n" + e.ID))
 	return "event/" + hex.EncodeToString(sum[:16])
 }
 
-// check makes a store.Write of a write, or says why it cannot be written.
+// check converts a write to a store.Write, or returns why it cannot be written.
 func (i *Intake) check(ctx context.Context, id source.ID, w source.Write, admit Admit, now time.Time) (store.Write, func(), error) {
 	if i.catalog.Current().Get(w.Pipeline) == nil {
 		if e, _, err := i.catalog.InForce(ctx, w.Pipeline); err != nil {
@@ -200,7 +200,7 @@ func (i *Intake) check(ctx context.Context, id source.ID, w source.Write, admit 
 	return write, undo, err
 }
 
-// write stores the readings of events, as many events at once as fit. Those of one event are stored together.
+// write stores the readings of events, as many events per call as fit. The readings of one event are stored together.
 func (i *Intake) write(ctx context.Context, all []*taking, now time.Time) error {
 	for len(all) > 0 {
 		n, size := 0, 0
@@ -243,7 +243,8 @@ func (i *Intake) put(ctx context.Context, all []*taking, now time.Time) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	// What was accepted is stored, even if the sender has gone meanwhile: it could not know otherwise whether it was.
+	// Store accepted readings even if the sender has disconnected: otherwise it could not know whether they were
+	// stored.
 	puts, err := i.store.PutReadings(context.WithoutCancel(ctx), writes, now)
 	if err != nil {
 		return err

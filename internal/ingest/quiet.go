@@ -12,14 +12,14 @@ import (
 	"github.com/interlock-go/interlock/internal/source"
 )
 
-// watcher is what CheckSilence needs of a store.
+// watcher is the part of the store that CheckSilence uses.
 type watcher interface {
 	notes
 	changer
 }
 
-// CheckSilence reports each source in force whose events are missing, once, with INFRA_ALARM. For a source that is no longer
-// in force it reports the end. It returns how many it has reported.
+// CheckSilence reports each source in force whose events are missing, once, with INFRA_ALARM. For a source that is no
+// longer in force it reports the end of the silence. It returns how many events it emitted.
 func CheckSilence(ctx context.Context, s watcher, inForce *source.Set, now time.Time) (int, error) {
 	all, err := Stored(ctx, s)
 	if err != nil {
@@ -45,7 +45,7 @@ func CheckSilence(ctx context.Context, s watcher, inForce *source.Set, now time.
 	return found, errors.Join(errs...)
 }
 
-// silent reports that events of a source are missing, unless that was reported.
+// silent reports missing events of a source, unless already reported.
 func silent(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	message := a.Silence(id, now)
 	if message == "" || !a.Quiet.IsZero() {
@@ -55,7 +55,7 @@ func silent(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	return []event.Event{alarm(id, *a, "ALARM", message, now)}
 }
 
-// removed ends a silence that was reported of a source that is no longer in force.
+// removed ends a reported silence of a source that is no longer in force.
 func removed(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	if a.Quiet.IsZero() {
 		return nil
@@ -65,7 +65,7 @@ func removed(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	return []event.Event{over}
 }
 
-// back ends a silence that was reported of a source that has an event again.
+// back ends a reported silence of a source that has an event again.
 func back(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	if a.Quiet.IsZero() {
 		return nil
