@@ -14,12 +14,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Arrivals are when a sensor was first written for each period, oldest period first.
+// Arrivals are the first writes of a sensor for each period, oldest period first.
 type Arrivals struct {
 	Pipeline  pipeline.ID
 	Key       sensor.Key
 	Arrived   []Arrival
-	Truncated bool // it was written more often than is looked at
+	Truncated bool // there were more writes than are read
 }
 
 // Arrival is the first write for a period.
@@ -29,13 +29,13 @@ type Arrival struct {
 	After  time.Duration // since the period's first instant
 }
 
-// The limits of what is read for one answer.
+// The limits of what is read for one response.
 const (
 	maxSensors = 12
 	maxWrites  = 5 * store.MaxPage // of one sensor
 )
 
-// arrivals are those of the sensors that the start condition and the gate read, in the order of the file.
+// arrivals returns those of the sensors that the start condition and the gate read, in file order.
 func arrivals(ctx context.Context, s reader, e *catalog.Entry, since time.Time) ([]Arrivals, error) {
 	var all []Arrivals
 	for _, a := range watched(e) {
@@ -47,7 +47,7 @@ func arrivals(ctx context.Context, s reader, e *catalog.Entry, since time.Time) 
 	return all, nil
 }
 
-// watched lists the sensors that somebody outside writes.
+// watched lists the sensors that are written from outside.
 func watched(e *catalog.Entry) []Arrivals {
 	var all []Arrivals
 	gates := []*rule.Gate{e.Gate}
@@ -83,7 +83,7 @@ func (a *Arrivals) read(ctx context.Context, s reader, e *catalog.Entry, since t
 		}
 		for _, r := range page.Items {
 			if !r.Deleted {
-				first[periodOf(e, r)] = r.UpdatedAt // newest first: the last one that is put there is the first that was written
+				first[periodOf(e, r)] = r.UpdatedAt // newest first, so the last assignment is the earliest write
 			}
 		}
 		seen += len(page.Items)
@@ -105,7 +105,7 @@ func (a *Arrivals) read(ctx context.Context, s reader, e *catalog.Entry, since t
 	return nil
 }
 
-// periodOf is the period a reading speaks of: its own, or the slice in which it was written.
+// periodOf returns the period of a reading: its own, or the one in which it was written.
 func periodOf(e *catalog.Entry, r *sensor.Reading) period.Period {
 	if !r.Period.IsZero() {
 		return r.Period

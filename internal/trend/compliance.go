@@ -11,21 +11,21 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Windows are the stretches of time, in days, over which deadlines are counted.
+// Windows are the time windows, in days, over which deadlines are counted.
 var Windows = [...]int{7, 30, 90}
 
-// Tally is how many deadlines ended in which way.
+// Tally counts deadlines by outcome.
 type Tally struct {
 	Met       int // completed in time
 	Warned    int // of those, after the warning
 	Breached  int
 	Cancelled int
-	Longest   time.Duration // the longest that one was late
+	Longest   time.Duration // maximum lateness
 	Late      [len(Bins) + 2]int
 }
 
-// Bins are the limits between which completions lie before (negative) or after their deadline. The first of Late counts
-// what came before the first limit, the last what never came.
+// Bins are the limits of the lateness histogram; negative values are before the deadline. The first entry of Late
+// counts completions before the first limit, the last one runs that never completed.
 var Bins = [...]time.Duration{-4 * time.Hour, -time.Hour, -15 * time.Minute, 0, 15 * time.Minute, time.Hour, 4 * time.Hour}
 
 func (t *Tally) count(d store.Deadline) {
@@ -58,7 +58,7 @@ func (t *Tally) count(d store.Deadline) {
 	t.Late[at]++
 }
 
-// Add takes the counts of another tally in.
+// Add adds the counts of another tally.
 func (t *Tally) Add(o Tally) {
 	t.Met, t.Warned, t.Breached, t.Cancelled = t.Met+o.Met, t.Warned+o.Warned, t.Breached+o.Breached, t.Cancelled+o.Cancelled
 	t.Longest = max(t.Longest, o.Longest)
@@ -67,17 +67,17 @@ func (t *Tally) Add(o Tally) {
 	}
 }
 
-// Kept is what became of a pipeline's deadlines over each of Windows.
+// Kept is a pipeline's tally for each of Windows.
 type Kept [len(Windows)]Tally
 
-// Add takes the counts of another in, window by window.
+// Add adds another Kept, window by window.
 func (k *Kept) Add(o Kept) {
 	for i := range k {
 		k[i].Add(o[i])
 	}
 }
 
-// Ledger counts deadlines. Days that are long over are remembered, so that a page which is kept open does not read
+// Ledger counts deadlines. It caches days that are long past, so that a dashboard page that stays open does not read
 // three months again and again.
 type Ledger struct {
 	store reader
@@ -86,26 +86,26 @@ type Ledger struct {
 	days map[time.Time]counted
 }
 
-// counted is a day's deadlines, and when they were counted.
+// counted is a day's tallies, and when they were counted.
 type counted struct {
 	at    time.Time
 	tally map[pipeline.ID]Tally
 }
 
-// NewLedger counts what s holds.
+// NewLedger returns a Ledger over s.
 func NewLedger(s reader) *Ledger { return &Ledger{store: s, days: map[time.Time]counted{}} }
 
 const (
-	// settled is when hardly anything of a day can change any more: a run may still complete late.
+	// settled is the age from which a day hardly changes any more, although a run may still complete late.
 	settled = 3 * day
-	// trusted is how long the counts of such a day are used.
+	// trusted is how long the cached counts of such a day are used.
 	trusted = 10 * time.Minute
-	// ahead is how far the deadlines reach that may have ended although their instant is to come.
+	// ahead is how far in the future deadlines are read: they may have ended early.
 	ahead = 7 * day
 )
 
-// Compliance is what became of the deadlines of each pipeline, by the UTC day of their breach instant: the last so many days,
-// today and what ended before its time included.
+// Compliance returns the tallies of each pipeline, by the UTC day of the breach time: for the windows up to now,
+// including today and deadlines that ended early.
 func (l *Ledger) Compliance(ctx context.Context, now time.Time) (map[pipeline.ID]Kept, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +134,7 @@ func (l *Ledger) Compliance(ctx context.Context, now time.Time) (map[pipeline.ID
 	return kept, nil
 }
 
-// count counts the deadlines of one day, or remembers them.
+// count counts the deadlines of one day, or returns the cached counts.
 func (l *Ledger) count(ctx context.Context, from, to, now time.Time) (map[pipeline.ID]Tally, error) {
 	old := now.Sub(to) >= settled
 	if c, ok := l.days[from]; ok && old && now.Sub(c.at) < trusted {
@@ -163,7 +163,7 @@ func (l *Ledger) count(ctx context.Context, from, to, now time.Time) (map[pipeli
 	return tally, nil
 }
 
-// forget lets go of days that no window holds any more.
+// forget drops cached days that no window covers any more.
 func (l *Ledger) forget(first time.Time) {
 	for at := range l.days {
 		if at.Before(first) {

@@ -13,31 +13,31 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// MaxRuns is how many runs of a pipeline are counted: all of 90 days, and of the 90 days before, where one opens each hour. If there
-// are more, those of the latest periods count.
+// MaxRuns is how many runs of a pipeline are counted: enough for 90 days and the 90 days before at one run per hour.
+// If there are more, those of the latest periods count.
 const MaxRuns = 5000
 
-// MaxListed is how many runs of a trend are listed one by one, the latest.
+// MaxListed is how many runs of a trend are listed individually, latest first.
 const MaxListed = 1000
 
-// Summary is how the runs of a pipeline went over some days, and over as many before.
+// Summary summarises the runs of a pipeline over some days, and over as many days before.
 type Summary struct {
 	Runs, Completed, Attempts int
-	Open                      int // runs that have not ended, and so say nothing yet
+	Open                      int // runs that have not ended
 	Took, Before              Durations
-	Days                      []Durations // of each day, oldest first
-	Truncated                 bool        // there were more runs in these days than are counted
-	Read                      int         // how many runs were read for it
+	Days                      []Durations // per day, oldest first
+	Truncated                 bool        // there were more runs than are counted
+	Read                      int         // number of runs read
 }
 
-// Of summarises the last so many days of a pipeline.
+// Of summarises the last days of a pipeline.
 func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time) (Summary, error) {
 	since := Since(now, days)
 	runs, more, err := runsSince(ctx, s, e, Since(now, 2*days))
 	if err != nil {
 		return Summary{}, err
 	}
-	// Runs are cut at their oldest: without some of the days before, these days are still complete.
+	// The oldest runs are cut first: if some of the earlier days are missing, the last days are still complete.
 	sum := Summary{Read: len(runs), Truncated: more && !runs[len(runs)-1].Period.Start(e.Schedule.Zone()).Before(since)}
 	var lately, before []time.Duration
 	daily := make([][]time.Duration, days)
@@ -70,7 +70,7 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 	return sum, nil
 }
 
-// runsSince gives the runs of the latest periods that do not start before an instant, newest first, and whether there are more.
+// runsSince returns the runs of periods that start at or after an instant, newest first, and whether there are more.
 func runsSince(ctx context.Context, s reader, e *catalog.Entry, since time.Time) (runs []run.Run, more bool, err error) {
 	q := store.RunQuery{Pipeline: e.ID, From: period.At(since, max(e.Schedule.Size(), period.Day), e.Schedule.Zone()), Limit: store.MaxPage}
 	for len(runs) < MaxRuns {
@@ -86,7 +86,7 @@ func runsSince(ctx context.Context, s reader, e *catalog.Entry, since time.Time)
 	return runs, true, nil
 }
 
-// Trend is how the periods of one pipeline went, day by day.
+// Trend is the history of one pipeline, day by day.
 type Trend struct {
 	Took      Durations
 	Days      []Day     // oldest first; days without a run are left out
@@ -96,14 +96,14 @@ type Trend struct {
 	Truncated bool
 }
 
-// Day is the runs of which the period starts on one day of the pipeline's zone.
+// Day is the runs whose period starts on one day of the pipeline's time zone.
 type Day struct {
 	Date           period.Period
 	Runs, Attempts int
 	Took           Durations
 }
 
-// Look reads the trend of a pipeline's last so many days.
+// Look reads the trend of a pipeline's last days.
 func Look(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time) (Trend, error) {
 	since := Since(now, days)
 	runs, more, err := runsSince(ctx, s, e, since)
@@ -120,7 +120,7 @@ func Look(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Ti
 	return t, err
 }
 
-// daily puts runs, oldest first, together by day.
+// daily groups runs, oldest first, by day.
 func daily(runs []run.Run) ([]Day, Durations) {
 	var days []Day
 	var all, today []time.Duration
@@ -141,7 +141,7 @@ func daily(runs []run.Run) ([]Day, Durations) {
 	return days, durations(all)
 }
 
-// drift is what was told of values that moved after a run had completed, newest first.
+// drift returns the reported drifts of values after a run had completed, newest first.
 func drift(ctx context.Context, s reader, e *catalog.Entry, since time.Time) ([]event.Event, error) {
 	page, err := s.Events(ctx, store.EventQuery{Pipeline: e.ID, Type: event.PostRunDrift, Since: since, Limit: store.MaxPage})
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package trend says how things went over weeks: whether deadlines were kept, how long jobs took, when sensors arrived,
-// how many attempts periods needed, and how far what was published drifted afterwards. It reads the store and does
+// Package trend reports history over weeks: whether deadlines were met, how long jobs took, when sensors arrived, how
+// many attempts periods needed, and how far published values drifted afterwards. It reads the store and does
 // arithmetic; it changes nothing and decides nothing.
 //
-// Deadlines and runs are never trimmed, so compliance and durations reach back as far as the store does. Arrivals and
-// drift rest on the history of sensors and on events, which are kept for as long as the retention says.
+// Deadlines and runs are never trimmed, so compliance and durations go back as far as the store does. Arrivals and
+// drift depend on sensor history and events, which are kept according to the retention settings.
 package trend
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// reader is what is asked of a store.
+// reader is the part of the store that is read.
 type reader interface {
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
 	Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error)
@@ -27,13 +27,13 @@ type reader interface {
 
 const day = 24 * time.Hour
 
-// midnight is the first instant of the UTC day that holds t.
+// midnight returns the start of the UTC day of t.
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(day) }
 
-// Since is the first instant of the last so many days by UTC, today included.
+// Since returns the start of the last days by UTC, including today.
 func Since(now time.Time, days int) time.Time { return midnight(now).Add(-time.Duration(days-1) * day) }
 
-// Durations are the percentiles of how long something took. All is zero where nothing did.
+// Durations are percentiles of durations. All fields are zero if there are none.
 type Durations struct {
 	Count                  int
 	P50, P90, P99, Longest time.Duration
@@ -49,7 +49,7 @@ func durations(all []time.Duration) Durations {
 	}
 }
 
-// percentile lies between the two nearest of sorted values, as percentile_cont does in SQL.
+// percentile interpolates between the two nearest sorted values, like percentile_cont in SQL.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	at := p * float64(len(sorted)-1)
 	low := int(at)
@@ -57,7 +57,7 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[low] + time.Duration((at-float64(low))*float64(sorted[high]-sorted[low]))
 }
 
-// took is how long the job of a completed run's last attempt took; false where there was none.
+// took returns how long the job of a completed run's last attempt took; false if there was none.
 func took(r run.Run) (time.Duration, bool) {
 	started := r.Progress.StartedAt
 	if r.Status != run.Completed || started.IsZero() || r.EndedAt.Before(started) {
