@@ -9,32 +9,32 @@ import (
 	"github.com/interlock-go/interlock/internal/sla"
 )
 
-// Bucket counts the periods that begin in one part of the stretch.
+// Bucket counts the periods that begin in one part of the time range.
 type Bucket struct {
 	From, To    time.Time
 	Worst       Phase
 	Counts      map[Phase]int
 	Total       int
-	Bypassed    int           // runs whose gate an operator had skipped
+	Bypassed    int           // runs whose gate an operator bypassed
 	Breached    int           // periods whose deadline was breached
-	First, Last period.Period // the periods in it, by name
-	Schedule    string        // of First
+	First, Last period.Period // first and last period in it
+	Schedule    string        // schedule of First
 }
 
 // How many periods and buckets a lane has before it becomes hard to read.
 const (
 	maxSlots   = 200
 	maxBuckets = 128
-	longSpan   = 31 * 24 * time.Hour // from here on there are always buckets for days and less
+	longSpan   = 31 * 24 * time.Hour // longer ranges always use buckets for daily and shorter periods
 )
 
-// widths are those that buckets may have when nobody asks for one.
+// widths are the bucket widths to choose from if the query sets none.
 var widths = []time.Duration{
 	5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
-// widthFor is the width of buckets for a stretch of that length.
+// widthFor returns the bucket width for a range of that length.
 func widthFor(span time.Duration) time.Duration {
 	for _, w := range widths {
 		if span <= maxBuckets*w {
@@ -44,7 +44,7 @@ func widthFor(span time.Duration) time.Duration {
 	return widths[len(widths)-1]
 }
 
-// tally puts a slot into its bucket.
+// tally adds a slot to its bucket.
 func (b *builder) tally(s Slot) {
 	at, _ := b.place(s)
 	i := int(max(at.Sub(b.look.From), 0) / b.width)

@@ -13,14 +13,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// How much of a lane is looked at for causes: the newest of each kind. An older one tells what its run alone knows.
+// How many slots of a lane are examined for causes: the newest of each kind. Older ones show only what their run
+// itself says.
 const (
 	maxGates = 5  // gates evaluated
 	maxLogs  = 50 // job logs read
 	maxRules = 50 // exhausted windows read
 )
 
-// causes says of each slot why it stands as it does.
+// causes sets the cause of each slot's state.
 func (b *builder) causes(ctx context.Context) error {
 	logs, err := b.logs(ctx)
 	if err != nil {
@@ -105,7 +106,7 @@ func (b *builder) closed(ctx context.Context) (map[run.Key]*explain.Rule, error)
 	return found, nil
 }
 
-// live is the first rule that keeps the gate of a waiting run closed now; nil if none does.
+// live returns the first rule that keeps the gate of a waiting run closed now; nil if none does.
 func (b *builder) live(ctx context.Context, r run.Run) (*explain.Rule, error) {
 	def := b.definition(ctx, r)
 	view, err := gate.Look(ctx, b.look.Store, gate.Question{Definition: def, Upstream: b.look.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.look.now)
@@ -115,7 +116,7 @@ func (b *builder) live(ctx context.Context, r run.Run) (*explain.Rule, error) {
 	return explain.FirstClosed(view.Leaves()), nil
 }
 
-// definition is the version that an attempt works on, or the active one if that cannot be read any more.
+// definition returns the version that an attempt uses, or the active one if that can no longer be read.
 func (b *builder) definition(ctx context.Context, r run.Run) *pipeline.Definition {
 	if version := r.Progress.Opening.ConfigVersion; version != "" && version != b.e.Version {
 		if def, err := b.look.Catalog.Definition(ctx, b.e.ID, version); err == nil {

@@ -10,14 +10,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// How many dry runs of a lane are read: one by one, and from events. The second is enough for every minute of 100 days.
+// How many dry runs of a lane are read individually, and from events. The latter is enough for every minute of 100
+// days.
 const (
 	maxMarkers   = 100
 	maxDryEvents = 150_000
 )
 
-// dryRuns adds the dry runs of a pipeline that has only those: from their markers, as long as these are kept, and from
-// the events that told of them.
+// dryRuns adds the dry runs of a pipeline that has only those: from their rows, while these are kept, and from their
+// events.
 func (b *builder) dryRuns(ctx context.Context) error {
 	if !b.e.DryRun {
 		return nil
@@ -48,7 +49,8 @@ func (b *builder) ofDryRun(r run.Run) Slot {
 	return s
 }
 
-// dryEvents adds the dry runs whose markers are gone. Those that would have started are told before those that ended.
+// dryEvents adds the dry runs whose rows are gone. Those that would have started take precedence over those that
+// ended.
 func (b *builder) dryEvents(ctx context.Context) error {
 	type told struct {
 		run   run.Run

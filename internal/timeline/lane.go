@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// builder makes one lane.
+// builder builds one lane.
 type builder struct {
 	look    *Look
 	e       *catalog.Entry
@@ -21,9 +21,9 @@ type builder struct {
 	row     store.Pipeline
 	due     ledger
 	seen    map[run.Key]bool
-	width   time.Duration // of buckets; 0 without
+	width   time.Duration // width of buckets; 0 without buckets
 	buckets map[int]*Bucket
-	newest  run.Run // the run of the latest period that has ended
+	newest  run.Run // the ended run of the latest period
 	lane    Lane
 }
 
@@ -34,7 +34,7 @@ func newBuilder(l *Look, e *catalog.Entry) *builder {
 	}
 }
 
-// build gathers the periods: those with runs, then those that are expected, then the open ones and the last that ended.
+// build collects the periods: those with runs, then expected ones, then the open ones and the last that ended.
 func (b *builder) build(ctx context.Context) error {
 	b.chooseWidth()
 	steps := []func(context.Context) error{b.ledger, b.inRange, b.dryRuns, b.elsewhere, b.expected, b.standing}
@@ -53,7 +53,7 @@ func (b *builder) build(ctx context.Context) error {
 	return b.causes(ctx)
 }
 
-// chooseWidth decides whether the lane has buckets.
+// chooseWidth decides whether the lane uses buckets.
 func (b *builder) chooseWidth() {
 	q := b.look.Query
 	span := q.To.Sub(q.From)
@@ -66,7 +66,7 @@ func (b *builder) chooseWidth() {
 	}
 }
 
-// crowded says whether the schedule expects more periods than can be told apart.
+// crowded reports whether the schedule expects more periods than can be shown individually.
 func (b *builder) crowded() bool {
 	n := 0
 	for range b.slots() {
@@ -77,7 +77,7 @@ func (b *builder) crowded() bool {
 	return false
 }
 
-// rebuild counts the slots of a lane in buckets after all.
+// rebuild moves the slots of a lane into buckets after all.
 func (b *builder) rebuild() {
 	b.width = widthFor(b.look.To.Sub(b.look.From))
 	all := b.lane.Slots
@@ -92,7 +92,7 @@ func (b *builder) rebuild() {
 	}
 }
 
-// place is where a slot lies on the axis.
+// place returns the position of a slot on the axis.
 func (b *builder) place(s Slot) (start, end time.Time) {
 	if b.look.Axis != ByExecution {
 		return s.Start, s.End
@@ -100,7 +100,7 @@ func (b *builder) place(s Slot) (start, end time.Time) {
 	return b.execution(s)
 }
 
-// execution is the time in which a period ran, is running, or is expected to open.
+// execution returns the time in which a period ran, is running, or is expected to open.
 func (b *builder) execution(s Slot) (start, end time.Time) {
 	switch {
 	case s.Run.Status == "" && s.FireAt.IsZero():
@@ -113,8 +113,8 @@ func (b *builder) execution(s Slot) (start, end time.Time) {
 	return s.Run.OpenedAt, s.Run.EndedAt.Add(time.Nanosecond)
 }
 
-// shows says whether a slot is part of the stretch. With buckets it is what the axis says; without, a period is shown if it, its
-// execution, or its deadline touches the stretch.
+// shows reports whether a slot belongs to the range. With buckets the axis decides; without, a period is shown if it,
+// its execution, or its deadline overlaps the range.
 func (b *builder) shows(s Slot) bool {
 	q := b.look.Query
 	if b.width > 0 {
@@ -123,7 +123,7 @@ func (b *builder) shows(s Slot) bool {
 	return q.overlaps(s.Start, s.End) || q.overlaps(b.execution(s)) || q.holds(s.Breach) || b.due.inWindow[s.Key]
 }
 
-// add puts a slot into the lane if it belongs there.
+// add adds a slot to the lane if it belongs there.
 func (b *builder) add(s Slot) {
 	if b.seen[s.Key] || !b.shows(s) {
 		return
@@ -145,7 +145,7 @@ func (b *builder) addRun(r run.Run) {
 	b.add(b.ofRun(r))
 }
 
-// inRange reads the runs whose periods lie in the stretch.
+// inRange reads the runs whose periods lie in the range.
 func (b *builder) inRange(ctx context.Context) error {
 	size := max(b.e.Schedule.Size(), period.Day)
 	q := store.RunQuery{
@@ -166,7 +166,7 @@ func (b *builder) inRange(ctx context.Context) error {
 	}
 }
 
-// elsewhere reads the runs of periods that lie before or after the stretch and yet touch it: they fire, ran, or are due in it.
+// elsewhere reads the runs of periods outside the range that still touch it: they fire, ran, or are due in it.
 func (b *builder) elsewhere(ctx context.Context) error {
 	var keys []run.Key
 	want := func(key run.Key) {
@@ -209,7 +209,7 @@ func (b *builder) elsewhere(ctx context.Context) error {
 	return nil
 }
 
-// slots walks the expected periods that may touch the stretch, from the pipeline's first acceptance on.
+// slots iterates over the expected periods that may touch the range, from the pipeline's first acceptance on.
 func (b *builder) slots() func(yield func(schedule.Slot) bool) {
 	return func(yield func(schedule.Slot) bool) {
 		if b.e.Opens == pipeline.ByHand {
@@ -231,8 +231,8 @@ func (b *builder) slots() func(yield func(schedule.Slot) bool) {
 	}
 }
 
-// reach is from when to when the periods that touch the stretch may open. Those that end in it open at their beginning or later,
-// and the last one that begins in it opens before the period after it does.
+// reach returns the interval in which the periods that touch the range may open. Those that end in the range open at
+// their beginning or later, and the last one that begins in it opens before the following period does.
 func (b *builder) reach() (from, until time.Time) {
 	s, q := b.e.Schedule, b.look.Query
 	from, until = period.At(q.From, s.Size(), b.zone).Start(b.zone), q.To
@@ -250,7 +250,7 @@ func (b *builder) reach() (from, until time.Time) {
 	return from, until
 }
 
-// touches says whether an expected period belongs to the stretch whatever became of it.
+// touches reports whether an expected period belongs to the range, whether or not it has a run.
 func (b *builder) touches(slot schedule.Slot, begins time.Time) bool {
 	q := b.look.Query
 	start, end := slot.Period.Start(b.zone), slot.Period.End(b.zone)
@@ -273,10 +273,10 @@ func (b *builder) expected(context.Context) error {
 	return nil
 }
 
-// maxStanding is how many open runs outside the stretch, or beside buckets, a lane lists. All of them are counted.
+// maxStanding is how many open runs outside the range, or besides buckets, a lane lists. All of them are counted.
 const maxStanding = 100
 
-// standing adds what is shown whatever the stretch: the open runs and the last one that ended.
+// standing adds what is shown regardless of the range: the open runs and the last one that ended.
 func (b *builder) standing(ctx context.Context) error {
 	open := b.look.open[b.e.ID]
 	for i, r := range open {
@@ -304,7 +304,7 @@ func (b *builder) standing(ctx context.Context) error {
 	return nil
 }
 
-// stand lists a run that is shown whatever the stretch.
+// stand adds a run that is shown regardless of the range.
 func (b *builder) stand(r run.Run) {
 	s := b.ofRun(r)
 	b.fire(&s)

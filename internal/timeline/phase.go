@@ -7,21 +7,21 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Phase is how a period stands. A period with a run has the run's phase (run.Phase), except that a dry run that
-// ended WouldStart never completed; a period without a run has one of these.
+// Phase is the state of a period. A period with a run has the run's phase (run.Phase), except that a completed dry
+// run is WouldStart; a period without a run has one of these.
 type Phase string
 
 // The phases of periods without a run, and of a dry run whose gate was open.
 const (
 	Upcoming   Phase = "upcoming"    // its time has not come
-	Due        Phase = "due"         // its time has come, and it may still open: without a fire or a deadline, at any time
+	Due        Phase = "due"         // its time has come, and it may still open; without a fire or a deadline, at any time
 	Missing    Phase = "missing"     // it should have opened by its fire or its deadline, and did not
 	Excluded   Phase = "excluded"    // the calendar suppresses it
 	Paused     Phase = "paused"      // the pipeline is paused, so it does not open
 	WouldStart Phase = "would-start" // a dry run whose job would have started
 )
 
-// Worst orders phases, the one that needs a person most first.
+// Worst orders phases by urgency, the one that most needs attention first.
 var Worst = []Phase{
 	Phase(run.FailedForGood), Phase(run.StartHeld), Phase(run.GateClosed), Missing, Phase(run.StatusUnread),
 	Phase(run.Settling), Phase(run.Backoff), Phase(run.StartRefused), Phase(run.CalledOff), Paused, Phase(run.Offering),
@@ -37,7 +37,7 @@ var rank = func() map[Phase]int {
 	return ranks
 }()
 
-// worse says whether p needs a person more than q. A phase that is not known here comes last.
+// worse reports whether p is more urgent than q. Unknown phases come last.
 func (p Phase) worse(q Phase) bool {
 	at := func(p Phase) int {
 		if i, known := rank[p]; known {
@@ -48,7 +48,7 @@ func (p Phase) worse(q Phase) bool {
 	return at(p) < at(q)
 }
 
-// phaseOf is how a run stands.
+// phaseOf returns the phase of a run.
 func phaseOf(r run.Run, dry bool, now time.Time) Phase {
 	if p := Phase(r.Phase(now)); !dry || p != Phase(run.Done) {
 		return p
@@ -56,7 +56,7 @@ func phaseOf(r run.Run, dry bool, now time.Time) Phase {
 	return WouldStart
 }
 
-// retryAt is when a failed attempt, or a refused start, is tried again.
+// retryAt returns when a failed attempt, or a refused start, is retried.
 func retryAt(r run.Run, now time.Time) time.Time {
 	switch r.Phase(now) {
 	case run.Backoff:
@@ -68,11 +68,12 @@ func retryAt(r run.Run, now time.Time) time.Time {
 	}
 }
 
-// grace is how long after its fire a period may be without a run before it counts as missing: the run opens a moment later.
+// grace is how long after its fire a period may be without a run before it counts as missing: the run opens a moment
+// later.
 const grace = time.Minute
 
-// vacant is how a period stands that has no run. Begins is when it opens or its data begins, last the instant from which
-// on it is missing.
+// vacant returns the phase of a period without a run. begins is when it opens or its data begins; from last on it is
+// missing.
 func vacant(excluded string, begins, last time.Time, row store.Pipeline, now time.Time) Phase {
 	switch {
 	case excluded != "":
@@ -87,8 +88,8 @@ func vacant(excluded string, begins, last time.Time, row store.Pipeline, now tim
 	return Missing
 }
 
-// pausedAt says whether a pause in effect keeps a period from opening: it had not missed its time when the pause began, and its
-// time comes before the pause ends automatically.
+// pausedAt reports whether a pause in effect keeps a period from opening: it had not missed its time when the pause
+// began, and its time comes before the pause ends automatically.
 func pausedAt(row store.Pipeline, begins, last, now time.Time) bool {
 	if !row.Paused() {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// bare is what the schedule alone says of a period. A bucket on the axis of periods needs no more than its place.
+// bare returns what the schedule alone says about a period. Buckets on the period axis need only its position.
 func (b *builder) bare(key run.Key) Slot {
 	s := Slot{Key: key, Start: key.Period.Start(b.zone), End: key.Period.End(b.zone), Deadline: b.due.state[key]}
 	if b.width == 0 || b.look.Axis == ByExecution {
@@ -27,29 +27,29 @@ func (b *builder) fire(s *Slot) {
 	s.Warn, s.Breach = due.Warn, due.Breach
 }
 
-// ofRun is the slot of a run.
+// ofRun returns the slot of a run.
 func (b *builder) ofRun(r run.Run) Slot {
 	s := b.bare(r.Key)
 	s.Run, s.Phase, s.RetryAt = r, phaseOf(r, false, b.look.now), retryAt(r, b.look.now)
 	return s
 }
 
-// without is the slot of an expected period that has no run.
+// without returns the slot of an expected period that has no run.
 func (b *builder) without(slot schedule.Slot) Slot {
 	s := b.bare(b.e.Key(slot.Period))
 	s.FireAt, s.Excluded, s.DryRun = slot.FireAt, slot.Excluded, b.e.DryRun
 	breach := b.e.SLA.For(slot.Period, slot.FireAt, b.e.Schedule).Breach
 	s.Phase = vacant(slot.Excluded, slot.Begins(b.zone), b.lastCall(slot, breach), b.row, b.look.now)
 	if s.Phase == Missing && (b.e.DryRun || slot.FireAt.IsZero() && breach.IsZero()) {
-		// Nothing of a dry run is missing: its marker may have expired. Nor is a period that has no time to open by, neither a
-		// fire nor a deadline: what opens it may still come.
+		// A dry run is never missing: its row may have expired. Nor is a period without a fire or a deadline: it may
+		// still open.
 		s.Phase = Due
 	}
 	return s
 }
 
-// lastCall is from when on a period without a run is missing: its fire or, where a sensor or an upstream opens it, its end;
-// not before its deadline, up to which what opens it may still come.
+// lastCall returns from when on a period without a run is missing: its fire or, if a sensor or an upstream opens it,
+// the later of its end and its deadline.
 func (b *builder) lastCall(slot schedule.Slot, breach time.Time) time.Time {
 	if !slot.FireAt.IsZero() {
 		return slot.FireAt.Add(grace)
@@ -60,10 +60,10 @@ func (b *builder) lastCall(slot schedule.Slot, breach time.Time) time.Time {
 	return breach
 }
 
-// ledger is how the deadlines of a lane stand.
+// ledger is the state of a lane's deadlines.
 type ledger struct {
-	state    map[run.Key]string // the worse of two
-	inWindow map[run.Key]bool   // a deadline lies in the stretch
+	state    map[run.Key]string // the worse one if there are two
+	inWindow map[run.Key]bool   // a deadline lies in the range
 }
 
 // Warned is the state of an armed deadline that has warned.
@@ -72,7 +72,7 @@ const Warned = "WARNED"
 // weight orders the states of deadlines, the worst last.
 var weight = map[string]int{string(sla.Cancelled): 1, string(sla.Met): 2, string(sla.Armed): 3, Warned: 4, string(sla.Breached): 5}
 
-// StateOf is the state of a deadline as a timeline shows it.
+// StateOf returns the state of a deadline as shown in a timeline.
 func StateOf(d store.Deadline) string {
 	if d.State == sla.Armed && d.Warned {
 		return Warned
@@ -80,8 +80,8 @@ func StateOf(d store.Deadline) string {
 	return string(d.State)
 }
 
-// ledger reads the deadlines of the periods in the stretch. A deadline lies after the beginning of its period, by two days at
-// most, those that the file adds, and the length of a period that is longer than a day.
+// ledger reads the deadlines of the periods in the range. A deadline may be up to two days after the beginning of its
+// period, plus the days that the file adds and the length of a period longer than a day.
 func (b *builder) ledger(ctx context.Context) error {
 	b.due = ledger{state: map[run.Key]string{}, inWindow: map[run.Key]bool{}}
 	spec, q := b.e.SLA, b.look.Query
@@ -109,13 +109,13 @@ func (b *builder) ledger(ctx context.Context) error {
 	}
 }
 
-// lookBack is how long before the stretch an attempt may have opened that still ran in it.
+// lookBack is how long before the range an attempt may have opened that still ran in it.
 const lookBack = 24 * time.Hour
 
-// maxOpened bounds how many openings of attempts are read for one lane.
+// maxOpened bounds how many attempt openings are read per lane.
 const maxOpened = 5000
 
-// executed lists the runs of which an attempt opened in the stretch, or shortly before it.
+// executed lists the runs of which an attempt opened in the range or shortly before it.
 func (b *builder) executed(ctx context.Context) ([]run.Key, error) {
 	if b.e.DryRun || b.look.From.After(b.look.now) {
 		return nil, nil
@@ -127,7 +127,7 @@ func (b *builder) executed(ctx context.Context) ([]run.Key, error) {
 	return keys, err
 }
 
-// events goes through the events of one type from the end of the stretch back to shortly before it.
+// events iterates over the events of one type from the end of the range back to shortly before it.
 func (b *builder) events(ctx context.Context, t event.Type, most int, each func(event.Event)) error {
 	oldest := b.look.From.Add(-lookBack)
 	q := store.EventQuery{Pipeline: b.e.ID, Type: t, Limit: 100, Cursor: b.look.cursor}

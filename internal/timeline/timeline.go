@@ -1,8 +1,8 @@
-// Package timeline selects, for a stretch of time, the periods of each pipeline that a person wants to see: what was
-// expected, what ran, how it stands and why. Few periods are listed one by one; many are counted in buckets, so that no
-// stretch is cut. It reads and changes nothing.
+// Package timeline selects, for a time range, the periods of each pipeline to display: what was expected, what ran,
+// its state and why. Few periods are listed individually; many are counted in buckets, so that no range is truncated.
+// It is read-only.
 //
-// A Look serves one request: it reads what all lanes share once, then makes one Lane after the other.
+// A Look serves one request: it reads the data that all lanes share once, then builds the lanes one by one.
 package timeline
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// records is what a timeline reads.
+// records is the part of the store that a timeline reads.
 type records interface {
 	Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error)
 	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
@@ -33,41 +33,41 @@ type records interface {
 	PositionAt(ctx context.Context, t time.Time) (store.Position, error)
 }
 
-// Sources are where the facts are.
+// Sources are the sources of a timeline's data.
 type Sources struct {
 	Store   records
 	Catalog *catalog.Catalog
 }
 
-// Axis says where on the timeline a period lies.
+// Axis determines the position of a period on the timeline.
 type Axis string
 
-// The axes: the slice of data that a run is for, or the time in which it ran.
+// The axes: the period of data that a run is for, or the time in which it ran.
 const (
 	ByPeriod    Axis = "period"
 	ByExecution Axis = "execution"
 )
 
-// Query is what to show.
+// Query selects what to show.
 type Query struct {
 	From, To time.Time // To comes after From
 	Axis     Axis
-	Width    time.Duration // of buckets; 0: chosen for the stretch, and buckets only where they are needed
+	Width    time.Duration // of buckets; 0: chosen automatically, and buckets only if needed
 }
 
-// MaxSpan is the longest stretch that a timeline shows.
+// MaxSpan is the longest range of a timeline.
 const MaxSpan = 100 * 24 * time.Hour
 
 // Lane is one pipeline's part of a timeline.
 type Lane struct {
 	Pipeline pipeline.ID
-	// Slots are the periods one by one, oldest first. With buckets they are only those that are shown whatever the stretch:
+	// Slots are the individual periods, oldest first. With buckets they are only those shown regardless of the range:
 	// the open runs and the last one that ended.
 	Slots   []Slot
 	Buckets []Bucket      // nil without buckets; oldest first, empty ones left out
 	Width   time.Duration // of a bucket; 0 without
-	Counts  map[Phase]int // of all periods in slots and buckets, each once
-	Read    int           // how many runs were read for it
+	Counts  map[Phase]int // of all periods in slots and buckets, each counted once
+	Read    int           // number of runs read
 }
 
 // Slot is one period.
@@ -77,27 +77,27 @@ type Slot struct {
 	FireAt     time.Time // when it opens automatically; zero if a sensor, an upstream or an operator opens it
 	Excluded   string    // why the calendar suppresses it; "" if it does not
 	Phase      Phase
-	Run        run.Run // of the period; without a Status if there is none
+	Run        run.Run // run of the period; without a Status if there is none
 	DryRun     bool
 	Warn       time.Time // of its absolute deadline
 	Breach     time.Time
-	Deadline   string    // the state of its deadlines, the worse of two; "" if none was ever armed
-	RetryAt    time.Time // when the job is tried again; zero unless it is retrying
+	Deadline   string    // state of its deadlines, the worse if there are two; "" if none was ever armed
+	RetryAt    time.Time // when the job is retried; zero unless it is retrying
 	Cause      reason.Reason
-	Outside    bool // it lies outside the stretch, and is shown because it is open, or the last that ended
+	Outside    bool // outside the range; shown because it is open, or the last that ended
 }
 
-// Look is the making of one timeline.
+// Look builds one timeline.
 type Look struct {
 	Sources
 	Query
 	now    time.Time
 	open   map[pipeline.ID][]run.Run
 	rows   map[pipeline.ID]store.Pipeline
-	cursor string // where the events of the stretch end; "" at the newest
+	cursor string // where the events of the range end; "" at the newest
 }
 
-// New reads what all lanes share.
+// New reads the data that all lanes share.
 func New(ctx context.Context, s Sources, q Query, now time.Time) (*Look, error) {
 	l := &Look{Sources: s, Query: q, now: now, open: map[pipeline.ID][]run.Run{}, rows: map[pipeline.ID]store.Pipeline{}}
 	open, err := s.Store.OpenRuns(ctx, "")
@@ -124,15 +124,15 @@ func New(ctx context.Context, s Sources, q Query, now time.Time) (*Look, error) 
 	return l, nil
 }
 
-// overlaps says whether the time from start to end touches the stretch. An instant has start and end in common.
+// overlaps reports whether the time from start to end overlaps the range. For an instant, start equals end.
 func (q Query) overlaps(start, end time.Time) bool {
 	return !start.IsZero() && start.Before(q.To) && (end.After(q.From) || start.Equal(end) && start.Equal(q.From))
 }
 
-// holds says whether an instant lies in the stretch.
+// holds reports whether an instant lies in the range.
 func (q Query) holds(t time.Time) bool { return q.overlaps(t, t.Add(time.Nanosecond)) }
 
-// Lane is the part of one pipeline.
+// Lane builds the lane of one pipeline.
 func (l *Look) Lane(ctx context.Context, e *catalog.Entry) (Lane, error) {
 	b := newBuilder(l, e)
 	err := b.build(ctx)
