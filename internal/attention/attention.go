@@ -1,9 +1,8 @@
-// Package attention lists what needs a person now: held starts, runs that failed, overdue and missing ones, rejected files,
-// alerts that were not delivered, long pauses. It reads and changes nothing.
+// Package attention lists what needs an operator now: held starts, failed, overdue and missing runs, rejected files,
+// undelivered alerts, long pauses. It is read-only.
 //
-// A row goes away when its matter is over: the run is run again, a later period of the pipeline ends, the file is corrected.
-// A gap stays for a week: later periods do not fill it.
-// Why a run stands as it does is package explain's to say.
+// An item disappears when its problem is resolved: the run is rerun, a later period of the pipeline ends, the file is
+// corrected. A gap stays for a week: later periods do not fill it. Package explain says why a run is in its state.
 package attention
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// records is what the list is made from.
+// records is the part of the store that the list is built from.
 type records interface {
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
 	Pipelines(ctx context.Context) ([]store.Pipeline, error)
@@ -35,16 +34,15 @@ type records interface {
 	Dead(ctx context.Context, sink string) ([]store.DeadLetter, error)
 }
 
-// Sources are where the facts are.
+// Sources are the sources of the list's data.
 type Sources struct {
 	Store   records
 	Catalog *catalog.Catalog
 }
 
-// Kind is what a person is needed for.
+// Kind is the kind of problem.
 type Kind string
 
-// The kinds, in no order.
 const (
 	Held        Kind = "held"          // it is not known whether a job was started
 	Unread      Kind = "status-unread" // a job's status cannot be read
@@ -58,10 +56,10 @@ const (
 	Paused      Kind = "paused"        // a pause has lasted for long
 )
 
-// Severity is how much it matters.
+// Severity is the urgency of an item.
 type Severity string
 
-// The severities, those of events.
+// The severities are those of events.
 const (
 	Critical Severity = "critical"
 	Warning  Severity = "warning"
@@ -76,11 +74,11 @@ type Action struct {
 	Command string
 }
 
-// Item is one thing that needs a person.
+// Item is one problem that needs an operator.
 type Item struct {
 	Pipeline pipeline.ID         // "" if it is about the server
-	Schedule pipeline.ScheduleID // of the run; "" if it is about none
-	Period   period.Period       // of the run; zero if it is about none
+	Schedule pipeline.ScheduleID // of the run, if any
+	Period   period.Period       // of the run, if any
 	Kind     Kind
 	Severity Severity
 	Reason   reason.Reason
@@ -88,18 +86,18 @@ type Item struct {
 	Action   Action
 }
 
-// Place orders items, the most pressing first, as text: by severity, then by age, the oldest first.
+// Place returns a sort key that puts the most urgent items first: by severity, then oldest first.
 func (i Item) Place() string {
 	return fmt.Sprintf("%d %s %s %s %s %s %s", rank[i.Severity], store.Nanos(i.Since), i.Pipeline, i.Schedule, i.Period, i.Kind, i.Reason)
 }
 
-// lookBack is how far back deadlines are read. Older ones are history.
+// lookBack is how far back deadlines are read.
 const lookBack = 14 * 24 * time.Hour
 
-// LongPause is from when on a pause needs attention.
+// LongPause is how long a pause may last before it needs attention.
 const LongPause = 24 * time.Hour
 
-// List lists what needs a person, most pressing first: of one pipeline, or of all and the server if only is "".
+// List lists what needs an operator, most urgent first: for one pipeline, or for all and the server if only is "".
 func List(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Item, error) {
 	l := newLook(s, only, now)
 	for _, step := range []func(context.Context) error{l.read, l.standing, l.failed, l.overdue, l.missing, l.files, l.undelivered, l.pauses} {
@@ -111,14 +109,14 @@ func List(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]It
 	return l.items, nil
 }
 
-// look is one list in the making.
+// look is the state of building one list.
 type look struct {
 	Sources
 	only  pipeline.ID
 	now   time.Time
 	rows  []store.Pipeline
 	open  map[pipeline.ID][]run.Run
-	ended map[pipeline.ID]run.Run // the runs of the latest periods that have ended, as far as they were read
+	ended map[pipeline.ID]run.Run // the ended runs of the latest periods, as far as read
 	named map[run.Key]bool        // runs that already have an item
 	items []Item
 }
@@ -134,7 +132,7 @@ func (l *look) add(i Item) {
 	l.items = append(l.items, i)
 }
 
-// about is an item about a run.
+// about returns an item about a run.
 func about(key run.Key, kind Kind, s Severity, why reason.Reason, since time.Time, do Action) Item {
 	return Item{Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Kind: kind, Severity: s, Reason: why, Since: since, Action: do}
 }
@@ -164,12 +162,12 @@ func (l *look) read(ctx context.Context) error {
 	return nil
 }
 
-// lastEnded is the run of the latest period of a pipeline that has ended; without a Status if there is none.
+// lastEnded returns the ended run of the latest period of a pipeline; without a Status if there is none.
 func (l *look) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error) {
 	if r, known := l.ended[id]; known {
 		return r, nil
 	}
-	// Of one run more than are open at least one has ended, if any has.
+	// Among one run more than are open, at least one has ended, if any has.
 	page, err := l.Store.Runs(ctx, store.RunQuery{Pipeline: id, Limit: min(len(l.open[id])+1, store.MaxPage)})
 	if err != nil {
 		return run.Run{}, fmt.Errorf("read runs of %s: %w", id, err)
@@ -182,7 +180,7 @@ func (l *look) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error) {
 	return last, nil
 }
 
-// passed says whether a later period of the pipeline than key's has ended: what was wrong before is history.
+// passed reports whether a later period of the pipeline than key's has ended: earlier problems are then history.
 func (l *look) passed(ctx context.Context, key run.Key) (bool, error) {
 	last, err := l.lastEnded(ctx, key.Pipeline)
 	return last.Status != "" && last.Period.Compare(key.Period) > 0, err

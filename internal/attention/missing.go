@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// missing lists the pipelines that have periods without a run although their fires were reported as missed. A row stays until
-// each of these periods has a run, unless a later one makes up for it.
+// missing lists the pipelines with periods that have no run although their fires were reported as missed. An item
+// stays until each of these periods has a run, unless a later run makes up for it.
 func (l *look) missing(ctx context.Context) error {
 	gaps := map[pipeline.ID]*gap{}
 	for _, t := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
@@ -45,8 +45,8 @@ func (l *look) missing(ctx context.Context) error {
 }
 
 const (
-	maxMissed = 500                // reports of missed fires that are read
-	missedFor = 7 * 24 * time.Hour // for so long a report counts; afterwards its gap is history
+	maxMissed = 500                // maximum reports of missed fires read
+	missedFor = 7 * 24 * time.Hour // how long a report counts
 )
 
 // gap is the missed periods of one pipeline.
@@ -71,8 +71,8 @@ func (g *gap) add(e event.Event) {
 	}
 }
 
-// without lists the periods of g that have no run and need one, oldest first. Where the file opens only the latest of the fires
-// that were missed, a run of a later period is enough.
+// without lists the periods of g that still need a run, oldest first. If the file opens only the latest of several
+// missed fires, a run of a later period is enough.
 func (l *look) without(ctx context.Context, g *gap) ([]run.Key, error) {
 	runs, err := l.Store.RunsAt(ctx, g.keys)
 	if err != nil {
@@ -96,7 +96,7 @@ func (l *look) without(ctx context.Context, g *gap) ([]run.Key, error) {
 	return left, nil
 }
 
-// addMissing lists the periods of g as one row, about the newest. Once a later period has ended it is less pressing.
+// addMissing adds one item for the periods of g, about the newest. Once a later period has ended it is less urgent.
 func (l *look) addMissing(ctx context.Context, g *gap) error {
 	left, err := l.without(ctx, g)
 	if err != nil || len(left) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// standing lists the open runs that stand still.
+// standing lists the open runs that are stuck.
 func (l *look) standing(context.Context) error {
 	for _, open := range l.open {
 		for _, r := range open {
@@ -32,7 +32,7 @@ func (l *look) standing(context.Context) error {
 	return nil
 }
 
-// explained is the action that shows more.
+// explained returns the action that shows more.
 func explained(key run.Key) Action {
 	return Action{"explain", fmt.Sprintf("interlock explain %s --date %s", key.Pipeline, key.Period)}
 }
@@ -46,7 +46,7 @@ func (l *look) failed(ctx context.Context) error {
 	var runs []run.Run
 	for _, id := range ids {
 		if l.Catalog.Current().Get(id) == nil {
-			continue // nothing of a removed pipeline is run again
+			continue // a removed pipeline is not rerun
 		}
 		last, err := l.lastEnded(ctx, id)
 		if err != nil {
@@ -87,7 +87,7 @@ func (l *look) addFailed(ctx context.Context, r run.Run, log []store.JobEntry) e
 	return nil
 }
 
-// severity is critical where the file says so.
+// severity returns Critical if the pipeline's file says so, otherwise s.
 func (l *look) severity(id pipeline.ID, s Severity) Severity {
 	if e := l.Catalog.Current().Get(id); e != nil && e.SLA.Critical {
 		return Critical
@@ -109,8 +109,8 @@ func (l *look) logs(ctx context.Context, runs []run.Run) (map[run.Key][]store.Jo
 	return l.Store.JobLogs(ctx, keys)
 }
 
-// suspects lists the pipelines whose last run may have failed: those with a failed run at all, or every one where there are more
-// failed runs than one page has.
+// suspects lists the pipelines whose last run may have failed: those with any failed run, or all pipelines if there
+// are more failed runs than fit on a page.
 func (l *look) suspects(ctx context.Context) ([]pipeline.ID, error) {
 	if l.only != "" {
 		return []pipeline.ID{l.only}, nil
@@ -132,7 +132,7 @@ func (l *look) suspects(ctx context.Context) ([]pipeline.ID, error) {
 	return slices.Compact(ids), nil
 }
 
-// all lists every pipeline that is active.
+// all lists every active pipeline.
 func (l *look) all() []pipeline.ID {
 	var ids []pipeline.ID
 	for _, e := range l.Catalog.Current().All() {
@@ -141,14 +141,15 @@ func (l *look) all() []pipeline.ID {
 	return ids
 }
 
-// Late is a deadline that has passed, and the run that has not completed; without a Status if none has opened.
+// Late is a deadline that has passed, and its run, which has not completed; without a Status if none has opened.
 type Late struct {
 	store.Deadline
 	Run run.Run
 }
 
-// LateRuns lists the deadlines that have passed and whose runs have not completed, held and failed ones included: of one pipeline,
-// or of all if only is "". One that a later period of its pipeline has left behind is history.
+// LateRuns lists the deadlines that have passed and whose runs have not completed, including held and failed ones:
+// for one pipeline, or for all if only is "". Deadlines of a pipeline that has since finished a later period are left
+// out.
 func LateRuns(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Late, error) {
 	l := newLook(s, only, now)
 	if err := l.read(ctx); err != nil {
@@ -202,7 +203,7 @@ func (l *look) late(ctx context.Context) ([]Late, error) {
 	return out, nil
 }
 
-// overdue lists the runs whose deadline has passed and that have not completed, unless they are listed for another reason.
+// overdue lists the runs past their deadline that have not completed, unless they are listed for another reason.
 func (l *look) overdue(ctx context.Context) error {
 	late, err := l.late(ctx)
 	if err != nil {
@@ -228,7 +229,7 @@ func (l *look) addOverdue(d Late) {
 		d.BreachAt, explained(d.Key)))
 }
 
-// age is how long ago something was; 0 if that is unknown.
+// age returns how long ago something was; 0 if unknown.
 func (l *look) age(since time.Time) time.Duration {
 	if since.IsZero() {
 		return 0

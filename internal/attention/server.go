@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// files lists the files that are not active, or cannot be read.
+// files lists the files that are not active or cannot be read.
 func (l *look) files(ctx context.Context) error {
 	for _, row := range l.rows {
 		problems := row.Problems()
@@ -40,7 +40,7 @@ func (l *look) files(ctx context.Context) error {
 	return nil
 }
 
-// strays lists the rejected files that belong to no pipeline anyone knows.
+// strays lists rejected files whose pipeline is unknown.
 func (l *look) strays() {
 	for _, f := range l.Catalog.Files() {
 		if !f.Refused || f.Pipeline != "" {
@@ -65,7 +65,7 @@ func flawed(first string, n int) reason.Reason {
 	return reason.New("file", "{message}", reason.Str("message", first))
 }
 
-// rejectedAt is when the newest file of a pipeline was rejected; zero if that is not recorded.
+// rejectedAt returns when the newest file of a pipeline was rejected; zero if that is not recorded.
 func (l *look) rejectedAt(ctx context.Context, id pipeline.ID) (time.Time, error) {
 	page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: id, Type: event.ConfigRejected, Limit: 1})
 	if err != nil || len(page.Items) == 0 {
@@ -74,7 +74,7 @@ func (l *look) rejectedAt(ctx context.Context, id pipeline.ID) (time.Time, error
 	return page.Items[0].Time, nil
 }
 
-// fix is the command that shows what is wrong with a pipeline's file.
+// fix returns the action that shows what is wrong with a pipeline's file.
 func (l *look) fix(id pipeline.ID) Action {
 	for _, f := range l.Catalog.Files() {
 		if f.Pipeline == id {
@@ -119,14 +119,14 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// pauses lists the pauses that have lasted for long. That of all pipelines is one item.
+// pauses lists the pauses that have lasted long. The pause of all pipelines is one item.
 func (l *look) pauses(context.Context) error {
 	for _, row := range l.rows {
 		id, command := row.ID, "interlock resume "+string(row.ID)
 		if row.ID == store.AllPipelines {
 			id, command = "", "interlock resume --all"
 		} else {
-			row.PauseAll = store.Pause{} // it has an item of its own
+			row.PauseAll = store.Pause{} // it has its own item
 			if l.Catalog.Current().Get(id) == nil {
 				continue
 			}
