@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Content is a hash of a reading's data. Data that sensor.SameData calls the same has the same hash.
+// Content returns a hash of a reading's data. Data that sensor.SameData considers equal has the same hash.
 func Content(f sensor.Fields) string {
 	canonical, err := json.Marshal(plain(map[string]any(f)))
 	if err != nil { // only for data that no reading can hold
@@ -21,7 +21,7 @@ func Content(f sensor.Fields) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// plain gives each number the one form that its value has: 1.0 and 1 are the same data.
+// plain converts numbers to a canonical form: 1.0 and 1 are the same data.
 func plain(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -46,10 +46,10 @@ func plain(v any) any {
 	}
 }
 
-// maxText bounds a value in an event, which is for people; the snapshot has it in full.
+// maxText bounds a value in an event, which is for people; the snapshot has the full value.
 const maxText = 200
 
-// text is a value as an event shows it; "" where there was none.
+// text formats a value for an event; "" if there was none.
 func text(v any) string {
 	if v == nil {
 		return ""

@@ -1,9 +1,9 @@
-// Package gate looks at a pipeline's gate for a period: it reads what each sensor shows, asks package rule for the
-// verdict, and keeps what was seen in the form that is stored with a start. It changes nothing.
+// Package gate evaluates a pipeline's gate for a period: it reads the sensors, asks package rule for the verdict, and
+// converts the facts to the form stored with a start. It changes nothing.
 //
-// Which reading counts is decided by package sensor; what the rules make of it, by package rule. Upstreams
-// (schedule.after) are answered from their runs themselves and not from the readings that announce them, so that no
-// lost or late reading opens a gate.
+// Package sensor decides which reading counts, package rule what the rules make of it. Upstreams (schedule.after) are
+// checked by their runs themselves, not by the readings that announce them, so that a lost or late reading cannot
+// open a gate.
 package gate
 
 import (
@@ -19,30 +19,31 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// reader is what a look needs of a store.
+// reader is the part of the store that an evaluation reads.
 type reader interface {
 	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
 	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
 }
 
-// Question is which gate to look at, and for what.
+// Question is which gate to evaluate, and for what.
 type Question struct {
 	Definition *pipeline.Definition
-	// Upstream gives the definition of another pipeline that is in force; nil if there is none.
+	// Upstream returns the definition in force of another pipeline; nil if there is none.
 	Upstream func(pipeline.ID) *pipeline.Definition
 	Period   period.Period
-	// Gate is the pipeline's own unless said: its start condition and its post-run rules are looked at the same way.
+	// Gate is the gate to evaluate; nil means the pipeline's own. The start condition and the post-run rules are
+	// evaluated in the same way.
 	Gate *rule.Gate
-	// Fire is the instant that opened the run under cron. Zero means the fire that is for Period.
+	// Fire is the cron fire that opened the run. Zero means the fire for Period.
 	Fire time.Time
-	// Opened is when the window of the run's attempt begins. Zero means the earliest instant at which Period can open.
+	// Opened is when the window of the run's attempt begins. Zero means the earliest time at which Period can open.
 	Opened time.Time
-	// PostRun asks for the sensors of the post-run rules as well. They do not take part in the verdict.
+	// PostRun also reads the sensors of the post-run rules. They do not affect the verdict.
 	PostRun bool
 }
 
-// Look evaluates a gate on what the store shows at this moment. Beside the sensors of the pipeline's own gate the
-// answer always holds that of its start condition, since late data and reruns compare both.
+// Look evaluates a gate on the store's current data. For the pipeline's own gate, the result always includes the
+// sensor of the start condition, since late data and reruns compare both.
 func Look(ctx context.Context, r reader, q Question, now time.Time) (View, error) {
 	g := q.Gate
 	if g == nil {
@@ -73,8 +74,8 @@ func Look(ctx context.Context, r reader, q Question, now time.Time) (View, error
 	return v, nil
 }
 
-// startBeside is the start condition's sensor where it is not part of the gate: without cron it opens the run and is
-// not asked again.
+// startBeside returns the start condition's sensor if it is not part of the gate: without cron it opens the run and
+// is not checked again.
 func (q Question) startBeside(refs []rule.Ref) []rule.Ref {
 	start := q.Definition.Start
 	if start == nil || start.Gate == nil {

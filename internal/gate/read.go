@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// read gives what each of refs shows, in their order, and the versions of all readings that were read for it.
+// read returns what each of refs shows, in order, and the versions of all readings that were read.
 func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Snapshot, []store.ReadVersion, error) {
 	upstreams := make(map[int]*upstream)
 	var over map[int][]period.Period
@@ -68,7 +68,7 @@ func (q Question) read(ctx context.Context, r reader, refs []rule.Ref) (rule.Sna
 	return snapshot, versions, nil
 }
 
-// Slices lists the slices that a rule over a range is evaluated for when the run is for p.
+// Slices lists the periods that a rule over a range is evaluated for, for a run of p.
 func Slices(on *schedule.Schedule, r rule.Range, p period.Period) []period.Period {
 	if r.Last > 0 {
 		return on.LastSlices(p, r.Size, r.Last)
@@ -76,7 +76,7 @@ func Slices(on *schedule.Schedule, r rule.Range, p period.Period) []period.Perio
 	return on.SlicesIn(p, r.Size)
 }
 
-// versionsOf lists the versions of the readings that queries were answered with.
+// versionsOf lists the versions of the readings in answers.
 func versionsOf(queries []store.ReadingQuery, answers [][]*sensor.Reading) []store.ReadVersion {
 	var all []store.ReadVersion
 	for i, q := range queries {
@@ -101,19 +101,19 @@ func (q Question) shows(ref rule.Ref, latest []*sensor.Reading) sensor.Seen {
 	}
 }
 
-// since is the first instant of the slice that holds the fire: what an undated start condition must not be older than.
+// since returns the start of the period that contains the fire: an undated start condition must not be older.
 func (q Question) since() time.Time {
 	on, fire := q.Definition.Schedule, q.Fire
 	if fire.IsZero() {
 		fire = on.FireFor(q.Period)
 	}
-	if fire.IsZero() { // a period that only an operator opens
+	if fire.IsZero() { // a manually opened period
 		return q.Period.Start(on.Zone())
 	}
 	return on.SliceStart(fire)
 }
 
-// opened is a start condition without cron: an undated reading belongs to the slice that it was written in.
+// opened evaluates a start condition without cron: an undated reading belongs to the period in which it was written.
 func (q Question) opened(latest []*sensor.Reading) sensor.Seen {
 	counting := make([]*sensor.Reading, 0, len(latest))
 	note := ""

@@ -16,10 +16,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Code names what prevents a start.
+// Code identifies what prevents a start.
 type Code string
 
-// What may prevent a start.
 const (
 	Excluded       Code = "excluded"        // the calendar excludes the period
 	Paused         Code = "paused"          // an operator paused the pipeline
@@ -30,7 +29,7 @@ const (
 	StartDeadline  Code = "start-deadline"  // it was not met before its deadline
 	RulesClosed    Code = "rules"           // a rule does not hold
 	MaxActive      Code = "max-active"      // as many jobs run as schedule.maxActive allows
-	Running        Code = "running"         // the run has a job, or is about to have one
+	Running        Code = "running"         // the run has a job, or is about to start one
 	Held           Code = "held"            // it is not known whether the job was started
 	Completed      Code = "completed"       // the run is done
 	Ended          Code = "ended"           // the run ended without success; only an operator opens it again
@@ -40,11 +39,11 @@ const (
 type Block struct {
 	Code   Code
 	Reason reason.Reason
-	Until  time.Time // when it ends by itself; zero where that is not known
+	Until  time.Time // when it ends by itself; zero if unknown
 	Final  bool      // it does not end by itself
 }
 
-// Situation is what a start of a period's run depends on beside its rules.
+// Situation is what the start of a period's run depends on besides its rules.
 type Situation struct {
 	Question
 	Row  store.Pipeline
@@ -55,15 +54,15 @@ type Situation struct {
 // Answer says whether a start is allowed now.
 type Answer struct {
 	View              // what the rules show
-	Start  *rule.Leaf // what the start condition shows; nil without one
-	Blocks []Block    // why no start is allowed, most important first; empty if one is
+	Start  *rule.Leaf // result of the start condition; nil without one
+	Blocks []Block    // why no start is allowed, most important first; empty if allowed
 }
 
-// Allowed says that a start is allowed now.
+// Allowed reports whether a start is allowed now.
 func (a Answer) Allowed() bool { return len(a.Blocks) == 0 }
 
-// RetryAfter is how long to wait before asking again: until the last of the blocks that end by themselves has ended, or
-// else the interval. It is 0 where a start is allowed, or asking again is of no use.
+// RetryAfter returns how long to wait before asking again: until the last of the temporary blocks has ended, or else
+// the interval. It is 0 if a start is allowed, or if asking again is useless.
 func (a Answer) RetryAfter(interval time.Duration, now time.Time) time.Duration {
 	if a.Allowed() {
 		return 0
@@ -101,23 +100,23 @@ func Ask(ctx context.Context, r reader, s Situation, now time.Time) (Answer, err
 	return a, nil
 }
 
-// Unmet is what the facts themselves have against a start, whatever the time and the run: an excluded period, a start
-// condition that is not met, rules that do not hold.
+// Unmet returns the blocks that follow from the facts alone, regardless of time and run: an excluded period, an unmet
+// start condition, rules that do not pass.
 func (a Answer) Unmet(q Question, now time.Time) []Block {
 	return known(q.excluded(), a.startUnmet(), a.rulesClosed(now))
 }
 
-// known leaves out what is no block.
+// known drops empty blocks.
 func known(blocks ...Block) []Block {
 	return slices.DeleteFunc(blocks, func(b Block) bool { return b.Code == "" })
 }
 
-// block says in a sentence why nothing starts; see reason.Say.
+// block returns a block with a reason; see reason.Say.
 func block(code Code, format string, args ...any) Block {
 	return Block{Code: code, Reason: reason.Say(reason.Code(code), format, args...)}
 }
 
-// final is a block that does not end by itself.
+// final returns a block that does not end by itself.
 func final(code Code, format string, args ...any) Block {
 	b := block(code, format, args...)
 	b.Final = true
@@ -129,7 +128,7 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 		return []Block{b}
 	}
 	var excluded, rules Block
-	if s.Run.Status == "" { // an operator insisted on one that is there
+	if s.Run.Status == "" { // a run that exists was forced by an operator
 		excluded = s.excluded()
 	}
 	if !s.Run.Progress.Opening.GateBypassed {
@@ -142,7 +141,8 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 	return blocks
 }
 
-// notOffered is an open gate whose attempt no worker can claim at this moment, where a worker outside runs the job.
+// notOffered returns a block if the gate is open but no worker can claim the attempt yet, for jobs run by external
+// workers.
 func (s Situation) notOffered(now time.Time) Block {
 	_, external := job.Offers(s.Definition.Job)
 	switch r := s.Run; {
@@ -169,7 +169,7 @@ func (q Question) excluded() Block {
 	return final(Excluded, "the calendar excludes this period: %s", why)
 }
 
-// settled is what a run that does not wait for its gate says.
+// settled returns the block of a run that is not waiting for its gate.
 func (s Situation) settled() (Block, bool) {
 	r := s.Run
 	const rerun = "; `interlock rerun %s --date %s --reason WHY` opens another attempt"
@@ -218,7 +218,8 @@ func (s Situation) paused() Block {
 	return b
 }
 
-// notDue is a window that is still to begin: of the open attempt, else of a run that the schedule has yet to open.
+// notDue returns a block for a window that has not begun: of the open attempt, or of a run that the schedule has yet
+// to open.
 func (s Situation) notDue(now time.Time) Block {
 	on := s.Definition.Schedule
 	at, why := s.Run.Progress.WindowStart, fmt.Sprintf("attempt %d starts", s.Run.Attempt)
@@ -236,7 +237,8 @@ func (s Situation) notDue(now time.Time) Block {
 	return b
 }
 
-// start is a start condition that is not met. Without cron it opens the run, so an open run does not ask it again.
+// start returns a block if the start condition is not met. Without cron it opens the run, so an open run does not
+// check it again.
 func (s Situation) start(a Answer, now time.Time) Block {
 	def, opened := s.Definition, s.Run.Status != ""
 	if a.Start == nil || opened && def.Opens != pipeline.ByCron {
@@ -258,7 +260,7 @@ func (a Answer) startUnmet() Block {
 	return block(StartCondition, "the start condition is not met: %s: %s", a.Start.Rule.Key, a.Start.Reason)
 }
 
-// rulesClosed are the rules beside the start condition that do not hold.
+// rulesClosed returns a block for the rules, other than the start condition, that do not pass.
 func (a Answer) rulesClosed(now time.Time) Block {
 	if a.View.Open() {
 		return Block{}
@@ -274,7 +276,7 @@ func (a Answer) rulesClosed(now time.Time) Block {
 			}
 		}
 	}
-	if closed == 0 { // nothing but the start condition keeps it closed
+	if closed == 0 { // only the start condition keeps it closed
 		return Block{}
 	}
 	b := block(RulesClosed, "%s: %s", CountClosed(closed, total), first)

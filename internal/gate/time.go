@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// overTime applies the instant until which rules are preferred, and finds the one at which time alone opens the gate.
+// overTime applies the time until which rules are preferred, and finds the time at which the gate opens without new
+// data.
 func (v *View) overTime(q Question, g *rule.Gate, seen rule.Snapshot, now time.Time) {
 	if g.Prefers() {
 		v.PreferUntil = q.Definition.PreferUntil(q.Period, q.Opened)
@@ -48,12 +49,13 @@ func (v *View) overTime(q Question, g *rule.Gate, seen rule.Snapshot, now time.T
 	}
 }
 
-// Lapsed says that the preferred rules do not close the gate any more.
+// Lapsed reports whether the preferred rules no longer close the gate.
 func (v View) Lapsed(now time.Time) bool {
 	return !v.PreferUntil.IsZero() && !now.Before(v.PreferUntil)
 }
 
-// Lacking names the sensors of the preferred rules without which the gate is open, each once, separated by commas.
+// Lacking lists the sensors of the preferred rules without which the gate is open, without duplicates, separated by
+// commas.
 func (v View) Lacking() string {
 	if len(v.Degraded) == 0 {
 		return ""
@@ -67,7 +69,7 @@ func (v View) Lacking() string {
 	return strings.Join(names, ",")
 }
 
-// missing walks the preferred rules that do not pass: the name of their sensor, and the reason.
+// missing iterates over the preferred rules that do not pass: the name of their sensor, and the reason.
 func (v View) missing() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, l := range v.Verdict.Leaves {
@@ -85,7 +87,7 @@ func (v View) missing() iter.Seq2[string, string] {
 	}
 }
 
-// noteSlices adds what slices showed, in the form that is stored. The sensor's own version and instant are the newest.
+// noteSlices adds the state of the periods, in stored form. The sensor's own version and time are the newest.
 func noteSlices(s *store.SeenSensor, over []sensor.Seen) {
 	content := sha256.New()
 	for _, one := range over {
@@ -105,7 +107,7 @@ func noteSlices(s *store.SeenSensor, over []sensor.Seen) {
 	s.Content = hex.EncodeToString(content.Sum(nil)[:16])
 }
 
-// prune leaves of the data of slices only the fields that rules read, so that a snapshot of many slices stays small.
+// prune keeps only the fields that rules read, so that a snapshot of many periods stays small.
 func prune(seen []store.SeenSlice, fields []string) {
 	for i := range seen {
 		if seen[i].Fields == nil {

@@ -17,14 +17,14 @@ import (
 // upstream is the runs of another pipeline that a gate waits for.
 type upstream struct {
 	id   pipeline.ID
-	note string // why there is nothing to wait for
+	note string // why there are none to wait for
 	keys []run.Key
-	own  run.Key // of our very period, where the upstream's slices are larger: a dated reading opens runs of any size
+	own  run.Key // run of exactly our period, if the upstream's periods are larger: a dated reading opens runs of any size
 	runs map[run.Key]run.Run
-	need int // how many must be COMPLETED; 0 is all
+	need int // how many must be COMPLETED; 0 means all
 }
 
-// upstreamOf says which upstream ref asks for, if it asks for one.
+// upstreamOf returns the upstream that ref refers to, if any.
 func (q Question) upstreamOf(ref rule.Ref) (pipeline.ID, bool) {
 	name, ok := strings.CutPrefix(string(ref.Key), "run/")
 	if !ok || ref.From != "" || ref.Start || !slices.Contains(q.Definition.After, pipeline.ID(name)) {
@@ -33,8 +33,9 @@ func (q Question) upstreamOf(ref rule.Ref) (pipeline.ID, bool) {
 	return pipeline.ID(name), true
 }
 
-// upstream finds the runs that must be COMPLETED: those of every expected slice inside our period, or the one that
-// holds it. A calendar that leaves none inside it gives no permission: nothing would ever have produced the data.
+// upstream finds the runs that must be COMPLETED: those of every expected period inside ours, or the one that
+// contains it. If the calendar leaves none inside it, the gate stays closed: nothing would ever have produced the
+// data.
 func (q Question) upstream(id pipeline.ID) *upstream {
 	up := &upstream{id: id, need: q.Definition.AtLeast[id]}
 	var def *pipeline.Definition
@@ -62,7 +63,7 @@ func (q Question) upstream(id pipeline.ID) *upstream {
 	return up
 }
 
-// readRuns fetches the runs of all upstreams at once.
+// readRuns reads the runs of all upstreams in one call.
 func readRuns(ctx context.Context, r reader, upstreams map[int]*upstream) error {
 	var keys []run.Key
 	for _, up := range upstreams {
@@ -88,7 +89,8 @@ func readRuns(ctx context.Context, r reader, upstreams map[int]*upstream) error 
 	return nil
 }
 
-// seen is what the upstream shows: COMPLETED only if all of its runs are, otherwise the first that is not.
+// seen returns the state of the upstream: COMPLETED only if all of its runs are, otherwise that of the first that is
+// not.
 func (u *upstream) seen(p period.Period) sensor.Seen {
 	if len(u.keys) == 0 {
 		return sensor.Seen{For: p, Note: u.note}
@@ -138,7 +140,7 @@ func (u *upstream) progress() (done int, first run.Key) {
 	return done, first
 }
 
-// completed is the reading of an upstream that is done: the latest of its runs speaks for all.
+// completed returns the reading of a completed upstream, from the latest of its runs.
 func (u *upstream) completed(p period.Period) *sensor.Reading {
 	var last run.Run
 	version := int64(0)
@@ -160,7 +162,7 @@ func (u *upstream) completed(p period.Period) *sensor.Reading {
 	return reading
 }
 
-// reading is a run as the engine's own sensor shows it.
+// reading converts a run to a reading of the engine's own sensor.
 func (u *upstream) reading(p period.Period, r run.Run) *sensor.Reading {
 	fields := sensor.Fields{"status": string(r.Status), "date": p.String(), "attempt": int64(r.Attempt)}
 	if r.Status == run.Completed {

@@ -15,22 +15,22 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// View is what a look at a gate showed.
+// View is the result of evaluating a gate.
 type View struct {
 	Verdict rule.Verdict
-	Sensors []store.SeenSensor  // of the gate, in the order of its Refs; then the start condition's, if it is not among them
-	PostRun []store.SeenSensor  // of the post-run rules, if the question asks for them
-	Read    []store.ReadVersion // all readings that these were chosen from
+	Sensors []store.SeenSensor  // of the gate, in the order of its Refs; then the start condition's, if not included
+	PostRun []store.SeenSensor  // of the post-run rules, if requested
+	Read    []store.ReadVersion // all readings that were read
 
-	PreferUntil time.Time // when the preferred rules cease to close the gate; zero without such rules
-	Degraded    []string  // the preferred rules that do not pass and without which the gate is open
-	OpensAt     time.Time // when a closed gate opens if its data stays as it is; zero where time alone does not open it
+	PreferUntil time.Time // when the preferred rules stop closing the gate; zero without such rules
+	Degraded    []string  // the preferred rules that do not pass, if the gate is open without them
+	OpensAt     time.Time // when a closed gate opens without new data; zero if it does not
 }
 
-// Open says that a start may rest on this view.
+// Open reports whether the view allows a start.
 func (v View) Open() bool { return v.Verdict.Outcome == rule.Pass }
 
-// Leaves is the report on each rule as it is stored with a start.
+// Leaves returns the result of each rule, in the form stored with a start.
 func (v View) Leaves() []store.SeenLeaf {
 	leaves := make([]store.SeenLeaf, 0, len(v.Verdict.Leaves))
 	for _, l := range v.Verdict.Leaves {
@@ -39,7 +39,7 @@ func (v View) Leaves() []store.SeenLeaf {
 	return leaves
 }
 
-// Snapshot is what the next start of r is decided on, as it is stored with it.
+// Snapshot returns the facts of r's next start, in the form stored with it.
 func (v View) Snapshot(r run.Run, at time.Time) store.Snapshot {
 	return store.Snapshot{
 		ID:  run.SnapshotID(fmt.Sprintf("%s/%d", r.ID(), r.Progress.StartTries+1)),
@@ -50,7 +50,7 @@ func (v View) Snapshot(r run.Run, at time.Time) store.Snapshot {
 	}
 }
 
-// SeenLeaf is the report on a rule as it is stored with a start.
+// SeenLeaf converts the result of a rule to its stored form.
 func SeenLeaf(l rule.Leaf) store.SeenLeaf {
 	return store.SeenLeaf{
 		Key: l.Rule.Key, From: l.Rule.From, Check: l.Rule.Check, Field: l.Rule.Field, Needs: l.Rule.Value,
@@ -58,7 +58,7 @@ func SeenLeaf(l rule.Leaf) store.SeenLeaf {
 	}
 }
 
-// Rules is the report on each rule as it is announced.
+// Rules returns the result of each rule, in the form used in events.
 func (v View) Rules() []event.RuleOutcome {
 	rules := make([]event.RuleOutcome, 0, len(v.Verdict.Leaves))
 	for _, l := range v.Verdict.Leaves {
@@ -71,10 +71,10 @@ func (v View) Rules() []event.RuleOutcome {
 	return rules
 }
 
-// Seen is what the circuit breaker and late data compare.
+// Seen returns what the circuit breaker and the late-data check compare.
 func (v View) Seen() []rerun.Seen { return Compared(v.Sensors) }
 
-// Compared is what the circuit breaker and late data compare of a stored snapshot's sensors.
+// Compared is Seen for the sensors of a stored snapshot.
 func Compared(sensors []store.SeenSensor) []rerun.Seen {
 	seen := make([]rerun.Seen, 0, len(sensors))
 	for _, s := range sensors {
@@ -83,8 +83,8 @@ func Compared(sensors []store.SeenSensor) []rerun.Seen {
 	return seen
 }
 
-// WithoutData leaves only versions and content hashes of what sensors showed. Upstreams keep their data, which says whether they
-// had completed.
+// WithoutData keeps only the versions and content hashes of sensors. Upstreams keep their data, which says whether
+// they had completed.
 func WithoutData(sensors []store.SeenSensor) []store.SeenSensor {
 	bare := slices.Clone(sensors)
 	for i := range bare {
@@ -95,10 +95,10 @@ func WithoutData(sensors []store.SeenSensor) []store.SeenSensor {
 	return bare
 }
 
-// IsUpstream says that s is a run of an upstream pipeline.
+// IsUpstream reports whether s is a run of an upstream pipeline.
 func IsUpstream(s store.SeenSensor) bool { return strings.HasPrefix(string(s.Key), "run/") }
 
-// noted is what ref showed, in the form that is stored.
+// noted converts what ref showed to its stored form.
 func noted(own pipeline.ID, ref rule.Ref, seen sensor.Seen) store.SeenSensor {
 	s := store.SeenSensor{Pipeline: owner(own, ref), Key: ref.Key, Start: ref.Start}
 	if r := seen.Reading; r != nil {
@@ -111,7 +111,7 @@ func noted(own pipeline.ID, ref rule.Ref, seen sensor.Seen) store.SeenSensor {
 	return s
 }
 
-// owner is the pipeline whose sensor ref reads.
+// owner returns the pipeline whose sensor ref reads.
 func owner(own pipeline.ID, ref rule.Ref) pipeline.ID {
 	if ref.From != "" {
 		return pipeline.ID(ref.From)
@@ -119,8 +119,8 @@ func owner(own pipeline.ID, ref rule.Ref) pipeline.ID {
 	return own
 }
 
-// RuleKey names a sensor as the rules of pipeline own do: baselines are kept by it. A sensor of another pipeline
-// (from) carries that one's id.
+// RuleKey returns the name of a sensor in the rules of pipeline own; baselines are stored by it. A sensor of another
+// pipeline (from) has that pipeline's id as a prefix.
 func RuleKey(own, pipeline pipeline.ID, key sensor.Key) string {
 	if pipeline == own {
 		return string(key)
