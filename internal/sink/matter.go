@@ -8,20 +8,20 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// State is how the matter that events are about stands.
+// State is the state of a matter, which is what a series of events is about.
 type State string
 
 // The states of a matter.
 //
-//	"" ──warning, critical──> Opened ──it went well after all──> Recovered ──warning, critical──> Opened
-//	                             └──somebody ended it──> Closed
+//	"" ──warning, critical──> Opened ──it succeeded after all──> Recovered ──warning, critical──> Opened
+//	                             └──an operator ended it──> Closed
 const (
 	Opened    State = "opened"    // something is wrong
-	Recovered State = "recovered" // it was, and went well after all
+	Recovered State = "recovered" // it was, but has succeeded since
 	Closed    State = "closed"    // it ended, and nothing is left to do
 )
 
-// After is how a matter stands after e. A refused request is told like any other warning, but changes nothing.
+// After returns the state after e. A rejected request is reported like any other warning, but changes nothing.
 func (s State) After(e event.Event) State {
 	switch e.Type {
 	case event.JobCompleted, event.PostRunPassed, event.ConfigAccepted, event.PipelineResumed:
@@ -46,11 +46,11 @@ func (s State) After(e event.Event) State {
 	}
 }
 
-// Settles says whether a matter that is open stands otherwise after e.
+// Settles reports whether e changes the state of an open matter.
 func Settles(e event.Event) bool { return Opened.After(e) != Opened }
 
-// Matter is what e is about, as a key: a run where there is one, and otherwise what a later event can settle. Two events
-// of one matter belong to one conversation.
+// Matter returns a key for what e is about: a run if there is one, and otherwise the thing that a later event can
+// settle. Two events of one matter belong to one conversation.
 func Matter(e event.Event) string {
 	d := e.Detail
 	switch e.Type {
@@ -58,7 +58,7 @@ func Matter(e event.Event) string {
 		return string(d.Pipeline) + "/config"
 	case event.PipelinePaused, event.PipelineResumed:
 		if p, ok := d.Extra.(event.Pause); ok && p.All {
-			return string(d.Pipeline) + "/pause-all" // it ends apart from the pipeline's own
+			return string(d.Pipeline) + "/pause-all" // it ends separately from the pipeline's own
 		}
 		return string(d.Pipeline) + "/pause"
 	case event.InfraAlarm:
@@ -72,26 +72,26 @@ func Matter(e event.Event) string {
 	return "event/" + e.ID
 }
 
-// AboutRun says whether e is about a run, or about a period that should have had one.
+// AboutRun reports whether e is about a run, or about a period that should have had one.
 func AboutRun(e event.Event) bool {
 	d := e.Detail
 	return d.Pipeline != "" && d.Schedule != "" && !d.Date.IsZero()
 }
 
-// maxTold is how many events are remembered: enough for those that a crash sends again.
+// maxTold is how many event ids are remembered: enough for those that are sent again after a crash.
 const maxTold = 32
 
-// Told are the ids of the latest events of a matter, so that a repeat is noticed.
+// Told is the ids of the latest events sent about a matter, to recognise repeats.
 type Told []string
 
-// Has says whether an event was told.
+// Has reports whether an event was sent.
 func (t Told) Has(id string) bool { return slices.Contains(t, id) }
 
-// Repeats says whether all that an alert tells was told. Of a burst whose last event settled its matter that event was, as
-// soon as it happened, and the others were not.
+// Repeats reports whether everything in an alert was sent before. If the last event of a burst settles its matter,
+// Follow has sent that event as soon as it happened, but not the others.
 func (t Told) Repeats(a Alert) bool { return t.Has(a.Event.ID) && (a.Count <= 1 || !Settles(a.Event)) }
 
-// With is t after one more event.
+// With returns t with one more event.
 func (t Told) With(id string) Told {
 	next := append(slices.Clone(t), id)
 	return next[max(0, len(next)-maxTold):]

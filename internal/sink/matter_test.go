@@ -15,7 +15,7 @@ var (
 	third, _ = period.Parse("2026-03-03")
 )
 
-// tell is an event of a type about the orders of 3 March.
+// tell returns an event of a type about the orders of 3 March.
 func tell(t event.Type, extra event.Extra) event.Event {
 	return event.New(t, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Date: third, Attempt: 1, At: noon}, "message", extra)
 }
@@ -70,7 +70,7 @@ func TestEventsOfOneRunAreOneMatter(t *testing.T) {
 		}
 	}
 	if sink.AboutRun(platform) || sink.AboutRun(config) || !sink.AboutRun(tell(event.JobFailed, event.Finished{})) {
-		t.Error("only what names pipeline, schedule and period is about a run")
+		t.Error("only an event with pipeline, schedule and period is about a run")
 	}
 }
 

@@ -9,17 +9,17 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// Story is an alert in words: the same ones in every sink. Nothing in it is escaped.
+// Story is the text of an alert, the same in every sink. Nothing in it is escaped.
 type Story struct {
-	Title string   // what kind of event, about what
+	Title string   // type of event and what it is about
 	What  string   // what happened
 	Why   []string // the facts behind it, each one a line
-	Heals string   // when it goes on by itself; "" if it does not
-	Todo  string   // what to do; commands stand in backticks
-	Burst string   // how many events it stands for; "" for one
+	Heals string   // when it continues by itself; "" if it does not
+	Todo  string   // what to do; commands are in backticks
+	Burst string   // number of events; "" for one
 }
 
-// Story puts a into words.
+// Story renders a as text.
 func (a Alert) Story() Story {
 	e := a.Event
 	s := Story{Title: Title(e), What: e.Detail.Message, Todo: e.Remedy()}
@@ -48,7 +48,7 @@ func Title(e event.Event) string {
 	return string(e.Type) + ": " + strings.Join(about, ", ")
 }
 
-// Cut is text of at most so many characters; what is missing is shown by an ellipsis.
+// Cut shortens text to at most limit characters, with an ellipsis if something is missing.
 func Cut(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit-1]) + "…"
@@ -56,10 +56,10 @@ func Cut(text string, limit int) string {
 	return text
 }
 
-// instant is a point in time as messages have it.
+// instant formats a time for messages.
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// why is what an event's further detail says: the facts, and when it goes on by itself.
+// why returns the facts in an event's detail, and when it continues by itself.
 func why(extra event.Extra) (facts []string, heals string) {
 	switch x := extra.(type) {
 	case event.Gate:
@@ -96,7 +96,7 @@ func why(extra event.Extra) (facts []string, heals string) {
 	}
 }
 
-// others are the kinds of detail that never heal by themselves.
+// others returns the facts of details that never continue by themselves.
 func others(extra event.Extra) []string {
 	switch x := extra.(type) {
 	case event.Opening:
@@ -127,7 +127,7 @@ func others(extra event.Extra) []string {
 	}
 }
 
-// closedRules are the rules that did not hold, with the value that was seen.
+// closedRules returns the rules that did not hold, with the observed value.
 func closedRules(g event.Gate) []string {
 	var facts []string
 	for _, r := range g.Rules {
@@ -166,7 +166,7 @@ func deadline(x event.Deadline) []string {
 	return lines(fact("deadline", at), fact("late by", late), when(x.Failed, "the run had already failed"), fact("reason", x.Reason))
 }
 
-// lines are those that say something.
+// lines returns the non-empty lines.
 func lines(all ...string) []string {
 	var said []string
 	for _, line := range all {

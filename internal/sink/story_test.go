@@ -34,16 +34,16 @@ func TestStorySaysWhatWhyAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestStorySaysWhenItGoesOnByItself(t *testing.T) {
+func TestStorySaysWhenItContinuesByItself(t *testing.T) {
 	got := sink.Alert{Event: tell(event.RetryScheduled, event.Budget{Cause: "transient", Used: 1, Max: 3, NextAttemptAt: noon})}.Story()
 	if got.Heals != "next attempt at 2026-03-03 12:00:00 UTC" || len(got.Why) != 1 || !strings.Contains(got.Why[0], "1 of 3") {
 		t.Errorf("got %+v", got)
 	}
 	if got := (sink.Alert{Event: tell(event.JobFailed, event.Finished{NextAttemptAt: noon})}).Story(); got.Heals != "next attempt at about 2026-03-03 12:00:00 UTC" {
-		t.Errorf("a failure that is tried again says %q", got.Heals)
+		t.Errorf("a failure with a retry says %q", got.Heals)
 	}
 	if got := (sink.Alert{Event: tell(event.JobFailed, event.Finished{})}).Story(); got.Heals != "" {
-		t.Errorf("a failure that is not tried again says %q", got.Heals)
+		t.Errorf("a failure without a retry says %q", got.Heals)
 	}
 	if got := (sink.Alert{Event: tell(event.RetryExhausted, event.Budget{Used: 3, Max: 3})}).Story(); got.Heals != "" {
 		t.Errorf("a spent budget goes on: %q", got.Heals)
@@ -53,7 +53,7 @@ func TestStorySaysWhenItGoesOnByItself(t *testing.T) {
 	}
 }
 
-// Every kind of detail that an alert can carry is told in words, so that a new one is not forgotten here.
+// Every kind of detail has its text, so that a new one is not forgotten here.
 func TestEveryDetailHasItsFacts(t *testing.T) {
 	code := 3
 	told := map[reflect.Type]bool{nil: true}

@@ -1,6 +1,6 @@
-// Package alertmanager is the sink that raises and resolves alerts in Prometheus Alertmanager, over its API v2. A matter has
-// one alert for each type of event that was raised about it; the event that settles the matter resolves them. Alertmanager
-// keeps alerts in memory and lets them expire, so open ones are sent again every minute.
+// Package alertmanager is the sink that raises and resolves alerts in Prometheus Alertmanager, over its API v2. A
+// matter has one alert for each type of event raised about it; the event that settles the matter resolves them.
+// Alertmanager keeps alerts in memory and lets them expire, so open ones are sent again every minute.
 package alertmanager
 
 import (
@@ -39,25 +39,25 @@ var (
 	_ sink.Repeater = (*Sink)(nil)
 )
 
-// New is a sink that raises alerts in c's cluster.
+// New returns a sink that raises alerts in c's cluster.
 func New(c Config) *Sink { return &Sink{config: c} }
 
-// Name is the sink's own.
+// Name returns the configured name.
 func (s *Sink) Name() string { return s.config.Name }
 
 const (
-	// life is how long Alertmanager keeps an alert that is not sent again: a controller that is down this long has resolved
-	// nothing.
+	// life is how long Alertmanager keeps an alert that is not sent again. If the controller is down for longer, alerts
+	// expire although nothing was resolved.
 	life = time.Hour
-	// brief is the life of an alert about something that no later event settles.
+	// brief is the life of an alert that no later event settles.
 	brief = 15 * time.Minute
-	// longest is how long an open alert is sent again. What is still open then has been seen, or is not going to be.
+	// longest is how long an open alert is sent again. By then it has been seen, or never will be.
 	longest = 7 * 24 * time.Hour
 	// maxOpen bounds the open alerts that are remembered, newest first.
 	maxOpen = 500
 )
 
-// alert is one in the API's form.
+// alert is an alert in the API's form.
 type alert struct {
 	Labels       map[string]string `json:"labels"`
 	Annotations  map[string]string `json:"annotations"`
@@ -66,11 +66,11 @@ type alert struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
-// open are the alerts that are not resolved, by matter.
+// open is the unresolved alerts, by matter.
 type open map[string][]alert
 
-// Send raises an alert, or resolves those of a matter that the event settles. An alert that is late raises nothing: its matter is
-// settled.
+// Send raises an alert, or resolves those of a matter that the event settles. A late alert raises nothing: its matter
+// is settled.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	switch matter, now := sink.Matter(a.Event), s.config.Now(); {
 	case sink.Settles(a.Event):
@@ -91,12 +91,12 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	}
 }
 
-// lasting says whether e opens something that a later event may settle.
+// lasting reports whether e opens something that a later event may settle.
 func lasting(e event.Event) bool {
 	return sink.State("").After(e) == sink.Opened && !strings.HasPrefix(sink.Matter(e), "event/")
 }
 
-// Follow resolves the alerts of a matter that is settled.
+// Follow resolves the alerts of a settled matter.
 func (s *Sink) Follow(ctx context.Context, a sink.Alert) error {
 	if !sink.Settles(a.Event) {
 		return nil
@@ -154,7 +154,7 @@ func (s *Sink) Repeat(ctx context.Context) error {
 	return s.post(ctx, all...)
 }
 
-// alert puts a into the API's form.
+// alert converts a to the API's form.
 func (s *Sink) alert(a sink.Alert, until time.Time) alert {
 	e, d, story := a.Event, a.Event.Detail, a.Story()
 	labels := maps.Clone(s.config.Labels)
@@ -185,13 +185,14 @@ func (s *Sink) alert(a sink.Alert, until time.Time) alert {
 	return alert{Labels: labels, Annotations: annotations, StartsAt: e.Time.UTC(), EndsAt: until.UTC(), GeneratorURL: a.Links.Pipeline}
 }
 
-// How much of a text is sent, in characters.
+// The limits of texts, in characters.
 const (
 	maxSummary = 300
 	maxText    = 4000
 )
 
-// post sends alerts to every member of the cluster, as Prometheus does. One that takes them is enough: the members tell each other.
+// post sends alerts to every member of the cluster, as Prometheus does. One success is enough: the members replicate
+// alerts.
 func (s *Sink) post(ctx context.Context, alerts ...alert) error {
 	body, err := json.Marshal(alerts)
 	if err != nil {
@@ -202,7 +203,7 @@ func (s *Sink) post(ctx context.Context, alerts ...alert) error {
 	for _, url := range s.config.URLs {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(url, "/")+"/api/v2/alerts", bytes.NewReader(body))
 		if err != nil {
-			failure = &sink.Misconfigured{Reason: "alertmanager: alerts.alertmanager.url cannot be used"}
+			failure = &sink.Misconfigured{Reason: "alertmanager: alerts.alertmanager.url is invalid"}
 			continue
 		}
 		req.Header.Set("Content-Type", "application/json")
@@ -236,10 +237,10 @@ func (s *Sink) load(ctx context.Context) (open, sink.Thread, error) {
 	return known, t, nil
 }
 
-// tries is how often a change is repeated that another sender was faster with.
+// tries is how often a conflicting change is retried.
 const tries = 20
 
-// change stores what f makes of the open alerts.
+// change applies f to the open alerts and stores them.
 func (s *Sink) change(ctx context.Context, f func(open)) error {
 	for range tries {
 		known, t, err := s.load(ctx)
@@ -261,7 +262,7 @@ func (s *Sink) change(ctx context.Context, f func(open)) error {
 	return errors.New("alertmanager: the open alerts keep changing")
 }
 
-// bound forgets the oldest matters if there are too many.
+// bound drops the oldest matters if there are too many.
 func bound(o open) {
 	for len(o) > maxOpen {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(o)), func(a, b string) int { return o[a][0].StartsAt.Compare(o[b][0].StartsAt) })

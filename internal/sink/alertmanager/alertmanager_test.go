@@ -28,7 +28,7 @@ type posted struct {
 	EndsAt      time.Time
 }
 
-// cluster is a member that keeps what it is sent.
+// cluster is a member that records the alerts sent to it.
 type cluster struct {
 	*httptest.Server
 	got [][]posted
@@ -50,7 +50,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// last is what was sent last.
+// last returns the alerts of the last request.
 func (c *cluster) last(t *testing.T) []posted {
 	t.Helper()
 	if len(c.got) == 0 {
@@ -127,7 +127,7 @@ func TestOpenAlertsAreSentAgainBeforeTheyExpire(t *testing.T) {
 	}
 }
 
-func TestWhatNothingSettlesExpires(t *testing.T) {
+func TestAlertThatNothingSettlesExpires(t *testing.T) {
 	c, now := newCluster(t), &clock{sinktest.Noon}
 	s := sinkAt(now.Now, sinktest.Client(t), c.URL)
 	degraded := alert(event.WatchdogDegraded, event.Degraded{})
@@ -149,7 +149,7 @@ func TestOneMemberOfAClusterIsEnough(t *testing.T) {
 	}
 }
 
-// The real one takes what is sent, shows it as active, and as gone once it is resolved.
+// A real Alertmanager accepts the alert, shows it as active, and as gone once it is resolved.
 func TestRealAlertmanager(t *testing.T) {
 	program, err := exec.LookPath("prometheus-alertmanager")
 	if err != nil {
@@ -173,7 +173,7 @@ func TestRealAlertmanager(t *testing.T) {
 	}
 }
 
-// startAlertmanager starts one on a free port, which ends with the test.
+// startAlertmanager starts one on a free port. It stops when the test ends.
 func startAlertmanager(t *testing.T, program string) string {
 	t.Helper()
 	dir := t.TempDir()

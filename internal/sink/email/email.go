@@ -1,5 +1,5 @@
 // Package email is the sink that sends mail by SMTP, encrypted unless the settings say otherwise. Mails about one run
-// refer to the same message, so that mail programs show them as one conversation; a mail that is sent again has the same
+// refer to the same message, so that mail programs show them as one conversation; a repeated mail has the same
 // Message-ID, so that servers recognise it.
 package email
 
@@ -20,26 +20,26 @@ type Security string
 
 // The ways to encrypt a connection.
 const (
-	StartTLS Security = "starttls" // asked for on the way; a server that cannot is refused
-	Implicit Security = "implicit" // from the first byte
+	StartTLS Security = "starttls" // upgrade the connection; fail if the server cannot
+	Implicit Security = "implicit" // TLS from the first byte
 	None     Security = "none"
 )
 
-// usualPorts are the ports of mail servers.
+// usualPorts are the default ports by security.
 var usualPorts = map[Security]int{StartTLS: 587, Implicit: 465, None: 25}
 
-// Config is a mail server, and who gets mail.
+// Config is a mail server and the recipients.
 type Config struct {
 	Name               string
 	Host               string
-	Port               int // 0: the usual one
+	Port               int // 0: the default one
 	Security           Security
-	Username, Password string // empty: nobody is asked who sends
+	Username, Password string // empty: no authentication
 	From               string
 	To                 []string
 	Timeout            time.Duration
 	Dial               func(ctx context.Context, network, address string) (net.Conn, error) // guarded against private addresses
-	TLS                *tls.Config                                                          // nil: the system's authorities
+	TLS                *tls.Config                                                          // nil: the system's certificate authorities
 }
 
 // Sink sends mail through one server.
@@ -50,7 +50,7 @@ type Sink struct {
 
 var _ sink.Sink = (*Sink)(nil)
 
-// New is a sink that sends mail through c.Host.
+// New returns a sink that sends mail through c.Host.
 func New(c Config) *Sink {
 	if c.Port == 0 {
 		c.Port = usualPorts[c.Security]
@@ -63,17 +63,17 @@ func New(c Config) *Sink {
 	return &Sink{config: c, tls: trust}
 }
 
-// Name is the sink's own.
+// Name returns the configured name.
 func (s *Sink) Name() string { return s.config.Name }
 
-// Send sends one mail to everybody.
+// Send sends one mail to all recipients.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	m, err := s.message(a)
 	if err != nil {
 		return &sink.Misconfigured{Reason: fmt.Sprintf("email: %v", err)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
-	defer cancel() // which also ends the connection, if it is left
+	defer cancel() // also closes the connection, if it is still open
 	c, err := s.client(ctx)
 	if err != nil {
 		return &sink.Misconfigured{Reason: fmt.Sprintf("email: %v", err)}
@@ -85,13 +85,13 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	if err := c.SendWithSMTPClient(server, m); err != nil && !m.IsDelivered() {
 		return judgeMail(err)
 	}
-	// The mail is taken; whether the server also says goodbye does not matter.
+	// The server has accepted the mail; whether QUIT succeeds does not matter.
 	_ = c.CloseWithSMTPClient(server)
 	return nil
 }
 
-// client is one connection's worth: it holds no state that two mails could share. Its connection ends with ctx, of which
-// the protocol above knows nothing.
+// client returns a client for one connection: it holds no state that two mails could share. Its connection is closed
+// when ctx ends, because the SMTP library does not use ctx.
 func (s *Sink) client(ctx context.Context) (*mail.Client, error) {
 	dial := func(dialling context.Context, network, address string) (net.Conn, error) {
 		conn, err := s.dial(dialling, network, address)

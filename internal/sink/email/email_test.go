@@ -26,7 +26,7 @@ import (
 
 const password = sinktest.Secret
 
-// config is a sink that trusts the server's authority and may reach this machine.
+// config returns a sink that trusts the server's certificate and may reach this machine.
 func (s *mailServer) config(allow ...string) email.Config {
 	guard, err := egress.New(allow)
 	if err != nil {
@@ -49,7 +49,7 @@ func failed() sink.Alert {
 	return sinktest.Alert(event.JobFailed, "exit code 3: Grüße & <b>", event.Finished{Category: "TRANSIENT"})
 }
 
-// send sends an alert and gives what arrived.
+// send sends an alert and returns the mail that arrived.
 func (s *mailServer) send(c email.Config, a sink.Alert) (letter, *mail.Message) {
 	s.t.Helper()
 	if err := email.New(c).Send(s.t.Context(), a); err != nil {
@@ -68,7 +68,7 @@ func (s *mailServer) send(c email.Config, a sink.Alert) (letter, *mail.Message) 
 	return got, m
 }
 
-// parts are the texts of a mail, by their type.
+// parts returns the texts of a mail by their type.
 func parts(t *testing.T, m *mail.Message) map[string]string {
 	t.Helper()
 	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
@@ -175,11 +175,11 @@ func TestServerWithoutEncryptionGetsNothing(t *testing.T) {
 	plain := s.config(here)
 	plain.Security, plain.Username, plain.Password = email.None, "", ""
 	if got, _ := s.send(plain, failed()); got.encrypted {
-		t.Error("encrypted although the server cannot")
+		t.Error("sent encrypted, but the server does not offer it")
 	}
 }
 
-func TestCertificateOfAnotherIsNotTrusted(t *testing.T) {
+func TestUntrustedCertificateIsRejected(t *testing.T) {
 	s := newMailServer(t).run()
 	c := s.config(here)
 	c.TLS = nil
@@ -211,7 +211,7 @@ func TestRefusalsAreToldApart(t *testing.T) {
 	}
 }
 
-func TestWrongPasswordIsAMatterOfSettings(t *testing.T) {
+func TestWrongPasswordIsMisconfigured(t *testing.T) {
 	s := newMailServer(t).run()
 	c := s.config(here)
 	c.Password = "wr0ng-password"
@@ -221,7 +221,7 @@ func TestWrongPasswordIsAMatterOfSettings(t *testing.T) {
 	}
 }
 
-func TestServerThatIsAwayIsTriedAgain(t *testing.T) {
+func TestUnreachableServerIsRetried(t *testing.T) {
 	s := newMailServer(t)
 	s.listener.Close()
 	if err := email.New(s.config(here)).Send(t.Context(), failed()); sinktest.Verdict(err) != "again" {
@@ -237,8 +237,8 @@ func TestMailPassesTheGuard(t *testing.T) {
 	}
 }
 
-func TestCallerThatGivesUpIsAnsweredAtOnce(t *testing.T) {
-	s := newMailServer(t) // it takes connections, and says nothing
+func TestCancelledSendReturnsAtOnce(t *testing.T) {
+	s := newMailServer(t) // it accepts connections but sends nothing
 	ctx, cancel := context.WithCancel(t.Context())
 	c := s.config(here)
 	dial := c.Dial

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sink/post"
 )
 
-// judgeConnection says what follows from a connection on which no mail could be sent.
+// judgeConnection classifies the error of a connection on which no mail could be sent.
 func judgeConnection(err error) error {
 	code := codeOf(err)
 	switch {
@@ -20,16 +20,16 @@ func judgeConnection(err error) error {
 	case strings.Contains(err.Error(), "does not support STARTTLS"):
 		return &sink.Misconfigured{Reason: "email: the mail server does not offer STARTTLS; set alerts.email.tls to implicit, or to none if the network is trusted"}
 	case strings.Contains(err.Error(), "does not support SMTP AUTH"), errors.Is(err, mail.ErrNoSupportedAuthDiscovered):
-		return &sink.Misconfigured{Reason: "email: the mail server offers no way to log in that is known here (SCRAM, PLAIN, LOGIN); see whether port and tls are right"}
+		return &sink.Misconfigured{Reason: "email: the mail server offers no supported authentication (SCRAM, PLAIN, LOGIN); check port and tls"}
 	case code >= 500:
-		return &sink.Misconfigured{Reason: fmt.Sprintf("email: the mail server refuses the connection: %v; see whether host, username and password are right", err)}
+		return &sink.Misconfigured{Reason: fmt.Sprintf("email: the mail server refuses the connection: %v; check host, username and password", err)}
 	default:
 		return post.Unreachable("email: connect to the mail server", err)
 	}
 }
 
-// judgeMail says what follows from a mail that was not taken. Sender and recipients are the same for every mail, so that
-// one who is refused is a matter of settings; anything else is about this mail.
+// judgeMail classifies the error of a rejected mail. Sender and recipients are the same for every mail, so a rejected
+// address is a misconfiguration; any other error is about this mail.
 func judgeMail(err error) error {
 	var failed *mail.SendError
 	if !errors.As(err, &failed) || failed.ErrorCode() < 500 {
@@ -37,13 +37,13 @@ func judgeMail(err error) error {
 	}
 	switch failed.Reason {
 	case mail.ErrSMTPMailFrom, mail.ErrSMTPRcptTo:
-		return &sink.Misconfigured{Reason: fmt.Sprintf("email: %v; see whether from and to are right", err)}
+		return &sink.Misconfigured{Reason: fmt.Sprintf("email: %v; check from and to", err)}
 	default:
 		return &sink.Refused{Reason: fmt.Sprintf("email: the mail is refused: %v", err)}
 	}
 }
 
-// codeOf is the code that a server answered with; 0 if it did not.
+// codeOf returns the SMTP code of the server's answer; 0 if there was none.
 func codeOf(err error) int {
 	var answer *textproto.Error
 	if errors.As(err, &answer) {

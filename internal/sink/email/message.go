@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// What a mail shows at most, in characters: more than that nobody reads, and servers refuse.
+// The limits of a mail, in characters: longer mails are not read, and some servers reject them.
 const (
 	maxSubject = 200
 	maxPart    = 10_000
 	maxLines   = 50
 )
 
-// view is what a mail is made of.
+// view is the content of a mail.
 type view struct {
 	Story  sink.Story
 	Owner  string
@@ -43,7 +43,7 @@ func newView(a sink.Alert) view {
 	return view{Story: s, Owner: a.Owner, Links: a.Links, Colour: colours[a.Event.Detail.Severity]}
 }
 
-// message is the mail about an alert.
+// message builds the mail for an alert.
 func (s *Sink) message(a sink.Alert) (*mail.Msg, error) {
 	m := mail.NewMsg()
 	if err := m.From(s.config.From); err != nil {
@@ -59,7 +59,7 @@ func (s *Sink) message(a sink.Alert) (*mail.Msg, error) {
 	return m, nil
 }
 
-// head sets the headers. Whatever is in the event, a header is one line.
+// head sets the headers. A header is always one line, whatever the event contains.
 func (s *Sink) head(m *mail.Msg, e event.Event) {
 	d := e.Detail
 	m.Subject(sink.Cut(oneLine(fmt.Sprintf("[%s] %s: %s", d.Severity, sink.Title(e), d.Message)), maxSubject))
@@ -77,7 +77,7 @@ func (s *Sink) head(m *mail.Msg, e event.Event) {
 	}
 }
 
-// messageID is an id that follows from what the mail is about, below the sender's domain.
+// messageID returns an id that is derived from the subject of the mail, in the sender's domain.
 func (s *Sink) messageID(kind, of string) string {
 	sum := sha256.Sum256([]byte(kind + "/" + of))
 	domain := "interlock.invalid"
@@ -87,7 +87,7 @@ func (s *Sink) messageID(kind, of string) string {
 	return hex.EncodeToString(sum[:16]) + "@" + domain
 }
 
-// text is the mail for those who read it as text.
+// text renders the plain-text part.
 func (v view) text() string {
 	var b strings.Builder
 	part := func(label string, lines ...string) {
@@ -112,8 +112,7 @@ func (v view) text() string {
 	return b.String()
 }
 
-// page is the mail as a mail program shows it. It is not written with html/template, which makes the linker keep every method
-// of every type.
+// page renders the HTML part. It does not use html/template, which makes the linker keep every method of every type.
 func (v view) page() string {
 	var b strings.Builder
 	text := html.EscapeString
@@ -141,7 +140,7 @@ func (v view) page() string {
 	return b.String()
 }
 
-// oneLine is text without line breaks and other control characters.
+// oneLine replaces line breaks and other control characters.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

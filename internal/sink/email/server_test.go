@@ -22,14 +22,14 @@ type letter struct {
 	user      string
 }
 
-// mailServer is an SMTP server: what RFC 5321, 3207 and 4954 ask for, as far as mail is sent.
+// mailServer is an SMTP server with the parts of RFC 5321, 3207 and 4954 that sending mail needs.
 type mailServer struct {
 	t        *testing.T
 	listener net.Listener
-	cert     *httptest.Server // has a certificate for this machine, and the authority that made it
+	cert     *httptest.Server // has a certificate for this machine, and its CA
 	implicit bool
 	noTLS    bool
-	answers  map[string]string // instead of the usual ones, by command
+	answers  map[string]string // overrides of the usual answers, by command
 
 	mu      sync.Mutex
 	letters []letter
@@ -108,7 +108,7 @@ func (c *session) encrypt() {
 	c.mail.encrypted = true
 }
 
-// do answers one command, and says whether to go on.
+// do answers one command, and reports whether to continue.
 func (c *session) do(line string) bool {
 	s := c.server
 	command, argument, _ := strings.Cut(line, " ")

@@ -1,5 +1,5 @@
-// Package log is the sink that writes events to the controller's own log. It is there without any configuration, so that an
-// alert is never lost only because nobody has set up a place for it.
+// Package log is the sink that writes events to the controller's own log. It needs no configuration, so that an alert
+// is never lost only because no other sink is set up.
 package log
 
 import (
@@ -15,10 +15,10 @@ type Sink struct{ logger *slog.Logger }
 
 var _ sink.Sink = (*Sink)(nil)
 
-// New is a sink that writes to logger.
+// New returns a sink that writes to logger.
 func New(logger *slog.Logger) *Sink { return &Sink{logger: logger} }
 
-// Name is "log".
+// Name returns "log".
 func (*Sink) Name() string { return "log" }
 
 // Send writes one line. It never fails.

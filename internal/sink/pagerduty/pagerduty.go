@@ -1,6 +1,6 @@
-// Package pagerduty is the sink that opens and resolves incidents with PagerDuty's Events API v2. All alerts of one run
-// are one incident: the first one triggers it, further ones add to it, and what settles the matter resolves it. What is no
-// trouble at all, but is routed here, becomes a change event, which wakes nobody.
+// Package pagerduty is the sink that opens and resolves incidents with PagerDuty's Events API v2. All alerts of one
+// run are one incident: the first one triggers it, further ones are added to it, and the event that settles the
+// matter resolves it. A routed event that is no problem becomes a change event, which pages nobody.
 package pagerduty
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sink/post"
 )
 
-// Config is a service's integration.
+// Config is the integration of a service.
 type Config struct {
 	Name       string
 	RoutingKey string // of the integration
@@ -33,19 +33,19 @@ type Sink struct{ config Config }
 
 var _ sink.Follower = (*Sink)(nil)
 
-// New is a sink that opens incidents through c's integration.
+// New returns a sink that opens incidents through c's integration.
 func New(c Config) *Sink { return &Sink{config: c} }
 
-// Name is the sink's own.
+// Name returns the configured name.
 func (s *Sink) Name() string { return s.config.Name }
 
-// incident is what is remembered of a matter.
+// incident is the stored state of a matter.
 type incident struct {
 	State sink.State `json:"state"`
 	Told  sink.Told  `json:"told"`
 }
 
-// Send reports an alert. One whose matter has been settled since opens no incident: nothing would resolve it.
+// Send reports an alert. If its matter has been settled since, it opens no incident: nothing would resolve it.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	if a.Settled && changes(a.Event) {
 		return nil
@@ -67,10 +67,10 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	}
 }
 
-// changes says whether e is trouble by itself, and not merely told while there is some.
+// changes reports whether e is a problem by itself, and not merely an event during one.
 func changes(e event.Event) bool { return sink.State("").After(e) == sink.Opened }
 
-// Follow resolves the incident of a matter that is settled, if there is one.
+// Follow resolves the incident of a settled matter, if there is one.
 func (s *Sink) Follow(ctx context.Context, a sink.Alert) error {
 	known, thread, err := s.load(ctx, a)
 	next := known.State.After(a.Event)
@@ -101,7 +101,7 @@ func (s *Sink) load(ctx context.Context, a sink.Alert) (incident, sink.Thread, e
 	return known, t, nil
 }
 
-// save remembers how the incident stands. Losing a race does no harm: whoever won has told the same incident.
+// save stores the state of the incident. Losing a race does no harm: the winner has reported the same incident.
 func (s *Sink) save(ctx context.Context, t sink.Thread, next incident) error {
 	data, err := json.Marshal(next)
 	if err != nil {
@@ -123,11 +123,11 @@ func (s *Sink) post(ctx context.Context, path string, r request) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(s.config.APIURL, "/")+"/"+path, bytes.NewReader(body))
 	if err != nil {
-		return &sink.Misconfigured{Reason: "pagerduty: alerts.pagerduty.apiURL cannot be used"}
+		return &sink.Misconfigured{Reason: "pagerduty: alerts.pagerduty.apiURL is invalid"}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	answer, err := post.Do(s.config.Client, req, "pagerduty", s.config.Now())
-	// An integration key that is not one is answered like any other malformed event.
+	// PagerDuty answers an invalid integration key like any other malformed event.
 	if answer.Status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(answer.Body), []byte("routing")) {
 		return &sink.Misconfigured{Reason: "pagerduty does not know the integration key; check the one that alerts.pagerduty names"}
 	}

@@ -28,7 +28,7 @@ var (
 
 func alert(t event.Type, extra event.Extra) sink.Alert { return sinktest.Alert(t, "message", extra) }
 
-// service is PagerDuty: it keeps what it is sent, and answers as its documents say.
+// service is a fake PagerDuty: it records requests and answers as documented.
 type service struct {
 	*httptest.Server
 	paths []string
@@ -66,7 +66,7 @@ func TestPagerDutyKeepsTheContract(t *testing.T) {
 	sinktest.RunHTTP(t, func(url string, client *http.Client) sink.Sink { return sinkAt(url, client) })
 }
 
-// actions are what was asked for, with the incident it was for.
+// actions returns the requested actions, each with its incident.
 func (s *service) actions() []string {
 	var all []string
 	for i, got := range s.got {
@@ -107,7 +107,7 @@ func TestRepeatOpensNoIncidentAgain(t *testing.T) {
 	}
 }
 
-func TestBurstThatEndsWithWhatWasFollowedIsTold(t *testing.T) {
+func TestBurstWhoseLastEventWasFollowedIsSent(t *testing.T) {
 	s := newService(t)
 	p := s.sink(t)
 	failed, done := alert(event.JobFailed, event.Finished{}), alert(event.JobCompleted, event.Finished{})
@@ -158,7 +158,7 @@ func TestCriticalAlertsAreCritical(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTroubleWakesNobody(t *testing.T) {
+func TestEventThatIsNoProblemPagesNobody(t *testing.T) {
 	s := newService(t)
 	p := s.sink(t)
 	for _, a := range []sink.Alert{alert(event.TriggerStarted, event.Opening{}), alert(event.RerunRejected, event.Refusal{}), alert(event.JobCompleted, event.Finished{})} {
@@ -204,7 +204,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 	}
 }
 
-func TestIncidentThatWasNotTakenIsNotRemembered(t *testing.T) {
+func TestRejectedIncidentIsNotRemembered(t *testing.T) {
 	s := newService(t)
 	p := s.sink(t)
 	s.code = http.StatusInternalServerError
@@ -233,7 +233,7 @@ func TestLongTextsFit(t *testing.T) {
 	}
 }
 
-// A dead letter that is sent again after its run went well must not wake anybody: nothing would resolve the incident.
+// A dead letter that is sent again after its run succeeded must not page anybody: nothing would resolve the incident.
 func TestAlertOfASettledRunOpensNoIncidentAndResolvesOneThatIsOpen(t *testing.T) {
 	s := newService(t)
 	p := s.sink(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// What PagerDuty takes, in characters.
+// PagerDuty's limits, in characters.
 const (
 	maxSummary  = 1024
 	maxDedupKey = 255
@@ -44,7 +44,7 @@ type link struct {
 	Text string `json:"text"`
 }
 
-// trigger opens an incident, or adds to the one that is open.
+// trigger opens an incident, or adds to the open one.
 func trigger(routingKey string, a sink.Alert) request {
 	e := a.Event
 	r := change(routingKey, a)
@@ -54,7 +54,7 @@ func trigger(routingKey string, a sink.Alert) request {
 	return r
 }
 
-// change tells of an event that is no trouble.
+// change reports an event that is no problem.
 func change(routingKey string, a sink.Alert) request {
 	e, s := a.Event, a.Story()
 	r := request{
@@ -69,7 +69,7 @@ func change(routingKey string, a sink.Alert) request {
 	return r
 }
 
-// details are what an incident's page shows beside its title.
+// details returns the custom details of an incident.
 func details(s sink.Story) map[string]any {
 	all := map[string]any{"what": sink.Cut(s.What, maxDetail)}
 	for name, text := range map[string]string{"what to do": s.Todo, "by itself": s.Heals, "burst": s.Burst, "why": strings.Join(s.Why, "\n")} {
@@ -80,7 +80,7 @@ func details(s sink.Story) map[string]any {
 	return all
 }
 
-// source is what is affected, which PagerDuty wants to know of every event.
+// source returns the affected component, which PagerDuty requires for every event.
 func source(e event.Event) string {
 	if e.Detail.Pipeline == "" {
 		return event.Source
@@ -101,7 +101,7 @@ func severity(s event.Severity) string {
 	}
 }
 
-// key is the incident's: that of its matter, or a hash of one that is too long.
+// key returns the key of the incident: its matter, or a hash of a long one.
 func key(e event.Event) string {
 	k := event.Source + "/" + sink.Matter(e)
 	if len(k) <= maxDedupKey {

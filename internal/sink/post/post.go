@@ -1,4 +1,5 @@
-// Package post is what sinks over HTTP share: a request is sent once, and its answer judged in the words of the contract.
+// Package post is the common part of HTTP sinks: it sends a request once and classifies the answer by the errors of
+// the contract.
 package post
 
 import (
@@ -14,35 +15,39 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// maxWait bounds what a receiver may ask for with Retry-After.
+// maxWait bounds the Retry-After of a receiver.
 const maxWait = time.Hour
 
 // maxTold is how much of an answer is kept.
 const maxTold = 4096
 
-// Answer is what came back for a request.
+// Answer is the response to a request.
 type Answer struct {
 	Status int
 	Body   []byte // its beginning
 }
 
-// Do sends a request of the sink who, and gives the answer. The error is that of an answer which the sink cannot have
-// taken as sent, in the words of sink.Sink: 2xx is taken, 429 and 503 may ask for a pause, 408, 425 and 5xx are tried
-// again, what says that the address or the credentials are wrong waits for somebody to mend them, and anything else is
-// refused for good. No error tells the address: it may hold a secret.
+// Do sends a request of the sink who and returns the answer. Its errors are those of sink.Sink:
+//   - 2xx is a success.
+//   - 429 and 503 may ask for a pause.
+//   - 408, 425 and 5xx are retried.
+//   - A status that means a wrong address or wrong credentials is Misconfigured.
+//   - Anything else is Refused.
+//
+// No error contains the address, because it may contain a secret.
 func Do(client *http.Client, req *http.Request, who string, now time.Time) (Answer, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		return Answer{}, Unreachable(who, err)
 	}
 	defer resp.Body.Close()
-	// What was read before an answer broke off is enough: its status came first.
+	// If the body breaks off, its beginning is enough: the status came first.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxTold))
 	return Answer{Status: resp.StatusCode, Body: body}, judge(resp, who, now)
 }
 
-// Unreachable is the error of a sink that could not be connected to. Where the guard or the sink's certificate is in the
-// way, somebody has to mend the settings.
+// Unreachable returns the error of a failed connection: Misconfigured if the egress guard or the sink's certificate
+// is the cause.
 func Unreachable(who string, err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -67,9 +72,9 @@ func judge(resp *http.Response, who string, now time.Time) error {
 	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code >= 500:
 		return errors.New(reason)
 	case code >= 300 && code < 400:
-		return &sink.Misconfigured{Reason: reason + "; redirects are not followed: put the address that it means into the settings"}
+		return &sink.Misconfigured{Reason: reason + "; redirects are not followed: use the final address in the settings"}
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:
-		return &sink.Misconfigured{Reason: reason + "; see whether its address and secret in the settings are right"}
+		return &sink.Misconfigured{Reason: reason + "; check its address and secret in the settings"}
 	default:
 		return &sink.Refused{Reason: reason}
 	}

@@ -17,7 +17,7 @@ import (
 
 var noon = sinktest.Noon
 
-// client is one that may reach what is allowed beside public addresses.
+// client returns a client that may reach allow besides public addresses.
 func client(t *testing.T, allow ...string) *http.Client {
 	t.Helper()
 	g, err := egress.New(allow)
@@ -36,7 +36,7 @@ func send(t *testing.T, c *http.Client, url string) (post.Answer, error) {
 	return post.Do(c, req, "hook", noon)
 }
 
-func TestAnswersAreJudged(t *testing.T) {
+func TestAnswersAreClassified(t *testing.T) {
 	for code, want := range map[int]string{
 		200: "taken", 204: "taken", 301: "mend", 307: "mend", 400: "refused", 401: "mend", 403: "mend", 404: "mend", 405: "mend", 408: "again", 410: "mend",
 		413: "refused", 422: "refused", 425: "again", 429: "busy", 500: "again", 502: "again", 503: "busy",
@@ -75,7 +75,7 @@ func TestRetryAfterIsObeyedInBothFormsAndBounded(t *testing.T) {
 	}
 }
 
-func TestGuardInTheWayIsAMatterOfSettings(t *testing.T) {
+func TestBlockedAddressIsMisconfigured(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	_, err := send(t, client(t), server.URL+"/s3cret")
@@ -84,7 +84,7 @@ func TestGuardInTheWayIsAMatterOfSettings(t *testing.T) {
 	}
 }
 
-func TestCertificateThatNobodyKnowsIsAMatterOfSettings(t *testing.T) {
+func TestUnknownCertificateIsMisconfigured(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
 	if _, err := send(t, client(t, "127.0.0.1"), server.URL); sinktest.Verdict(err) != "mend" {
@@ -92,7 +92,7 @@ func TestCertificateThatNobodyKnowsIsAMatterOfSettings(t *testing.T) {
 	}
 }
 
-func TestSinkThatIsAwayIsTriedAgain(t *testing.T) {
+func TestUnreachableSinkIsRetried(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	_, err := send(t, client(t, "127.0.0.1"), server.URL+"/s3cret")

@@ -16,14 +16,13 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// Secret is what a sink under test is given as its token, key or signing secret, and as part of its address where that
-// is one.
+// Secret is the token, key or signing secret of a sink under test, and part of its address if that is secret.
 const Secret = "s3cret-0123456789abcdef01234567"
 
-// Make makes the sink under test: it sends to url with client.
+// Make returns the sink under test, which sends to url with client.
 type Make func(url string, client *http.Client) sink.Sink
 
-// Client is one that may reach this machine.
+// Client returns a client that may reach this machine.
 func Client(t *testing.T) *http.Client {
 	t.Helper()
 	guard, err := egress.New([]string{"127.0.0.1"})
@@ -33,7 +32,7 @@ func Client(t *testing.T) *http.Client {
 	return guard.Client(time.Minute)
 }
 
-// RunHTTP checks what every sink over HTTP owes to whoever delivers, whatever it speaks.
+// RunHTTP checks the contract of every HTTP sink.
 func RunHTTP(t *testing.T, sinkAt Make) {
 	for name, claim := range map[string]func(*testing.T, Make){
 		"a failure is judged":                               judged,
@@ -46,17 +45,17 @@ func RunHTTP(t *testing.T, sinkAt Make) {
 	}
 }
 
-// failure is what is sent.
+// failure is the alert that is sent.
 func failure() sink.Alert { return Alert(event.JobFailed, "exit code 3", event.Finished{}) }
 
-// send sends it to a server that answers so.
+// send sends it to a server with that handler.
 func (sinkAt Make) send(t *testing.T, ctx context.Context, h http.HandlerFunc) (string, error) {
 	t.Helper()
 	server := httptest.NewServer(h)
 	defer server.Close()
 	err := sinkAt(server.URL, Client(t)).Send(ctx, failure())
 	if err != nil && strings.Contains(err.Error(), Secret) {
-		t.Errorf("the error tells a secret: %v", err)
+		t.Errorf("the error contains a secret: %v", err)
 	}
 	return Verdict(err), err
 }
@@ -95,7 +94,7 @@ func asksForTime(t *testing.T, sinkAt Make) {
 func givesUp(t *testing.T, sinkAt Make) {
 	ctx, cancel := context.WithCancel(t.Context())
 	if got, err := sinkAt.send(t, ctx, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // a server notices that its caller is gone only once it has read what it was sent
+		_, _ = io.Copy(io.Discard, r.Body) // a server notices that its client is gone only after reading the whole request
 		cancel()
 		<-r.Context().Done()
 	}); got != "again" {

@@ -1,5 +1,5 @@
-// Package sinktest is what tests of sinks share: an alert, something to remember threads in, and the suite that every sink
-// over HTTP passes.
+// Package sinktest is the shared part of sink tests: an alert, a store of threads, and the suite that every HTTP sink
+// passes.
 package sinktest
 
 import (
@@ -17,10 +17,10 @@ import (
 // Noon is when alerts are raised.
 var Noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-// Clock always reads noon.
+// Clock always returns Noon.
 func Clock() time.Time { return Noon }
 
-// Alert is one about the orders of 3 March. Two with different messages are two events.
+// Alert returns an alert about the orders of 3 March. Two with different messages are two events.
 func Alert(t event.Type, message string, extra event.Extra) sink.Alert {
 	date, _ := period.Parse("2026-03-03")
 	about := event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Date: date, Attempt: 1, At: Noon, Which: message}
@@ -30,7 +30,7 @@ func Alert(t event.Type, message string, extra event.Extra) sink.Alert {
 	}
 }
 
-// Verdict is what an error means to whoever delivers: taken, refused, mend, busy or again.
+// Verdict classifies an error as dispatchers do: taken, refused, mend, busy or again.
 func Verdict(err error) string {
 	switch {
 	case err == nil:
@@ -46,17 +46,17 @@ func Verdict(err error) string {
 	}
 }
 
-// Threads remembers in memory.
+// Threads stores threads in memory.
 type Threads struct {
 	mu     sync.Mutex
 	kept   map[string]sink.Thread
-	Broken func(t sink.Thread) bool // which saves fail; nil for none
+	Broken func(t sink.Thread) bool // reports whether a save fails; nil for never
 }
 
 // NewThreads remembers nothing yet.
 func NewThreads() *Threads { return &Threads{kept: map[string]sink.Thread{}} }
 
-// Thread is what was saved last under key.
+// Thread returns the thread that was saved last under key.
 func (m *Threads) Thread(_ context.Context, key string) (sink.Thread, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *Threads) Thread(_ context.Context, key string) (sink.Thread, error) {
 	return sink.Thread{Key: key}, nil
 }
 
-// SaveThread remembers t in the place of the version it was read as.
+// SaveThread replaces the version of t that was read.
 func (m *Threads) SaveThread(_ context.Context, t sink.Thread, _ time.Time) (sink.Thread, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +81,7 @@ func (m *Threads) SaveThread(_ context.Context, t sink.Thread, _ time.Time) (sin
 	return t, nil
 }
 
-// Sizes are how many bytes each thread takes.
+// Sizes returns the size of each thread in bytes.
 func (m *Threads) Sizes() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	maxPause     = time.Hour // bounds what Slack may ask for
+	maxPause     = time.Hour // bounds Slack's Retry-After
 	defaultPause = 30 * time.Second
 )
 
-// What Slack answers, by what follows from it. What is in none of these lists is worth another try.
+// Slack's error codes by their consequence. A code in none of these lists is retried.
 var (
-	// Nothing will be taken until somebody mends token, scopes or channel.
+	// Slack accepts nothing until an operator fixes token, scopes or channel.
 	wrongSettings = map[string]string{
 		"invalid_auth": token, "not_authed": token, "token_expired": token, "token_revoked": token, "account_inactive": token,
 		"not_allowed_token_type": "use a bot token, which begins with xoxb-", "no_permission": scope, "missing_scope": scope, "access_denied": scope,
@@ -42,9 +42,9 @@ var (
 		"markdown_text_conflict", "metadata_must_be_sent_from_app", "too_many_contact_cards", "missing_file_data", "blocked_file_type",
 	}
 	slowDown = []string{"ratelimited", "rate_limited", "message_limit_exceeded"}
-	// The message that a reply or an update is for does not exist any more, or takes no replies.
+	// The message to reply to or update no longer exists, or accepts no replies.
 	gone = []string{"message_not_found", "thread_not_found", "cannot_reply_to_message", "invalid_thread_ts", "restricted_action_thread_locked", "thread_locked"}
-	// A message cannot be changed, or not any more.
+	// A message cannot be changed, or no longer.
 	fixed = []string{
 		"edit_window_closed", "cant_update_message", "update_failed", "block_mismatch", "cant_broadcast_message",
 		"no_dual_broadcast_content_update", "streaming_state_conflict",
@@ -62,16 +62,16 @@ const (
 	allowed = "allow the bot to write to the channel, or set another one in alerts.slack.channel"
 )
 
-// errorCode is the form of Slack's own error codes; anything else is not repeated.
+// errorCode is the form of Slack's own error codes; other text is not repeated.
 var errorCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
 
-// neverAccepted says that Slack rejects a message for what it contains, so that sending it again changes nothing. The codes
-// of blocked content in shared channels share a prefix.
+// neverAccepted reports whether Slack rejects a message for its content, so that a retry is useless. The codes of
+// blocked content in shared channels share a prefix.
 func neverAccepted(code string) bool {
 	return slices.Contains(wrongForm, code) || strings.HasPrefix(code, "slack_connect_") && strings.Contains(code, "blocked")
 }
 
-// said is the error code of an answer; "" if there was none.
+// said returns the error code of an answer; "" if there was none.
 func said(err error) string {
 	var answer api.SlackErrorResponse
 	if !errors.As(err, &answer) {
@@ -83,7 +83,7 @@ func said(err error) string {
 	return answer.Err
 }
 
-// judge says what follows from an error, in the words of the contract.
+// judge converts an error to those of the contract.
 func judge(doing string, err error) error {
 	code := said(err)
 	reason := fmt.Sprintf("slack: %s: %s", doing, code)
@@ -106,10 +106,10 @@ func judge(doing string, err error) error {
 	}
 }
 
-// place is where a message stands.
+// place is the channel and timestamp of a message.
 type place struct{ channel, ts string }
 
-// send posts a message, below another one where thread is given. What Slack will not show as blocks is sent as text.
+// send posts a message, as a reply if thread is given. If Slack rejects the blocks, it sends plain text.
 func (s *Sink) send(ctx context.Context, to place, m message, more ...api.MsgOption) (place, error) {
 	post := func(form api.MsgOption) (place, error) {
 		options := append([]api.MsgOption{form, api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl()}, more...)
@@ -129,17 +129,17 @@ func (s *Sink) send(ctx context.Context, to place, m message, more ...api.MsgOpt
 	return at, err
 }
 
-// form is the message with its blocks.
+// form returns the message with its blocks.
 func (m message) form() api.MsgOption {
 	return api.MsgOptionCompose(api.MsgOptionText(m.text, false), api.MsgOptionAttachments(m.attachment))
 }
 
-// bare is the message without blocks.
+// bare returns the message without blocks.
 func (m message) bare() api.MsgOption {
 	return api.MsgOptionCompose(api.MsgOptionText(m.attachment.Fallback, false), api.MsgOptionAttachments([]api.Attachment{}...))
 }
 
-// rewrite replaces a message of ours by m. A message that Slack does not let us change stays as it is.
+// rewrite replaces one of our messages with m. A message that Slack does not let us change stays as it is.
 func (s *Sink) rewrite(ctx context.Context, at place, m message, more ...api.MsgOption) error {
 	update := func(form api.MsgOption) error {
 		_, _, _, err := s.client.UpdateMessageContext(ctx, at.channel, at.ts, append([]api.MsgOption{form}, more...)...)
@@ -155,17 +155,18 @@ func (s *Sink) rewrite(ctx context.Context, at place, m message, more ...api.Msg
 	return err
 }
 
-// metadataType marks root messages, for whoever looks for one whose place was not remembered.
+// metadataType marks root messages, so that a search finds one whose place was not stored.
 const metadataType = "interlock_thread"
 
 func metadata(key, event string) api.MsgOption {
 	return api.MsgOptionMetadata(api.SlackMetadata{EventType: metadataType, EventPayload: map[string]any{"key": key, "event": event}})
 }
 
-// skew is how far the clocks of Slack and ours may be apart.
+// skew is the maximum difference between Slack's clock and ours.
 const skew = 5 * time.Minute
 
-// search looks for the root message of key among those posted around a claim: its timestamp, and the event it tells of.
+// search looks for the root message of key among those posted around the time of a claim. It returns its timestamp
+// and event id.
 func (s *Sink) search(ctx context.Context, channel, key string, c claim) (ts, event string, err error) {
 	query := &api.GetConversationHistoryParameters{
 		ChannelID: channel, Oldest: stamp(c.From.Add(-skew)), Latest: stamp(c.Until.Add(skew)), Inclusive: true, Limit: 200, IncludeAllMetadata: true,

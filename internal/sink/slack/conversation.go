@@ -11,18 +11,18 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// conversation is what is remembered of the thread of one run.
+// conversation is the stored state of the thread of one run.
 //
-//	nothing ──claim──> claimed ──root posted──> open thread: replies, root rewritten when the matter stands otherwise
+//	nothing ──claim──> claimed ──root posted──> open thread: replies, root rewritten when the state changes
 //	                     │  ^
-//	                     v  │ the claim ran out: look for the root, then post
+//	                     v  │ the claim expired: search for the root, then post
 //	                 (crash, no answer)
 type conversation struct {
 	Channel string `json:"channel,omitempty"` // its id
-	Root    string `json:"root,omitempty"`    // the root message's timestamp, which is its name
-	Claim   *claim `json:"claim,omitempty"`   // somebody is about to post the root
+	Root    string `json:"root,omitempty"`    // the root message's timestamp, which is its id
+	Claim   *claim `json:"claim,omitempty"`   // a process is about to post the root
 
-	First    card           `json:"first"` // what the root says
+	First    card           `json:"first"` // content of the root
 	State    sink.State     `json:"state,omitempty"`
 	Worst    event.Severity `json:"worst,omitempty"` // while it is open
 	Turned   event.Type     `json:"turned,omitempty"`
@@ -32,14 +32,14 @@ type conversation struct {
 	thread sink.Thread
 }
 
-// claim keeps others from posting the root as well, until it runs out. From is when the first one began that nobody
-// knows the end of.
+// claim keeps other processes from posting the root until it expires. From is when the first try began whose outcome
+// is unknown.
 type claim struct {
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 }
 
-// with is the conversation after an alert. A late one does not open a matter again that was settled since.
+// with returns the conversation after an alert. A late alert does not reopen a matter that has been settled since.
 func (c conversation) with(a sink.Alert) conversation {
 	e := a.Event
 	if a.Settled && (c.State == sink.Recovered || c.State == sink.Closed) {
@@ -61,7 +61,7 @@ func worse(a, b event.Severity) bool {
 	return a != b && (a == event.Critical || b == event.Info || b == "")
 }
 
-// root is the message at the thread's head.
+// root returns the message at the head of the thread.
 func (c conversation) root() message {
 	worst := c.Worst
 	if worst == "" {
@@ -70,10 +70,10 @@ func (c conversation) root() message {
 	return c.First.message(standing(c.State, c.Turned, c.TurnedAt), colour(c.State, worst))
 }
 
-// at is where the root stands.
+// at returns the place of the root.
 func (c conversation) at() place { return place{c.Channel, c.Root} }
 
-// load reads what is remembered under key.
+// load reads the conversation stored under key.
 func (s *Sink) load(ctx context.Context, key string) (conversation, error) {
 	t, err := s.threads.Thread(ctx, key)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Sink) load(ctx context.Context, key string) (conversation, error) {
 	return c, nil
 }
 
-// save stores c in the place of what it was read as. The error is sink.ErrTaken if that is not there any more.
+// save replaces the version of c that was read. It returns sink.ErrTaken if another process has changed it since.
 func (s *Sink) save(ctx context.Context, c conversation) (conversation, error) {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -105,10 +105,10 @@ func (s *Sink) save(ctx context.Context, c conversation) (conversation, error) {
 	return c, nil
 }
 
-// maxRaces is how often a conversation that others change meanwhile is read again.
+// maxRaces is how often a conversation is read again after a conflict.
 const maxRaces = 5
 
-// amend saves a change of c; where somebody else was faster, the change is made to what they left.
+// amend saves a change of c. After a conflict it applies the change to the new version.
 func (s *Sink) amend(ctx context.Context, c conversation, change func(conversation) (conversation, error)) error {
 	for range maxRaces {
 		next, err := change(c)
@@ -122,5 +122,5 @@ func (s *Sink) amend(ctx context.Context, c conversation, change func(conversati
 			return err
 		}
 	}
-	return fmt.Errorf("slack: thread %s is changed by others again and again", c.thread.Key)
+	return fmt.Errorf("slack: thread %s keeps being changed by other processes", c.thread.Key)
 }

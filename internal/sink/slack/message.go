@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// card is what a message says. A conversation keeps that of its first one, to be able to write it again.
+// card is the content of a message. A conversation stores that of its root, to be able to rewrite it.
 type card struct {
 	Story    sink.Story     `json:"story"`
 	Severity event.Severity `json:"severity"`
@@ -22,7 +22,7 @@ func newCard(a sink.Alert) card {
 	return card{Story: bounded(a.Story()), Severity: a.Event.Detail.Severity, Owner: sink.Cut(a.Owner, maxSummary), Links: a.Links}
 }
 
-// bounded keeps no more of a story than a message can show, since conversations are stored.
+// bounded shortens a story to what a message can show, because conversations are stored.
 func bounded(s sink.Story) sink.Story {
 	s.Title, s.What, s.Todo = sink.Cut(s.Title, maxText), sink.Cut(s.What, maxText), sink.Cut(s.Todo, maxText)
 	if len(s.Why) > maxLines {
@@ -34,15 +34,15 @@ func bounded(s sink.Story) sink.Story {
 	return s
 }
 
-// message is a card as it is sent. Text is what notifications show and what is read where blocks are not; the attachment
-// gives the blocks their colour.
+// message is a card in Slack's form. Text is for notifications and clients without blocks; the attachment gives the
+// blocks their colour.
 type message struct {
 	text       string
 	attachment api.Attachment
 	broadcast  bool
 }
 
-// message shows a card, with a line above it that says how the matter stands.
+// message renders a card, below a line with the state of the matter.
 func (c card) message(standing, colour string) message {
 	s := c.Story
 	why := ""
@@ -66,7 +66,7 @@ func (c card) message(standing, colour string) message {
 	}
 }
 
-// summary is the line that notifications show.
+// summary returns the line that notifications show.
 func (c card) summary(standing string) string {
 	line := plain(c.Story.Title+": "+c.Story.What, maxSummary)
 	if standing != "" {
@@ -75,7 +75,7 @@ func (c card) summary(standing string) string {
 	return line
 }
 
-// text is the whole card without blocks.
+// text renders the whole card without blocks.
 func (c card) text() string {
 	s := c.Story
 	lines := append([]string{s.Title, s.What}, s.Why...)
@@ -87,7 +87,7 @@ func (c card) text() string {
 	return plain(strings.Join(lines, "\n"), maxText)
 }
 
-// foot is the small print: how many, whose, and where to look.
+// foot returns the footer: the number of events, the owner and the links.
 func (c card) foot() string {
 	var parts []string
 	if c.Story.Burst != "" {
@@ -105,7 +105,7 @@ func (c card) foot() string {
 	return strings.Join(parts, " · ")
 }
 
-// mrkdwn is text that Slack looks at for markup of ours alone: it makes no links of its own.
+// mrkdwn returns a text object in which Slack interprets only our markup: it creates no links of its own.
 func mrkdwn(text string) *api.TextBlockObject {
 	return api.NewTextBlockObject(api.MarkdownType, text, false, true)
 }
@@ -117,7 +117,7 @@ func labelled(label, text string) string {
 	return "*" + label + "*\n" + text
 }
 
-// standing says how a matter stands, and since which event.
+// standing returns the line with the state of a matter, and the event that led to it.
 func standing(state sink.State, since event.Type, at time.Time) string {
 	word := map[sink.State]string{sink.Opened: "Open", sink.Recovered: "Recovered", sink.Closed: "Closed"}[state]
 	if word == "" {
@@ -126,7 +126,7 @@ func standing(state sink.State, since event.Type, at time.Time) string {
 	return "*" + word + "*: " + string(since) + " at " + at.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// colour is that of the worst that is still true.
+// colour returns the colour for the state and the worst open severity.
 func colour(state sink.State, worst event.Severity) string {
 	switch {
 	case state == sink.Recovered:

@@ -13,11 +13,11 @@ import (
 
 const (
 	claimFor = 45 * time.Second // longer than a call may take
-	callFor  = 20 * time.Second // a call that takes longer is given up
-	settle   = 10 * time.Second // in which a request that was given up may still arrive
+	callFor  = 20 * time.Second // timeout of a call
+	settle   = 10 * time.Second // in which a request that timed out may still arrive
 )
 
-// wait is the error while somebody else is posting the root; nil where nobody is.
+// wait returns an error while another process is posting the root, and nil otherwise.
 func (s *Sink) wait(c conversation) error {
 	if c.Claim == nil || !s.now().Before(c.Claim.Until) {
 		return nil
@@ -25,12 +25,12 @@ func (s *Sink) wait(c conversation) error {
 	return &sink.Busy{After: c.Claim.Until.Sub(s.now()), Reason: fmt.Sprintf("slack: another process is opening the thread %s", c.thread.Key)}
 }
 
-// open posts the root of a new thread, after making sure that nobody else does or has done.
+// open posts the root of a new thread, after making sure that no other process does or did.
 func (s *Sink) open(ctx context.Context, c conversation, a sink.Alert) error {
 	if err := s.wait(c); err != nil {
 		return err
 	}
-	left := c.Claim // by somebody of whom nobody knows how far he came
+	left := c.Claim // of a process that got an unknown way
 	c, err := s.claim(ctx, c)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (s *Sink) open(ctx context.Context, c conversation, a sink.Alert) error {
 		found, event, err := s.find(ctx, c, *left)
 		switch {
 		case err != nil:
-			return s.leave(ctx, c, 0, err) // the next one has to look as well
+			return s.leave(ctx, c, 0, err) // the next try has to search as well
 		case found != (place{}):
 			return s.adopt(ctx, c, a, found, event)
 		}
@@ -55,7 +55,7 @@ func (s *Sink) open(ctx context.Context, c conversation, a sink.Alert) error {
 	return s.keep(ctx, c, a, at)
 }
 
-// claim takes the right to post the root. Of several, one gets it.
+// claim acquires the right to post the root. Only one of several processes gets it.
 func (s *Sink) claim(ctx context.Context, c conversation) (conversation, error) {
 	now := s.now()
 	next := &claim{From: now, Until: now.Add(claimFor)}
@@ -70,8 +70,8 @@ func (s *Sink) claim(ctx context.Context, c conversation) (conversation, error) 
 	return c, err
 }
 
-// release ends a claim after an error. Most answers mean that nothing was posted; after the others, and without an answer,
-// the message may still arrive, so that the next attempt searches for it first, a little later.
+// release ends a claim after an error. Most errors mean that nothing was posted; after the others, and without an
+// answer, the message may still arrive, so the next try searches for it first, a little later.
 func (s *Sink) release(ctx context.Context, c conversation, cause error) error {
 	if code := said(cause); slices.Contains(unsure, code) || code == "" && unknown(judge("open a thread", cause)) {
 		return s.leave(ctx, c, settle, cause)
@@ -80,14 +80,14 @@ func (s *Sink) release(ctx context.Context, c conversation, cause error) error {
 	return s.settled(ctx, c, cause)
 }
 
-// leave ends a claim, after a while, of which nobody knows what came of it.
+// leave shortens a claim whose outcome is unknown, so that it expires after the given time.
 func (s *Sink) leave(ctx context.Context, c conversation, after time.Duration, cause error) error {
 	c.Claim = &claim{From: c.Claim.From, Until: s.now().Add(after)}
 	return s.settled(ctx, c, cause)
 }
 
-// settled saves how a failed try to open a thread ended, also where the caller gave up. If that fails, the claim runs out
-// by itself.
+// settled saves the result of a failed try to open a thread, even if ctx is cancelled. If that fails, the claim
+// expires by itself.
 func (s *Sink) settled(ctx context.Context, c conversation, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callFor)
 	defer cancel()
@@ -95,12 +95,13 @@ func (s *Sink) settled(ctx context.Context, c conversation, cause error) error {
 	return errors.Join(judge("open a thread", cause), err)
 }
 
-// unknown says whether a call may have done something although it failed.
+// unknown reports whether a failed call may have had an effect.
 func unknown(verdict error) bool {
 	return !errors.As(verdict, new(*sink.Misconfigured)) && !errors.As(verdict, new(*sink.Busy)) && !errors.As(verdict, new(*sink.Refused))
 }
 
-// keep remembers the root that was posted. If somebody has taken over meanwhile and posted another, ours goes.
+// keep stores the root that was posted. If another process has taken over meanwhile and posted another, it deletes
+// ours.
 func (s *Sink) keep(ctx context.Context, c conversation, a sink.Alert, at place) error {
 	s.remember(ctx, at.channel)
 	lost := false
@@ -120,8 +121,8 @@ func (s *Sink) keep(ctx context.Context, c conversation, a sink.Alert, at place)
 	return s.Send(ctx, a)
 }
 
-// find looks for a root that somebody posted and could not remember. Where the bot may not read the channel, nobody
-// knows, and a thread may begin twice: that is told.
+// find searches for a root that was posted but not stored. If the bot may not read the channel, the thread may begin
+// twice: that is logged.
 func (s *Sink) find(ctx context.Context, c conversation, left claim) (place, string, error) {
 	channel := s.knownChannel(ctx)
 	if channel == "" {
@@ -146,7 +147,7 @@ func (s *Sink) warn(c conversation, why string) {
 	s.logger.Warn("a slack thread may begin twice: an earlier try to open it left no trace", "sink", s.name, "thread", c.thread.Key, "why", why)
 }
 
-// adopt goes on with a root that was found.
+// adopt continues with a root that was found.
 func (s *Sink) adopt(ctx context.Context, c conversation, a sink.Alert, at place, event string) error {
 	c.Root, c.Channel, c.Claim, c.First = at.ts, at.channel, nil, newCard(a)
 	if event == a.Event.ID {
@@ -159,8 +160,8 @@ func (s *Sink) adopt(ctx context.Context, c conversation, a sink.Alert, at place
 	return s.reply(ctx, c, a)
 }
 
-// reopenIfGone begins another thread where the root was deleted or locked. The matter stands as before: what settles it
-// reads "Recovered" in the new thread, too.
+// reopenIfGone begins another thread if the root was deleted or locked. The state of the matter stays: the event that
+// settles it reads "Recovered" in the new thread, too.
 func (s *Sink) reopenIfGone(ctx context.Context, c conversation, a sink.Alert, err error) error {
 	if !slices.Contains(gone, said(err)) {
 		return judge("write into a thread", err)
@@ -172,19 +173,19 @@ func (s *Sink) reopenIfGone(ctx context.Context, c conversation, a sink.Alert, e
 // channelID is the form of a channel's id, as opposed to its name.
 var channelID = regexp.MustCompile(`^[CDG][A-Z0-9]{7,}$`)
 
-// knownChannel is the channel's id, which reading it needs; "" if it was never seen.
+// knownChannel returns the channel's id, which reading the channel needs; "" if it is unknown.
 func (s *Sink) knownChannel(ctx context.Context) string {
 	if channelID.MatchString(s.channel) {
 		return s.channel
 	}
 	t, err := s.threads.Thread(ctx, s.channelKey())
 	if err != nil {
-		return "" // then the search is left out, which is told
+		return "" // the search is then skipped, and that is logged
 	}
 	return string(t.Data)
 }
 
-// remember keeps the id of a channel that is configured by name. Losing it costs a search at worst.
+// remember stores the id of a channel that is configured by name. Losing it costs a search at worst.
 func (s *Sink) remember(ctx context.Context, id string) {
 	if channelID.MatchString(s.channel) {
 		return

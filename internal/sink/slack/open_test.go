@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sink/slack"
 )
 
-// untilTaken sends again as whoever delivers does, and lets the clock go on where the sink asks to be left alone.
+// untilTaken sends until it succeeds, as dispatchers do, and advances the clock when the sink asks for a pause.
 func (w *world) untilTaken(s *slack.Sink, a sink.Alert) {
 	w.t.Helper()
 	for range 20 {
@@ -57,11 +57,11 @@ func TestTwoDispatchersOpenOneThread(t *testing.T) {
 	}
 }
 
-func TestClaimOfAnotherIsWaitedFor(t *testing.T) {
+func TestSendWaitsForAnotherClaim(t *testing.T) {
 	w := newWorld(t)
-	w.threads.Broken = rootSaved // the first one is stuck between posting and remembering
+	w.threads.Broken = rootSaved // the first one is stuck between posting and storing
 	if err := w.dispatcher("#data").Send(ctx, failed("a")); err == nil {
-		t.Fatal("the store is away, and nobody noticed")
+		t.Fatal("the failed save returned no error")
 	}
 	w.threads.Broken = nil
 	s := w.dispatcher("#data")
@@ -74,13 +74,13 @@ func TestClaimOfAnotherIsWaitedFor(t *testing.T) {
 	}
 }
 
-// on is an alert about another day.
+// on returns an alert about another day.
 func on(day string) sink.Alert {
 	date, _ := period.Parse(day)
 	return sink.Alert{Event: event.New(event.JobFailed, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Date: date, Attempt: 1, At: noon}, "failed", event.Finished{}), Count: 1}
 }
 
-// rootSaved says whether a conversation is saved that knows its root.
+// rootSaved reports whether the saved conversation has its root.
 func rootSaved(t sink.Thread) bool { return bytes.Contains(t.Data, []byte(`"root"`)) }
 
 func TestCrashBetweenPostingAndRememberingOpensNoSecondThread(t *testing.T) {
@@ -90,7 +90,7 @@ func TestCrashBetweenPostingAndRememberingOpensNoSecondThread(t *testing.T) {
 			w.send(w.dispatcher(channel), on("2026-03-01"), on("2026-03-02"), on("2026-02-28")) // other threads, more than a page
 			w.threads.Broken = rootSaved
 			if err := w.dispatcher(channel).Send(ctx, failed("a")); err == nil {
-				t.Fatal("the store is away, and nobody noticed")
+				t.Fatal("the failed save returned no error")
 			}
 			w.threads.Broken = nil
 			s := w.dispatcher(channel) // after the crash
@@ -116,7 +116,7 @@ func TestSearchThatFailsIsMadeAgain(t *testing.T) {
 			w := newWorld(t)
 			w.threads.Broken = rootSaved
 			if err := w.dispatcher("C0DATA0000").Send(ctx, failed("a")); err == nil {
-				t.Fatal("the store is away, and nobody noticed")
+				t.Fatal("the failed save returned no error")
 			}
 			w.threads.Broken = nil
 			w.now = w.now.Add(time.Hour)
@@ -136,7 +136,7 @@ func TestSearchThatFailsIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestWithoutTheScopeToReadAThreadMayBeginTwiceAndThatIsTold(t *testing.T) {
+func TestWithoutTheScopeToReadAThreadMayBeginTwiceWithAWarning(t *testing.T) {
 	w := newWorld(t)
 	w.fail = func(method string, _ url.Values) string {
 		if method == "conversations.history" {
@@ -146,7 +146,7 @@ func TestWithoutTheScopeToReadAThreadMayBeginTwiceAndThatIsTold(t *testing.T) {
 	}
 	w.threads.Broken = rootSaved
 	if err := w.dispatcher("C0DATA0000").Send(ctx, failed("a")); err == nil {
-		t.Fatal("the store is away, and nobody noticed")
+		t.Fatal("the failed save returned no error")
 	}
 	w.threads.Broken = nil
 	w.untilTaken(w.dispatcher("C0DATA0000"), failed("a"))
@@ -172,7 +172,7 @@ func TestAnswerThatWasLostOpensNoSecondThread(t *testing.T) {
 	}
 }
 
-// Slack says of these two that part of the operation may have succeeded.
+// For these two codes Slack documents that part of the operation may have succeeded.
 func TestErrorAfterWhichTheRootMayBeThereOpensNoSecondThread(t *testing.T) {
 	for _, code := range []string{"internal_error", "fatal_error"} {
 		w := newWorld(t)
@@ -192,21 +192,21 @@ func TestErrorAfterWhichTheRootMayBeThereOpensNoSecondThread(t *testing.T) {
 	}
 }
 
-// discard is an answer that nobody gets.
+// discard is a lost answer.
 type discard struct{}
 
 func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
 
-func TestThreadOfOneThatOversleptItsClaimIsTakenBack(t *testing.T) {
+func TestRootPostedAfterTheClaimExpiredIsDeleted(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.dispatcher("C0DATA0000"), w.dispatcher("C0DATA0000")
 	asleep := true
 	w.fail = func(method string, _ url.Values) string {
 		if method == "chat.postMessage" && asleep {
 			asleep = false
-			w.now = w.now.Add(time.Hour) // the claim ran out while the request was on its way
+			w.now = w.now.Add(time.Hour) // the claim expired while the request was on its way
 			w.mu.Unlock()
 			if err := second.Send(ctx, failed("b")); err != nil {
 				t.Error(err)
@@ -222,7 +222,7 @@ func TestThreadOfOneThatOversleptItsClaimIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestCallerThatGivesUpIsAnsweredPromptly(t *testing.T) {
+func TestCancelledSendReturnsPromptly(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(ctx)
 	w.fail = func(string, url.Values) string {
@@ -230,6 +230,6 @@ func TestCallerThatGivesUpIsAnsweredPromptly(t *testing.T) {
 		return "internal_error"
 	}
 	if err := w.dispatcher("#data").Send(ctx, failed("a")); err == nil {
-		t.Error("sent although the caller gave up")
+		t.Error("sent although the context was cancelled")
 	}
 }

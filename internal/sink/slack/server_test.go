@@ -35,7 +35,7 @@ type posted struct {
 	broadcast bool
 }
 
-// blocks are the texts of a message's blocks.
+// blocks returns the texts of a message's blocks.
 func (p posted) blocks() []string {
 	var texts []string
 	for _, b := range p.attachment.Blocks {
@@ -49,7 +49,7 @@ func (p posted) blocks() []string {
 	return texts
 }
 
-// workspace is Slack, as far as the sink speaks to it: it answers as the documents of its API say.
+// workspace is a fake Slack: it answers as the API documentation says.
 type workspace struct {
 	*httptest.Server
 	t  *testing.T
@@ -57,7 +57,7 @@ type workspace struct {
 
 	messages []posted
 	calls    []string
-	fail     func(method string, form url.Values) string // an error code; "" to go on
+	fail     func(method string, form url.Values) string // an error code; "" to continue
 	answer   func(w http.ResponseWriter, method string) bool
 }
 
@@ -108,7 +108,7 @@ func say(w http.ResponseWriter, answer map[string]any) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// read takes over what a form says of a message.
+// read copies the fields of a form into a message.
 func (w *workspace) read(m *posted, form url.Values) {
 	m.text = form.Get("text")
 	m.attachment = posted{}.attachment
@@ -163,7 +163,7 @@ func (w *workspace) remove(rw http.ResponseWriter, form url.Values) {
 	say(rw, map[string]any{"ok": false, "error": "message_not_found"})
 }
 
-// history answers page by page, newest first, and without metadata unless asked for it.
+// history answers page by page, newest first, and without metadata unless requested.
 func (w *workspace) history(rw http.ResponseWriter, form url.Values) {
 	if form.Get("channel") != "C0DATA0000" {
 		say(rw, map[string]any{"ok": false, "error": "channel_not_found"})
@@ -189,7 +189,7 @@ func (w *workspace) history(rw http.ResponseWriter, form url.Values) {
 	})
 }
 
-// roots are the messages that begin a thread.
+// roots returns the messages that begin a thread.
 func (w *workspace) roots() []posted {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,7 +202,7 @@ func (w *workspace) roots() []posted {
 	return roots
 }
 
-// replies are those below a root.
+// replies returns the replies to a root.
 func (w *workspace) replies(to posted) []posted {
 	w.mu.Lock()
 	defer w.mu.Unlock()

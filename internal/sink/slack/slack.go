@@ -1,8 +1,8 @@
-// Package slack is the sink that writes to a Slack channel. Alerts of one run share a thread, whose root message shows how
-// the matter stands: open, recovered, closed. Two dispatchers never open two threads: the one that is to post the root
-// claims that first (open.go), and what a crash left undone is looked for in the channel.
+// Package slack is the sink that writes to a Slack channel. Alerts of one run share a thread, whose root message
+// shows the state of the matter: open, recovered, closed. Two dispatchers never open two threads: a dispatcher claims
+// the thread before it posts the root (open.go), and after a crash the next one searches the channel for the root.
 //
-// What comes from pipelines is shown as text and never as markup (text.go).
+// Data from pipelines is shown as text and never as markup (text.go).
 package slack
 
 import (
@@ -40,7 +40,7 @@ type Sink struct {
 
 var _ sink.Follower = (*Sink)(nil)
 
-// New is a sink that writes to c.Channel.
+// New returns a sink that writes to c.Channel.
 func New(c Config) *Sink {
 	return &Sink{
 		name: c.Name, channel: c.Channel, threads: c.Threads, logger: c.Logger, now: c.Now,
@@ -48,11 +48,11 @@ func New(c Config) *Sink {
 	}
 }
 
-// Name is the sink's own.
+// Name returns the configured name.
 func (s *Sink) Name() string { return s.name }
 
-// Send writes an alert: as the root of a thread if it is the first one of its run, as a reply otherwise, and as a message
-// of its own if it is about no run.
+// Send writes an alert: as the root of a thread if it is the first one of its run, as a reply otherwise, and as a
+// separate message if it is about no run.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	if !sink.AboutRun(a.Event) {
 		c := newCard(a)
@@ -64,7 +64,7 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	case err != nil:
 		return err
 	case c.Told.Repeats(a):
-		return nil // sent already, and the answer was lost on its way to whoever sends it again
+		return nil // sent already, but the answer was lost
 	case c.Root == "":
 		return s.open(ctx, c, a)
 	default:
@@ -90,11 +90,11 @@ func (s *Sink) Follow(ctx context.Context, a sink.Alert) error {
 	return s.reply(ctx, c, a)
 }
 
-// key is what the thread of an event's run is remembered under.
+// key returns the key under which the thread of an event's run is stored.
 func (s *Sink) key(e event.Event) string { return s.name + "/" + sink.Matter(e) }
 
-// reply writes below the root, and rewrites the root if the matter stands otherwise now: first, since a second rewrite does
-// no harm and a second reply would. What got worse is shown in the channel, too.
+// reply rewrites the root if the state has changed, and then posts below it: in this order, because a repeated
+// rewrite does no harm and a repeated reply would. A worse state is also shown in the channel.
 func (s *Sink) reply(ctx context.Context, c conversation, a sink.Alert) error {
 	if err := s.refresh(ctx, c, c.with(a)); err != nil {
 		return s.reopenIfGone(ctx, c, a, err)
@@ -114,7 +114,7 @@ func (s *Sink) reply(ctx context.Context, c conversation, a sink.Alert) error {
 	})
 }
 
-// turn says how the matter stands, in the reply that changed it.
+// turn returns the new state of the matter, for the reply that changed it.
 func turn(c conversation, a sink.Alert) string {
 	if next := c.with(a); next.State != c.State {
 		return standing(next.State, a.Event.Type, a.Event.Time)
@@ -122,7 +122,7 @@ func turn(c conversation, a sink.Alert) string {
 	return ""
 }
 
-// refresh rewrites the root if it says something else now.
+// refresh rewrites the root if its content has changed.
 func (s *Sink) refresh(ctx context.Context, before, after conversation) error {
 	if before.State == after.State && before.Worst == after.Worst {
 		return nil

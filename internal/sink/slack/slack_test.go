@@ -29,7 +29,7 @@ func failed(message string) sink.Alert {
 	return sinktest.Alert(event.JobFailed, message, event.Finished{})
 }
 
-// world is a workspace, what is remembered of it, a clock and a log.
+// world is a workspace, its stored threads, a clock and a log.
 type world struct {
 	*workspace
 	threads *sinktest.Threads
@@ -41,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	return &world{workspace: newWorkspace(t), threads: sinktest.NewThreads(), now: noon}
 }
 
-// dispatcher is one of those that write to the channel.
+// dispatcher returns one of the dispatchers that write to the channel.
 func (w *world) dispatcher(channel string) *slack.Sink {
 	return slack.New(slack.Config{
 		Name: "slack", Channel: channel, Token: botToken, APIURL: w.URL + "/", Client: sinktest.Client(w.t), Threads: w.threads,
@@ -104,7 +104,7 @@ func TestMessageSaysWhatWhyAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestNextRetryIsTold(t *testing.T) {
+func TestNextRetryIsShown(t *testing.T) {
 	w := newWorld(t)
 	w.send(w.dispatcher("#data"), sinktest.Alert(event.RetryScheduled, "again", event.Budget{Used: 1, Max: 2, NextAttemptAt: noon.Add(time.Minute)}))
 	if got := strings.Join(w.roots()[0].blocks(), "\n"); !strings.Contains(got, "next attempt at 2026-03-03 12:01:00 UTC") {
@@ -112,7 +112,7 @@ func TestNextRetryIsTold(t *testing.T) {
 	}
 }
 
-func TestRootShowsHowTheMatterStands(t *testing.T) {
+func TestRootShowsTheStateOfTheMatter(t *testing.T) {
 	w := newWorld(t)
 	s := w.dispatcher("#data")
 	look := func(when, state, colour string) {
@@ -163,7 +163,7 @@ func TestLateAlertOfASettledRunLeavesItsThreadSettled(t *testing.T) {
 	}
 }
 
-func TestMatterThatWasNeverToldIsNotFollowed(t *testing.T) {
+func TestMatterWithoutAThreadIsNotFollowed(t *testing.T) {
 	w := newWorld(t)
 	s := w.dispatcher("#data")
 	if err := s.Follow(ctx, sinktest.Alert(event.JobCompleted, "done", event.Finished{})); err != nil || len(w.roots()) != 0 {
@@ -172,11 +172,11 @@ func TestMatterThatWasNeverToldIsNotFollowed(t *testing.T) {
 	w.send(s, failed("x"))
 	calls := len(w.calls)
 	if err := s.Follow(ctx, sinktest.Alert(event.RetryScheduled, "again", event.Budget{})); err != nil || len(w.calls) != calls {
-		t.Errorf("an event that changes nothing was told: %v, %v", err, w.calls[calls:])
+		t.Errorf("an event that changes nothing was posted: %v, %v", err, w.calls[calls:])
 	}
 }
 
-func TestEventAboutNoRunIsAMessageOfItsOwn(t *testing.T) {
+func TestEventAboutNoRunIsASeparateMessage(t *testing.T) {
 	w := newWorld(t)
 	s := w.dispatcher("#data")
 	for range 2 {
@@ -187,7 +187,7 @@ func TestEventAboutNoRunIsAMessageOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestRepeatIsNotToldTwice(t *testing.T) {
+func TestRepeatIsNotPostedTwice(t *testing.T) {
 	w := newWorld(t)
 	s := w.dispatcher("#data")
 	w.send(s, failed("a"), failed("b"), failed("a"), failed("b"))
@@ -197,7 +197,7 @@ func TestRepeatIsNotToldTwice(t *testing.T) {
 	}
 }
 
-func TestBurstThatEndsWithWhatWasFollowedIsTold(t *testing.T) {
+func TestBurstWhoseLastEventWasFollowedIsPosted(t *testing.T) {
 	w := newWorld(t)
 	s := w.dispatcher("#data")
 	w.send(s, failed("a"))
@@ -266,13 +266,13 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	full = false
-	w.send(s, failed("x")) // at once, without waiting for a claim to run out: nothing was posted
+	w.send(s, failed("x")) // at once, without waiting for a claim to expire: nothing was posted
 	if len(w.roots()) != 1 {
 		t.Errorf("roots: %+v", w.roots())
 	}
 }
 
-func TestMendedTokenDeliversWhatWaited(t *testing.T) {
+func TestFixedTokenDeliversWaitingAlerts(t *testing.T) {
 	w := newWorld(t)
 	w.fail = func(string, url.Values) string { return "token_revoked" }
 	s := w.dispatcher("#data")
@@ -286,7 +286,7 @@ func TestMendedTokenDeliversWhatWaited(t *testing.T) {
 	}
 }
 
-func TestBlocksThatSlackDoesNotTakeAreSentAsText(t *testing.T) {
+func TestBlocksThatSlackRejectsAreSentAsText(t *testing.T) {
 	w := newWorld(t)
 	w.fail = func(_ string, form url.Values) string {
 		if strings.Contains(form.Get("attachments"), "blocks") {

@@ -7,21 +7,21 @@ import (
 	"unicode/utf16"
 )
 
-// Slack's limits on what a message may hold, in its own characters.
+// Slack's limits on a message, in Slack's own characters.
 const (
-	maxText    = 3000 // of a text object, and of what we send as a message's text
+	maxText    = 3000 // of a text object, and of the text of our messages
 	maxSummary = 300
 	maxLines   = 20
 )
 
-// Characters that make text bold, italic, struck or code, and what stands for them where they would: the text is data, and
-// must look like what it is.
+// Characters that make text bold, italic, struck or code, and their look-alikes: the text is data and must be shown
+// literally.
 var marks = map[rune]rune{'*': '∗', '_': 'ˍ', '~': '∼', '`': 'ˋ'}
 
-// emoji is what Slack would turn into a picture. Most names have a letter; the time of day has none.
+// emoji matches what Slack would turn into a picture. Most names have a letter; a time of day has none.
 var emoji = regexp.MustCompile(`:([0-9]*[a-z_][a-z0-9_+'-]*:|[+-]1:|100:|1234:)`)
 
-// plain is data as mrkdwn that shows it as it is: no markup, no mention, no link, no picture; cut at a limit.
+// plain returns data as mrkdwn that shows it literally: no markup, no mention, no link, no picture; cut at a limit.
 func plain(text string, limit int) string {
 	for emoji.MatchString(text) { // the colon that ends one may begin another
 		text = emoji.ReplaceAllString(text, "∶$1")
@@ -34,22 +34,22 @@ func plain(text string, limit int) string {
 		}
 	}
 	for i, r := range runes {
-		if pairs[r] > 1 && atBoundary(runes, i) { // one alone formats nothing
+		if pairs[r] > 1 && atBoundary(runes, i) { // a single one formats nothing
 			runes[i] = marks[r]
 		}
 	}
 	return escape(string(runes), limit)
 }
 
-// atBoundary says whether a mark at i could begin or end a format: inside a word it does neither.
+// atBoundary reports whether a mark at i could begin or end a format: inside a word it does neither.
 func atBoundary(runes []rune, i int) bool {
 	return i == 0 || i == len(runes)-1 || !isWord(runes[i-1]) || !isWord(runes[i+1])
 }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// escape makes sure that text holds no control sequence of Slack's, such as a mention of everybody, and is no longer than
-// the limit; no entity is cut in two.
+// escape makes sure that text contains no Slack control sequence, such as a mention of everybody, and is no longer
+// than the limit; it cuts no entity in two.
 func escape(text string, limit int) string {
 	var b strings.Builder
 	length := 0
@@ -77,7 +77,7 @@ func entity(r rune) string {
 	return string(r)
 }
 
-// size is a text's length as Slack may count it: in UTF-16, which is never less than in characters.
+// size returns a text's length as Slack may count it: in UTF-16 code units, which is never less than in characters.
 func size(text string) int {
 	n := 0
 	for _, r := range text {
@@ -86,7 +86,7 @@ func size(text string) int {
 	return n
 }
 
-// bullets are facts as a list.
+// bullets renders facts as a list.
 func bullets(facts []string) string {
 	each := maxText/max(len(facts), 1) - 10
 	var b strings.Builder
@@ -96,7 +96,7 @@ func bullets(facts []string) string {
 	return b.String()
 }
 
-// link is a link with a label of ours. The address is part of a control sequence, which it must not end.
+// link renders a link. The address is part of a control sequence, which it must not end.
 func link(address, label string) string {
 	safe := strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", " ", "%20", "\n", "", "&", "&amp;").Replace(address)
 	return "<" + safe + "|" + label + ">"

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sink/webhook"
 )
 
-// verify checks the Interlock-Signature header of a request against its body, as it came over the wire.
+// verify checks the Interlock-Signature header of a request against its raw body.
 func verify(secret, header string, body []byte, now time.Time) error {
 	sent, signature, ok := strings.Cut(header, ",v1=")
 	unix, err := strconv.ParseInt(strings.TrimPrefix(sent, "t="), 10, 64)

@@ -10,13 +10,13 @@ import (
 	"github.com/interlock-go/interlock/internal/template"
 )
 
-// Sample is an alert that a template can be tried with.
+// Sample returns an alert to test a template with.
 func Sample(at time.Time) sink.Alert {
 	about := event.About{Pipeline: "orders", Schedule: "cron", Attempt: 1, At: at}
 	return sink.Alert{Event: event.New(event.JobFailed, about, "the job failed: exit code 1", event.Finished{}), Count: 1, Since: at}
 }
 
-// rendered is the body that a template makes of an alert.
+// rendered renders the body of an alert with a template.
 func rendered(t *template.Template, a sink.Alert) ([]byte, error) {
 	data, err := fields(a)
 	if err != nil {
@@ -29,7 +29,7 @@ func rendered(t *template.Template, a sink.Alert) ([]byte, error) {
 	return []byte(body), nil
 }
 
-// fields are what a template may use.
+// fields returns the fields that a template may use.
 func fields(a sink.Alert) (map[string]any, error) {
 	e, d, story := a.Event, a.Event.Detail, a.Story()
 	text, err := e.DetailJSON()

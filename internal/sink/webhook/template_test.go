@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/template"
 )
 
-// templated is a webhook with that template.
+// templated returns a webhook with that template.
 func templated(t *testing.T, text, url string, client *http.Client) *webhook.Sink {
 	t.Helper()
 	parsed, err := template.Parse(text)
@@ -61,7 +61,7 @@ func TestMistakeInATemplateIsFoundAtTheStart(t *testing.T) {
 	}
 }
 
-// The templates of the manual make JSON of an alert.
+// The templates of the manual render valid JSON.
 func TestTemplatesOfTheManual(t *testing.T) {
 	manual, err := os.ReadFile("../../../docs/ALERTS.md")
 	if err != nil {

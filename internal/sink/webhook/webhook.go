@@ -1,5 +1,5 @@
-// Package webhook is the sink that posts events as CloudEvents 1.0 JSON to an HTTP address, signed, so that the receiver
-// can tell that they come from this controller and when they were sent.
+// Package webhook is the sink that posts events as CloudEvents 1.0 JSON to an HTTP address. The body is signed, so
+// that the receiver can verify that it comes from this controller and when it was sent.
 package webhook
 
 import (
@@ -29,10 +29,10 @@ type Config struct {
 	Name   string
 	URL    string
 	Secret string // signs the body; empty: unsigned
-	Source string // of CloudEvents: names the server; "" for event.Source
+	Source string // of CloudEvents: identifies the server; "" for event.Source
 
 	Template      *template.Template // of the body; nil: CloudEvents JSON
-	ContentType   string             // of a body by template
+	ContentType   string             // of a templated body
 	Authorization string             // the header; "" for none
 
 	Client *http.Client     // guarded against private addresses
@@ -44,13 +44,13 @@ type Sink struct{ config Config }
 
 var _ sink.Sink = (*Sink)(nil)
 
-// New is a sink that posts to c.URL.
+// New returns a sink that posts to c.URL.
 func New(c Config) *Sink { return &Sink{config: c} }
 
-// Name is the webhook's own.
+// Name returns the webhook's name.
 func (s *Sink) Name() string { return s.config.Name }
 
-// cloudEvent is the structured form of CloudEvents 1.0. Names of extensions are in lower case, as it asks for.
+// cloudEvent is the structured form of CloudEvents 1.0, which requires lower-case extension names.
 type cloudEvent struct {
 	SpecVersion string          `json:"specversion"`
 	ID          string          `json:"id"`
@@ -65,7 +65,7 @@ type cloudEvent struct {
 	Since time.Time `json:"since,omitzero"`  // the first of a burst
 }
 
-// Body is the alert as CloudEvents JSON. Source names the server.
+// Body renders the alert as CloudEvents JSON. source identifies the server.
 func Body(a sink.Alert, source string) ([]byte, error) {
 	e := a.Event
 	whole, err := json.Marshal(e)
@@ -97,7 +97,7 @@ func (s *Sink) body(a sink.Alert) (body []byte, contentType string, err error) {
 	return body, cmp.Or(s.config.ContentType, "application/json"), err
 }
 
-// Try renders the template with a sample, so that a mistake is found at the start.
+// Try renders the template with a sample, so that a mistake is found at start-up.
 func (s *Sink) Try(at time.Time) error {
 	if s.config.Template == nil {
 		return nil
@@ -106,7 +106,7 @@ func (s *Sink) Try(at time.Time) error {
 	return err
 }
 
-// Sign is the value of the signature header for a body sent at that time.
+// Sign returns the value of the signature header for a body sent at that time.
 func Sign(secret string, at time.Time, body []byte) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -115,7 +115,7 @@ func Sign(secret string, at time.Time, body []byte) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Send posts one alert; post.Do says how the answer is judged.
+// Send posts one alert; post.Do classifies the answer.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	who := "webhook " + s.config.Name
 	body, contentType, err := s.body(a)
@@ -124,7 +124,7 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.config.URL, bytes.NewReader(body))
 	if err != nil {
-		return &sink.Misconfigured{Reason: who + ": its address cannot be used"}
+		return &sink.Misconfigured{Reason: who + ": its address is invalid"}
 	}
 	now := s.config.Now()
 	req.Header.Set("Content-Type", contentType)

@@ -91,7 +91,7 @@ func TestBurstSaysHowManyEventsItStandsFor(t *testing.T) {
 	}
 }
 
-func TestAddressThatIsGoneWaitsForSomebodyToMendIt(t *testing.T) {
+func TestMissingAddressIsMisconfigured(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	err := hook(server.URL, "").Send(context.Background(), sink.Alert{Event: alert(), Count: 1})
@@ -100,7 +100,7 @@ func TestAddressThatIsGoneWaitsForSomebodyToMendIt(t *testing.T) {
 	}
 }
 
-func TestErrorsDoNotTellTheAddress(t *testing.T) {
+func TestErrorsDoNotContainTheAddress(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	err := hook(server.URL+"/services/T0/s3cret", "").Send(context.Background(), sink.Alert{Event: alert(), Count: 1})
