@@ -262,13 +262,14 @@ tests() {
 	return $outcome
 }
 
-# go_test LIST FLAG... tests the packages in LIST. On failure it prints first which tests failed and in
-# which line, because some log viewers keep only the beginning. A test that fails fails the run.
+# go_test LIST FLAG... tests the packages in LIST, one more at a time than there are cores: many tests wait for a server.
+# On failure it prints first which tests failed and in which line, because some log viewers keep only the beginning. A test
+# that fails fails the run.
 go_test() {
 	list=$1
 	shift
 	if $tool gotestsum --format standard-quiet --hide-summary=skipped --packages="$(tr '\n' ' ' <"$list")" \
-		-- -timeout=40m $fresh "$@" >"$work/tests" 2>&1; then
+		-- -p=$(($(getconf _NPROCESSORS_ONLN) + 1)) -timeout=40m $fresh "$@" >"$work/tests" 2>&1; then
 		grep '^DONE' "$work/tests" >>"$note"
 		return 0
 	fi
