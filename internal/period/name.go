@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// forms is what Parse accepts, for its errors.
+// forms lists the forms that Parse accepts, for its errors.
 const forms = "use 2026-03, 2026-W10, 2026-03-03, 2026-03-03T07 or 2026-03-03T07:15 (or 2026W10, 20260303, 20260303T07, " +
 	"20260303T0715), with an offset such as -05:00 after the second occurrence of a repeated hour or minute"
 
-// Parse reads a period's canonical name or one of its short forms: 2026-03, 2026-W10, 2026W10, 2026-03-03, 20260303,
+// Parse parses a period's canonical name or one of its short forms: 2026-03, 2026-W10, 2026W10, 2026-03-03, 20260303,
 // 2026-03-03T07, 20260303T07, 2026-03-03T07:15, 20260303T0715, each hour and minute form optionally with an offset
 // (-05:00). A month has no short form, since 202603 could be a day of another century.
 func Parse(s string) (Period, error) {
@@ -50,7 +50,7 @@ func Parse(s string) (Period, error) {
 	return p, nil
 }
 
-// week takes the number of a week, the last part of a name.
+// week parses the week number, the last part of a name.
 func (r *reader) week(s string, year int) (Period, error) {
 	week := r.number(2)
 	if r.bad || r.rest != "" {
@@ -59,7 +59,7 @@ func (r *reader) week(s string, year int) (Period, error) {
 	if year < minYear {
 		return Period{}, fmt.Errorf("period %q: year %d is out of range: use %04d to %d", s, year, minYear, maxYear)
 	}
-	first := time.Date(year, time.January, 4, 0, 0, 0, 0, time.UTC).Unix() // which is always in week 1
+	first := time.Date(year, time.January, 4, 0, 0, 0, 0, time.UTC).Unix() // 4 January is always in week 1
 	p := named(Week, monday(first)+int64(week-1)*Week.seconds())
 	if isoYear, isoWeek := p.ISOWeek(); week < 1 || isoYear != year || isoWeek != week {
 		_, last := time.Date(year, time.December, 28, 0, 0, 0, 0, time.UTC).ISOWeek()
@@ -68,12 +68,12 @@ func (r *reader) week(s string, year int) (Period, error) {
 	return p, nil
 }
 
-// ISOWeek returns the year and the number of the ISO 8601 week that p, or its first day, lies in.
+// ISOWeek returns the year and number of the ISO 8601 week that contains p, or p's first day.
 func (p Period) ISOWeek() (year, week int) {
 	return time.Date(int(p.year), time.Month(p.month), int(p.day), 0, 0, 0, 0, time.UTC).ISOWeek()
 }
 
-// reader takes a name apart from left to right. After the first misfit it stays bad, so that Parse checks once.
+// reader parses a name from left to right. After the first error it stays bad, so that Parse checks once.
 type reader struct {
 	rest string
 	bad  bool
@@ -81,7 +81,7 @@ type reader struct {
 
 func (r *reader) atDigit() bool { return r.rest != "" && r.rest[0] >= '0' && r.rest[0] <= '9' }
 
-// number takes exactly n digits.
+// number parses exactly n digits.
 func (r *reader) number(n int) int {
 	v := 0
 	for range n {
@@ -95,7 +95,7 @@ func (r *reader) number(n int) int {
 	return v
 }
 
-// skip takes c if it is next, and says whether it was.
+// skip consumes c if it is next, and reports whether it was.
 func (r *reader) skip(c byte) bool {
 	if r.rest == "" || r.rest[0] != c {
 		return false
@@ -110,8 +110,8 @@ func (r *reader) want(c byte) {
 	}
 }
 
-// offset takes "-05:00" or, for zones of long ago, "-04:56:02", in their canonical form only: a name must not
-// have two spellings.
+// offset parses "-05:00" or, for historical zones, "-04:56:02", in canonical form only: a name must not have two
+// spellings.
 func (r *reader) offset() (sec int32, present bool) {
 	negative := r.skip('-')
 	if !negative && !r.skip('+') {
@@ -134,7 +134,7 @@ func (r *reader) offset() (sec int32, present bool) {
 	return sec, true
 }
 
-// String is p's canonical name; "" for the zero Period.
+// String returns p's canonical name; "" for the zero Period.
 func (p Period) String() string {
 	var buf [len("2026-11-01T01:30-04:56:02")]byte
 	return string(p.append(buf[:0]))

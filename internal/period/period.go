@@ -1,10 +1,10 @@
-// Package period is the slice of data a run is for: a month, an ISO week, a day, an hour or a minute in
-// a time zone.
+// Package period defines the slice of time that a run's data is for: a month, an ISO week, a day, an hour or a minute
+// in a time zone.
 //
-// A Period is a name ("2026-03", "2026-W10", "2026-03-03", "2026-03-03T10", "2026-03-03T10:15"); only
-// together with a zone does it have a first and a last instant. In a local hour that a clock change repeats, the second
-// occurrence carries its offset ("2026-11-01T01-05:00"), so every name is unique. The package never
-// reads a clock. Schedules over periods are in package schedule.
+// A Period is a name ("2026-03", "2026-W10", "2026-03-03", "2026-03-03T10", "2026-03-03T10:15"); only together with a
+// zone does it have a first and a last instant. When a clock change repeats a local hour, the name of the second
+// occurrence has its offset ("2026-11-01T01-05:00"), so every name is unique. The package never reads a clock.
+// Schedules over periods are in package schedule.
 package period
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Size is how much data one period holds.
+// Size is the length of a period.
 type Size uint8
 
 // The sizes, smallest first, so that they compare.
@@ -32,7 +32,7 @@ const SizeNames = "month, week, day, hour or minute"
 // Sizes returns all sizes, smallest first.
 func Sizes() [5]Size { return [...]Size{Minute, Hour, Day, Week, Month} }
 
-// ParseSize reads "month", "week", "day", "hour" or "minute".
+// ParseSize parses "month", "week", "day", "hour" or "minute".
 func ParseSize(s string) (Size, error) {
 	switch s {
 	case "month":
@@ -49,7 +49,7 @@ func ParseSize(s string) (Size, error) {
 	return 0, fmt.Errorf("period size %.60q is unknown: use "+SizeNames, s)
 }
 
-// String returns the name that ParseSize reads.
+// String returns the name that ParseSize parses.
 func (s Size) String() string {
 	switch s {
 	case Month:
@@ -66,10 +66,10 @@ func (s Size) String() string {
 	return "unknown size"
 }
 
-// known says that s is one of the sizes.
+// known reports whether s is one of the sizes.
 func (s Size) known() bool { return s >= Minute && s <= Month }
 
-// seconds is how long a slice of this size is where no clock change touches it; 0 for a month, which has no fixed
+// seconds returns the length of a period of this size without clock changes; 0 for a month, which has no fixed
 // length, and for an unknown size.
 func (s Size) seconds() int64 {
 	switch s {
@@ -87,7 +87,7 @@ func (s Size) seconds() int64 {
 	return 0
 }
 
-// Longest returns a duration that no slice of this size exceeds, whatever clock changes it contains.
+// Longest returns an upper bound for the length of a period of this size, whatever clock changes it contains.
 func (s Size) Longest() time.Duration {
 	const day = 24 * time.Hour
 	switch s {
@@ -105,8 +105,8 @@ func (s Size) Longest() time.Duration {
 	return 0
 }
 
-// Period names one slice. The zero Period means "undated". Periods are comparable with ==.
-// A week and a month hold the date of their first day.
+// Period names one slice of time. The zero Period means "undated". Periods are comparable with ==.
+// A week and a month store the date of their first day.
 type Period struct {
 	size      Size
 	year      int16
@@ -118,15 +118,15 @@ type Period struct {
 	offsetSec int32 // ... which then carries its offset from UTC
 }
 
-// The years a period may lie in: what four digits can say.
+// The range of years: those that four digits can express.
 const (
 	minYear = 1
 	maxYear = 9999
 )
 
-// New builds the (first) period of that size whose name holds the given fields; fields below size are ignored.
-// A week is the one that holds the given date.
-// It fails on a date, hour or minute that does not exist on any clock (February 30th, hour 24).
+// New returns the (first) period of that size with the given fields; fields smaller than size are ignored. A week is
+// the one that contains the given date. New fails on a date, hour or minute that no clock shows (February 30th, hour
+// 24).
 func New(size Size, year int, month time.Month, day, hour, minute int) (Period, error) {
 	if !size.known() {
 		return Period{}, fmt.Errorf("period size %d is unknown: use "+SizeNames, size)
@@ -167,29 +167,28 @@ func daysIn(year int, month time.Month) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
 
-// IsZero says that p is "undated".
+// IsZero reports whether p is "undated".
 func (p Period) IsZero() bool { return p == Period{} }
 
-// Size is p's size; 0 for the zero Period.
+// Size returns p's size; 0 for the zero Period.
 func (p Period) Size() Size { return p.size }
 
-// Date gives the calendar date p lies on, which is all that calendars look at; for a week or month it is that of
-// its first day.
+// Date returns the calendar date of p, which is all that calendars use; for a week or month, that of its first day.
 func (p Period) Date() (year int, month time.Month, day int) {
 	return int(p.year), time.Month(p.month), int(p.day)
 }
 
-// Clock gives the hour and minute in p's name, 0 where its size has none.
+// Clock returns the hour and minute in p's name; 0 if its size has none.
 func (p Period) Clock() (hour, minute int) { return int(p.hour), int(p.minute) }
 
-// Weekday is the weekday of Date.
+// Weekday returns the weekday of Date.
 func (p Period) Weekday() time.Weekday {
 	return time.Date(int(p.year), time.Month(p.month), int(p.day), 0, 0, 0, 0, time.UTC).Weekday()
 }
 
-// Outer is the slice of a larger (or the same) size that holds p; asking for a smaller size gives the zero Period.
-// It goes by name: a repeated minute lies in the repeated hour, and both lie in their day. A week that touches two
-// months lies in the one with its Thursday, by which ISO 8601 also counts weeks to years.
+// Outer returns the period of a larger (or the same) size that contains p; for a smaller size it returns the zero
+// Period. It goes by name: a repeated minute lies in the repeated hour, and both lie in their day. A week that spans
+// two months belongs to the month of its Thursday, as ISO 8601 assigns weeks to years.
 func (p Period) Outer(size Size) Period {
 	if p.size == 0 || size < p.size || !size.known() {
 		return Period{}
@@ -216,7 +215,7 @@ func (p Period) Outer(size Size) Period {
 	return Period{}
 }
 
-// FirstDay is the day that p lies on or, for a week or month, its first; the zero Period if p is zero.
+// FirstDay returns the day of p or, for a week or month, its first day; the zero Period if p is zero.
 func (p Period) FirstDay() Period {
 	if p.size == 0 {
 		return Period{}
@@ -228,7 +227,7 @@ func (p Period) firstDay() Period {
 	return Period{size: Day, year: p.year, month: p.month, day: p.day}
 }
 
-// Days walks the days that p holds, by name; for a day or a smaller slice it is the one that p lies on.
+// Days iterates over the days in p, by name; for a day or a smaller period, the day it lies on.
 func (p Period) Days() iter.Seq[Period] {
 	return func(yield func(Period) bool) {
 		if p.size == 0 {
@@ -247,13 +246,13 @@ func (p Period) Days() iter.Seq[Period] {
 	}
 }
 
-// Holds says whether q lies inside p (or is p).
+// Holds reports whether q lies inside p (or equals p).
 func (p Period) Holds(q Period) bool { return p.size != 0 && q.Outer(p.size) == p }
 
-// Compare orders by first instant as the names tell it, larger slices first; a repeated slice comes after its
+// Compare orders by first instant according to the names, larger periods first; a repeated period comes after its
 // first occurrence. It needs no zone and is used for stable listings, "oldest first".
 func (p Period) Compare(q Period) int {
-	// The minute comes after the repetition: all of 01:00–01:59 passes before 01:00 comes again.
+	// The minute is compared after the repetition: all of 01:00–01:59 passes before 01:00 is repeated.
 	return cmp.Or(
 		cmp.Compare(p.year, q.year),
 		cmp.Compare(p.month, q.month),
@@ -265,8 +264,8 @@ func (p Period) Compare(q Period) int {
 	)
 }
 
-// compareRepeats puts a first occurrence before a repeated one, and of two repeated ones the one with the
-// larger offset first: the same local time is reached earlier further east.
+// compareRepeats puts a first occurrence before a repeated one. Of two repeated ones, the one with the larger offset
+// comes first: the same local time is reached earlier further east.
 func compareRepeats(p, q Period) int {
 	switch {
 	case p.repeated && q.repeated:

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// At is the period of that size that holds t in zone; the zero Period outside the years 1 to 9999.
+// At returns the period of that size that contains t in zone; the zero Period outside the years 1 to 9999.
 //
-// A day begins when the clock first reaches its midnight and ends when it first reaches the next one, so no day
-// is split or repeated. Weeks and months begin and end with their days. Hours and minutes are what the clock shows: turned back, it begins a new slice.
+// A day begins when the clock first reaches its midnight and ends when it first reaches the next one, so no day is
+// split or repeated. Weeks and months begin and end with their days. Hours and minutes follow the clock: when it is
+// set back, a new period begins.
 func At(t time.Time, size Size, zone *time.Location) Period {
 	length, sec := size.seconds(), t.Unix()
 	if !size.known() || sec < minSec || sec > maxSec {
@@ -31,8 +32,8 @@ func At(t time.Time, size Size, zone *time.Location) Period {
 	return Period{}
 }
 
-// named is the plain period whose name is, or whose first day begins at, the local time label; the zero Period if
-// the year does not fit.
+// named returns the plain period whose name, or whose first day, starts at the local time label; the zero Period if
+// the year is out of range.
 func named(size Size, label int64) Period {
 	t := time.Unix(label, 0).UTC()
 	year, month, day := t.Date()
@@ -49,20 +50,20 @@ func named(size Size, label int64) Period {
 	return p
 }
 
-// label is the local time in p's name.
+// label returns the local time in p's name.
 func (p Period) label() int64 {
 	return time.Date(int(p.year), time.Month(p.month), int(p.day), int(p.hour), int(p.minute), 0, 0, time.UTC).Unix()
 }
 
-// Start is p's first instant in zone; for a slice that a clock change skipped, the next existing instant.
-// A name exists in zone exactly if At of its Start gives it back.
+// Start returns p's first instant in zone; for a period that a clock change skips, the next existing instant. A name
+// exists in zone exactly if At of its Start returns it.
 func (p Period) Start(zone *time.Location) time.Time {
 	start, _ := p.bounds(zone)
 	return start
 }
 
-// CheckName refuses a name that no slice of zone has: an hour or minute that a clock change skips, and an
-// offset that is not the one of the second occurrence of a repeated hour or minute.
+// CheckName returns an error for a name that no period of zone has: an hour or minute that a clock change skips, or
+// an offset that is not that of the second occurrence of a repeated hour or minute.
 func (p Period) CheckName(zone *time.Location) error {
 	if !p.repeated && !p.IsZero() && !p.Start(zone).Before(p.End(zone)) {
 		return fmt.Errorf("period %s does not exist in %s, because the clock skips it; use %s", p, zone, At(p.Start(zone), p.size, zone))
@@ -75,7 +76,7 @@ func (p Period) CheckName(zone *time.Location) error {
 	return nil
 }
 
-// End is the first instant after p in zone. A skipped slice has End equal to Start.
+// End returns the first instant after p in zone. A skipped period has End equal to Start.
 func (p Period) End(zone *time.Location) time.Time {
 	_, end := p.bounds(zone)
 	return end
@@ -89,7 +90,7 @@ func (p Period) bounds(zone *time.Location) (start, end time.Time) {
 	return time.Unix(r.start, 0).UTC(), time.Unix(r.end, 0).UTC()
 }
 
-// next is the local time at which the slice after p begins, where no clock change repeats p.
+// next returns the local time at which the period after p begins, if no clock change repeats p.
 func (p Period) next() int64 {
 	if p.size == Month {
 		return time.Date(int(p.year), time.Month(p.month)+1, 1, 0, 0, 0, 0, time.UTC).Unix()
@@ -97,15 +98,15 @@ func (p Period) next() int64 {
 	return p.label() + p.size.seconds()
 }
 
-// thursday is how many days after Monday it comes.
+// thursday is the number of days from Monday to Thursday.
 const thursday = 3
 
-// monday is the beginning of the week that holds the local day which begins at label.
+// monday returns the start of the week that contains the local day starting at label.
 func monday(label int64) int64 {
 	return floor(label-4*86400, Week.seconds()) + 4*86400 // 5 January 1970 was a Monday
 }
 
-// run is p's stretch of time, empty where zone has no such slice.
+// run returns p's interval, which is empty if zone has no such period.
 func (p Period) run(zone *time.Location) run {
 	label, next := p.label(), p.next()
 	if !p.repeated {
@@ -123,7 +124,7 @@ func (p Period) run(zone *time.Location) run {
 		}
 	}
 	if p.repeated {
-		// No clock change repeats it; the offset in its name still says which instant is meant.
+		// No clock change repeats it; the offset in its name still determines an instant.
 		at := label - int64(p.offsetSec)
 		return run{start: at, end: at}
 	}
@@ -131,14 +132,14 @@ func (p Period) run(zone *time.Location) run {
 	return run{start: at, end: at}
 }
 
-// run is one unbroken stretch, [start, end), in which the clock shows the same local hour or minute. Going
-// forward inside it does not break it, going back does.
+// run is an unbroken interval, [start, end), in which the clock shows the same local hour or minute. Setting the
+// clock forward within it does not break it, setting it back does.
 type run struct {
 	start, end int64
-	offset     int64 // when it starts
+	offset     int64 // offset at its start
 }
 
-// name is the period of run r, which shows label.
+// name returns the period of run r, which shows label.
 func (r run) name(size Size, label int64, repeated bool) Period {
 	p := named(size, label)
 	if repeated && p.size != 0 {
@@ -147,7 +148,7 @@ func (r run) name(size Size, label int64, repeated bool) Period {
 	return p
 }
 
-// runsOf lists, in order, the stretches in which the clock shows a local time in [label, label+length).
+// runsOf lists, in order, the intervals in which the clock shows a local time in [label, label+length).
 func runsOf(label, length int64, zone *time.Location) []run {
 	var runs []run
 	last := Segment{Offset: math.MaxInt64}
@@ -166,10 +167,10 @@ func runsOf(label, length int64, zone *time.Location) []run {
 	return runs
 }
 
-// Add is the period n slices after p (before, if n is negative), counting only slices that exist in zone;
-// the zero Period if that is outside the years 1 to 9999.
+// Add returns the period n periods after p (before, if n is negative), counting only those that exist in zone; the
+// zero Period if that is outside the years 1 to 9999.
 func (p Period) Add(n int, zone *time.Location) Period {
-	n = int(min(max(int64(n), -maxSec), maxSec)) // more slices than there are; it can be negated
+	n = int(min(max(int64(n), -maxSec), maxSec)) // more periods than exist, and safe to negate
 	if p.size > Day {
 		return p.addLarge(n)
 	}
@@ -192,7 +193,7 @@ func (p Period) Add(n int, zone *time.Location) Period {
 
 // addLarge is Add for weeks and months, which no clock change skips or repeats.
 func (p Period) addLarge(n int) Period {
-	const most = 12 * maxYear * 5 // more weeks than there are, and few enough to count in seconds
+	const most = 12 * maxYear * 5 // more weeks than exist, and few enough to count in seconds
 	n = min(max(n, -most), most)
 	if p.size == Week {
 		return named(Week, p.label()+int64(n)*Week.seconds())
@@ -200,8 +201,8 @@ func (p Period) addLarge(n int) Period {
 	return named(Month, time.Date(int(p.year), time.Month(int(p.month)+n), 1, 0, 0, 0, 0, time.UTC).Unix())
 }
 
-// leap is how many of the n slices from p on (or back) can be counted off at once: those that lie wholly in
-// p's segment and repeat nothing.
+// leap returns how many of the n periods from p on (or back) can be skipped at once: those that lie wholly in p's
+// segment and repeat nothing.
 func (p Period) leap(n int, zone *time.Location) int {
 	if p.repeated {
 		return 0
@@ -224,8 +225,8 @@ func (p Period) leap(n int, zone *time.Location) int {
 	return int(min(int64(n), (high-length-label)/length))
 }
 
-// Instant is t in the one form that every store keeps unchanged: in UTC, without a monotonic clock reading.
+// Instant returns t in the form that every store keeps unchanged: in UTC, without a monotonic clock reading.
 func Instant(t time.Time) time.Time { return t.Round(0).UTC() }
 
-// Stamp is an instant for people: RFC 3339 in UTC.
+// Stamp formats an instant for people: RFC 3339 in UTC.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
