@@ -17,7 +17,7 @@ type Calendar struct {
 
 // exclusions is the union of calendars.
 type exclusions struct {
-	weekdays [7]string                // why a weekday is excluded; "" when it is not
+	weekdays [7]string                // why a weekday is excluded; "" if it is not
 	dates    map[period.Period]string // why a day is excluded
 }
 
@@ -29,7 +29,7 @@ func newExclusions(calendars []Calendar) *exclusions {
 	return e
 }
 
-// add adds the days of c with their reasons; where calendars overlap, the first gives the reason.
+// add adds the days of c with their reasons; if calendars overlap, the first determines the reason.
 func (e *exclusions) add(c Calendar) {
 	for _, d := range c.Days {
 		if d >= time.Sunday && d <= time.Saturday && e.weekdays[d] == "" {
@@ -57,7 +57,8 @@ func (c Calendar) weekdayReason(d time.Weekday) string {
 	return "listed weekday"
 }
 
-// Excluded says why the calendar suppresses p; "" when it does not. A week or month is suppressed if all of its days are.
+// Excluded returns why the calendar excludes p; "" if it does not. A week or month is excluded if all of its days
+// are.
 func (s *Schedule) Excluded(p period.Period) string {
 	switch {
 	case p.IsZero() || len(s.include) == 0 && s.exclude == nil:
@@ -92,8 +93,8 @@ func (s *Schedule) excludedDay(day period.Period) string {
 	return s.exclude.dates[day]
 }
 
-// includedIn returns the first include date on which p lies or, for a week or month, that lies in p; the zero Period if there
-// is none.
+// includedIn returns the first include date that contains p or, for a week or month, that lies in p; the zero Period
+// if there is none.
 func (s *Schedule) includedIn(p period.Period) period.Period {
 	i, _ := slices.BinarySearchFunc(s.include, p.FirstDay(), period.Period.Compare)
 	if i == len(s.include) {

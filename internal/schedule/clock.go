@@ -13,7 +13,7 @@ type Clock struct {
 	Minute int
 }
 
-// ParseClock reads "HH:MM" or ":MM".
+// ParseClock parses "HH:MM" or ":MM".
 func ParseClock(s string) (Clock, error) {
 	c := Clock{Hour: -1}
 	rest := s
@@ -42,7 +42,7 @@ func twoDigits(s string) (value int, rest string, ok bool) {
 	return int(s[0]-'0')*10 + int(s[1]-'0'), s[2:], true
 }
 
-// String is the form that ParseClock reads.
+// String returns the form that ParseClock parses.
 func (c Clock) String() string {
 	if c.Hourly() {
 		return fmt.Sprintf(":%02d", c.Minute)
@@ -50,15 +50,15 @@ func (c Clock) String() string {
 	return fmt.Sprintf("%02d:%02d", c.Hour, c.Minute)
 }
 
-// Hourly says that c is of the form ":MM".
+// Hourly reports whether c has the form ":MM".
 func (c Clock) Hourly() bool { return c.Hour < 0 }
 
-// After is the first instant at or after t that c names in zone. "HH:MM" follows the wall clock
+// After returns the first time at or after t that c names in zone. "HH:MM" follows the wall clock
 // (see period.Wall), ":MM" follows elapsed time.
 func (c Clock) After(t time.Time, zone *time.Location) time.Time { return c.AfterDays(t, 0, zone) }
 
-// AfterDays is After, and then c again that many calendar days later: the wall clock decides anew on that day.
-// ":MM" knows no days.
+// AfterDays is After, moved by that many calendar days: the wall clock is evaluated again on that day. ":MM" ignores
+// days.
 func (c Clock) AfterDays(t time.Time, days int, zone *time.Location) time.Time {
 	daily := c.cron()
 	if daily.elapsed {
@@ -72,7 +72,7 @@ func (c Clock) AfterDays(t time.Time, days int, zone *time.Location) time.Time {
 	return wall(local+int64(days)*day, zone)
 }
 
-// cron is the expression that fires at c.
+// cron returns the expression that fires at c.
 func (c Clock) cron() Cron {
 	hour := bit(c.Hour)
 	if c.Hourly() {

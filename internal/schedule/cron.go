@@ -15,20 +15,21 @@ import (
 
 // Cron is a parsed five-field expression.
 type Cron struct {
-	text string // as it is written
+	text string // as written
 
-	minute, hour, dom, month, dow uint64 // bit n stands for value n
+	minute, hour, dom, month, dow uint64 // bit n represents value n
 
-	// eitherDay says that day of month and day of week are both restricted: then a day needs only one of them.
+	// eitherDay means that day of month and day of week are both restricted: then a day needs to match only one of
+	// them.
 	eitherDay bool
-	// elapsed says that the expression follows elapsed time, not the wall clock.
+	// elapsed means that the expression follows elapsed time, not the wall clock.
 	elapsed bool
 }
 
-// starBit is how the library marks a field that is not restricted.
+// starBit is the library's mark for an unrestricted field.
 const starBit = 1 << 63
 
-// field is one of the five, with what it accepts in words.
+// field is one of the five fields, with a description of what it accepts.
 type field struct {
 	name, accepts string
 	option        cron.ParseOption
@@ -54,8 +55,8 @@ var descriptors = map[string]string{
 	"@hourly":   "0 * * * *",
 }
 
-// ParseCron reads a five-field expression or @yearly, @monthly, @weekly, @daily, @midnight, @hourly. The error says what is wrong and
-// what would be right; "@every", zone prefixes and expressions that never fire are refused.
+// ParseCron parses a five-field expression or @yearly, @monthly, @weekly, @daily, @midnight, @hourly. The error says
+// what is wrong and what would be right. It rejects "@every", zone prefixes and expressions that never fire.
 func ParseCron(expr string) (*Cron, error) {
 	c, err := parseCron(expr)
 	if err != nil {
@@ -65,7 +66,7 @@ func ParseCron(expr string) (*Cron, error) {
 	return c, nil
 }
 
-// String is the expression as it is written, with single spaces.
+// String returns the expression as written, with single spaces.
 func (c *Cron) String() string { return c.text }
 
 func parseCron(expr string) (*Cron, error) {
@@ -112,8 +113,8 @@ func compile(texts []string) (*Cron, error) {
 	return c, nil
 }
 
-// parse gives the field's mask. The library lets some misspelt fields pass with a meaning of its own (",", "*-5",
-// "+5") and panics on others, so their form is checked first.
+// parse returns the field's mask. The library accepts some malformed fields with a meaning of its own (",", "*-5",
+// "+5") and panics on others, so parse checks the form first.
 func (f field) parse(text string) (uint64, error) {
 	if !f.wellFormed(text) {
 		return 0, f.misfit(text)
@@ -124,7 +125,7 @@ func (f field) parse(text string) (uint64, error) {
 	}
 	parsed, err := cron.NewParser(f.option).Parse(plain)
 	if err != nil {
-		return 0, f.misfit(text) // the library's own words name neither the field nor what it accepts
+		return 0, f.misfit(text) // the library's error names neither the field nor what it accepts
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok || f.mask(spec)&^starBit == 0 {
@@ -137,7 +138,7 @@ func (f field) misfit(text string) error {
 	return fmt.Errorf("%s %.40q is not understood: use %s, lists (1,3), ranges (1-3) and steps (*/2)", f.name, text, f.accepts)
 }
 
-// wellFormed says whether text is a list of values, ranges and stars, each with or without a step.
+// wellFormed reports whether text is a list of values, ranges and stars, each with or without a step.
 func (f field) wellFormed(text string) bool {
 	for item := range strings.SplitSeq(text, ",") {
 		base, step, stepped := strings.Cut(item, "/")
@@ -155,14 +156,14 @@ func (f field) wellFormed(text string) bool {
 	return true
 }
 
-// isWord says whether text is made of letters and digits only, and not empty.
+// isWord reports whether text is non-empty and consists of letters and digits only.
 func isWord(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
 }
 
-// sundayAsZero spells out what reaches to day 7, which the library does not know.
+// sundayAsZero expands ranges up to day 7, which the library does not support.
 func sundayAsZero(text string) string {
 	items := strings.Split(text, ",")
 	for i, item := range items {
@@ -188,7 +189,7 @@ func sundayAsZero(text string) string {
 	return strings.Join(items, ",")
 }
 
-// fires says whether some day of some year matches.
+// fires reports whether some day of some year matches.
 func (c *Cron) fires() bool {
 	if c.eitherDay {
 		return true
@@ -202,7 +203,7 @@ func (c *Cron) fires() bool {
 	return false
 }
 
-// Size is the smallest period that never holds two fires of an ordinary day: day, hour or minute.
+// Size returns the smallest period size that never contains two fires on a regular day: day, hour or minute.
 func (c *Cron) Size() period.Size {
 	switch {
 	case bits.OnesCount64(c.minute) > 1:
@@ -213,13 +214,13 @@ func (c *Cron) Size() period.Size {
 	return period.Day
 }
 
-// Fits says that no period of that size holds two fires of ordinary days.
+// Fits reports whether no period of that size contains two fires on regular days.
 func (c *Cron) Fits(size period.Size) bool {
 	least := c.Size()
 	if size <= period.Day || least < period.Day {
 		return size <= least
 	}
-	// The calendar of 2001 to 2040 has every sequence of weekdays and leap years.
+	// The years 2001 to 2040 contain every combination of weekdays and leap years.
 	first := time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)
 	var last period.Period
 	for day := first; day.Year() <= 2040; day = day.AddDate(0, 0, 1) {
@@ -235,7 +236,7 @@ func (c *Cron) Fits(size period.Size) bool {
 	return true
 }
 
-// matchesDay says whether the day fields let the expression fire on that date of a month it names.
+// matchesDay reports whether the day fields allow a fire on that date of a matching month.
 func (c *Cron) matchesDay(year int, month time.Month, day int) bool {
 	dom := c.dom>>day&1 == 1
 	if dom && (c.eitherDay || c.dow == everyWeekday) {

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// SlicesIn lists the slices of that size inside p that the calendar does not exclude, in order. Of a size that is not smaller
-// than p's it is the one slice that holds p.
+// SlicesIn lists the periods of that size inside p that the calendar does not exclude, in order. If size is not
+// smaller than p's, it is the one period that contains p.
 func (s *Schedule) SlicesIn(p period.Period, size period.Size) []period.Period {
 	if size >= p.Size() {
 		return s.counting(p.Outer(size))
@@ -24,11 +24,11 @@ func (s *Schedule) SlicesIn(p period.Period, size period.Size) []period.Period {
 	return all
 }
 
-// maxGap is how many days in a row the calendar may exclude before LastSlices stops searching.
+// maxGap is how many consecutive days the calendar may exclude before LastSlices stops searching.
 const maxGap = 400
 
-// LastSlices lists the last n slices of that size that the calendar does not exclude, in order, up to and including the one
-// that holds p or, if they are smaller, the last one in p.
+// LastSlices lists the last n periods of that size that the calendar does not exclude, in order, up to and including
+// the one that contains p or, if they are smaller, the last one in p.
 func (s *Schedule) LastSlices(p period.Period, size period.Size, n int) []period.Period {
 	q := p.Outer(size)
 	if size < p.Size() {
@@ -48,7 +48,7 @@ func (s *Schedule) LastSlices(p period.Period, size period.Size, n int) []period
 	return all
 }
 
-// counting is p, unless the calendar excludes it.
+// counting returns p, unless the calendar excludes it.
 func (s *Schedule) counting(p period.Period) []period.Period {
 	if p.IsZero() || s.Excluded(p) != "" {
 		return nil

@@ -10,11 +10,11 @@ import (
 // Slot is one expected period.
 type Slot struct {
 	Period   period.Period
-	FireAt   time.Time // when it opens by itself; zero where only a sensor or an upstream opens it
+	FireAt   time.Time // when it opens by itself; zero if only a sensor or an upstream opens it
 	Excluded string    // "" or why: "weekend", "listed weekday", "listed date", `calendar "us-holidays"`, "not an include date"
 }
 
-// Begins is when the slot fires or, without a fire, when its period starts in zone.
+// Begins returns when the slot fires or, without a fire, when its period starts in zone.
 func (s Slot) Begins(zone *time.Location) time.Time {
 	if s.FireAt.IsZero() {
 		return s.Period.Start(zone)
@@ -22,8 +22,8 @@ func (s Slot) Begins(zone *time.Location) time.Time {
 	return s.FireAt
 }
 
-// Slots walks the expected periods in order, excluded ones included, from the first that fires (or, without fires,
-// starts) at or after from. It ends when there are no more (include dates run out) or the caller stops.
+// Slots iterates over the expected periods in order, including excluded ones, from the first that fires (or, without
+// fires, starts) at or after from. It ends when there are no more (include dates run out) or the caller stops.
 func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
 	switch {
 	case s.cron != nil:
@@ -36,14 +36,15 @@ func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
 	return s.slices(from)
 }
 
-// opensDays says that listed days open by themselves.
+// opensDays reports whether listed days open by themselves.
 func (s *Schedule) opensDays() bool { return s.cron == nil && s.opens && len(s.include) > 0 }
 
 func (s *Schedule) slot(p period.Period, fire time.Time) Slot {
 	return Slot{Period: p, FireAt: fire, Excluded: s.Excluded(p)}
 }
 
-// fires walks cron. On the day of a clock change two fires may fall on one period, which the earlier one opens.
+// fires iterates over cron fires. On the day of a clock change two fires may be for the same period, which the
+// earlier one opens.
 func (s *Schedule) fires(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		var last period.Period
@@ -61,7 +62,8 @@ func (s *Schedule) fires(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// openings walks the listed days that open by themselves. Of the listed days of one week or month the first opens it.
+// openings iterates over the listed days that open by themselves. If several listed days are in the same week or
+// month, the first opens it.
 func (s *Schedule) openings(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		var last period.Period
@@ -75,7 +77,7 @@ func (s *Schedule) openings(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// opening is the slot of a listed day: at schedule.time, else as the day begins.
+// opening returns the slot of a listed day: at schedule.time, or else at the start of the day.
 func (s *Schedule) opening(day period.Period) Slot {
 	fire := s.timeOn(day)
 	if s.size == period.Day {
@@ -84,7 +86,7 @@ func (s *Schedule) opening(day period.Period) Slot {
 	return s.slot(s.sliceAt(fire), fire)
 }
 
-// openingOf is when the listed day of p opens, if that opens p.
+// openingOf returns when the listed day of p opens, if it opens p.
 func (s *Schedule) openingOf(p period.Period) time.Time {
 	if !s.opensDays() {
 		return time.Time{}
@@ -99,7 +101,7 @@ func (s *Schedule) openingOf(p period.Period) time.Time {
 	return time.Time{}
 }
 
-// slicesOfListedDays walks every slice of the listed days, or the weeks or months that they lie in.
+// slicesOfListedDays iterates over every period of the listed days, or the weeks or months that contain them.
 func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
 	if s.size > period.Day {
 		return s.aroundListedDays(from)
@@ -131,7 +133,7 @@ func (s *Schedule) aroundListedDays(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// slices walks every slice there is.
+// slices iterates over all periods.
 func (s *Schedule) slices(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		p := s.sliceAt(from)
@@ -143,7 +145,7 @@ func (s *Schedule) slices(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// slicesIn walks the slices of the schedule's size that begin inside p.
+// slicesIn iterates over the periods of the schedule's size that begin inside p.
 func (s *Schedule) slicesIn(p period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
 		end := p.End(s.zone)
@@ -153,14 +155,14 @@ func (s *Schedule) slicesIn(p period.Period) iter.Seq[period.Period] {
 	}
 }
 
-// Inside walks the expected periods that lie inside the larger p, in order, excluded ones included.
+// Inside iterates over the expected periods inside the larger p, in order, including excluded ones.
 func (s *Schedule) Inside(p period.Period) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		from, until := p.Start(s.zone), p.End(s.zone)
 		if !from.Before(until) {
 			return
 		}
-		if s.size == period.Week { // a month's first and last week may reach beyond it
+		if s.size == period.Week { // the first and last week of a month may extend beyond it
 			from = s.sliceAt(from).Start(s.zone)
 			until = s.sliceAt(until.Add(-time.Second)).End(s.zone)
 		}
@@ -179,8 +181,8 @@ func (s *Schedule) Inside(p period.Period) iter.Seq[Slot] {
 	}
 }
 
-// turn is the first instant at which a slot for the slice at t, or for a later one, can begin. t is
-// the first instant of a slice.
+// turn returns the earliest time at which a slot for the period at t, or for a later one, can
+// begin. t must be the first instant of a period.
 func (s *Schedule) turn(t time.Time) time.Time {
 	if s.cron == nil {
 		return t
@@ -188,8 +190,8 @@ func (s *Schedule) turn(t time.Time) time.Time {
 	return s.sliceAt(t).Add(-s.offset, s.zone).Start(s.zone)
 }
 
-// Expected walks the expected, not excluded periods of this schedule that lie inside (or are, or hold) p: what a
-// dependent of another size waits for.
+// Expected iterates over the expected periods of this schedule, without excluded ones, that lie inside (or equal, or
+// contain) p: those that a dependent of another size waits for.
 func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
 		if p.Size() > s.size {
@@ -206,7 +208,7 @@ func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
 	}
 }
 
-// expects says whether q, of the schedule's size, is a slice of its zone that something opens.
+// expects reports whether q, of the schedule's size, exists in its zone and is opened by something.
 func (s *Schedule) expects(q period.Period) bool {
 	if q.IsZero() {
 		return false

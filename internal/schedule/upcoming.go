@@ -8,13 +8,14 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// lookAhead is how many years Upcoming searches for the next period. No cron expression pauses
-// longer, whichever weekdays are excluded: 29 February falls on each at least every 40 years.
+// lookAhead is how many years Upcoming searches for the next period. No cron expression has a
+// longer gap, whichever weekdays are excluded: 29 February falls on each at least every 40 years.
 const lookAhead = 41
 
-// Upcoming walks the expected periods that the calendar does not exclude, in order, from the first
-// that begins at or after from. It ends when none begins within the lookAhead. It skips an excluded
-// day as a whole, so that its cost depends on the number of excluded days, not of excluded periods.
+// Upcoming iterates over the expected periods that the calendar does not exclude, in order, from
+// the first that begins at or after from. It ends when none begins within lookAhead. It skips an
+// excluded day as a whole, so that its cost depends on the number of excluded days, not of excluded
+// periods.
 func (s *Schedule) Upcoming(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		until := from.AddDate(lookAhead, 0, 0)
@@ -42,8 +43,8 @@ func (s *Schedule) Upcoming(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// leaves is an instant up to which every slice after p lies on the day of p: the end of that day, or
-// a change of the clock before it, which may lead back to the day before. A week or month has none after it.
+// leaves returns a time up to which every period after p lies on the day of p: the end of that day, or an earlier
+// clock change, which may lead back to the previous day. For a week or month, it is its end.
 func (s *Schedule) leaves(p period.Period) time.Time {
 	if p.Size() > period.Day {
 		return p.End(s.zone)
@@ -64,7 +65,7 @@ func (s *Schedule) NeverRuns() bool {
 		return false
 	}
 	weekly := *s
-	weekly.exclude = &exclusions{weekdays: s.exclude.weekdays} // a list of dates ends
+	weekly.exclude = &exclusions{weekdays: s.exclude.weekdays} // a list of dates is finite
 	for range weekly.Upcoming(time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)) {
 		return false
 	}

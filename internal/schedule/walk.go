@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Local times are counted in seconds as in package period: the Unix time at which UTC shows them.
+// Local times are represented in seconds as in package period: the Unix time at which UTC shows them.
 
-// The years in which anything fires, and the instants around them that a search starts from.
+// The range of years with fires, and of the instants from which a search starts.
 const (
 	minYear = 1
 	maxYear = 9999
@@ -19,15 +19,15 @@ const (
 
 const everyWeekday = 1<<7 - 1
 
-// Next is the first fire after t; the zero time if there is none.
+// Next returns the first fire after t; the zero time if there is none.
 func (c *Cron) Next(t time.Time, zone *time.Location) time.Time {
 	return c.from(clamp(t.Unix())+1, zone)
 }
 
-// from is the first fire at or after the instant sec.
+// from returns the first fire at or after the instant sec.
 //
-// On the wall clock, the fires are the first instants at which the clock shows a matching local time or, if it
-// jumps over it, a later one. In elapsed time they are the instants at which it shows a matching one.
+// For the wall clock, a fire is the first instant at which the clock shows a matching local time or, if it jumps over
+// it, a later one. For elapsed time, it is an instant at which the clock shows a matching one.
 func (c *Cron) from(sec int64, zone *time.Location) time.Time {
 	if !c.elapsed {
 		local, ok := c.nextLocal(period.Reached(sec, zone))
@@ -49,7 +49,7 @@ func (c *Cron) from(sec int64, zone *time.Location) time.Time {
 	}
 }
 
-// Prev is the last fire before t; the zero time if there is none.
+// Prev returns the last fire before t; the zero time if there is none.
 func (c *Cron) Prev(t time.Time, zone *time.Location) time.Time {
 	sec := clamp(ceil(t))
 	if !c.elapsed {
@@ -72,7 +72,7 @@ func (c *Cron) Prev(t time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// nextLocal is the first matching local minute at or after local.
+// nextLocal returns the first matching local minute at or after local.
 func (c *Cron) nextLocal(local int64) (int64, bool) {
 	t := time.Unix(local+59, 0).UTC()
 	year, month, day := t.Date()
@@ -109,7 +109,7 @@ func (c *Cron) nextLocal(local int64) (int64, bool) {
 	return 0, false
 }
 
-// prevLocal is the last matching local minute at or before local.
+// prevLocal returns the last matching local minute at or before local.
 func (c *Cron) prevLocal(local int64) (int64, bool) {
 	t := time.Unix(local, 0).UTC()
 	year, month, day := t.Date()
@@ -147,13 +147,13 @@ func (c *Cron) prevLocal(local int64) (int64, bool) {
 	return 0, false
 }
 
-// nextBit is the lowest bit of mask at or above from.
+// nextBit returns the lowest bit of mask at or above from.
 func nextBit(mask uint64, from int) (int, bool) {
 	rest := mask >> from << from
 	return bits.TrailingZeros64(rest), rest != 0
 }
 
-// prevBit is the highest bit of mask at or below from.
+// prevBit returns the highest bit of mask at or below from.
 func prevBit(mask uint64, from int) (int, bool) {
 	if from < 0 {
 		return 0, false
@@ -180,7 +180,7 @@ func wall(local int64, zone *time.Location) time.Time {
 	return period.Wall(1970, time.January, 1, 0, int(local/60), zone)
 }
 
-// ceil is the first whole second at or after t.
+// ceil returns the first whole second at or after t.
 func ceil(t time.Time) int64 {
 	if t.Nanosecond() > 0 {
 		return t.Unix() + 1
