@@ -8,11 +8,11 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// PeriodOf is the period a write is for: "date" (with "hour", "minute") in its fields, else the key's suffix, else undated.
-// A date may also be a week, "2026-W10", or a month, "2026-03"; neither takes an hour.
-// A present but malformed date, hour or minute is an error: the write must be refused.
+// PeriodOf returns the period that a write is for: "date" (with "hour", "minute") in its fields, or else the key's
+// suffix, or else undated. A date may also be a week, "2026-W10", or a month, "2026-03"; neither allows an hour. A
+// malformed date, hour or minute is an error: the write must be rejected.
 //
-// An hour without a date is refused, unless the key names the period: it would pass for an undated fact.
+// An hour without a date is rejected unless the key names the period: it would otherwise count as an undated fact.
 func PeriodOf(f Fields, suffix period.Period) (period.Period, error) {
 	written, dated := f["date"]
 	if !dated {
@@ -67,7 +67,7 @@ func dayOf(v any) (period.Period, error) {
 	return day, nil
 }
 
-// clockField reads 7, "7" or "07", up to most.
+// clockField parses 7, "7" or "07", up to most.
 func clockField(name string, v any, most int) (int, error) {
 	text, ok := digits(v)
 	if ok && (len(text) == 1 || len(text) == 2) && isDigit(text[0]) && isDigit(text[len(text)-1]) {
@@ -80,7 +80,7 @@ func clockField(name string, v any, most int) (int, error) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// digits is the text of a field that may be written as text or as a whole number.
+// digits returns the text of a field that may be a string or an integer.
 func digits(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -95,7 +95,7 @@ func digits(v any) (string, bool) {
 	return "", false
 }
 
-// literal shows a field's value the way its producer wrote it.
+// literal formats a field's value the way its producer wrote it.
 func literal(v any) string {
 	switch v := v.(type) {
 	case string:

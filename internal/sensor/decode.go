@@ -11,28 +11,28 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes is how large a reading's data may be, as JSON.
+// MaxBytes is the maximum size of a reading's data, as JSON.
 const MaxBytes = 64 << 10
 
-// maxDepth is how deep a reading's objects and lists may nest; the data itself is the first level.
+// maxDepth is the maximum nesting of a reading's objects and lists; the data itself is the first level.
 const maxDepth = 32
 
 var errTooDeep = tooDeep(maxDepth)
 
 func tooDeep(depth int) error { return fmt.Errorf("data nests deeper than %d levels", depth) }
 
-// Decode reads a JSON object of at most MaxBytes into Fields. It refuses anything else with an error that says what was found.
+// Decode decodes a JSON object of at most MaxBytes into Fields. For anything else the error says what was found.
 //
-// It does not use json.Unmarshal, which would keep the last of two equal keys in silence: a producer that sends a field
+// It does not use json.Unmarshal, which silently keeps the last of two equal keys: a producer that sends a field
 // twice has a bug, and a gate must not guess which value was meant.
 func Decode(data []byte) (Fields, error) {
 	return DecodeObject(data, Bounds{Bytes: MaxBytes, Depth: maxDepth})
 }
 
-// Bounds limit what DecodeObject reads. The object itself is the first level of Depth.
+// Bounds limit DecodeObject. The object itself is the first level of Depth.
 type Bounds struct{ Bytes, Depth int }
 
-// DecodeObject is Decode of an object that is not a reading, such as an event, within other bounds.
+// DecodeObject is Decode for an object that is not a reading, such as an event, with other bounds.
 func DecodeObject(data []byte, most Bounds) (Fields, error) {
 	if len(data) > most.Bytes {
 		return nil, fmt.Errorf("data has %d bytes; at most %d are allowed", len(data), most.Bytes)
@@ -46,7 +46,7 @@ func DecodeObject(data []byte, most Bounds) (Fields, error) {
 	return decodeTokens(data, most.Depth)
 }
 
-// decodeTokens decodes any JSON object, and knows what is wrong with one.
+// decodeTokens decodes any JSON object, with precise errors.
 func decodeTokens(data []byte, depth int) (Fields, error) {
 	d := decoder{json.NewDecoder(bytes.NewReader(data)), depth}
 	d.UseNumber()
@@ -70,13 +70,13 @@ func decodeTokens(data []byte, depth int) (Fields, error) {
 	return fields, nil
 }
 
-// decoder builds values from the tokens of a JSON text.
+// decoder builds values from JSON tokens.
 type decoder struct {
 	*json.Decoder
 	most int // levels
 }
 
-// next is Token with errors in the words of this package; io.EOF stays as it is.
+// next is Token with this package's error messages; io.EOF is returned unchanged.
 func (d decoder) next() (json.Token, error) {
 	token, err := d.Token()
 	if err == nil || errors.Is(err, io.EOF) {
@@ -95,7 +95,7 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// object reads the rest of an object whose { was read.
+// object decodes the rest of an object after its {.
 func (d decoder) object(path string, depth int) (map[string]any, error) {
 	if depth > d.most {
 		return nil, tooDeep(d.most)
@@ -119,7 +119,7 @@ func (d decoder) object(path string, depth int) (map[string]any, error) {
 	}
 }
 
-// list reads the rest of a list whose [ was read.
+// list decodes the rest of a list after its [.
 func (d decoder) list(path string, depth int) ([]any, error) {
 	if depth > d.most {
 		return nil, tooDeep(d.most)
@@ -157,7 +157,7 @@ func (d decoder) value(path string, depth int) (any, error) {
 	return token, nil
 }
 
-// number keeps integers exact where they fit into 64 bits.
+// number keeps integers exact if they fit into 64 bits.
 func number(n json.Number) (any, error) {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i, nil
@@ -176,7 +176,7 @@ func finite(f float64) (any, error) {
 	return f, nil
 }
 
-// kindOf names the kind of a JSON token or a field's value for a person.
+// kindOf describes the type of a JSON token or a field's value.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case nil:

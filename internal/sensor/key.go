@@ -10,17 +10,17 @@ import (
 // Key names a sensor within its pipeline, without any "#period" suffix.
 type Key string
 
-// maxKeyLength is how many characters a key may have, its "#period" suffix not counted, nor the engine's prefix: a
-// pipeline's id may be just as long.
+// maxKeyLength is the maximum length of a key, not counting its "#period" suffix or the engine's prefix: a pipeline's
+// id may be just as long.
 const maxKeyLength = 128
 
-// engineKeys is the prefix of the keys that only the engine writes, in front of a pipeline's id.
+// engineKeys is the prefix of keys that only the engine writes, followed by a pipeline's id.
 const engineKeys = "run/"
 
-// Engine says that only the engine writes it: it tells of another pipeline's run.
+// Engine reports whether only the engine writes the key: it represents another pipeline's run.
 func (k Key) Engine() bool { return strings.HasPrefix(string(k), engineKeys) }
 
-// Check says what is wrong with k as the name of a sensor, or nil.
+// Check returns what is wrong with k as the name of a sensor, or nil.
 func (k Key) Check() error {
 	if k == "" {
 		return fmt.Errorf("sensor key is empty; a key is 1 to %d letters, digits and . _ / -", maxKeyLength)
@@ -61,7 +61,7 @@ func ParseKey(s string) (Key, period.Period, error) {
 	return key, p, nil
 }
 
-// ExternalKey is ParseKey for a write from outside, which may not use the engine's own keys ("run/…").
+// ExternalKey is ParseKey for an external write, which may not use the engine's keys ("run/…").
 func ExternalKey(s string) (Key, period.Period, error) {
 	key, p, err := ParseKey(s)
 	if err != nil {
@@ -73,7 +73,7 @@ func ExternalKey(s string) (Key, period.Period, error) {
 	return key, p, nil
 }
 
-// shown quotes s for an error message and keeps it short, since it may be anything a stranger sent.
+// shown quotes and shortens s for an error message, since it may be arbitrary input.
 func shown(s string) string {
 	const most = 64
 	if len(s) > most {

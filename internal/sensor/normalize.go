@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Normalize brings values from elsewhere (YAML, DynamoDB) to the types that Fields may hold.
-// A time becomes RFC 3339 text; what has no place in a reading is an error.
+// Normalize converts values from elsewhere (YAML, DynamoDB) to the types that Fields may hold. A
+// time becomes RFC 3339 text; a value that a reading cannot hold is an error.
 func Normalize(v any) (any, error) { return normalize(v, 1) }
 
 func normalize(v any, depth int) (any, error) {
@@ -71,7 +71,7 @@ func normalizeInteger(v any) (any, error) {
 	return nil, fmt.Errorf("a reading cannot contain a %T; use text, numbers, true, false, null, lists and objects", v)
 }
 
-// unsigned treats an integer beyond 2^63 as JSON decoding does.
+// unsigned converts an integer beyond 2^63 in the same way as JSON decoding.
 func unsigned(v uint64) any {
 	if v > math.MaxInt64 {
 		return float64(v)

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// plain reads JSON as producers usually write it: without escapes in its texts. It gives up on everything else, also on
-// what is wrong, and leaves it to decoder, which says what is wrong in words. It is there because every sensor write is
-// read, and the tokens of encoding/json cost several times as much.
+// plain decodes JSON as producers usually write it: without escapes in strings. It gives up on everything else,
+// including errors, and leaves it to decoder, which explains them. It exists because every sensor write is decoded,
+// and the tokens of encoding/json cost several times as much.
 type plain struct {
 	text []byte // valid UTF-8
 	at   int
 }
 
-// decodePlain reads data that is one object and nothing else.
+// decodePlain decodes data that is exactly one object.
 func decodePlain(data []byte) (Fields, bool) {
 	p := plain{text: data}
 	if p.next() != '{' {
@@ -35,7 +35,7 @@ func (p *plain) blanks() {
 	}
 }
 
-// peek is the byte that comes next; 0, which stands nowhere in JSON, at the end.
+// peek returns the next byte; 0, which never occurs in JSON, at the end.
 func (p *plain) peek() byte {
 	if p.at < len(p.text) {
 		return p.text[p.at]
@@ -43,7 +43,7 @@ func (p *plain) peek() byte {
 	return 0
 }
 
-// next steps over blanks and the byte after them, and gives that.
+// next skips blanks and consumes the next byte, which it returns.
 func (p *plain) next() byte {
 	p.blanks()
 	c := p.peek()
@@ -51,7 +51,7 @@ func (p *plain) next() byte {
 	return c
 }
 
-// object reads the rest of an object whose { was read.
+// object decodes the rest of an object after its {.
 func (p *plain) object(depth int) (map[string]any, bool) {
 	object := map[string]any{}
 	c := p.next()
@@ -76,7 +76,7 @@ func (p *plain) object(depth int) (map[string]any, bool) {
 	return nil, false
 }
 
-// list reads the rest of a list whose [ was read.
+// list decodes the rest of a list after its [.
 func (p *plain) list(depth int) ([]any, bool) {
 	list := []any{}
 	if p.blanks(); p.peek() == ']' {
@@ -131,7 +131,7 @@ func (p *plain) word(word string) bool {
 	return true
 }
 
-// string reads the rest of a text whose first quote was read.
+// string decodes the rest of a string after its first quote.
 func (p *plain) string() (string, bool) {
 	for from := p.at; p.at < len(p.text); p.at++ {
 		switch c := p.text[p.at]; {
@@ -145,7 +145,7 @@ func (p *plain) string() (string, bool) {
 	return "", false
 }
 
-// number reads an integer of up to 18 digits, which fits into 64 bits, by itself.
+// number decodes an integer of up to 18 digits, which fits into 64 bits, directly.
 func (p *plain) number() (any, bool) {
 	from, negative := p.at, false
 	if p.peek() == '-' {
@@ -172,7 +172,7 @@ func (p *plain) number() (any, bool) {
 	return n, true
 }
 
-// long reads the rest of a number that is more than a few digits, and began at from.
+// long decodes the rest of any other number, which began at from.
 func (p *plain) long(from int) (any, bool) {
 	if p.peek() == '.' {
 		p.at++
@@ -201,7 +201,7 @@ func (p *plain) digits() bool {
 	return p.at > from
 }
 
-// Literal shows a value as JSON writes it.
+// Literal formats a value as JSON.
 func Literal(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

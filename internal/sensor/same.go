@@ -2,7 +2,7 @@ package sensor
 
 import "math"
 
-// SameData says whether two writes carry the same data, so that the second is no new data.
+// SameData reports whether two writes have the same data, so that the second is not new data.
 // Numbers are compared by value: 1 and 1.0 are the same.
 func SameData(a, b Fields) bool { return sameMap(a, b) }
 
@@ -67,9 +67,9 @@ func sameList(a, b []any) bool {
 	return true
 }
 
-// CompareIntFloat orders an integer and a float by their exact values: -1, 0 or 1 as i is less than, equal
-// to or greater than f. Converting either to the other's type would round from 2^53 on. A NaN f is not ordered and
-// counts as equal to nothing; callers rule it out first, here it is taken as greater.
+// CompareIntFloat compares an integer and a float by their exact values: -1, 0 or 1 as i is less than, equal to or
+// greater than f. Converting either to the other's type would round from 2^53 on. NaN is not ordered; callers exclude
+// it, and here it counts as greater.
 func CompareIntFloat(i int64, f float64) int {
 	switch {
 	case f != f, f >= 1<<63:

@@ -7,17 +7,17 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Seen is what a key shows to a rule for one period.
+// Seen is what a rule sees of a key for one period.
 type Seen struct {
-	Reading *Reading      // nil when there is none for the period
-	For     period.Period // the period that was asked for
-	Other   period.Period // without a Reading: a period there is a reading for, the newest; zero if there is none
-	Note    string        // why a reading does not count, or what to know beside the one that does; often ""
-	Over    []Seen        // of a rule over several slices: what each of them shows, in order; then there is no Reading
+	Reading *Reading      // nil if there is none for the period
+	For     period.Period // the requested period
+	Other   period.Period // without a Reading: the newest period that has one; zero if there is none
+	Note    string        // why a reading does not count, or a remark on the one that does; often ""
+	Over    []Seen        // for a rule over several periods: each of them, in order; then there is no Reading
 }
 
-// ForSlices picks what a rule over several slices sees for each of them, among the latest reading of each period (any order).
-// It is ForPeriod without the undated reading, which is a fact about no slice.
+// ForSlices picks what a rule over several periods sees for each of them, among the latest reading of each period
+// (any order). It is ForPeriod without the undated reading, which says nothing about a single period.
 func ForSlices(slices []period.Period, latest []*Reading) []Seen {
 	dated := make(map[period.Period]*Reading, len(latest))
 	for _, r := range latest {
@@ -35,9 +35,9 @@ func ForSlices(slices []period.Period, latest []*Reading) []Seen {
 	return all
 }
 
-// ForPeriod picks what rules see of one key for period p, among the latest reading of each period (any order):
-// the reading of p, else of the slice that holds p, else the undated one. A day's fact holds for its hours,
-// never the reverse; a reading dated for another period is never used, nor is one that was deleted.
+// ForPeriod picks what rules see of one key for period p, among the latest reading of each period (any order): the
+// reading of p, or else of a larger period that contains p, or else the undated one. A day's fact holds for its
+// hours, never the reverse. It never uses a reading dated for another period, or a deleted one.
 func ForPeriod(p period.Period, latest []*Reading) Seen {
 	dated, undated, other := pick(p, latest)
 	switch {
@@ -49,8 +49,8 @@ func ForPeriod(p period.Period, latest []*Reading) Seen {
 	return Seen{For: p, Other: other}
 }
 
-// ForStart is ForPeriod as a start condition sees it under cron: an undated reading counts only if it was
-// written at or after since, the first instant of the slice that holds the fire.
+// ForStart is ForPeriod for a start condition under cron: an undated reading counts only if it was written at or
+// after since, the start of the period that contains the fire.
 func ForStart(p period.Period, since time.Time, latest []*Reading) Seen {
 	dated, undated, other := pick(p, latest)
 	switch {
@@ -69,8 +69,8 @@ func tooEarly(p period.Period, written, since time.Time) string {
 		period.Stamp(written), period.Stamp(since), p)
 }
 
-// pick tells apart, among the latest readings of one key, the one for the smallest slice that holds p, the
-// undated one, and the newest period that has nothing to do with p.
+// pick finds, among the latest readings of one key, the one for the smallest period that contains p, the undated one,
+// and the newest period unrelated to p.
 func pick(p period.Period, latest []*Reading) (dated, undated *Reading, other period.Period) {
 	for _, r := range latest {
 		switch {

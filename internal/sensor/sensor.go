@@ -1,6 +1,6 @@
-// Package sensor is what outside processes push: a reading is one write of a map of fields under a key,
-// for one period or undated. It decides which period a write is for, and which reading a rule sees for a
-// period. It never stores anything; rules over readings are in package rule.
+// Package sensor defines the data that external processes push: a reading is one write of a map of fields under a
+// key, for one period or undated. It decides which period a write is for, and which reading a rule sees for a period.
+// It stores nothing; rules over readings are in package rule.
 package sensor
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Fields are the user's data: the values are nil, bool, int64, float64, string, []any, map[string]any and
-// nothing else (Decode and Normalize see to that). A JSON integer that fits is int64.
+// Fields are the user's data. Values are nil, bool, int64, float64, string, []any and map[string]any only, which
+// Decode and Normalize ensure. A JSON integer that fits is int64.
 type Fields map[string]any
 
-// At gives a field, which may be a dotted path; nil if it is not there.
+// At returns a field, which may be a dotted path; nil if it does not exist.
 func (f Fields) At(path string) any {
 	if v := f[path]; v != nil {
 		return v
@@ -27,7 +27,7 @@ func (f Fields) At(path string) any {
 	return Fields(inner).At(rest)
 }
 
-// Unchanged returns the instant since which the data of r has been as it is.
+// Unchanged returns when the data of r last changed.
 func (r *Reading) Unchanged() time.Time {
 	if r.ChangedAt.IsZero() {
 		return r.UpdatedAt
@@ -35,15 +35,16 @@ func (r *Reading) Unchanged() time.Time {
 	return r.ChangedAt
 }
 
-// Reading is one write of a sensor. With Deleted it has no fields: rules then see its period as if it had never been written.
+// Reading is one write of a sensor. If Deleted, it has no fields: rules then see its period as if it had never been
+// written.
 type Reading struct {
 	Key       Key
 	Period    period.Period // zero: undated
 	Fields    Fields
 	UpdatedAt time.Time
-	ChangedAt time.Time // since when it has had these fields, however often it was written since; zero: since UpdatedAt
+	ChangedAt time.Time // when the fields last changed, however often it was written since; zero: at UpdatedAt
 	Version   int64
 	Source    string
 	ExpiresAt time.Time // zero: never
-	Deleted   bool      // it deletes the reading that its period had
+	Deleted   bool      // it deletes the previous reading of its period
 }
