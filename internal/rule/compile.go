@@ -13,12 +13,12 @@ import (
 type Part struct {
 	Mode  Mode // "" is ALL
 	Rules []Rule
-	Start bool // this part is the start condition
+	Start bool // the start condition
 }
 
-// Compile turns parts, all of which must hold, into a gate. Findings have paths relative to
-// "parts[i].rules[j]"; callers that know better use Rule.Findings for their own positions.
-// No parts, or parts with only advisory rules, make an open gate.
+// Compile compiles parts, all of which must hold, into a gate. Findings have paths relative to
+// "parts[i].rules[j]"; callers with other positions use Rule.Findings. No parts, or parts with only
+// advisory rules, make an open gate.
 func Compile(parts ...Part) (*Gate, error) {
 	if err := check(parts); err != nil {
 		return nil, err
@@ -33,12 +33,12 @@ func Compile(parts ...Part) (*Gate, error) {
 		}
 		c.gate.root.add(c.list(list, place{top: true}, list.kind == anyGroup))
 	}
-	gate := c.gate // by itself: what it took to compile it goes
+	gate := c.gate // a copy, so that the compiler can be collected
 	gate.settle(c.advisory)
 	return &gate, nil
 }
 
-// settle puts everything into lists of its own that have no room left to grow.
+// settle copies all lists to their exact size.
 func (g *Gate) settle(advisory []predicate) {
 	g.refs, g.reports = exact(g.refs), exact(g.reports)
 	g.predicates = make([]predicate, 0, len(g.reports))
@@ -52,7 +52,7 @@ func (g *Gate) settle(advisory []predicate) {
 	}
 }
 
-// place puts the predicates of n and of the groups in it among those of the gate.
+// place moves the predicates of n and of its groups into the gate's list.
 func (g *Gate) place(n *node) {
 	from := len(g.predicates)
 	g.predicates = append(g.predicates, n.predicates...)
@@ -86,23 +86,23 @@ func check(parts []Part) error {
 	return errors.Join(problems...)
 }
 
-// compiler builds a gate out of rules that were found to be right.
+// compiler builds a gate from rules without errors.
 type compiler struct {
 	gate     Gate
-	advisory []predicate // which take part in no group
-	start    bool        // the part at hand is the start condition
+	advisory []predicate // in no group
+	start    bool        // the current part is the start condition
 }
 
-// place is where a rule stands in the tree.
+// place is the position of a rule in the tree.
 type place struct {
 	path      string // for people: "any 1 of 3"
-	negated   bool   // an odd number of "not" stands around it
-	advisory  bool   // it, or a group around it, is only shown
-	preferred bool   // it, or a group around it, closes the gate only for a time
-	top       bool   // no group is around it
+	negated   bool   // it is inside an odd number of "not" groups
+	advisory  bool   // it, or an enclosing group, is advisory
+	preferred bool   // it, or an enclosing group, closes the gate only for a time
+	top       bool   // it is not inside a group
 }
 
-// list compiles the members of a group. The path of each member says which one of the group it is if numbered.
+// list compiles the members of a group. If numbered, the path of each member includes its number.
 func (c *compiler) list(g group, at place, numbered bool) node {
 	n := node{kind: g.kind, n: int32(g.n)}
 	for i, member := range g.members {
@@ -116,7 +116,7 @@ func (c *compiler) list(g group, at place, numbered bool) node {
 	return n
 }
 
-// member says which member of the group one is, for people: "any 1 of 3".
+// member describes a member of the group for people: "any 1 of 3".
 func (g group) member(i int) string {
 	switch g.kind {
 	case notGroup:
@@ -134,7 +134,8 @@ func join(path, place string) string {
 	return path + " › " + place
 }
 
-// rule compiles a predicate or a group; what is advisory is reported but gives no node, and what is preferred stands apart.
+// rule compiles a predicate or a group. Advisory rules are reported but add no node; preferred rules go into a
+// separate node.
 func (c *compiler) rule(r Rule, at place) node {
 	at.advisory = at.advisory || r.Level == Advisory
 	if at.top && r.Level == Preferred {
@@ -174,7 +175,7 @@ func (c *compiler) predicate(r Rule) predicate {
 	return p
 }
 
-// slot is where a Snapshot holds what ref shows.
+// slot returns the index of ref in a Snapshot.
 func (c *compiler) slot(ref Ref) int32 {
 	slot := slices.Index(c.gate.refs, ref)
 	if slot < 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Asked is a predicate as it is written: a Rule without what makes others groups.
+// Asked is a predicate as written: a Rule without groups.
 type Asked struct {
 	Key   string
 	Check Check
@@ -15,11 +15,11 @@ type Asked struct {
 	Value any
 	From  string
 	Level Level
-	Over  bool   // it is evaluated for several slices
-	Time  string // settled and over in words: "settled for 15m", "for at least 22 hours"; often ""
+	Over  bool   // it is evaluated for several periods
+	Time  string // settled and over as text: "settled for 15m", "for at least 22 hours"; often ""
 }
 
-// Condition is what a rule asks of its field: `status equals "ready"`.
+// Condition returns the rule's condition on its field: `status equals "ready"`.
 func (a Asked) Condition() string {
 	text := string(a.Check)
 	if a.Field != "" {
@@ -34,28 +34,29 @@ func (a Asked) Condition() string {
 	return text
 }
 
-// Leaf is the report on one predicate.
+// Leaf is the result of one predicate.
 type Leaf struct {
-	Path     string // where the leaf stands in the tree, for people: "", "any 1 of 3", "not" …
+	Path     string // position in the tree, for people: "", "any 1 of 3", "not" …
 	Rule     *Asked
-	Advisory bool // the rule, or a group around it, is only shown
-	// Preferred says that the rule, or a group around it, closes the gate only for a time.
+	Advisory bool // the rule, or an enclosing group, is advisory
+	// Preferred means that the rule, or an enclosing group, closes the gate only for a time.
 	Preferred bool
-	// PassesAt is when the rule passes if its data stays as it is; zero where it passes, or where time alone does not help.
+	// PassesAt is when the rule passes if its data does not change; zero if it passes already, or if time alone does
+	// not help.
 	PassesAt time.Time
-	Negated  bool    // an odd number of "not" stands around it
+	Negated  bool    // it is inside an odd number of "not" groups
 	Start    bool    // it is the start condition
-	Outcome  Outcome // of the rule itself; Effective is what it contributes to the gate
+	Outcome  Outcome // outcome of the rule itself; Effective is its contribution to the gate
 	Value    any     // the value seen, nil if none
 	Version  int64
-	Age      time.Duration // of the reading; -1 where there is none
+	Age      time.Duration // age of the reading; -1 if there is none
 	Reason   string
 }
 
-// Effective is the outcome after every "not" around the rule.
+// Effective returns the outcome after applying every enclosing "not".
 func (l Leaf) Effective() Outcome { return l.Outcome.In(l.Negated) }
 
-// In is the outcome of a rule as it counts in a gate, where it may stand under a "not". Unknown stays unknown.
+// In returns the contribution of an outcome to a gate, where it may be negated. Unknown stays unknown.
 func (o Outcome) In(negated bool) Outcome {
 	if negated {
 		return Pass - o
@@ -63,16 +64,16 @@ func (o Outcome) In(negated bool) Outcome {
 	return o
 }
 
-// Verdict is the outcome with its reasons.
+// Verdict is an outcome with its reasons.
 type Verdict struct {
 	Outcome Outcome
-	Leaves  []Leaf // in the order they are written, advisory ones included
+	Leaves  []Leaf // as written, including advisory ones
 }
 
-// usualReason is about how many bytes a reason takes.
+// usualReason is the typical length of a reason in bytes.
 const usualReason = 48
 
-// Explain is Decide with one report per leaf; every leaf is evaluated.
+// Explain is Decide with a report on every leaf; every leaf is evaluated.
 func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 	v := Verdict{Outcome: g.Decide(s, now), Leaves: make([]Leaf, len(g.reports))}
 	asked := make([]Asked, len(g.reports))
@@ -88,19 +89,19 @@ func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 	return v
 }
 
-// report is what the report on a predicate needs beside the predicate itself. A server holds very many, so it has nothing
-// that its predicate or the gate's Refs have.
+// report holds what the report on a predicate needs besides the predicate. A server holds very many, so it does not
+// repeat what its predicate or the gate's Refs have.
 type report struct {
-	path                         string // as in place, like the next three
+	path                         string // as in place, like negated, advisory and preferred
 	value                        any
-	predicate                    int32 // in the gate
+	predicate                    int32 // index in the gate
 	negated, advisory, preferred bool
-	start                        bool  // it is the start condition
-	unnamed                      bool  // the rule names no field; that of the predicate is the default
-	check, level                 uint8 // in checks and levels
+	start                        bool  // the start condition
+	unnamed                      bool  // the rule names no field; the predicate's is the default
+	check, level                 uint8 // index in checks and levels
 }
 
-// reportOn is the report on the rule that stands at a place; its predicate is yet to be set.
+// reportOn returns the report on a rule at a place; its predicate is set later.
 func reportOn(r Rule, at place, start bool) report {
 	return report{
 		path: at.path, negated: at.negated, advisory: at.advisory, preferred: at.preferred, start: start,
@@ -109,7 +110,7 @@ func reportOn(r Rule, at place, start bool) report {
 	}
 }
 
-// asked is the rule that r is the report on, as it is written.
+// asked returns the rule of a report, as written.
 func (g *Gate) asked(r *report) Asked {
 	p := &g.predicates[r.predicate]
 	ref := &g.refs[p.slot]
@@ -123,10 +124,10 @@ func (g *Gate) asked(r *report) Asked {
 	return a
 }
 
-// nothing is what a sensor shows that a snapshot does not have.
+// nothing is what a sensor shows that is not in a snapshot.
 var nothing sensor.Seen
 
-// fill writes the report on what s shows into l. Reasons share the writer's memory.
+// fill writes the report on s into l. Reasons share the writer's memory.
 func (p *predicate) fill(l *Leaf, w *writer, s Snapshot, now time.Time) {
 	l.Outcome = p.absent
 	seen := &nothing
@@ -179,7 +180,7 @@ func (p *predicate) found(l *Leaf, w *writer, reading *sensor.Reading, now time.
 	p.ending(l, w)
 }
 
-// aged reports on an age check; l holds the value seen.
+// aged reports on an age check; l has the value.
 func (p *predicate) aged(l *Leaf, w *writer, reading *sensor.Reading, now time.Time) {
 	if l.Value == nil && (!p.own || reading.UpdatedAt.IsZero()) {
 		w.missingField(p.field)
@@ -204,7 +205,7 @@ func (p *predicate) aged(l *Leaf, w *writer, reading *sensor.Reading, now time.T
 	p.ending(l, w)
 }
 
-// ending says what a predicate needs, behind the value that was seen.
+// ending writes what a predicate needs, after the value.
 func (p *predicate) ending(l *Leaf, w *writer) {
 	if p.op == opExistsField {
 		return
@@ -216,7 +217,7 @@ func (p *predicate) ending(l *Leaf, w *writer) {
 	case Unknown:
 		w.WriteString(unfit(p.op))
 	case Pass:
-		if p.op != opSame && p.op != opIn { // what was seen is what is needed
+		if p.op != opSame && p.op != opIn { // the value is what is needed
 			w.WriteString(" (needs ")
 			w.needs()
 			w.WriteByte(')')
@@ -224,7 +225,7 @@ func (p *predicate) ending(l *Leaf, w *writer) {
 	}
 }
 
-// unfit says what the value is not on which a check is unknown.
+// unfit says what a value should have been when a check is unknown.
 func unfit(op op) string {
 	switch op {
 	case opOrder:
@@ -237,7 +238,7 @@ func unfit(op op) string {
 	return ""
 }
 
-// needs writes what the rule asks of its field's value: "≥ 1000", "one of \"a\", \"b\"".
+// needs writes what the rule requires of its field: "≥ 1000", "one of \"a\", \"b\"".
 func (w *writer) needs() {
 	value := normal(w.rule.Value)
 	switch w.rule.Check {
@@ -269,7 +270,7 @@ func (w *writer) needs() {
 	w.value(value)
 }
 
-// normal is a rule's value in the types that a writer knows. Most are of these already.
+// normal converts a rule's value to the types a writer supports. Most already are.
 func normal(v any) any {
 	switch v.(type) {
 	case string, int, int64, float64, bool:

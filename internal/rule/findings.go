@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// Limits that no readable file comes near; they keep a generated one from costing more than it is worth.
+// Limits that no readable file approaches; they bound the cost of generated ones.
 const (
 	maxDepth  = 20   // groups inside groups
 	maxLeaves = 1000 // predicates in a list of rules
@@ -33,14 +33,14 @@ func Findings(rules []Rule) []document.Finding {
 type checker struct {
 	found  []document.Finding
 	leaves int
-	full   bool // too many leaves were found and reported; the rest is not looked at
+	full   bool // too many leaves were reported; the rest is not checked
 }
 
 func (c *checker) errorf(path, format string, args ...any) {
 	c.found = append(c.found, document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// rule checks r and says whether it decides anything: an advisory rule does not, nor a group of such.
+// rule checks r, and reports whether it affects the gate: an advisory rule does not, nor does a group of such rules.
 func (c *checker) rule(r Rule, path string, depth int) (decides bool) {
 	if c.full {
 		return true
@@ -61,7 +61,7 @@ func (c *checker) rule(r Rule, path string, depth int) (decides bool) {
 	return decides && r.Level != Advisory
 }
 
-// ownKeys lists the keys written in r that only a predicate may have.
+// ownKeys lists the keys in r that only a predicate may have.
 func (r Rule) ownKeys() []string {
 	var keys []string
 	for _, k := range []struct {
@@ -101,7 +101,7 @@ func (c *checker) addAt(path string, found []document.Finding) {
 	}
 }
 
-// at is the path of a key inside the rule at path.
+// at returns the path of a key inside the rule at path.
 func at(path, key string) string {
 	if path == "" {
 		return key
@@ -162,7 +162,7 @@ func (c *checker) members(g group, path string, depth int) (decides bool) {
 	return deciding > 0
 }
 
-// count checks how many of an atLeast must pass.
+// count checks how many rules of an atLeast must pass.
 func (c *checker) count(g group, deciding int, path string) {
 	switch total := len(g.members); {
 	case g.n < 1:

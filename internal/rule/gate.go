@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Outcome is the three-valued answer. The order lets min and max be Kleene's and, or.
+// Outcome is a three-valued result. The order makes min and max Kleene's "and" and "or".
 type Outcome uint8
 
 // Fail < Unknown < Pass.
@@ -17,7 +17,7 @@ const (
 	Pass
 )
 
-// String is "fail", "unknown" or "pass".
+// String returns "fail", "unknown" or "pass".
 func (o Outcome) String() string {
 	switch o {
 	case Fail:
@@ -28,10 +28,10 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// MarshalText gives String, so that reports carry the word.
+// MarshalText returns String, so that reports contain the word.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText is the inverse of MarshalText, for reports that were stored.
+// UnmarshalText is the inverse of MarshalText, for stored reports.
 func (o *Outcome) UnmarshalText(text []byte) error {
 	for _, known := range []Outcome{Fail, Unknown, Pass} {
 		if string(text) == known.String() {
@@ -42,23 +42,23 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return fmt.Errorf("outcome %.60q is not fail, unknown or pass", text)
 }
 
-// Gate is a compiled tree of rules. It is immutable and safe for concurrent use. There is one for every pipeline, so it
-// holds each predicate once, and of the rules only what cannot be told from their predicates.
+// Gate is a compiled tree of rules. It is immutable and safe for concurrent use. Every pipeline has one, so it holds
+// each predicate once, and of the rules only what cannot be derived from their predicates.
 type Gate struct {
 	refs       []Ref
 	root       node
-	preferred  *node       // what must hold beside root, until an instant that is not the gate's business; often nil
-	predicates []predicate // those of each node side by side, advisory ones last
+	preferred  *node       // must hold in addition to root, until a time that the caller determines; often nil
+	predicates []predicate // those of each node contiguous, advisory ones last
 	reports    []report    // one per predicate, as written
 }
 
-// Refs lists the sensors that g reads, each once; a Snapshot holds what was seen in this order.
+// Refs lists the sensors that g reads, without duplicates; a Snapshot has the same order.
 func (g *Gate) Refs() []Ref { return append([]Ref(nil), g.refs...) }
 
 // Snapshot is what each of the gate's Refs shows, in that order.
 type Snapshot []sensor.Seen
 
-// Decide is the gate's outcome on s at now, preferred rules included. On the passing path it allocates nothing.
+// Decide returns the gate's outcome on s at now, including preferred rules. If the gate passes, it does not allocate.
 func (g *Gate) Decide(s Snapshot, now time.Time) Outcome {
 	out := g.root.eval(s, now)
 	if g.Prefers() {
@@ -70,23 +70,23 @@ func (g *Gate) Decide(s Snapshot, now time.Time) Outcome {
 // DecideRequired is Decide without the preferred rules.
 func (g *Gate) DecideRequired(s Snapshot, now time.Time) Outcome { return g.root.eval(s, now) }
 
-// Prefers says that g has preferred rules.
+// Prefers reports whether g has preferred rules.
 func (g *Gate) Prefers() bool { return g.preferred != nil && !g.preferred.absent() }
 
-// node is a group: its members that are predicates stand side by side, those that are groups beside them.
-// Since rules have no effects, the order in which members are evaluated does not matter.
+// node is a group: its predicates are stored contiguously, its subgroups beside them. Rules have no side effects, so
+// the order of evaluation does not matter.
 type node struct {
 	kind       groupKind
-	n          int32 // of atLeast
+	n          int32 // for atLeast
 	predicates []predicate
 	groups     []node
 }
 
-// absent is a group in which nothing takes part.
+// absent reports whether a group has no members.
 func (n *node) absent() bool { return len(n.predicates) == 0 && len(n.groups) == 0 }
 
-// add makes m a member of n. A group of one is its member, and an all inside an all (or an any inside an any)
-// adds its members to it, which spares evaluation a level.
+// add makes m a member of n. A group of one is replaced by its member, and an all inside an all (or an any inside an
+// any) is merged, which saves a level of evaluation.
 func (n *node) add(m node) {
 	single := len(m.predicates)+len(m.groups) == 1 && m.kind != notGroup
 	merges := m.kind == n.kind && (m.kind == allGroup || m.kind == anyGroup)
@@ -109,7 +109,7 @@ func (n *node) eval(s Snapshot, now time.Time) Outcome {
 	case atLeastGroup:
 		return n.atLeast(s, now)
 	case notGroup:
-		return Pass - n.all(s, now) // of its only member
+		return Pass - n.all(s, now) // its only member
 	}
 	return Unknown // a gate that was never compiled
 }
@@ -148,7 +148,7 @@ func (n *node) any(s Snapshot, now time.Time) Outcome {
 	return out
 }
 
-// atLeast stops as soon as n have passed, or so many have failed that n can no longer.
+// atLeast stops as soon as n have passed, or so many have failed that n no longer can.
 func (n *node) atLeast(s Snapshot, now time.Time) Outcome {
 	var count [Pass + 1]int
 	need := int(n.n)

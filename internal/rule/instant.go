@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Epoch values from here on are milliseconds, below it seconds.
+// Epoch values from here on are milliseconds, smaller ones seconds.
 const firstMillis = 100_000_000_000
 
-// What RFC 3339 can write, as epoch seconds; epoch values beyond it are no times (microseconds, ids).
+// The range of RFC 3339 as epoch seconds; epoch values beyond it are not times (but microseconds or ids).
 const (
 	firstSecond = -62167219200 // 0000-01-01T00:00:00Z
 	lastSecond  = 253402300799 // 9999-12-31T23:59:59Z
 )
 
-// instantOf takes v as an instant: RFC 3339 text, or epoch seconds or milliseconds as number or text.
+// instantOf interprets v as a time: RFC 3339 text, or epoch seconds or milliseconds as number or text.
 func instantOf(v any) (time.Time, bool) {
 	if text, ok := v.(string); ok {
 		if t, ok := parseRFC3339(text); ok {
@@ -49,8 +49,8 @@ func epochFloat(f float64) (time.Time, bool) {
 	return time.Unix(int64(whole), int64(fraction*1e9)), true
 }
 
-// parseRFC3339 is time.Parse(time.RFC3339, s) without its allocations (for unusual offsets and for errors)
-// and without what it takes beyond the RFC.
+// parseRFC3339 is time.Parse(time.RFC3339, s) without its allocations (for unusual offsets and for errors), and
+// without the forms it accepts beyond the RFC.
 func parseRFC3339(s string) (time.Time, bool) {
 	const clock = "2006-01-02T15:04:05"
 	if len(s) <= len(clock) || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' {
@@ -76,7 +76,7 @@ func parseRFC3339(s string) (time.Time, bool) {
 	return time.Date(int(year), time.Month(month), int(day), int(hour), int(minute), int(second)-offset, nanos, time.UTC), true
 }
 
-// two is the number in the two digits at i, or more than 99 if they are none.
+// two returns the number in the two digits at i, or more than 99 if they are not digits.
 func two(s string, i int) uint {
 	tens, ones := uint(s[i]-'0'), uint(s[i+1]-'0')
 	if tens > 9 || ones > 9 {
@@ -97,7 +97,7 @@ func daysIn(year, month uint) uint {
 	return 31
 }
 
-// fraction reads an optional ".123" in front of the zone; digits beyond nanoseconds are dropped.
+// fraction parses an optional ".123" before the zone; digits beyond nanoseconds are dropped.
 func fraction(s string) (nanos int, rest string, ok bool) {
 	if s[0] != '.' {
 		return 0, s, true
@@ -112,7 +112,7 @@ func fraction(s string) (nanos int, rest string, ok bool) {
 	return nanos, s[1+digits:], digits > 0
 }
 
-// zoneOffset reads "Z" or "+02:00" as seconds east of UTC.
+// zoneOffset parses "Z" or "+02:00" as seconds east of UTC.
 func zoneOffset(s string) (seconds int, ok bool) {
 	if s == "Z" {
 		return 0, true

@@ -8,15 +8,15 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// number is a finite value kept exactly: an integer where it is one that fits into 64 bits, else a float.
+// number is a finite value stored exactly: as an integer if it fits into 64 bits, otherwise as a float.
 type number struct {
-	i       int64 // the bits of the float, where it is one
+	i       int64 // the bits of the float if not integer
 	integer bool
 }
 
 func (n number) float() float64 { return math.Float64frombits(uint64(n.i)) }
 
-// numberOf takes v as a number: an integer, a finite float, or decimal text.
+// numberOf interprets v as a number: an integer, a finite float, or decimal text.
 func numberOf(v any) (number, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -39,7 +39,7 @@ func floatNumber(f float64) (number, bool) {
 	return number{i: int64(math.Float64bits(f))}, true
 }
 
-// compare is -1, 0 or 1 as a is less than, equal to or greater than b, without rounding.
+// compare returns -1, 0 or 1 as a is less than, equal to or greater than b, without rounding.
 func (a number) compare(b number) int {
 	switch {
 	case a.integer && b.integer:
@@ -52,8 +52,8 @@ func (a number) compare(b number) int {
 	return cmp.Compare(a.float(), b.float())
 }
 
-// parseDecimal reads a sign, digits, a fraction and an exponent, and nothing else that strconv would take
-// (Inf, NaN, hexadecimal, underscores). It allocates nothing, unless the number is too large for a float.
+// parseDecimal parses a sign, digits, a fraction and an exponent, but not the other forms strconv accepts (Inf, NaN,
+// hexadecimal, underscores). It does not allocate, unless the number is too large for a float.
 func parseDecimal(s string) (number, bool) {
 	rest := skipSign(s)
 	whole := countDigits(rest)

@@ -1,9 +1,9 @@
 package rule
 
-// operand is a scalar that a rule compares with, with everything worked out beforehand that a comparison needs.
+// operand is a scalar that a rule compares with, with everything precomputed that a comparison needs.
 type operand struct {
-	text    string // what a text must be, exactly; only if isText
-	i       int64  // of the number, only if isNum; its parts stand here by themselves because that takes less room
+	text    string // exact text; only if isText
+	i       int64  // of the number, only if isNum; not stored as a number struct, to save space
 	integer bool
 	isText  bool
 	isNum   bool // also for text that is a decimal number
@@ -11,7 +11,7 @@ type operand struct {
 	boolean bool
 }
 
-// num is what a number must be.
+// num returns the operand as a number.
 func (o *operand) num() number { return number{o.i, o.integer} }
 
 func (o *operand) setNum(n number, ok bool) { o.i, o.integer, o.isNum = n.i, n.integer, ok }
@@ -32,8 +32,8 @@ func operandOf(v any) (o operand, ok bool) {
 	return operand{}, false
 }
 
-// same says whether a field's value is the operand's: text exactly, numbers by value, and a number or bool in
-// text form, on either side, as the number or bool it spells.
+// same reports whether a field's value equals the operand: text exactly, numbers by value. A number or bool written
+// as text, on either side, counts as that number or bool.
 func (o *operand) same(v any) bool {
 	switch v := v.(type) {
 	case string:

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// pipelineID is what from may be: the form of a pipeline's id. It is compiled when a file first needs it: it takes a third of
-// a millisecond, for which every keeper of a command would wait before its main.
+// pipelineID is the form of a pipeline's id, for from. It is compiled on first use: compiling takes a third of a
+// millisecond, which every command would otherwise spend before its main.
 var pipelineID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$`)
 })
@@ -22,20 +22,21 @@ var checks = []string{
 	string(LT), string(LTE), string(AgeLT), string(AgeGT), string(Matches),
 }
 
-// levels are what a rule may say of itself; nothing is the same as required.
+// levels are the allowed levels; an empty one means required.
 var levels = []Level{"", Required, Preferred, Advisory}
 
 var ordersOf = map[Check]orders{GT: greater, GTE: greater | equal, LT: less, LTE: less | equal}
 
-// parser turns the texts of one predicate into what evaluation needs, and notes what is wrong on the way.
+// parser converts the texts of one predicate to what evaluation needs, and records problems.
 type parser struct {
 	rule  Rule
-	value any // the rule's value in the types of a reading
+	value any // the rule's value, normalised
 	out   predicate
 	found []document.Finding
 }
 
-// parse prepares a rule that is no group. The predicate, still without its slot, can be used only if no finding is an error.
+// parse prepares a rule that is not a group. The predicate, still without its slot, can be used only if no finding is
+// an error.
 func parse(r Rule) (predicate, []document.Finding) {
 	p := parser{rule: r, out: predicate{absent: Unknown}}
 	p.key()
@@ -88,7 +89,7 @@ func levelFindings(l Level) []document.Finding {
 	return []document.Finding{{Path: "level", Message: fmt.Sprintf("unknown level %q%s", l, choice(string(l), []string{string(Required), string(Preferred), string(Advisory)}))}}
 }
 
-// choice ends a message about an unknown word: the close one, or else all of them.
+// choice completes a message about an unknown word: with the closest known word, or else with all of them.
 func choice(word string, known []string) string {
 	if meant, ok := document.Suggest(word, known); ok {
 		return fmt.Sprintf("; did you mean %q?", meant)
@@ -163,7 +164,7 @@ func (p *parser) rare() *rare {
 	return p.out.more
 }
 
-// operand reads the value as the check wants it.
+// operand parses the value as the check requires.
 func (p *parser) operand() {
 	switch p.rule.Check {
 	case Equals, NotEquals:

@@ -9,28 +9,29 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// maxSkew is how far in the future a timestamp may lie, since clocks differ; beyond it its age is unknown.
+// maxSkew is how far in the future a timestamp may be, since clocks differ; beyond it the age is unknown.
 const maxSkew = 2 * time.Minute
 
-// ownTimestamp is the field that age checks find in every reading: absent in the data, it is when the store took it.
+// ownTimestamp is the field that age checks find in every reading: if the data does not have it, it is the time of
+// the write.
 const ownTimestamp = "updatedAt"
 
-// op is a check as evaluation sees it.
+// op is a check in compiled form.
 type op uint8
 
 const (
-	opExists      op = iota // of the reading
-	opExistsField           // of a field in it
+	opExists      op = iota // the reading exists
+	opExistsField           // the field exists
 	opSame
 	opDiffers
 	opIn
-	opOrder // gt, gte, lt, lte, by the orders that hold
+	opOrder // gt, gte, lt, lte, depending on holds
 	opYounger
 	opOlder
 	opMatches
 )
 
-// orders is the set of comparison results (field to operand: -1, 0, 1) on which an order check holds.
+// orders is the set of comparison results (field to operand: -1, 0, 1) for which an order check holds.
 type orders uint8
 
 const (
@@ -41,34 +42,34 @@ const (
 
 func (o orders) outcome(compared int) Outcome { return outcome(o&(less<<(1+compared)) != 0) }
 
-// predicate is a compiled rule: small, so that many fit into the processor's cache, and with no work left that
-// does not depend on the reading. What only its report needs is in report.
+// predicate is a compiled rule: small, so that many fit into the CPU cache, and with everything precomputed that does
+// not depend on the reading. Data that only its report needs is in report.
 type predicate struct {
 	op     op
-	holds  orders  // of opOrder
-	absent Outcome // when there is no reading or no such field
+	holds  orders  // for opOrder
+	absent Outcome // outcome without a reading or field
 	own    bool    // the field is ownTimestamp of an age check
 	dotted bool    // the field is a path
 	timed  bool    // it has settled or over
-	slot   int32   // of the sensor in a Snapshot
-	report int32   // of its rule
+	slot   int32   // index of the sensor in a Snapshot
+	report int32   // index of its report
 	field  string
-	with   operand // of opSame, opDiffers and opOrder; of opYounger and opOlder, its i is the age
+	with   operand // for opSame, opDiffers and opOrder; for opYounger and opOlder, its i is the age
 	more   *rare
 }
 
-// age is what opYounger and opOlder compare with.
+// age is the age that opYounger and opOlder compare with.
 func (p *predicate) age() time.Duration { return time.Duration(p.with.i) }
 
-// rare is what few predicates need.
+// rare is what only few predicates need.
 type rare struct {
-	path []string       // of a dotted field
-	in   []operand      // of opIn
-	expr *regexp.Regexp // of opMatches
-	time *timed         // of a rule with settled or over
+	path []string       // for a dotted field
+	in   []operand      // for opIn
+	expr *regexp.Regexp // for opMatches
+	time *timed         // for a rule with settled or over
 }
 
-// eval is the outcome on what the snapshot shows of the predicate's sensor.
+// eval returns the outcome on the snapshot.
 func (p *predicate) eval(s Snapshot, now time.Time) Outcome {
 	if int(p.slot) >= len(s) {
 		return p.absent
@@ -79,7 +80,7 @@ func (p *predicate) eval(s Snapshot, now time.Time) Outcome {
 	return p.on(s[p.slot].Reading, now)
 }
 
-// on is the outcome on one reading; nil is none.
+// on returns the outcome on one reading, which may be nil.
 func (p *predicate) on(r *sensor.Reading, now time.Time) Outcome {
 	if r == nil || expired(r, now) {
 		return p.absent
@@ -89,7 +90,7 @@ func (p *predicate) on(r *sensor.Reading, now time.Time) Outcome {
 	}
 	v := p.value(r)
 	switch p.op {
-	case opSame: // the usual kinds of value are compared here and now, without a call
+	case opSame: // compare the usual types inline, without a call
 		if text, ok := v.(string); ok && p.with.isText {
 			return outcome(text == p.with.text)
 		}
@@ -105,7 +106,7 @@ func expired(r *sensor.Reading, now time.Time) bool {
 	return !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now)
 }
 
-// value is the predicate's field in r; nil stands for null and for a missing field alike.
+// value returns the predicate's field in r; nil for null and for a missing field alike.
 func (p *predicate) value(r *sensor.Reading) any {
 	v := r.Fields[p.field]
 	if v == nil && p.dotted {
@@ -114,7 +115,7 @@ func (p *predicate) value(r *sensor.Reading) any {
 	return v
 }
 
-// dig follows a path into objects. The caller has looked for a field whose very name has the dots in it.
+// dig follows a path into objects. The caller has already tried a field whose name itself contains the dots.
 func dig(m map[string]any, path []string) any {
 	last := len(path) - 1
 	for _, name := range path[:last] {
@@ -127,7 +128,7 @@ func dig(m map[string]any, path []string) any {
 	return m[path[last]]
 }
 
-// test is the outcome on a field's value.
+// test returns the outcome on a field's value.
 func (p *predicate) test(v any, r *sensor.Reading, now time.Time) Outcome {
 	if v == nil && !p.own {
 		return p.absent
@@ -177,7 +178,7 @@ func (p *predicate) oneOf(v any) bool {
 	return false
 }
 
-// compareAge is the outcome on an age, if there is one.
+// compareAge returns the outcome on an age, if there is one.
 func (p *predicate) compareAge(age time.Duration, ok bool) Outcome {
 	switch {
 	case !ok || age < -maxSkew:
@@ -188,7 +189,8 @@ func (p *predicate) compareAge(age time.Duration, ok bool) Outcome {
 	return outcome(age > p.age())
 }
 
-// ageOf is how long ago the instant in v was; negative in the future. Without a value it is the reading's own.
+// ageOf returns how long ago the time in v was; negative in the future. Without a value it uses the reading's own
+// time.
 func ageOf(v any, r *sensor.Reading, now time.Time) (time.Duration, bool) {
 	if v == nil {
 		return now.Sub(r.UpdatedAt), !r.UpdatedAt.IsZero()
@@ -197,7 +199,7 @@ func ageOf(v any, r *sensor.Reading, now time.Time) (time.Duration, bool) {
 	return now.Sub(t), ok
 }
 
-// splitField prepares a field that is a path.
+// splitField splits a dotted field.
 func splitField(field string) []string {
 	if !strings.Contains(field, ".") {
 		return nil

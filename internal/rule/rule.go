@@ -1,6 +1,6 @@
-// Package rule decides whether a gate is open: predicates over sensor readings, combined in three-valued
-// logic. Rules are compiled once, when their file loads; evaluating them reads no clock and does no I/O.
-// Which reading a rule sees for a period is package sensor's business.
+// Package rule decides whether a gate is open: predicates over sensor readings, combined in three-valued logic. Rules
+// are compiled once, when their file loads; evaluating them reads no clock and does no I/O. Package sensor determines
+// which reading a rule sees for a period.
 package rule
 
 import (
@@ -15,7 +15,6 @@ import (
 // Check is the kind of a predicate.
 type Check string
 
-// The checks a rule can make.
 const (
 	Exists    Check = "exists"
 	Equals    Check = "equals"
@@ -30,17 +29,17 @@ const (
 	Matches   Check = "matches"
 )
 
-// Level says whether a rule can close the gate.
+// Level determines whether a rule can close the gate.
 type Level string
 
-// Required rules decide; preferred ones do so until an instant that the pipeline sets; advisory ones are only shown.
+// Required rules decide; preferred ones do so until a time that the pipeline sets; advisory ones are only shown.
 const (
 	Required  Level = "required"
 	Preferred Level = "preferred"
 	Advisory  Level = "advisory"
 )
 
-// Mode says how the rules of a list combine.
+// Mode determines how the rules of a list combine.
 type Mode string
 
 // All rules must pass, or any of them.
@@ -71,8 +70,8 @@ type AtLeast struct {
 	Of []Rule `yaml:"of" required:"true" doc:"The rules to choose from."`
 }
 
-// Over says for which slices of time a rule is evaluated, and for how many of them it must pass: those inside the period
-// (Slices), or the last ones up to and including it (Last, Of).
+// Over selects the periods for which a rule is evaluated, and how many of them must pass: those inside the run's
+// period (Slices), or the last ones up to and including it (Last, Of).
 type Over struct {
 	Slices  string `yaml:"slices" enum:"week,day,hour,minute" doc:"All slices of this size inside the run's period."`
 	Last    int    `yaml:"last" min:"1" max:"1500" doc:"So many slices, up to and including the run's period."`
@@ -83,19 +82,19 @@ type Over struct {
 // Range is a compiled Over without the number that must pass. The zero Range is the run's period itself.
 type Range struct {
 	Size period.Size
-	Last int // 0: the slices inside the period
+	Last int // 0: the periods inside the run's period
 }
 
 // Ref is a sensor that a gate reads.
 type Ref struct {
-	From  string // another pipeline's id; "" is the gate's own
+	From  string // another pipeline's id; "" for the gate's own
 	Key   sensor.Key
 	Start bool  // read as a start condition (sensor.ForStart) rather than as a standing fact
-	Over  Range // read for several slices (sensor.ForSlices)
+	Over  Range // read for several periods (sensor.ForSlices)
 }
 
-// Leaves walks the predicates of rules, those inside groups included, each with its path relative to the list:
-// "[0]", "[1].any[0]", "[2].atLeast.of[1].not". Groups nested too deep to be compiled are not entered.
+// Leaves iterates over the predicates of rules, including those inside groups, each with its path relative to the
+// list: "[0]", "[1].any[0]", "[2].atLeast.of[1].not". It does not enter groups nested too deep to be compiled.
 func Leaves(rules []Rule) iter.Seq2[string, Rule] {
 	return func(yield func(string, Rule) bool) { walkList(rules, "", 0, yield) }
 }
@@ -142,19 +141,19 @@ const (
 	notGroup
 )
 
-// String is the group's name in a file.
+// String returns the group's name in a file.
 func (k groupKind) String() string {
 	return [...]string{noGroup: "", allGroup: "all", anyGroup: "any", atLeastGroup: "atLeast", notGroup: "not"}[k]
 }
 
-// group is the common shape of the four groups.
+// group is the common form of the four groups.
 type group struct {
 	kind    groupKind
-	n       int // of atLeast
+	n       int // for atLeast
 	members []Rule
 }
 
-// path is where the members stand inside the group's rule.
+// path returns the path of the members inside the group's rule.
 func (g group) path() string {
 	if g.kind == atLeastGroup {
 		return "atLeast.of"
@@ -162,7 +161,7 @@ func (g group) path() string {
 	return g.kind.String()
 }
 
-// groups lists the groups written in r. A correct rule has at most one.
+// groups lists the groups in r. A valid rule has at most one.
 func (r Rule) groups() []group {
 	var out []group
 	if r.All != nil {

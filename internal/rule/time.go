@@ -11,15 +11,15 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// maxSlices is how many slices a rule is evaluated for at most: the minutes of a day of 25 hours.
+// maxSlices is the maximum number of periods a rule is evaluated for: the minutes of a day of 25 hours.
 const maxSlices = 1500
 
-// timed is what a rule with settled or over asks of time.
+// timed is the compiled form of settled and over.
 type timed struct {
-	settled time.Duration // 0 without
+	settled time.Duration // 0 if not set
 	over    bool
-	need    int    // of over: how many slices must pass; 0 is all
-	words   string // settled and over, for people
+	need    int    // for over: how many periods must pass; 0 means all
+	words   string // settled and over as text
 }
 
 func (p *parser) time() *timed {
@@ -67,7 +67,7 @@ func (p *parser) over() {
 	t.over, t.need = true, o.AtLeast
 }
 
-// compiled is the range of slices; one without a size where the size is not known.
+// compiled returns the range of periods; without a size if the size is unknown.
 func (o *Over) compiled() Range {
 	text := o.Slices
 	if text == "" {
@@ -80,7 +80,7 @@ func (o *Over) compiled() Range {
 	return Range{Size: size, Last: o.Last}
 }
 
-// time is settled and over in words.
+// time returns settled and over as text.
 func (r Rule) time() string {
 	text := ""
 	if r.Settled != nil {
@@ -106,7 +106,7 @@ func (o *Over) words() string {
 	return fmt.Sprintf("for %s of the last %d %ss", many, o.Last, o.Of)
 }
 
-// overTime is the outcome of a rule with settled or over.
+// overTime returns the outcome of a rule with settled or over.
 func (p *predicate) overTime(seen *sensor.Seen, now time.Time) Outcome {
 	if !p.more.time.over {
 		out, _ := p.settledOn(seen.Reading, now)
@@ -120,7 +120,8 @@ func (p *predicate) overTime(seen *sensor.Seen, now time.Time) Outcome {
 	return p.counted(count)
 }
 
-// settledOn is the outcome on one reading. If it fails only because its data changed lately, at is when it passes.
+// settledOn returns the outcome on one reading. If it fails only because its data changed recently, at is when it
+// passes.
 func (p *predicate) settledOn(r *sensor.Reading, now time.Time) (out Outcome, at time.Time) {
 	out = p.on(r, now)
 	if out != Pass || p.more.time.settled == 0 {
@@ -132,7 +133,7 @@ func (p *predicate) settledOn(r *sensor.Reading, now time.Time) (out Outcome, at
 	return Pass, time.Time{}
 }
 
-// counted is the outcome on how many slices had each outcome.
+// counted returns the outcome for the number of periods with each outcome.
 func (p *predicate) counted(count [Pass + 1]int) Outcome {
 	total := count[Pass] + count[Fail] + count[Unknown]
 	switch need := p.need(total); {
@@ -146,7 +147,7 @@ func (p *predicate) counted(count [Pass + 1]int) Outcome {
 	return Unknown
 }
 
-// need is how many of total slices must pass.
+// need returns how many of total periods must pass.
 func (p *predicate) need(total int) int {
 	if p.more.time.need > 0 {
 		return p.more.time.need
@@ -186,7 +187,7 @@ func (p *predicate) fillOverTime(l *Leaf, w *writer, seen *sensor.Seen, now time
 	}
 }
 
-// unchanged says for how long data has not changed, and for how long it must not.
+// unchanged writes how long data has been unchanged, and how long it must be.
 func (w *writer) unchanged(age, settled time.Duration) {
 	w.WriteString(", unchanged for ")
 	w.duration(max(age, 0))
@@ -195,13 +196,13 @@ func (w *writer) unchanged(age, settled time.Duration) {
 	w.WriteByte(')')
 }
 
-// mostSlices is how many slices a reason names.
+// mostSlices is how many periods a reason names.
 const mostSlices = 10
 
-// fillSlices reports on a rule over several slices: how many pass, and what the others show.
+// fillSlices reports on a rule over several periods: how many pass, and what the others show.
 func (p *predicate) fillSlices(l *Leaf, w *writer, seen *sensor.Seen, now time.Time) {
 	var count [Pass + 1]int
-	var passing []time.Time // when slices pass by themselves
+	var passing []time.Time // when periods pass without new data
 	var missing []int
 	for i := range seen.Over {
 		out, at := p.settledOn(seen.Over[i].Reading, now)
@@ -251,7 +252,7 @@ func (p *predicate) fillSlices(l *Leaf, w *writer, seen *sensor.Seen, now time.T
 	}
 }
 
-// slice writes what a slice of period whole shows that does not pass: "T03 no reading".
+// slice writes what a failing period inside whole shows: "T03 no reading".
 func (p *predicate) slice(w *writer, seen *sensor.Seen, whole period.Period, now time.Time) {
 	name := seen.For.String()
 	if day := seen.For.FirstDay(); seen.For.Size() < period.Day && whole.Size() <= period.Day && day == whole.FirstDay() {
@@ -287,7 +288,7 @@ func (p *predicate) slice(w *writer, seen *sensor.Seen, whole period.Period, now
 	}
 }
 
-// Fields returns the fields that the rules of the i-th Ref read, each once; "" is the reading itself.
+// Fields returns the fields that the rules of the i-th Ref read, without duplicates; "" is the reading itself.
 func (g *Gate) Fields(i int) []string {
 	var fields []string
 	for n := range g.predicates {

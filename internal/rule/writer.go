@@ -10,21 +10,21 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// writer writes reasons. All reasons of one verdict share its memory: a text that was taken from a Builder
-// stays as it is when more is written.
+// writer writes reasons. All reasons of one verdict share its memory: a string taken from a Builder stays valid when
+// more is written.
 type writer struct {
 	strings.Builder
-	start int    // of the text at hand
-	rule  *Asked // that it is about
+	start int    // start of the current text
+	rule  *Asked // rule of the current text
 }
 
-// begin starts a text.
+// begin starts a new text.
 func (w *writer) begin() { w.start = w.Len() }
 
-// taken is what was written since begin.
+// taken returns the text written since begin.
 func (w *writer) taken() string { return w.String()[w.start:] }
 
-// instant gives t as text, out of the shared memory, and begins anew behind it.
+// instant returns t as text from the shared memory, and starts a new text after it.
 func (w *writer) instant(t time.Time) string {
 	var scratch [len(time.RFC3339Nano)]byte
 	w.Write(t.UTC().AppendFormat(scratch[:0], time.RFC3339Nano))
@@ -33,13 +33,13 @@ func (w *writer) instant(t time.Time) string {
 	return text
 }
 
-// subject begins with the field whose value follows.
+// subject writes the field whose value follows.
 func (w *writer) subject(field string) {
 	w.WriteString(field)
 	w.WriteString(" is ")
 }
 
-// missing says why there is no reading.
+// missing writes why there is no reading.
 func (w *writer) missing(seen *sensor.Seen) {
 	switch {
 	case seen.Note != "":
@@ -69,7 +69,7 @@ func (w *writer) expired(ago time.Duration) {
 	w.WriteString(" ago")
 }
 
-// age writes "3h5m old", or how far in the future a timestamp lies.
+// age writes "3h5m old", or how far in the future a timestamp is.
 func (w *writer) age(d time.Duration) {
 	if d >= 0 {
 		w.duration(d)
@@ -80,7 +80,7 @@ func (w *writer) age(d time.Duration) {
 	w.WriteString(" in the future")
 }
 
-// duration writes d in the units that a rule may use, without the parts that no longer matter: "45s", "3h5m", "2d3h".
+// duration writes d in the units that rules use, without insignificant parts: "45s", "3h5m", "2d3h".
 func (w *writer) duration(d time.Duration) {
 	var scratch [32]byte
 	w.Write(appendDuration(scratch[:0], d))
@@ -114,7 +114,7 @@ func appendDuration(b []byte, d time.Duration) []byte {
 	return b
 }
 
-// value writes a field's value as it would stand in JSON, long texts cut and the rest only named.
+// value writes a field's value as JSON; long strings are cut, and lists and objects are only named.
 func (w *writer) value(v any) {
 	var scratch [64]byte
 	switch v := v.(type) {
@@ -122,7 +122,7 @@ func (w *writer) value(v any) {
 		w.text(v)
 	case int64:
 		w.Write(strconv.AppendInt(scratch[:0], v, 10))
-	case int: // of a rule that was written in Go
+	case int: // from a rule written in Go
 		w.Write(strconv.AppendInt(scratch[:0], int64(v), 10))
 	case float64:
 		w.Write(appendFloat(scratch[:0], v))
@@ -139,7 +139,7 @@ func (w *writer) value(v any) {
 	}
 }
 
-// appendFloat avoids exponents where a person would.
+// appendFloat avoids exponents for ordinary magnitudes.
 func appendFloat(b []byte, f float64) []byte {
 	format := byte('f')
 	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
@@ -148,7 +148,7 @@ func appendFloat(b []byte, f float64) []byte {
 	return strconv.AppendFloat(b, f, format, -1, 64)
 }
 
-// text writes s in quotes, cut where it is long.
+// text writes s in quotes, cut if it is long.
 func (w *writer) text(s string) {
 	const most = 80
 	cut := len(s) > most
@@ -170,7 +170,7 @@ func (w *writer) text(s string) {
 	}
 }
 
-// isPlain says that s needs no escapes, which is nearly always so and spares the search for them.
+// isPlain reports whether s needs no escapes, which is nearly always the case and avoids quoting.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -180,7 +180,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// literal is what a writer writes of v.
+// literal returns what a writer writes for v.
 func literal(v any) string {
 	var w writer
 	w.value(v)
