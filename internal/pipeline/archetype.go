@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// archetypeFile is a named template of probes and rules, as it is written. Texts of its probes and rules may hold
+// archetypeFile is a named template of probes and rules, as written. Texts of its probes and rules may contain
 // ${with.NAME}; a text that is nothing else takes the parameter's value with its type.
 type archetypeFile struct {
 	Name           string               `yaml:"name" required:"true" doc:"The name that pipelines refer to."`
@@ -23,7 +23,7 @@ type archetypeFile struct {
 	ReadinessRule  *readiness           `yaml:"readinessRule" doc:"The older form: how many required traits must pass."`
 }
 
-// archetype is an archetype on the shelf.
+// archetype is an archetype that was read.
 type archetype struct {
 	file   archetypeFile
 	doc    *document.Document
@@ -32,7 +32,7 @@ type archetype struct {
 
 func (a *archetype) name() string { return a.file.Name }
 
-// at is its name, and where in its file a path stands.
+// at returns its name and the position of a path in its file.
 func (a *archetype) at(path string) string {
 	line, column := a.doc.Position(path)
 	return fmt.Sprintf("archetype %q, at %s:%d:%d", a.file.Name, a.source.File, line, column)
@@ -54,7 +54,7 @@ func readArchetype(src Source) (*archetype, []document.Problem) {
 	return a, problems
 }
 
-// additions is what archetype, traits and probes bring to a pipeline's gate.
+// additions is what the archetype, traits and probes add to a pipeline's gate.
 type additions struct {
 	rules  []rule.Rule
 	failed bool
@@ -81,7 +81,7 @@ func (b *builder) buildAdditions() additions {
 	return a
 }
 
-// fill adds the archetype's probes and rules with this pipeline's parameters put in.
+// fill adds the archetype's probes and rules with this pipeline's parameters filled in.
 func (b *builder) fill(arch *archetype, a *additions) {
 	values, ok := b.parameters(arch)
 	if !ok {
@@ -105,8 +105,8 @@ func (b *builder) fill(arch *archetype, a *additions) {
 	a.failed = a.failed || !fine
 }
 
-// keepWords takes commands that are one text apart before parameters are put in, so that a value with a blank in it remains
-// one word. Where the parameter is all there is, its value is the text.
+// keepWords splits commands written as one text before parameters are filled in, so that a value containing a space
+// stays one word. If the text is just one parameter, its value is the whole command.
 func keepWords(probes []ProbeSection, as document.Node, values map[string]any) {
 	for i, item := range as.Items() {
 		command, _ := item.Get("command")
@@ -121,13 +121,13 @@ func keepWords(probes []ProbeSection, as document.Node, values map[string]any) {
 			}
 			words[j] = written(value)
 		}
-		if err == nil { // else the text as a whole says what is wrong with it
+		if err == nil { // otherwise the error of the whole text is reported
 			probes[i].Command = &document.TextOrList{Values: words}
 		}
 	}
 }
 
-// expand decodes a part of the archetype with parameters put in. The first answer says whether the part is there.
+// expand decodes a part of the archetype with parameters filled in. there reports whether the part exists.
 func (b *builder) expand(arch *archetype, path string, part document.Node, replace func(string) (any, error), into any) (there, fine bool) {
 	if part.Kind() == document.Null {
 		return false, true
@@ -140,14 +140,14 @@ func (b *builder) expand(arch *archetype, path string, part document.Node, repla
 	return true, !hasError(findings)
 }
 
-// blame reports a finding of the archetype's file in this pipeline's file, naming both.
+// blame reports a finding in the archetype's file as a problem of this pipeline's file, naming both.
 func (b *builder) blame(arch *archetype, findings []document.Finding) {
 	for _, p := range arch.doc.Resolve(findings...) {
 		b.add(document.Finding{Path: "archetype", Severity: p.Severity, Message: fmt.Sprintf("archetype %q, at %s", arch.file.Name, p)})
 	}
 }
 
-// parameters gives every parameter of arch its value: the pipeline's, else its default.
+// parameters returns the value of every parameter of arch: the pipeline's, or else its default.
 func (b *builder) parameters(arch *archetype) (map[string]any, bool) {
 	values := map[string]any{}
 	fine := true
@@ -178,7 +178,7 @@ func (b *builder) parameters(arch *archetype) (map[string]any, bool) {
 	return values, fine
 }
 
-// withPath is where parameters are given, or would have to be.
+// withPath returns where parameters are given, or would have to be.
 func (b *builder) withPath() string {
 	if b.doc.Has("with") {
 		return "with"

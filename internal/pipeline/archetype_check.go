@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// findings says what is wrong with an archetype whatever a pipeline gives under with: everything but the texts that
-// take a parameter, of which only the parameters' names can be checked.
+// findings lists what is wrong with an archetype regardless of a pipeline's parameters: everything except the texts
+// that take a parameter, of which only the parameters' names can be checked.
 func (a *archetypeFile) findings() []document.Finding {
 	var probes []ProbeSection
 	part := a.part("probes", a.Probes)
@@ -32,8 +32,8 @@ func (a *archetypeFile) findings() []document.Finding {
 	return append(found, traitFindings("optionalTraits", a.OptionalTraits)...)
 }
 
-// traitFindings says what is wrong with the traits of an archetype whatever a pipeline gives them. What a builtin evaluator lacks,
-// or that there is none, only the pipeline can tell.
+// traitFindings lists what is wrong with the traits of an archetype regardless of the pipeline. Only the pipeline
+// shows whether a builtin evaluator lacks settings, or whether there is no evaluator.
 func traitFindings(path string, traits []traitDefault) []document.Finding {
 	names := map[string]string{"key": "type", "config": "defaultConfig", "command": "defaultEvaluator", "url": "defaultEvaluator", "builtin": "defaultEvaluator"}
 	var found []document.Finding
@@ -48,11 +48,11 @@ func traitFindings(path string, traits []traitDefault) []document.Finding {
 	return found
 }
 
-// archetypePart is a part of an archetype's file with some value in the place of every parameter.
+// archetypePart is a part of an archetype's file with sample values for its parameters.
 type archetypePart struct {
 	path  string
 	node  document.Node
-	holes []string // where it takes parameters; what is wrong there only the pipeline's value can tell
+	holes []string // where it takes parameters: only the pipeline's value shows what is wrong there
 	found []document.Finding
 }
 
@@ -77,7 +77,7 @@ func (a *archetypeFile) part(path string, node document.Node) *archetypePart {
 	return p
 }
 
-// decode reads the part, if it is there, and says whether what it read can be looked at further.
+// decode decodes the part, if it exists, and reports whether it had no errors.
 func (p *archetypePart) decode(into any) bool {
 	if p.node.Kind() != document.Null {
 		p.add(p.node.Decode(into))

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// parameter is one value that a pipeline gives to its archetype.
+// parameter is one value that a pipeline passes to its archetype.
 type parameter struct {
 	Type        string `yaml:"type" enum:"string,integer,number,boolean,duration" default:"string" doc:"Its kind."`
 	Description string `yaml:"description" doc:"What it is, for people."`
@@ -18,7 +18,7 @@ type parameter struct {
 	Enum        []any  `yaml:"enum" doc:"The only values it may have."`
 }
 
-// findings says what is wrong with the values that the archetype itself gives to the parameter.
+// findings lists what is wrong with the parameter's own default and enum.
 func (p parameter) findings() []document.Finding {
 	var findings []document.Finding
 	for i, value := range p.Enum {
@@ -35,7 +35,7 @@ func (p parameter) findings() []document.Finding {
 	return findings
 }
 
-// refuses says what is wrong with value for this parameter; "" if nothing is.
+// refuses returns what is wrong with value for this parameter; "" if nothing is.
 func (p parameter) refuses(value any) string {
 	if message := p.misfits(value); message != "" {
 		return message
@@ -46,7 +46,7 @@ func (p parameter) refuses(value any) string {
 	return ""
 }
 
-// sameValue compares values that fit a parameter: numbers by value, so that 1 and 1.0 are the same.
+// sameValue compares values of a parameter: numbers by value, so that 1 and 1.0 are the same.
 func sameValue(a, b any) bool {
 	x, isNumber := asNumber(a)
 	y, too := asNumber(b)
@@ -61,7 +61,7 @@ func asNumber(value any) (float64, bool) {
 	return number, ok
 }
 
-// misfits says that value is of another kind than the parameter; "" if it is not.
+// misfits returns a message if value has the wrong type for the parameter, otherwise "".
 func (p parameter) misfits(value any) string {
 	fits := false
 	switch v := value.(type) {
@@ -83,7 +83,7 @@ func (p parameter) misfits(value any) string {
 	return ""
 }
 
-// wants says what a value of the parameter must be.
+// wants describes the values the parameter accepts.
 func (p parameter) wants() string {
 	article := "a "
 	if p.Type == "integer" {
@@ -95,7 +95,7 @@ func (p parameter) wants() string {
 	return article + p.Type + ", " + p.Description
 }
 
-// sample is a value that the parameter may have.
+// sample returns a value that the parameter accepts.
 func (p parameter) sample() any {
 	if p.Default != nil {
 		return p.Default
@@ -106,11 +106,11 @@ func (p parameter) sample() any {
 	return map[string]any{"string": "x", "duration": "1h", "integer": int64(1), "number": 1.5, "boolean": true}[p.Type]
 }
 
-// openParameter begins a parameter in a text of an archetype.
+// openParameter is the start of a parameter in a text of an archetype.
 const openParameter = "${with."
 
-// substitute puts parameters into text. A text that is one ${with.NAME} and nothing else becomes the value itself; `\${` is
-// left to whoever reads the text.
+// substitute fills parameters into text. A text that is exactly one ${with.NAME} becomes the value itself; `\${` is
+// left for the reader of the text.
 func substitute(text string, values map[string]any) (any, error) {
 	var out strings.Builder
 	rest := text
@@ -141,7 +141,7 @@ func substitute(text string, values map[string]any) (any, error) {
 	}
 }
 
-// written is a parameter's value inside a text: numbers as people write them, without an exponent.
+// written formats a parameter's value within a text: numbers without an exponent.
 func written(value any) string {
 	if number, ok := value.(float64); ok {
 		return strconv.FormatFloat(number, 'f', -1, 64)

@@ -17,7 +17,7 @@ const (
 	awsMaxTurns = 1000
 )
 
-// checkAWS adds the limits of the serverless platform.
+// checkAWS checks the limits of the serverless platform.
 func (b *builder) checkAWS() {
 	pollWindow := defaultPollWindow
 	if j := b.def.Job; j != nil {
@@ -50,8 +50,8 @@ func (b *builder) checkOffers() {
 	b.addUnder("job.config", eachVariable(j.Config.Value(), b.unset))
 }
 
-// unset says that a variable is an environment variable or a secret that the deployment does not have; "" if it is none, or if
-// it has it.
+// unset returns a message if a variable is an environment variable or a secret that the deployment does not have,
+// otherwise "".
 func (b *builder) unset(name string) string {
 	env, is := strings.CutPrefix(name, "env:")
 	if !is {
@@ -63,13 +63,13 @@ func (b *builder) unset(name string) string {
 	return fmt.Sprintf("${env:%s} is not set in the deployment; add %s to job_environment", env, env)
 }
 
-// triggers are the job types whose variable of the deployment is named otherwise.
+// triggers maps job types to the name in their deployment variable, where it differs.
 var triggers = map[string]string{"step-function": "sfn"}
 
-// awsProbeTimeout is how long a probe may take: the watchdog waits for it.
+// awsProbeTimeout is the longest timeout of a probe: the watchdog waits for it.
 const awsProbeTimeout = time.Minute
 
-// checkAWSProbes rejects the probes that no function can ask.
+// checkAWSProbes rejects probes that no function can run.
 func (b *builder) checkAWSProbes() {
 	for _, p := range b.def.Probes {
 		switch {
@@ -91,7 +91,7 @@ func (b *builder) checkAWSProbes() {
 	}
 }
 
-// probesPath is where the file's first probe comes from.
+// probesPath returns the path that the file's probes come from.
 func (b *builder) probesPath() string {
 	for _, path := range []string{"probes", "traits"} {
 		if b.doc.Has(path) {
@@ -101,10 +101,10 @@ func (b *builder) probesPath() string {
 	return "archetype"
 }
 
-// warnTurns says that an interval will be raised so that its loop turns at most awsMaxTurns times.
+// warnTurns warns that an interval will be raised so that its loop runs at most awsMaxTurns times.
 func (b *builder) warnTurns(path string, interval, window time.Duration) {
 	if least := window / awsMaxTurns; interval < least {
-		least = (least + time.Second - 1).Truncate(time.Second) // rounded down, it would turn more often
+		least = (least + time.Second - 1).Truncate(time.Second) // round up: rounded down, the loop would run more often
 		b.warnf(path, "will be raised to %s on AWS, so that the loop turns at most %d times", document.Duration(least), awsMaxTurns)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// buildGate compiles what must hold before a start: the start condition where cron opens the run, every upstream,
-// the archetype's rules, and the pipeline's own by their mode.
+// buildGate compiles what must hold before a start: the start condition if cron opens the run, every upstream, the
+// archetype's rules, and the pipeline's own by their mode.
 func (b *builder) buildGate(a additions) {
 	fine := true
 	if b.def.Start != nil {
@@ -50,7 +50,7 @@ func (b *builder) compileGates(own []rule.Part) {
 	}
 }
 
-// compile reports at path what only the rules together have wrong (too many of them).
+// compile reports at path what is wrong with the rules only as a whole (too many of them).
 func (b *builder) compile(path string, parts ...rule.Part) *rule.Gate {
 	gate, err := rule.Compile(parts...)
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *builder) compile(path string, parts ...rule.Part) *rule.Gate {
 	return gate
 }
 
-// upstreamRules asks each upstream to be COMPLETED, by the one sensor that the engine itself writes.
+// upstreamRules requires each upstream to be COMPLETED, using the sensor that the engine itself writes.
 func upstreamRules(ids []ID) rule.Part {
 	part := rule.Part{Mode: rule.ModeAll}
 	for _, id := range ids {

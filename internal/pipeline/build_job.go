@@ -12,9 +12,9 @@ import (
 const (
 	defaultPollWindow = time.Hour
 	minPollWindow     = time.Minute
-	// usualTimeLimit is engine.runTimeout unless the server's file says otherwise.
+	// usualTimeLimit is the default of engine.runTimeout.
 	usualTimeLimit = 4 * time.Hour
-	// timeLimitMargin is what an attempt gets on top of its windows.
+	// timeLimitMargin is what an attempt gets in addition to its windows.
 	timeLimitMargin = 30 * time.Minute
 )
 
@@ -41,7 +41,7 @@ func (b *builder) buildJob() {
 func (b *builder) jobConfig(s *JobSection) JobConfig {
 	i := slices.IndexFunc(b.shelf.jobs, func(k JobKind) bool { return k.Name == s.Type })
 	if i < 0 {
-		return nil // decoding has refused the type already
+		return nil // decoding has already rejected the type
 	}
 	config := b.shelf.jobs[i].NewConfig()
 	findings := s.Config.Decode(config)
@@ -53,7 +53,7 @@ func (b *builder) jobConfig(s *JobSection) JobConfig {
 	return config
 }
 
-// refusePrograms reports what would run a program on the controller's own machine.
+// refusePrograms reports everything that would run a program on the controller's machine.
 func (b *builder) refusePrograms() {
 	const remedy = "runs a program on the server's machine, which is turned off there (jobs.command in the server's file); %s"
 	if b.def.Job.runsProgram() {
@@ -66,7 +66,7 @@ func (b *builder) refusePrograms() {
 	}
 }
 
-// RunsPrograms reports whether the job or a probe runs a program on the controller's own machine.
+// RunsPrograms reports whether the job or a probe runs a program on the controller's machine.
 func (d *Definition) RunsPrograms() bool {
 	return d.Job.runsProgram() || slices.ContainsFunc(d.Probes, func(p Probe) bool { return len(p.Command) > 0 })
 }

@@ -41,7 +41,7 @@ func (b *builder) buildPostRun() {
 	b.def.PostRun = p
 }
 
-// postRunWindow is postRun.evaluation.window, or the older watch.monitoring.duration.
+// postRunWindow returns postRun.evaluation.window, or the older watch.monitoring.duration.
 func (b *builder) postRunWindow(s *PostRunSection) time.Duration {
 	window := defaultPostRunWindow
 	given := s != nil && s.Evaluation != nil && s.Evaluation.Window != nil

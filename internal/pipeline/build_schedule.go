@@ -11,7 +11,7 @@ import (
 const (
 	defaultWindow   = time.Hour
 	defaultInterval = 5 * time.Minute
-	// minInterval is what the tag of schedule.evaluation.interval says, for the older watch.interval.
+	// minInterval is the minimum in the tag of schedule.evaluation.interval, for the older watch.interval.
 	minInterval = time.Second
 )
 
@@ -43,7 +43,7 @@ func (b *builder) buildSchedule() {
 	b.startCondition(s)
 }
 
-// checkRuns reports a schedule of which the calendar leaves nothing.
+// checkRuns reports a schedule whose periods the calendar excludes completely.
 func (b *builder) checkRuns(s *ScheduleSection) {
 	if !b.def.Schedule.NeverRuns() {
 		return
@@ -62,11 +62,11 @@ func (b *builder) checkRuns(s *ScheduleSection) {
 	b.add(f)
 }
 
-// opening says what opens the runs of a pipeline with this schedule.
+// opening returns what opens the runs of a pipeline with this schedule.
 func opening(s *ScheduleSection) ScheduleID {
 	switch {
 	case s.Cron != nil, s.Include != nil && s.Trigger == nil:
-		return ByCron // upstreams are then only waited for: alone they would open the run
+		return ByCron // upstreams are then only awaited: without cron they would open the run
 	case s.Trigger != nil, s.After != nil && len(s.After.ids) > 0:
 		return ByStream
 	default:
@@ -74,7 +74,7 @@ func opening(s *ScheduleSection) ScheduleID {
 	}
 }
 
-// periodSize is the explicit size, else what cron or the deadlines suggest.
+// periodSize returns the explicit size, or else what cron or the deadlines imply.
 func (b *builder) periodSize(s *ScheduleSection) period.Size {
 	explicit, err := period.ParseSize(s.Period)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *builder) impliedSize(s *ScheduleSection) period.Size {
 	return period.Day
 }
 
-// earliestStart is schedule.time, or the older form schedule.after: "HH:MM".
+// earliestStart returns schedule.time, or the older form schedule.after: "HH:MM".
 func (b *builder) earliestStart(s *ScheduleSection) *schedule.Clock {
 	older := s.After != nil && s.After.time != nil
 	switch {
@@ -173,7 +173,7 @@ func (b *builder) startCondition(s *ScheduleSection) {
 	b.def.Start = start
 }
 
-// checkClockFitsPeriod refuses a deadline that has no meaning for the pipeline's periods.
+// checkClockFitsPeriod rejects a deadline that has no meaning for the pipeline's periods.
 func (b *builder) checkClockFitsPeriod(path string, clock *clockText) {
 	size := b.def.Schedule.Size()
 	switch {
@@ -184,7 +184,7 @@ func (b *builder) checkClockFitsPeriod(path string, clock *clockText) {
 	}
 }
 
-// sizePath is the path that settled the period's size.
+// sizePath returns the path that determined the period's size.
 func (b *builder) sizePath() string {
 	if b.doc.Has("schedule.period") {
 		return "schedule.period"

@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// checkTimes checks what rules ask of time against the pipeline's schedule, and says whether that can be compiled.
+// checkTimes checks the time conditions of rules against the pipeline's schedule, and reports whether they can be
+// compiled.
 func (b *builder) checkTimes(v *ValidationSection) bool {
 	fine := true
 	for path, leaf := range rule.Leaves(v.Rules) {
@@ -43,7 +44,7 @@ func (b *builder) warnAboutPreference() {
 	}
 }
 
-// perSlice is how many slices of a size there are at most in each larger one.
+// perSlice is the maximum number of periods of a size in each larger one.
 var perSlice = map[period.Size]map[period.Size]int{
 	period.Hour:  {period.Minute: 60},
 	period.Day:   {period.Hour: 25, period.Minute: 1500},
@@ -51,13 +52,13 @@ var perSlice = map[period.Size]map[period.Size]int{
 	period.Month: {period.Week: 5, period.Day: 31, period.Hour: 745, period.Minute: 44700},
 }
 
-// maxSlices is how many slices a rule is evaluated for at most.
+// maxSlices is the maximum number of periods a rule is evaluated for.
 const maxSlices = 1500
 
 func (b *builder) checkOver(path string, o *rule.Over) bool {
 	slice, err := period.ParseSize(o.Slices)
 	if err != nil {
-		return true // another form, or reported already
+		return true // another form, or already reported
 	}
 	size := b.def.Schedule.Size()
 	most := perSlice[size][slice]
@@ -74,7 +75,7 @@ func (b *builder) checkOver(path string, o *rule.Over) bool {
 	return false
 }
 
-// checkCounts warns of a number of runs where an upstream has only one run for the period.
+// checkCounts warns of atLeast if an upstream has only one run for the period.
 func (g *graph) checkCounts(e *entry) {
 	if e.def == nil {
 		return

@@ -8,13 +8,13 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// builder turns one decoded file into a definition, section by section, and collects what is wrong on the way.
+// builder turns one decoded file into a definition, section by section, and collects problems.
 type builder struct {
 	file     *File
 	doc      *document.Document
 	shelf    *shelf
 	def      *Definition
-	broken   []string // paths at which decoding failed: what follows from them is not reported again
+	broken   []string // paths at which decoding failed: consequences are not reported again
 	findings []document.Finding
 }
 
@@ -47,7 +47,7 @@ func (b *builder) build() {
 	}
 }
 
-// add reports findings, except those that only follow from a value that could not be read.
+// add reports findings, except those that only follow from a value that could not be decoded.
 func (b *builder) add(findings ...document.Finding) {
 	for _, f := range findings {
 		if !b.follows(f) {
@@ -70,7 +70,7 @@ func (b *builder) follows(f document.Finding) bool {
 	return false
 }
 
-// related says whether one path is the other or lies inside it.
+// related reports whether one path equals the other or lies inside it.
 func related(a, b string) bool { return within(a, b) || within(b, a) }
 
 func within(inner, outer string) bool {
@@ -83,12 +83,12 @@ func (b *builder) errorf(path, format string, args ...any) {
 	b.add(document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// clashf reports a value that is only wrong together with another, and names both places.
+// clashf reports a value that is wrong only together with another, and names both places.
 func (b *builder) clashf(path, also, format string, args ...any) {
 	b.add(document.Finding{Path: path, Also: []string{also}, Message: fmt.Sprintf(format, args...)})
 }
 
-// warnf reports something that does not fail the file.
+// warnf reports something that does not reject the file.
 func (b *builder) warnf(path, format string, args ...any) {
 	b.add(document.Finding{Path: path, Severity: document.Warning, Message: fmt.Sprintf(format, args...)})
 }
@@ -98,7 +98,7 @@ func (b *builder) addUnder(prefix string, findings []document.Finding) {
 	b.add(document.Under(prefix, findings)...)
 }
 
-// checkRules reports what is wrong with the rules at path, and says whether they can be compiled.
+// checkRules reports what is wrong with the rules at path, and whether they can be compiled.
 func (b *builder) checkRules(path string, rules []rule.Rule) bool {
 	findings := rule.Findings(rules)
 	b.addUnder(path, findings)

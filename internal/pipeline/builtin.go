@@ -10,10 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// Builtin names a probe that Interlock brings along: it needs no program and no server of one's own.
+// Builtin is the name of a built-in probe, which needs no program or server of the user's.
 type Builtin string
 
-// The probes that Interlock brings along.
 const (
 	FileFreshness Builtin = "file-freshness"
 	HTTPStatus    Builtin = "http-status"
@@ -22,7 +21,7 @@ const (
 
 var builtins = []string{string(FileFreshness), string(HTTPStatus), string(SQL)}
 
-// FileFreshnessConfig is what file-freshness looks at.
+// FileFreshnessConfig configures file-freshness.
 type FileFreshnessConfig struct {
 	Path     string             `yaml:"path" required:"true" doc:"A file or a directory; a relative path starts at the project directory of the pipeline file."`
 	Pattern  string             `yaml:"pattern" default:"*" doc:"Which files of a directory count, such as *.parquet."`
@@ -31,7 +30,7 @@ type FileFreshnessConfig struct {
 	MinBytes int                `yaml:"minBytes" default:"0" min:"0" doc:"How large they must be together."`
 }
 
-// HTTPStatusConfig is what http-status looks at.
+// HTTPStatusConfig configures http-status.
 type HTTPStatusConfig struct {
 	URL     string            `yaml:"url" required:"true" doc:"The address that is asked."`
 	Method  string            `yaml:"method" enum:"GET,HEAD" default:"GET" doc:"How it is asked."`
@@ -39,7 +38,7 @@ type HTTPStatusConfig struct {
 	Expect  []int             `yaml:"expect" doc:"The answers that pass; default any 2xx."`
 }
 
-// SQLConfig is what sql asks.
+// SQLConfig configures sql.
 type SQLConfig struct {
 	Driver  string             `yaml:"driver" required:"true" enum:"postgres" doc:"The kind of database."`
 	DSNEnv  string             `yaml:"dsnEnv" required:"true" pattern:"^[A-Za-z_][A-Za-z0-9_]*$" hint:"name an environment variable" doc:"Environment variable with the connection string; secrets.env in the server's file must allow it."`
@@ -47,7 +46,8 @@ type SQLConfig struct {
 	Timeout *document.Duration `yaml:"timeout" above:"0s" doc:"How long the statement may take; default the probe's timeout."`
 }
 
-// Config is config as the builtin reads it: a *FileFreshnessConfig, an *HTTPStatusConfig or an *SQLConfig. The findings say what does not fit.
+// Config decodes config for the builtin: to a *FileFreshnessConfig, an *HTTPStatusConfig or an *SQLConfig. The
+// findings say what is wrong.
 func (b Builtin) Config(config map[string]any) (any, []document.Finding) {
 	var into any
 	switch b {
@@ -75,7 +75,7 @@ func (b Builtin) Config(config map[string]any) (any, []document.Finding) {
 	return into, findings
 }
 
-// findings says what is wrong with a config before its variables are put in.
+// findings lists what is wrong with a config before its variables are filled in.
 func (b Builtin) findings(config map[string]any) []document.Finding {
 	if !slices.Contains(builtins, string(b)) {
 		_, findings := b.Config(nil)

@@ -7,14 +7,14 @@ import (
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
-// calendarFile is a named set of days, as it is written.
+// calendarFile is a named set of days, as written.
 type calendarFile struct {
 	Name  string    `yaml:"name" required:"true" doc:"The name that pipelines refer to."`
 	Days  []weekday `yaml:"days" doc:"Weekdays by name."`
 	Dates []date    `yaml:"dates" doc:"Dates, YYYY-MM-DD."`
 }
 
-// calendar is a calendar on the shelf.
+// calendar is a calendar that was read.
 type calendar struct {
 	schedule.Calendar
 	source Source
@@ -45,7 +45,7 @@ func weekdays(list []weekday) []time.Weekday {
 	return days
 }
 
-// exclusions is the union of schedule.exclude and the top-level exclusions.
+// exclusions returns the union of schedule.exclude and the top-level exclusions.
 func (b *builder) exclusions(s *ScheduleSection) []schedule.Calendar {
 	return append(b.exclusion("schedule.exclude", s.Exclude), b.exclusion("exclusions", b.file.Exclusions)...)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// FileKind says what a YAML file of a project is.
+// FileKind is the kind of a YAML file in a project.
 type FileKind int
 
-// The kinds of files. What is nothing else is a pipeline file, so that its mistakes are reported as such.
+// Anything that is not another kind is a pipeline file, so that its mistakes are reported as such.
 const (
 	PipelineFile FileKind = iota
 	CalendarFile
@@ -20,7 +20,7 @@ const (
 	SourceFile
 )
 
-// The keys by which a server file of any name is told from a pipeline file that lacks its pipeline.
+// The keys that distinguish a server file of any name from a pipeline file without its pipeline section.
 var (
 	serverKeys   = []string{"listen", "tls", "callbackURL", "data", "store", "pipelines", "sources", "auth", "egress", "secrets", "engine", "watchdog", "alerts", "retention"}
 	pipelineKeys = []string{"schedule", "validation", "job", "sla", "postRun", "traits", "archetype"}
@@ -30,9 +30,9 @@ func isServerFile(doc *document.Document) bool {
 	return slices.ContainsFunc(serverKeys, doc.Has) && !slices.ContainsFunc(pipelineKeys, doc.Has)
 }
 
-// Classify says by its contents which kind of file src is, so that a whole project can be checked at once.
+// Classify determines the kind of a file from its contents, so that a whole project can be checked at once.
 func Classify(src Source) FileKind {
-	doc, _ := document.ParseOptional(src.File, src.Data) // a server file need not say anything
+	doc, _ := document.ParseOptional(src.File, src.Data) // a server file may be empty
 	if src.Unread != "" || doc == nil || doc.Has("pipeline") {
 		return PipelineFile
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// findCycles reports every upstream that leads back to its pipeline, each with one way around.
+// findCycles reports every upstream that leads back to its pipeline, each with one cycle.
 func (g *graph) findCycles() {
 	r := rings{g: g, at: map[ID]int{}, low: map[ID]int{}, ring: map[ID]int{}, told: map[step]bool{}}
 	for _, id := range g.names {
@@ -23,7 +23,7 @@ func (g *graph) findCycles() {
 	}
 }
 
-// after lists the upstreams of a pipeline; those of the first file, where several say that they are it.
+// after lists the upstreams of a pipeline; if several files have the same id, those of the first.
 func (g *graph) after(id ID) []ID {
 	if g.missing(id) {
 		return nil
@@ -31,16 +31,16 @@ func (g *graph) after(id ID) []ID {
 	return g.byID[id][0].after
 }
 
-// step is from a pipeline to one of its upstreams.
+// step is the edge from a pipeline to one of its upstreams.
 type step struct{ from, to ID }
 
-// rings finds the pipelines that can be reached from each other: the strongly connected components of the graph, after
-// Tarjan. Only a step inside of one is part of a cycle. What has no upstreams is in none.
+// rings finds the strongly connected components of the graph, after Tarjan. Only an edge inside a component is part
+// of a cycle. Pipelines without upstreams are in none.
 type rings struct {
 	g       *graph
-	at, low map[ID]int // from 1: when a pipeline was first seen, and the earliest that it leads back to
-	open    []ID       // seen, and of no ring yet
-	ring    map[ID]int // a number for each
+	at, low map[ID]int // from 1: visiting order, and the earliest pipeline it leads back to
+	open    []ID       // visited, not yet in a component
+	ring    map[ID]int // component number
 	told    map[step]bool
 }
 
@@ -57,14 +57,14 @@ func (r *rings) visit(id ID) {
 			r.low[id] = min(r.low[id], r.low[upstream])
 		}
 	}
-	for r.low[id] == r.at[id] && r.ring[id] == 0 { // the first of its ring: the others are those seen since
+	for r.low[id] == r.at[id] && r.ring[id] == 0 { // the root of its component: the others were visited since
 		last := len(r.open) - 1
 		r.ring[r.open[last]] = r.at[id]
 		r.open = r.open[:last]
 	}
 }
 
-// cycle is a shortest one that begins with the step from a pipeline to that upstream.
+// cycle returns a shortest cycle that begins with the edge from a pipeline to that upstream.
 func (r *rings) cycle(id, upstream ID) []ID {
 	before := map[ID]ID{upstream: id}
 	for next := []ID{upstream}; before[id] == ""; next = next[1:] {
@@ -83,7 +83,7 @@ func (r *rings) cycle(id, upstream ID) []ID {
 	return cycle
 }
 
-// report tells of a cycle in each of its files, at the steps of which none has been told.
+// report reports a cycle in each of its files, at the edges that have not been reported yet.
 func (r *rings) report(cycle []ID) {
 	for i, id := range cycle {
 		at := step{id, cycle[(i+1)%len(cycle)]}
@@ -97,7 +97,7 @@ func (r *rings) report(cycle []ID) {
 	}
 }
 
-// around writes the way around a cycle from the i-th pipeline back to it.
+// around formats a cycle, starting and ending at the i-th pipeline.
 func around(cycle []ID, i int) string {
 	var names []string
 	for j := range len(cycle) + 1 {

@@ -5,7 +5,7 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// File is a pipeline file as it is written. Its tags are the one source for strict decoding and for the JSON Schema.
+// File is a pipeline file as written. Its tags drive both strict decoding and the JSON Schema.
 type File struct {
 	Pipeline   Identity           `yaml:"pipeline" required:"true" doc:"Who the pipeline is."`
 	Schedule   *ScheduleSection   `yaml:"schedule" doc:"When runs open and what they wait for."`
@@ -22,7 +22,7 @@ type File struct {
 	Watch      *WatchSection      `yaml:"watch" doc:"The older form of evaluation.interval and postRun.evaluation.window."`
 }
 
-// Identity says who the pipeline is.
+// Identity describes the pipeline.
 type Identity struct {
 	ID          ID                `yaml:"id" required:"true" pattern:"^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$" hint:"use 1 to 128 lower-case letters, digits, dots, dashes and underscores, beginning and ending with a letter or digit" doc:"Its unique name."`
 	Owner       string            `yaml:"owner" required:"true" doc:"The team or person who is responsible."`
@@ -30,7 +30,7 @@ type Identity struct {
 	Tags        map[string]string `yaml:"tags" doc:"Labels for grouping and alert routing."`
 }
 
-// ScheduleSection says when runs open.
+// ScheduleSection defines when runs open.
 type ScheduleSection struct {
 	Cron       *cronText          `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone."`
 	Timezone   *zoneName          `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; default UTC."`
@@ -56,12 +56,12 @@ type TriggerSection struct {
 	Deadline *clockText `yaml:"deadline" doc:"HH:MM or :MM at which the automatic window closes."`
 }
 
-// rule is the start condition as a rule.
+// rule returns the start condition as a rule.
 func (t *TriggerSection) rule() rule.Rule {
 	return rule.Rule{Key: t.Key, Check: t.Check, Field: t.Field, Value: t.Value, From: t.From}
 }
 
-// EvaluationSection says how long and how often the gate is looked at.
+// EvaluationSection defines how long and how often the gate is evaluated.
 type EvaluationSection struct {
 	Window   document.Duration `yaml:"window" default:"1h" min:"1s" doc:"How long a run waits for its gate."`
 	Interval document.Duration `yaml:"interval" default:"5m" min:"1s" doc:"How often the gate is evaluated meanwhile."`
@@ -81,7 +81,7 @@ type Exclusion struct {
 	Holidays string    `yaml:"holidays" doc:"The same as calendar."`
 }
 
-// SLASection says by when a period must be done.
+// SLASection defines by when a period must be done.
 type SLASection struct {
 	Deadline         *clockText         `yaml:"deadline" doc:"HH:MM, or :MM for hourly periods. The deadline of a week or month is on the day after it ends, moved by dayOffset."`
 	ExpectedDuration *document.Duration `yaml:"expectedDuration" min:"0s" doc:"How long the job usually takes; the warning is sent this long before the deadline."`
@@ -112,7 +112,7 @@ type JobSection struct {
 	Classify             []ClassifySection `yaml:"classify" doc:"Your own failure classes; the first that fits wins."`
 }
 
-// ClassifySection is one failure class of the user's own.
+// ClassifySection is one of the user's failure classes.
 type ClassifySection struct {
 	Match    string `yaml:"match" doc:"Regular expression (RE2) on the failure's message or output."`
 	ExitCode *int   `yaml:"exitCode" doc:"Exit code of a command."`
@@ -128,7 +128,7 @@ type PostRunSection struct {
 	Evaluation     *PostEvaluationSection `yaml:"evaluation" doc:"How long and how often the rules are evaluated."`
 }
 
-// PostEvaluationSection says how long and how often post-run rules are looked at.
+// PostEvaluationSection defines how long and how often post-run rules are evaluated.
 type PostEvaluationSection struct {
 	Window   *document.Duration `yaml:"window" above:"0s" doc:"How long after completion readings are judged; default 24h."`
 	Interval *document.Duration `yaml:"interval" min:"1s" doc:"Also evaluate each interval; without it only when a reading arrives."`

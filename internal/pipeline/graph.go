@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// checkTogether reports what only several files together have wrong: one id twice, unknown upstreams, cycles.
+// checkTogether reports problems of several files together: duplicate ids, unknown upstreams, cycles.
 func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 	g := graph{shelf: shelf, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]ID{}}
 	for _, e := range entries {
@@ -32,17 +32,18 @@ func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 	g.findCycles()
 }
 
-// graph is the pipelines by id and what they follow.
+// graph holds the pipelines by id, and their upstreams.
 type graph struct {
 	shelf    *shelf
 	byID     map[ID][]*entry
 	names    []ID
-	lost     []string          // files that cannot be read, and nobody can say whose they are
-	severity document.Severity // of a name that is not among the files
-	unknown  map[ID]ID         // the nearest to such a name; many files may use one
+	lost     []string          // files that cannot be read, and whose pipeline is unknown
+	severity document.Severity // severity of an unknown name
+	unknown  map[ID]ID         // the closest known name to an unknown one; many files may use one
 }
 
-// standIn has each file that does not say whose it is count as what is in force of it, unless that is in another file now.
+// standIn makes each file whose pipeline cannot be determined count as the version in force that was read from it,
+// unless another file now has that pipeline.
 func (g *graph) standIn(entries []*entry, inForce func(file string) *Definition) {
 	for _, e := range entries {
 		if e.id.Valid() {
@@ -73,10 +74,10 @@ func (g *graph) refuseRepeatedIDs() {
 	}
 }
 
-// maxNamed is how many names a message lists; what is wrong with many files is told in each of them.
+// maxNamed is how many names a message lists; a problem of many files is reported in each of them.
 const maxNamed = 6
 
-// otherFiles lists the files of the entries that are not e.
+// otherFiles lists the files of the other entries.
 func otherFiles(e *entry, all []*entry) string {
 	var others []string
 	for _, other := range all {
@@ -87,7 +88,7 @@ func otherFiles(e *entry, all []*entry) string {
 	return firstOf(others, len(all)-1)
 }
 
-// firstOf lists the first of so many files.
+// firstOf lists the first of n files.
 func firstOf(files []string, n int) string {
 	list := strings.Join(files, ", ")
 	if more := n - len(files); more > 0 {
@@ -96,10 +97,10 @@ func firstOf(files []string, n int) string {
 	return list
 }
 
-// checkNames reports the pipelines that e names and that are not there.
+// checkNames reports the pipelines that e refers to and that do not exist.
 func (g *graph) checkNames(e *entry) {
 	if e.def != nil && slices.ContainsFunc(e.names, func(n name) bool { return n.path == "" && g.missing(n.id) }) {
-		e.names = readEntry(e.source, g.shelf).names // to say where
+		e.names = readEntry(e.source, g.shelf).names // to find the position
 	}
 	for _, n := range e.names {
 		if g.missing(n.id) {
@@ -110,7 +111,7 @@ func (g *graph) checkNames(e *entry) {
 
 func (g *graph) missing(id ID) bool { return len(g.byID[id]) == 0 }
 
-// names lists the pipelines that a file names: its upstreams, and whose sensors it reads.
+// names lists the pipelines that a file refers to: its upstreams, and those whose sensors it reads.
 func (f *File) names() []name {
 	var names []name
 	add := func(path string, id ID) {
@@ -137,14 +138,14 @@ func (f *File) names() []name {
 	return names
 }
 
-// unknownMessage says what is wrong with a name that the file of own uses.
+// unknownMessage describes an unknown name used in the file of own.
 func (g *graph) unknownMessage(own, id ID) string {
 	message := fmt.Sprintf("there is no pipeline %q among the files given", id)
 	if n := len(g.lost); n > 0 {
 		message += fmt.Sprintf(", but %s cannot be read and may be it", firstOf(g.lost[:min(n, maxNamed)], n))
 	}
 	near := g.nearest(id)
-	if near != "" && near == own { // nobody means the pipeline itself
+	if near != "" && near == own { // never suggest the pipeline itself
 		near = g.near(id, own)
 	}
 	switch {
@@ -156,7 +157,7 @@ func (g *graph) unknownMessage(own, id ID) string {
 	return message
 }
 
-// nearest is the pipeline that was most likely meant; none if none is near.
+// nearest returns the pipeline that was most likely meant; "" if none is close.
 func (g *graph) nearest(id ID) ID {
 	near, asked := g.unknown[id]
 	if !asked {
@@ -166,7 +167,7 @@ func (g *graph) nearest(id ID) ID {
 	return near
 }
 
-// near is the same without one of them.
+// near is nearest, excluding one pipeline and uncached.
 func (g *graph) near(id, without ID) ID {
 	known := make([]string, 0, len(g.names))
 	for _, name := range g.names {

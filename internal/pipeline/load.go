@@ -15,13 +15,13 @@ import (
 type Source struct {
 	File   string
 	Data   []byte
-	Unread string `json:",omitempty"` // why there are no contents, of a file that is there and could not be read
-	// Gone marks a file that was there until just now and still counts as it was, unless another
-	// file holds the same pipeline, calendar or archetype by now: then it was renamed.
+	Unread string `json:",omitempty"` // why an existing file could not be read
+	// Gone marks a file that disappeared a moment ago and still counts with its last contents,
+	// unless another file has the same pipeline, calendar or archetype by now: then it was renamed.
 	Gone bool `json:"-"`
 }
 
-// Parse reads the YAML of a file. The document is nil if there is none, and the problems say why.
+// Parse parses the YAML of a file. If the document is nil, the problems say why.
 func (s Source) Parse() (*document.Document, []document.Problem) {
 	if s.Unread != "" {
 		return nil, []document.Problem{{
@@ -31,65 +31,66 @@ func (s Source) Parse() (*document.Document, []document.Problem) {
 	return document.Parse(s.File, s.Data)
 }
 
-// Platform adds the limits of a place to run.
+// Platform selects the limits of a runtime platform.
 type Platform string
 
-// The platforms; the embedded controller and Redis have no limits of their own.
+// The embedded controller and Redis have no limits of their own.
 const (
 	AnyPlatform Platform = ""
 	AWS         Platform = "aws"
 )
 
-// Offers is what a deployment offers to files, beside what every one of its platform does.
+// Offers is what a deployment offers to files, besides what every deployment on its platform does.
 type Offers struct {
 	Jobs []string // the job types that it may start
 	Env  []string // the variables that ${env:NAME} may read
-	// Secrets and Parameters are the ARNs that ${secret:NAME} and ${ssm:NAME} may read, with the wildcards of IAM.
+	// Secrets and Parameters are the ARNs that ${secret:NAME} and ${ssm:NAME} may read, with IAM wildcards.
 	Secrets, Parameters []string
 }
 
-// Options is what Load needs beside the pipeline files.
+// Options configure Load.
 type Options struct {
 	Jobs       []JobKind
 	Calendars  []Source
 	Archetypes []Source
 	Platform   Platform
-	// TimeLimit is how long an attempt may take on the platform; what is usual there unless it is set.
+	// TimeLimit is how long an attempt may take on the platform; 0 means the platform's default.
 	TimeLimit time.Duration
-	// Offers is what the deployment on the platform offers; nil if that is not known.
+	// Offers is what the deployment on the platform offers; nil if unknown.
 	Offers *Offers
-	// NoPrograms says that no program may run on the controller's own machine.
+	// NoPrograms means that no program may run on the controller's machine.
 	NoPrograms bool
-	// Whole says that every pipeline, calendar and archetype there is has been given, so that an unknown name is an
+	// Whole means that every existing pipeline, calendar and archetype was given, so that an unknown name is an
 	// error; otherwise it is a warning.
 	Whole bool
-	// Apart says that the files have nothing to do with each other: each is read as if it were alone, and nothing is said
-	// of the pipelines that it names.
+	// Apart means that the files are unrelated: each is read as if it were alone, and the pipelines it refers to are
+	// not checked.
 	Apart bool
-	// Known, where it is set, gives what a file was read into before, so that it need not be read again; nil for a file
-	// that must be. A definition that it gives must be what reading the file would give.
+	// Known, if set, returns the definition that a file was read into before, so that it need not be read again; nil
+	// if it must be. The definition must be equal to what reading the file would give.
 	Known func(Source) *Definition
-	// InForce, where it is set, gives what is in force of what was read from a file before; nil if nothing is. A file that
-	// does not even say which pipeline it is counts as that for those that name it: no mistake in one is theirs.
+	// InForce, if set, returns the definition in force that was read from a file before; nil if there is none. If a
+	// file's pipeline cannot be determined, other files that refer to it see this definition: they are not to blame
+	// for its mistakes.
 	InForce func(file string) *Definition
 }
 
-// Set is what Load made of the files.
+// Set is the result of Load.
 type Set struct {
-	Definitions []*Definition      // of the files without errors, by id
-	Refused     []Refused          // the files with errors, in the order they were given
-	Problems    []document.Problem // of all files, by file, line and column
-	texts       map[string][]byte  // of the files with problems
+	Definitions []*Definition      // of files without errors, by id
+	Refused     []Refused          // files with errors, in the given order
+	Problems    []document.Problem // in all files, by file, line and column
+	texts       map[string][]byte  // contents of the files with problems
 }
 
-// Refused is a file with errors. Its id is what it says it is, as far as that can be read: the pipeline whose last good
-// version stays in force.
+// Refused is a file with errors. ID is the id in the file, as far as it can be read: the last good version of that
+// pipeline stays in force.
 type Refused struct {
 	File string
-	ID   ID // "" where it cannot be told
+	ID   ID // "" if unknown
 }
 
-// Find gives the definition with that id, or nil.
+// Find returns the definition with that id, or nil.
 func (s *Set) Find(id ID) *Definition {
 	i, ok := slices.BinarySearchFunc(s.Definitions, id, func(d *Definition, id ID) int { return cmp.Compare(d.ID, id) })
 	if !ok {
@@ -98,7 +99,7 @@ func (s *Set) Find(id ID) *Definition {
 	return s.Definitions[i]
 }
 
-// Names lists the pipelines that the files name, also those with errors, by id.
+// Names lists the ids in the files, including files with errors, sorted.
 func (s *Set) Names() []string {
 	var names []string
 	for _, d := range s.Definitions {
@@ -113,10 +114,10 @@ func (s *Set) Names() []string {
 	return slices.Compact(names)
 }
 
-// Failed says whether any problem is an error.
+// Failed reports whether any problem is an error.
 func (s *Set) Failed() bool { return failed(s.Problems) }
 
-// Line is line n, from 1, of a file that has problems, without its line break; "" if there is none.
+// Line returns line n, from 1, of a file that has problems, without its line break; "" if there is none.
 func (s *Set) Line(file string, n int) string {
 	return document.SourceLine(string(s.texts[file]), n)
 }
@@ -131,8 +132,8 @@ func (s *Set) Include(src Source, problems []document.Problem) {
 	document.SortProblems(s.Problems)
 }
 
-// Load reads pipeline files into definitions. A file with an error yields problems and no definition; it never
-// affects the others, save that two files with one id are both refused.
+// Load compiles pipeline files into definitions. A file with an error has problems and no definition. It never
+// affects other files, except that two files with the same id are both rejected.
 func Load(sources []Source, opts Options) *Set {
 	shelf := newShelf(opts)
 	entries := make([]*entry, len(sources))
@@ -152,7 +153,7 @@ func Load(sources []Source, opts Options) *Set {
 	return collect(entries, shelf)
 }
 
-// dropRenamed drops the files that are gone and whose pipeline is in another file now.
+// dropRenamed drops files that are gone and whose pipeline is now in another file.
 func dropRenamed(entries []*entry) []*entry {
 	if !slices.ContainsFunc(entries, func(e *entry) bool { return e.source.Gone }) {
 		return entries
@@ -180,19 +181,19 @@ func inParallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// entry is one pipeline file on its way to a definition. There may be very many, so it keeps of the file only what is
-// needed for the look at all of them together.
+// entry is one pipeline file being loaded. There may be very many, so it keeps of the file only what the check of all
+// files together needs.
 type entry struct {
 	source   Source
-	id       ID // as the file has it, valid or not
+	id       ID // as in the file, valid or not
 	after    []ID
 	names    []name
 	problems []document.Problem
-	unread   bool        // not even the YAML of it could be read
+	unread   bool        // its YAML could not be parsed
 	def      *Definition // nil after an error
 }
 
-// name is another pipeline that a file names, and where it does; "" where it was read before.
+// name is another pipeline that a file refers to, and its path; "" if the file was read before.
 type name struct {
 	path string
 	id   ID
@@ -218,7 +219,7 @@ func readEntry(src Source, shelf *shelf) *entry {
 	return e
 }
 
-// knownEntry is the entry of a file that was read before.
+// knownEntry returns the entry of a file that was read before.
 func knownEntry(src Source, d *Definition) *entry {
 	e := &entry{source: src, id: d.ID, after: d.After, problems: slices.Clip(d.Warnings), def: d}
 	for _, id := range d.After {
@@ -247,7 +248,7 @@ func (e *entry) add(doc *document.Document, findings ...document.Finding) {
 	}
 }
 
-// report is add for what is found later. The file is read again, since so few have such findings.
+// report is add for later findings. It parses the file again, since so few have such findings.
 func (e *entry) report(f document.Finding) {
 	if doc, _ := e.source.Parse(); doc != nil {
 		e.add(doc, f)
@@ -258,7 +259,7 @@ func failed(problems []document.Problem) bool {
 	return slices.ContainsFunc(problems, func(p document.Problem) bool { return p.Severity == document.Error })
 }
 
-// collect gathers what the entries came to.
+// collect assembles the result from the entries.
 func collect(entries []*entry, shelf *shelf) *Set {
 	s := &Set{texts: shelf.texts, Problems: shelf.problems}
 	for _, e := range entries {

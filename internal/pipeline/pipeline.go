@@ -1,11 +1,11 @@
-// Package pipeline is a pipeline's definition: its YAML file, what may stand in it, and the compiled form that
-// everything else works on. Load takes the files' contents and gives compiled Definitions and every problem at its
-// position; nothing here reads a disk, a clock or the network (package files reads directories).
+// Package pipeline defines a pipeline: its YAML file, the allowed contents, and the compiled form that everything
+// else uses. Load takes the files' contents and returns compiled Definitions and every problem at its position;
+// nothing here reads a disk, a clock or the network (package files reads directories).
 //
 // A file passes through three steps: package document decodes it strictly into File (file.go); a builder turns that,
-// section by section, into a Definition (builder.go, build_*.go), with calendars (calendar.go), archetypes and the older
-// traits (archetype.go, trait.go) resolved, and reports at its path what no single value shows; graph.go looks at all
-// files together.
+// section by section, into a Definition (builder.go, build_*.go), resolves calendars (calendar.go), archetypes and
+// the older traits (archetype.go, trait.go), and reports at their paths the problems that no single value shows;
+// graph.go checks all files together.
 package pipeline
 
 import (
@@ -23,18 +23,18 @@ import (
 	"github.com/interlock-go/interlock/internal/sla"
 )
 
-// ID names a pipeline everywhere: in its file, in the store, in the API.
+// ID is the name of a pipeline in its file, the store and the API.
 type ID string
 
-// idPattern is what an ID may look like.
+// idPattern is the pattern of an ID.
 const idPattern = `^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$`
 
 var idExpr = regexp.MustCompile(idPattern)
 
-// Valid says whether id is a legal pipeline id.
+// Valid reports whether id is a legal pipeline id.
 func (id ID) Valid() bool { return idExpr.MatchString(string(id)) }
 
-// ScheduleID says what opens a pipeline's runs. It is part of a run's identity, so that a pipeline whose file changes
+// ScheduleID is what opens a pipeline's runs. It is part of a run's identity, so that a pipeline whose file changes
 // from cron to a start condition does not mistake old runs for its own.
 type ScheduleID string
 
@@ -45,7 +45,7 @@ const (
 	ByHand   ScheduleID = "manual" // none of these: only an operator opens them
 )
 
-// Valid says whether s is one of the three.
+// Valid reports whether s is one of the three.
 func (s ScheduleID) Valid() bool { return s == ByCron || s == ByStream || s == ByHand }
 
 // Definition is a pipeline, resolved and compiled. It is immutable; holders share it freely.
@@ -55,9 +55,9 @@ type Definition struct {
 	Description string
 	Tags        map[string]string
 	File        string             // where it was read from
-	Warnings    []document.Problem // what there is to say about the file by itself
+	Warnings    []document.Problem // warnings about this file alone
 
-	// Calendars and Archetypes are the files that it names: with its own, all it takes to read it again.
+	// Calendars and Archetypes are the files it refers to: with its own file, all that is needed to read it again.
 	Calendars  []Source
 	Archetypes []Source
 
@@ -65,7 +65,7 @@ type Definition struct {
 	Schedule  *schedule.Schedule
 	Start     *Start     // the start condition; nil without
 	After     []ID       // upstream pipelines
-	AtLeast   map[ID]int // how many runs of an upstream suffice, where that is not all of them
+	AtLeast   map[ID]int // how many runs of an upstream are enough, if not all
 	Prefer    *Prefer    // until when preferred rules close the gate; nil without
 	Window    time.Duration
 	Interval  time.Duration
@@ -75,16 +75,16 @@ type Definition struct {
 	SLA sla.Spec
 
 	Gate    *rule.Gate // everything that must hold: start condition (under cron), upstreams, rules
-	Facts   *rule.Gate // the gate without the upstreams: what given sensors alone can answer
-	Job     *Job       // nil: Interlock gates and watches only
+	Facts   *rule.Gate // the gate without the upstreams: depends on sensors only
+	Job     *Job       // nil: Interlock only gates and watches
 	PostRun *PostRun   // nil without
 	DryRun  bool
 	Probes  []Probe
 }
 
-// Following are the periods of d to which a run of its upstream up for p matters, newest first: p itself, the larger one
-// that holds it, or the smaller ones inside it. A run of another size than the upstream's own speaks for its own period
-// only.
+// Following returns the periods of d that a run of its upstream up for p affects, newest first: p itself, the larger
+// period that contains it, or the smaller ones inside it. A run of another size than the upstream's own affects only
+// its own period.
 func (d *Definition) Following(up *Definition, p period.Period) []period.Period {
 	size := d.Schedule.Size()
 	switch {
@@ -127,14 +127,15 @@ func (d *Definition) Reads() iter.Seq2[ID, sensor.Key] {
 	}
 }
 
-// Prefer says until when preferred rules close the gate: until a time of day or of the hour, or for a while.
+// Prefer is until when preferred rules close the gate: a time of day or of the hour, or a duration.
 type Prefer struct {
 	Clock *schedule.Clock
 	For   time.Duration // from the opening; without a Clock
 }
 
-// PreferUntil is when the preferred rules of d cease to close the gate of a run for p whose window began at opened; zero means
-// the earliest instant at which p can open. A time is looked for as the start condition's deadline is.
+// PreferUntil returns when the preferred rules of d stop closing the gate of a run for p whose window began at
+// opened; zero means the earliest time at which p can open. A time of day is resolved like the start condition's
+// deadline.
 func (d *Definition) PreferUntil(p period.Period, opened time.Time) time.Time {
 	if opened.IsZero() {
 		opened = d.Schedule.OpensFrom(p)
@@ -148,7 +149,7 @@ func (d *Definition) PreferUntil(p period.Period, opened time.Time) time.Time {
 	return opened.Add(d.Prefer.For)
 }
 
-// CatchUp says which fires missed in a downtime are still opened.
+// CatchUp determines which fires missed during downtime are still opened.
 type CatchUp string
 
 // All whose window is open, or the latest of them.
@@ -164,11 +165,11 @@ type Start struct {
 	Deadline *schedule.Clock // closes the automatic window; nil without
 }
 
-// Job is what is started, and its budgets.
+// Job is the job to start, and its budgets.
 type Job struct {
 	Type            string
-	Config          JobConfig     // as the file has it, with variables not yet put in
-	Raw             document.Node // the same before decoding: what a start puts variables and secrets into
+	Config          JobConfig     // as in the file, with variables not yet filled in
+	Raw             document.Node // the same before decoding: a start fills variables and secrets into this
 	MaxRetries      int
 	MaxCodeRetries  int
 	MaxDriftReruns  int
@@ -179,7 +180,7 @@ type Job struct {
 	Classes         []Class
 }
 
-// Class is one of the user's failure classes. A failure is of it when everything given fits.
+// Class is one of the user's failure classes. It matches a failure if every given condition does.
 type Class struct {
 	Match    *regexp.Regexp // nil: any message
 	ExitCode *int           // nil: any code
@@ -191,13 +192,13 @@ type PostRun struct {
 	Rules          []rule.Rule
 	Gate           *rule.Gate
 	DriftThreshold float64
-	DriftField     string // "" is each rule's own field, else "count"
+	DriftField     string // "" means each rule's own field, or else "count"
 	SensorTimeout  time.Duration
 	Window         time.Duration
 	Interval       time.Duration // 0: only when a reading arrives
 }
 
-// Probe gives the probe that writes a sensor of d; nil if none does.
+// Probe returns the probe that writes a sensor of d, or nil.
 func (d *Definition) Probe(key sensor.Key) *Probe {
 	for i := range d.Probes {
 		if d.Probes[i].Key == string(key) {
@@ -212,7 +213,7 @@ type Probe struct {
 	Key      string
 	Command  []string // a subprocess …
 	URL      string   // … or an HTTP call …
-	Builtin  Builtin  // … or one that Interlock brings along
+	Builtin  Builtin  // … or a built-in
 	Headers  map[string]string
 	Env      map[string]string
 	Config   map[string]any
@@ -221,19 +222,19 @@ type Probe struct {
 	Timeout  time.Duration
 }
 
-// JobConfig is the decoded job.config of one job type. Its tags say what package document checks while decoding;
-// Check adds what tags cannot say.
+// JobConfig is the decoded job.config of one job type. Package document checks its tags while decoding; Check adds
+// what tags cannot express.
 type JobConfig interface {
 	Check() []document.Finding
 }
 
-// JobKind is a job type as pipeline files name it. They live beside their adapters; internal/job/all lists them.
+// JobKind is a job type as named in pipeline files. They live beside their adapters; internal/job/all lists them.
 type JobKind struct {
 	Name      string
 	NewConfig func() JobConfig
 }
 
-// awsLimited is a job config with limits of its own on the AWS platform.
+// awsLimited is a job config with its own limits on AWS.
 type awsLimited interface {
 	AWSFindings() []document.Finding
 }

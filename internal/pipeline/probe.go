@@ -17,7 +17,7 @@ const (
 	defaultProbeTTL     = 5 * time.Minute
 )
 
-// addProbes adds the probes written at path in the pipeline's own file.
+// addProbes adds the probes at path in the pipeline's own file.
 func (b *builder) addProbes(path string, sections []ProbeSection) {
 	for i, s := range sections {
 		b.addProbe(fmt.Sprintf("%s[%d]", path, i), s)
@@ -50,7 +50,7 @@ func (b *builder) keepProbe(path string, probe Probe) {
 	b.def.Probes = append(b.def.Probes, probe)
 }
 
-// resolveProbe gives a probe its defaults and says what is wrong with it.
+// resolveProbe applies defaults to a probe and returns what is wrong with it.
 func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 	p := Probe{
 		Key: s.Key, URL: s.URL, Builtin: s.Builtin, Headers: s.Headers, Env: s.Env, Config: s.Config,
@@ -88,13 +88,13 @@ func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 	override(&p.Interval, s.Interval)
 	override(&p.Timeout, s.Timeout)
 	if p.Interval > 0 {
-		p.TTL = 2 * p.Interval // a value outlives one missed turn
+		p.TTL = 2 * p.Interval // a value survives one missed interval
 	}
 	override(&p.TTL, s.TTL)
 	return p, findings
 }
 
-// isAddress says whether a probe can be sent there, as far as that can be told before its variables are put in.
+// isAddress reports whether text is an http(s) URL, as far as can be determined before variables are filled in.
 func isAddress(text string) bool {
 	if strings.Contains(text, "${") {
 		return true
@@ -103,7 +103,7 @@ func isAddress(text string) bool {
 	return err == nil && u.Hostname() != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// kinds counts the ways in which the probe says what is run.
+// kinds counts how many of command, url and builtin are set.
 func (s ProbeSection) kinds() int {
 	n := 0
 	for _, said := range []bool{s.Command != nil, s.URL != "", s.Builtin != ""} {
@@ -114,7 +114,7 @@ func (s ProbeSection) kinds() int {
 	return n
 }
 
-// meaningless finds what says nothing for this kind of probe, and what may not be said.
+// meaningless finds settings that have no effect for this kind of probe, or that are not allowed.
 func (s ProbeSection) meaningless() []document.Finding {
 	var findings []document.Finding
 	if len(s.Headers) > 0 && s.URL == "" {
@@ -131,7 +131,7 @@ func (s ProbeSection) meaningless() []document.Finding {
 	return findings
 }
 
-// variableFindings checks every ${…} in the texts that are filled in when the probe is asked.
+// variableFindings checks every ${…} in the texts that are filled in when the probe runs.
 func (p Probe) variableFindings() []document.Finding {
 	var findings []document.Finding
 	check := func(path string, value any) {

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
-// cronText is a cron expression that parsed.
+// cronText is a valid cron expression.
 type cronText struct{ cron *schedule.Cron }
 
 // UnmarshalText parses the expression.
@@ -32,7 +32,7 @@ func (cronText) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
 }
 
-// zones caches locations: loading one costs a file.
+// zones caches locations: loading one reads a file.
 var zones sync.Map
 
 // zoneName is an IANA zone that exists.
@@ -103,7 +103,7 @@ type weekday struct{ time.Weekday }
 
 var weekdayNames = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 
-// UnmarshalText reads a name, whole or its first three letters, in any case.
+// UnmarshalText parses a name, in full or its first three letters, in any case.
 func (w *weekday) UnmarshalText(text []byte) error {
 	name := strings.ToLower(string(text))
 	for i, known := range weekdayNames {
@@ -133,7 +133,7 @@ type seconds struct{ time.Duration }
 // maxSeconds keeps a number of seconds within what a duration can hold.
 const maxSeconds = 366 * 24 * 3600
 
-// DecodeNode reads a duration, or a whole number of seconds.
+// DecodeNode decodes a duration, or an integer number of seconds.
 func (s *seconds) DecodeNode(n document.Node) []document.Finding {
 	if n.Kind() == document.Int {
 		count, err := strconv.Atoi(n.Text())
@@ -185,21 +185,21 @@ func (preferText) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{clockText{}.JSONSchema(), document.Duration(0).JSONSchema()}}
 }
 
-// upstreams is schedule.after: a list of pipeline ids, some with the number of their runs that suffice, or, in the older form,
-// the time of day that is now schedule.time.
+// upstreams is schedule.after: a list of pipeline ids, some with the number of their runs that is enough, or, in the
+// older form, the time of day that is now schedule.time.
 type upstreams struct {
 	ids     []ID
 	atLeast map[ID]int
 	time    *clockText
 }
 
-// upstreamSection is the longer form of an upstream.
+// upstreamSection is the long form of an upstream.
 type upstreamSection struct {
 	Pipeline string `yaml:"pipeline" required:"true" doc:"The upstream's id."`
 	AtLeast  int    `yaml:"atLeast" min:"1" doc:"How many of its runs inside the period must be COMPLETED; all of them unless said."`
 }
 
-// DecodeNode reads either form.
+// DecodeNode decodes either form.
 func (u *upstreams) DecodeNode(n document.Node) []document.Finding {
 	if n.Kind() == document.List {
 		return u.decodeList(n)

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// Schema is the JSON Schema of a pipeline file, made of the same types that decode it. job.config takes the schema of
-// the job type that job.type names.
+// Schema returns the JSON Schema of a pipeline file, built from the same types that decode it. job.config uses the
+// schema of the job type in job.type.
 func Schema(kinds []JobKind) *jsonschema.Schema {
 	s := document.Schema(File{}, document.SchemaOptions{
 		Name:        "pipeline",
@@ -35,7 +35,7 @@ func Schema(kinds []JobKind) *jsonschema.Schema {
 	return s
 }
 
-// CalendarSchema is the JSON Schema of a calendar file.
+// CalendarSchema returns the JSON Schema of a calendar file.
 func CalendarSchema() *jsonschema.Schema {
 	return document.Schema(calendarFile{}, document.SchemaOptions{
 		Name:        "calendar",
@@ -44,8 +44,8 @@ func CalendarSchema() *jsonschema.Schema {
 	})
 }
 
-// ArchetypeSchema is the JSON Schema of an archetype file. Its probes and rules are those of a pipeline file, in which
-// each value may come from a parameter.
+// ArchetypeSchema returns the JSON Schema of an archetype file. Its probes and rules are those of a pipeline file, in
+// which each value may come from a parameter.
 func ArchetypeSchema() *jsonschema.Schema {
 	s := document.Schema(archetypeFile{}, document.SchemaOptions{
 		Name:        "archetype",
@@ -69,7 +69,7 @@ func ArchetypeSchema() *jsonschema.Schema {
 	return s
 }
 
-// orParameter allows a text with a parameter wherever s allows a single value.
+// orParameter allows a text with a parameter wherever s allows a scalar.
 func orParameter(s *jsonschema.Schema) *jsonschema.Schema {
 	if s == nil || s.Ref != "" {
 		return s

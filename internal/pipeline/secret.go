@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// The names that Secrets Manager and Systems Manager give, or ARNs. A parameter may be followed by its version or label.
+// The allowed names in Secrets Manager and Systems Manager, including ARNs. A parameter may be followed by its
+// version or label.
 var (
 	secretName    = regexp.MustCompile(`^[A-Za-z0-9/_+=.@:-]+$`)
 	parameterName = regexp.MustCompile(`^[A-Za-z0-9/_.:-]+$`)
 )
 
-// secretProblem says what is wrong with the form of ${secret:NAME}, ${secret:NAME#key} or ${ssm:NAME}; "" if nothing is, or if
-// name is something else.
+// secretProblem returns what is wrong with the form of ${secret:NAME}, ${secret:NAME#key} or ${ssm:NAME}; "" if
+// nothing is, or if name is something else.
 func secretProblem(name string) string {
 	if secret, is := strings.CutPrefix(name, "secret:"); is {
 		id, key, keyed := strings.Cut(secret, "#")
@@ -36,8 +37,8 @@ func secretProblem(name string) string {
 	return ""
 }
 
-// unreadable says that the deployment may not read a secret or parameter, or has no files; "" if it may, or if name is something
-// else.
+// unreadable returns a message if the deployment may not read a secret or parameter, or if name is a file; otherwise
+// "".
 func (o *Offers) unreadable(name string) string {
 	if path, is := strings.CutPrefix(name, "file:"); is {
 		return fmt.Sprintf("${file:%s}: the functions have no such file; use ${secret:NAME#key} or ${ssm:NAME}", path)
@@ -61,7 +62,7 @@ func (o *Offers) unreadable(name string) string {
 	return ""
 }
 
-// example shows the ARN of a name; nothing where that is one already.
+// example returns an example ARN for a name; "" if the name is an ARN.
 func example(before, id, after string) string {
 	if strings.HasPrefix(id, "arn:") {
 		return ""
@@ -69,26 +70,27 @@ func example(before, id, after string) string {
 	return ", such as " + before + id + after
 }
 
-// anyByte stands for a byte that is not known, and randomPart for what Secrets Manager adds to the name of a secret in its ARN.
+// anyByte represents an unknown byte, and randomPart the suffix that Secrets Manager adds to a secret's name in its
+// ARN.
 const (
 	anyByte    = '\x00'
 	randomPart = "-\x00\x00\x00\x00\x00\x00"
 )
 
-// covers reports whether an ARN with the wildcards of IAM may stand for what id names: an ARN, or the name that follows before in
-// one. The ARN of a name ends in after.
+// covers reports whether an ARN with IAM wildcards may match id: an ARN, or the name that follows before in one. The
+// ARN of a name ends in after.
 func covers(arn, before, id, after string) bool {
 	if strings.HasPrefix(id, "arn:") {
 		return wildcard(arn, id) || after != "" && wildcard(arn, id+after)
 	}
 	_, name, whole := strings.Cut(arn, before)
 	if !whole {
-		return strings.HasSuffix(arn, "*") // it covers names of a kind, or of everything
+		return strings.HasSuffix(arn, "*") // a wildcard for all names
 	}
 	return wildcard(name, id+after)
 }
 
-// wildcard reports whether text fits a pattern, in which * stands for any text and ? for any byte.
+// wildcard reports whether text matches a pattern, in which * matches any text and ? any byte.
 func wildcard(pattern, text string) bool {
 	for len(pattern) > 0 {
 		switch {

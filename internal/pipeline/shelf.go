@@ -11,17 +11,17 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// shelf is what pipeline files refer to by name: job types, calendars, archetypes. It does not change once made.
+// shelf holds what pipeline files refer to by name: job types, calendars, archetypes. It is immutable once built.
 type shelf struct {
 	jobs       []JobKind
 	platform   Platform
-	timeLimit  time.Duration // of an attempt on the platform
+	timeLimit  time.Duration // limit of an attempt on the platform
 	offers     *Offers
 	noPrograms bool
 	calendars  rack[calendar]
 	archetypes rack[*archetype]
 	problems   []document.Problem
-	texts      map[string][]byte // of the files with problems
+	texts      map[string][]byte // contents of the files with problems
 }
 
 func newShelf(opts Options) *shelf {
@@ -46,20 +46,20 @@ func (s *shelf) note(src Source, problems []document.Problem) {
 	}
 }
 
-// rack is the part of the shelf for files of one kind.
+// rack holds the files of one kind, by name.
 type rack[T named] struct {
-	kind, flag string // what they are, and how a user says where they are
+	kind, flag string // kind of the files, and the flag for their directory
 	byName     map[string]T
-	files      map[string]string // by name, also of those that cannot be used
-	unreadable string            // a file with errors that does not even say its name
+	files      map[string]string // by name, including unusable ones
+	unreadable string            // a file with errors whose name cannot be read
 }
 
 func newRack[T named](kind, flag string) rack[T] {
 	return rack[T]{kind: kind, flag: flag, byName: map[string]T{}, files: map[string]string{}}
 }
 
-// put reads one file; a second one with the same name is reported and does not replace the first.
-// Files that are gone come last, and give way to one with the same name.
+// put reads one file. A second one with the same name is reported and does not replace the first.
+// Files that are gone come last, and are dropped if their name is taken.
 func (r *rack[T]) put(src Source, read func(Source) (T, []document.Problem)) []document.Problem {
 	value, problems := read(src)
 	name := value.name()
@@ -84,7 +84,7 @@ func (r *rack[T]) put(src Source, read func(Source) (T, []document.Problem)) []d
 	return problems
 }
 
-// missing says why there is nothing of that name to use, with the closest that is there.
+// missing says why there is no usable file of that name, and suggests the closest name.
 func (r *rack[T]) missing(name string) string {
 	names := slices.Sorted(maps.Keys(r.byName))
 	near, ok := document.Suggest(name, names)

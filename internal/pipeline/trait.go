@@ -14,7 +14,7 @@ import (
 )
 
 // The older form of readiness: traits, each decided by an evaluator. A trait becomes a probe that writes its answer
-// as the sensor of the trait's name, and a rule on that sensor. Nothing else in Interlock knows of traits.
+// to the sensor of the trait's name, and a rule on that sensor. Nothing else in Interlock knows traits.
 
 // traitSection is one trait of a pipeline.
 type traitSection struct {
@@ -28,7 +28,7 @@ type traitSection struct {
 // traitMap is a pipeline's traits by type.
 type traitMap map[string]traitSection
 
-// traitDefault is a trait as an archetype announces it.
+// traitDefault is a trait declared by an archetype.
 type traitDefault struct {
 	Type           string               `yaml:"type" required:"true" doc:"The trait's name."`
 	Description    string               `yaml:"description" doc:"What it says, for people."`
@@ -44,7 +44,7 @@ type readiness struct {
 	Threshold *float64 `yaml:"threshold" above:"0" doc:"For majority-pass: a number of traits, or below 1 a share of them."`
 }
 
-// DecodeNode reads either form.
+// DecodeNode decodes either form.
 func (r *readiness) DecodeNode(n document.Node) []document.Finding {
 	if n.Kind() != document.String {
 		type plain readiness
@@ -72,7 +72,7 @@ func (readiness) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// addTraits compiles the pipeline's traits, and those its archetype asks for, into probes and rules.
+// addTraits compiles the pipeline's traits, and those its archetype declares, into probes and rules.
 func (b *builder) addTraits(arch *archetype, a *additions) {
 	var required, optional []traitDefault
 	ready := readiness{Type: allRequiredPass}
@@ -88,7 +88,7 @@ func (b *builder) addTraits(arch *archetype, a *additions) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.file.Traits)) {
 		if !announced[name] {
-			required = append(required, traitDefault{Type: name}) // a trait of the pipeline's own
+			required = append(required, traitDefault{Type: name}) // the pipeline's own trait
 		}
 	}
 	for _, t := range required {
@@ -100,8 +100,8 @@ func (b *builder) addTraits(arch *archetype, a *additions) {
 	a.rules = append(a.rules, traitRules(required, optional, ready)...)
 }
 
-// addTrait makes the probe of one trait, and says whether it could. An optional trait without an evaluator is simply not probed.
-// A trait without an interval of its own is evaluated each time the pipeline is: at watch.interval.
+// addTrait adds the probe of one trait, and reports whether it could. An optional trait without an evaluator is not
+// probed. A trait without its own interval is evaluated whenever the pipeline is: at watch.interval.
 func (b *builder) addTrait(t traitDefault, required bool) bool {
 	section := t.section(b.file.Traits[t.Type])
 	if section.Interval == nil {
@@ -120,7 +120,7 @@ func (b *builder) addTrait(t traitDefault, required bool) bool {
 	return !hasError(findings)
 }
 
-// renamed are findings about a probe where the older form has what they are about.
+// renamed maps findings about a probe to the keys of the older form.
 func renamed(findings []document.Finding, names map[string]string) []document.Finding {
 	moved := slices.Clone(findings)
 	for i, f := range findings {
@@ -133,7 +133,7 @@ func renamed(findings []document.Finding, names map[string]string) []document.Fi
 	return moved
 }
 
-// section is the trait as a probe: what a pipeline says of its own, over what the archetype has for all.
+// section returns the trait as a probe: the pipeline's settings override the archetype's.
 func (t traitDefault) section(own traitSection) ProbeSection {
 	evaluator := own.Evaluator
 	if evaluator == nil {
@@ -164,7 +164,7 @@ func (t traitDefault) section(own traitSection) ProbeSection {
 	return section
 }
 
-// asAddress says whether an evaluator is an HTTP endpoint rather than a program.
+// asAddress reports whether an evaluator is an HTTP endpoint rather than a program.
 func asAddress(evaluator *document.TextOrList) (string, bool) {
 	if !evaluator.IsText {
 		return "", false
@@ -173,7 +173,7 @@ func asAddress(evaluator *document.TextOrList) (string, bool) {
 	return text, strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
 }
 
-// asBuiltin says whether an evaluator is one that Interlock brings along, written as builtin:NAME.
+// asBuiltin reports whether an evaluator is built in, written as builtin:NAME.
 func asBuiltin(evaluator *document.TextOrList) (Builtin, bool) {
 	if !evaluator.IsText {
 		return "", false
@@ -182,7 +182,8 @@ func asBuiltin(evaluator *document.TextOrList) (Builtin, bool) {
 	return Builtin(name), ok
 }
 
-// traitRules says what must pass: all required traits, or enough of them; optional ones are only shown.
+// traitRules returns the rules for traits: all required traits must pass, or enough of them; optional ones are only
+// shown.
 func traitRules(required, optional []traitDefault, ready readiness) []rule.Rule {
 	passes := func(t traitDefault, level rule.Level) rule.Rule {
 		return rule.Rule{Key: t.Type, Check: rule.Equals, Field: "status", Value: "PASS", Level: level}
@@ -200,7 +201,8 @@ func traitRules(required, optional []traitDefault, ready readiness) []rule.Rule 
 	return rules
 }
 
-// majority is how many of n must pass: more than half, or the threshold, a number or below 1 a share.
+// majority returns how many of n must pass: more than half, or the threshold, which is a number or, below 1, a
+// fraction.
 func majority(n int, threshold *float64) int {
 	switch {
 	case threshold == nil:

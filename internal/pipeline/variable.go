@@ -9,20 +9,20 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// variables are the names that ${…} may hold in the strings of job.config.
+// variables are the names allowed in ${…} in the strings of job.config.
 var variables = []string{"DATE", "HOUR", "PERIOD", "PIPELINE", "SCHEDULE", "ATTEMPT", "RUN_ID"}
 
-// probeVariables are those of a probe: it is asked about a period, and belongs to no run.
+// probeVariables are those of a probe, which is for a period and belongs to no run.
 var probeVariables = []string{"DATE", "HOUR", "PERIOD", "PIPELINE", "ATTEMPT"}
 
-// variableFindings checks every ${…} in the strings of value, a decoded job.config or a part of a probe, against the names
-// that are known there.
+// variableFindings checks every ${…} in the strings of value, a decoded job.config or a part of a probe, against the
+// known names.
 func variableFindings(value any, known []string) []document.Finding {
 	return eachVariable(value, func(name string) string { return variableProblem(name, known) })
 }
 
-// eachVariable calls problem with the name of every ${…} in the strings of value, and returns its messages where they
-// belong. An empty message is no finding.
+// eachVariable calls problem with the name of every ${…} in the strings of value, and returns its messages at their
+// paths. An empty message is not a finding.
 func eachVariable(value any, problem func(name string) string) []document.Finding {
 	switch v := value.(type) {
 	case string:

@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/sla"
 )
 
-// warnAboutStatuses warns of rules that yesterday's reading would still pass: a status compared by value, with no
-// age rule on the same sensor beside it. A dated reading is safe, but whether one is dated shows only at run time.
-// The start condition's own sensor is left out: an undated reading counts there only for the slice it was written in.
+// warnAboutStatuses warns of rules that yesterday's reading would still pass: a status compared by value, without an
+// age rule on the same sensor. A dated reading is safe, but whether readings are dated is known only at run time. The
+// start condition's own sensor is left out: an undated reading counts there only for the period it was written in.
 func (b *builder) warnAboutStatuses() {
 	v := b.file.Validation
 	if v == nil {
@@ -26,14 +26,14 @@ func (b *builder) warnAboutStatuses() {
 		}
 	}
 	for _, p := range b.def.Probes {
-		aged[sensorName{"", p.Key}] = true // it dates its readings, and they expire
+		aged[sensorName{"", p.Key}] = true // its readings are dated, and expire
 	}
 	if s := b.def.Start; s != nil {
 		aged[sensorName{s.Rule.From, s.Rule.Key}] = true
 	}
 	for path, leaf := range rule.Leaves(v.Rules) {
 		name := sensorName{leaf.From, leaf.Key}
-		if !comparesStatus(leaf) || aged[name] || leaf.Over != nil { // an undated reading counts for no slice
+		if !comparesStatus(leaf) || aged[name] || leaf.Over != nil { // an undated reading counts for no single period
 			continue
 		}
 		aged[name] = true // one warning per sensor
@@ -42,8 +42,8 @@ func (b *builder) warnAboutStatuses() {
 	}
 }
 
-// warnAboutUnasked warns of a start condition that nothing ever answers: without cron no gate asks for it, and a probe
-// without an interval only answers one that does.
+// warnAboutUnasked warns of a start condition that nothing ever answers: without cron no gate needs it, and a probe
+// without an interval runs only when a gate does.
 func (b *builder) warnAboutUnasked() {
 	start := b.def.Start
 	if start == nil || b.def.Opens == ByCron || start.Rule.From != "" {
@@ -56,7 +56,7 @@ func (b *builder) warnAboutUnasked() {
 	}
 }
 
-// sample is the instant from which deadlines are tried out: a Monday, far from any change of the clocks.
+// sample is the time from which deadlines are tried out: a Monday, far from any clock change.
 var sample = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 
 // sampled returns a few of the schedule's periods, to try deadlines on.
@@ -77,10 +77,10 @@ func (b *builder) sampled() []period.Period {
 	return periods
 }
 
-// overnight is how long before its fire a time of day is still taken for that of the next day.
+// overnight is how long before its fire a time of day still counts as that of the next day.
 const overnight = 18 * time.Hour
 
-// warnAboutDeadlines warns of deadlines that have passed when the run opens.
+// warnAboutDeadlines warns of deadlines that are past when the run opens.
 func (b *builder) warnAboutDeadlines() {
 	on := b.def.Schedule
 	for _, p := range b.sampled() {
@@ -107,7 +107,7 @@ func (b *builder) warnAboutDeadlines() {
 	}
 }
 
-// comparesStatus says whether r passes on what a reading says rather than on how much or how old.
+// comparesStatus reports whether r compares the content of a reading, rather than an amount or an age.
 func comparesStatus(r rule.Rule) bool {
 	if r.Level == rule.Advisory {
 		return false
