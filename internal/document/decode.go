@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// decoder fills Go values from nodes and gathers what is wrong.
+// decoder fills Go values from nodes and collects problems.
 type decoder struct {
 	findings []Finding
 }
@@ -22,7 +22,7 @@ func decodeInto(n *node, into any) []Finding {
 	return d.findings
 }
 
-// full says that so much is wrong already that further findings are only counted.
+// full reports whether there are so many findings that further ones are only counted.
 func (d *decoder) full() bool { return len(d.findings) >= 10*maxProblems }
 
 func (d *decoder) add(at *frame, message string) {
@@ -42,7 +42,7 @@ func (d *decoder) expected(at *frame, what string, n *node) {
 	d.add(at, "expected "+what+", found "+n.describe())
 }
 
-// decode fills v from n. What is wrong leaves v as it was.
+// decode fills v from n. On an error it leaves v unchanged.
 func (d *decoder) decode(n *node, v reflect.Value, p *plan, l *limits, at *frame) {
 	switch p.form {
 	case formHook:
@@ -74,7 +74,7 @@ func (d *decoder) decode(n *node, v reflect.Value, p *plan, l *limits, at *frame
 	}
 }
 
-// pointer leaves a pointer nil where there is no value, or a wrong one; a struct that is wrong in part is kept.
+// pointer leaves a pointer nil if the value is missing or wrong; a struct that is wrong in part is kept.
 func (d *decoder) pointer(n *node, v reflect.Value, p *plan, l *limits, at *frame) {
 	if n.kind == Null {
 		return
@@ -91,7 +91,7 @@ func hasErrors(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity != Warning })
 }
 
-// anything takes a value as it is, but for numbers that JSON cannot hold.
+// anything accepts any value, except numbers that JSON cannot represent.
 func (d *decoder) anything(n *node, v reflect.Value, at *frame) {
 	before := len(d.findings)
 	d.checkFinite(n, at)
@@ -146,7 +146,8 @@ func (d *decoder) mapping(n *node, v reflect.Value, p *plan, l *limits, at *fram
 	v.Set(values)
 }
 
-// element decodes a value of a list or mapping. The bounds of its field are about it, the number of items is not.
+// element decodes a value of a list or mapping. The bounds of its field apply to it; the minimum number of items does
+// not.
 func (d *decoder) element(n *node, v reflect.Value, p *plan, l *limits, at *frame) {
 	if l.minItems > 0 {
 		of := *l
@@ -193,8 +194,8 @@ func (d *decoder) unknownKey(at *frame, name string, p *plan) {
 	d.addFinding(at, f)
 }
 
-// field decodes one key of a struct. Null is the same as absent, but for a section that cannot be empty: a key with
-// everything below it gone is more likely an oversight than a wish.
+// field decodes one key of a struct. Null is the same as absent, except for a section that must not be empty: a key
+// whose contents are all gone is more likely an oversight than intended.
 func (d *decoder) field(n *node, v reflect.Value, f *fieldPlan, at *frame) {
 	switch {
 	case n.kind == Null && f.required:
@@ -209,7 +210,7 @@ func (d *decoder) field(n *node, v reflect.Value, f *fieldPlan, at *frame) {
 	}
 }
 
-// fillDefaults sets what is taken when a key is absent, also below structs that are absent as a whole.
+// fillDefaults sets the defaults of absent keys, also in nested structs that are absent as a whole.
 func (p *plan) fillDefaults(v reflect.Value) {
 	if !p.defaults {
 		return

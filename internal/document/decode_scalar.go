@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// hook lets a type read itself. Only a value without errors is taken.
+// hook lets a type decode itself. Only a value without errors is stored.
 func (d *decoder) hook(n *node, v reflect.Value, l *limits, at *frame) {
 	fresh := reflect.New(v.Type())
 	found := fresh.Interface().(nodeDecoder).DecodeNode(Node{n})
@@ -39,7 +39,7 @@ func (d *decoder) textual(n *node, v reflect.Value, l *limits, at *frame) {
 	d.take(fresh.Elem(), v, l, at)
 }
 
-// scalar says that quotes would make n a text, or that it is one.
+// scalar reports whether n is a string, or would be one in quotes.
 func (n *node) scalar() bool {
 	switch n.kind {
 	case String, Bool, Int, Float:
@@ -49,7 +49,7 @@ func (n *node) scalar() bool {
 	}
 }
 
-// take stores a value that read itself, if it is within its field's limits.
+// take stores a value that decoded itself, if it is within its field's limits.
 func (d *decoder) take(fresh, v reflect.Value, l *limits, at *frame) {
 	wrong := ""
 	switch {
@@ -67,7 +67,7 @@ func (d *decoder) take(fresh, v reflect.Value, l *limits, at *frame) {
 	v.Set(fresh)
 }
 
-// wantQuotes reports a number or a bool that would be right as a text.
+// wantQuotes reports a number or a bool that would be valid as a string.
 func (d *decoder) wantQuotes(n *node, at *frame) {
 	d.add(at, fmt.Sprintf("expected text, found %s; write %s", n.describe(), strconv.Quote(n.text)))
 }

@@ -1,10 +1,10 @@
-// Package document reads YAML files strictly: into Go types, with every problem of a file in one report,
-// each at its line and column, and makes the JSON Schema of the same types. It knows nothing of pipelines:
-// packages describe their files as structs with tags (see Document.Decode) and checks that return Findings.
+// Package document reads YAML files strictly: into Go types, with every problem of a file in one report, each at its
+// line and column. It also builds the JSON Schema of the same types. It knows nothing about pipelines: packages
+// describe their files as structs with tags (see Document.Decode) and checks that return Findings.
 //
-// A file goes through four steps, each in its own file: guard.go refuses what would be costly to read,
-// tree.go turns the library's syntax tree into nodes (aliases and merges resolved), decode.go fills Go values
-// by the plan that plan.go made of their type, schema.go describes that plan as JSON Schema.
+// A file goes through four steps, each in its own file: guard.go rejects input that would be costly to read, tree.go
+// turns the library's syntax tree into nodes (aliases and merges resolved), decode.go fills Go values by the plan
+// that plan.go made of their type, schema.go describes that plan as JSON Schema.
 package document
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Severity of a problem. Errors make a file unusable, warnings do not.
+// Severity is the severity of a problem. Errors make a file unusable, warnings do not.
 type Severity string
 
 // The severities, as they appear in reports.
@@ -23,16 +23,16 @@ const (
 	Warning Severity = "warning"
 )
 
-// Finding is something wrong at a path inside a value, before it is known where the value stands.
+// Finding is a problem at a path inside a value, before the position of the value is known.
 type Finding struct {
 	Path     string   // "evaluation.window", "rules[2].value"; "" is the value itself
 	Message  string   // what is wrong, and what would be right
-	Severity Severity // "" is Error
-	Also     []string // other paths it is only wrong together with; the report adds where they stand
+	Severity Severity // "" means Error
+	Also     []string // other paths involved in the problem; the report adds their positions
 	Key      bool     // it is about the key at Path, not about its value
 }
 
-// Under moves findings about a value to where that value stands: each path is put below the given one.
+// Under moves findings about a value to the path of that value.
 func Under(path string, findings []Finding) []Finding {
 	moved := make([]Finding, len(findings))
 	for i, f := range findings {
@@ -56,7 +56,7 @@ type Problem struct {
 	Severity Severity `json:"severity"`
 }
 
-// String is "file:line:column: path: message".
+// String returns "file:line:column: path: message".
 func (p Problem) String() string {
 	if p.Path == "" {
 		return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
@@ -64,17 +64,17 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s: %s", p.File, p.Line, p.Column, p.Path, p.Message)
 }
 
-// MaxBytes is how large a file may be.
+// MaxBytes is the maximum size of a file.
 const MaxBytes = 1 << 20
 
-// maxProblems is how many problems one report names; the rest are counted in a last line.
+// maxProblems is how many problems one report lists; the rest are counted in a last line.
 const maxProblems = 100
 
-// Document is a parsed file that knows where everything stands.
+// Document is a parsed file that knows the position of every value.
 type Document struct {
 	file     string
 	root     *node
-	repeated []Problem // found while reading, told by Decode with the rest
+	repeated []Problem // found while parsing, reported by Decode with the rest
 }
 
 // Decode fills the struct that into points to and reports every problem: unknown keys (with "did you mean"),
@@ -105,13 +105,13 @@ func (d *Document) Decode(into any) []Problem {
 	return limit(append(problems, d.resolveSome(findings)...), len(d.repeated)+len(findings), failed)
 }
 
-// Resolve gives findings their positions: that of the key or value at Path, or of the nearest parent that is there.
-// The problems are ordered by line and column; past the hundredth they are only counted.
+// Resolve adds positions to findings: that of the key or value at Path, or of its nearest existing parent. The
+// problems are ordered by line and column; after the hundredth they are only counted.
 func (d *Document) Resolve(findings ...Finding) []Problem {
 	return limit(d.resolveSome(findings), len(findings), hasErrors(findings))
 }
 
-// resolveSome gives more problems than are ever told their positions, but not any number of them.
+// resolveSome resolves more findings than are ever reported, but not an unlimited number.
 func (d *Document) resolveSome(findings []Finding) []Problem {
 	var problems []Problem
 	for _, f := range findings[:min(len(findings), 10*maxProblems)] {
@@ -120,8 +120,8 @@ func (d *Document) resolveSome(findings []Finding) []Problem {
 	return problems
 }
 
-// limit orders problems and replaces those past the hundredth, of all there are, by their number, which is an error
-// only if one of them all is: a file with nothing but warnings stays usable.
+// limit sorts problems and replaces those after the hundredth with their count, which is an error only if one of all
+// the problems is: a file with only warnings stays usable.
 func limit(problems []Problem, all int, failed bool) []Problem {
 	SortProblems(problems)
 	if all <= maxProblems {
@@ -146,28 +146,28 @@ func (d *Document) resolve(f Finding) Problem {
 	return p
 }
 
-// SortProblems orders problems by file, line and column, and keeps the order of those at one place.
+// SortProblems sorts problems by file, line and column, stably.
 func SortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }
 
-// Has says whether the file itself holds a value at path (and it is not null).
+// Has reports whether the file itself has a non-null value at path.
 func (d *Document) Has(path string) bool {
 	at, found := d.root.lookup(path)
 	return found && at.value.kind != Null
 }
 
-// Root is the whole file as a node.
+// Root returns the whole file as a node.
 func (d *Document) Root() Node { return Node{d.root} }
 
-// Position is the line and column of the value at path, or of the nearest parent that is there; both count from 1,
+// Position returns the line and column of the value at path, or of its nearest existing parent; both count from 1,
 // columns in characters.
 func (d *Document) Position(path string) (line, column int) { return d.place(path, false) }
 
-// place is the position of the key or the value at path. A mapping or list in block style, and a value that is not
-// written at all, stand at their key, because that is the line a person looks for.
+// place returns the position of the key or the value at path. For a mapping or list in block style, and for a value
+// that is not written at all, it is the position of the key, because that is the line a person looks for.
 func (d *Document) place(path string, key bool) (line, column int) {
 	at, found := d.root.lookup(path)
 	if at.index {
@@ -182,8 +182,8 @@ func (d *Document) place(path string, key bool) (line, column int) {
 	return at.value.place()
 }
 
-// SourceLine is line n of a file's text, counted from 1, without its newline (and byte order mark); "" when there is
-// none.
+// SourceLine returns line n of a file's text, counted from 1, without its newline (and byte order mark); "" if there
+// is none.
 func SourceLine(source string, n int) string {
 	for line := range strings.Lines(strings.TrimPrefix(source, "\ufeff")) {
 		if n--; n == 0 {

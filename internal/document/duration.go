@@ -10,13 +10,14 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Duration is a length of time as files write it: 30s, 1h30m, 1d12h, 2w. It is never negative.
+// Duration is a length of time as written in files: 30s, 1h30m, 1d12h, 2w. It is never negative.
 type Duration time.Duration
 
-// D is the duration as the standard library has it.
+// D returns the duration as a time.Duration.
 func (d Duration) D() time.Duration { return time.Duration(d) }
 
-// String is the duration in Go's notation, without units that are zero, and in days from two whole days on: 1h30m, 36h, 400d.
+// String formats the duration in Go's notation, without zero units, and in days from two whole days on: 1h30m, 36h,
+// 400d.
 func (d Duration) String() string {
 	const day = 24 * time.Hour
 	if whole := time.Duration(d); whole >= 2*day && whole%day == 0 {
@@ -32,7 +33,7 @@ func (d Duration) String() string {
 	return text
 }
 
-// DecodeNode reads the duration from its text.
+// DecodeNode parses the duration.
 func (d *Duration) DecodeNode(n Node) []Finding {
 	switch n.Kind() {
 	case String:
@@ -64,7 +65,8 @@ var units = map[string]uint64{
 	"d": uint64(24 * time.Hour), "w": uint64(7 * 24 * time.Hour),
 }
 
-// ParseDuration reads a Go duration, with d (24 hours) and w (7 days) as further units. A negative one is an error.
+// ParseDuration parses a Go duration, with d (24 hours) and w (7 days) as additional units. A negative one is an
+// error.
 func ParseDuration(text string) (time.Duration, error) {
 	rest := strings.TrimPrefix(text, "+")
 	if rest == "0" {
@@ -94,7 +96,7 @@ func notDuration(text string) error {
 	return fmt.Errorf("%s is not a duration; write one such as 30s, 5m, 1h30m or 2d", quote(text))
 }
 
-// durationPart reads one number with its unit off the text. A part too long for a duration is some number above
+// durationPart parses one number with its unit. If the part is too long for a duration, it returns a number above
 // math.MaxInt64.
 func durationPart(text string) (part uint64, rest string, ok bool) {
 	whole := digits(text)
@@ -124,7 +126,7 @@ func durationPart(text string) (part uint64, rest string, ok bool) {
 	return part, text[end+letters:], true
 }
 
-// fractionOf is the decimal fraction of a unit, to as many digits as fit; the standard library does the same.
+// fractionOf returns the decimal fraction of a unit, to as many digits as fit, like the standard library.
 func fractionOf(digits string, unit uint64) uint64 {
 	value, scale := uint64(0), 1.0
 	for _, digit := range digits {

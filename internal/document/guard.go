@@ -11,7 +11,7 @@ import (
 )
 
 // The limits keep a hostile file from costing more than a moment: the library's parser takes quadratic time in
-// nesting and in the length of a mapping, and remembers the path of every node.
+// nesting and in the length of a mapping, and stores the path of every node.
 const (
 	maxMarks  = 100_000 // characters that may begin a token, before scanning
 	maxTokens = 20_000  // tokens, before parsing
@@ -21,7 +21,7 @@ const (
 	maxNodes  = 100_000 // nodes with every alias expanded
 )
 
-// prepare checks the bytes and gives the text to scan: without a byte order mark, lines ended by \n.
+// prepare checks the bytes and returns the text to scan: without a byte order mark, with lines ending in \n.
 func prepare(file string, src []byte) (string, *Problem) {
 	if len(src) > MaxBytes {
 		return "", problemAt(file, 1, 1, fmt.Sprintf("the file is larger than %d MiB, which is the limit", MaxBytes>>20))
@@ -40,7 +40,7 @@ func prepare(file string, src []byte) (string, *Problem) {
 	return text, nil
 }
 
-// checkCharacters refuses what YAML does not allow in a file, at its place.
+// checkCharacters reports the position of the first character that YAML does not allow.
 func checkCharacters(file string, src []byte) *Problem {
 	for i := 0; i < len(src); {
 		b := src[i]
@@ -69,7 +69,7 @@ func checkCharacters(file string, src []byte) *Problem {
 	return nil
 }
 
-// countMarks bounds the number of tokens from above, so that scanning cannot use much memory.
+// countMarks returns an upper bound of the number of tokens, so that scanning cannot use much memory.
 func countMarks(text string) int {
 	marks := 0
 	for _, mark := range "[]{},:-?&*!|>#%\"'" {
@@ -78,7 +78,7 @@ func countMarks(text string) int {
 	return marks
 }
 
-// checkTokens bounds the work of parsing: how many tokens, how deeply nested, how long the paths.
+// checkTokens bounds the work of parsing: the number of tokens, the nesting, and the length of paths.
 func checkTokens(file string, tokens token.Tokens) *Problem {
 	var g nesting
 	count, longest := 0, 0
@@ -106,7 +106,7 @@ func checkTokens(file string, tokens token.Tokens) *Problem {
 	return nil
 }
 
-// nesting follows how deep the tokens are: by brackets, and outside of them by the columns at which entries begin.
+// nesting tracks the depth of tokens: by brackets, and outside of them by the columns at which entries begin.
 type nesting struct {
 	brackets int
 	columns  []int

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// limits are what the tags of a field say about its value, or about each value of its list or mapping.
+// limits are the constraints in a field's tags on its value, or on each value of its list or mapping.
 type limits struct {
 	min, max, above *bound
 	minItems        int
@@ -61,7 +61,7 @@ func newBound(text string, duration bool) (*bound, error) {
 	return &bound{text, value}, err
 }
 
-// checkNumber says what is wrong with a number, "" when it is right.
+// checkNumber returns what is wrong with a number; "" if it is valid.
 func (l *limits) checkNumber(value float64, text string) string {
 	if (l.min == nil || value >= l.min.value) && (l.max == nil || value <= l.max.value) && (l.above == nil || value > l.above.value) {
 		return ""
@@ -80,7 +80,7 @@ func (l *limits) checkNumber(value float64, text string) string {
 	}
 }
 
-// checkText says what is wrong with a text, "" when it is right, and how the text is to be stored.
+// checkText returns what is wrong with a text, "" if it is valid, and how to store it.
 func (l *limits) checkText(text string) (stored, wrong string) {
 	if len(l.enum) > 0 {
 		at := slices.IndexFunc(l.enum, func(allowed string) bool {
@@ -108,7 +108,7 @@ func unlisted(text string, allowed []string) string {
 	return fmt.Sprintf("unknown value %s; use one of %s", quote(text), strings.Join(allowed, ", "))
 }
 
-// checkCount says what is wrong with the size of a list or mapping, "" when it is right.
+// checkCount returns what is wrong with the size of a list or mapping; "" if it is valid.
 func (l *limits) checkCount(count int, of string) string {
 	if count >= l.minItems {
 		return ""
@@ -119,7 +119,7 @@ func (l *limits) checkCount(count int, of string) string {
 	return fmt.Sprintf("must have at least %d %ss, has %d", l.minItems, of, count)
 }
 
-// sameLetters compares in any case of the English letters, as foldPattern does.
+// sameLetters compares ignoring the case of ASCII letters, like foldPattern.
 func sameLetters(a, b string) bool {
 	return len(a) == len(b) && strings.EqualFold(a, b)
 }

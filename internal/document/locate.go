@@ -7,18 +7,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// locator finds where tokens really stand. The library's columns are off after trailing blanks and tabs, so each is
-// compared with the text and, where it does not fit, the nearest place that does is taken.
+// locator finds the real positions of tokens. The library's columns are wrong after trailing blanks and tabs, so each
+// is compared with the text and, if it does not match, replaced by the nearest position that does.
 type locator struct {
 	lines []string
 
-	// The last answer, because tokens mostly follow each other, and a line may be as long as a file.
+	// The last result, because tokens mostly follow each other, and a line may be as long as a file.
 	line, column, offset int
 }
 
 func newLocator(text string) *locator { return &locator{lines: strings.Split(text, "\n")} }
 
-// place is the line and column of a token, both from 1.
+// place returns the line and column of a token, both from 1.
 func (l *locator) place(t *token.Token) (line, column int) {
 	if t == nil || t.Position == nil {
 		return 1, 1
@@ -42,7 +42,7 @@ func (l *locator) place(t *token.Token) (line, column int) {
 	return line, column + utf8.RuneCountInString(text[at:found])
 }
 
-// byteOffset is where a column of a line begins.
+// byteOffset returns the byte offset of a column in a line.
 func (l *locator) byteOffset(line, column int) int {
 	if line != l.line || column < l.column {
 		l.line, l.column, l.offset = line, 1, 0
@@ -56,8 +56,8 @@ func (l *locator) byteOffset(line, column int) int {
 	return l.offset
 }
 
-// nearest looks for the token to the left and to the right of where it should begin: after a tab first to the right,
-// because the library does not count tabs, otherwise first to the left.
+// nearest searches for the token to the left and to the right of its expected position: after a tab first to the
+// right, because the library does not count tabs, otherwise first to the left.
 func nearest(text string, at int, t *token.Token) (int, bool) {
 	const far = 256
 	from, to := max(0, at-far), min(len(text), at+far)
@@ -83,8 +83,8 @@ func nearest(text string, at int, t *token.Token) (int, bool) {
 	return 0, false
 }
 
-// begins says whether the token may begin at a byte of the line. A plain text over several lines is cut: the rest of
-// the line is then only the beginning of its value.
+// begins reports whether the token may begin at a byte of the line. cut is for plain text over several lines: then
+// the rest of the line is only the beginning of its value.
 func begins(text string, at int, t *token.Token, cut bool) bool {
 	if at >= len(text) || !utf8.RuneStart(text[at]) {
 		return false
@@ -105,5 +105,5 @@ func begins(text string, at int, t *token.Token, cut bool) bool {
 	return rest != "" && strings.HasPrefix(t.Value, rest)
 }
 
-// isText says whether a token is a scalar and not an indicator.
+// isText reports whether a token is a scalar and not an indicator.
 func isText(t *token.Token) bool { return t.Indicator == token.NotIndicator }

@@ -7,8 +7,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Node is a value of a file, for types that read themselves. A field of this type keeps its value to be decoded later,
-// when it is known into what; its zero value is an absent one, of kind Null.
+// Node is a value of a file, for types that decode themselves. A field of this type keeps its value to be decoded
+// later, when the target type is known; its zero value is an absent one, of kind Null.
 type Node struct{ n *node }
 
 // node is the value, or one of kind Null in place of an absent one.
@@ -19,20 +19,20 @@ func (n Node) node() *node {
 	return n.n
 }
 
-// Kind is what the value is.
+// Kind returns the kind of the value.
 func (n Node) Kind() Kind { return n.node().kind }
 
-// Text is a scalar as the file writes it, without quotes; "" for lists and mappings.
+// Text returns a scalar as written in the file, without quotes; "" for lists and mappings.
 func (n Node) Text() string { return n.node().text }
 
-// Describe says what the value is as it follows "found" in a message: the text "yes", a list, nothing.
+// Describe describes the value for a message after "found": the text "yes", a list, nothing.
 func (n Node) Describe() string { return n.node().describe() }
 
-// Value is the value as nil, bool, int64, float64, string, []any or map[string]any. An integer beyond 64 bits is a
-// float64.
+// Value returns the value as nil, bool, int64, float64, string, []any or map[string]any. An integer beyond 64 bits is
+// a float64.
 func (n Node) Value() any { return n.node().value() }
 
-// Items are the values of a list.
+// Items returns the values of a list.
 func (n Node) Items() []Node {
 	var items []Node
 	for _, item := range n.node().items {
@@ -41,28 +41,28 @@ func (n Node) Items() []Node {
 	return items
 }
 
-// Get is the value of a key of a mapping.
+// Get returns the value of a key of a mapping.
 func (n Node) Get(key string) (Node, bool) {
 	f, found := n.node().get(key)
 	return Node{f.value}, found
 }
 
-// Decode fills what into points to, as strictly as Document.Decode. Paths are relative to the node. An absent
-// node is read as an empty mapping.
+// Decode fills what into points to, as strictly as Document.Decode. Paths are relative to the node. An absent node is
+// decoded as an empty mapping.
 func (n Node) Decode(into any) []Finding {
 	if n.n == nil {
-		return decodeInto(&node{kind: Map}, into) // so that what is required is asked for
+		return decodeInto(&node{kind: Map}, into) // so that missing required keys are reported
 	}
 	return decodeInto(n.n, into)
 }
 
-// DecodeNode keeps the value.
+// DecodeNode stores the value.
 func (n *Node) DecodeNode(value Node) []Finding {
 	*n = value
 	return nil
 }
 
-// JSONSchema allows anything: what is right depends on what the node will be decoded into.
+// JSONSchema allows anything: what is valid depends on what the node will be decoded into.
 func (Node) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{} }
 
 func (n *node) value() any {
@@ -94,8 +94,8 @@ func (n *node) value() any {
 	return nil
 }
 
-// Expand is n with every text replaced by what replace makes of it: a string, bool, int64 or float64. Each value keeps
-// its place, so that what is wrong with it is reported where the file has it.
+// Expand returns n with every string replaced by the result of replace: a string, bool, int64 or float64. Each value
+// keeps its position, so that problems are reported where the file has it.
 func (n Node) Expand(replace func(text string) (any, error)) (Node, []Finding) {
 	if n.n == nil {
 		return n, nil
@@ -130,7 +130,7 @@ func (n *node) expand(at *frame, replace func(string) (any, error), findings *[]
 	return &made
 }
 
-// scalarOf is the kind and text of a value that Expand puts in.
+// scalarOf returns the kind and text of a value that Expand inserts.
 func scalarOf(value any) (Kind, string) {
 	switch v := value.(type) {
 	case bool:

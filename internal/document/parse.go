@@ -10,8 +10,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Parse reads one YAML document. On any syntax problem (also: empty file, several documents, too large, too deep,
-// not UTF-8, a NUL byte, an alias bomb) the Document is nil and the problems say why.
+// Parse parses one YAML document. On any syntax problem (including an empty file, several documents, too large, too
+// deep, not UTF-8, a NUL byte, an alias bomb) the Document is nil and the problems say why.
 func Parse(file string, src []byte) (*Document, []Problem) {
 	d, problems := parse(file, src)
 	if d == nil && len(problems) == 0 {
@@ -20,7 +20,7 @@ func Parse(file string, src []byte) (*Document, []Problem) {
 	return d, problems
 }
 
-// ParseOptional is Parse for a file that need not say anything: an empty one is a mapping without keys.
+// ParseOptional is Parse for a file that may be empty: then it is a mapping without keys.
 func ParseOptional(file string, src []byte) (*Document, []Problem) {
 	d, problems := parse(file, src)
 	if d == nil && len(problems) == 0 {
@@ -29,7 +29,7 @@ func ParseOptional(file string, src []byte) (*Document, []Problem) {
 	return d, problems
 }
 
-// parse gives neither a Document nor a problem where the file is empty.
+// parse returns neither a Document nor a problem if the file is empty.
 func parse(file string, src []byte) (*Document, []Problem) {
 	text, problem := prepare(file, src)
 	if problem != nil {
@@ -58,8 +58,9 @@ func parse(file string, src []byte) (*Document, []Problem) {
 	return d, nil
 }
 
-// parseBody is the one document of a text; nil if there is none. The library is not trusted with hostile input: what it is
-// given is bounded by checkTokens, and should it still panic, that is a problem of the file and not the end of the process.
+// parseBody returns the one document of a text; nil if there is none. The library is not trusted with hostile input:
+// checkTokens bounds what it is given, and if it still panics, that is reported as a problem of the file and does not
+// end the process.
 func parseBody(file, text string) (body ast.Node, problem *Problem) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -106,7 +107,7 @@ func onlyBody(file string, parsed *ast.File) (ast.Node, *Problem) {
 	return body, nil
 }
 
-// plainer says in a user's words what the library's more puzzling messages mean.
+// plainer rewords the library's more puzzling messages.
 var plainer = []struct{ found, say string }{
 	{"found character '\t'", "a tab where YAML requires spaces; indent with spaces"},
 	{"found a tab character", "a tab where YAML requires spaces; indent with spaces"},

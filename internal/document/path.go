@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// frame is one step of the way to a value; the path's text is only made for a finding.
+// frame is one step of the path to a value; the path's text is built only for a finding.
 type frame struct {
 	parent *frame
 	key    string
@@ -15,7 +15,7 @@ type frame struct {
 func (f *frame) child(key string) *frame { return &frame{parent: f, key: key, index: -1} }
 func (f *frame) item(i int) *frame       { return &frame{parent: f, index: i} }
 
-// String is the path as it is written in reports: rules[2].value.
+// String returns the path as in reports: rules[2].value.
 func (f *frame) String() string {
 	if f == nil {
 		return ""
@@ -43,7 +43,7 @@ func (f *frame) append(path []byte) []byte {
 	return append(path, f.key...)
 }
 
-// plainWord says whether a key needs no quotes in a path.
+// plainWord reports whether a key needs no quotes in a path.
 func plainWord(key string) bool {
 	for _, r := range key {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-') {
@@ -53,7 +53,7 @@ func plainWord(key string) bool {
 	return key != ""
 }
 
-// KeyPath is the path of a key below parent, in quotes where it is not a plain word.
+// KeyPath returns the path of a key below parent, in quotes if it is not a plain word.
 func KeyPath(parent, key string) string {
 	if plainWord(key) {
 		return JoinPath(parent, key)
@@ -61,7 +61,7 @@ func KeyPath(parent, key string) string {
 	return parent + "[" + strconv.Quote(key) + "]"
 }
 
-// JoinPath puts a path below another.
+// JoinPath appends a path to another.
 func JoinPath(parent, path string) string {
 	if parent == "" || path == "" || path[0] == '[' {
 		return parent + path
@@ -69,7 +69,7 @@ func JoinPath(parent, path string) string {
 	return parent + "." + path
 }
 
-// step takes the first step off a path. A path that is not well-formed has no steps.
+// step splits off the first step of a path. A malformed path has no steps.
 func step(path string) (key string, index int, rest string, ok bool) {
 	path = strings.TrimPrefix(path, ".")
 	if path == "" {
@@ -91,14 +91,14 @@ func step(path string) (key string, index int, rest string, ok bool) {
 	return "", index, rest, closed && err == nil && index >= 0
 }
 
-// spot is where a path leads: the value there, and the key it is found under.
+// spot is the target of a path: the value, and the key it is found under.
 type spot struct {
 	value *node
-	key   field // the nearest key on the way; without a line when there is none
+	key   field // the nearest key on the path; without a line if there is none
 	index bool  // the value is an item of a list
 }
 
-// lookup follows path as far as it goes, and says whether that is its end.
+// lookup follows path as far as it exists, and reports whether that is its end.
 func (n *node) lookup(path string) (at spot, found bool) {
 	at.value = n
 	for path != "" {

@@ -11,12 +11,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// nodeDecoder is a type that reads itself from a node.
+// nodeDecoder is a type that decodes itself from a node.
 type nodeDecoder interface {
 	DecodeNode(n Node) []Finding
 }
 
-// schemaGiver is a type that says itself which JSON values it accepts.
+// schemaGiver is a type that describes the JSON values it accepts.
 type schemaGiver interface {
 	JSONSchema() *jsonschema.Schema
 }
@@ -28,7 +28,7 @@ var (
 	durationType        = reflect.TypeFor[Duration]()
 )
 
-// form is how values of a type are read.
+// form is how values of a type are decoded.
 type form uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 	formStruct
 )
 
-// plan is what decoding and the schema need to know of a type, found out once.
+// plan is what decoding and the schema need to know about a type, computed once.
 type plan struct {
 	form     form
 	typ      reflect.Type
@@ -54,7 +54,7 @@ type plan struct {
 	fields   []fieldPlan
 	byName   map[string]int
 	names    []string
-	defaults bool // a struct that has defaults, itself or further down
+	defaults bool // a struct that has defaults, directly or nested
 }
 
 type fieldPlan struct {
@@ -64,7 +64,7 @@ type fieldPlan struct {
 	plan       *plan
 	limits     limits
 	required   bool
-	defaultIs  *node // nil without
+	defaultIs  *node // nil if there is none
 	defaultSet reflect.Value
 }
 
@@ -73,7 +73,7 @@ const maxFields = 256
 
 var plans sync.Map // reflect.Type → *plan
 
-// planOf is the plan of a type. It panics on a type or tag that cannot be: that is a mistake in this program, which its
+// planOf returns the plan of a type. It panics on an invalid type or tag: that is a bug in this program, which its
 // first use in a test shows.
 func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
@@ -186,7 +186,7 @@ func newField(t reflect.Type, f reflect.StructField, index []int, building map[r
 	return field
 }
 
-// scalar is what the values of nested lists, mappings and pointers finally are.
+// scalar returns the innermost element plan of nested lists, mappings and pointers.
 func (p *plan) scalar() *plan {
 	for p.elem != nil {
 		p = p.elem
@@ -194,7 +194,7 @@ func (p *plan) scalar() *plan {
 	return p
 }
 
-// setDefaults decodes the defaults once; a value is copied into each struct that is filled.
+// setDefaults decodes the defaults once; they are copied into each struct that is filled.
 func (p *plan) setDefaults() {
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -213,12 +213,12 @@ func (p *plan) setDefaults() {
 	}
 }
 
-// mustHold says that p is an optional section which, where it is written, needs some key.
+// mustHold reports whether p is an optional section that has a required key.
 func (p *plan) mustHold() bool {
 	return p.form == formPointer && slices.ContainsFunc(p.elem.fields, func(f fieldPlan) bool { return f.required })
 }
 
-// wish says what a missing or empty field should hold.
+// wish describes what a missing or empty field should contain.
 func (f *fieldPlan) wish(what string) string {
 	for _, text := range []string{f.limits.hint, f.doc} {
 		if text = strings.TrimSuffix(text, "."); text != "" {

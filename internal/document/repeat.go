@@ -2,13 +2,13 @@ package document
 
 import "fmt"
 
-// repeat is a key that its mapping already has.
+// repeat is a duplicate key of a mapping.
 type repeat struct {
 	again, first field
 }
 
-// repeatedKeys are the problems of keys written twice, wherever they are; one that an alias brings to several places is
-// told once, where it is written.
+// repeatedKeys returns the problems of duplicate keys at any depth; one that an alias brings to several places is
+// reported once, where it is written.
 func (t *tree) repeatedKeys(n *node, at *frame, told map[field]bool) []Problem {
 	var problems []Problem
 	for _, r := range t.repeats[n] {
@@ -30,7 +30,7 @@ func (t *tree) repeatedKeys(n *node, at *frame, told map[field]bool) []Problem {
 	return problems
 }
 
-// index finds a key among the fields of a mapping while it is being read; a map pays only for the larger ones.
+// index finds a key among the fields of a mapping while it is being read; it builds a map only for large ones.
 type index struct{ at map[string]int }
 
 func (x *index) find(fields []field, name string) (int, bool) {
@@ -46,7 +46,7 @@ func (x *index) find(fields []field, name string) (int, bool) {
 	return 0, false
 }
 
-// add notes that name comes next after fields.
+// add records that name is appended to fields.
 func (x *index) add(fields []field, name string) {
 	const small = 16
 	if x.at == nil && len(fields) >= small {

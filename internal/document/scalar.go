@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Kind is what a node is, by the core schema of YAML 1.2: 010 is ten, 1e3 a number, yes and 1_000 are texts.
+// Kind is the kind of a node, by the core schema of YAML 1.2: 010 is ten, 1e3 a number, yes and 1_000 are strings.
 type Kind uint8
 
 // The kinds of nodes.
@@ -21,7 +21,7 @@ const (
 	Map
 )
 
-// plainKind is the kind of a text written without quotes.
+// plainKind returns the kind of an unquoted text.
 func plainKind(text string) Kind {
 	if text == "" {
 		return Null
@@ -97,7 +97,7 @@ func digits(s string) int {
 	return n
 }
 
-// parseInt reads a text of kind Int; false when it does not fit in 64 bits.
+// parseInt parses a text of kind Int; false if it does not fit in 64 bits.
 func parseInt(text string) (int64, bool) {
 	base := 10
 	if strings.HasPrefix(text, "0x") {
@@ -109,7 +109,7 @@ func parseInt(text string) (int64, bool) {
 	return i, err == nil
 }
 
-// parseFloat reads a text of kind Int or Float; infinite when it is that or too large.
+// parseFloat parses a text of kind Int or Float; infinite if it is that or too large.
 func parseFloat(text string) float64 {
 	if i, ok := parseInt(text); ok {
 		return float64(i)
@@ -127,13 +127,13 @@ func parseFloat(text string) float64 {
 	return f
 }
 
-// words are short texts that were read lately, each at the place of its hash. Files say the same words over and over, and
-// what stays of them is thus kept once.
+// words caches recently read short strings, each at the index of its hash. Files repeat the same words, so each is
+// kept in memory once.
 var words [1 << 12]atomic.Pointer[string]
 
 const shortWord = 24
 
-// kept is a text that may stay when the file it was read from goes.
+// kept returns a string that does not keep the file's text in memory.
 func kept(text string) string {
 	if len(text) > shortWord {
 		return strings.Clone(text)

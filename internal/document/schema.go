@@ -15,14 +15,14 @@ type SchemaOptions struct {
 	Name, Title, Description string
 }
 
-// SchemaID is the $id of the schema of that name: where its newest version is published. It never changes, so that files
+// SchemaID returns the $id of the schema of that name: the URL of its newest version. It never changes, so that files
 // can refer to it.
 func SchemaID(name string) string {
 	return "https://raw.githubusercontent.com/interlock-go/interlock/main/api/schema/" + name + ".schema.json"
 }
 
-// Schema is the JSON Schema (2020-12) of the files that decode into v, which is a struct or a pointer to one. It never
-// rejects what Decode accepts; Decode is stricter where a schema cannot say what is wrong.
+// Schema returns the JSON Schema (2020-12) of the files that decode into v, a struct or a pointer to one. It never
+// rejects what Decode accepts; Decode is stricter where a schema cannot express a constraint.
 func Schema(v any, opts SchemaOptions) *jsonschema.Schema {
 	s := Fragment(v)
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
@@ -35,8 +35,8 @@ func Schema(v any, opts SchemaOptions) *jsonschema.Schema {
 	return s
 }
 
-// Fragment is the schema of v for use inside another one. Definitions of recursive types are in its Defs; a type that
-// answers JSONSchema with it has them moved to the root.
+// Fragment returns the schema of v for use inside another one. Definitions of recursive types are in its Defs; if a
+// type's JSONSchema method returns it, they are moved to the root.
 func Fragment(v any) *jsonschema.Schema {
 	t := reflect.TypeOf(v)
 	for t.Kind() == reflect.Pointer {
@@ -46,7 +46,7 @@ func Fragment(v any) *jsonschema.Schema {
 	b := schemaBuilder{defs: map[string]*jsonschema.Schema{}, names: map[*plan]string{}}
 	b.nameRecursive(p, map[*plan]bool{})
 	s := b.schema(p)
-	if name, recursive := b.names[p]; recursive { // a schema that is only a reference has no place for a title
+	if name, recursive := b.names[p]; recursive { // a schema that is only a reference cannot have a title
 		root := *b.defs[name]
 		s = &root
 	}
@@ -61,7 +61,7 @@ type schemaBuilder struct {
 	names map[*plan]string // of recursive structs
 }
 
-// nameRecursive names the structs that contain themselves; only these need a definition of their own.
+// nameRecursive names the structs that contain themselves; only these need their own definition.
 func (b *schemaBuilder) nameRecursive(p *plan, above map[*plan]bool) {
 	if p.elem != nil {
 		b.nameRecursive(p.elem, above)
@@ -124,7 +124,8 @@ func (b *schemaBuilder) schema(p *plan) *jsonschema.Schema {
 	}
 }
 
-// given is a copy of what a type says of itself, to which the field's tags are added; its definitions move to the root, which is where references look for them.
+// given returns a copy of the type's own schema, to which the field's tags are added. Its definitions move to the
+// root, where references look for them.
 func (b *schemaBuilder) given(t reflect.Type) *jsonschema.Schema {
 	s := reflect.Zero(t).Interface().(schemaGiver).JSONSchema().CloneSchemas()
 	maps.Copy(b.defs, s.Defs)
@@ -138,7 +139,7 @@ func (b *schemaBuilder) reference(p *plan) *jsonschema.Schema {
 		return b.object(p)
 	}
 	if _, made := b.defs[name]; !made {
-		b.defs[name] = nil // taken, while its own references are made
+		b.defs[name] = nil // reserved while its own references are built
 		b.defs[name] = b.object(p)
 	}
 	return &jsonschema.Schema{Ref: "#/$defs/" + name}
@@ -175,7 +176,7 @@ func (b *schemaBuilder) property(f *fieldPlan) *jsonschema.Schema {
 	return s
 }
 
-// orNull allows null beside what s allows: a key without a value is the same as no key.
+// orNull also allows null: a key without a value is the same as no key.
 func orNull(s *jsonschema.Schema) *jsonschema.Schema {
 	plain := s.Ref == "" && s.Const == nil && s.AnyOf == nil && s.OneOf == nil && s.AllOf == nil && s.Not == nil && s.If == nil
 	switch {
@@ -213,7 +214,7 @@ func (l *limits) describe(s *jsonschema.Schema, p *plan) *jsonschema.Schema {
 	return s
 }
 
-// element is what the limits of a list or mapping say about its values.
+// element returns the limits that apply to the values of a list or mapping.
 func (l *limits) element() *limits {
 	of := *l
 	of.minItems, of.nonEmpty = 0, false
@@ -284,7 +285,7 @@ func AnyCase(word string) string {
 	return b.String()
 }
 
-// escapeRune writes a character so that an expression takes it literally.
+// escapeRune escapes a character for use in a pattern.
 func escapeRune(r rune) string {
 	if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
 		return `\` + string(r)

@@ -9,16 +9,16 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Size is a number of bytes as files write it: 64MiB, 1GiB, 512KiB, or a whole number. It is never negative.
+// Size is a number of bytes as written in files: 64MiB, 1GiB, 512KiB, or an integer. It is never negative.
 type Size int64
 
-// sizeUnits are largest first, so that String finds the one that divides.
+// sizeUnits lists the largest unit first, so that String finds the largest one that divides.
 var sizeUnits = []struct {
 	name  string
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
-// String is the size in the largest unit that divides it.
+// String formats the size in the largest unit that divides it.
 func (s Size) String() string {
 	for _, u := range sizeUnits {
 		if s != 0 && int64(s)%u.bytes == 0 {
@@ -28,7 +28,7 @@ func (s Size) String() string {
 	return "0"
 }
 
-// DecodeNode reads the size from its text.
+// DecodeNode parses the size.
 func (s *Size) DecodeNode(n Node) []Finding {
 	wrong := []Finding{{Message: fmt.Sprintf("expected a size such as 64MiB, 1GiB or 0, found %s", n.Describe())}}
 	if n.Kind() != Int && n.Kind() != String {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Suggest is the known word that somebody who wrote word most likely meant: the same in another case, or one that
-// differs in few letters.
+// Suggest returns the known word that was most likely meant by word: the same in another case, or one that differs in
+// few letters.
 func Suggest(word string, known []string) (string, bool) {
 	const longest = 64
 	if word == "" || len(word) > longest {
@@ -52,7 +52,7 @@ func distance(a, b []rune) int {
 	return last[len(b)]
 }
 
-// unknownKey is the message about a key that is none of the known ones.
+// unknownKey returns the message about an unknown key.
 func unknownKey(key string, known []string) string {
 	if near, ok := Suggest(key, known); ok {
 		return fmt.Sprintf("unknown key %s; did you mean %q?", quote(key), near)

@@ -6,10 +6,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Text is a string that may be written as a number or true or false as well; it keeps the text of the file.
+// Text is a string that may also be written as a number or true or false; it keeps the text of the file.
 type Text string
 
-// Strings are the texts as what they are.
+// Strings converts texts to strings.
 func Strings(texts []Text) []string {
 	list := make([]string, len(texts))
 	for i, t := range texts {
@@ -18,7 +18,7 @@ func Strings(texts []Text) []string {
 	return list
 }
 
-// DecodeNode reads any scalar but null.
+// DecodeNode accepts any scalar except null.
 func (t *Text) DecodeNode(n Node) []Finding {
 	if n.Kind() == Null || n.Kind() > String {
 		return []Finding{{Message: "expected a text, found " + n.Describe()}}
@@ -35,10 +35,10 @@ func (Text) JSONSchema() *jsonschema.Schema {
 // TextOrList is one text or a list of texts.
 type TextOrList struct {
 	Values []string
-	IsText bool // it was written as one text, which is the only value
+	IsText bool // written as one text, which is the only value
 }
 
-// DecodeNode reads either form.
+// DecodeNode decodes either form.
 func (t *TextOrList) DecodeNode(n Node) []Finding {
 	if n.Kind() != List {
 		var text Text

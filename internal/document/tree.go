@@ -9,10 +9,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// node is a value of the file. Aliases share their target's children, so the tree is a graph without cycles, and
-// size is what it would be as a tree.
+// node is a value of the file. Aliases share their target's children, so the tree is an acyclic graph, and size is
+// its number of nodes as a tree.
 type node struct {
-	text   string // of a scalar
+	text   string // text of a scalar
 	items  []*node
 	fields []field
 	mark
@@ -20,19 +20,19 @@ type node struct {
 	kind     Kind
 	block    bool // a mapping or list written over several lines, without brackets
 	implicit bool // null because nothing is written
-	broken   bool // could not be read, which is told already
+	broken   bool // could not be read; already reported
 }
 
-// mark is where something stands in its file, both from 1; zero where it stands in none.
+// mark is a position in a file, both from 1; zero if there is none.
 type mark struct{ line, column int32 }
 
 func (s mark) place() (line, column int) { return int(s.line), int(s.column) }
 
-// field is a key of a mapping, where it stands, and its value.
+// field is a key of a mapping, its position, and its value.
 type field struct {
 	name string
 	mark
-	merged bool // it came by a merge, so a key of the mapping's own wins over it
+	merged bool // from a merge, so the mapping's own keys override it
 	value  *node
 }
 
@@ -45,7 +45,7 @@ func (n *node) get(name string) (field, bool) {
 	return field{}, false
 }
 
-// describe says what n is, as it follows "found".
+// describe describes n for a message after "found".
 func (n *node) describe() string {
 	switch n.kind {
 	case Null:
@@ -63,7 +63,7 @@ func (n *node) describe() string {
 	}
 }
 
-// quote is text in quotes, cut where it is too long to help.
+// quote quotes text, and shortens it if it is too long to help.
 func quote(text string) string {
 	const enough = 60
 	if runes := []rune(text); len(runes) > enough {
@@ -72,23 +72,23 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// tree makes nodes of the library's syntax tree.
+// tree builds nodes from the library's syntax tree.
 type tree struct {
 	file     string
 	where    *locator
 	anchors  map[string]*node // nil while the anchor's own value is being read
 	problems []Problem
 	expanded int32
-	repeats  map[*node][]repeat // the keys of mappings that they already had
+	repeats  map[*node][]repeat // duplicate keys of mappings
 }
 
-// mark is where a token really stands.
+// mark returns the real position of a token.
 func (t *tree) mark(at *token.Token) mark {
 	line, column := t.where.place(at)
 	return mark{int32(line), int32(column)}
 }
 
-// fail notes a problem and gives a node to go on with.
+// fail records a problem and returns a node to continue with.
 func (t *tree) fail(at *token.Token, format string, args ...any) *node {
 	n := &node{size: 1, broken: true}
 	n.mark = t.mark(at)
@@ -146,7 +146,7 @@ func (t *tree) list(from *ast.SequenceNode) *node {
 	n.mark = t.mark(from.Start)
 	for i, item := range from.Values {
 		child := t.node(item)
-		if child.implicit && i < len(from.Entries) { // nothing is written after the dash, so it stands at the dash
+		if child.implicit && i < len(from.Entries) { // nothing follows the dash, so use the position of the dash
 			child.mark = t.mark(from.Entries[i].Start)
 		}
 		n.items = append(n.items, child)
@@ -196,7 +196,7 @@ func (t *tree) repeat(n *node, again, first field) {
 	t.repeats[n] = append(t.repeats[n], repeat{again: again, first: first})
 }
 
-// merge adds the keys of a mapping, or of several where the first has precedence, that n has not itself.
+// merge adds the keys of a mapping that n does not have itself; for a list of mappings, the first has precedence.
 func (t *tree) merge(n *node, seen *index, from *node) {
 	switch {
 	case from.broken:
@@ -248,7 +248,7 @@ func (t *tree) anchor(from *ast.AnchorNode) *node {
 	return n
 }
 
-// alias stands for its anchor's value, at its own place.
+// alias returns its anchor's value, at its own position.
 func (t *tree) alias(from *ast.AliasNode) *node {
 	name := tokenText(from.Value)
 	target, known := t.anchors[name]
@@ -258,7 +258,7 @@ func (t *tree) alias(from *ast.AliasNode) *node {
 	case target == nil:
 		return t.fail(from.Start, "alias *%s is inside its own anchor &%s", name, name)
 	}
-	if t.expanded > maxNodes { // told already
+	if t.expanded > maxNodes { // already reported
 		return &node{size: 1, broken: true}
 	}
 	if t.expanded += target.size; t.expanded > maxNodes {
@@ -282,7 +282,7 @@ var tagKinds = map[string][]Kind{
 	"!!seq": {List}, "!!map": {Map}, "!!str": {String},
 }
 
-// tagged allows the tags of YAML's core schema where they agree with the value; !!str makes text of any scalar.
+// tagged allows the tags of YAML's core schema if they agree with the value; !!str turns any scalar into text.
 func (t *tree) tagged(from *ast.TagNode) *node {
 	n := t.node(from.Value)
 	if n.broken {

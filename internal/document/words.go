@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Words is a program and its arguments: the list as written, or the text taken apart as a shell would, without doing
-// anything else a shell does: blanks separate words, quotes and backslashes keep them together. A variable such as
-// ${DATE} is kept whole and as it is, with the backslash that escapes it, because it is filled in later; so a value
-// with a blank in it remains one word.
+// Words returns a program and its arguments: the list as written, or the text split as a shell would, without any
+// other shell processing: blanks separate words, quotes and backslashes keep them together. A variable such as
+// ${DATE} is kept unchanged, including an escaping backslash, because it is filled in later; so a value containing a
+// blank stays one word.
 func (t TextOrList) Words() ([]string, error) {
 	if !t.IsText {
 		return t.Values, nil
@@ -25,7 +25,7 @@ type splitter struct {
 	rest  string
 	words []string
 	word  strings.Builder
-	open  bool // a word has begun, if only with empty quotes
+	open  bool // a word has begun, possibly with empty quotes
 	err   error
 }
 
