@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Attempt is one try to bring a run to COMPLETED, put together from what is left of it. The latest is known in full;
-// of earlier ones, what events and job log still hold.
+// Attempt is one try to bring a run to COMPLETED, reconstructed from the records. The latest is known in full; for
+// earlier ones, what events and job log still contain.
 type Attempt struct {
 	Number       int
 	Cause        run.Cause
@@ -37,7 +37,7 @@ func Attempts(r run.Run, log []store.JobEntry, events []event.Event) []Attempt {
 	}
 	at := func(n int) *Attempt {
 		if n < 1 || n > len(attempts) {
-			return &Attempt{} // what is said of an attempt that is not there is lost
+			return &Attempt{} // discard records of an attempt that does not exist
 		}
 		return &attempts[n-1]
 	}
@@ -61,19 +61,20 @@ func Attempts(r run.Run, log []store.JobEntry, events []event.Event) []Attempt {
 	return attempts
 }
 
-// replaced ends an attempt that never started its job, and of which nothing else says when it ended: the next one took its place.
+// replaced sets the end of an attempt that never started its job, if nothing else records it: the next attempt
+// replaced it.
 func (a *Attempt) replaced(next Attempt) {
 	if a.EndedAt.IsZero() && a.StartedAt.IsZero() {
 		a.EndedAt = next.OpenedAt
 	}
 }
 
-// refused ends an earlier attempt whose job was never started: its last line in the job log is the refusal.
+// refused ends an earlier attempt whose job was never started: its last job log entry is the refusal.
 func (a *Attempt) refused(e store.JobEntry) {
 	a.EndedAt, a.Result, a.Category = e.At, run.ResultFail, e.Category
 }
 
-// told fills in what an event says.
+// told fills in the data of an event.
 func (a *Attempt) told(e event.Event) {
 	switch x := e.Detail.Extra.(type) {
 	case event.Opening:
@@ -88,7 +89,7 @@ func (a *Attempt) told(e event.Event) {
 	}
 }
 
-// logged fills in what a line of the job log says.
+// logged fills in the data of a job log entry.
 func (a *Attempt) logged(e store.JobEntry) {
 	switch e.Event {
 	case store.JobStarted:
@@ -105,7 +106,7 @@ func (a *Attempt) logged(e store.JobEntry) {
 	}
 }
 
-// latest fills in what the run itself knows of its last attempt.
+// latest fills in what the run itself records about its last attempt.
 func (a *Attempt) latest(r run.Run) {
 	p := r.Progress
 	o := p.Opening

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The codes of a Cause. Those of a run that ended badly, or that stands still, name what a person has to know first.
+// The codes of a Cause. Those of a run that ended badly or is stuck name what a person has to know first.
 const (
 	CauseHeld         reason.Code = "held"          // it is not known whether the job was started
 	CauseUnread       reason.Code = "status-unread" // the job's status cannot be read
@@ -24,21 +24,21 @@ const (
 	CauseRule         reason.Code = "rule"          // a rule keeps its gate closed
 	CauseNotDue       reason.Code = "not-due"       // its window begins later
 	CauseSlots        reason.Code = "max-active"    // its gate is open, but no slot is free
-	CauseRefused      reason.Code = "start-refused" // the target refused to start the job, and is asked again
+	CauseRefused      reason.Code = "start-refused" // the target refused to start the job, and the start is retried
 	CauseStarting     reason.Code = "starting"
 	CauseOffered      reason.Code = "offered"   // it waits for a worker to claim it
 	CauseUnclaimed    reason.Code = "unclaimed" // no worker claimed it in time
 	CauseRunning      reason.Code = "running"
-	CauseBypassed     reason.Code = "bypassed" // an operator had the gate skipped
+	CauseBypassed     reason.Code = "bypassed" // an operator bypassed the gate
 	CauseDegraded     reason.Code = "degraded" // it started without preferred rules
 	CauseWouldStart   reason.Code = "would-start"
 	CauseMissing      reason.Code = "missing" // no run opened
 )
 
-// Evidence is what a cause is told from, beside the run.
+// Evidence is what a cause is derived from, besides the run.
 type Evidence struct {
-	Log    []store.JobEntry // of the run, oldest first; may be empty
-	Closed *Rule            // the first rule that keeps, or kept, its gate closed; nil if that is not known
+	Log    []store.JobEntry // job log of the run, oldest first; may be empty
+	Closed *Rule            // the first rule that keeps, or kept, its gate closed; nil if unknown
 	DryRun bool
 	Now    time.Time
 }
@@ -46,7 +46,7 @@ type Evidence struct {
 // Rule is a rule with the value that it saw.
 type Rule struct{ store.SeenLeaf }
 
-// FirstClosed is the first required rule that does not hold; nil if all do.
+// FirstClosed returns the first required rule that does not hold; nil if all do.
 func FirstClosed(leaves []store.SeenLeaf) *Rule {
 	for _, leaf := range leaves {
 		if !leaf.Advisory && leaf.Outcome.In(leaf.Negated) != rule.Pass {
@@ -56,7 +56,7 @@ func FirstClosed(leaves []store.SeenLeaf) *Rule {
 	return nil
 }
 
-// Cause says in one line why the run of the explanation stands as it does; the zero Reason if there is nothing to say, or no
+// Cause returns in one line why the explained run is in its state; the zero Reason if there is nothing to say, or no
 // run.
 func (x Explanation) Cause() reason.Reason {
 	if x.Run == nil {
@@ -71,7 +71,7 @@ func (x Explanation) Cause() reason.Reason {
 	return Cause(*x.Run, e)
 }
 
-// Cause says in one line why r stands as it does; the zero Reason if there is nothing to say.
+// Cause returns in one line why r is in its state; the zero Reason if there is nothing to say.
 func Cause(r run.Run, e Evidence) reason.Reason {
 	p := r.Progress
 	attempt := reason.Int("attempt", r.Attempt)
@@ -100,7 +100,7 @@ func Cause(r run.Run, e Evidence) reason.Reason {
 	}
 }
 
-// open is the cause of an open run that nothing is wrong with.
+// open returns the cause for an open run without problems.
 func (e Evidence) open(r run.Run) reason.Reason {
 	p := r.Progress
 	switch r.Phase(e.Now) {
@@ -131,7 +131,7 @@ func (e Evidence) open(r run.Run) reason.Reason {
 	return reason.Reason{}
 }
 
-// done is the cause of a completed run that a person should know more of.
+// done returns the cause for a completed run, if there is something noteworthy.
 func (e Evidence) done(r run.Run) reason.Reason {
 	o := r.Progress.Opening
 	switch {
@@ -145,12 +145,14 @@ func (e Evidence) done(r run.Run) reason.Reason {
 	return reason.Reason{}
 }
 
-// failed is the cause of a run that failed for good. Its reason names the attempts, the last failure and the budget.
+// failed returns the cause for a run that finally failed. Its reason names the attempts, the last failure and the
+// budget.
 func (e Evidence) failed(r run.Run) reason.Reason {
 	return e.failure(r, CauseFailed, "{text}", reason.Str("text", orUnknown(r.Reason)), reason.Int("attempts", r.Attempt))
 }
 
-// failure is a cause that tells of the last failed attempt: its message, exit code, category and last line of output.
+// failure returns a cause with the details of the last failed attempt: its message, exit code, category and last line
+// of output.
 func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...reason.Part) reason.Reason {
 	report, number := r.Progress.Report, r.Attempt
 	if code == CauseRetrying {
@@ -175,7 +177,7 @@ func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...
 	return reason.New(code, format, append(params, reason.Str("lastLine", lastLine(output)))...)
 }
 
-// exhausted is the cause of a run whose gate did not open in time.
+// exhausted returns the cause for a run whose gate did not open in time.
 func (e Evidence) exhausted(r run.Run) reason.Reason {
 	switch {
 	case r.Unclaimed():
@@ -188,7 +190,7 @@ func (e Evidence) exhausted(r run.Run) reason.Reason {
 	return reason.New(CauseExhausted, "the gate stayed closed until {at}", reason.At("at", r.EndedAt))
 }
 
-// cause is a reason with the rule's own parameters.
+// cause returns a reason with the rule's own parameters.
 func (l *Rule) cause(code reason.Code, format string, params ...reason.Part) reason.Reason {
 	key := l.Key
 	if l.From != "" {
@@ -205,7 +207,7 @@ func (l *Rule) cause(code reason.Code, format string, params ...reason.Part) rea
 	return reason.New(code, format, params...)
 }
 
-// lastMessage is what the job log said last of an attempt.
+// lastMessage returns the last message in the job log of an attempt.
 func lastMessage(log []store.JobEntry, attempt int) string {
 	message := ""
 	for _, entry := range log {
@@ -219,7 +221,7 @@ func lastMessage(log []store.JobEntry, attempt int) string {
 // maxLastLine bounds a line of output in a cause.
 const maxLastLine = 300
 
-// lastLine is the last line of a job's output that says something.
+// lastLine returns the last non-blank line of a job's output.
 func lastLine(output string) string {
 	output = strings.TrimSpace(output)
 	line := strings.TrimSpace(output[strings.LastIndexAny(output, "\n\r")+1:])
@@ -229,7 +231,7 @@ func lastLine(output string) string {
 	return printable(line)
 }
 
-// ToldClosed is the first required rule that did not hold when an event was emitted; nil if all did.
+// ToldClosed returns the first required rule that did not hold according to an event; nil if all did.
 func ToldClosed(g event.Gate) *Rule {
 	for _, r := range g.Rules {
 		outcome := r.Outcome
@@ -243,7 +245,7 @@ func ToldClosed(g event.Gate) *Rule {
 	return nil
 }
 
-// told is a value as an event has it; nil if it has none.
+// told converts a value from an event; nil if it has none.
 func told(value string) any {
 	if value == "" {
 		return nil

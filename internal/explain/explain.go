@@ -1,8 +1,8 @@
-// Package explain says why a run waits and what would open its gate, what a past run started on and how it went, and why
-// a period has no run. It reads and evaluates; it changes nothing.
+// Package explain says why a run waits and what would open its gate, what a past run started on and how it went, and
+// why a period has no run. It reads and evaluates; it changes nothing.
 //
-// Look gathers the facts and draws the conclusions; text.go turns them into what the command line and the API show. The
-// verdict on a gate is package gate's, the reasons of rules are package rule's.
+// Look collects the facts and draws the conclusions; text.go formats them for the command line and the API. Package
+// gate gives the verdict on a gate, package rule the reasons of rules.
 package explain
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// records is what an explanation reads.
+// records is the part of the store that an explanation reads.
 type records interface {
 	runs
 	history
@@ -31,7 +31,7 @@ type records interface {
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
-// runs say how things stand.
+// runs reads the current state.
 type runs interface {
 	Run(ctx context.Context, key run.Key) (run.Run, error)
 	DryRun(ctx context.Context, key run.Key) (run.Run, error)
@@ -39,7 +39,7 @@ type runs interface {
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
 }
 
-// history says what happened.
+// history reads what happened.
 type history interface {
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
 	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error)
@@ -47,7 +47,7 @@ type history interface {
 	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
 }
 
-// Sources are where the facts are.
+// Sources are the sources of an explanation's data.
 type Sources struct {
 	Store   records
 	Catalog *catalog.Catalog
@@ -55,18 +55,18 @@ type Sources struct {
 	Silenced func(event.Event) string
 }
 
-// Question is what to explain.
+// Question selects what to explain.
 type Question struct {
 	Pipeline pipeline.ID
 	Schedule pipeline.ScheduleID // the pipeline's own by default
-	Period   period.Period       // by default the newest open run's, else that of a fire now
-	Real     bool                // the run itself, also where the pipeline only has dry runs now
+	Period   period.Period       // by default the newest open run's, or else that of a fire now
+	Real     bool                // the real run, even if the pipeline now has only dry runs
 }
 
-// State is how a run stands, in one word.
+// State is the state of a run, in one word.
 type State string
 
-// The states of an explanation. All but NotOpened are those of a run.
+// All states except NotOpened are those of a run.
 const (
 	NotOpened  State = "not opened"
 	Waiting    State = "waiting"
@@ -82,19 +82,19 @@ const (
 	Cancelled  State = "cancelled"
 )
 
-// Explanation is the answer.
+// Explanation is the answer to a Question.
 type Explanation struct {
 	Key     run.Key
 	At      time.Time
 	State   State
 	Summary string   // one sentence
-	Reasons []string // why it stands so, most important first
+	Reasons []string // why it is in this state, most important first
 	Opens   []string // what would open it, most direct first
 	Said    Said     // the same three with their codes and parameters
 
 	DryRun bool
 	Run    *run.Run // nil if there is none
-	Gate   *Gate    // nil where there was nothing to evaluate
+	Gate   *Gate    // nil if there was nothing to evaluate
 
 	Attempts  []Attempt // oldest first
 	Log       []store.JobEntry
@@ -103,10 +103,10 @@ type Explanation struct {
 	Silenced  []Silenced        // in the order of their first alert
 	Probes    []prober.Standing // those whose answers its gate reads now, in the order of its rules
 
-	opensAt time.Time // when the schedule opens a period that has no run; zero where it does not
+	opensAt time.Time // when the schedule opens a period that has no run; zero if it does not
 }
 
-// Said is what an explanation says, as codes with parameters.
+// Said is the text of an explanation as codes with parameters.
 type Said struct {
 	Summary reason.Reason
 	Reasons []reason.Reason
@@ -119,34 +119,34 @@ type Silenced struct {
 	Alerts int
 }
 
-// Gate is what the rules show.
+// Gate is the state of the rules.
 type Gate struct {
-	Live     bool // as it is at this moment, rather than what the run started on
+	Live     bool // the current state, rather than the one the run started on
 	At       time.Time
 	Outcome  rule.Outcome
 	Bypassed bool
 	Leaves   []Leaf
 
-	PreferUntil time.Time // when the preferred rules cease to close it; zero without such rules
-	Degraded    []string  // the preferred rules that do not pass and without which it is open
-	OpensAt     time.Time // when it opens if its data stays as it is; zero where time alone does not open it
+	PreferUntil time.Time // when the preferred rules stop closing it; zero without such rules
+	Degraded    []string  // the preferred rules that do not pass, if it is open without them
+	OpensAt     time.Time // when it opens without new data; zero if it does not
 }
 
 // Leaf is one rule with the reading that it saw.
 type Leaf struct {
 	store.SeenLeaf
-	Holds     bool // it is no reason for the gate to be closed; under a "not", that is the rule's failing
+	Holds     bool // it does not close the gate; inside a "not", this means that the rule fails
 	Version   int64
-	UpdatedAt time.Time // zero where there was no reading
-	Source    string    // the writer, where it is known
-	PassesAt  time.Time // when it passes if its data stays as it is; zero where time alone does not help
+	UpdatedAt time.Time // zero if there was no reading
+	Source    string    // the writer, if known
+	PassesAt  time.Time // when it passes without new data; zero if it does not
 	Period    period.Period
 }
 
-// ErrUnknownPipeline means that there never was such a pipeline.
+// ErrUnknownPipeline means that the pipeline never existed.
 var ErrUnknownPipeline = errors.New("there is no such pipeline")
 
-// Look explains the run that q names.
+// Look explains the run selected by q.
 func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanation, error) {
 	l := look{Sources: s, now: now}
 	if err := l.find(ctx, q); err != nil {
@@ -173,7 +173,7 @@ func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanatio
 	return *x, nil
 }
 
-// rejected says that the pipeline's newest file is not in force.
+// rejected adds that the pipeline's newest file is not in force.
 func (l *look) rejected() {
 	problems := l.row.Problems()
 	if len(problems) == 0 || l.def == nil {
@@ -186,7 +186,7 @@ func (l *look) rejected() {
 	l.because("rejected", "the newest version of the file has problems and is not active: %s%s", problems[0], more)
 }
 
-// look is one explanation in the making.
+// look is the state of building one explanation.
 type look struct {
 	Sources
 	now    time.Time
@@ -196,11 +196,11 @@ type look struct {
 	events []event.Event        // about the run, oldest first
 	x      Explanation
 
-	triggered bool   // only a trigger opens the run
-	others    []Leaf // what the start condition and the rules beside it show, for the hints
+	triggered bool   // only a manual trigger opens the run
+	others    []Leaf // state of the start condition and the other rules, for the hints
 }
 
-// find decides which run is meant, and reads it.
+// find determines which run is meant, and reads it.
 func (l *look) find(ctx context.Context, q Question) error {
 	l.def = l.Catalog.Current().Definition(q.Pipeline)
 	row, err := l.Store.Pipeline(ctx, q.Pipeline)
@@ -222,7 +222,7 @@ func (l *look) find(ctx context.Context, q Question) error {
 	return l.readRun(ctx)
 }
 
-// choosePeriod takes the newest open run where no period was asked for, else the one whose turn it is.
+// choosePeriod picks the newest open run if the question names no period, or else the current period.
 func (l *look) choosePeriod(ctx context.Context) error {
 	if !l.key.Period.IsZero() {
 		return nil
@@ -258,10 +258,10 @@ func (l *look) readRun(ctx context.Context) error {
 	return nil
 }
 
-// maxEvents bounds what is read of a run's events: attempts are few.
+// maxEvents bounds how many of a run's events are read: attempts are few.
 const maxEvents = 500
 
-// history reads what was written about the run.
+// history reads the records about the run.
 func (l *look) history(ctx context.Context) error {
 	page, err := l.Store.Events(ctx, store.EventQuery{Key: l.key, Pipeline: l.key.Pipeline, Ascending: true, Limit: maxEvents})
 	if err != nil {
@@ -296,7 +296,7 @@ func (l *look) history(ctx context.Context) error {
 	return nil
 }
 
-// silenced counts the alerts that were suppressed.
+// silenced counts the suppressed alerts.
 func (l *look) silenced() {
 	if l.Silenced == nil {
 		return

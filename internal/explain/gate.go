@@ -15,14 +15,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// inputs are what gates look at, or looked at.
+// inputs reads the inputs of gates, current and past.
 type inputs interface {
 	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
 	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
 	Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error)
 }
 
-// live evaluates a gate of def on what the store shows now; nil is the pipeline's own.
+// live evaluates a gate of def on the current data; a nil g means the pipeline's own gate.
 func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {
 	q := gate.Question{Definition: def, Upstream: l.Catalog.Current().Definition, Period: l.key.Period, Gate: g}
 	if r := l.x.Run; r != nil && r.Status == run.Pending {
@@ -39,7 +39,7 @@ func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate)
 	for i, leaf := range view.Leaves() {
 		sensors := view.Sensors
 		if view.Verdict.Leaves[i].Age < 0 {
-			sensors = nil // it saw none, whatever the same sensor showed to another rule
+			sensors = nil // this rule saw no reading, even if another rule on the same sensor did
 		}
 		shown := l.leaf(leaf, view.Verdict.Leaves[i].Version, sensors)
 		shown.PassesAt = view.Verdict.Leaves[i].PassesAt
@@ -48,7 +48,7 @@ func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate)
 	return out, l.name(ctx, out.Leaves)
 }
 
-// stored is the gate that an attempt started on.
+// stored returns the gate that an attempt started on.
 func (l *look) stored(ctx context.Context) (*Gate, error) {
 	id := l.x.Run.Progress.Snapshot
 	if id == "" {
@@ -56,7 +56,7 @@ func (l *look) stored(ctx context.Context) (*Gate, error) {
 	}
 	s, err := l.Store.Snapshot(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil // retention took it
+		return nil, nil // deleted by retention
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot %s: %w", id, err)
@@ -68,7 +68,7 @@ func (l *look) stored(ctx context.Context) (*Gate, error) {
 	return out, l.name(ctx, out.Leaves)
 }
 
-// leaf puts a rule and the reading it saw together. Of several sightings of one sensor the one with that version counts;
+// leaf combines a rule and the reading it saw. If a sensor was seen several times, the one with that version counts;
 // 0 takes the first.
 func (l *look) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSensor) Leaf {
 	leaf := Leaf{SeenLeaf: seen, Holds: seen.Outcome.In(seen.Negated) == rule.Pass, Version: version}
@@ -93,7 +93,7 @@ func (l *look) owner(leaf store.SeenLeaf) pipeline.ID {
 	return l.key.Pipeline
 }
 
-// written is when the latest of the readings was written that the gate saw.
+// written returns when the latest of the readings that the gate saw was written.
 func (g *Gate) written() time.Time {
 	var at time.Time
 	for _, leaf := range g.Leaves {
@@ -104,7 +104,7 @@ func (g *Gate) written() time.Time {
 	return at
 }
 
-// name fills in the writers of the readings that were seen, as far as they are still the latest of their period.
+// name fills in the writers of the readings that were seen, if they are still the latest of their period.
 func (l *look) name(ctx context.Context, leaves []Leaf) error {
 	var queries []store.ReadingQuery
 	var which []int
@@ -133,10 +133,10 @@ func (l *look) name(ctx context.Context, leaves []Leaf) error {
 	return nil
 }
 
-// lapsed says that preferred rules do not close the gate any more.
+// lapsed reports whether preferred rules no longer close the gate.
 func (g *Gate) lapsed() bool { return !g.PreferUntil.IsZero() && !g.At.Before(g.PreferUntil) }
 
-// Closed lists the rules that keep the gate from opening.
+// Closed lists the rules that keep the gate closed.
 func (g *Gate) Closed() []Leaf {
 	var closed []Leaf
 	if g == nil || g.Outcome == rule.Pass {
@@ -150,5 +150,5 @@ func (g *Gate) Closed() []Leaf {
 	return closed
 }
 
-// Open says that the gate lets a start through.
+// Open reports whether the gate allows a start.
 func (g *Gate) Open() bool { return g != nil && (g.Bypassed || g.Outcome == rule.Pass) }

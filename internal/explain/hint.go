@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// maxHints is how many closed rules are given a hint of their own.
+// maxHints is how many closed rules get their own hint.
 const maxHints = 10
 
-// hints says, for each rule that keeps the gate closed, what would change that. The prefix stands before each.
+// hints adds, for each rule that keeps the gate closed, what would change that. Each starts with prefix.
 func (l *look) hints(ctx context.Context, prefix string) error {
 	closed := l.x.Gate.Closed()
 	if len(closed) > 0 && l.def != nil && l.def.Start != nil {
@@ -61,8 +61,8 @@ func (l *look) hint(ctx context.Context, leaf Leaf) (string, error) {
 	return l.reading(leaf), nil
 }
 
-// awaited is the period of the upstream run that the gate needs next: the first inside ours that is not COMPLETED, or the
-// one that holds ours.
+// awaited returns the period of the upstream run that the gate needs next: the first inside ours that is not
+// COMPLETED, or the one that contains ours.
 func (l *look) awaited(ctx context.Context, up pipeline.ID) (period.Period, error) {
 	def := l.Catalog.Current().Definition(up)
 	if def == nil {
@@ -132,13 +132,13 @@ func (l *look) reading(leaf Leaf) string {
 	return text
 }
 
-// condition is what a rule asks of its field: `status equals "ready"`.
+// condition returns the rule's condition on its field: `status equals "ready"`.
 func condition(leaf Leaf) string {
 	return rule.Asked{Check: leaf.Check, Field: leaf.Field, Value: leaf.Needs, Time: leaf.Time}.Condition()
 }
 
-// command writes a reading that satisfies the rule; "" where no single value does. A write replaces the whole reading, so
-// the command keeps the fields that the other rules and the start condition need.
+// command returns a command that writes a reading which satisfies the rule; "" if no single value does. A write
+// replaces the whole reading, so the command includes the fields that the other rules and the start condition need.
 func (l *look) command(leaf Leaf) string {
 	value, ok := example(leaf)
 	if !ok {
@@ -161,8 +161,8 @@ func (l *look) command(leaf Leaf) string {
 	return fmt.Sprintf("interlock sensor set %s %s %s", l.owner(leaf.SeenLeaf), key, strings.Join(values, " "))
 }
 
-// needed says that a reading must have the rule's field: the rule holds on it, or no other rule can stand in for it. The
-// time of the write itself is not a field of the data.
+// needed reports whether a reading must have the rule's field: the rule holds on it, or no other rule can replace it.
+// The time of the write itself is not a field of the data.
 func (leaf Leaf) needed() bool {
 	if leaf.Advisory || leaf.Over || leaf.Field == "" || leaf.Field == "updatedAt" {
 		return false
@@ -170,7 +170,7 @@ func (leaf Leaf) needed() bool {
 	return leaf.Holds && leaf.Value != nil || !leaf.Holds && leaf.Group == ""
 }
 
-// kept is the field of a rule as it is where the rule holds, else one that satisfies it.
+// kept returns the current field of a rule that holds, or else one that satisfies it.
 func kept(leaf Leaf) (string, bool) {
 	if leaf.Holds {
 		return assignment(leaf.Field, leaf.Value)
@@ -178,7 +178,7 @@ func kept(leaf Leaf) (string, bool) {
 	return example(leaf)
 }
 
-// example is a field that satisfies the rule, as `interlock sensor set` takes it.
+// example returns a field that satisfies the rule, in the syntax of `interlock sensor set`.
 func example(leaf Leaf) (string, bool) {
 	field := leaf.Field
 	switch leaf.Check {
@@ -200,7 +200,7 @@ func example(leaf Leaf) (string, bool) {
 	return "", false
 }
 
-// assignment is field=value for a shell, where neither needs more quoting than makes text of what would be a number.
+// assignment returns field=value for a shell; false if it needs more quoting than marking a number as text.
 func assignment(field string, value any) (string, bool) {
 	text, isText := value.(string)
 	if !isText {
@@ -215,7 +215,7 @@ func assignment(field string, value any) (string, bool) {
 	return field + "=" + text, true
 }
 
-// bare says that a text means to a shell what it says.
+// bare reports whether a text needs no quoting in a shell.
 func bare(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+:/", c)

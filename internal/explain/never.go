@@ -50,7 +50,7 @@ func (l *look) never(ctx context.Context) error {
 	case !l.triggered:
 		return l.hints(ctx, "")
 	case l.def.Opens == pipeline.ByStream:
-		return nil // a run that is triggered does not ask for what would have opened it
+		return nil // a manually triggered run does not need its start condition
 	}
 	return l.hints(ctx, "that run also needs ")
 }
@@ -69,7 +69,7 @@ func (l *look) gone() {
 	}
 }
 
-// excluded says why the calendar excludes the period, now or when it was due.
+// excluded returns why the calendar excludes the period, now or when it was due.
 func (l *look) excluded() string {
 	if why := l.def.Schedule.Excluded(l.key.Period); why != "" {
 		return why
@@ -186,8 +186,8 @@ func (l *look) noStart(ctx context.Context) error {
 	return nil
 }
 
-// unopened explains a period whose start condition is met, or whose upstreams are done, and that has no run all the same:
-// nobody reacted to that write when it came, and the watchdog opens only what it would call overlooked.
+// unopened explains a period whose start condition is met, or whose upstreams are done, but that has no run: the
+// write was not handled when it came, and the watchdog recovers only recent ones.
 func (l *look) unopened(at time.Time) {
 	x := &l.x
 	met, when := "the last upstream run completed", l.when(at)
@@ -212,7 +212,7 @@ func (l *look) unopened(at time.Time) {
 	l.trigger()
 }
 
-// trigger names the command that opens the run, where nothing else does.
+// trigger names the command that opens the run, if nothing else does.
 func (l *look) trigger() {
 	l.triggered = true
 	if l.def.Opens != pipeline.ByHand {
@@ -221,7 +221,7 @@ func (l *look) trigger() {
 	l.opens("trigger", "`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
 }
 
-// startDeadline is when the start condition's deadline closes the automatic window of a run; zero without one.
+// startDeadline returns when the start condition's deadline closes the automatic window of a run; zero without one.
 func startDeadline(def *pipeline.Definition, key run.Key) time.Time {
 	if def == nil || def.Start == nil || def.Start.Deadline == nil {
 		return time.Time{}

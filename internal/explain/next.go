@@ -7,33 +7,33 @@ import (
 	"github.com/interlock-go/interlock/internal/reason"
 )
 
-// By is what a run needs to go on.
+// By is what a run needs to continue.
 type By string
 
-// What a run needs. Only ByOperator needs a person: without one, nothing more happens.
+// Only ByOperator needs a person: without one, nothing more happens.
 const (
 	ByStart    By = "start"    // its job is about to start
-	ByTime     By = "time"     // it goes on at an instant, or a moment from now
-	ByData     By = "data"     // it goes on when its rules, or what opens it, are met
+	ByTime     By = "time"     // it continues at a given time, or in a moment
+	ByData     By = "data"     // it continues when its rules, or its start condition, are met
 	BySlot     By = "slot"     // another job of the pipeline must end
 	ByWorker   By = "worker"   // a worker must claim it
-	ByJob      By = "job"      // its job runs
-	ByOperator By = "operator" // it does not go on automatically
+	ByJob      By = "job"      // its job is running
+	ByOperator By = "operator" // it does not continue automatically
 	ByNothing  By = "nothing"  // it is done, or its pipeline is not active
 )
 
-// Next says whether a run goes on automatically, and if not, what a person can do.
+// Next says whether a run continues automatically and, if not, what a person can do.
 type Next struct {
 	By     By
-	At     time.Time   // when it goes on, if its data stays as it is; zero where that is unknown
-	Until  time.Time   // when it stops waiting; zero where it does not
+	At     time.Time   // when it continues without new data; zero if unknown
+	Until  time.Time   // when it stops waiting; zero if it does not
 	Action reason.Code // the most direct one: trigger, rerun, resume, job-complete, …; "" without one
 }
 
-// actions are the codes of what would open a run that a person can do.
+// actions are the codes of Opens entries that a person can carry out.
 var actions = []reason.Code{"resume", "trigger", "rerun", "again", "job-complete", "exec"}
 
-// Next says how the run goes on.
+// Next says how the run continues.
 func (x Explanation) Next() Next {
 	n := x.next()
 	for _, r := range x.Said.Opens {
@@ -84,7 +84,7 @@ func (x Explanation) next() Next {
 	return Next{By: ByOperator}
 }
 
-// opening is how a period without a run goes on.
+// opening says how a period without a run continues.
 func (x Explanation) opening() Next {
 	switch x.Said.Summary.Code {
 	case "opens-at":
@@ -99,7 +99,7 @@ func (x Explanation) opening() Next {
 	return Next{By: ByOperator}
 }
 
-// awaited is how an attempt that waits goes on.
+// awaited says how a waiting attempt continues.
 func (x Explanation) awaited() Next {
 	p := x.Run.Progress
 	switch x.Said.Summary.Code {
@@ -119,8 +119,8 @@ func (x Explanation) awaited() Next {
 	return n
 }
 
-// LetsStart says that the gate lets the run start now, or let it start: rules that pass for a period that no run is waiting for
-// start nothing.
+// LetsStart reports whether the gate allows, or allowed, the run to start: rules that pass for a period without a
+// waiting run start nothing.
 func (x Explanation) LetsStart() bool {
 	if !x.Gate.Open() || x.Gate.Live && x.Run == nil {
 		return false

@@ -48,7 +48,7 @@ func (l *look) standing(ctx context.Context) error {
 	return err
 }
 
-// leftover explains a job that may still run though its attempt has ended.
+// leftover explains a job that may still be running although its attempt has ended.
 func (l *look) leftover() {
 	r := l.x.Run
 	worker, lost := r.Progress.Offer.Worker, r.Progress.HeartbeatEnd()
@@ -148,7 +148,7 @@ func (l *look) completed() {
 	l.unused()
 }
 
-// unused names the data that came after the completed attempt and opened no other.
+// unused lists the data that arrived after the completed attempt and did not open another.
 func (l *look) unused() {
 	found := false
 	for _, e := range l.events {
@@ -209,7 +209,7 @@ func (l *look) waiting(ctx context.Context) error {
 	return l.hints(ctx, "")
 }
 
-// notBegun explains an attempt whose window is still to begin: a retry after its backoff, or schedule.time.
+// notBegun explains an attempt whose window has not begun: a retry during its backoff, or schedule.time.
 func (l *look) notBegun(def *pipeline.Definition) {
 	r := l.x.Run
 	begins, starts := l.when(r.Progress.WindowStart), "starts"
@@ -228,7 +228,7 @@ func (l *look) notBegun(def *pipeline.Definition) {
 	l.sum("retrying", "attempt %d failed (%s); attempt %d %s %s", before.Number, before.Message, r.Attempt, starts, begins)
 }
 
-// failedBefore is the attempt before the latest, if it failed and said why.
+// failedBefore returns the attempt before the latest, if it failed with a message.
 func (l *look) failedBefore() *Attempt {
 	if l.x.Run.Attempt < 2 {
 		return nil
@@ -240,7 +240,7 @@ func (l *look) failedBefore() *Attempt {
 	return before
 }
 
-// external reports whether workers outside run the pipeline's job. Its attempts start only if one claims them.
+// external reports whether external workers run the pipeline's job. Its attempts start only if one claims them.
 func external(def *pipeline.Definition) bool {
 	if def == nil {
 		return false
@@ -249,7 +249,7 @@ func external(def *pipeline.Definition) bool {
 	return is
 }
 
-// exhausted explains a run whose gate did not open in time, on what the gate shows now.
+// exhausted explains a run whose gate did not open in time, based on the current state of the gate.
 func (l *look) exhausted(ctx context.Context) error {
 	x, r := &l.x, l.x.Run
 	x.State = Exhausted
@@ -291,7 +291,7 @@ func (l *look) exhausted(ctx context.Context) error {
 	return l.hints(ctx, "that attempt also needs ")
 }
 
-// expired is the deadline that closed the run's automatic window: the one that was reported, else what the file says.
+// expired returns the deadline that closed the run's automatic window: the reported one, or else the file's.
 func (l *look) expired(def *pipeline.Definition) time.Time {
 	for _, e := range l.events {
 		if x, ok := e.Detail.Extra.(event.Deadline); ok && e.Type == event.SensorDeadlineExpired {
@@ -302,12 +302,12 @@ func (l *look) expired(def *pipeline.Definition) time.Time {
 		return deadline
 	}
 	if l.x.Run.StartDeadlinePassed {
-		return l.x.Run.EndedAt // the file has none any more; it was noticed then
+		return l.x.Run.EndedAt // the file no longer has one; use the time it was noticed
 	}
 	return time.Time{}
 }
 
-// definition is the version that the open attempt works on, or the version in force where that cannot be read any more.
+// definition returns the version that the open attempt uses, or the version in force if that can no longer be read.
 func (l *look) definition(ctx context.Context) *pipeline.Definition {
 	version := l.x.Run.Progress.Opening.ConfigVersion
 	if version == "" {
@@ -315,17 +315,17 @@ func (l *look) definition(ctx context.Context) *pipeline.Definition {
 	}
 	def, err := l.Catalog.Definition(ctx, l.key.Pipeline, version)
 	if err != nil {
-		// An explanation on the version in force beats none.
+		// An explanation based on the version in force is better than none.
 		l.because("old-version", "version %s, which it opened with, cannot be read; these are the rules of the active version", version)
 		return l.def
 	}
 	return def
 }
 
-// anotherAttempt names the command that opens another attempt, in a form that would be accepted.
+// anotherAttempt adds the command that opens another attempt, in a form that would be accepted.
 func (l *look) anotherAttempt(does string) {
 	if l.def == nil {
-		return // nothing of a pipeline that is not in force is run again
+		return // a pipeline that is not in force cannot be rerun
 	}
 	l.paused()
 	r := *l.x.Run
@@ -342,14 +342,14 @@ func (l *look) anotherAttempt(does string) {
 	l.opens("again", "`%s` %s", command, does)
 }
 
-// manualSpent says whether the budget for manual reruns of r is used up. Its first attempt spends none.
+// manualSpent reports whether the budget for manual reruns of r is used up. The first attempt uses none.
 func manualSpent(def *pipeline.Definition, r run.Run) (rerun.Budget, bool) {
 	budget := rerun.BudgetsOf(def.Job).For(r, run.CauseManual)
 	return budget, r.Attempt > 0 && budget.Used >= budget.Max
 }
 
-// Again is the command that opens another attempt of an ended run, in a form that would be accepted, and the code of what it
-// does: trigger or rerun. A nil definition has none.
+// Again returns the command that opens another attempt of an ended run, in a form that would be accepted, and its
+// code: trigger or rerun. Both are empty for a nil definition.
 func Again(def *pipeline.Definition, r run.Run) (code, command string) {
 	if def == nil {
 		return "", ""
@@ -367,7 +367,7 @@ func Again(def *pipeline.Definition, r run.Run) (code, command string) {
 	return "rerun", fmt.Sprintf("interlock rerun %s --date %s --reason TEXT", r.Pipeline, r.Period)
 }
 
-// paused says whether the pipeline is paused, and if so, since when, by whom and why.
+// paused reports whether the pipeline is paused and, if so, adds since when, by whom and why.
 func (l *look) paused() bool {
 	for _, p := range l.row.Pauses() {
 		name := string(l.key.Pipeline)
@@ -380,7 +380,7 @@ func (l *look) paused() bool {
 	return l.row.Paused()
 }
 
-// sum says how the run stands, in one sentence.
+// sum sets the summary.
 func (l *look) sum(code reason.Code, format string, args ...any) {
 	l.x.Said.Summary = reason.Say(code, format, args...)
 	l.x.Summary = l.x.Said.Summary.Tell(l.now)
@@ -396,7 +396,7 @@ func (l *look) why(r reason.Reason) {
 	l.x.Reasons = append(l.x.Reasons, r.Tell(l.now))
 }
 
-// opens adds what would open the run.
+// opens adds something that would open the run.
 func (l *look) opens(code reason.Code, format string, args ...any) {
 	r := reason.Say(code, format, args...)
 	l.x.Said.Opens = append(l.x.Said.Opens, r)

@@ -14,10 +14,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Style says what a line of an explanation is.
+// Style is the kind of a line in an explanation.
 type Style string
 
-// The styles. A line about a rule has the rule's outcome.
+// A line about a rule has the rule's outcome.
 const (
 	Plain   Style = "plain"
 	Title   Style = "title"
@@ -27,10 +27,10 @@ const (
 	Unknown Style = "unknown"
 )
 
-// marks stand before the lines about rules.
+// marks are the prefixes of lines about rules.
 var marks = map[Style]string{Pass: "  ✓ ", Fail: "  ✗ ", Unknown: "  ? "}
 
-// Line is a line of an explanation. The text of a rule is without its mark.
+// Line is a line of an explanation. The text of a rule excludes its mark.
 type Line struct {
 	Style Style
 	Text  string
@@ -42,13 +42,13 @@ func (l *lines) add(s Style, format string, args ...any) {
 	*l = append(*l, Line{s, fmt.Sprintf(format, args...)})
 }
 
-// heading begins a part, after an empty line.
+// heading starts a section, after an empty line.
 func (l *lines) heading(title string) {
 	l.add(Plain, "")
 	l.add(Heading, "%s:", title)
 }
 
-// Text is the whole explanation for people, in lines that end with a line break.
+// Text returns the whole explanation for people; every line ends with a line break.
 func (x Explanation) Text() string {
 	var w strings.Builder
 	for _, l := range x.Lines() {
@@ -57,7 +57,7 @@ func (x Explanation) Text() string {
 	return w.String()
 }
 
-// Lines is the whole explanation for people, line by line.
+// Lines returns the whole explanation for people, line by line.
 func (x Explanation) Lines() []Line {
 	var w lines
 	dry := ""
@@ -87,7 +87,7 @@ func each[T any](all []T, line func(T) string) []string {
 	return texts
 }
 
-// title is the run, or as much of it as is known of a pipeline that is not in force.
+// title returns the run, or as much of it as is known of a pipeline that is not in force.
 func (x Explanation) title() string {
 	switch {
 	case x.Key.Schedule != "":
@@ -98,7 +98,7 @@ func (x Explanation) title() string {
 	return fmt.Sprintf("%s %s", x.Key.Pipeline, x.Key.Period)
 }
 
-// block adds a list under its title; nothing where it is empty.
+// block adds a list under its title; nothing if it is empty.
 func (l *lines) block(title string, items []string) {
 	if len(items) > 0 && title != "" {
 		l.heading(title)
@@ -184,7 +184,8 @@ func (leaf Leaf) written(g *Gate) string {
 	return text + " for " + leaf.Period.String()
 }
 
-// line tells an attempt: "attempt 2 (retry: transient): opened …, started …, failed … (TRANSIENT, exit code 75): no network".
+// line describes an attempt: "attempt 2 (retry: transient): opened …, started …, failed … (TRANSIENT, exit code 75):
+// no network".
 func (a Attempt) line() string {
 	line := fmt.Sprintf("attempt %d (%s", a.Number, causeWord(a.Cause))
 	if a.By != "" {
@@ -256,7 +257,7 @@ func resultWord(r run.Result) string {
 	return "failed"
 }
 
-// maxOutput is how many lines of the last job's output are shown. The run has all that is kept.
+// maxOutput is how many lines of the last job's output are shown. The run has everything that is kept.
 const maxOutput = 20
 
 func (x Explanation) output(w *lines) {
@@ -294,7 +295,7 @@ func deadline(d store.Deadline, now time.Time) string {
 	return text
 }
 
-// count sums up how many rules keep a gate closed.
+// count says how many rules keep a gate closed.
 func count(g *Gate) string {
 	closed, total := len(g.Closed()), 0
 	for _, leaf := range g.Leaves {
@@ -314,7 +315,8 @@ func orUnknown(s string) string {
 	return s
 }
 
-// printable replaces control characters in what users wrote, so that they neither move the cursor nor break the line.
+// printable replaces control characters in user-provided text, so that they neither move the cursor nor break the
+// line.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {

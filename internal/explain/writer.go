@@ -41,7 +41,7 @@ func (l *look) probes(ctx context.Context) error {
 	return nil
 }
 
-// probed is the probe that answers a rule; nil if none does.
+// probed returns the probe that answers a rule; nil if none does.
 func (l *look) probed(leaf Leaf) *pipeline.Probe {
 	return l.Catalog.Current().Probe(l.owner(leaf.SeenLeaf), sensor.Key(leaf.Key))
 }
@@ -54,7 +54,7 @@ func asked(p *pipeline.Probe) string {
 	return fmt.Sprintf("; its probe runs while a run waits, and an answer is valid for %s", document.Duration(p.TTL))
 }
 
-// probing says how the probes stand.
+// probing describes the state of the probes.
 func (x Explanation) probing() []string {
 	var lines []string
 	for _, s := range x.Probes {
@@ -67,7 +67,7 @@ func (x Explanation) probing() []string {
 	return lines
 }
 
-// probeLine is the state of a probe in a sentence.
+// probeLine describes the state of a probe in a sentence.
 func probeLine(s prober.Standing, now time.Time) string {
 	var parts []string
 	switch state := s.State; {
@@ -98,7 +98,7 @@ func broken(s prober.Standing, now time.Time) string {
 	return text
 }
 
-// sources adds, for the rules that keep the gate closed, when the last event of the source came that writes their sensor.
+// sources adds, for the rules that keep the gate closed, when the source that writes their sensor last had an event.
 func (l *look) sources(ctx context.Context) error {
 	if l.x.Gate == nil || !l.x.Gate.Live {
 		return nil
@@ -121,7 +121,7 @@ func (l *look) sources(ctx context.Context) error {
 	return nil
 }
 
-// sourceLine is when the last event of a source came.
+// sourceLine says when a source last had an event.
 func (l *look) sourceLine(d *source.Definition, a source.Activity) string {
 	switch silence := a.Silence(d.ID, l.x.At); {
 	case silence != "":
