@@ -56,6 +56,7 @@ func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
 		}
 		if parts = append(parts, days); len(parts) == 2 {
 			ticks <- noon
+			ticks <- noon // once this one is taken, the line of the first is shown
 		}
 		return true
 	})
