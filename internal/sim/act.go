@@ -9,24 +9,25 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// act is something that a controller is doing: handling a change, carrying out a task. It runs until it waits, and goes on
-// when the world lets it, so that what several of them do falls between one another in every way, and never at once.
+// act is a piece of a controller's work: handling a change, carrying out a task. It runs until it waits, and
+// continues when the world resumes it. So the steps of several acts interleave in every possible order, but never run
+// at once.
 type act struct {
 	host   *host
 	name   string
-	about  run.Key   // the run that it is about, where it is a task's
-	wakes  time.Time // it waits until then
+	about  run.Key   // the run of its task, if it has one
+	wakes  time.Time // when its wait ends
 	ctx    context.Context
 	cancel context.CancelFunc
 	do     func(ctx context.Context)
 	fibre  *fibre // nil before it has begun
-	worker *pool  // of which it has a worker
+	worker *pool  // whose worker it holds
 	parked bool   // it waits for a worker
-	dead   bool   // its controller is no longer there
-	seen   int64  // the version of the last reading that was there when it began
+	dead   bool   // its controller has died
+	seen   int64  // the version of the latest reading when it began
 }
 
-// fibre is what acts run on, one after the other.
+// fibre is a goroutine that runs acts one after the other.
 type fibre struct {
 	act    *act
 	yield  func(struct{}) bool
@@ -34,7 +35,7 @@ type fibre struct {
 	end    func()
 }
 
-// crashed is what unwinds an act whose controller has died.
+// crashed is the panic that unwinds an act whose controller has died.
 type crashed struct{}
 
 func newFibre() *fibre {
@@ -47,7 +48,7 @@ func newFibre() *fibre {
 	return f
 }
 
-// perform runs an act to its end, or to that of its controller.
+// perform runs an act until it or its controller ends.
 func (f *fibre) perform() {
 	defer func() {
 		f.act = nil
@@ -60,7 +61,7 @@ func (f *fibre) perform() {
 	f.act.do(f.act.ctx)
 }
 
-// begin starts an act of a controller. It runs when the world takes it up.
+// begin creates an act of a controller. It runs when the world picks it.
 func (w *World) begin(h *host, name string, do func(ctx context.Context)) *act {
 	a := &act{host: h, name: name, wakes: w.now, seen: w.watch.lastVersion, do: do}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
@@ -108,8 +109,8 @@ func (w *World) forget(a *act) {
 	}
 }
 
-// wait lets others go on, and returns once an instant has come and the controller is awake. It does not return if the
-// controller has died.
+// wait yields to other acts, and returns once the instant has come and the controller is awake. It does not return if
+// the controller has died.
 func (w *World) wait(until time.Time) {
 	a := w.current
 	a.wakes = until
@@ -118,7 +119,7 @@ func (w *World) wait(until time.Time) {
 	}
 }
 
-// abort ends an act where it waits.
+// abort ends a waiting act.
 func (w *World) abort(a *act) {
 	a.dead = true
 	if a.fibre == nil {
@@ -128,10 +129,10 @@ func (w *World) abort(a *act) {
 	w.run(a)
 }
 
-// ready says that an act can go on.
+// ready reports whether an act can continue.
 func (a *act) ready(now time.Time) bool {
 	return !a.wakes.After(now) && !a.host.asleep.After(now)
 }
 
-// resumes is when it can.
+// resumes returns when it can continue.
 func (a *act) resumes() time.Time { return later(a.wakes, a.host.asleep) }

@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// What is looked at once nothing goes wrong any more.
+// The checks at the end of the calm.
 
-// settled checks a world in which nothing has gone wrong since the calm began, and all had time to come to its end.
+// settled checks a world in which nothing has gone wrong since the calm began, and all work had time to finish.
 func (w *watch) settled(calm, end time.Time) {
 	w.rowsAreAsSeen()
 	w.nothingIsForgotten(calm)
@@ -25,7 +25,7 @@ func (w *watch) settled(calm, end time.Time) {
 	w.alertsArrive(lately)
 }
 
-// rowsAreAsSeen compares the store's own rows with what was seen to be stored.
+// rowsAreAsSeen compares the store's rows with the commits that were observed.
 func (w *watch) rowsAreAsSeen() {
 	ctx := context.Background()
 	for _, key := range w.order {
@@ -51,8 +51,8 @@ func (w *watch) rowsAreAsSeen() {
 	}
 }
 
-// runsHaveEnded wants no run open that was opened before the calm and whose time limit is over. The limit of one that waits for
-// a slot stands still until it has one: others may have them all, or may have freed one only lately.
+// runsHaveEnded checks that no run is open that was opened before the calm and whose time limit has passed. The limit
+// of a run that waits for a slot is suspended: other runs may hold all slots, or may have freed one only recently.
 func (w *watch) runsHaveEnded(calm, end time.Time) {
 	for _, key := range w.order {
 		r := w.runs[key]
@@ -71,7 +71,7 @@ func (w *watch) isOpen(id run.AttemptID) bool {
 	return err == nil && w.runs[key].Status.Open()
 }
 
-// feedIsHandled wants nothing left in the feed but what is new.
+// feedIsHandled checks that the feed contains only recent changes.
 func (w *watch) feedIsHandled(lately time.Time) {
 	for at, c := range w.notes.aside {
 		if !w.notes.handled[at] {
@@ -84,10 +84,10 @@ func (w *watch) feedIsHandled(lately time.Time) {
 	}
 }
 
-// L2: what is missing is told, once, within two looks of the watchdog.
+// L2: a missing sensor is reported, once, within two watchdog passes.
 
-// followed says that a reading of a post-run sensor was written after the run completed. A clock that was set back since may have
-// dated it before the end: then the completion has not read it.
+// followed reports whether a reading of a post-run sensor was written after the run completed. If the clock was set
+// back since, the reading may be dated before the end: then the completion has not read it.
 func (w *watch) followed(r run.Run, key sensor.Key, written write) bool {
 	if written.UpdatedAt.After(r.EndedAt) {
 		return true
@@ -96,7 +96,7 @@ func (w *watch) followed(r run.Run, key sensor.Key, written write) bool {
 	return err == nil && end.Missed(store.ReadVersion{Pipeline: r.Pipeline, Key: key, Period: written.Period, Version: written.Version})
 }
 
-// absenceIsTold wants every post-run sensor that stayed away to be told of.
+// absenceIsTold checks that every missing post-run sensor is reported.
 func (w *watch) absenceIsTold(at time.Time) {
 	for _, key := range w.order {
 		r := w.runs[key]

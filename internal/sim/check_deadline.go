@@ -11,17 +11,17 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// S4: each armed deadline ends in exactly one of MET, BREACHED and CANCELLED, at the instant that its file and its period
-// say; and nothing is called a success that nobody called one.
+// S4: each armed deadline ends in exactly one of MET, BREACHED and CANCELLED, at the instant that its file and period
+// define; and no run counts as successful unless its target or a person reported success.
 
-// deadlineMoved checks a row of the ledger that was created or changed, with what was told in the same commit.
+// deadlineMoved checks a deadline that was created or changed, with the events of the same commit.
 func (w *watch) deadlineMoved(before, after store.Deadline, told []event.Event) {
 	name := fmt.Sprintf("%s deadline of %s", after.Kind, after.Key)
 	moved := before.State != after.State || !before.BreachAt.Equal(after.BreachAt)
 	switch {
 	case before.State == "" && after.State == "":
 	case !moved:
-		return // a warning, or a note of when it was done after all
+		return // a warning, or the time of a late completion
 	case before.State == sla.Breached || before.State == sla.Met || before.State == sla.Cancelled && !mayReturn[before.Reason]:
 		w.fail(SilenceIsNeverSuccess, "the %s was %s and is %s", name, before.State, after.State)
 	case before.State == sla.Armed && !before.BreachAt.Equal(after.BreachAt):
@@ -36,10 +36,10 @@ func (w *watch) deadlineMoved(before, after store.Deadline, told []event.Event) 
 	}
 }
 
-// mayReturn are the reasons after which a deadline may count again: the file, or the pipeline, came back.
+// mayReturn are the reasons after which a deadline may be armed again: the file, or the pipeline, came back.
 var mayReturn = map[string]bool{slamonitor.Replaced: true, slamonitor.Removed: true, slamonitor.Paused: true, slamonitor.Excluded: true}
 
-// instantIsRight compares an armed instant with what file and period say.
+// instantIsRight compares an armed instant with file and period.
 func (w *watch) instantIsRight(d store.Deadline, name string) {
 	def := w.definition(d.Key.Pipeline, d.Config)
 	if def == nil {
@@ -61,13 +61,13 @@ func (w *watch) instantIsRight(d store.Deadline, name string) {
 	w.fail(SilenceIsNeverSuccess, "the %s is armed for %s, which counts from no reading", name, d.BreachAt)
 }
 
-// ending are the events that tell of a deadline's end.
+// ending are the events that report a deadline's end.
 var ending = map[event.Type]sla.State{
 	event.SLAMet: sla.Met, event.SLABreach: sla.Breached, event.RelativeSLABreach: sla.Breached, event.SLACancelled: sla.Cancelled,
 }
 
-// endIsToldOnce wants the end of a deadline told in the commit that ends it. One that came back and ends the same way again
-// was told of before.
+// endIsToldOnce checks that the commit that ends a deadline also emits its event. One that was armed again and ends
+// the same way was reported before.
 func (w *watch) endIsToldOnce(d store.Deadline, as sla.State, name string, told []event.Event) {
 	again := fmt.Sprintf("%s %s %s", name, as, d.BreachAt)
 	n := 0
@@ -87,7 +87,7 @@ func (w *watch) endIsToldOnce(d store.Deadline, as sla.State, name string, told 
 	}
 }
 
-// endIsTrue wants an end to be what the run says.
+// endIsTrue checks that the end agrees with the run.
 func (w *watch) endIsTrue(d store.Deadline, name string) {
 	r := w.runs[d.Key]
 	switch d.State {
@@ -107,7 +107,7 @@ func (w *watch) endIsTrue(d store.Deadline, name string) {
 	}
 }
 
-// said takes note of what a target, or a person, calls the result of an attempt.
+// said records the result of an attempt that a target or a person reported.
 func (w *watch) said(id run.AttemptID, result run.Result) {
 	if w.notes.said[id] == nil {
 		w.notes.said[id] = map[run.Result]bool{}
@@ -115,7 +115,7 @@ func (w *watch) said(id run.AttemptID, result run.Result) {
 	w.notes.said[id][result] = true
 }
 
-// completedWithSuccess wants a success that somebody has called one, of this very attempt.
+// completedWithSuccess checks that a success was reported for this very attempt.
 func (w *watch) completedWithSuccess(r run.Run) {
 	w.notes.completed[r.Key] = true
 	if !w.notes.said[r.ID()][run.ResultSuccess] {
@@ -123,8 +123,7 @@ func (w *watch) completedWithSuccess(r run.Run) {
 	}
 }
 
-// deadlinesAreClosed wants no deadline armed whose instant is long past. It is for a world in which nothing goes wrong any
-// more.
+// deadlinesAreClosed checks that no armed deadline is long past, in a world in which nothing goes wrong any more.
 func (w *watch) deadlinesAreClosed(settled time.Time) {
 	for _, d := range w.deadlines {
 		if d.State == sla.Armed && d.BreachAt.Before(settled) {

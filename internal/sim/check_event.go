@@ -12,14 +12,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// oncePerAttempt are events of which an attempt has one, whatever their ids.
+// oncePerAttempt are events that an attempt has at most once, whatever their ids.
 var oncePerAttempt = map[event.Type]bool{
 	event.TriggerStarted: true, event.ValidationPassed: true, event.ValidationExhausted: true, event.JobTriggered: true,
 	event.JobCompleted: true, event.JobFailed: true, event.JobTimeout: true, event.JobPollExhausted: true,
 	event.RetryScheduled: true, event.RetryExhausted: true, event.RunCancelled: true, event.SFNTimeout: true,
 }
 
-// oncePerRun are events of which a run has one.
+// oncePerRun are events that a run has at most once.
 var oncePerRun = map[event.Type]bool{event.PipelineExcluded: true, event.SensorDeadlineExpired: true, event.TriggerRecovered: true}
 
 // whyItEnded are the events that say why a run ended without being COMPLETED.
@@ -28,7 +28,7 @@ var whyItEnded = map[event.Type]bool{
 	event.RunCancelled: true, event.SensorDeadlineExpired: true,
 }
 
-// told checks an event, and remembers what others ask of it.
+// told checks an event and records what other checks need.
 func (w *watch) told(e event.Event) {
 	n := &w.notes
 	d := e.Detail
@@ -74,7 +74,8 @@ func (w *watch) told(e event.Event) {
 	}
 }
 
-// missedIsToldOnce wants a missed fire reported once, or again if clocks were set back into or before its window meanwhile.
+// missedIsToldOnce checks that a missed fire is reported once, or again if clocks were set back into or before its
+// window meanwhile.
 func (w *watch) missedIsToldOnce(id pipeline.ID, date string) {
 	name := string(id) + " " + date
 	if told, twice := w.notes.missed[name]; twice {
@@ -92,8 +93,8 @@ func (w *watch) missedIsToldOnce(id pipeline.ID, date string) {
 
 // setBack is a correction of all clocks.
 type setBack struct {
-	at       time.Time // as time really passes
-	from, to time.Time // by the clocks
+	at       time.Time // real time
+	from, to time.Time // clock time
 }
 
 // clocksSetBack notes that all clocks were set back to the present time.
@@ -101,15 +102,15 @@ func (w *watch) clocksSetBack(from time.Time) {
 	w.notes.setBacks = append(w.notes.setBacks, setBack{w.world.now, from, w.world.Now()})
 }
 
-// undone reports whether clocks that had passed the beginning of a span were set back to before its end. Only corrections
-// after an instant count, as time really passes.
+// undone reports whether clocks that had passed the beginning of a span were set back to before its end. Only
+// corrections after an instant of real time count.
 func (w *watch) undone(s span, after time.Time) bool {
 	return slices.ContainsFunc(w.notes.setBacks, func(b setBack) bool {
 		return b.at.After(after) && s.to.After(b.to) && !s.from.After(b.from)
 	})
 }
 
-// lost takes note of events that the store lost: they may be announced again.
+// lost records events that the store lost: they may be emitted again.
 func (w *watch) lost(events []store.StoredEvent) {
 	n := &w.notes
 	for _, e := range events {
@@ -122,7 +123,7 @@ func (w *watch) lost(events []store.StoredEvent) {
 
 func missingName(id run.AttemptID, sensor string) string { return string(id) + " " + sensor }
 
-// once wants something told only once.
+// once checks that something is reported only once.
 func (w *watch) once(invariant string, seen map[string]bool, what, as string) {
 	if seen[what] {
 		if as == "" {
@@ -133,7 +134,7 @@ func (w *watch) once(invariant string, seen map[string]bool, what, as string) {
 	seen[what] = true
 }
 
-// answered takes note of a request that has had an answer: there is exactly one, in rows and events.
+// answered records the answer to a request: there is exactly one, in rows and events.
 func (w *watch) answered(a store.Rerun) {
 	w.notes.asked[a.ID] = true
 	if n := w.notes.answers["request/"+a.ID]; n != 1 {
@@ -141,7 +142,7 @@ func (w *watch) answered(a store.Rerun) {
 	}
 }
 
-// handled takes note of a change that the router has dealt with.
+// handled records a change that the router has handled.
 func (w *watch) handled(c store.Change) {
 	if !w.notes.handled[c.Position] {
 		w.handledSoon(c)
@@ -149,10 +150,10 @@ func (w *watch) handled(c store.Change) {
 	w.notes.handled[c.Position] = true
 }
 
-// setAside takes note of a change that became a task.
+// setAside records a change that became a task.
 func (w *watch) setAside(c store.Change) { w.notes.aside[c.Position] = c }
 
-// done checks that what is said to be handled is.
+// done checks that changes marked as handled are handled.
 func (w *watch) done(changes []store.Change) {
 	for _, c := range changes {
 		if _, aside := w.notes.aside[c.Position]; !aside && !w.notes.handled[c.Position] {
@@ -161,7 +162,7 @@ func (w *watch) done(changes []store.Change) {
 	}
 }
 
-// endIsTold wants a run that ended without success to be told of, and why.
+// endIsTold checks that a run without success has an event with the reason.
 func (w *watch) endIsTold(r run.Run) {
 	if r.Status != run.Completed && !w.notes.why[r.ID()] {
 		w.fail(ReadyIsNotForgotten, "%s ended %s and nothing says why", r.ID(), r.Status)

@@ -12,9 +12,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// InputsAreNotLost: of what is written for a period while its job runs, or after that, nothing falls between two looks. Data
-// that differs from what the last attempt started on leads to another attempt, or is reported; a post-run reading that comes
-// after the completion has an outcome.
+// InputsAreNotLost: no write for a period, during its job or after it, is missed between two evaluations. Data that
+// differs from the snapshot of the last attempt leads to another attempt, or is reported; a post-run reading after
+// the completion has an outcome.
 
 // inputsAreNotLost checks the completed runs of a world in which nothing happens any more.
 func (w *watch) inputsAreNotLost(settled time.Time) {
@@ -32,7 +32,7 @@ func (w *watch) inputsAreNotLost(settled time.Time) {
 	}
 }
 
-// lastForce is the version of a pipeline that is in force.
+// lastForce returns the active version of a pipeline.
 func (w *watch) lastForce(id pipeline.ID) (force, bool) {
 	all := w.force(id)
 	if len(all) == 0 || !all[len(all)-1].to.IsZero() {
@@ -41,8 +41,8 @@ func (w *watch) lastForce(id pipeline.ID) (force, bool) {
 	return all[len(all)-1], true
 }
 
-// startedOnTheLatest wants the start condition's own reading for the period to be what the last attempt started on, or
-// reported as late data.
+// startedOnTheLatest checks that the last attempt started on the latest reading of the start condition for the
+// period, or that this was reported as late data.
 func (w *watch) startedOnTheLatest(r run.Run, f force, settled time.Time) {
 	if f.def.Start == nil || r.Progress.Snapshot == "" || w.notes.spentOn[r.ID()] {
 		return
@@ -68,7 +68,7 @@ func (w *watch) startedOnTheLatest(r run.Run, f force, settled time.Time) {
 	}
 }
 
-// seenIn is what a snapshot holds of a sensor.
+// seenIn returns a sensor as a snapshot has it.
 func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {
 	for _, seen := range s.Sensors {
 		if seen.Pipeline == at.pipeline && seen.Key == at.key {
@@ -78,13 +78,14 @@ func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {
 	return store.SeenSensor{}
 }
 
-// undisturbed reports whether a write came while the version was in force, and no edit followed soon. A pause is no excuse: the
-// latest write takes effect when it ends.
+// undisturbed reports whether a write came while the version was active, and no edit followed soon. A pause does not
+// count: the latest write takes effect when it ends.
 func (f force) undisturbed(at, settled time.Time) bool {
 	return !at.Before(later(f.from, f.row.Horizon)) && !at.After(settled) && !f.endedBy(at.Add(absence))
 }
 
-// postRunIsJudged wants an outcome of the post-run rules where a reading for the period came after the completion.
+// postRunIsJudged checks that the post-run rules have an outcome if a reading for the period came after the
+// completion.
 func (w *watch) postRunIsJudged(r run.Run, f force, settled time.Time) {
 	if f.def.PostRun == nil || w.notes.judged[r.ID()] {
 		return
@@ -93,7 +94,7 @@ func (w *watch) postRunIsJudged(r run.Run, f force, settled time.Time) {
 		for _, v := range w.bySensor[sensorID{r.Pipeline, ref.Key}] {
 			got := w.written[v]
 			if w.undone(span{got.UpdatedAt, got.UpdatedAt}, time.Time{}) {
-				continue // dated by a clock that was ahead: it may have come before the completion
+				continue // dated by a fast clock: it may have come before the completion
 			}
 			if !got.Deleted && got.Period == r.Period && within(r, f.def, got.UpdatedAt) && f.undisturbed(got.UpdatedAt, settled) {
 				w.fail(InputsAreNotLost, "%s completed at %s; version %d of %s, written at %s, has no outcome", r.ID(), r.EndedAt, v, ref.Key, got.UpdatedAt)

@@ -16,14 +16,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// While the store, the controllers and the clocks work, a due task is performed and a change is handled soon, whatever other
-// tasks, changes and targets do (NothingStarves), and a run is woken by what it waits for, not by its interval (WakeUpsArrive).
+// While the store, the controllers and the clocks work, a due task is performed and a change is handled soon,
+// whatever other tasks, changes and targets do (NothingStarves), and a run is woken by the event that it waits for,
+// not by its interval (WakeUpsArrive).
 
 const (
-	// settling is how long a world has after its start, or after a storm, before it must be prompt: a controller may be away
-	// for most of it.
+	// settling is how long a world has after its start, or after a storm, before it must be prompt: a controller may
+	// be down for most of it.
 	settling = 50 * time.Minute
-	// promptly is how soon. It is shorter than every evaluation interval, so that an interval hides no lost wake-up.
+	// promptly is the limit. It is shorter than every evaluation interval, so that no interval hides a lost wake-up.
 	promptly = 110 * time.Second
 	// patrol is how often the watch checks.
 	patrol = 30 * time.Second
@@ -50,8 +51,8 @@ func (w *watch) isPrompt(at time.Time) bool {
 	return !w.prompt.IsZero() && !at.Before(w.prompt.Add(w.world.skew))
 }
 
-// tasksAreClaimed wants no task to stay due for long. It may be stored with a due time in the past, so it counts from when it
-// was first seen.
+// tasksAreClaimed checks that no task stays due for long. A task may be stored with a due time in the past, so the
+// time counts from when it was first seen.
 func (w *watch) tasksAreClaimed() {
 	late, err := w.rows.Overdue(context.Background(), w.world.Now(), store.MaxPage)
 	if err != nil {
@@ -81,14 +82,14 @@ func calls(def *pipeline.Definition) bool {
 	return def != nil && def.Job != nil && def.Job.Type == "http"
 }
 
-// handledSoon wants a change that is handled to have been written lately.
+// handledSoon checks that a handled change was written recently.
 func (w *watch) handledSoon(c store.Change) {
 	if waited := w.world.Now().Sub(c.At); w.isPrompt(c.At) && waited > promptly && c.Pipeline != clogged {
 		w.fail(NothingStarves, "change %d (%s of %s) was handled %s after it was written", c.Position, c.Kind, c.Pipeline, waited)
 	}
 }
 
-// waitsEnd wants no pending run to wait long for what is there.
+// waitsEnd checks that no pending run waits long although it could continue.
 func (w *watch) waitsEnd() {
 	before := w.notes.waits
 	w.notes.waits = map[run.AttemptID]time.Time{}
@@ -112,7 +113,7 @@ func (w *watch) waitsEnd() {
 	}
 }
 
-// waitsInVain says why a pending run could go on; "" if it could not.
+// waitsInVain returns why a pending run could continue; "" if it could not.
 func (w *watch) waitsInVain(r run.Run) string {
 	now, p := w.world.Now(), r.Progress
 	row := w.current(r.Pipeline)
@@ -145,8 +146,9 @@ func (w *watch) slotIsFree(r run.Run, def *pipeline.Definition, row store.Pipeli
 	return free > 0
 }
 
-// gateWasOpened reports whether a write has opened the gate, or time has in a way that a run is woken for: settled data, or the end
-// of what is preferred. A gate that an age opens is noticed at the next evaluation.
+// gateWasOpened reports whether a write has opened the gate, or whether the passage of time has in a way that wakes a
+// run: settled data, or the end of a preference. A gate that opens by the age of data is noticed at the next
+// evaluation.
 func (w *watch) gateWasOpened(r run.Run, def *pipeline.Definition, now time.Time) bool {
 	if len(def.After) > 0 {
 		return false
@@ -171,7 +173,7 @@ func (w *watch) gateWasOpened(r run.Run, def *pipeline.Definition, now time.Time
 	})
 }
 
-// decides is the outcome of a run's gate on facts at an instant.
+// decides returns the outcome of a run's gate on facts at an instant.
 func (w *watch) decides(r run.Run, def *pipeline.Definition, facts rule.Snapshot, at time.Time) rule.Outcome {
 	if def.Gate.Prefers() && !at.Before(def.PreferUntil(r.Period, r.Progress.WindowStart)) {
 		return def.Gate.DecideRequired(facts, at)
@@ -179,8 +181,8 @@ func (w *watch) decides(r run.Run, def *pipeline.Definition, facts rule.Snapshot
 	return def.Gate.Decide(facts, at)
 }
 
-// facts are the readings up to a version as a run's gate sees them. It returns false for a gate with a start condition, which has
-// rules of its own for what counts.
+// facts returns the readings up to a version as a run's gate sees them. It returns false for a gate with a start
+// condition, which has its own rules for what counts.
 func (w *watch) facts(r run.Run, def *pipeline.Definition, upTo int64) (rule.Snapshot, bool) {
 	refs := def.Gate.Refs()
 	facts := make(rule.Snapshot, len(refs))
@@ -206,7 +208,7 @@ func (w *watch) facts(r run.Run, def *pipeline.Definition, upTo int64) (rule.Sna
 	return facts, true
 }
 
-// fact is a reading as a rule sees it for a period.
+// fact returns a reading as a rule sees it for a period.
 func (w *watch) fact(r write, there bool, p period.Period) sensor.Seen {
 	if !there {
 		return sensor.Seen{For: p}

@@ -14,10 +14,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// L1: gate open inside the window means a start, or an alert that says why not.
+// L1: if the gate is open inside the window, the job starts, or an alert says why not.
 
-// readyIsNotExhausted: a run whose gate was open when the last evaluation began, and still is when it is committed, does not end
-// with its window.
+// readyIsNotExhausted: a run whose gate was open when the last evaluation began, and still is when it is committed,
+// does not end with its window.
 func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
 	def := w.definition(after.Pipeline, after.Progress.Opening.ConfigVersion)
 	if def == nil || len(def.After) > 0 || w.current(after.Pipeline).Paused() {
@@ -48,8 +48,8 @@ func (w *watch) wasOpen(r run.Run, def *pipeline.Definition, windowEnd time.Time
 	return known && w.decides(r, def, facts, now) == rule.Pass
 }
 
-// nothingIsForgotten looks, once nothing goes wrong any more, whether everything that was to open a run has led to one, or
-// to an event.
+// nothingIsForgotten checks, once nothing goes wrong any more, that everything that should have opened a run led to a
+// run or an event.
 func (w *watch) nothingIsForgotten(settled time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(w.pipelines)) {
 		all := w.force(id)
@@ -64,19 +64,19 @@ func (w *watch) nothingIsForgotten(settled time.Time) {
 	}
 }
 
-// force is a version of a pipeline and when it was in force.
+// force is a version of a pipeline and when it was active.
 type force struct {
 	def      *pipeline.Definition
 	row      store.Pipeline // as it was accepted
 	from, to time.Time      // to is zero if it still is
-	removed  bool           // it ended by a removal
-	hasty    bool           // more than one came after it, or none stayed: nobody looks further back than the last
+	removed  bool           // ended by a removal
+	hasty    bool           // several versions followed quickly: controllers consider only the latest one
 	pauses   []span
 }
 
 type span struct{ from, to time.Time }
 
-// force lists the versions of a pipeline that were in force.
+// force lists the versions of a pipeline that were active.
 func (w *watch) force(id pipeline.ID) []force {
 	var all []force
 	for _, row := range w.pipelines[id] {
@@ -102,7 +102,7 @@ func (w *watch) force(id pipeline.ID) []force {
 	return all
 }
 
-// notePause takes note of a pause from a row as it was stored.
+// notePause records a pause from a stored row.
 func (f *force) notePause(row store.Pipeline, now time.Time) {
 	for _, p := range row.Pauses() {
 		if !slices.ContainsFunc(f.pauses, func(s span) bool { return s.from.Equal(p.Since) }) {
@@ -114,7 +114,8 @@ func (f *force) notePause(row store.Pipeline, now time.Time) {
 // endedBy reports whether the version was replaced or removed before an instant.
 func (f force) endedBy(at time.Time) bool { return !f.to.IsZero() && f.to.Before(at) }
 
-// disturbed says that an edit, a removal or a pause came so soon after an instant that it is another matter what became of it.
+// disturbed reports whether an edit, a removal or a pause came so soon after an instant that its effect is not
+// defined.
 func (f force) disturbed(at time.Time, within time.Duration) bool {
 	if f.endedBy(at.Add(within)) {
 		return true
@@ -127,12 +128,12 @@ func (f force) disturbed(at time.Time, within time.Duration) bool {
 	return false
 }
 
-// firesAreDealtWith wants a run, or an event, for each fire.
+// firesAreDealtWith checks that each cron fire has a run or an event.
 func (w *watch) firesAreDealtWith(f force, settled time.Time) {
 	if f.def.Opens != pipeline.ByCron {
 		return
 	}
-	from := later(f.from, f.row.Horizon).Add(time.Nanosecond) // what came at that very instant is past
+	from := later(f.from, f.row.Horizon).Add(time.Nanosecond) // a fire at that very instant is in the past
 	for slot := range f.def.Schedule.Slots(from) {
 		if slot.FireAt.IsZero() || slot.FireAt.After(settled) || !f.to.IsZero() && !slot.FireAt.Before(f.to) {
 			return
@@ -142,7 +143,7 @@ func (w *watch) firesAreDealtWith(f force, settled time.Time) {
 			continue
 		}
 		if w.undone(span{slot.FireAt, slot.FireAt}, time.Time{}) && w.undone(span{f.to, f.to}, time.Time{}) {
-			continue // by the corrected clock the version was replaced before its fire came
+			continue // by the corrected clock the version was replaced before it fired
 		}
 		if !w.dealtWith(key) {
 			w.fail(ReadyIsNotForgotten, "%s was to open at %s, and there is neither a run nor an event", key, slot.FireAt)
@@ -150,17 +151,17 @@ func (w *watch) firesAreDealtWith(f force, settled time.Time) {
 	}
 }
 
-// absence is how long controllers are away at most, all of them, and how long what they find then may take.
+// absence is how long all controllers may be down at most, including the time to catch up.
 const absence = 3 * time.Hour
 
-// dealtWith says that a period has a run, or was told of as suppressed, missed or late.
+// dealtWith reports whether a period has a run, or was reported as suppressed, missed or late.
 func (w *watch) dealtWith(key run.Key) bool {
 	_, opened := w.runs[key]
 	_, missed := w.notes.missed[string(key.Pipeline)+" "+key.Period.String()]
 	return opened || missed || w.notes.excluded[key] || w.notes.late[key]
 }
 
-// writesAreDealtWith wants a run, or an event, for each write that meets a start condition.
+// writesAreDealtWith checks that each write that meets a start condition has a run or an event.
 func (w *watch) writesAreDealtWith(f force, settled time.Time) {
 	if f.def.Opens != pipeline.ByStream || f.def.Start == nil {
 		return
@@ -186,7 +187,7 @@ func (w *watch) writesAreDealtWith(f force, settled time.Time) {
 func (w *watch) writeIsDealtWith(f force, r sensor.Reading, p period.Period) {
 	key := run.Key{Pipeline: f.def.ID, Schedule: f.def.Opens, Period: p}
 	if end := f.def.Start.Deadline; end != nil && sla.Close(*end, p, f.def.Schedule).Before(f.row.Horizon) {
-		return // its window was closed before there was a pipeline
+		return // its window was closed before the pipeline existed
 	}
 	met := f.def.Start.Gate.Decide(rule.Snapshot{{Reading: &r, For: p}}, r.UpdatedAt) == rule.Pass
 	if met && f.def.Schedule.Excluded(p) == "" && !w.dealtWith(key) {

@@ -22,7 +22,7 @@ func (w *watch) versionsGrow(before, after run.Run) {
 	}
 }
 
-// endedStaysEnded: an ended run changes only by an accepted rerun or a reopening, and what reopens it brings its proof.
+// endedStaysEnded: an ended run changes only by an accepted rerun or a reopening, and the reopening has its evidence.
 func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	if !before.Status.Ended() {
 		return
@@ -60,7 +60,7 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	}
 }
 
-// onlyLeft reports whether nothing changed but what is known of the job that an ended attempt has left.
+// onlyLeft reports whether only the state of the abandoned job has changed.
 func onlyLeft(before, after run.Run) bool {
 	before.Version, before.UpdatedAt = after.Version, after.UpdatedAt
 	before.Progress.Left, before.Progress.Handle, before.Progress.StartedAt = after.Progress.Left, after.Progress.Handle, after.Progress.StartedAt
@@ -73,7 +73,7 @@ func (w *watch) mustTell(after run.Run, b store.Batch, t event.Type) {
 	}
 }
 
-// lateDataIsNew: late data differs from what the last start rested on. Writing the same again is no news.
+// lateDataIsNew: late data differs from the snapshot of the last start. Rewriting the same data is not late data.
 func (w *watch) lateDataIsNew(before, after run.Run) {
 	s, err := w.rows.Snapshot(context.Background(), before.Progress.Snapshot)
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *watch) lateDataIsNew(before, after run.Run) {
 	}
 	for _, seen := range s.Sensors {
 		if seen.Key[:min(4, len(seen.Key))] == "run/" {
-			return // an upstream's new completion is news by itself
+			return // an upstream's new completion counts by itself
 		}
 		for _, v := range w.bySensor[sensorID{seen.Pipeline, seen.Key}] {
 			r := w.written[v]
@@ -95,14 +95,14 @@ func (w *watch) lateDataIsNew(before, after run.Run) {
 	w.fail(EndedStaysEnded, "%s was opened for late data, and all that was written since its last start is what it was", after.ID())
 }
 
-// S3: budgets hold, each cause on its own counter.
+// S3: budgets hold, each cause with its own counter.
 
 func (w *watch) budgetsHold(before, after run.Run) {
 	o := after.Progress.Opening
 	if o.Forced {
 		w.notes.forced[after.Key] = after.Attempt
 	}
-	if before.Attempt == 0 || o.Forced { // the first attempt spends no budget, also where a rerun opens it
+	if before.Attempt == 0 || o.Forced { // the first attempt uses no budget, even if a rerun opens it
 		return
 	}
 	counter := o.Cause.Counter()
@@ -115,7 +115,7 @@ func (w *watch) budgetsHold(before, after run.Run) {
 	}
 }
 
-// budget is what a run's file allows of a counter.
+// budget returns the limit of a counter in a run's file.
 func (w *watch) budget(r run.Run, c run.Counter) int {
 	b := rerun.Budgets{CodeRetries: 1, DriftReruns: 1, ManualReruns: 1}
 	if def := w.definition(r.Pipeline, r.Progress.Opening.ConfigVersion); def != nil && def.Job != nil {
@@ -131,12 +131,12 @@ func (w *watch) budget(r run.Run, c run.Counter) int {
 	}[c]
 }
 
-// S5: what the calendar suppresses is opened by nothing but force.
+// S5: only a forced rerun opens a period that the calendar excludes.
 
 func (w *watch) excludedStaysDormant(after run.Run) {
 	o := after.Progress.Opening
 	if o.Forced || after.Attempt > 1 && retried(o.Cause) {
-		return // a retry belongs to a run that the calendar had nothing against, or that was forced
+		return // a retry belongs to a run that the calendar allowed, or that was forced
 	}
 	if w.notes.excluded[after.Key] {
 		w.fail(ExcludedMeansDormant, "%s was suppressed, and opens for %q", after.ID(), o.Cause)

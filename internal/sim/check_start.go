@@ -18,7 +18,7 @@ import (
 
 // S1: every start has a stored snapshot on which the gate is open, or a bypass with who and why.
 
-// startIsAnnounced is asked at the target's door: what a start rests on must be in the store before the call.
+// startIsAnnounced is called by the target before a start: the decision to start must be in the store by then.
 func (w *watch) startIsAnnounced(a job.Attempt) {
 	key := run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}
 	r, err := w.rows.Run(context.Background(), key)
@@ -26,7 +26,7 @@ func (w *watch) startIsAnnounced(a job.Attempt) {
 	case err != nil:
 		w.fail(NoUnsafeStart, "start of %s, of which the store knows no run: %v", a.ID, err)
 	case r.ID() != a.ID:
-		// A start that outlived its attempt was judged when it was announced.
+		// A start that outlived its attempt was checked when it was announced.
 	case r.Progress.Snapshot == "" || r.Status == run.Pending:
 		w.fail(NoUnsafeStart, "start of %s while the run is %s with snapshot %q", a.ID, r.Status, r.Progress.Snapshot)
 	default:
@@ -36,7 +36,7 @@ func (w *watch) startIsAnnounced(a job.Attempt) {
 	}
 }
 
-// startIsSafe judges the snapshot that a start is announced with.
+// startIsSafe checks the snapshot with which a start is announced.
 func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 	s, err := w.rows.Snapshot(context.Background(), r.Progress.Snapshot)
 	if err != nil {
@@ -70,13 +70,13 @@ func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 	w.factsAreRight(def, s)
 }
 
-// verdict is the gate's, on nothing but the facts of a snapshot.
+// verdict evaluates the gate only on the facts of a snapshot.
 func verdict(def *pipeline.Definition, s store.Snapshot) rule.Outcome {
 	return gatetest.Judge(def.Gate, s)
 }
 
-// factsAreRight compares what a snapshot says it saw with what was written: the fact is true, it belongs to the period, and
-// no better one was there when the look began.
+// factsAreRight compares a snapshot with the readings that were written: the fact is true, belongs to the period, and
+// was the best one when the evaluation began.
 func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
 	for i, ref := range def.Gate.Refs() {
 		seen := s.Sensors[i]
@@ -99,7 +99,8 @@ func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
 	}
 }
 
-// slicesAreRight wants each slice of a rule over several in the snapshot, with the best reading that was written for it.
+// slicesAreRight checks that a rule over several slices has each slice in the snapshot, with the best reading that
+// was written for it.
 func (w *watch) slicesAreRight(def *pipeline.Definition, s store.Snapshot, r rule.Range, seen store.SeenSensor) {
 	zone, p := def.Schedule.Zone(), s.Key.Period
 	count := r.Last
@@ -134,7 +135,7 @@ func (w *watch) slicesAreRight(def *pipeline.Definition, s store.Snapshot, r rul
 	}
 }
 
-// changeIsTrue compares since when data is said to be as it is with what was written.
+// changeIsTrue checks the recorded time of the last change of data against the writes.
 func (w *watch) changeIsTrue(s store.Snapshot, at sensorID, version int64, changed time.Time) {
 	last := w.written[version]
 	if changed.IsZero() {
@@ -145,7 +146,7 @@ func (w *watch) changeIsTrue(s store.Snapshot, at sensorID, version int64, chang
 	}
 }
 
-// unchangedSince is when the data of a reading was first written, without other data for the period in between.
+// unchangedSince returns when the data of a reading was first written, without other data for the period in between.
 func (w *watch) unchangedSince(at sensorID, last write) time.Time {
 	since := last.UpdatedAt
 	for _, v := range slices.Backward(w.bySensor[at]) {
@@ -171,8 +172,8 @@ func (w *watch) factIsTrue(s store.Snapshot, seen store.SeenSensor) {
 	}
 }
 
-// startFactIsOfThePeriod refuses yesterday's "ready": an undated start condition counts from the first instant of the slice
-// that holds the fire.
+// startFactIsOfThePeriod rejects yesterday's "ready": an undated start condition counts from the first instant of the
+// slice that holds the fire.
 func (w *watch) startFactIsOfThePeriod(def *pipeline.Definition, s store.Snapshot, seen store.SeenSensor) {
 	if seen.Version == 0 || !seen.Period.IsZero() {
 		return
@@ -188,7 +189,7 @@ func (w *watch) startFactIsOfThePeriod(def *pipeline.Definition, s store.Snapsho
 	}
 }
 
-// factIsTheBest refuses a look that overlooked a reading which was there when it began.
+// factIsTheBest rejects an evaluation that missed a reading which existed when it began.
 func (w *watch) factIsTheBest(s store.Snapshot, seen store.SeenSensor) {
 	began := w.began()
 	best, there := w.best(sensorID{seen.Pipeline, seen.Key}, s.Key.Period, began)
@@ -199,7 +200,7 @@ func (w *watch) factIsTheBest(s store.Snapshot, seen store.SeenSensor) {
 	}
 }
 
-// began is the version of the last reading that was there when the act under way began.
+// began returns the version of the latest reading when the current act began.
 func (w *watch) began() int64 {
 	if a := w.world.current; a != nil {
 		return a.seen
@@ -215,7 +216,7 @@ func (w *watch) isNotPaused(r run.Run, does string) {
 	}
 }
 
-// S2: at most one start per attempt. A file that says onUnknown: retry takes the risk of a second one.
+// S2: at most one start per attempt. A file with onUnknown: retry accepts the risk of a second one.
 
 func (w *watch) startsOnce(a job.Attempt, n int) {
 	w.notes.jobs[a.ID] = n
@@ -229,8 +230,8 @@ func takesTheRisk(a job.Attempt) bool {
 	return ok && risk.RetriesUnanswered()
 }
 
-// AttemptsDoNotOverlap: an attempt does not start while the job of an earlier one runs, unless the target or a person said that
-// this job had ended or does not exist, or a person forced this attempt or one in between.
+// AttemptsDoNotOverlap: an attempt does not start while the job of an earlier one runs, unless the target or a person
+// said that this job had ended or does not exist, or a person forced this attempt or one in between.
 
 func (w *watch) startsAlone(a job.Attempt) {
 	key := run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}

@@ -14,10 +14,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// S1, once more, for rules over time: the verdict on a snapshot comes from the code that opened the gate, so a bug in it would be on
-// both sides. Here the rules are read from the stored file, and counted by hand.
+// S1 again, for rules over time: the verdict on a snapshot comes from the same code that opened the gate, so a bug
+// would affect both. Here the rules are read from the stored file and evaluated independently.
 
-// plainFile is what there is to read in a file of a world.
+// plainFile is the part of a file that is checked here.
 type plainFile struct {
 	Schedule struct {
 		After []any `yaml:"after"` // ids, or objects
@@ -39,7 +39,7 @@ type plainRule struct {
 	} `yaml:"over"`
 }
 
-// rulesHold wants each rule of the stored file to hold on a snapshot, without the compiled gate.
+// rulesHold checks that each rule of the stored file holds on a snapshot, without the compiled gate.
 func (w *watch) rulesHold(r run.Run, s store.Snapshot) {
 	c, err := w.rows.Config(context.Background(), r.Pipeline, s.Config)
 	if err != nil {
@@ -63,12 +63,13 @@ func (w *watch) rulesHold(r run.Run, s store.Snapshot) {
 	}
 }
 
-// upstreamHolds wants as many runs of an upstream to have been COMPLETED as the file asks for; one, if it gives no number.
+// upstreamHolds checks that as many runs of an upstream are COMPLETED as the file requires; one, if it gives no
+// number.
 func (w *watch) upstreamHolds(r run.Run, up any) {
 	id, least := fmt.Sprint(up), 1.0
 	if object, is := up.(map[string]any); is {
 		id = fmt.Sprint(object["pipeline"])
-		least, _ = number(object["atLeast"]) // the files of worlds have numbers
+		least, _ = number(object["atLeast"]) // the files of worlds have valid numbers
 	}
 	done := 0
 	for key := range w.notes.completed {
@@ -81,7 +82,7 @@ func (w *watch) upstreamHolds(r run.Run, up any) {
 	}
 }
 
-// fails says why a rule does not hold on a snapshot; "" if it does.
+// fails returns why a rule does not hold on a snapshot; "" if it does.
 func (p plainRule) fails(s store.Snapshot) string {
 	for _, seen := range s.Sensors {
 		if string(seen.Key) != p.Key || seen.Start || seen.Pipeline != s.Key.Pipeline {
@@ -104,14 +105,14 @@ func (p plainRule) fails(s store.Snapshot) string {
 	return "the snapshot does not show it"
 }
 
-// failsOn says why the rule does not hold on one reading.
+// failsOn returns why the rule does not hold on one reading.
 func (p plainRule) failsOn(version int64, fields sensor.Fields, updated, changed, at time.Time) string {
 	if version == 0 {
 		return "no reading"
 	}
 	if p.Check == rule.GTE {
 		got, isNumber := number(fields[p.Field])
-		least, _ := number(p.Value) // the files of worlds have numbers
+		least, _ := number(p.Value) // the files of worlds have valid numbers
 		if !isNumber || got < least {
 			return fmt.Sprintf("%s is %v", p.Field, fields[p.Field])
 		}
@@ -129,7 +130,7 @@ func (p plainRule) failsOn(version int64, fields sensor.Fields, updated, changed
 	return ""
 }
 
-// number is a value as a number.
+// number converts a value to a number.
 func number(v any) (float64, bool) {
 	n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
 	return n, err == nil

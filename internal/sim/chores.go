@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// chore is something that a controller does again and again, one at a time.
+// chore is recurring work of a controller, one at a time.
 type chore struct {
 	name string
 	due  func(h *host) time.Time // zero: not now
@@ -22,7 +22,7 @@ var chores = []chore{
 	{"deliver", (*host).nextDelivery, (*host).deliver},
 }
 
-// receives is now, if there may be changes and there is room for them.
+// receives returns now if there may be changes and there is room for them.
 func (h *host) receives() time.Time {
 	if h.fed && h.lanes.moving(h.world.bugs.insists) < inFlight {
 		return h.world.now
@@ -30,7 +30,7 @@ func (h *host) receives() time.Time {
 	return time.Time{}
 }
 
-// nextClaim is when the next task is due, if there is a worker for one.
+// nextClaim returns when the next task is due, if a worker is free.
 func (h *host) nextClaim() time.Time {
 	due := h.world.nextDue()
 	if due.IsZero() || h.pools.steps.room()+h.pools.timers.room() == 0 {
@@ -53,7 +53,7 @@ func (h *host) nextRead() time.Time {
 	return h.reads
 }
 
-// nextLook is when the watchdog looks next; for the first time as soon as the feed has caught up.
+// nextLook returns when the next watchdog pass is due; the first is due as soon as the feed has caught up.
 func (h *host) nextLook() time.Time {
 	if h.looks.IsZero() && h.caughtUp() {
 		return h.world.now
@@ -68,7 +68,7 @@ func (h *host) nextDelivery() time.Time {
 	return h.courier.due(h.world.now)
 }
 
-// offer adds what the controller can do now to the moves.
+// offer adds the controller's possible actions to the moves.
 func (h *host) offer() {
 	w := h.world
 	if !h.alive {
@@ -88,7 +88,7 @@ func (h *host) offer() {
 	h.lanes.offer(h)
 }
 
-// dueFor is when the controller is to do a chore. What it is doing is left out.
+// dueFor returns when a chore is due; zero if it is running.
 func (h *host) dueFor(c chore) time.Time {
 	if h.busy[c.name] {
 		return time.Time{}
@@ -96,7 +96,7 @@ func (h *host) dueFor(c chore) time.Time {
 	return c.due(h)
 }
 
-// next is when the controller can do something, as far as it depends on time alone.
+// next returns when the controller can act next, as far as that depends on time alone.
 func (h *host) next() time.Time {
 	if !h.alive {
 		return h.starts

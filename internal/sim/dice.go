@@ -2,12 +2,12 @@ package sim
 
 import "time"
 
-// dice are random numbers that depend on nothing but where they are thrown: on the seed, the place, and how often it was
-// come by before. So what happens in one place does not change what another one throws, and a fault that is left out leaves
-// the others as they were.
+// dice are random numbers that depend only on the seed, the place where they are thrown, and how often that place was
+// reached before. So events in one place do not change the numbers of another, and leaving out one fault does not
+// affect the others.
 type dice uint64
 
-// throw gives the dice of a place for the nth time.
+// throw returns the dice of a place for the nth time.
 func throw(seed uint64, place string, n int) dice {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
@@ -26,25 +26,25 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// next is another number.
+// next returns another number.
 func (d *dice) next() uint64 {
 	*d += 0x9e3779b97f4a7c15
 	return mix(uint64(*d))
 }
 
-// under is a whole number from 0 to n-1.
+// under returns a whole number from 0 to n-1.
 func (d *dice) under(n int) int { return int(d.next() % uint64(n)) }
 
-// share is a number from 0 to 1.
+// share returns a number from 0 to 1.
 func (d *dice) share() float64 { return float64(d.next()>>11) / (1 << 53) }
 
-// chance says yes with that probability.
+// chance returns true with that probability.
 func (d *dice) chance(p float64) bool { return d.share() < p }
 
-// span is a duration from 0 to most.
+// span returns a duration from 0 to most.
 func (d *dice) span(most time.Duration) time.Duration {
 	return time.Duration(d.next() % uint64(most))
 }
 
-// one of some.
+// one returns one of the values.
 func one[T any](d *dice, of ...T) T { return of[d.under(len(of))] }

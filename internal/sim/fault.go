@@ -10,10 +10,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Kind is a way in which something goes wrong.
+// Kind is a kind of fault.
 type Kind string
 
-// What goes wrong between a controller and its store, with the feed, with jobs, and around them.
+// Faults between a controller and its store, of the feed, of jobs, and of the environment.
 const (
 	ErrorBefore     Kind = "store call failed"
 	ErrorAfter      Kind = "store call succeeded and reported failure"
@@ -52,21 +52,21 @@ const (
 	WorkerSilent    Kind = "worker outside fell silent for a while"
 )
 
-// Fault is one thing that went wrong. Its ID is the same in every replay.
+// Fault is one fault that happened. Its ID is the same in every replay.
 type Fault struct {
 	ID   string
 	Kind Kind
 	At   time.Time
 }
 
-// chaos decides what goes wrong. Each decision has a name, the place and how often it was come by, and may be switched off
-// by it.
+// chaos decides which faults happen. Each decision has an id, made of the place and how often it was reached, by
+// which it can be switched off.
 type chaos struct {
 	seed  uint64
-	only  map[string]bool // if it is not nil, nothing else goes wrong
-	calm  bool            // nothing goes wrong any more
+	only  map[string]bool // if it is not nil, only these faults happen
+	calm  bool            // no faults happen any more
 	rates map[Kind]float64
-	turns float64                                // how often others are let in at a store call
+	turns float64                                // how often other acts run during a store call
 	rival func(w *World, about run.Key, d *dice) // what others do while a commit is under way
 
 	passed   map[string]int // by place
@@ -75,7 +75,7 @@ type chaos struct {
 	agenda   []*errand // by time
 }
 
-// errand is something that happens from outside at an instant.
+// errand is an external event at an instant.
 type errand struct {
 	id   string
 	kind Kind // if it is a fault
@@ -86,20 +86,20 @@ type errand struct {
 	again bool // it follows from another, and happens if that did
 }
 
-// odds is a fault that may happen in some place, and how much more often than usual.
+// odds is a possible fault and the factor on its usual rate.
 type odds struct {
 	kind   Kind
 	weight float64
 }
 
-// throw gives the dice of a place, and how often it was come by before.
+// throw returns the dice of a place, and how often it was reached before.
 func (c *chaos) throw(place string) (dice, int) {
 	n := c.passed[place]
 	c.passed[place] = n + 1
 	return throw(c.seed, place, n), n
 }
 
-// decide says what goes wrong in a place this time: nothing, mostly.
+// decide returns the fault in a place this time: mostly none.
 func (c *chaos) decide(now time.Time, place string, menu []odds) (Kind, dice) {
 	d, n := c.throw(place)
 	if c.calm {
@@ -129,7 +129,7 @@ func (c *chaos) note(id string, kind Kind, now time.Time) {
 	c.fired = append(c.fired, Fault{ID: id, Kind: kind, At: now})
 }
 
-// among chooses one of n things that can happen now.
+// among chooses one of n possible moves.
 func (c *chaos) among(n int) int {
 	if n == 1 {
 		return 0
@@ -138,7 +138,7 @@ func (c *chaos) among(n int) int {
 	return d.under(n)
 }
 
-// What may go wrong on either side of a store call.
+// The faults before and after a store call.
 var (
 	beforeCommit = append([]odds{{Raced, 1}}, beforeWrite...)
 	afterCommit  = append([]odds{{Raced, 1}}, afterWrite...)
@@ -150,8 +150,8 @@ var (
 	afterWhole   = []odds{{ErrorAfter, 1}, {CrashAfter, 0.3}}
 )
 
-// writing are the calls that have an effect. A lost answer of Receive is none: what was received is held until the
-// controller is gone, which is what a crash after it shows.
+// writing are the calls with an effect. A lost answer of Receive is not among them: received changes are held until
+// the controller is gone, which a crash after the call covers.
 var writing = map[string]bool{"Commit": true, "PutReadings": true, "Claim": true, "Done": true, "Renew": true, "Release": true}
 
 func menu(l *line, name string, after bool) []odds {
@@ -177,7 +177,7 @@ func menu(l *line, name string, after bool) []odds {
 	}
 }
 
-// strike lets something go wrong at a store call.
+// strike injects a fault into a store call.
 func (c *chaos) strike(l *line, name string, after bool) error {
 	w, h := l.host.world, l.host
 	if h.doomed {
@@ -216,7 +216,7 @@ func (c *chaos) strike(l *line, name string, after bool) error {
 	return nil
 }
 
-// latency is how long a call, or its answer, is under way while others go on.
+// latency returns how long a call, or its answer, takes while others continue.
 func latency(d *dice) time.Duration {
 	switch d.under(8) {
 	case 0:
@@ -228,7 +228,7 @@ func latency(d *dice) time.Duration {
 	}
 }
 
-// sleep lets a whole controller stand still.
+// sleep suspends a whole controller.
 func (c *chaos) sleep(h *host, d time.Duration) {
 	w := h.world
 	w.tell("%s stands still for %s", h.name, d.Round(time.Millisecond))
@@ -236,7 +236,7 @@ func (c *chaos) sleep(h *host, d time.Duration) {
 	w.wait(w.now)
 }
 
-// away is how long a controller that died is away: mostly for moments, at times for long.
+// away returns how long a crashed controller is down: mostly briefly, sometimes for long.
 func (c *chaos) away(d *dice) time.Duration {
 	switch d.under(8) {
 	case 0:
@@ -248,7 +248,7 @@ func (c *chaos) away(d *dice) time.Duration {
 	}
 }
 
-// lease lets a lease be lost behind the back of who holds it.
+// lease makes a holder lose its lease without notice.
 func (c *chaos) lease(h *host, l store.Lease) {
 	kind, d := c.decide(h.world.now, h.name+".lease", []odds{{LeaseLost, 1}})
 	if kind == "" {
@@ -263,7 +263,7 @@ func (c *chaos) lease(h *host, l store.Lease) {
 	}})
 }
 
-// deliver lets a change come late, or again.
+// deliver delays or repeats a change.
 func (c *chaos) deliver(h *host, d *delivery) {
 	w := h.world
 	if d.Pipeline == clogged {
@@ -280,7 +280,7 @@ func (c *chaos) deliver(h *host, d *delivery) {
 	}
 }
 
-// offer adds what can happen from outside now to the moves.
+// offer adds the possible external events to the moves.
 func (c *chaos) offer(w *World) {
 	if len(c.agenda) == 0 || c.agenda[0].at.After(w.now) {
 		return
@@ -304,7 +304,7 @@ func (c *chaos) offer(w *World) {
 	})
 }
 
-// next is when the next thing happens from outside.
+// next returns when the next external event happens.
 func (c *chaos) next() time.Time {
 	if len(c.agenda) == 0 {
 		return time.Time{}
@@ -312,7 +312,7 @@ func (c *chaos) next() time.Time {
 	return c.agenda[0].at
 }
 
-// plan puts something on the agenda.
+// plan puts an errand on the agenda.
 func (c *chaos) plan(e *errand) {
 	at, _ := slices.BinarySearchFunc(c.agenda, e, func(a, b *errand) int {
 		if a.at.After(b.at) {

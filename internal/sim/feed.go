@@ -10,29 +10,29 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// lanes are the changes that a controller has received and not handled yet, by the row that changed. Those of one row are
-// handled in order; between rows there is none.
+// lanes are the changes that a controller has received and not handled yet, by row. Changes of one row are handled in
+// order; there is no order between rows.
 type lanes struct {
 	rows    []string // in the order in which each got its first change
 	queue   map[string][]delivery
-	failing map[string]bool // rows whose first change failed when it was last tried
+	failing map[string]bool // rows whose first change failed at its last try
 }
 
 // delivery is a change on its way to the router.
 type delivery struct {
 	store.Change
-	at    time.Time // it arrives then
-	again bool      // it has been given out before: nobody waits for it
-	done  bool      // it is handled, and that is to be said
+	at    time.Time // when it arrives
+	again bool      // it is a redelivery: the feed does not wait for it
+	done  bool      // handled, but not acknowledged yet
 	tries int
-	since time.Time // it has failed since then
+	since time.Time // since when it has failed
 	aside bool      // it became a task
 }
 
-// setAsideAfter is how long a change that fails is tried again before it becomes a task.
+// setAsideAfter is how long a failing change is retried before it becomes a task.
 const setAsideAfter = 10 * time.Second
 
-// row is the row that a change is about.
+// row returns the row that a change is about.
 func row(c store.Change) string {
 	switch c.Kind {
 	case store.ReadingWritten:
@@ -54,8 +54,8 @@ func (l *lanes) add(lane string, d delivery) {
 	l.queue[lane] = append(l.queue[lane], d)
 }
 
-// moving counts the changes that wait and are not behind one that fails; with all, those too. A change that is delivered again
-// does not count: the feed has passed it.
+// moving counts the waiting changes that are not behind a failing one; with all, those too. A redelivery does not
+// count: the feed has passed it.
 func (l *lanes) moving(all bool) int {
 	n := 0
 	for _, lane := range l.rows {
@@ -78,7 +78,7 @@ func (l *lanes) offer(h *host) {
 	}
 }
 
-// next is when the next change arrives.
+// next returns when the next change arrives.
 func (l *lanes) next(h *host) time.Time {
 	var next time.Time
 	for _, lane := range l.rows {
@@ -89,7 +89,7 @@ func (l *lanes) next(h *host) time.Time {
 	return next
 }
 
-// drop takes the first change of a lane away.
+// drop removes the first change of a lane.
 func (l *lanes) drop(lane string) {
 	l.queue[lane] = l.queue[lane][1:]
 	if len(l.queue[lane]) > 0 {
@@ -104,14 +104,14 @@ func (l *lanes) drop(lane string) {
 	}
 }
 
-// asked is a context that has ended: whoever asks under it does not wait.
+// asked returns a cancelled context: calls with it do not block.
 func asked() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
 }
 
-// receive takes what is new in the feed.
+// receive reads new changes from the feed.
 func (h *host) receive(context.Context) {
 	w := h.world
 	h.fed = false
@@ -130,7 +130,7 @@ func (h *host) receive(context.Context) {
 	}
 }
 
-// handle hands the first change of a lane to the router. One that fails is tried again.
+// handle passes the first change of a lane to the router. One that fails is retried.
 func (h *host) handle(ctx context.Context, lane string) {
 	w := h.world
 	d := h.lanes.queue[lane][0]
@@ -155,21 +155,21 @@ func (h *host) handle(ctx context.Context, lane string) {
 	h.lanes.drop(lane)
 }
 
-// setAside stores a change that has failed for a while as a task, so that neither its row nor the feed waits for it. A store
-// that does not answer is no reason.
+// setAside stores a change that has failed for a while as a task, so that it blocks neither its row nor the feed. A
+// change that fails because the store is unavailable is not set aside.
 func (h *host) setAside(ctx context.Context, d *delivery, cause error) {
 	w := h.world
 	if d.done || d.again || errors.Is(cause, store.ErrAway) || w.bugs.insists {
 		return
 	}
-	// Those behind it are set aside when they fail for the first time.
+	// The changes behind it are set aside at their first failure.
 	if err := h.line.Commit(ctx, store.SetAside([]store.Change{d.Change}, d.tries, cause, h.clock()), h.clock()); err == nil {
 		w.watch.setAside(d.Change)
 		d.done, d.aside, d.at = true, true, w.now
 	}
 }
 
-// settle has a change handled, and says so.
+// settle has a change handled and acknowledges it.
 func (h *host) settle(ctx context.Context, d *delivery) error {
 	if !d.done {
 		if err := h.change(ctx, d.Change); err != nil {
@@ -186,7 +186,7 @@ func (h *host) settle(ctx context.Context, d *delivery) error {
 // clogged is the pipeline whose changes fail for a while.
 const clogged = "clogged"
 
-// change lets the router react.
+// change passes a change to the router.
 func (h *host) change(ctx context.Context, c store.Change) error {
 	w := h.world
 	if c.Pipeline == clogged && w.clogged.After(w.now) {

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// place is where and when a world is: days on which clocks change, months and years end, weekends begin.
+// place is the time and zone of a world: days on which clocks change, months and years end, weekends begin.
 type place struct {
 	start time.Time
 	zone  string
@@ -46,13 +46,13 @@ const (
 	web     = "job: {type: http, config: {url: 'https://example.com/run', timeout: 5m}, " + budgets + "}\n"
 )
 
-// handed is the pipeline whose jobs workers outside run.
+// handed is the pipeline whose jobs external workers run.
 const handed = "handed"
 
-// template is a pipeline of a world. Its variants are what an edit makes of it; %[1]s is the zone, %[2]s and %[3]s are days.
+// template is a pipeline of a world. Edits switch between its variants; %[1]s is the zone, %[2]s and %[3]s are days.
 type template struct {
 	id       string
-	with     string // another, with which it is chosen
+	with     string // another pipeline that is chosen with it
 	variants []string
 }
 
@@ -139,7 +139,8 @@ var templates = []template{
 	silent("mute1", "", "0"), silent("mute2", "mute1", "5"), silent("mute3", "mute1", "1"),
 }
 
-// silent is a pipeline whose target takes every call and never answers, so that each holds a worker to its time limit.
+// silent returns a pipeline whose target accepts every call and never answers, so that each call holds a worker until
+// its timeout.
 func silent(id, with, minute string) template {
 	return template{id: id, with: with, variants: []string{
 		"schedule: {cron: '" + minute + "/20 * * * *', timezone: %[1]s, evaluation: {window: 20m, interval: 5m}}\n" + mute,
@@ -147,7 +148,7 @@ func silent(id, with, minute string) template {
 	}}
 }
 
-// folder is the files of a world as its people keep them.
+// folder is the files of a world.
 type folder struct {
 	place place
 	texts map[string]string
@@ -160,13 +161,13 @@ func (f *folder) set(t template, variant int) {
 		panic(err) // the zones are embedded
 	}
 	day := func(n int) string { return f.place.start.In(zone).AddDate(0, 0, n).Format(time.DateOnly) }
-	// An argument that a text does not use is spoken of at its end.
+	// Sprintf would append a complaint about an unused argument.
 	text := fmt.Sprintf(t.variants[variant]+"%[4]s", f.place.zone, day(0), day(1), "")
 	text, _, _ = strings.Cut(text, "%!")
 	f.texts[t.id] = fmt.Sprintf("pipeline: {id: %s, owner: tests}\n%s", t.id, text)
 }
 
-// files are the folder as controllers read it.
+// files returns the folder as controllers read it.
 func (f *folder) files() catalog.Files {
 	var all catalog.Files
 	for id, text := range f.texts {

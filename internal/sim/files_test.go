@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// A file that is refused would leave its pipeline out of every world.
+// A rejected file would leave its pipeline out of every world.
 func TestEveryVariantOfAFileIsAccepted(t *testing.T) {
 	for _, where := range places {
 		for _, template := range templates {

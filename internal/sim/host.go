@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	group    = "router"         // the controllers' place in the feed
-	received = 32               // changes taken at once
-	inFlight = 64               // changes taken and not handled yet
-	nap      = 10 * time.Second // before a task that is for somebody else is asked for again
+	group    = "router"         // the controllers' consumer group of the feed
+	received = 32               // changes received at once
+	inFlight = 64               // changes received but not handled yet
+	nap      = 10 * time.Second // before a task for another controller is claimed again
 	backoff  = 250 * time.Millisecond
 	trimming = 2 * time.Hour
 )
 
-// host is one controller: its process, which dies and is started again, and what it is doing.
+// host is one controller: its process, which crashes and restarts, and its current work.
 type host struct {
 	world *World
 	name  string
 
-	alive  bool      // its process is there
-	begun  bool      // and has read its files
-	starts time.Time // when it is started again, if it is not there
-	asleep time.Time // it stands still until then
-	doomed bool      // it dies at this moment: nothing that it tries has an effect any more
+	alive  bool      // its process runs
+	begun  bool      // it has read its files
+	starts time.Time // when it restarts, if it is down
+	asleep time.Time // it is suspended until then
+	doomed bool      // it is crashing: nothing that it does has an effect any more
 	away   time.Duration
 
 	hold    *memory.Store
@@ -53,7 +53,7 @@ type host struct {
 
 	fed      bool // there may be changes that it has not received
 	lanes    lanes
-	busy     map[string]bool // what it does one at a time
+	busy     map[string]bool // work that it does one at a time
 	held     map[store.Lease]*act
 	pools    pools
 	claims   time.Time // it asks for tasks from then on
@@ -69,10 +69,10 @@ func newHost(w *World, name string) *host {
 	return &host{world: w, name: name, starts: w.now}
 }
 
-// works says that the controller is there and has begun to work.
+// works reports whether the controller runs and has begun to work.
 func (h *host) works() bool { return h.alive && h.begun }
 
-// start brings the process up: it opens the store, reads what is in force and its files.
+// start starts the process: it opens the store, and reads the active versions and its files.
 func (h *host) start() {
 	w := h.world
 	*h = host{
@@ -88,7 +88,7 @@ func (h *host) start() {
 	h.do("start", h.load)
 }
 
-// assemble puts the controller together as cmd/interlock does.
+// assemble builds the controller as cmd/interlock does.
 func (h *host) assemble() {
 	w := h.world
 	below := w.watch.heldBy(h.hold)
@@ -107,7 +107,7 @@ func (h *host) assemble() {
 	})
 }
 
-// load is what a process does before it works. One that cannot ends, and is started again.
+// load is the start-up work of a process. If it fails, the process ends and is restarted.
 func (h *host) load(ctx context.Context) {
 	w := h.world
 	err := h.catalog.Load(ctx)
@@ -128,7 +128,7 @@ func (h *host) load(ctx context.Context) {
 	h.resumeAwaits(ctx)
 }
 
-// apply puts the files in force.
+// apply activates the files.
 func (h *host) apply(ctx context.Context) error {
 	edits := h.world.edits
 	if _, err := h.catalog.Apply(ctx, h.world.Files, h.clock()); err != nil {
@@ -138,13 +138,13 @@ func (h *host) apply(ctx context.Context) error {
 	return nil
 }
 
-// clock is the time that the controller reads.
+// clock returns the time that the controller reads.
 func (h *host) clock() time.Time { return h.world.Now() }
 
 // do begins an act of the controller.
 func (h *host) do(name string, f func(ctx context.Context)) *act { return h.world.begin(h, name, f) }
 
-// once begins an act, of which there is one at a time.
+// once begins an act unless one with that name is running.
 func (h *host) once(name string, f func(ctx context.Context)) {
 	h.busy[name] = true
 	h.do(name, func(ctx context.Context) {
@@ -153,14 +153,14 @@ func (h *host) once(name string, f func(ctx context.Context)) {
 	})
 }
 
-// read brings the controller in step with the files.
+// read rereads the files.
 func (h *host) read(ctx context.Context) {
 	if err := h.apply(ctx); err != nil {
 		h.reads = h.world.now.Add(time.Second)
 	}
 }
 
-// look lets the watchdog look.
+// look runs a watchdog pass.
 func (h *host) look(ctx context.Context) {
 	h.looks = h.world.now.Add(h.world.Watchdog)
 	if _, err := h.dog.Pass(ctx, h.clock()); err != nil {
@@ -168,13 +168,13 @@ func (h *host) look(ctx context.Context) {
 	}
 }
 
-// caughtUp says that the feed has nothing left for the controller.
+// caughtUp reports whether the feed has nothing left for the controller.
 func (h *host) caughtUp() bool {
 	n, _, err := h.world.data.Backlog(context.Background(), group)
 	return err == nil && n == 0
 }
 
-// trim forgets what may be forgotten.
+// trim deletes history past its retention.
 func (h *host) trim(ctx context.Context) {
 	w := h.world
 	h.trims = w.now.Add(trimming)
@@ -187,7 +187,7 @@ func (h *host) trim(ctx context.Context) {
 	}
 }
 
-// die ends the process: from one moment to the next nothing that it does has an effect any more.
+// die ends the process: from that moment on, nothing that it does has an effect.
 func (h *host) die() {
 	if !h.alive {
 		return
@@ -203,11 +203,12 @@ func (h *host) die() {
 		panic(errors.Join(errors.New("close the store"), err))
 	}
 	for _, other := range w.hosts {
-		other.fed = true // what it held is free
+		other.fed = true // the leases that it held are free
 	}
 }
 
-// gone ends an act of a controller that is doomed. The catalog may ask from another goroutine, and is answered by an error.
+// gone ends an act of a crashing controller. The catalog may call from another goroutine, which gets an error
+// instead.
 func (h *host) gone(l *line) error {
 	if l.whole {
 		return errFault
@@ -215,19 +216,19 @@ func (h *host) gone(l *line) error {
 	panic(crashed{})
 }
 
-// crash kills a controller, which is started again after a while.
+// crash kills a controller, which restarts after a while.
 func (w *World) crash(h *host, away time.Duration) {
 	w.tell("%s dies, and is away for %s", h.name, away)
 	h.die()
 	h.starts = w.now.Add(away)
 }
 
-// Evaluator answers the questions to probes.
+// Evaluator answers probes.
 type Evaluator interface {
 	Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error)
 }
 
-// passing is a world in which whatever is looked at is fine.
+// passing is an Evaluator for which every probe passes.
 type passing struct{}
 
 func (passing) Evaluate(context.Context, probe.Request) (probe.Answer, error) {

@@ -12,20 +12,20 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// errFault is what a controller sees of a store that does not answer, whatever it has done.
+// errFault is the error of a store call without an answer, whether or not it had an effect.
 var errFault = fmt.Errorf("the store does not answer: %w", store.ErrAway)
 
-// line is what one controller sees of the store. Every call may fail before or after it had its effect, the controller may
-// die on either side of it, stand still, or be overtaken by others.
+// line is one controller's connection to the store. Every call may fail before or after it took effect; the
+// controller may crash on either side of it, be suspended, or be overtaken by others.
 type line struct {
 	store.Store
 	host  *host
-	whole bool // others are not let in between: for callers that hold a lock
+	whole bool // no other act runs in between: for callers that hold a lock
 }
 
 var _ store.Store = (*line)(nil)
 
-// before is what may happen before a call has its effect.
+// before injects faults before a call takes effect.
 func (l *line) before(name string) error {
 	w := l.host.world
 	if w.current != nil && w.current.dead { // a handler that recovers panics has recovered the crash
@@ -37,7 +37,7 @@ func (l *line) before(name string) error {
 	return w.chaos.strike(l, name, false)
 }
 
-// after is what may happen once a call has had its effect.
+// after injects faults after a call took effect.
 func (l *line) after(name string) error {
 	c := l.host.world.chaos
 	if c == nil {
@@ -62,13 +62,13 @@ func ask[T any](l *line, name string, call func() (T, error)) (T, error) {
 	return answer, nil
 }
 
-// demand makes a call that has no answer but its success.
+// demand makes a call that returns only an error.
 func demand(l *line, name string, call func() error) error {
 	_, err := ask(l, name, func() (struct{}, error) { return struct{}{}, call() })
 	return err
 }
 
-// Every call of a store, each with its name.
+// All methods of a store, each with its name.
 
 func (l *line) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	return demand(l, "Commit", func() error { return l.Store.Commit(ctx, b, now) })
@@ -120,7 +120,7 @@ func (l *line) EachPipeline(ctx context.Context, do func(store.Pipeline) error) 
 }
 
 func (l *line) Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error) {
-	if l.whole { // the catalog asks for many at once, and the world has one thread
+	if l.whole { // the catalog makes many calls at once, and the world has one thread
 		return l.Store.Config(ctx, id, version)
 	}
 	return ask(l, "Config", func() (store.Config, error) { return l.Store.Config(ctx, id, version) })

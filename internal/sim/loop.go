@@ -10,8 +10,8 @@ import (
 // move is something that can happen now.
 type move func()
 
-// step lets one of the things happen that can happen now, and says whether there was one. Which one it is decides the seed;
-// in a world where nothing goes wrong, the first.
+// step makes one of the possible moves, and reports whether there was one. The seed decides which; without faults it
+// is the first.
 func (w *World) step() bool {
 	w.moves = w.moves[:0]
 	for _, a := range w.acts {
@@ -37,7 +37,7 @@ func (w *World) step() bool {
 	return true
 }
 
-// next is the next instant at which something can happen; zero if nothing ever will.
+// next returns the next instant at which something can happen; zero if nothing ever will.
 func (w *World) next() time.Time {
 	var next time.Time
 	for _, a := range w.acts {
@@ -55,7 +55,7 @@ func (w *World) next() time.Time {
 	return next
 }
 
-// sooner is the earlier of two instants, of which zero means never.
+// sooner returns the earlier of two instants; zero means never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -70,18 +70,18 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// dueCache remembers when the next task is due, as long as no task is touched.
+// dueCache caches when the next task is due, until a task changes.
 type dueCache struct {
 	known bool
 	at    time.Time // by the clock
 }
 
-// nextDue is when the next task can be claimed, as time really passes; zero if there is none.
+// nextDue returns when the next task can be claimed, in real time; zero if there is none.
 func (w *World) nextDue() time.Time {
 	if !w.due.known {
 		at, err := w.data.NextDue(context.Background(), store.ClaimQuery{})
 		if err != nil {
-			return time.Time{} // only once the world is closed
+			return time.Time{} // only after the world is closed
 		}
 		w.due = dueCache{known: true, at: at}
 	}

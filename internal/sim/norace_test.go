@@ -2,5 +2,5 @@
 
 package sim
 
-// raced says that the race detector is at work.
+// raced reports whether the race detector is enabled.
 const raced = false

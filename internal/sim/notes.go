@@ -30,29 +30,29 @@ const (
 	AlertsArrive          = "AlertsArrive"
 )
 
-// notes are what the invariants remember.
+// notes are the records of the invariants.
 type notes struct {
 	jobs      map[run.AttemptID]int                 // started on targets
 	completed map[run.Key]bool                      // at some time
-	said      map[run.AttemptID]map[run.Result]bool // by targets and people
-	spent     map[run.Key]map[run.Counter]int       // further attempts by what they spend
+	said      map[run.AttemptID]map[run.Result]bool // reported by targets and people
+	spent     map[run.Key]map[run.Counter]int       // further attempts by the counter that they use
 	forced    map[run.Key]int                       // the last attempt that a person forced
-	excluded  map[run.Key]bool                      // told as suppressed
-	why       map[run.AttemptID]bool                // it was told why it ended
+	excluded  map[run.Key]bool                      // reported as suppressed
+	why       map[run.AttemptID]bool                // the reason for its end was reported
 	ids       map[string]bool                       // of events
-	once      map[string]bool                       // what is told once, beside its id
+	once      map[string]bool                       // what must be reported once, apart from its id
 	missed    map[string]time.Time                  // pipeline and date of missed fires, and when they were reported
 	setBacks  []setBack
-	missing   map[string]bool                 // run, attempt and key of post-run sensors that were told as missing
-	late      map[run.Key]bool                // told as late data
+	missing   map[string]bool                 // run, attempt and key of post-run sensors reported as missing
+	late      map[run.Key]bool                // reported as late data
 	spentOn   map[run.AttemptID]bool          // late data was reported for the attempt
 	judged    map[run.AttemptID]bool          // an outcome of its post-run rules was reported, or drift
-	waits     map[run.AttemptID]time.Time     // since when it has waited for what is there
-	due       map[string]time.Time            // since when a task was seen to be due
+	waits     map[run.AttemptID]time.Time     // since when it has waited although it could continue
+	due       map[string]time.Time            // since when a task has been seen as due
 	ends      map[string]bool                 // of deadlines, with their instants
 	answers   map[string]int                  // to requests
-	asked     map[string]bool                 // requests that had an answer
-	aside     map[store.Position]store.Change // became tasks
+	asked     map[string]bool                 // requests that were answered
+	aside     map[store.Position]store.Change // changes that became tasks
 	handled   map[store.Position]bool
 }
 

@@ -17,13 +17,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// What people and producers do. They ask a controller that is there, and ask again, in the same words, where they had no
+// The actions of people and producers. They send requests to a running controller, and repeat a request that got no
 // answer.
 
-// patience is how long somebody waits for an answer.
+// patience is how long a client waits for an answer.
 const patience = 90 * time.Second
 
-// ask has a controller do something for somebody from outside until there was an answer. A refusal is one.
+// ask repeats an external request until it is answered. A rejection is an answer.
 func (w *World) ask(what string, try int, do func(ctx context.Context, h *host) error) {
 	answered := false
 	if h := w.reachable(what, try); h != nil {
@@ -47,7 +47,7 @@ func (w *World) ask(what string, try int, do func(ctx context.Context, h *host) 
 	}})
 }
 
-// reachable is a controller that works; nil if none does.
+// reachable returns a working controller; nil if there is none.
 func (w *World) reachable(what string, try int) *host {
 	var there []*host
 	for _, h := range w.hosts {
@@ -62,7 +62,7 @@ func (w *World) reachable(what string, try int) *host {
 	return there[d.under(len(there))]
 }
 
-// sensor is a write: in time, late, early, the same again, flapping, malformed, or for another period.
+// sensor is a write: in time, late, early, repeated, flapping, malformed, or for another period.
 func (p *plan) sensor(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, what: "a producer writes", do: func(w *World) {
@@ -70,7 +70,7 @@ func (p *plan) sensor(at time.Time) *errand {
 	}}
 }
 
-// part is a write to a pipeline whose rules are over time: they need more of them than others do.
+// part is a write to a pipeline with rules over time, which need more writes than others.
 func (p *plan) part(at time.Time, timed []template) *errand {
 	d := p.own()
 	return &errand{at: at, what: "a producer writes a part", do: func(w *World) {
@@ -92,7 +92,7 @@ func (w *World) produce(owner pipeline.ID, key string, fields sensor.Fields) {
 	})
 }
 
-// choice is what a producer writes.
+// choice returns a producer's next write.
 func (p *plan) choice(w *World, t template, d *dice) (pipeline.ID, string, sensor.Fields) {
 	counted := sensor.Fields{"count": d.under(9)}
 	switch d.under(24) {
@@ -133,12 +133,12 @@ func (p *plan) choice(w *World, t template, d *dice) (pipeline.ID, string, senso
 	return "lands", "landed" + p.suffix(w, d, period.Hour), counted
 }
 
-// sliceOf is the size of the periods that producers of some pipelines write for.
+// sliceOf is the period size that producers of some pipelines write for.
 var sliceOf = map[string]period.Size{
 	"nightly": period.Day, "hourly": period.Hour, "sums": period.Hour, "daily": period.Day, "weekly": period.Week, "monthly": period.Month,
 }
 
-// suffix dates a key, for now, a slice before or after, or not at all.
+// suffix returns the date suffix of a key: for now, a slice before or after, or none.
 func (p *plan) suffix(w *World, d *dice, size period.Size) string {
 	zone, err := time.LoadLocation(p.folder.place.zone)
 	if err != nil {
@@ -151,8 +151,8 @@ func (p *plan) suffix(w *World, d *dice, size period.Size) string {
 	return "#" + slice.String()
 }
 
-// rival acts on a run while a controller decides on it, or on one of the latest runs: a producer writes a sensor that it reads, or
-// a person cancels, reports, reruns or pauses.
+// rival acts on a run while a controller decides on it, or on one of the latest runs: a producer writes a sensor that
+// it reads, or a person cancels, reports, reruns or pauses.
 func (p *plan) rival(w *World, about run.Key, d *dice) {
 	r, there := w.watch.runs[about]
 	if !there {
@@ -203,7 +203,7 @@ func (p *plan) writeFor(w *World, r run.Run, d *dice) {
 	w.produce(owner, string(ref.Key)+"#"+slice.String(), sensor.Fields{"count": d.under(9), "status": one(d, "done", "done", "pending")})
 }
 
-// wish is what a person asks for.
+// wish is a person's request.
 func (p *plan) wish(at time.Time) *errand {
 	d := p.own()
 	id := fmt.Sprintf("wish %d", p.errands)
@@ -267,7 +267,7 @@ func (p *plan) trigger(w *World, pipelineID, id string, d *dice) {
 	})
 }
 
-// some is one of the latest runs.
+// some returns one of the latest runs.
 func (w *World) some(d *dice) (run.Run, bool) {
 	keys := w.watch.order
 	if len(keys) == 0 {
@@ -286,7 +286,7 @@ func (w *World) cancel(d *dice) {
 	}
 }
 
-// report tells the result of some attempt, which may be an old one.
+// report reports the result of some attempt, which may be an old one.
 func (w *World) report(d *dice) {
 	r, there := w.some(d)
 	if !there || r.Attempt == 0 {
@@ -324,7 +324,7 @@ func (w *World) rerun(id string, d *dice) {
 	})
 }
 
-// edit changes a file: another variant, a bad one, or none for a while.
+// edit changes a file: to another variant, an invalid one, or none for a while.
 func (p *plan) edit(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, what: "somebody edits a file", do: func(w *World) {

@@ -12,17 +12,17 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Replay says how a seed is played.
+// Replay configures how a seed is played.
 type Replay struct {
 	Only  []string  // if it is not nil, only these faults and errands happen
-	Trace io.Writer // where the history is written; nowhere unless said
+	Trace io.Writer // for the history; nil for none
 
-	until string // the invariant that ends the world as soon as it is broken; none if it is ""
+	until string // the invariant whose violation ends the world; "" for none
 	bugs  bugs
-	tune  func(p *plan) // makes something happen more often than it would
+	tune  func(p *plan) // makes something happen more often
 }
 
-// Outcome is what became of a seed.
+// Outcome is the result of a seed.
 type Outcome struct {
 	Seed     uint64
 	Broken   []Violation
@@ -32,13 +32,13 @@ type Outcome struct {
 	Steps    int
 }
 
-// Fails says whether an invariant was broken; any, if it is "".
+// Fails reports whether an invariant was broken; any, if it is "".
 func (o Outcome) Fails(invariant string) bool {
 	return slices.ContainsFunc(o.Broken, func(v Violation) bool { return invariant == "" || v.Invariant == invariant })
 }
 
-// Play plays a seed: a storm of some hours in which everything goes wrong, and then a calm in which nothing does, long
-// enough for all to come to its end.
+// Play plays a seed: a storm of some hours with faults of all kinds, and then a calm without faults, long enough for
+// all work to finish.
 func Play(seed uint64, r Replay) Outcome {
 	p := newPlan(seed, r)
 	w := New(p.options)
@@ -62,7 +62,7 @@ func Play(seed uint64, r Replay) Outcome {
 // calmness is how long the calm after a storm is: longer than any attempt may take.
 const calmness = 3*time.Hour + 30*time.Minute
 
-// plan is what a seed means.
+// plan is what a seed determines.
 type plan struct {
 	seed      uint64
 	dice      dice
@@ -70,10 +70,10 @@ type plan struct {
 	folder    folder
 	templates []template
 	calm, end time.Time
-	writes    time.Duration // how often producers write
-	wishes    time.Duration // how often people ask for something
-	edits     time.Duration // how often they edit a file
-	quiet     bool          // store, controllers and clocks work: only jobs, producers and people give trouble
+	writes    time.Duration // interval of producers' writes
+	wishes    time.Duration // interval of people's requests
+	edits     time.Duration // interval of edits
+	quiet     bool          // store, controllers and clocks work: only jobs, producers and people cause faults
 	errands   int
 }
 
@@ -112,7 +112,7 @@ func newPlan(seed uint64, r Replay) *plan {
 	return p
 }
 
-// choose takes some of the pipelines.
+// choose picks some of the pipelines.
 func (p *plan) choose() {
 	d := &p.dice
 	for _, t := range templates {
@@ -127,7 +127,7 @@ func (p *plan) choose() {
 	}
 }
 
-// usual is how often each kind of fault happens where it may.
+// usual is the usual rate of each kind of fault.
 var usual = map[Kind]float64{
 	ErrorBefore: 0.02, ErrorAfter: 0.02, CrashBefore: 0.003, CrashAfter: 0.003, Asleep: 0.004, Overslept: 0.003, Slow: 0.01,
 	Repeated: 0.15, Delayed: 0.1, LeaseLost: 0.02,
@@ -138,10 +138,10 @@ var usual = map[Kind]float64{
 	StatusFailed: 0.05, StatusLied: 0.01, JobLost: 0.005, SearchFailed: 0.1, SearchMissed: 0.1, JobFailed: 0.15, JobHung: 0.03,
 }
 
-// loud are the kinds that a quiet world does without.
+// loud are the kinds that a quiet world excludes.
 var loud = []Kind{ErrorBefore, ErrorAfter, CrashBefore, CrashAfter, Asleep, Overslept, Slow, Delayed, LeaseLost}
 
-// rates are the usual ones, some kinds more often and some less, so that seeds differ in what they are about.
+// rates returns the usual rates, some raised and some lowered, so that seeds differ in their emphasis.
 func (p *plan) rates() map[Kind]float64 {
 	rates := map[Kind]float64{}
 	for _, kind := range kindsInOrder() {
@@ -167,7 +167,7 @@ func kindsInOrder() []Kind {
 	return all
 }
 
-// fill puts what happens from outside on the agenda.
+// fill puts the external events on the agenda.
 func (p *plan) fill(c *chaos) {
 	every := func(mean time.Duration, do func(at time.Time)) {
 		for at := p.options.Start.Add(p.dice.span(2 * mean)); at.Before(p.calm); at = at.Add(time.Second + p.dice.span(2*mean)) {
@@ -201,29 +201,29 @@ func (p *plan) fill(c *chaos) {
 	every(one(d, 6*time.Hour, 24*time.Hour), func(at time.Time) { p.add(c, p.jump(at)) })
 }
 
-// timed are the pipelines that producers write slices for.
+// timed returns the pipelines that producers write slices for.
 func (p *plan) timed() []template {
 	return slices.DeleteFunc(slices.Clone(p.templates), func(t template) bool {
 		return !slices.Contains([]string{"sums", "daily", "weekly", "monthly"}, t.id)
 	})
 }
 
-// during is an instant before the calm.
+// during returns an instant before the calm.
 func (p *plan) during() time.Time {
 	return p.options.Start.Add(p.dice.span(p.calm.Sub(p.options.Start)))
 }
 
-// own gives the next errand dice of its own.
+// own returns the dice of the next errand.
 func (p *plan) own() dice { return throw(p.seed, "errand", p.errands+1) }
 
-// add puts an errand on the agenda, under a number.
+// add puts an errand with a number on the agenda.
 func (p *plan) add(c *chaos, e *errand) {
 	p.errands++
 	e.id = fmt.Sprintf("errand#%d", p.errands)
 	c.plan(e)
 }
 
-// kill lets a controller die between two steps.
+// kill crashes a controller between two steps.
 func (p *plan) kill(at time.Time) *errand {
 	away := p.own()
 	n := away.under(p.options.Hosts)
@@ -247,7 +247,7 @@ func (p *plan) jump(at time.Time) *errand {
 	return e
 }
 
-// curse stores some tasks that fail on every try, and some of a kind that no handler knows.
+// curse stores some tasks that always fail, and some of an unknown kind.
 func (p *plan) curse(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, kind: TaskFails, what: "tasks are stored that fail on every try", do: func(w *World) {
@@ -257,12 +257,13 @@ func (p *plan) curse(at time.Time) *errand {
 		}
 		b.ID = cursed
 		if err := w.watch.heldBy(w.data).Commit(context.Background(), b, w.Now()); err != nil {
-			panic(err) // there is nothing that it could conflict with
+			panic(err) // it has no conditions, so it cannot conflict
 		}
 	}}
 }
 
-// clog has the changes of one pipeline fail for up to an hour, and writes more of them than a controller holds at once.
+// clog makes the changes of one pipeline fail for up to an hour, and writes more of them than a controller holds at
+// once.
 func (p *plan) clog(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, kind: ChangeFails, what: "the changes of a pipeline cannot be handled", do: func(w *World) {
@@ -278,7 +279,7 @@ func (p *plan) clog(at time.Time) *errand {
 	}}
 }
 
-// failOver has the store lose its latest events, some of which sinks may have read.
+// failOver makes the store lose its latest events, some of which sinks may have read.
 func (p *plan) failOver(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, kind: EventsLost, what: "the store loses its latest events", do: func(w *World) {
@@ -286,11 +287,11 @@ func (p *plan) failOver(at time.Time) *errand {
 	}}
 }
 
-// becalm ends the storm: nothing goes wrong any more, and nobody keeps a pipeline from running.
+// becalm ends the storm: no faults happen any more, and no pipeline stays paused.
 func (p *plan) becalm(w *World) {
 	w.tell("the calm begins")
 	w.chaos.calm = true
-	for _, wait := range []time.Duration{0, 75 * time.Minute} { // files that were gone are back after an hour
+	for _, wait := range []time.Duration{0, 75 * time.Minute} { // removed files are back after an hour
 		w.chaos.plan(&errand{at: w.now.Add(wait), what: "all pauses end", again: true, do: func(w *World) {
 			w.resumeAll()
 			for _, t := range p.templates {

@@ -11,10 +11,10 @@ import (
 // pool is a bounded number of workers, as in package engine.
 type pool struct {
 	free int
-	line []*act // those that wait for one
+	line []*act // acts that wait for a worker
 }
 
-// take takes a worker as soon as one is free, and says whether it had to wait. It fails if ctx ends first.
+// take acquires a worker as soon as one is free, and reports whether it had to wait. It fails if ctx ends first.
 func (p *pool) take(ctx context.Context, w *World) (waited bool, err error) {
 	a := w.current
 	for p.free == 0 {
@@ -34,10 +34,10 @@ func (p *pool) take(ctx context.Context, w *World) (waited bool, err error) {
 
 const forever = 100 * 365 * 24 * time.Hour
 
-// room is how many workers are free and not waited for.
+// room returns how many workers are free and not waited for.
 func (p *pool) room() int { return max(p.free-len(p.line), 0) }
 
-// try takes a worker if one is free.
+// try acquires a worker if one is free.
 func (p *pool) try() bool {
 	if p.room() == 0 {
 		return false
@@ -46,7 +46,7 @@ func (p *pool) try() bool {
 	return true
 }
 
-// give returns a worker, and wakes the first act that waits for one.
+// give returns a worker and wakes the first act that waits for one.
 func (p *pool) give(w *World) {
 	p.free++
 	if len(p.line) > 0 {
@@ -54,7 +54,8 @@ func (p *pool) give(w *World) {
 	}
 }
 
-// pools bound what a controller does at once: tasks by class, calls to targets by job type, and start calls that are the job.
+// pools limit what a controller does at once: tasks by class, calls to targets by job type, and start calls that are
+// the job.
 type pools struct {
 	timers, steps, blocking *pool
 	calls                   map[string]*pool
@@ -73,7 +74,7 @@ var (
 	}
 )
 
-// of is the pool of a task.
+// of returns the pool of a task kind.
 func (p *pools) of(kind store.TaskKind) *pool {
 	if slices.Contains(stepKinds, kind) {
 		return p.steps
@@ -81,7 +82,7 @@ func (p *pools) of(kind store.TaskKind) *pool {
 	return p.timers
 }
 
-// query returns the kinds of tasks that there are free workers for, nil for all, and how many to claim.
+// query returns the task kinds that have free workers, nil for all, and how many to claim.
 func (p *pools) query() (kinds []store.TaskKind, limit int) {
 	steps, timers := p.steps.room(), p.timers.room()
 	switch {
@@ -94,7 +95,7 @@ func (p *pools) query() (kinds []store.TaskKind, limit int) {
 	}
 }
 
-// enter moves an act from its worker to one for calls to targets of a job type, or to one for calls that are the job.
+// enter moves an act from its worker to one for calls to targets of a job type, or for calls that are the job.
 func (h *host) enter(ctx context.Context, jobType string, blocking bool) (waited bool, err error) {
 	a, to := h.world.current, h.pools.blocking
 	if !blocking {
@@ -103,7 +104,7 @@ func (h *host) enter(ctx context.Context, jobType string, blocking bool) (waited
 		}
 		to = h.pools.calls[jobType]
 	}
-	if a == nil || a.worker == nil || a.worker == to { // a request from outside has no worker
+	if a == nil || a.worker == nil || a.worker == to { // an external request has no worker
 		return false, nil
 	}
 	a.leave()
@@ -114,7 +115,7 @@ func (h *host) enter(ctx context.Context, jobType string, blocking bool) (waited
 	return waited, err
 }
 
-// leave gives the worker of an act back, if it has one.
+// leave returns the worker of an act, if it has one.
 func (a *act) leave() {
 	if a.worker != nil {
 		a.worker.give(a.host.world)

@@ -2,5 +2,5 @@
 
 package sim
 
-// raced says that the race detector is at work, under which everything takes ten times as long.
+// raced reports whether the race detector is enabled, which makes everything ten times slower.
 const raced = true

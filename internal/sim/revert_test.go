@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// An invariant that nothing can break is none. Each of these tests puts a known bug back, by a wrapper that lets one part
-// misbehave in one way, and wants the invariant that it breaks by its name.
+// An invariant that nothing can break proves nothing. Each of these tests reintroduces a known bug, with a wrapper
+// that makes one part misbehave in one way, and expects the violation of a named invariant.
 
 // breaks plays seeds with a bug until the invariant is broken.
 func breaks(t *testing.T, invariant string, b bugs, tune ...func(p *plan)) {
@@ -24,7 +24,7 @@ func breaks(t *testing.T, invariant string, b bugs, tune ...func(p *plan)) {
 	breaksFrom(t, 0, invariant, b, tune...)
 }
 
-// breaksFrom is breaks for a bug that hides well: it leaves out seeds that are known to miss it.
+// breaksFrom is breaks for a bug that is hard to find: it skips seeds that are known to miss it.
 func breaksFrom(t *testing.T, first uint64, invariant string, b bugs, tune ...func(p *plan)) {
 	t.Helper()
 	const most = 400
@@ -39,14 +39,14 @@ func breaksFrom(t *testing.T, first uint64, invariant string, b bugs, tune ...fu
 		}
 		r.bugs = bugs{}
 		if Play(seed, r).Fails(invariant) {
-			t.Errorf("%s does not hold in seed %d without the bug either", invariant, seed)
+			t.Errorf("%s fails in seed %d even without the bug", invariant, seed)
 		}
 		return
 	}
-	t.Errorf("%s holds in %d seeds although the bug is back", invariant, most)
+	t.Errorf("%s holds in %d seeds despite the bug", invariant, most)
 }
 
-// only lets a world have these pipelines, each as its file is after so many edits.
+// only restricts a world to these pipelines, each in the given variant of its file.
 func only(variant int, ids ...string) func(p *plan) {
 	return func(p *plan) {
 		p.templates, p.folder.texts = nil, map[string]string{}
@@ -59,7 +59,7 @@ func only(variant int, ids ...string) func(p *plan) {
 	}
 }
 
-// often lets faults of some kinds happen with that probability, wherever they may.
+// often sets the probability of some kinds of faults.
 func often(rate float64, kinds ...Kind) func(p *plan) {
 	return func(p *plan) {
 		for _, kind := range kinds {
@@ -68,10 +68,10 @@ func often(rate float64, kinds ...Kind) func(p *plan) {
 	}
 }
 
-// seldom lets producers and people do little but what they do while a commit is under way.
+// seldom makes producers and people rarely act, except while a commit is under way.
 func seldom(p *plan) { p.writes, p.wishes, p.edits = time.Hour, 240*time.Hour, 240*time.Hour }
 
-// onStore is a bug in what a controller sees of its store.
+// onStore is a bug in a controller's view of its store.
 func onStore(wrap func(w *World, host string, below store.Store) store.Store) bugs {
 	return bugs{store: wrap}
 }
@@ -90,14 +90,14 @@ func onCommit(commit func(ctx context.Context, below store.Store, b store.Batch,
 	return onStore(func(_ *World, _ string, below store.Store) store.Store { return commits{below, commit} })
 }
 
-// The start is made before it is announced: the commit that says TRIGGERING is put off until the one after it.
+// The job starts before the start is announced: the commit with TRIGGERING is delayed until the next one.
 func TestRevertStartBeforeTheStateIsWritten(t *testing.T) {
 	breaks(t, NoUnsafeStart, onStore(func(_ *World, _ string, below store.Store) store.Store {
 		return &hasty{Store: below, put: map[run.Key]store.Batch{}}
 	}))
 }
 
-// hasty says that a start is announced, and announces it only with what comes after it.
+// hasty acknowledges the announcement of a start, but stores it only with the next commit.
 type hasty struct {
 	store.Store
 	put map[run.Key]store.Batch
@@ -118,7 +118,7 @@ func (h *hasty) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 	return h.Store.Commit(ctx, b, now)
 }
 
-// Yesterday's undated "ready" starts today: the store gives every undated reading as if it had just been written.
+// Yesterday's undated "ready" starts today: the store returns every undated reading as if it had just been written.
 func TestRevertUndatedFactOfYesterdayIsAStartCondition(t *testing.T) {
 	breaks(t, NoUnsafeStart, onStore(func(w *World, _ string, below store.Store) store.Store { return evergreen{below, w} }))
 }
@@ -140,7 +140,7 @@ func (e evergreen) Readings(ctx context.Context, queries []store.ReadingQuery) (
 	return answers, err
 }
 
-// The store forgets when data last changed: what has just been written has settled at once.
+// The store forgets when data last changed: new data counts as settled at once.
 func TestRevertChangeOfDataIsForgotten(t *testing.T) {
 	breaks(t, NoUnsafeStart, onReadings(func(r *sensor.Reading) { r.ChangedAt = r.UpdatedAt.Add(-time.Hour) }), only(0, "settles"))
 }
@@ -191,7 +191,7 @@ func (m misread) Readings(ctx context.Context, queries []store.ReadingQuery) ([]
 	return answers, err
 }
 
-// The lease is not fenced: whoever has once had one writes without comparing.
+// The lease is not fenced: a former holder writes without comparing.
 func TestRevertLeaseIsNotFenced(t *testing.T) {
 	breaks(t, AtMostOneStart, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		if b.Lease == nil {
@@ -208,7 +208,7 @@ func TestRevertLeaseIsNotFenced(t *testing.T) {
 	}), only(0, "lands", "hourly", "plain"), often(0.3, LeaseLost), often(0.1, Slow), func(p *plan) { p.options.Hosts = 3 })
 }
 
-// The budget is counted outside the commit: in the memory of a controller, which dies and is not the only one.
+// The budget is counted outside the commit: in the memory of a controller, which crashes and is not the only one.
 func TestRevertBudgetIsCountedOutsideTheCommit(t *testing.T) {
 	breaks(t, BudgetsHold, onStore(func(_ *World, _ string, below store.Store) store.Store {
 		return &counting{Store: below, counters: map[run.Key]run.Counters{}}
@@ -247,7 +247,7 @@ func TestRevertDeadlineIsRecomputedFromNow(t *testing.T) {
 	}))
 }
 
-// A result of an old attempt is taken for one of the latest.
+// The result of an old attempt counts for the latest.
 func TestRevertResultOfAnOldAttemptIsAccepted(t *testing.T) {
 	breaks(t, SilenceIsNeverSuccess, bugs{report: func(o run.Outcome) run.Outcome {
 		o.Attempt = 0
@@ -255,7 +255,7 @@ func TestRevertResultOfAnOldAttemptIsAccepted(t *testing.T) {
 	}}, only(0, "lands", "fires"), often(0.5, JobFailed), func(p *plan) { p.wishes = 2 * time.Minute })
 }
 
-// A deadline is closed in one commit, and told of in another.
+// A deadline is closed in one commit and reported in another.
 func TestRevertDeadlineIsClosedBeforeItIsTold(t *testing.T) {
 	breaks(t, SilenceIsNeverSuccess, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		if len(b.Deadlines) == 0 || len(b.Events) == 0 {
@@ -270,7 +270,7 @@ func TestRevertDeadlineIsClosedBeforeItIsTold(t *testing.T) {
 	}))
 }
 
-// The calendar is asked about the day on which somebody looks, not about the period.
+// The calendar is applied to the current day, not to the period.
 func TestRevertExclusionIsTestedOnTheWallClock(t *testing.T) {
 	breaks(t, ExcludedMeansDormant, onStore(func(w *World, host string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -290,7 +290,7 @@ func TestRevertExclusionIsTestedOnTheWallClock(t *testing.T) {
 	})
 }
 
-// awakened opens what a batch suppresses, where the calendar has nothing against today.
+// awakened opens a run that a batch suppresses, if the calendar allows today.
 func awakened(w *World, name string, b store.Batch, now time.Time) store.Batch {
 	at := slices.IndexFunc(b.Marks, func(m store.Mark) bool { return strings.HasPrefix(m.ID, "excluded/") })
 	if at < 0 {
@@ -315,7 +315,7 @@ func awakened(w *World, name string, b store.Batch, now time.Time) store.Batch {
 	return b
 }
 
-// A change that could not be handled is passed all the same, and with it what was ready.
+// A change that could not be handled is acknowledged anyway, and its data is lost.
 func TestRevertFailedChangeIsForgotten(t *testing.T) {
 	forget := bugs{change: func(handle changeHandler) changeHandler {
 		return func(ctx context.Context, c store.Change, now time.Time) error {
@@ -326,7 +326,7 @@ func TestRevertFailedChangeIsForgotten(t *testing.T) {
 	t.Run("CursorNeverPasses", func(t *testing.T) { breaks(t, CursorNeverPasses, forget) })
 }
 
-// A run ends without a word.
+// A run ends without an event.
 func TestRevertEndOfARunIsNotTold(t *testing.T) {
 	breaks(t, ReadyIsNotForgotten, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		b.Events = slices.DeleteFunc(slices.Clone(b.Events), func(e event.Event) bool { return e.Type == event.ValidationExhausted })
@@ -334,7 +334,7 @@ func TestRevertEndOfARunIsNotTold(t *testing.T) {
 	}))
 }
 
-// Fires that come in a downtime are dealt with as if they had never been.
+// Fires during a downtime are ignored.
 func TestRevertMissedFireIsNotTold(t *testing.T) {
 	breaks(t, ReadyIsNotForgotten, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		b.Events = slices.DeleteFunc(slices.Clone(b.Events), func(e event.Event) bool { return e.Type == event.ScheduleMissed })
@@ -342,7 +342,7 @@ func TestRevertMissedFireIsNotTold(t *testing.T) {
 	}))
 }
 
-// The marker that something was told is stored before it is told: a crash in between, and nobody ever hears of it.
+// The marker of a report is stored before the report: after a crash in between, the report is never sent.
 func TestRevertMarkerIsWrittenBeforeTheAlert(t *testing.T) {
 	breaks(t, AbsenceIsBounded, onStore(func(w *World, host string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -356,21 +356,21 @@ func TestRevertMarkerIsWrittenBeforeTheAlert(t *testing.T) {
 			}
 			d := throw(uint64(len(w.watch.taken)), host, w.steps)
 			if d.chance(0.3) {
-				return errFault // it dies here, or the store does not answer
+				return errFault // it crashes here, or the store does not answer
 			}
 			return below.Commit(ctx, told, now)
 		}}
 	}))
 }
 
-// The same absence is told again by everybody who notices it, under another id each time.
+// Every controller that notices the same absence reports it, each time with another id.
 func TestRevertAbsenceIsToldByEverybody(t *testing.T) {
 	breaks(t, AbsenceIsBounded, onStore(func(w *World, host string, below store.Store) store.Store {
 		return &forgetful{Store: below, host: host, world: w}
 	}))
 }
 
-// forgetful knows of no mark, and gives events ids of its own.
+// forgetful finds no marker, and gives events random ids.
 type forgetful struct {
 	store.Store
 	host  string
@@ -391,7 +391,7 @@ func (f *forgetful) Commit(ctx context.Context, b store.Batch, now time.Time) er
 	return f.Store.Commit(ctx, b, now)
 }
 
-// A store that acknowledges the end of a run and then shows an older version.
+// The store acknowledges the end of a run and then returns an older version.
 func TestRevertAcknowledgedRunIsLost(t *testing.T) {
 	breaks(t, VersionsGrow, bugs{below: sayLess})
 }
@@ -408,12 +408,12 @@ func (l lossy) Run(ctx context.Context, key run.Key) (run.Run, error) {
 	return r, err
 }
 
-// Identical data that is written again is taken for late data.
+// Identical rewritten data counts as late data.
 func TestRevertIdenticalRewriteIsLateData(t *testing.T) {
 	breaks(t, EndedStaysEnded, onStore(func(_ *World, _ string, below store.Store) store.Store { return suspicious{below} }))
 }
 
-// suspicious shows what a start rested on as if it had been something else.
+// suspicious alters the snapshot of a start.
 type suspicious struct{ store.Store }
 
 func (s suspicious) Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
@@ -424,7 +424,7 @@ func (s suspicious) Snapshot(ctx context.Context, id run.SnapshotID) (store.Snap
 	return found, err
 }
 
-// Ids of events are drawn anew each time, so that a repeat is not recognised.
+// Event ids are random, so that a repeat is not recognised.
 func TestRevertEventIDsAreRandom(t *testing.T) {
 	breaks(t, EventOnce, onStore(func(w *World, host string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -437,7 +437,7 @@ func TestRevertEventIDsAreRandom(t *testing.T) {
 	}))
 }
 
-// A request that is sent twice is answered twice: the answer is neither marked nor looked for.
+// A request that is sent twice is answered twice: the answer is neither marked nor looked up.
 func TestRevertRerunIsAnsweredTwice(t *testing.T) {
 	breaks(t, RerunAnsweredOnce, onStore(func(_ *World, _ string, below store.Store) store.Store { return absentMinded{below} }),
 		often(0.2, ErrorAfter), func(p *plan) { p.wishes = 2 * time.Minute })
@@ -454,12 +454,13 @@ func (a absentMinded) Commit(ctx context.Context, b store.Batch, now time.Time) 
 	return a.Store.Commit(ctx, b, now)
 }
 
-// A task that could not be carried out is never given back, and nobody looks for runs without one.
+// A failed task is never released, and no controller looks for runs without a task.
 func TestRevertLostTaskIsNeverFound(t *testing.T) {
 	breaks(t, Liveness, onStore(func(_ *World, _ string, below store.Store) store.Store { return careless{below} }))
 }
 
-// careless loses the task of an attempt with the first step that waits, and hides open runs from who would look for them.
+// careless loses the task of an attempt at the first step that waits, and hides open runs from those who look for
+// them.
 type careless struct{ store.Store }
 
 func (careless) OpenRuns(context.Context, pipeline.ID) ([]run.Run, error) { return nil, nil }
@@ -472,8 +473,8 @@ func (c careless) Commit(ctx context.Context, b store.Batch, now time.Time) erro
 	return c.Store.Commit(ctx, b, now)
 }
 
-// A write does not move the version of a run whose job runs: a completion that has read its inputs before is committed all
-// the same, and the change has been handled by then.
+// A write does not increment the version of a run whose job runs: a completion that has read its inputs before is
+// still committed, and the change has been handled by then.
 func TestRevertWriteDoesNotMoveARunningRun(t *testing.T) {
 	breaksFrom(t, 54, InputsAreNotLost, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		if strings.HasPrefix(b.ID, "wake/") && len(b.Runs) == 1 && b.Runs[0].Next.Status != run.Pending {
@@ -483,7 +484,7 @@ func TestRevertWriteDoesNotMoveARunningRun(t *testing.T) {
 	}), only(1, "lands"), (*plan).hush, often(0.1, Raced), often(0, JobHung, JobFailed), seldom)
 }
 
-// Starts that are the job take the workers that deadlines, fires and the steps of other attempts need.
+// Starts that are the job occupy the workers that deadlines, fires and the steps of other attempts need.
 func TestRevertOnePoolForEverything(t *testing.T) {
 	breaks(t, NothingStarves, bugs{pools: func(p *pools) {
 		p.timers, p.blocking = p.steps, p.steps
@@ -508,8 +509,8 @@ func TestRevertStuckPipelineStopsTheFeed(t *testing.T) {
 	breaks(t, NothingStarves, bugs{insists: true}, only(0, "lands", "fires"), (*plan).hush, with((*plan).clog))
 }
 
-// The commit with which a run waits for a slot does not depend on the pipeline's row. It takes ten seconds here, and a slot that
-// is freed meanwhile wakes no run.
+// The commit with which a run begins to wait for a slot does not depend on the pipeline's row. It takes ten seconds
+// here, and a slot that is freed meanwhile wakes no run.
 func TestRevertSlotIsFreedWhileARunDecidesToWait(t *testing.T) {
 	breaks(t, WakeUpsArrive, onStore(func(w *World, _ string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -523,8 +524,9 @@ func TestRevertSlotIsFreedWhileARunDecidesToWait(t *testing.T) {
 		func(p *plan) { p.writes, p.wishes, p.edits = 2*time.Minute, 240*time.Hour, 240*time.Hour })
 }
 
-// A write does not move a run whose start is to be repeated. The evaluation before that start finds the gate closed, and its
-// commit takes twenty seconds here: a write that opens the gate meanwhile wakes no run.
+// A write does not increment the version of a run whose start is to be repeated. The evaluation before that start
+// finds the gate closed, and its commit takes twenty seconds here: a write that opens the gate meanwhile wakes no
+// run.
 func TestRevertWriteDuringTheEvaluationBeforeARepeatedStart(t *testing.T) {
 	breaksFrom(t, 153, WakeUpsArrive, onStore(func(w *World, _ string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -542,8 +544,8 @@ func TestRevertWriteDuringTheEvaluationBeforeARepeatedStart(t *testing.T) {
 	})
 }
 
-// The commit that announces a start does not depend on the pipeline's row, so a pause that is stored after the row was read does
-// not stop the start.
+// The commit that announces a start does not depend on the pipeline's row, so a pause that is stored after the row
+// was read does not stop the start.
 func TestRevertPauseDuringAnEvaluationStopsNoStart(t *testing.T) {
 	breaks(t, PausedMeansIdle, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		b.Expected = nil
@@ -563,17 +565,17 @@ func TestRevertStoppingJobCountsAsStopped(t *testing.T) {
 	}), only(0, "lands", "fires"), (*plan).hush, often(1, StopSlow), func(p *plan) { p.wishes = 2 * time.Minute })
 }
 
-// with lets something happen in the first minutes.
+// with adds an errand in the first minutes.
 func with(errand func(p *plan, at time.Time) *errand) func(p *plan) {
 	return func(p *plan) { p.add(p.options.chaos, errand(p, p.options.Start.Add(10*time.Minute))) }
 }
 
-// The store gives the positions of events that it lost to new ones, which sinks that have read the lost ones then never see.
+// The store reuses the positions of lost events, so that sinks that have read the lost ones never see the new ones.
 func TestRevertPositionsOfLostEventsAreReused(t *testing.T) {
 	breaks(t, AlertsArrive, onStore(func(_ *World, _ string, below store.Store) store.Store { return reusing{below} }), with((*plan).failOver))
 }
 
-// reusing gives events the positions that they have in the list.
+// reusing gives events their index in the list as position.
 type reusing struct{ store.Store }
 
 func (r reusing) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// What a script asks of a world in which nothing goes wrong by itself: see internal/scenario.
+// The controls of a scripted world without faults: see internal/scenario.
 
 // Stop ends every controller, until Start.
 func (w *World) Stop() {
@@ -23,7 +23,7 @@ func (w *World) Start() {
 	}
 }
 
-// LoseChange has the next change never reach the controllers that run now, as no store may.
+// LoseChange drops the next change before it reaches the running controllers, which no store may do.
 func (w *World) LoseChange() {
 	lost := false
 	for _, h := range w.hosts {

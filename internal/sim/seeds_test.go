@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// seeds is how many are played by every test run: more than it takes to find the bug that hides best among those of
-// revert_test.go. With the race detector they are fewer, since a world has one thread. Worlds that nobody has
-// seen yet are for `make sim` and `make nightly`.
+// seeds is how many seeds every test run plays: enough to find the best hidden bug of revert_test.go. With the race
+// detector there are fewer, because a world has one thread. `make sim` and `make nightly` play new seeds.
 const seeds = 200
 
-// Under everything that may go wrong, no promise is broken. `make sim` plays other seeds, and prints how to see one that fails.
+// No combination of faults breaks a promise. `make sim` plays other seeds, and prints how to replay one that fails.
 func TestSeedsKeepEveryPromise(t *testing.T) {
 	played := uint64(seeds)
 	if testing.Short() || raced {
@@ -37,11 +36,11 @@ func TestSeedsKeepEveryPromise(t *testing.T) {
 	}
 	workers.Wait()
 	if faults.Load() < 10*played {
-		t.Errorf("only %d faults in %d seeds: a storm is more", faults.Load(), played)
+		t.Errorf("only %d faults in %d seeds: expected more", faults.Load(), played)
 	}
 }
 
-// The same seed is the same history, line by line.
+// The same seed gives the same history, line by line.
 func TestSeedDecidesEverything(t *testing.T) {
 	for seed := range uint64(10) {
 		var first, second bytes.Buffer

@@ -2,10 +2,10 @@ package sim
 
 import "slices"
 
-// Shrink searches for the fewest faults and errands with which a seed still breaks an invariant. It returns their ids and
-// what a replay with these alone came to. It plays the seed at most so many times, and twice more. Where no smaller set fails
-// when it is replayed, the ids are nil, which means everything, as in Replay.Only. What comes after the break cannot matter, so
-// each play ends there.
+// Shrink searches for the smallest set of faults and errands with which a seed still breaks an invariant. It returns
+// their ids and the outcome of a replay with only these. It plays the seed at most plays+2 times. If no smaller set
+// fails in a replay, the ids are nil, which means all, as in Replay.Only. Events after the violation cannot matter,
+// so each play ends there.
 func Shrink(seed uint64, invariant string, r Replay, plays int) (Outcome, []string) {
 	r.until = invariant
 	first := Play(seed, r)
@@ -32,12 +32,12 @@ type shrinker struct {
 	keep      []string
 }
 
-// without leaves out so many at a time, wherever the invariant breaks all the same.
+// without removes size ids at a time wherever the invariant still breaks.
 func (s *shrinker) without(size int) {
 	for at := 0; at < len(s.keep) && s.plays > 0; {
 		end := min(at+size, len(s.keep))
 		s.plays--
-		s.replay.Only = append(append([]string{}, s.keep[:at]...), s.keep[end:]...) // never nil, which would be everything
+		s.replay.Only = append(append([]string{}, s.keep[:at]...), s.keep[end:]...) // never nil, which would mean all
 		o := Play(s.seed, s.replay)
 		if !o.Fails(s.invariant) {
 			at = end

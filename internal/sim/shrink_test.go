@@ -2,7 +2,7 @@ package sim
 
 import "testing"
 
-// The ids that Shrink returns break the invariant when they are replayed. This bug needs next to nothing of all that happens.
+// The ids that Shrink returns break the invariant in a replay. This bug needs almost none of them.
 func TestShrunkSeedStillFails(t *testing.T) {
 	bug := Replay{until: VersionsGrow, bugs: bugs{below: sayLess}}
 	whole := Play(1, bug)

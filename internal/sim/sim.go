@@ -1,15 +1,14 @@
-// Package sim is the host that is a world of its own: some controllers on one store, the targets that their jobs run on,
-// and everything around them, with virtual time. It is single-threaded, and one seed decides everything that happens: what
-// is written and asked for, what fails, who dies, in which order things happen that could happen at once. The same seed is
-// the same history.
+// Package sim is a simulated installation: some controllers on one store, the targets that their jobs run on, and
+// their environment, in virtual time. It is single-threaded, and one seed decides everything: which writes and
+// requests happen, what fails, who crashes, and the order of concurrent steps. The same seed gives the same history.
 //
-// The controllers are put together from the same handlers as in the process: catalog, router, orchestrator, slamonitor and
-// watchdog. Only what waits and what answers is simulated. After every step the promises of docs/GUARANTEES.md are checked
-// on the rows of the store, on what the targets saw, and on the events: each is an invariant with a name, in a file of its
-// own. What goes wrong in a world, and how often, is in docs/RELIABILITY.md.
+// The controllers are built from the same handlers as the server: catalog, router, orchestrator, slamonitor and
+// watchdog. Only waiting and the outside world are simulated. After every step the promises of docs/GUARANTEES.md are
+// checked on the rows of the store, on what the targets saw, and on the events: each is a named invariant in its own
+// file. docs/RELIABILITY.md lists the faults and their rates.
 //
-// World is the clock and the loop; host.go is a controller, act.go what one is doing, line.go what it sees of the store,
-// target.go what jobs run on, plan.go what a seed means, fault.go what may go wrong.
+// World is the clock and the loop; host.go is a controller, act.go its current work, line.go its connection to the
+// store, target.go the target of jobs, plan.go the meaning of a seed, fault.go the faults.
 package sim
 
 import (
@@ -33,42 +32,42 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// Options are what a world is made of. The zero value is one controller without pipelines, with the usual limits.
+// Options configure a world. The zero value is one controller without pipelines, with the usual limits.
 type Options struct {
-	Start    time.Time // when it begins; the year 2000 unless said
-	Hosts    int       // how many controllers there are; one unless said
+	Start    time.Time // default: the year 2000
+	Hosts    int       // number of controllers; default: one
 	Files    catalog.Files
-	Jobs     map[string]job.Type // by the names that pipeline files use; targets of the world itself unless said
-	Probes   Evaluator           // answers the probes of pipeline files, which all pass unless said
-	Watchdog time.Duration       // how often each controller looks for what did not happen
+	Jobs     map[string]job.Type // by the names that pipeline files use; default: the world's own targets
+	Probes   Evaluator           // answers the probes of pipeline files; default: all pass
+	Watchdog time.Duration       // interval of each controller's watchdog
 	Lease    time.Duration
-	// LostAfter is how long a task for another controller must have been due before anybody may have it.
+	// LostAfter is how long a task for another controller must have been due before any controller may claim it.
 	LostAfter time.Duration
-	Workers   int // how many tasks each controller carries out at once; four unless said
+	Workers   int // concurrent tasks of each controller; default: four
 	Limits    router.Limits
 
-	chaos *chaos    // what goes wrong; nothing unless said
+	chaos *chaos    // faults; nil for none
 	until string    // see Replay
-	bugs  bugs      // what tests put back
-	trace io.Writer // where the history is written; nowhere unless said
+	bugs  bugs      // reintroduced by tests
+	trace io.Writer // for the history; nil for none
 }
 
 // World is a simulated installation.
 type World struct {
 	Options
-	now  time.Time     // as time really passes
-	skew time.Duration // by how much every clock is wrong
+	now  time.Time     // real time
+	skew time.Duration // error of every clock
 
 	data   *memory.Store
 	watch  *watch // the store below all controllers, with the invariants
 	target *target
 	pager  *pager
 	hosts  []*host
-	edits  int // how often the files were changed
+	edits  int // number of changes to the files
 
-	shifts map[run.AttemptID][]*shift // of workers outside
+	shifts map[run.AttemptID][]*shift // of external workers
 
-	clogged time.Time // until then the changes of one pipeline cannot be handled
+	clogged time.Time // until then the changes of one pipeline fail
 
 	acts    []*act
 	idle    []*fibre
@@ -82,7 +81,7 @@ type World struct {
 // kinds are the job types that files may name.
 var kinds = all.Kinds()
 
-// New makes a world and starts its controllers.
+// New creates a world and starts its controllers.
 func New(o Options) *World {
 	if o.Start.IsZero() {
 		o.Start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -120,18 +119,18 @@ func setUnlessSaid(d *time.Duration, usual time.Duration) {
 	}
 }
 
-// Now is the time by the clocks of this world.
+// Now returns the time by the clocks of this world.
 func (w *World) Now() time.Time { return w.now.Add(w.skew) }
 
-// endless is how many steps at one instant are too many: somebody does the same again and again.
+// endless is the limit of steps at one instant: beyond it something loops.
 const endless = 20_000
 
-// ended reports whether the invariant is broken that ends the world.
+// ended reports whether the invariant that ends the world is broken.
 func (w *World) ended() bool {
 	return w.until != "" && slices.ContainsFunc(w.watch.broken, func(v Violation) bool { return v.Invariant == w.until })
 }
 
-// AdvanceTo lets time pass up to an instant, with all that follows from it, also at that instant.
+// AdvanceTo advances the time to an instant, with everything that happens up to and at that instant.
 func (w *World) AdvanceTo(t time.Time) {
 	for {
 		for began := w.steps; w.step(); {
@@ -154,17 +153,17 @@ func (w *World) AdvanceTo(t time.Time) {
 	}
 }
 
-// Settle lets everything happen that can happen now.
+// Settle makes all moves that are possible now.
 func (w *World) Settle() { w.AdvanceTo(w.now) }
 
-// SetFiles changes the pipeline, calendar and archetype files. Controllers see it when they look.
+// SetFiles changes the pipeline, calendar and archetype files. Controllers notice at their next check.
 func (w *World) SetFiles(f catalog.Files) {
 	w.Files = f
 	w.edits++
 }
 
-// PutSensor writes a reading as the API does: its period is in the data, behind the key, or nowhere. A reading that the API
-// would refuse is an error. Without fields it deletes.
+// PutSensor writes a reading as the API does: its period is in the data, in the key's suffix, or missing. A reading
+// that the API would reject is an error. Without fields it deletes.
 func (w *World) PutSensor(id pipeline.ID, key string, fields sensor.Fields) error {
 	write, err := reading(id, key, fields)
 	if err != nil {
@@ -174,7 +173,7 @@ func (w *World) PutSensor(id pipeline.ID, key string, fields sensor.Fields) erro
 	return err
 }
 
-// reading is a write as the API makes it.
+// reading returns a write as the API makes it.
 func reading(id pipeline.ID, key string, fields sensor.Fields) (store.Write, error) {
 	name, suffix, err := sensor.ExternalKey(key)
 	if err != nil {
@@ -187,7 +186,7 @@ func reading(id pipeline.ID, key string, fields sensor.Fields) (store.Write, err
 	return store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: p, Fields: fields, Deleted: fields == nil}}, nil
 }
 
-// Operate does what a person asks of a controller, at once, and lets what follows happen later.
+// Operate carries out an operator's request at once; its consequences follow later.
 func (w *World) Operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error {
 	at := slices.IndexFunc(w.hosts, (*host).works)
 	if at < 0 {
@@ -196,10 +195,10 @@ func (w *World) Operate(ask func(ctx context.Context, r *router.Router, now time
 	return ask(context.Background(), w.hosts[at].router, w.Now())
 }
 
-// Store is the store as it is, for whoever wants to look.
+// Store returns the store, for tests to inspect.
 func (w *World) Store() store.Store { return w.data }
 
-// Events lists what was announced, oldest first.
+// Events lists the events, oldest first.
 func (w *World) Events() ([]event.Event, error) {
 	var all []event.Event
 	for last := store.Position(0); ; {
@@ -217,7 +216,7 @@ func (w *World) Events() ([]event.Event, error) {
 	}
 }
 
-// Close ends what the controllers are doing.
+// Close ends the work of the controllers.
 func (w *World) Close() {
 	w.closed = true
 	for _, h := range w.hosts {
@@ -228,21 +227,21 @@ func (w *World) Close() {
 	}
 }
 
-// bugs are wrappers that tests put around a part of a world to let it misbehave in one way, so that an invariant is seen to
-// break. A world without them is as the product is.
+// bugs are wrappers with which tests make a part of a world misbehave in one way, to see an invariant break. A world
+// without them is like the product.
 type bugs struct {
-	store   func(w *World, host string, below store.Store) store.Store // what a controller sees of the store
+	store   func(w *World, host string, below store.Store) store.Store // a controller's view of the store
 	below   func(store.Store) store.Store                              // the store itself, below the watch
 	change  func(changeHandler) changeHandler
 	pools   func(*pools)                    // the workers of a controller
-	insists bool                            // a change that fails is retried without end, and never set aside
+	insists bool                            // a failing change is retried without end and never set aside
 	report  func(o run.Outcome) run.Outcome // a result on its way to the router
 }
 
-// changeHandler reacts to a change, as router.Router does.
+// changeHandler handles a change, as router.Router does.
 type changeHandler func(ctx context.Context, c store.Change, now time.Time) error
 
-// tell writes a line of the trace, for people who read how a world went.
+// tell writes a line of the trace.
 func (w *World) tell(format string, args ...any) {
 	if w.trace == nil {
 		return
@@ -250,10 +249,10 @@ func (w *World) tell(format string, args ...any) {
 	trace(w.trace, w.Now(), w.steps, marks.ReplaceAllString(fmt.Sprintf(format, args...), "/…#"))
 }
 
-// marks are what each controller puts into the names of its starts, to tell them from those of all others. They are random
-// and decide nothing.
+// marks are what each controller puts into the names of its starts, to distinguish them from all others. They are
+// random and affect nothing.
 var marks = regexp.MustCompile(`/[A-Z2-7]{26}#`)
 
 func trace(to io.Writer, at time.Time, step int, line string) {
-	_, _ = fmt.Fprintf(to, "%s %5d  %s\n", at.Format("2006-01-02 15:04:05.000"), step, line) // whoever reads it sees what is missing
+	_, _ = fmt.Fprintf(to, "%s %5d  %s\n", at.Format("2006-01-02 15:04:05.000"), step, line) // a reader of the trace notices what is missing
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // A world without faults is a controller whose clock tests can move.
-func TestWorldWithoutFaultsTellsTheUsualStory(t *testing.T) {
+func TestWorldWithoutFaultsEmitsTheUsualEvents(t *testing.T) {
 	w := sim.New(sim.Options{
 		Start: time.Date(2026, 3, 3, 8, 0, 0, 0, time.UTC),
 		Files: catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(`

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// pager is where alerts are sent to. It remembers what it was sent.
+// pager is the destination of alerts. It records them.
 type pager struct {
 	world *World
 	got   map[string]bool // events by id
@@ -31,13 +31,13 @@ func (p *pager) Send(_ context.Context, a sink.Alert) error {
 	return nil
 }
 
-// courier brings events to the pager, if this controller is the one of several that does.
+// courier delivers events to the pager, if this controller holds the delivery lease.
 type courier struct {
 	notifier *notify.Notifier
 	outbox   *notify.Outbox // nil if another controller delivers
 	lease    store.Lease
-	next     time.Time // when it looks again if nothing happens before
-	called   bool      // there are events that it has not read
+	next     time.Time // when it checks next without a wake-up
+	called   bool      // there may be unread events
 }
 
 const (
@@ -47,7 +47,7 @@ const (
 	deliveryLease = 5 * time.Minute
 )
 
-// due is when there may be something to deliver, as time really passes.
+// due returns when there may be something to deliver, in real time.
 func (c *courier) due(now time.Time) time.Time {
 	if c.called && c.outbox != nil {
 		return now
@@ -55,7 +55,7 @@ func (c *courier) due(now time.Time) time.Time {
 	return c.next
 }
 
-// deliver sends what there is to send, and stores how far it came. What it could not store another round repeats.
+// deliver sends pending alerts and stores the cursor. If the cursor cannot be stored, another round repeats them.
 func (h *host) deliver(ctx context.Context) {
 	w, c := h.world, &h.courier
 	c.called, c.next = false, w.now.Add(standBy)
@@ -63,7 +63,7 @@ func (h *host) deliver(ctx context.Context) {
 		w.tell("%s cannot deliver: %v", h.name, err)
 		if c.outbox != nil {
 			c.outbox = nil
-			_ = h.line.Release(ctx, []store.Lease{c.lease}, h.clock()) // it lapses by itself
+			_ = h.line.Release(ctx, []store.Lease{c.lease}, h.clock()) // it expires by itself
 		}
 		return
 	}
@@ -95,9 +95,9 @@ func (h *host) dispatch(ctx context.Context) error {
 	return outbox.Save(ctx, false, h.clock())
 }
 
-// AlertsArrive: every event that a route sends somewhere gets there, at least once.
+// AlertsArrive: every routed event is delivered at least once.
 
-// alertsArrive wants the pager to have got every alert up to an instant that the store still has.
+// alertsArrive checks that the pager got every alert up to an instant that the store still has.
 func (w *watch) alertsArrive(lately time.Time) {
 	routes := notify.New(notify.Options{Sinks: []sink.Sink{w.world.pager}})
 	for last := store.Position(0); ; {

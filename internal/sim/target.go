@@ -12,10 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// errNoAnswer is what a controller sees of a call to a target that had no answer.
+// errNoAnswer is the error of a call to a target without an answer.
 var errNoAnswer = errors.New("timed out waiting for the target")
 
-// target is where the jobs of all controllers run. It knows what really happened there.
+// target runs the jobs of all controllers. It knows what really happened.
 type target struct {
 	world *World
 	jobs  map[run.AttemptID][]*task
@@ -28,14 +28,14 @@ type task struct {
 	handle run.Handle
 	ends   time.Time // zero: never
 	status job.Status
-	lost   bool // the target knows nothing of it any more
+	lost   bool // the target has forgotten it
 }
 
 func newTarget(w *World) *target {
 	return &target{world: w, jobs: map[run.AttemptID][]*task{}, known: map[run.Handle]*task{}}
 }
 
-// types are the job types of pipeline files, each with the abilities that it has in earnest.
+// types returns the job types of pipeline files, each with the roles of the real type.
 func (t *target) types() map[string]job.Type {
 	return map[string]job.Type{
 		"command":       command{refusing{searchable{plain{t}}}},
@@ -46,7 +46,7 @@ func (t *target) types() map[string]job.Type {
 	}
 }
 
-// decide says what goes wrong with a call about an attempt.
+// decide returns the fault of a call about an attempt.
 func (t *target) decide(call string, id run.AttemptID, menu ...odds) (Kind, dice) {
 	w := t.world
 	if w.chaos == nil {
@@ -59,7 +59,7 @@ func (t *target) decide(call string, id run.AttemptID, menu ...odds) (Kind, dice
 	return kind, d
 }
 
-// start makes a start call: what the target does, and what the caller sees of it.
+// start makes a start call: its effect on the target, and the caller's view of it.
 func (t *target) start(a job.Attempt, adopts bool) (*task, error) {
 	w := t.world
 	w.watch.startCalled(a)
@@ -89,7 +89,7 @@ func (t *target) start(a job.Attempt, adopts bool) (*task, error) {
 	}
 }
 
-// take starts a job, unless the target adopts the one that it has under that id.
+// take starts a job, or adopts the existing one with that id.
 func (t *target) take(a job.Attempt, adopts bool) *task {
 	w := t.world
 	if there := t.jobs[a.ID]; adopts && len(there) > 0 {
@@ -125,10 +125,10 @@ func (t *target) play(j *task) {
 	}
 }
 
-// over says that a job has ended.
+// over reports whether a job has ended.
 func (j *task) over(now time.Time) bool { return !j.ends.IsZero() && !j.ends.After(now) }
 
-// plain can only start and look: a repeated start is a second job.
+// plain can only start and poll: a repeated start is a second job.
 type plain struct{ *target }
 
 func (p plain) Start(_ context.Context, a job.Attempt) (job.Started, error) {
@@ -163,7 +163,7 @@ func (p plain) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 	return j.status, nil
 }
 
-// searchable can look for the job of an attempt, and end it.
+// searchable can find the job of an attempt, and end it.
 type searchable struct{ plain }
 
 func (s searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {
@@ -172,7 +172,7 @@ func (s searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, er
 	case SearchFailed:
 		return "", false, errNoAnswer
 	case SearchMissed:
-		s.world.watch.said(a.ID, run.ResultFail) // there is no job, says the target
+		s.world.watch.said(a.ID, run.ResultFail) // the target says that there is no job
 		return "", false, nil
 	}
 	if there := s.jobs[a.ID]; len(there) > 0 {
@@ -196,7 +196,7 @@ func (s searchable) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	return nil
 }
 
-// refusing answers a repeated start with the job that is there.
+// refusing answers a repeated start with the existing job.
 type refusing struct{ searchable }
 
 func (r refusing) Start(_ context.Context, a job.Attempt) (job.Started, error) {
@@ -209,7 +209,7 @@ func (r refusing) Start(_ context.Context, a job.Attempt) (job.Started, error) {
 
 func (refusing) RefusesRepeats() bool { return true }
 
-// command belongs to one controller, which sees it end.
+// command belongs to one controller, which is notified when it ends.
 type command struct{ refusing }
 
 func (command) OnThisReplica() bool { return true }

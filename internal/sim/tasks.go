@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// claim takes due tasks, as many as there are workers for, and carries each out.
+// claim claims due tasks, as many as there are free workers, and carries them out.
 func (h *host) claim(ctx context.Context) {
 	w := h.world
 	kinds, limit := h.pools.query()
@@ -28,7 +28,7 @@ func (h *host) claim(ctx context.Context) {
 	}
 }
 
-// woken has the controller claim tasks at once: one was stored or released, or a worker is free.
+// woken makes the controller claim tasks at once: one was stored or released, or a worker is free.
 func (h *host) woken() {
 	if h.alive && h.claims.After(h.world.now) {
 		h.claims = h.world.now
@@ -50,14 +50,14 @@ func (h *host) perform(c store.Claim) {
 		defer a.leave()
 		if a.worker == nil {
 			if _, err := with.take(ctx, w); err != nil {
-				_ = h.line.Release(ctx, []store.Lease{c.Lease}, h.clock()) // it lapses by itself
+				_ = h.line.Release(ctx, []store.Lease{c.Lease}, h.clock()) // it expires by itself
 				return
 			}
 			a.worker = with
 		}
 		if err := h.carryOut(ctx, c); err != nil {
 			w.tell("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
-			_ = h.line.Commit(ctx, store.Postpone(c, err, h.clock()), h.clock()) // otherwise its lease lapses by itself
+			_ = h.line.Commit(ctx, store.Postpone(c, err, h.clock()), h.clock()) // otherwise its lease expires by itself
 		}
 	})
 	if with.try() {
@@ -67,7 +67,7 @@ func (h *host) perform(c store.Claim) {
 	h.held[c.Lease] = a
 }
 
-// cursed is the prefix of the ids of tasks that fail on every try.
+// cursed is the id prefix of tasks that always fail.
 const cursed = "cursed/"
 
 // carryOut calls the handler of a task.
@@ -110,7 +110,7 @@ func (h *host) carryOut(ctx context.Context, c store.Claim) error {
 	}
 }
 
-// renew keeps leases alive, and ends the work on those that were lost.
+// renew renews leases, and cancels the work on lost ones.
 func (h *host) renew(ctx context.Context) {
 	w := h.world
 	h.renews = w.now.Add(w.Lease / 3)
@@ -133,7 +133,7 @@ func (h *host) renew(ctx context.Context) {
 	}
 }
 
-// await completes an attempt as soon as its job ends, where that can be seen.
+// await completes an attempt as soon as its job ends, if the type can notice that.
 func (h *host) await(key run.Key, attempt int) {
 	id := key.Attempt(attempt)
 	if h.awaiting[id] {

@@ -16,15 +16,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// watch stands below all controllers and sees every change of the store's rows. It keeps what they were, so that each
-// invariant can be checked on what changed, and compares the two from time to time.
+// watch is below all controllers and sees every change of the store's rows. It keeps a copy of the rows, so that each
+// invariant can be checked on what changed, and compares the copy with the store from time to time.
 type watch struct {
 	world *World
-	rows  store.Store // what is really there
+	rows  store.Store // the actual rows
 
-	taken     map[string]bool // batches by identity
+	taken     map[string]bool // committed batches by id
 	runs      map[run.Key]run.Run
-	order     []run.Key                        // as they were created
+	order     []run.Key                        // in order of creation
 	pipelines map[pipeline.ID][]store.Pipeline // every version of each row
 	deadlines map[ledgerKey]store.Deadline
 	events    []event.Event
@@ -34,7 +34,7 @@ type watch struct {
 	bySensor    map[sensorID][]int64
 	lastVersion int64
 
-	prompt time.Time // from when on what is due is done soon, as time really passes; zero: not yet
+	prompt time.Time // from when on due work must be done soon, in real time; zero: not yet
 	notes  notes     // of the invariants
 	broken []Violation
 }
@@ -54,7 +54,7 @@ type write struct {
 	sensor.Reading
 }
 
-// Violation is a promise that was broken.
+// Violation is a broken promise.
 type Violation struct {
 	Invariant string
 	At        time.Time
@@ -77,7 +77,7 @@ func newWatch(w *World) *watch {
 	}
 }
 
-// fail notes that an invariant is broken, the first time that it is.
+// fail records the first violation of an invariant.
 func (w *watch) fail(invariant, format string, args ...any) {
 	for _, v := range w.broken {
 		if v.Invariant == invariant {
@@ -89,13 +89,13 @@ func (w *watch) fail(invariant, format string, args ...any) {
 	w.world.tell("BROKEN %s", v)
 }
 
-// watched is one controller's hold on the store, seen by the watch.
+// watched is one controller's store handle, observed by the watch.
 type watched struct {
 	store.Store
 	watch *watch
 }
 
-// heldBy is the store as the owner of a hold sees it.
+// heldBy returns the store for a handle.
 func (w *watch) heldBy(hold store.Store) store.Store {
 	if w.world.bugs.below != nil {
 		hold = w.world.bugs.below(hold)
@@ -103,7 +103,7 @@ func (w *watch) heldBy(hold store.Store) store.Store {
 	return &watched{Store: hold, watch: w}
 }
 
-// PutReadings is a write from outside.
+// PutReadings is an external write.
 func (w *watch) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
 	return (&watched{Store: w.world.data, watch: w}).PutReadings(ctx, writes, now)
 }
@@ -152,7 +152,7 @@ func (s *watched) VoidLeases(ctx context.Context) error {
 	return s.Store.VoidLeases(ctx)
 }
 
-// wake tells the controllers that there may be a task for them.
+// wake notifies the controllers that there may be a task for them.
 func (w *watch) wake() {
 	w.world.due.known = false
 	for _, h := range w.world.hosts {
@@ -160,7 +160,7 @@ func (w *watch) wake() {
 	}
 }
 
-// put takes note of readings.
+// put records readings.
 func (w *watch) put(writes []store.Write, puts []store.Put) {
 	for i, p := range puts {
 		if p.Ignored {
@@ -180,20 +180,20 @@ func (w *watch) put(writes []store.Write, puts []store.Put) {
 	w.feed()
 }
 
-// feed tells the controllers that there are changes.
+// feed notifies the controllers of changes.
 func (w *watch) feed() {
 	for _, h := range w.world.hosts {
 		h.fed = true
 	}
 }
 
-// committed takes note of a batch, and checks what it changed.
+// committed records a batch and checks what it changed.
 func (w *watch) committed(s store.Store, b store.Batch, now time.Time) {
 	if len(b.Tasks)+len(b.Finished) > 0 {
 		w.wake()
 	}
 	if w.taken[b.Identity()] {
-		return // it was answered as it was the first time
+		return // it is a repeat
 	}
 	w.taken[b.Identity()] = true
 	told := w.newEvents(s)
@@ -217,7 +217,7 @@ func (w *watch) committed(s store.Store, b store.Batch, now time.Time) {
 	}
 }
 
-// newEvents checks the events that the store has since the last time.
+// newEvents checks the events since the last call.
 func (w *watch) newEvents(s store.Store) []event.Event {
 	var fresh []event.Event
 	for {
@@ -280,10 +280,10 @@ func orNone(s run.Status) string {
 	return string(s)
 }
 
-// definitions are compiled files by version, for all worlds: each is read once.
+// definitions are compiled files by version, shared by all worlds: each is compiled once.
 var definitions sync.Map
 
-// definition is a version of a pipeline; nil if nobody stored it.
+// definition returns a version of a pipeline; nil if it was never stored.
 func (w *watch) definition(id pipeline.ID, version string) *pipeline.Definition {
 	if d, there := definitions.Load(version); there {
 		return d.(*pipeline.Definition)
@@ -300,7 +300,7 @@ func (w *watch) definition(id pipeline.ID, version string) *pipeline.Definition 
 	return set.Definitions[0]
 }
 
-// current is a pipeline's row as it stands.
+// current returns the latest row of a pipeline.
 func (w *watch) current(id pipeline.ID) store.Pipeline {
 	rows := w.pipelines[id]
 	if len(rows) == 0 {
@@ -309,8 +309,8 @@ func (w *watch) current(id pipeline.ID) store.Pipeline {
 	return rows[len(rows)-1]
 }
 
-// best is the reading that a period has, of those up to a version: its own, else that of the smallest slice that holds it,
-// else the undated one.
+// best returns the reading for a period among those up to a version: its own, else that of the smallest slice that
+// holds it, else the undated one.
 func (w *watch) best(at sensorID, p period.Period, upTo int64) (write, bool) {
 	return w.latest(at, p, upTo, true)
 }
@@ -337,7 +337,7 @@ func (w *watch) latest(at sensorID, p period.Period, upTo int64, undated bool) (
 	return found, found.Version != 0
 }
 
-// deletedSince says that a reading was deleted after it was written.
+// deletedSince reports whether a reading was deleted after it was written.
 func (w *watch) deletedSince(r write) bool {
 	return slices.ContainsFunc(w.bySensor[sensorID{r.pipeline, r.Key}], func(v int64) bool {
 		later := w.written[v]
@@ -345,7 +345,7 @@ func (w *watch) deletedSince(r write) bool {
 	})
 }
 
-// nearer says that a reading for a is meant rather than one for b.
+// nearer reports whether a reading for a takes precedence over one for b.
 func nearer(a, b period.Period) bool {
 	if a.IsZero() || b.IsZero() {
 		return b.IsZero() && !a.IsZero()
@@ -353,10 +353,10 @@ func nearer(a, b period.Period) bool {
 	return b.Holds(a)
 }
 
-// startCalled is the witness at the target's door: it sees every start call before it has an effect.
+// startCalled is called by the target before each start takes effect.
 func (w *watch) startCalled(a job.Attempt) { w.startIsAnnounced(a) }
 
-// jobStarted is told of every job that begins, and of how many its attempt has by then.
+// jobStarted is called for every job that begins, with the number of jobs of its attempt so far.
 func (w *watch) jobStarted(a job.Attempt, n int) {
 	w.startsOnce(a, n)
 	w.startsAlone(a)

@@ -11,28 +11,29 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Workers outside: they claim attempts, often several at once, run their jobs, send heartbeats and report. They die, fall silent
-// for a while and come back late, and report to attempts that are over. What they were answered is all they know.
+// External workers: they claim attempts, often several at once, run their jobs, send heartbeats and report. They
+// crash, fall silent for a while and come back late, and report on attempts that are over. They know only the answers
+// that they got.
 
-// heartbeat is how long a worker of the world's pipelines may be silent, beats how often one sends a heartbeat.
+// heartbeat is how long a worker of the world's pipelines may be silent, beats how often it sends a heartbeat.
 const (
 	heartbeat = time.Minute
 	beats     = 20 * time.Second
 )
 
-// shift is an attempt that a worker was given, as the worker sees it.
+// shift is a claimed attempt from the worker's point of view.
 type shift struct {
 	key     run.Key
 	attempt int
-	claim   string // the request that it was given for
+	claim   string // the request id of the claim
 	worker  string
 	dice    dice
 	ends    time.Time
 	silent  time.Time     // until then it sends nothing; zero: it is not silent
-	dead    bool          // it was never heard of again
-	over    bool          // it has reported, or was told that it has no say any more
-	heard   time.Time     // when it was last told that the attempt is its own
-	skew    time.Duration // how wrong all clocks were then
+	dead    bool          // it never sends anything again
+	over    bool          // it has reported, or was told that the attempt is over
+	heard   time.Time     // when it was last told that it holds the attempt
+	skew    time.Duration // the error of all clocks at that time
 }
 
 func (s *shift) id() run.AttemptID { return s.key.Attempt(s.attempt) }
@@ -52,7 +53,7 @@ func (p *plan) seekWork(at time.Time) *errand {
 	}}
 }
 
-// claimable is an offered run, or now and then any run that a worker may have heard of.
+// claimable returns an offered run, or sometimes any run that a worker may know of.
 func (w *World) claimable(d *dice) (run.Key, bool) {
 	var offered, all []run.Key
 	for _, key := range w.watch.order {
@@ -72,7 +73,7 @@ func (w *World) claimable(d *dice) (run.Key, bool) {
 	return all[len(all)-1-d.under(min(len(all), 5))], true
 }
 
-// claim has a worker claim an attempt, and ask again in the same words until there is an answer.
+// claim has a worker claim an attempt, and repeat the request until it is answered.
 func (w *World) claim(key run.Key, worker, id string) {
 	q := router.ClaimRequest{Key: key, Worker: worker, Once: router.Once[run.Run]{Key: id, Request: id, Answer: func(r run.Run) ([]byte, error) {
 		return []byte(strconv.Itoa(r.Attempt)), nil
@@ -107,7 +108,7 @@ func (w *World) claim(key run.Key, worker, id string) {
 	})
 }
 
-// refused says that a worker was answered, with a no.
+// refused reports whether a worker's request was rejected.
 func refused(err error) bool {
 	return errors.As(err, new(*router.ClaimRefused)) || errors.As(err, new(*router.Refusal))
 }
@@ -117,7 +118,7 @@ func (w *World) granted(key run.Key, attempt int, worker, claim string) {
 	s := &shift{key: key, attempt: attempt, claim: claim, worker: worker, heard: w.now, skew: w.skew}
 	for _, before := range w.shifts[s.id()] {
 		if before.claim == claim {
-			return // the same answer again
+			return // a repeated answer
 		}
 	}
 	w.tell("%s has %s", worker, s.id())
@@ -172,7 +173,7 @@ func (w *World) beat(s *shift) {
 	})
 }
 
-// finish has a worker report its result, also where the attempt is over by now.
+// finish has a worker report its result, even if the attempt is over by now.
 func (w *World) finish(s *shift) {
 	s.over = true
 	o := run.Outcome{Key: s.key, Attempt: s.attempt, Report: run.Report{Result: one(&s.dice, run.ResultSuccess, run.ResultSuccess, run.ResultFail), By: s.worker}}
@@ -183,14 +184,15 @@ func (w *World) finish(s *shift) {
 	})
 }
 
-// S2, for workers: at most one of them is given an attempt.
+// S2, for workers: at most one of them gets an attempt.
 func (w *watch) claimedOnce(s *shift) {
 	if all := w.world.shifts[s.id()]; len(all) > 1 {
 		w.fail(AtMostOneStart, "attempt %s was given to %s and to %s", s.id(), all[0].worker, s.worker)
 	}
 }
 
-// claimedAlone is AttemptsDoNotOverlap for workers: no attempt is given out while the worker of an earlier one reports.
+// claimedAlone is AttemptsDoNotOverlap for workers: no attempt is granted while the worker of an earlier one still
+// reports.
 func (w *watch) claimedAlone(s *shift) {
 	if w.runs[s.key].Progress.Opening.Forced {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// A claim is written without comparing: the last of several workers gets the attempt as well.
+// A claim is written without comparing: the last of several workers also gets the attempt.
 func TestRevertClaimIsNotCompared(t *testing.T) {
 	breaks(t, AtMostOneStart, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		if strings.HasPrefix(b.ID, "claim/") {
@@ -24,14 +24,14 @@ func TestRevertClaimIsNotCompared(t *testing.T) {
 	}), only(0, "lands", handed), func(p *plan) { p.options.chaos.turns = 0.5 })
 }
 
-// A claim is granted on the gate as it was when the attempt was offered.
+// A claim is granted on the gate's state at the time of the offer.
 func TestRevertClaimTrustsTheOffer(t *testing.T) {
 	breaks(t, NoUnsafeStart, onStore(func(_ *World, _ string, below store.Store) store.Store {
 		return &trusting{Store: below, offered: map[run.Key][]*sensor.Reading{}}
 	}), only(0, "lands", handed), func(p *plan) { p.writes = time.Minute })
 }
 
-// trusting answers questions about a gate with what it showed when the attempt was offered.
+// trusting answers gate queries with the gate's state at the time of the offer.
 type trusting struct {
 	store.Store
 	offered map[run.Key][]*sensor.Reading
@@ -60,8 +60,8 @@ func (s *trusting) Readings(ctx context.Context, queries []store.ReadingQuery) (
 	return answers, err
 }
 
-// In a world without faults a worker that reports in time is never taken for lost.
-func TestWorkersOfAQuietWorldAreHeard(t *testing.T) {
+// In a world without faults a worker that reports in time never counts as lost.
+func TestWorkersInAQuietWorldAreNotLost(t *testing.T) {
 	given := 0
 	for seed := range uint64(6) {
 		p := newPlan(seed, Replay{tune: func(p *plan) {

@@ -32,7 +32,7 @@ func TestReplayTellsTheHistoryOfOneSeed(t *testing.T) {
 		}
 	}
 	if !strings.Contains(none.String(), "broken, 0 faults") {
-		t.Error("something goes wrong although nothing is to")
+		t.Error("a fault happened although none is allowed")
 	}
 }
 

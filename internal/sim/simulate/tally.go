@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sim"
 )
 
-// tally counts what became of seeds.
+// tally counts the outcomes of seeds.
 type tally struct {
 	seeds uint64
 	began time.Time
@@ -30,7 +30,7 @@ func newTally(seeds uint64) *tally {
 	return &tally{seeds: seeds, began: time.Now(), told: time.Now(), faults: map[sim.Kind]int{}}
 }
 
-// add takes one seed in, and prints how far it is from time to time.
+// add counts one seed, and prints the progress from time to time.
 func (t *tally) add(o sim.Outcome, out io.Writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,7 +57,7 @@ func (t *tally) line() string {
 	return fmt.Sprintf("%d of %d seeds, %.0f virtual days, %.1f a second, %d failed", t.played, t.seeds, days, days/time.Since(t.began).Seconds(), len(t.failed))
 }
 
-// print tells the whole.
+// print prints the summary.
 func (t *tally) print(out io.Writer) {
 	fmt.Fprintln(out, t.line())
 	total := 0
