@@ -75,7 +75,7 @@ func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now
 
 // Reopen looks at what is due after a pause or a change of the file: it is the handler of ReopenPeriods tasks. The fires
 // of the schedule in force are asked for. What was written during a pause is reacted to as if it came now, and the
-// failures that waited are settled.
+// failures that waited are settled. Attempts that wait evaluate their gates.
 func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		e, row, err := h.catalog.InForce(ctx, claim.Task.Pipeline)
@@ -94,6 +94,9 @@ func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now tim
 			next := row
 			next.PausedFrom = time.Time{}
 			b.SwapPipeline(row, next)
+		}
+		if err := h.wakeAll(ctx, e, now); err != nil {
+			return err
 		}
 		if e.Opens == pipeline.ByCron {
 			b.Schedule(pipelineTask(store.Fire, firePrefix, e.ID, now))
@@ -116,10 +119,7 @@ func (h *pipelineHandler) replay(ctx context.Context, e *catalog.Entry, since, n
 	if err := h.completedSince(ctx, e, since, now); err != nil {
 		return err
 	}
-	if err := h.run.settleAll(ctx, e.ID, now); err != nil {
-		return err
-	}
-	return h.wakeAll(ctx, e, now)
+	return h.run.settleAll(ctx, e.ID, now)
 }
 
 // writtenSince lists the last writes, for each period, of all sensors that e reads, oldest first, as the changes they were.
@@ -162,7 +162,7 @@ func (h *pipelineHandler) completedSince(ctx context.Context, e *catalog.Entry, 
 	return errors.Join(errs...)
 }
 
-// wakeAll has every waiting attempt look at its gate again.
+// wakeAll has every waiting attempt evaluate its gate: while the pipeline was paused or its file was gone, writes woke none.
 func (h *pipelineHandler) wakeAll(ctx context.Context, e *catalog.Entry, now time.Time) error {
 	open, err := h.store.OpenRuns(ctx, e.ID)
 	if err != nil {

@@ -254,3 +254,23 @@ func (w *world) forget(text string) {
 	b.Swap(old, next)
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
 }
+
+func TestWriteWhileTheFileWasGoneWakesTheAttemptWhenTheFileIsBack(t *testing.T) {
+	const file = `
+pipeline: {id: narrow, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, evaluation: {window: 1h, interval: 30m}}
+validation: {rules: [{key: rows, check: equals, field: ok, value: "yes"}]}
+job: {type: command, config: {command: "true"}}
+`
+	w := newWorld(t, file)
+	w.Write("narrow", "arrival#2026-03-03", "n=1")
+	w.expect(narrow3, "PENDING 1")
+	w.sleep(time.Minute)
+	w.remove("narrow")
+	w.Write("narrow", "rows#2026-03-03", "ok=yes")
+	w.expect(narrow3, "PENDING 1")
+	w.sleep(time.Minute)
+	w.apply(file)
+	w.Settle()
+	w.expect(narrow3, "RUNNING 1")
+}
