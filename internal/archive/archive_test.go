@@ -53,7 +53,7 @@ func TestNothingIsWrittenAfterABatchThatFailed(t *testing.T) {
 	w.days(0, 1)
 	a := w.archiver(dsn)
 	pass(t, a, noon)
-	for i := range archive.MaxRows / 2 { // with the rest, more than one batch, and one of the feed
+	for i := range archive.MaxRows / 2 { // with the other rows, more than one batch, and one from the feed
 		w.put("orders", "landing", noon.Add(time.Duration(i)*time.Second), int64(i))
 		w.put("orders", "upstream", noon.Add(time.Duration(i)*time.Second), int64(i))
 	}
@@ -68,7 +68,7 @@ func TestNothingIsWrittenAfterABatchThatFailed(t *testing.T) {
 	w.archived(dsn)
 }
 
-// faulty is a store whose nth call fails, as if the process had died there.
+// faulty is a store whose nth call fails, as if the process had crashed there.
 type faulty struct {
 	store.Store
 	mu   sync.Mutex
@@ -146,7 +146,7 @@ func (f *faulty) Receive(ctx context.Context, group, consumer string, limit int)
 	return f.Store.Receive(ctx, group, consumer, min(limit, 3))
 }
 
-func TestStoppedAnywhereItGoesOn(t *testing.T) {
+func TestPassResumesAfterAFailureAtAnyStep(t *testing.T) {
 	for name, fill := range map[string]bool{"while it follows": false, "while it fills": true} {
 		t.Run(name, func(t *testing.T) {
 			dsn, w := pgtest.Database(t), newWorld(t)
@@ -157,14 +157,14 @@ func TestStoppedAnywhereItGoesOn(t *testing.T) {
 			}
 			w.archived(dsn)
 			if n < 10 {
-				t.Errorf("a pass had %d steps only", n)
+				t.Errorf("a pass had only %d steps", n)
 			}
 		})
 	}
 }
 
-// stopped gives a pass something to do, one more day or everything again, and lets it fail at its nth step; the next one
-// has to make up for that. It is false once a pass has no nth step.
+// stopped gives a pass something to copy (one more day, or everything again) and makes it fail at its nth step; the
+// next pass must catch up. It returns false once a pass has no nth step.
 func (w *world) stopped(dsn string, n int, fill bool) bool {
 	w.t.Helper()
 	if fill {
@@ -202,7 +202,7 @@ func TestLostCursorMakesNoDuplicates(t *testing.T) {
 	w.archived(dsn)
 }
 
-func TestArchiveThatWasRestoredFromABackupIsFilledUp(t *testing.T) {
+func TestRestoredArchiveIsFilledUp(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.days(0, 1)
 	a := w.archiver(dsn)
@@ -228,7 +228,7 @@ func TestLostRowsComeBackOnRequest(t *testing.T) {
 	w.archived(dsn)
 }
 
-// meanwhile is a store in which something happens when a pass first asks for events: it knows its places by then.
+// meanwhile is a store that runs a function when a pass first reads events, after the pass has read its cursors.
 type meanwhile struct {
 	store.Store
 	happens func()
@@ -242,7 +242,7 @@ func (m *meanwhile) EventsAfter(ctx context.Context, after store.Position, limit
 	return m.Store.EventsAfter(ctx, after, limit)
 }
 
-func TestBackfillThatIsAskedForDuringAPassIsNotForgotten(t *testing.T) {
+func TestBackfillRequestedDuringAPassIsNotLost(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.days(0, 1)
 	pass(t, w.archiver(dsn), noon)
@@ -258,7 +258,7 @@ func TestBackfillThatIsAskedForDuringAPassIsNotForgotten(t *testing.T) {
 	w.archived(dsn)
 }
 
-func TestStoreThatWasSetUpAnewAddsToTheArchive(t *testing.T) {
+func TestNewStoreAddsToTheArchive(t *testing.T) {
 	dsn, before, after := pgtest.Database(t), newWorld(t), newWorld(t)
 	before.days(0, 2)
 	pass(t, before.archiver(dsn), noon)
@@ -273,7 +273,7 @@ func TestStoreThatWasSetUpAnewAddsToTheArchive(t *testing.T) {
 	same(t, "writes of both", lines(t, dsn, "SELECT count(*) FROM sensor_history WHERE pipeline = 'orders' AND sensor = 'landing'"), []string{"5"})
 }
 
-func TestLineThatNothingAnnouncesIsFoundTheNextDay(t *testing.T) {
+func TestUnannouncedJobLogLineIsFoundTheNextDay(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.days(0, 1)
 	a := w.archiver(dsn)
@@ -286,13 +286,13 @@ func TestLineThatNothingAnnouncesIsFoundTheNextDay(t *testing.T) {
 	same(t, "before", lines(t, dsn, late), []string{"0"})
 	keep := retain(t, a, noon.Add(23*time.Hour))
 	if keep.JobLog < 23*time.Hour {
-		t.Errorf("job logs are kept for %s, though the last look was 23 h ago", keep.JobLog)
+		t.Errorf("job logs are kept for %s, but the last sweep was 23 h ago", keep.JobLog)
 	}
 	pass(t, a, noon.Add(24*time.Hour))
 	same(t, "after", lines(t, dsn, late), []string{"1"})
 }
 
-func TestRejectedRequestForNoRunIsArchived(t *testing.T) {
+func TestRejectedRerunRequestWithoutARunIsArchived(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	key := keyOf("orders", "2026-03-09")
 	w.commit(noon, func(b *store.Batch) {
@@ -303,7 +303,7 @@ func TestRejectedRequestForNoRunIsArchived(t *testing.T) {
 	same(t, "reruns", lines(t, dsn, "SELECT why FROM reruns"), []string{"no such run"})
 }
 
-func TestWhatPostgresCannotHoldIsReplaced(t *testing.T) {
+func TestTextThatPostgresCannotStoreIsReplaced(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.live(keyOf("orders", "2026-03-03"), noon, time.Minute)
 	w.commit(noon, func(b *store.Batch) {
@@ -319,7 +319,7 @@ func TestWhatPostgresCannotHoldIsReplaced(t *testing.T) {
 		[]string{`x` + "\uFFFD" + `y c:\u0000 4611686018427387905`})
 }
 
-func TestOneCopiesAtATime(t *testing.T) {
+func TestOneProcessCopiesAtATime(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.days(0, 1)
 	ctx := context.Background()
@@ -328,16 +328,16 @@ func TestOneCopiesAtATime(t *testing.T) {
 	_, err = other.Exec(ctx, "SELECT pg_advisory_lock(x'696c636b'::bigint)")
 	check(t, err)
 	if r := pass(t, w.archiver(dsn), noon); !r.Busy || r.Rows != 0 {
-		t.Errorf("copied beside another: %+v", r)
+		t.Errorf("copied while another process held the lock: %+v", r)
 	}
 	check(t, other.Close(ctx))
-	exec(t, dsn, "SELECT pg_advisory_lock(x'696c636b'::bigint), pg_advisory_unlock(x'696c636b'::bigint)") // Postgres notices the end a moment later
+	exec(t, dsn, "SELECT pg_advisory_lock(x'696c636b'::bigint), pg_advisory_unlock(x'696c636b'::bigint)") // waits until Postgres has noticed that the connection closed
 	if r := pass(t, w.archiver(dsn), noon); r.Busy || r.Rows == 0 {
-		t.Errorf("the other one is gone, and nothing was copied: %+v", r)
+		t.Errorf("the other process is gone, but nothing was copied: %+v", r)
 	}
 }
 
-func TestNewerArchiveIsRefused(t *testing.T) {
+func TestNewerArchiveIsRejected(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	pass(t, w.archiver(dsn), noon)
 	exec(t, dsn, "INSERT INTO archive_version VALUES (99)")
@@ -347,7 +347,7 @@ func TestNewerArchiveIsRefused(t *testing.T) {
 	}
 }
 
-func TestStatusSaysWhatThereIs(t *testing.T) {
+func TestStatusReportsRowsAndCursors(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	ctx := context.Background()
 	empty, err := archive.Read(ctx, dsn)
@@ -366,13 +366,14 @@ func TestStatusSaysWhatThereIs(t *testing.T) {
 	same(t, "backlog", b, archive.Backlog{})
 }
 
-// Values go to Postgres as text, by COPY and in arrays; what has a meaning there arrives as it was.
-func TestWhatPostgresWouldReadAsSomethingElseArrives(t *testing.T) {
+// Values are sent to Postgres as text, with COPY and in arrays; characters that are special there must arrive
+// unchanged.
+func TestSpecialCharactersArriveUnchanged(t *testing.T) {
 	const odd = "tab\there, \"quoted\", back\\slash, \\N NULL {a,b} \r\nnext\\.\n\\.\n"
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.days(0, 1)
 	w.accept("odd", noon)
-	pass(t, w.archiver(dsn), noon) // only what comes after the first is copied
+	pass(t, w.archiver(dsn), noon) // only later passes use COPY
 	exec(t, dsn, "TRUNCATE sensor_history, run_logs, runs")
 	r := sensor.Reading{Key: "landing", Fields: sensor.Fields{"file": odd}, Source: odd}
 	_, err := w.store.PutReadings(context.Background(), []store.Write{{Pipeline: "odd", Reading: r}}, noon.Add(1234567))

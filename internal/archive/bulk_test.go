@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// forgetful is a store that forgets what it may between the news and the look at what they tell of.
+// forgetful is a store that trims everything it may between reading the news and reading the records they name.
 type forgetful struct {
 	store.Store
 	now time.Time
@@ -29,7 +29,7 @@ func (f *forgetful) Receive(ctx context.Context, group, consumer string, limit i
 	return changes, err
 }
 
-func TestWhatWasForgottenMeanwhileIsPassedOver(t *testing.T) {
+func TestRecordsTrimmedDuringAPassAreSkipped(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.days(0, 1)
 	pass(t, w.archiver(dsn), noon)
@@ -50,7 +50,7 @@ func TestWhatWasForgottenMeanwhileIsPassedOver(t *testing.T) {
 	same(t, "backlog", b, archive.Backlog{})
 }
 
-// asked counts what a store is asked for.
+// asked counts the reads of a store.
 type asked struct {
 	store.Store
 	runs, logs, writes atomic.Int64
@@ -71,7 +71,7 @@ func (a *asked) Writes(ctx context.Context, ids []store.WriteID) (map[store.Writ
 	return a.Store.Writes(ctx, ids)
 }
 
-func TestWhatNewsTellOfIsReadTogether(t *testing.T) {
+func TestRecordsNamedByNewsAreReadTogether(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.days(0, 1)
 	pass(t, w.archiver(dsn), noon)
@@ -89,7 +89,7 @@ func TestWhatNewsTellOfIsReadTogether(t *testing.T) {
 	same(t, "runs, logs, writes", fmt.Sprint(s.runs.Load(), s.logs.Load(), s.writes.Load()), "1 1 1")
 }
 
-func TestWhatWasArchivedSurvivesACrashOfPostgres(t *testing.T) {
+func TestArchivedRowsSurviveACrashOfPostgres(t *testing.T) {
 	pgtest.Need(t)
 	server, err := pgtest.Start("-c fsync=off -c wal_writer_delay=10s")
 	check(t, err)
@@ -98,7 +98,7 @@ func TestWhatWasArchivedSurvivesACrashOfPostgres(t *testing.T) {
 	w.days(0, 1)
 	a := w.archiver(dsn)
 	pass(t, a, noon)
-	for i := range archive.MaxRows { // with the rest, more than one batch: the first does not wait for the disk
+	for i := range archive.MaxRows { // with the other rows, more than one batch: the first does not wait for the disk
 		w.put("orders", "landing", noon.Add(time.Duration(i)*time.Second), int64(i))
 	}
 	w.days(1, 2)
@@ -108,7 +108,7 @@ func TestWhatWasArchivedSurvivesACrashOfPostgres(t *testing.T) {
 	w.archived(dsn)
 }
 
-// slow is a store that tells one event and one change at a time.
+// slow is a store that returns one event and one change at a time.
 type slow struct{ store.Store }
 
 func (s slow) EventsAfter(ctx context.Context, after store.Position, _ int) ([]store.StoredEvent, error) {
@@ -119,7 +119,7 @@ func (s slow) Receive(ctx context.Context, group, consumer string, _ int) ([]sto
 	return s.Store.Receive(ctx, group, consumer, 1)
 }
 
-func TestRunThatIsToldOfOftenIsCopiedOnce(t *testing.T) {
+func TestRunNamedOftenIsCopiedOnce(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	w.days(0, 1)
 	pass(t, w.archiver(dsn), noon)
@@ -130,7 +130,7 @@ func TestRunThatIsToldOfOftenIsCopiedOnce(t *testing.T) {
 	w.archived(dsn)
 }
 
-// much is more than one batch, of which the first ones are written side by side where that can be.
+// much creates more than one batch; the first ones are written concurrently if possible.
 func (w *world) much(day int) {
 	for i := range 3 * archive.MaxRows {
 		w.put("orders", []sensor.Key{"landing", "upstream"}[i%2], noon.AddDate(0, 0, day).Add(time.Duration(i)*time.Second), int64(i))
@@ -138,7 +138,7 @@ func (w *world) much(day int) {
 	w.days(day, 1)
 }
 
-func TestOneConnectionHasToDoWhereThereIsNoSecond(t *testing.T) {
+func TestOneConnectionIsEnoughIfThereIsNoSecond(t *testing.T) {
 	owner := ownServer(t).DSN("postgres")
 	for _, statement := range []string{
 		"CREATE ROLE lonely LOGIN CONNECTION LIMIT 1", "GRANT ALL ON SCHEMA public TO lonely",
@@ -150,7 +150,7 @@ func TestOneConnectionHasToDoWhereThereIsNoSecond(t *testing.T) {
 	w.days(0, 1)
 	pass(t, w.archiver(strings.Replace(owner, "user=postgres", "user=lonely", 1)), noon)
 	w.much(1)
-	// As somebody else, since the server takes a moment to let go of a connection.
+	// As another user, because the server takes a moment to close a connection.
 	pass(t, w.archiver(strings.Replace(owner, "user=postgres", "user=alike", 1)), noon.AddDate(0, 0, 2))
 	w.archived(owner)
 }

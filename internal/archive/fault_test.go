@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/archive/pgtest"
 )
 
-func TestErrorsHoldNothingOfTheConnectionString(t *testing.T) {
+func TestErrorsRevealNothingOfTheConnectionString(t *testing.T) {
 	real := strings.Fields(pgtest.Database(t))[0]
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -37,14 +37,14 @@ func TestErrorsHoldNothingOfTheConnectionString(t *testing.T) {
 		for e := err; e != nil; e = errors.Unwrap(e) {
 			for _, part := range []string{"ham", "sesame", "secrethost", "cellar", port} {
 				if strings.Contains(e.Error(), part) {
-					t.Errorf("%s: %q tells %q", name, e, part)
+					t.Errorf("%s: %q reveals %q", name, e, part)
 				}
 			}
 		}
 	}
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorsNameTheRemedy(t *testing.T) {
 	real := strings.Fields(pgtest.Database(t))[0]
 	for dsn, want := range map[string]struct {
 		says string

@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-// world is a store in which things happen.
+// world is a store with test data.
 type world struct {
 	t     testing.TB
 	store store.Store
@@ -57,7 +57,7 @@ func keyOf(id pipeline.ID, date string) run.Key {
 	return run.Key{Pipeline: id, Schedule: pipeline.ByCron, Period: p}
 }
 
-// accept makes a pipeline known.
+// accept stores a pipeline.
 func (w *world) accept(id pipeline.ID, now time.Time) {
 	w.t.Helper()
 	w.commit(now, func(b *store.Batch) { b.SwapPipeline(store.Pipeline{}, store.Pipeline{ID: id, Horizon: now}) })
@@ -71,7 +71,7 @@ func (w *world) put(id pipeline.ID, key sensor.Key, now time.Time, count int64) 
 	check(w.t, err)
 }
 
-// live lets a run open, start and complete after so long, with the events and the log that go with it.
+// live opens, starts and completes a run that takes that long, with its events and job log.
 func (w *world) live(key run.Key, now time.Time, took time.Duration) {
 	w.t.Helper()
 	opened := run.Run{Key: key, Version: 1, Status: run.Pending, Attempt: 1, OpenedAt: now, UpdatedAt: now}
@@ -106,7 +106,7 @@ func told(t event.Type, key run.Key, at time.Time) event.Event {
 	return event.New(t, about, "it happened", extra)
 }
 
-// days lets two pipelines live through some days.
+// days runs two pipelines for some days.
 func (w *world) days(from, n int) {
 	w.t.Helper()
 	for _, id := range []pipeline.ID{"orders", "users"} {
@@ -141,7 +141,7 @@ func pass(t testing.TB, a *archive.Archiver, now time.Time) archive.Report {
 	return report
 }
 
-// lines reads a query's rows as texts.
+// lines returns a query's rows as text.
 func lines(t testing.TB, dsn, query string) []string {
 	t.Helper()
 	ctx := context.Background()
@@ -175,7 +175,7 @@ func same(t testing.TB, what string, got, want any) {
 	}
 }
 
-// archived compares the archive with all that the store has.
+// archived compares the archive with everything in the store.
 func (w *world) archived(dsn string) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -222,7 +222,7 @@ func (w *world) archived(dsn string) {
 
 const micros = "(extract(epoch FROM %s) * 1000000)::bigint"
 
-// shown gives each table as archived writes it.
+// shown formats each table for archived.
 var shown = map[string]string{
 	"runs":           "SELECT pipeline || '/' || schedule || '/' || period || ' ' || status || ' ' || version || ' ' || attempt || ' ' || " + fmt.Sprintf(micros, "ended_at") + " FROM runs",
 	"run_logs":       "SELECT pipeline || '/' || schedule || '/' || period || ' ' || event || ' ' || " + fmt.Sprintf(micros, "at") + " || ' ' || output FROM run_logs",

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// short is a retention that everything in these tests is older than.
+// short is a retention that everything in these tests exceeds.
 var short = store.Retention{Events: time.Hour, History: time.Hour, JobLog: time.Hour}
 
 func retain(t testing.TB, a *archive.Archiver, now time.Time) store.Retention {
@@ -25,7 +25,7 @@ func retain(t testing.TB, a *archive.Archiver, now time.Time) store.Retention {
 	return keep
 }
 
-// forget trims as the controller does.
+// forget trims the store as the controller does.
 func (w *world) forget(a *archive.Archiver, now time.Time) (n int) {
 	w.t.Helper()
 	for {
@@ -38,7 +38,7 @@ func (w *world) forget(a *archive.Archiver, now time.Time) (n int) {
 	}
 }
 
-func TestNothingIsForgottenBeforeItIsArchived(t *testing.T) {
+func TestNothingIsTrimmedBeforeItIsArchived(t *testing.T) {
 	pgtest.Need(t)
 	server, err := pgtest.Start("-c fsync=off")
 	check(t, err)
@@ -51,7 +51,7 @@ func TestNothingIsForgottenBeforeItIsArchived(t *testing.T) {
 
 	long := noon.AddDate(1, 0, 0)
 	if _, err := a.Pass(context.Background(), long); err == nil {
-		t.Error("copied though Postgres is away")
+		t.Error("copied although Postgres is down")
 	}
 	before := w.count()
 	w.forget(a, long)
@@ -70,10 +70,10 @@ func TestNothingIsForgottenBeforeItIsArchived(t *testing.T) {
 	w.forget(a, long)
 	left := w.count()
 	if left.Events != 6 || left.Log < 4 || left.Readings < 6 {
-		t.Errorf("of the day that is not archived %+v are left", left)
+		t.Errorf("%+v are left of the day that is not archived", left)
 	}
 	if left.Events >= before.Events+6 {
-		t.Error("what was archived is not forgotten")
+		t.Error("archived data was not trimmed")
 	}
 	check(t, server.Resume("-c fsync=off"))
 	pass(t, a, long)
@@ -82,7 +82,7 @@ func TestNothingIsForgottenBeforeItIsArchived(t *testing.T) {
 	same(t, "log", lines(t, dsn, "SELECT count(*) FROM run_logs"), []string{"12"})
 }
 
-// counted is how much the store holds.
+// counted is the number of records in the store.
 type counted struct{ Events, Log, Readings int }
 
 func (w *world) count() (c counted) {
@@ -108,7 +108,7 @@ func (w *world) count() (c counted) {
 	return c
 }
 
-func TestStoreWithoutItsArchiveForgetsAgain(t *testing.T) {
+func TestStoreIsTrimmedAgainWithoutItsArchive(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	ctx, long := context.Background(), noon.AddDate(1, 0, 0)
 	trim := func() {
@@ -122,7 +122,7 @@ func TestStoreWithoutItsArchiveForgetsAgain(t *testing.T) {
 	check(t, w.archiver(dsn).Begin(ctx, noon))
 	trim()
 	if got := w.count().Events; got != 6 {
-		t.Fatalf("%d of 6 events are left, though none is archived", got)
+		t.Fatalf("%d of 6 events are left, although none is archived", got)
 	}
 	check(t, archive.Leave(ctx, w.store, "one"))
 	trim()
@@ -137,7 +137,7 @@ func TestStoreWithoutItsArchiveForgetsAgain(t *testing.T) {
 	w.archived(dsn)
 }
 
-func TestStoreThatNeverHadAnArchiveIsLeftAlone(t *testing.T) {
+func TestLeaveDoesNothingWithoutAnArchive(t *testing.T) {
 	w := newWorld(t)
 	w.days(0, 1)
 	before, _, err := w.store.Backlog(context.Background(), archive.Name)
@@ -148,7 +148,7 @@ func TestStoreThatNeverHadAnArchiveIsLeftAlone(t *testing.T) {
 	same(t, "nobody follows", after, before)
 }
 
-func TestWhatWasOnItsWayWhenPostgresDiedIsNotForgotten(t *testing.T) {
+func TestRowsInFlightWhenPostgresDiesAreNotTrimmed(t *testing.T) {
 	pgtest.Need(t)
 	server, err := pgtest.Start("-c fsync=off")
 	check(t, err)
@@ -171,17 +171,17 @@ func TestWhatWasOnItsWayWhenPostgresDiedIsNotForgotten(t *testing.T) {
 		_, err := a.Pass(ctx, noon.AddDate(0, 0, 1))
 		ended <- err
 	}()
-	for waiting := 0; waiting == 0; { // until the rows are on their way, and can get no further
+	for waiting := 0; waiting == 0; { // until the rows are in flight and blocked
 		check(t, other.QueryRow(ctx, "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&waiting))
 	}
 	check(t, server.Pause("immediate"))
 	if err := <-ended; err == nil {
-		t.Error("copied though Postgres died")
+		t.Error("copied although Postgres died")
 	}
 
 	w.forget(a, noon.AddDate(1, 0, 0))
 	if left := w.count(); left.Events < before.Events-6 || left.Events == 0 {
-		t.Errorf("%d events are left of %d, and 6 of those were archived", left.Events, before.Events)
+		t.Errorf("%d of %d events are left, 6 of which were archived", left.Events, before.Events)
 	}
 	check(t, server.Resume("-c fsync=off"))
 	pass(t, a, noon.AddDate(0, 0, 1))

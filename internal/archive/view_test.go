@@ -36,7 +36,7 @@ func TestViewsAnswer(t *testing.T) {
 		[]string{"2026-03-03 1 2 2 1", "2026-03-04 1 1 0 0"})
 }
 
-func TestMonthsAreWhatTheViewsSay(t *testing.T) {
+func TestMonthsMatchTheViews(t *testing.T) {
 	dsn, w := pgtest.Database(t), newWorld(t)
 	months := archive.NewMonths(dsn)
 	if got, err := months.Of(t.Context(), "orders", 12); len(got) != 0 || err != nil {
@@ -49,7 +49,7 @@ func TestMonthsAreWhatTheViewsSay(t *testing.T) {
 	w.live(keyOf("other", "2026-03-03"), noon, time.Hour)
 	w.commit(noon, func(b *store.Batch) {
 		b.Emit(told(event.SLABreach, keyOf("orders", "2026-03-03"), noon))
-		b.Emit(told(event.SLABreach, keyOf("orders", "2026-05-01"), noon)) // no run came at all
+		b.Emit(told(event.SLABreach, keyOf("orders", "2026-05-01"), noon)) // no run opened
 	})
 	w.live(keyOf("orders", "2026-04-01"), noon.AddDate(0, 1, 0), time.Hour)
 	pass(t, w.archiver(dsn), noon.AddDate(0, 3, 0))

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// refused counts the rows that a server has turned down because they were there, one for each statement.
+// refused counts the rows that a server has rejected because they exist, one per statement.
 func refused(t *testing.T, s *pgtest.Server) int {
 	t.Helper()
 	log, err := s.Log()
@@ -19,11 +19,11 @@ func refused(t *testing.T, s *pgtest.Server) int {
 	return strings.Count(log, "duplicate key value")
 }
 
-// refusedOnce fails unless one batch was refused, or one of each connection.
+// refusedOnce fails unless one batch was rejected, or one per connection.
 func refusedOnce(t *testing.T, server *pgtest.Server) {
 	t.Helper()
 	if n := refused(t, server); n < 1 || n > 2 {
-		t.Errorf("%d batches were refused", n)
+		t.Errorf("%d batches were rejected", n)
 	}
 }
 
@@ -36,7 +36,7 @@ func ownServer(t *testing.T) *pgtest.Server {
 	return server
 }
 
-// busy lets so much happen that it takes several batches, of both kinds.
+// busy creates so much data that it takes several batches, of both kinds.
 func (w *world) busy(day int) {
 	w.t.Helper()
 	for i := range archive.MaxRows * 2 / 3 {
@@ -48,7 +48,7 @@ func (w *world) busy(day int) {
 	w.days(day, 2)
 }
 
-func TestWhatIsKnownToRepeatIsNotRefused(t *testing.T) {
+func TestKnownRepeatsAreNotRejected(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, w *world, dsn string){
 		"nothing is lost": func(*testing.T, *world, string) {},
 		"a backfill":      func(t *testing.T, _ *world, dsn string) { check(t, archive.RequestBackfill(context.Background(), dsn)) },
@@ -75,7 +75,7 @@ func TestWhatIsKnownToRepeatIsNotRefused(t *testing.T) {
 	}
 }
 
-func TestWhatRepeatsUnexpectedlyIsRefusedOnce(t *testing.T) {
+func TestUnexpectedRepeatsAreRejectedOnce(t *testing.T) {
 	server, w := ownServer(t), newWorld(t)
 	dsn := server.DSN("postgres")
 	w.days(0, 1)
@@ -85,7 +85,7 @@ func TestWhatRepeatsUnexpectedlyIsRefusedOnce(t *testing.T) {
 	check(t, err)
 	w.busy(1)
 	pass(t, w.archiver(dsn), noon)
-	// Both sides went back to the same place, and most of the rows did not.
+	// Both cursors went back to the same position, but most of the rows did not.
 	exec(t, dsn, "UPDATE cursors SET position = "+place+" WHERE name = 'events'; DELETE FROM events WHERE type = 'SLA_MET' AND position > "+place)
 	check(t, w.store.SetCursor(context.Background(), archive.Name, at))
 	w.busy(3)
@@ -94,13 +94,13 @@ func TestWhatRepeatsUnexpectedlyIsRefusedOnce(t *testing.T) {
 	refusedOnce(t, server)
 }
 
-func TestArchiverThatDiedBetweenBatchesIsRefusedOnce(t *testing.T) {
+func TestCrashBetweenBatchesIsRejectedOnce(t *testing.T) {
 	server, died := ownServer(t), memory.New()
 	dsn, w := server.DSN("postgres"), &world{t: t, store: died}
 	w.days(0, 1)
 	pass(t, w.archiver(dsn), noon)
 	w.busy(1)
-	// Its first two batches are written, and the one with the cursors is not.
+	// Its first two batches are written; the one with the cursors is not.
 	exec(t, dsn, `CREATE FUNCTION die() RETURNS trigger AS $$ BEGIN RAISE 'died'; END $$ LANGUAGE plpgsql;
 		CREATE TRIGGER die BEFORE INSERT ON cursors FOR EACH STATEMENT EXECUTE FUNCTION die()`)
 	if _, err := w.archiver(dsn).Pass(context.Background(), noon); err == nil || !strings.Contains(err.Error(), "died") {
