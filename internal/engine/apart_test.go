@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// hangs carries out a task of a kind with workers of its own, until it is broken off.
+// hangs runs a task of a kind with its own workers until it is cancelled.
 func (h *host) hangs(ctx context.Context, c store.Claim) error {
 	h.note("%s began", c.Task.ID)
 	<-ctx.Done()
@@ -29,7 +29,7 @@ func (h *host) probe(n int) {
 	}
 }
 
-func TestTasksWithWorkersOfTheirOwnKeepNobodyWaiting(t *testing.T) {
+func TestTasksWithTheirOwnWorkersDelayNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.options.Apart = map[store.TaskKind]int{store.RunProbe: 2}

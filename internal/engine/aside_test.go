@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// poison has the handling of changes of the pipeline "bad" go wrong as long as it is told to. The others are noted.
+// poison makes the handling of changes of the pipeline "bad" fail while the returned flag is set. Others are
+// recorded.
 func (h *host) poison(wrong func(ctx context.Context) error) *atomic.Bool {
 	var poisoned atomic.Bool
 	poisoned.Store(true)
@@ -105,7 +106,7 @@ func TestPoisonedChangeIsSetAsideAndReportedUntilItIsHandled(t *testing.T) {
 		h.put("bad", 1)
 		h.pass(time.Minute)
 		if n := h.backlog(); n > 0 {
-			t.Errorf("the feed has not passed it")
+			t.Errorf("the feed has not moved past it")
 		}
 		h.end()
 		h.stopped = make(chan struct{})

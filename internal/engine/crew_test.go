@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 )
 
-// goroutine names the one that calls.
+// goroutine returns the id of the calling goroutine.
 func goroutine() string {
 	var text [64]byte
 	return strings.Fields(string(text[:runtime.Stack(text[:], false)]))[1]
 }
 
-func TestCrewRunsSideBySideAndUsesItsGoroutinesAgain(t *testing.T) {
+func TestCrewRunsConcurrentlyAndReusesGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew()
 		var mu sync.Mutex
@@ -26,7 +26,7 @@ func TestCrewRunsSideBySideAndUsesItsGoroutinesAgain(t *testing.T) {
 			on[goroutine()] = true
 		}
 		for range 3 {
-			meeting := make(chan struct{}) // neither ends without the other
+			meeting := make(chan struct{}) // both must be running at the same time
 			c.begin(func() { meeting <- struct{}{}; note() })
 			c.begin(func() { <-meeting; note() })
 			synctest.Wait()
@@ -38,18 +38,18 @@ func TestCrewRunsSideBySideAndUsesItsGoroutinesAgain(t *testing.T) {
 	})
 }
 
-func TestCrewEndsWithWhatItHasBegun(t *testing.T) {
+func TestCrewEndWaitsForRunningFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew()
 		leave, ended := make(chan struct{}), false
 		c.begin(func() { <-leave; ended = true })
 		go func() {
-			synctest.Wait() // until end waits
+			synctest.Wait() // until end blocks
 			close(leave)
 		}()
 		c.end()
 		if !ended {
-			t.Error("it ended before what it had begun")
+			t.Error("end returned before a running function")
 		}
 	})
 }

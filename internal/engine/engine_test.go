@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// host runs an engine in a bubble and notes what it does.
+// host runs an engine in a synctest bubble and records what it does.
 type host struct {
 	*testing.T
 	store   *memory.Store
@@ -93,7 +93,7 @@ func (h *host) schedule(id string, due time.Time) {
 	}
 }
 
-// finish is what a handler does with its task in the end.
+// finish completes the task of a handler.
 func (h *host) finish(ctx context.Context, c store.Claim) error {
 	b := store.Batch{ID: fmt.Sprintf("finish %s %d", c.Task.ID, c.Lease.Token), Lease: &c.Lease, Finished: []string{c.Task.ID}}
 	return h.store.Commit(ctx, b, time.Now())
@@ -107,7 +107,7 @@ func (h *host) put(id pipeline.ID, n int) {
 	}
 }
 
-func TestTaskIsCarriedOutWhenItIsDue(t *testing.T) {
+func TestTaskRunsWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		begin := time.Now()
@@ -126,7 +126,7 @@ func TestTaskIsCarriedOutWhenItIsDue(t *testing.T) {
 	})
 }
 
-func TestFailedTaskIsTriedAgain(t *testing.T) {
+func TestFailedTaskIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
@@ -146,7 +146,7 @@ func TestFailedTaskIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestLeaseOfALongTaskIsKept(t *testing.T) {
+func TestLeaseOfALongTaskIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
@@ -167,7 +167,7 @@ func TestLeaseOfALongTaskIsKept(t *testing.T) {
 	})
 }
 
-func TestChangesOfOnePipelineComeInOrderAndAFailingOneHoldsUpNobodyElse(t *testing.T) {
+func TestChangesOfOnePipelineComeInOrderAndAFailingOneDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		broken := true
@@ -201,7 +201,7 @@ func TestChangesOfOnePipelineComeInOrderAndAFailingOneHoldsUpNobodyElse(t *testi
 	})
 }
 
-func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
+func TestStoppingFinishesRunningTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
@@ -213,7 +213,7 @@ func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
 		h.schedule("a", time.Now())
 		h.pass(time.Second)
 		h.stop()
-		h.schedule("b", time.Now()) // nobody takes it any more
+		h.schedule("b", time.Now()) // not claimed any more
 		<-h.stopped
 		if diff := cmp.Diff([]string{"finished a"}, h.noted()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -221,7 +221,7 @@ func TestStoppingFinishesWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestStoppingHandsBackWhatDoesNotFinish(t *testing.T) {
+func TestStoppingReleasesTasksThatDoNotFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, _ store.Claim) error {
@@ -238,12 +238,12 @@ func TestStoppingHandsBackWhatDoesNotFinish(t *testing.T) {
 		}
 		claims, err := h.store.Claim(t.Context(), store.ClaimQuery{Replica: "other", Limit: 1, Lease: time.Minute}, time.Now())
 		if err != nil || len(claims) != 1 {
-			t.Errorf("the task was not handed back: %v, %v", claims, err)
+			t.Errorf("the task was not released: %v, %v", claims, err)
 		}
 	})
 }
 
-func TestTickComesAtItsInterval(t *testing.T) {
+func TestTickRunsAtItsInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		begin := time.Now()
@@ -260,7 +260,7 @@ func TestTickComesAtItsInterval(t *testing.T) {
 	})
 }
 
-// deafOnce is a store that does not take the first word that changes were handled.
+// deafOnce is a store whose first acknowledgement of changes fails.
 type deafOnce struct {
 	store.Store
 	asked int
@@ -273,8 +273,8 @@ func (d *deafOnce) Done(ctx context.Context, group string, changes []store.Chang
 	return d.Store.Done(ctx, group, changes)
 }
 
-// A change that was handled does not stand in the way of those who wait for the feed to have passed it, as the watchdog
-// does, until the controller is started again.
+// A handled change does not hold up code that waits for the feed to pass it, such as the watchdog, until the
+// controller restarts.
 func TestHandledChangeIsSaidToBeUntilItIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
@@ -288,7 +288,7 @@ func TestHandledChangeIsSaidToBeUntilItIsHeard(t *testing.T) {
 		h.put("orders", 1)
 		h.pass(time.Minute)
 		if n, _, err := h.store.Backlog(h.Context(), engine.Group); n != 0 || err != nil {
-			t.Errorf("%d changes are not passed although they are handled: %v", n, err)
+			t.Errorf("%d changes are not acknowledged although they were handled: %v", n, err)
 		}
 		if diff := cmp.Diff([]string{"change 1"}, h.noted()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// failsUntil makes tasks whose id begins with "bad" fail until an instant. The others are done at once.
+// failsUntil makes tasks whose id begins with "bad" fail until the given time. Others succeed at once.
 func (h *host) failsUntil(end time.Time) {
 	h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 		if strings.HasPrefix(c.Task.ID, "bad") && time.Now().Before(end) {
@@ -47,7 +47,7 @@ func TestFailingTasksHoldUpNoOther(t *testing.T) {
 	})
 }
 
-func TestFailingTaskIsTriedLessAndLessOftenAlsoAfterARestart(t *testing.T) {
+func TestFailingTaskBacksOffAlsoAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.failsUntil(time.Now().Add(time.Hour))
@@ -69,7 +69,7 @@ func TestFailingTaskIsTriedLessAndLessOftenAlsoAfterARestart(t *testing.T) {
 	})
 }
 
-func TestFailingTaskIsReportedUntilItIsDone(t *testing.T) {
+func TestFailingTaskIsReportedUntilItSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.failsUntil(time.Now().Add(5 * time.Minute))
@@ -136,7 +136,7 @@ func TestTaskOfAnUnknownKindIsSetAsideAndReported(t *testing.T) {
 		if len(failing) != 1 || !strings.Contains(failing[0].Error, `"not invented yet"`) {
 			t.Errorf("failing are %+v", failing)
 		}
-		if n := s.claims.Load(); n > 700 { // it looks once a second
+		if n := s.claims.Load(); n > 700 { // it polls once a second
 			t.Errorf("%d claims in 10 minutes", n)
 		}
 		h.end()

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// absent is a store that does not answer while it is away.
+// absent is a store that does not answer while it is down.
 type absent struct {
 	store.Store
 	away atomic.Bool
@@ -52,7 +52,7 @@ func (a *absent) Task(ctx context.Context, id string) (store.Task, error) {
 	return a.Store.Task(ctx, id)
 }
 
-// onAbsent gives an engine on a store that is away, with a periodic task that one process does, and a sink.
+// onAbsent returns an engine on a store that is down, with a periodic task that only one process runs, and a sink.
 func (h *host) onAbsent() (*absent, *engine.Engine) {
 	s := &absent{Store: h.store}
 	s.away.Store(true)
@@ -63,7 +63,7 @@ func (h *host) onAbsent() (*absent, *engine.Engine) {
 	return s, engine.New(h.options)
 }
 
-// failing lists the parts of which a failure is told.
+// failing lists the parts that report a failure.
 func failing(t *testing.T, e *engine.Engine) []string {
 	return slices.Sorted(maps.Keys(e.Health(t.Context(), time.Minute).Failures))
 }
@@ -79,7 +79,7 @@ func TestWhatWorksAgainIsToldOfNoLonger(t *testing.T) {
 				go func() { done <- e.Run(ctx, time.Second) }()
 				h.pass(time.Minute)
 				if got := failing(t, e); !slices.Equal(got, []string{"feed", "look", "sink place", "tasks"}) {
-					t.Errorf("while it is away, %q fail", got)
+					t.Errorf("while the store is down, %q fail", got)
 				}
 				if standsBy {
 					h.takeTurns()
@@ -87,7 +87,7 @@ func TestWhatWorksAgainIsToldOfNoLonger(t *testing.T) {
 				s.away.Store(false)
 				h.pass(4 * time.Minute)
 				if got := failing(t, e); len(got) > 0 {
-					t.Errorf("when it is back, %q fail", got)
+					t.Errorf("when the store is back, %q fail", got)
 				}
 				cancel()
 				if err := <-done; err != nil {
@@ -98,7 +98,7 @@ func TestWhatWorksAgainIsToldOfNoLonger(t *testing.T) {
 	}
 }
 
-// takeTurns makes another process the one that does the periodic task and delivers.
+// takeTurns makes another process the one that runs the periodic task and delivers.
 func (h *host) takeTurns() {
 	h.Helper()
 	b := store.Batch{ID: "turns"}
@@ -114,7 +114,7 @@ func (h *host) takeTurns() {
 	}
 }
 
-// full is a store that can be read but takes no commits.
+// full is a store that can be read but rejects commits.
 type full struct {
 	store.Store
 	now atomic.Bool
@@ -127,9 +127,9 @@ func (f *full) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	return f.Store.Commit(ctx, b, now)
 }
 
-// A task that fails because nothing can be stored is held while its failure is stored, again and again. It is overdue all the
-// same.
-func TestTasksThatTheStoreKeepsFromEndingAreOverdue(t *testing.T) {
+// A task that fails because nothing can be stored stays leased while storing its failure is retried. It still counts
+// as overdue.
+func TestTasksThatCannotBeStoredAreOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		s := &full{Store: h.store}

@@ -61,8 +61,8 @@ func TestTimersDoNotWaitForSteps(t *testing.T) {
 	})
 }
 
-// entering has tasks enter a pool before they hang for an hour: those whose id begins with "blocking" that of calls that are the
-// job, "airflow" and "command" that of the type. Others are done at once.
+// entering makes tasks enter a pool before they hang for an hour: ids starting with "blocking" the pool for blocking
+// start calls, "airflow" and "command" that of the type. Others finish at once.
 func (h *host) entering(e **engine.Engine) {
 	h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 		kind, _, _ := strings.Cut(c.Task.ID, "-")
@@ -124,7 +124,7 @@ func TestTaskThatEntersAPoolLeavesItsWorker(t *testing.T) {
 	})
 }
 
-func TestStoppingGivesBackWhatWaitsForAPool(t *testing.T) {
+func TestStoppingReleasesTasksThatWaitForAPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.options.BlockingStarts = 1
@@ -135,13 +135,13 @@ func TestStoppingGivesBackWhatWaitsForAPool(t *testing.T) {
 		synctest.Wait()
 		h.add("blocking-1", store.Advance)
 		h.pass(time.Minute)
-		h.end() // the first one has the time to finish
+		h.end() // the first one has time to finish
 		if diff := cmp.Diff([]string{"blocking waited false"}, h.noted()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		claims, err := h.store.Claim(t.Context(), store.ClaimQuery{Limit: 10, Lease: time.Minute}, time.Now())
 		if err != nil || len(claims) != 1 || claims[0].Task.Failures > 0 {
-			t.Errorf("given back are %+v, %v", claims, err)
+			t.Errorf("released: %+v, %v", claims, err)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 )
 
-// folder is a directory of pipelines and what was made of it.
+// folder is a directory of pipelines, and what was applied from it.
 type folder struct {
 	*testing.T
 	dir    string
@@ -28,7 +28,7 @@ type folder struct {
 	told  []error
 }
 
-// applied is what was handed over so far, and last the latest of it.
+// applied returns everything applied so far, and last the latest.
 func (f *folder) applied() [][]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +40,7 @@ func (f *folder) last() []string {
 	return all[len(all)-1]
 }
 
-// trouble is what was last told to keep files from being read.
+// trouble returns the last reported error.
 func (f *folder) trouble() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +88,7 @@ func (f *folder) reloader() *engine.Reloader {
 	})
 }
 
-// watch loads and watches the folder in a bubble whose clock the test moves.
+// watch loads and watches the folder in a bubble whose clock the test advances.
 func (f *folder) watch() {
 	f.Helper()
 	r := f.reloader()
@@ -101,7 +101,7 @@ func (f *folder) watch() {
 	go r.Watch(ctx)
 }
 
-// pass lets so much time go by.
+// pass advances the clock.
 func (f *folder) pass(d time.Duration) {
 	time.Sleep(d) // the bubble's clock
 	synctest.Wait()
@@ -123,7 +123,7 @@ func TestChangedFileTakesEffectWithinTwoSeconds(t *testing.T) {
 	})
 }
 
-func TestFoldersAreReadAgainAtOnce(t *testing.T) {
+func TestAgainReadsFoldersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, other := newFolder(t), newFolder(t)
 		f.write("a.yaml", "1")
@@ -136,11 +136,11 @@ func TestFoldersAreReadAgainAtOnce(t *testing.T) {
 		}
 		f.cancel()
 		synctest.Wait()
-		f.again(engine.Folders{}) // after the end it returns all the same
+		f.again(engine.Folders{}) // it also returns after Watch has ended
 	})
 }
 
-func TestFileIsRemovedOnlyAfterItHasBeenGoneForAWhile(t *testing.T) {
+func TestFileIsRemovedOnlyAfterAGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFolder(t)
 		f.write("a.yaml", "1")
@@ -161,7 +161,7 @@ func TestFileIsRemovedOnlyAfterItHasBeenGoneForAWhile(t *testing.T) {
 	})
 }
 
-func TestFileThatIsReplacedByDeletingItFirstIsNeverRemoved(t *testing.T) {
+func TestFileReplacedByDeletingItFirstIsNotRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFolder(t)
 		f.write("a.yaml", "1")
@@ -196,18 +196,18 @@ func TestDirectoryThatVanishesRemovesNothing(t *testing.T) {
 			t.Errorf("applied %v", all)
 		}
 		if f.trouble() == nil {
-			t.Error("nobody was told")
+			t.Error("the error was not reported")
 		}
 		f.write("a.yaml", "1")
 		f.pass(2 * time.Second)
 		f.cancel()
 		if err := f.trouble(); err != nil {
-			t.Errorf("still told after it was back: %v", err)
+			t.Errorf("still reported after it was back: %v", err)
 		}
 	})
 }
 
-func TestMissingDirectoryIsRefusedAtStart(t *testing.T) {
+func TestMissingDirectoryIsRejectedAtStart(t *testing.T) {
 	f := newFolder(t)
 	if err := f.reloader().Load(t.Context(), time.Now()); err == nil {
 		t.Error("started without its directory")

@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// replica gives a host on the store of another one.
+// replica returns a host on the same store as h.
 func (h *host) replica(name string) *host {
 	other := newHost(h.T)
 	other.store = h.store.Open()
@@ -29,7 +29,7 @@ func (h *host) replica(name string) *host {
 	return other
 }
 
-func TestOneOfSeveralProcessesDoesWhatOnlyOneDoes(t *testing.T) {
+func TestOnlyOneOfSeveralProcessesRunsATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newHost(t)
 		b := a.replica("there")
@@ -43,19 +43,19 @@ func TestOneOfSeveralProcessesDoesWhatOnlyOneDoes(t *testing.T) {
 		b.start(time.Second)
 		a.pass(10*time.Minute + time.Second)
 		if first, second := len(a.noted()), len(b.noted()); first != 11 || second != 0 {
-			t.Errorf("the one looked %d times and the other %d, want 11 and none", first, second)
+			t.Errorf("the first ran it %d times and the other %d, want 11 and none", first, second)
 		}
 		a.end()
 		b.pass(2 * time.Second)
 		if n := len(b.noted()); n != 1 {
-			t.Errorf("the other looked %d times after the first had stopped, want once at once", n)
+			t.Errorf("the other ran it %d times after the first had stopped, want once immediately", n)
 		}
 		b.end()
 	})
 }
 
-// A process that stands still loses its turn, and notices.
-func TestTurnThatWasLostIsOver(t *testing.T) {
+// A process that was suspended loses its turn, and notices.
+func TestTickStopsWhenItsTurnIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newHost(t)
 		a.replica("there")
@@ -77,13 +77,13 @@ func TestTurnThatWasLostIsOver(t *testing.T) {
 		select {
 		case <-looked:
 		default:
-			t.Error("it goes on, although another process has the turn")
+			t.Error("it continues although another process has the turn")
 		}
 		a.end()
 	})
 }
 
-func TestDefinitionsThatOthersStoreAreTaken(t *testing.T) {
+func TestDefinitionsStoredByOthersAreLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newHost(t)
 		a.replica("there")
@@ -117,7 +117,7 @@ func TestDefinitionsThatOthersStoreAreTaken(t *testing.T) {
 	})
 }
 
-func TestTasksThatOnlyAnotherMayDoMakeNobodyLate(t *testing.T) {
+func TestTasksOfAnotherReplicaDoNotCountAsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newHost(t)
 		a.replica("there")
@@ -131,15 +131,15 @@ func TestTasksThatOnlyAnotherMayDoMakeNobodyLate(t *testing.T) {
 		if h := e.Health(t.Context(), time.Minute); !h.Ready || h.Elsewhere["there"] != 1 {
 			t.Errorf("health is %+v, want ready, with one task that waits for the other", h)
 		}
-		a.pass(6 * time.Minute) // by now it may be taken
+		a.pass(6 * time.Minute) // by now this replica may claim it
 		if h := e.Health(t.Context(), time.Minute); h.Ready || !strings.Contains(strings.Join(h.Why, " "), "timers are 11m0s behind") {
 			t.Errorf("health is %+v, want that timers are late", h)
 		}
 	})
 }
 
-// The change that tells of it may be given to another process.
-func TestJobThatThisProcessBeganIsAwaited(t *testing.T) {
+// The change that announces it may be delivered to another process.
+func TestJobStartedByThisProcessIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newHost(t)
 		key, err := run.ParseKey("orders/cron/2026-03-03")
@@ -152,7 +152,7 @@ func TestJobThatThisProcessBeganIsAwaited(t *testing.T) {
 			return nil
 		}
 		e := engine.New(a.options)
-		e.Began(key, 1) // before it runs: what was begun is found at the start
+		e.Began(key, 1) // before Run: running jobs are found at start
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- e.Run(ctx, time.Second) }()
@@ -170,7 +170,7 @@ func TestJobThatThisProcessBeganIsAwaited(t *testing.T) {
 	})
 }
 
-// counted counts the claims that a store is asked for.
+// counted counts the Claim calls on a store.
 type counted struct {
 	store.Store
 	claims atomic.Int64
@@ -181,7 +181,7 @@ func (c *counted) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) 
 	return c.Store.Claim(ctx, q, now)
 }
 
-func TestOverdueTaskOfADeadReplicaWakesNoOther(t *testing.T) {
+func TestOverdueTaskOfADeadReplicaCausesNoPolling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		s := &counted{Store: h.store}
@@ -209,7 +209,7 @@ func TestOverdueTaskOfADeadReplicaWakesNoOther(t *testing.T) {
 	})
 }
 
-func TestTaskThatAnotherReplicaHasRunIsNotOverdue(t *testing.T) {
+func TestTaskFinishedByAnotherReplicaIsNotOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newHost(t)
 		b := store.Batch{ID: "task"}
@@ -219,7 +219,7 @@ func TestTaskThatAnotherReplicaHasRunIsNotOverdue(t *testing.T) {
 		}
 		a.options.Handlers.Tasks[store.Advance] = func(context.Context, store.Claim) error {
 			done := store.Batch{ID: "done"}
-			done.Finish("shared") // as another replica does once the lease has lapsed
+			done.Finish("shared") // as another replica does once the lease has expired
 			if err := a.store.Commit(t.Context(), done, time.Now()); err != nil {
 				t.Error(err)
 			}

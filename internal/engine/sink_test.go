@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sinks are told of events.
+// sinks configures the notifier.
 func (h *host) sinks(all ...sink.Sink) {
 	h.options.Notifier = notify.New(notify.Options{Store: h.store, Sinks: all})
 }
@@ -38,15 +38,15 @@ func (h *host) alert(id pipeline.ID, message string) {
 	}
 }
 
-// place is a sink that notes what it is told, takes its time, and is away when it is told to be.
+// place is a sink that records what it is sent, takes its time, and fails on request.
 type place struct {
 	note func(format string, args ...any)
 	took time.Duration
 
 	mu   sync.Mutex
 	away error
-	now  int // calls under way
-	most int // at once
+	now  int // calls in progress
+	most int // maximum concurrent calls
 }
 
 func (*place) Name() string { return "place" }
@@ -97,7 +97,7 @@ func TestSinkThatIsAwayDelaysNoTask(t *testing.T) {
 		h.pass(10 * time.Minute)
 		want := []string{"0 after 1s", "1 after 2s", "2 after 3s", "3 after 4s", "4 after 5s"}
 		if diff := cmp.Diff(want, h.noted()); diff != "" {
-			t.Errorf("while it is away (-want +got):\n%s", diff)
+			t.Errorf("while it is down (-want +got):\n%s", diff)
 		}
 		p.be(nil)
 		h.pass(10 * time.Minute)
@@ -108,7 +108,7 @@ func TestSinkThatIsAwayDelaysNoTask(t *testing.T) {
 	})
 }
 
-func TestSinkThatComesBackFindsEverythingInOrderAndOnce(t *testing.T) {
+func TestRecoveredSinkGetsEverythingInOrderAndOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		p := &place{note: h.note, away: errors.New("no answer"), took: 50 * time.Millisecond}
@@ -133,12 +133,12 @@ func TestSinkThatComesBackFindsEverythingInOrderAndOnce(t *testing.T) {
 			t.Errorf("by pipeline (-want +got):\n%s", diff)
 		}
 		if p.most != 3 {
-			t.Errorf("%d were sent at once, want one for each pipeline", p.most)
+			t.Errorf("%d were sent concurrently, want one per pipeline", p.most)
 		}
 	})
 }
 
-func TestWrongTokenIsToldOnceAndShownInHealth(t *testing.T) {
+func TestWrongTokenIsLoggedOnceAndShownInHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		var log bytes.Buffer
@@ -162,7 +162,7 @@ func TestWrongTokenIsToldOnceAndShownInHealth(t *testing.T) {
 		p.be(nil)
 		h.pass(10 * time.Minute)
 		if got := len(h.noted()); got != 50 {
-			t.Errorf("%d arrived after the token was mended", got)
+			t.Errorf("%d arrived after the token was fixed", got)
 		}
 		if f, failing := e.Health(t.Context(), time.Minute).Failures["sink place"]; failing {
 			t.Errorf("health still says %+v", f)
@@ -174,7 +174,7 @@ func TestWrongTokenIsToldOnceAndShownInHealth(t *testing.T) {
 	})
 }
 
-func TestTwoReplicasTellEachAlertOnce(t *testing.T) {
+func TestTwoReplicasSendEachAlertOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := newHost(t)
 		first.options.Alone = false
@@ -204,7 +204,7 @@ func TestTwoReplicasTellEachAlertOnce(t *testing.T) {
 	})
 }
 
-func TestStoppedEngineForgetsNothingAndRepeatsNothing(t *testing.T) {
+func TestRestartedEngineLosesAndRepeatsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.sinks(&place{note: h.note, took: time.Second})
@@ -227,7 +227,7 @@ func TestStoppedEngineForgetsNothingAndRepeatsNothing(t *testing.T) {
 	})
 }
 
-func TestSinkThatIsGoneIsForgottenAfterADay(t *testing.T) {
+func TestRemovedSinkIsForgottenAfterADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.sinks(&place{note: h.note, away: errors.New("no answer")})
@@ -243,10 +243,10 @@ func TestSinkThatIsGoneIsForgottenAfterADay(t *testing.T) {
 		h.pass(25 * time.Hour)
 		h.end()
 		if n, err := h.store.Trim(t.Context(), store.Retention{Events: time.Hour}, time.Now()); n == 0 || err != nil {
-			t.Errorf("events are held back for a sink that is gone: %d, %v", n, err)
+			t.Errorf("events are kept for a removed sink: %d, %v", n, err)
 		}
 		if got := strings.Count(log.String(), "sink=place"); got != 1 {
-			t.Errorf("told %d times:\n%s", got, &log)
+			t.Errorf("logged %d times:\n%s", got, &log)
 		}
 	})
 }

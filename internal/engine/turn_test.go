@@ -27,7 +27,7 @@ func (h *host) queue(id pipeline.ID, kind store.TaskKind, n int) {
 	}
 }
 
-// pipelines are those of the tasks that were carried out, in order.
+// pipelines returns the pipelines of the tasks that ran, in order.
 func pipelines(tasks []string) (ids []string) {
 	for _, t := range tasks {
 		ids = append(ids, strings.Split(t, "/")[1])
@@ -55,11 +55,11 @@ func TestDeadlinesAndFiresComeBeforeQueuedWork(t *testing.T) {
 		h.end()
 		got := h.noted()
 		if len(got) != 402 {
-			t.Fatalf("%d tasks were carried out, want 402", len(got))
+			t.Fatalf("%d tasks ran, want 402", len(got))
 		}
 		for _, id := range []string{"deadline/orders/00000", "fire/orders/00000"} {
 			if at := slices.Index(got, id); at > 8 {
-				t.Errorf("%s came after %d tasks that were due before it, with one worker for each class", id, at)
+				t.Errorf("%s ran after %d tasks that were due before it, with one worker per class", id, at)
 			}
 		}
 	})
@@ -79,7 +79,7 @@ func TestPipelinesTakeTurns(t *testing.T) {
 		h.end()
 		order := pipelines(h.noted())
 		if len(order) != 210 {
-			t.Fatalf("%d tasks were carried out, want 210", len(order))
+			t.Fatalf("%d tasks ran, want 210", len(order))
 		}
 		for _, id := range []string{"orders", "silver"} {
 			for n := range 5 {
@@ -122,7 +122,7 @@ func TestFeedReadsPastTheChangesOfOnePipeline(t *testing.T) {
 		h.options.Handlers.Change = func(ctx context.Context, c store.Change, _ time.Time) error {
 			if c.Pipeline == "flood" {
 				select {
-				case <-time.After(time.Second): // slow, and not stuck
+				case <-time.After(time.Second): // slow, but not stuck
 				case <-ctx.Done():
 					return ctx.Err()
 				}
