@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// counts are what the box was sent: the last message of each alert, and how many it stands for.
+// counts lists what the box was sent: the last message of each alert, and how many events it combines.
 func (w *world) counts() []string {
 	var out []string
 	for _, a := range w.box.alerts {
@@ -58,7 +58,7 @@ func TestBurstIsTheFirstAlertAtOnceAndOneForTheRest(t *testing.T) {
 	w.wantCounts("and then it is told", "first×1", "another group×1", "29×30", "too soon×1")
 }
 
-func TestBurstSurvivesAKilledProcess(t *testing.T) {
+func TestBurstSurvivesACrash(t *testing.T) {
 	w := newWorld(t, grouped(notify.ByPipeline))
 	w.emit(w.failure("orders", "first"))
 	w.pass(time.Second)
@@ -77,7 +77,7 @@ func TestBurstSurvivesAKilledProcess(t *testing.T) {
 	w.wantCounts("once", "first×1", "4×4")
 }
 
-func TestWhatHappensWhileASinkIsAwayIsOneBurst(t *testing.T) {
+func TestEventsDuringASinkOutageAreOneBurst(t *testing.T) {
 	w := newWorld(t, grouped(notify.ByType))
 	w.box.answer = func(event.Event) error { return errors.New("away") }
 	for i := range 50 {
@@ -89,7 +89,7 @@ func TestWhatHappensWhileASinkIsAwayIsOneBurst(t *testing.T) {
 	w.wantCounts("when it is back", "49×50")
 }
 
-func TestBurstThatIsRefusedIsOneDeadLetterWithItsCount(t *testing.T) {
+func TestRejectedBurstIsOneDeadLetterWithItsCount(t *testing.T) {
 	w := newWorld(t, grouped(notify.ByPipeline))
 	w.emit(w.failure("orders", "first"))
 	w.pass(time.Second)
@@ -113,9 +113,9 @@ func TestBurstThatIsRefusedIsOneDeadLetterWithItsCount(t *testing.T) {
 	w.wantCounts("sent again", "first×1", "2×2")
 }
 
-// Whatever happens in between, every event is told exactly once, those of a pipeline in order, as long as no process is
-// killed between telling and storing that.
-func TestEveryEventIsToldOnceThroughOutagesRestartsAndBursts(t *testing.T) {
+// Whatever happens in between, every event is sent exactly once, those of a pipeline in order, as long as no process
+// crashes between sending and storing that.
+func TestEveryEventIsSentOnceThroughOutagesRestartsAndBursts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		routes := []notify.Route{
 			{Name: "grouped", Pipelines: []string{"orders"}, Sinks: []string{"box"}, Interval: time.Minute, GroupBy: []notify.Field{notify.ByType}},
@@ -150,16 +150,16 @@ func TestEveryEventIsToldOnceThroughOutagesRestartsAndBursts(t *testing.T) {
 			id := string(a.Event.Detail.Pipeline)
 			told[id] += a.Count
 			if got, want := a.Event.Detail.Message, fmt.Sprint(told[id]-1); got != want {
-				rt.Fatalf("%s: told %q after %d events, want %q", id, got, told[id], want)
+				rt.Fatalf("%s: sent %q after %d events, want %q", id, got, told[id], want)
 			}
 		}
 		if diff := cmp.Diff(emitted, told); diff != "" {
-			rt.Fatalf("told (-emitted +told):\n%s", diff)
+			rt.Fatalf("sent (-emitted +sent):\n%s", diff)
 		}
 	})
 }
 
-func TestEventThatJoinsABurstOnItsWayIsNotLostWithTheProcess(t *testing.T) {
+func TestEventMergedIntoAQueuedBurstSurvivesACrash(t *testing.T) {
 	for name, killed := range map[string]bool{"killed before the answer": true, "answered": false} {
 		w := newWorld(t, grouped(notify.ByType))
 		w.emit(w.failure("orders", "first"))
@@ -181,7 +181,7 @@ func TestEventThatJoinsABurstOnItsWayIsNotLostWithTheProcess(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForALetterThatFailsIsToldWithIt(t *testing.T) {
+func TestEventsHeldBehindAFailedLetterAreSentWithIt(t *testing.T) {
 	w := newWorld(t, grouped(notify.ByType))
 	w.emit(w.failure("orders", "first"))
 	w.check(w.o.Fill(t.Context(), w.now))
@@ -195,7 +195,7 @@ func TestWhatWaitsForALetterThatFailsIsToldWithIt(t *testing.T) {
 	w.wantCounts("when it is back", "third×3")
 }
 
-func TestBurstThatWaitedForALongIntervalIsNotOldYet(t *testing.T) {
+func TestBurstAgeDoesNotIncludeItsInterval(t *testing.T) {
 	route := grouped(notify.ByPipeline)
 	route.Interval = 24 * time.Hour
 	w := newWorld(t, route)
@@ -204,7 +204,7 @@ func TestBurstThatWaitedForALongIntervalIsNotOldYet(t *testing.T) {
 	w.emit(w.failure("orders", "second"))
 	w.pass(24*time.Hour - 2*time.Second)
 	w.box.answer = func(event.Event) error { return errAway }
-	w.pass(time.Hour) // away for an hour, and not for a day
+	w.pass(time.Hour) // down for an hour, not for a day
 	if dead := w.dead(); len(dead) != 0 {
 		t.Errorf("dead letters: %+v", dead)
 	}
@@ -213,7 +213,7 @@ func TestBurstThatWaitedForALongIntervalIsNotOldYet(t *testing.T) {
 	w.wantCounts("when it is back", "first×1", "second×1")
 }
 
-func TestBurstThatIsOverWaitsForAnAnswerWhereNoMoreMayBeSent(t *testing.T) {
+func TestDueBurstWaitsWhileTheOutboxIsFull(t *testing.T) {
 	burst := grouped(notify.ByType)
 	burst.Pipelines = []string{"orders"}
 	w := newWorld(t, burst, notify.Route{Name: "each", Sinks: []string{"box"}})
@@ -224,16 +224,16 @@ func TestBurstThatIsOverWaitsForAnAnswerWhereNoMoreMayBeSent(t *testing.T) {
 	w.emit(w.failure("orders", "waits"), w.failure("silver", "slow"))
 	w.check(w.o.Fill(t.Context(), w.now))
 	if w.o.Next(w.now) == nil {
-		t.Fatal("want one that is on its way")
+		t.Fatal("want one in flight")
 	}
 	w.now = w.now.Add(5 * time.Minute)
 	w.check(w.o.Save(t.Context(), false, w.now))
 	if l, wake := w.o.Next(w.now), w.o.Wake(w.now); l != nil || !wake.After(w.now) {
-		t.Errorf("at %s there is nothing to do, and it wakes at %s", w.now, wake)
+		t.Errorf("at %s there is nothing to do, but it wakes at %s", w.now, wake)
 	}
 }
 
-func TestBurstsOfOnePipelineThatEndTogetherAreToldInOrder(t *testing.T) {
+func TestBurstsOfOnePipelineThatEndTogetherAreSentInOrder(t *testing.T) {
 	w := newWorld(t, grouped(notify.ByPipeline, notify.ByType))
 	types := []event.Type{event.SLAWarning, event.SLABreach, event.RelativeSLAWarning, event.RelativeSLABreach}
 	var want []string

@@ -15,30 +15,30 @@ import (
 
 var there = notify.Holder{Replica: "there", Lease: time.Minute}
 
-func TestOfTwoReplicasOneDeliversToASink(t *testing.T) {
+func TestOneOfTwoReplicasDeliversToASink(t *testing.T) {
 	w := newWorld(t)
 	w.lease = time.Minute
 	w.begin()
 	second := notify.New(w.options)
 	if o, _, err := second.Claim(t.Context(), w.box, there, w.now.Add(time.Minute-1)); o != nil || err != nil {
-		t.Fatalf("the second may deliver too, %v", err)
+		t.Fatalf("the second replica also claimed the sink, %v", err)
 	}
 	o, _, err := second.Claim(t.Context(), w.box, there, w.now.Add(time.Minute))
 	if o == nil || err != nil {
-		t.Fatalf("the second may not take over from one that is gone, %v", err)
+		t.Fatalf("the second replica cannot take over from a dead one, %v", err)
 	}
-	// The first was only asleep: what it has not told yet is not its business any more.
+	// The first was only suspended: it must not send anything any more.
 	w.failures("orders", 1)
 	w.o, w.now = o, w.now.Add(time.Minute)
 	w.turn()
 	w.want("told", "0")
 }
 
-func TestRemovedSinkHoldsEventsBackForADayAtMost(t *testing.T) {
+func TestRemovedSinkKeepsEventsForADayAtMost(t *testing.T) {
 	w := newWorld(t)
 	w.box.answer = func(event.Event) error { return errAway }
 	w.failures("orders", 1)
-	w.pass(13 * time.Hour) // what it is kept for is renewed before it is over
+	w.pass(13 * time.Hour) // the task is postponed before it is due
 	w.options.Sinks = []sink.Sink{&box{name: "other"}}
 	n := notify.New(w.options)
 	w.check(w.store.VoidLeases(t.Context()))
@@ -60,7 +60,7 @@ func TestRemovedSinkHoldsEventsBackForADayAtMost(t *testing.T) {
 		t.Errorf("abandoned %q, %v", gone, err)
 	}
 	if trimmed, err := w.store.Trim(t.Context(), store.Retention{Events: time.Hour}, w.now); err != nil || trimmed == 0 {
-		t.Errorf("events are still held back: %d, %v", trimmed, err)
+		t.Errorf("events are still kept: %d, %v", trimmed, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestSinkThatIsOnlyLateIsNotAbandoned(t *testing.T) {
 	w.want("told", "0")
 }
 
-func TestWhatWaitedForASinkThatWasRemovedIsForgottenWithIt(t *testing.T) {
+func TestWaitingBurstsOfARemovedSinkAreDropped(t *testing.T) {
 	w := newWorld(t, grouped(notify.ByPipeline))
 	w.failures("orders", 1)
 	w.turn()
@@ -105,7 +105,7 @@ func TestWhatWaitedForASinkThatWasRemovedIsForgottenWithIt(t *testing.T) {
 	w.want("the past is not told to a sink that is new", "0")
 }
 
-func TestRemovedSinkIsForgottenHoweverManyBurstsWaitForIt(t *testing.T) {
+func TestRemovedSinkIsDroppedHoweverManyBurstsWait(t *testing.T) {
 	for _, groups := range []int{store.MaxRows - 1, store.MaxRows, 3 * store.MaxRows} {
 		w := newWorld(t, grouped(notify.ByPipeline))
 		for i := range groups {
@@ -131,7 +131,7 @@ func TestRemovedSinkIsForgottenHoweverManyBurstsWaitForIt(t *testing.T) {
 	}
 }
 
-func TestAProcessThatLostItsSinkStoresNothingMoreAboutIt(t *testing.T) {
+func TestProcessThatLostItsSinkStoresNothingMore(t *testing.T) {
 	w := newWorld(t, grouped(notify.ByPipeline))
 	w.lease = time.Minute
 	w.begin()
@@ -139,7 +139,7 @@ func TestAProcessThatLostItsSinkStoresNothingMoreAboutIt(t *testing.T) {
 	first := w.o
 	w.check(first.Fill(t.Context(), w.now))
 	letter := first.Next(w.now)
-	w.now = w.now.Add(time.Minute) // the lease lapses
+	w.now = w.now.Add(time.Minute) // the lease expires
 	second, _, err := notify.New(w.options).Claim(t.Context(), w.box, notify.Holder{Replica: "there", Lease: 24 * time.Hour}, w.now)
 	if second == nil || err != nil {
 		t.Fatalf("the second cannot take over: %v", err)
@@ -155,10 +155,10 @@ func TestAProcessThatLostItsSinkStoresNothingMoreAboutIt(t *testing.T) {
 	}
 	before := cursor()
 	if _, err := first.Settle(t.Context(), letter, &sink.Refused{Reason: "no"}, w.now); !errors.Is(err, notify.ErrTakenOver) {
-		t.Errorf("the first buries a letter that the second has sent: %v", err)
+		t.Errorf("the first buried a letter that the second has sent: %v", err)
 	}
 	if err := first.Save(t.Context(), true, w.now); !errors.Is(err, notify.ErrTakenOver) {
-		t.Errorf("the first saves: %v", err)
+		t.Errorf("the first saved: %v", err)
 	}
 	if after := cursor(); after != before {
 		t.Errorf("the cursor moved from %d to %d", before, after)
@@ -168,8 +168,8 @@ func TestAProcessThatLostItsSinkStoresNothingMoreAboutIt(t *testing.T) {
 	}
 }
 
-// A crash between dropping the cursor and finishing the task must not make the past news.
-func TestSinkThatReturnsWhileItIsAbandonedIsNotSentThePast(t *testing.T) {
+// A crash between dropping the cursor and finishing the task must not cause old events to be sent.
+func TestSinkThatReturnsDuringAbandonGetsNoOldEvents(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 1)
 	w.turn()

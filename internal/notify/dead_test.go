@@ -53,7 +53,7 @@ func TestTwoRetriesAtOnceSendEachDeadLetterOnce(t *testing.T) {
 	}
 }
 
-func TestRetryAfterOneThatDiedSendsWhatIsLeft(t *testing.T) {
+func TestRetryAfterACrashedOneSendsTheRest(t *testing.T) {
 	w := newWorld(t)
 	w.rejected(2)
 	func() {
@@ -93,7 +93,7 @@ func TestDeadLettersOfARemovedSinkAreListedAndCanBeDiscarded(t *testing.T) {
 	}
 }
 
-// about is an event about the orders of 3 March.
+// about returns an event about the orders of 3 March.
 func (w *world) about(kind event.Type, attempt int, extra event.Extra) event.Event {
 	w.Helper()
 	day, err := period.Parse("2026-03-03")
@@ -101,7 +101,7 @@ func (w *world) about(kind event.Type, attempt int, extra event.Extra) event.Eve
 	return event.New(kind, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, Date: day, Attempt: attempt, At: w.now}, string(kind), extra)
 }
 
-// screened is a world whose sink shows how matters stand.
+// screened returns a world whose sink displays open problems.
 func screened(t *testing.T, routes ...notify.Route) (*world, *screen) {
 	w := newWorld(t, routes...)
 	s := &screen{}
@@ -122,7 +122,7 @@ func TestDeadLetterOfASettledRunIsSentAsSettled(t *testing.T) {
 		"it completed and drifted": {[]event.Type{event.JobCompleted, event.PostRunDrift}, false},
 	} {
 		w, s := screened(t)
-		w.emit(w.about(event.JobCompleted, 0, event.Finished{})) // an earlier attempt went well
+		w.emit(w.about(event.JobCompleted, 0, event.Finished{})) // an earlier attempt succeeded
 		w.turn()
 		s.answer, s.followed = func(event.Event) error { return &sink.Refused{Reason: "no"} }, nil
 		w.now = w.now.Add(time.Minute)
@@ -145,7 +145,7 @@ func TestDeadLetterOfASettledRunIsSentAsSettled(t *testing.T) {
 	}
 }
 
-func TestBurstThatWaitedUntilItsRunWasSettledIsSentAsSettled(t *testing.T) {
+func TestBurstOfASettledRunIsSentAsSettled(t *testing.T) {
 	w, s := screened(t, grouped(notify.ByPipeline))
 	w.emit(w.failure("orders", "of another run"))
 	w.turn()
@@ -160,7 +160,7 @@ func TestBurstThatWaitedUntilItsRunWasSettledIsSentAsSettled(t *testing.T) {
 	}
 }
 
-func TestAQueueThatDeliversOutOfOrderOpensNoSettledMatter(t *testing.T) {
+func TestOutOfOrderDeliveryDoesNotReopenASettledProblem(t *testing.T) {
 	w, s := screened(t)
 	failed, done := w.about(event.JobFailed, 1, event.Finished{}), w.about(event.JobCompleted, 2, event.Finished{})
 	w.emit(failed, done)

@@ -20,7 +20,7 @@ import (
 
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-// box is a sink that keeps what it is sent, and answers as it is told.
+// box is a sink that records what it is sent, with configurable results.
 type box struct {
 	name   string
 	got    []string
@@ -54,9 +54,9 @@ type world struct {
 	n       *notify.Notifier
 	o       *notify.Outbox
 	now     time.Time
-	lease   time.Duration // nothing here renews one
+	lease   time.Duration // nothing renews it here
 	told    int           // times
-	alerts  int           // that were stored
+	alerts  int           // alerts stored
 }
 
 func newWorld(t *testing.T, routes ...notify.Route) *world {
@@ -66,13 +66,13 @@ func newWorld(t *testing.T, routes ...notify.Route) *world {
 	return w
 }
 
-// begin is the start of a process that delivers, after another that was killed if there was one.
+// begin starts a process that delivers, as if the previous one had crashed.
 func (w *world) begin() {
 	w.Helper()
 	w.claim(w.box)
 }
 
-// claim has a new process deliver to s.
+// claim makes a new process deliver to s.
 func (w *world) claim(s sink.Sink) {
 	w.Helper()
 	w.check(w.store.VoidLeases(w.Context()))
@@ -102,7 +102,7 @@ func (w *world) emit(events ...event.Event) {
 	}
 }
 
-// failure is a warning, told apart from others by its message.
+// failure returns a warning, identified by its message.
 func (w *world) failure(id pipeline.ID, message string) event.Event {
 	return event.New(event.JobFailed, event.About{Pipeline: id, Schedule: pipeline.ByCron, Which: message, At: w.now}, message, event.Finished{})
 }
@@ -115,7 +115,7 @@ func (w *world) failures(id pipeline.ID, n int) {
 	}
 }
 
-// turn does what can be done at this moment.
+// turn does everything that can be done at the current time.
 func (w *world) turn() {
 	w.Helper()
 	for range 10_000 {
@@ -134,7 +134,7 @@ func (w *world) turn() {
 	w.Fatal("there is always more to send")
 }
 
-// pass lets time go by, and does what is to be done meanwhile.
+// pass advances the clock, and does what is due meanwhile.
 func (w *world) pass(d time.Duration) {
 	w.Helper()
 	end := w.now.Add(d)
@@ -199,7 +199,7 @@ func (s spread) PositionAt(ctx context.Context, t time.Time) (store.Position, er
 	return at * gap, err
 }
 
-func TestGapBetweenPositionsIsNoBacklog(t *testing.T) {
+func TestGapsBetweenPositionsAreNotABacklog(t *testing.T) {
 	w := newWorld(t)
 	w.options.Store = spread{w.store}
 	w.begin()
@@ -213,11 +213,11 @@ func TestGapBetweenPositionsIsNoBacklog(t *testing.T) {
 	w.failures("orders", 300)
 	w.pass(2 * time.Second)
 	if len(w.box.got) != 300 || len(w.dead()) != 0 {
-		t.Errorf("%d alerts were sent while one could not be, want 300; %d dead letters", len(w.box.got), len(w.dead()))
+		t.Errorf("%d alerts were sent while one kept failing, want 300; %d dead letters", len(w.box.got), len(w.dead()))
 	}
 }
 
-func TestSinkThatIsAwayFindsEverythingWhenItIsBack(t *testing.T) {
+func TestSinkGetsEverythingAfterAnOutage(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 3)
 	away := true
@@ -245,7 +245,7 @@ func TestSinkThatIsAwayFindsEverythingWhenItIsBack(t *testing.T) {
 	w.want("after", "0", "1", "2")
 }
 
-func TestSinkThatWasAwayWhenItsProcessDiedFindsEverything(t *testing.T) {
+func TestSinkGetsEverythingAfterAnOutageAndACrash(t *testing.T) {
 	w := newWorld(t)
 	w.box.answer = func(event.Event) error { return errors.New("no answer") }
 	w.failures("orders", 3)
@@ -256,7 +256,7 @@ func TestSinkThatWasAwayWhenItsProcessDiedFindsEverything(t *testing.T) {
 	w.want("after", "0", "1", "2")
 }
 
-func TestBusySinkIsLeftAloneAsLongAsItAsks(t *testing.T) {
+func TestBusySinkIsNotCalledForAsLongAsItAsks(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 1)
 	w.failures("silver", 1)
@@ -275,10 +275,10 @@ func TestBusySinkIsLeftAloneAsLongAsItAsks(t *testing.T) {
 	w.want("after", "0", "0")
 }
 
-func TestOneAlertThatFailsHoldsUpTheOthersForAWhileAtMost(t *testing.T) {
+func TestOneFailingAlertDelaysOthersOnlyForAWhile(t *testing.T) {
 	w := newWorld(t)
 	w.emit(w.failure("orders", "poison"))
-	w.failures("silver", 5000) // more than it reads beyond what is not delivered
+	w.failures("silver", 5000) // more than the outbox reads ahead
 	w.box.answer = func(e event.Event) error {
 		if e.Detail.Message == "poison" {
 			return errAway
@@ -291,7 +291,7 @@ func TestOneAlertThatFailsHoldsUpTheOthersForAWhileAtMost(t *testing.T) {
 	}
 }
 
-func TestAlertThatFailedOftenIsNotGivenUpBecauseTheSinkAsksForTime(t *testing.T) {
+func TestAlertIsNotBuriedBecauseTheSinkIsBusy(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 1)
 	asked := 0
@@ -316,7 +316,7 @@ func TestAlertThatFailedOftenIsNotGivenUpBecauseTheSinkAsksForTime(t *testing.T)
 	}
 }
 
-func TestOneAlertThatFailsDelaysItsOwnPipelineAlone(t *testing.T) {
+func TestOneFailingAlertDelaysOnlyItsOwnPipeline(t *testing.T) {
 	w := newWorld(t)
 	w.emit(w.failure("orders", "poison"), w.failure("orders", "behind it"), w.failure("silver", "free"))
 	w.box.answer = func(e event.Event) error {
@@ -327,7 +327,7 @@ func TestOneAlertThatFailsDelaysItsOwnPipelineAlone(t *testing.T) {
 	}
 	w.pass(10 * time.Second)
 	w.want("after a while", "free")
-	for i := range 100 { // the sink takes others all the time
+	for i := range 100 { // the sink keeps accepting others
 		w.emit(w.failure("silver", fmt.Sprint(i)))
 		w.pass(time.Minute)
 	}
@@ -339,7 +339,7 @@ func TestOneAlertThatFailsDelaysItsOwnPipelineAlone(t *testing.T) {
 	}
 }
 
-func TestWhatWasTriedWhileTheSinkWasAwayDoesNotCountAgainstAnAlert(t *testing.T) {
+func TestTriesDuringAnOutageDoNotCountAgainstAnAlert(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 1)
 	w.failures("silver", 1)
@@ -347,7 +347,7 @@ func TestWhatWasTriedWhileTheSinkWasAwayDoesNotCountAgainstAnAlert(t *testing.T)
 	w.pass(6 * time.Hour)
 	asked := 0
 	w.box.answer = func(event.Event) error {
-		if asked++; asked == 2 { // it is back, and stumbles once
+		if asked++; asked == 2 { // it is back, and fails once
 			return errAway
 		}
 		return nil
@@ -359,7 +359,7 @@ func TestWhatWasTriedWhileTheSinkWasAwayDoesNotCountAgainstAnAlert(t *testing.T)
 	w.want("in the end", "0", "0")
 }
 
-func TestRefusedAlertIsKeptAndCanBeSentAgain(t *testing.T) {
+func TestRejectedAlertIsKeptAndCanBeSentAgain(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 3)
 	refuse := true
@@ -383,7 +383,7 @@ func TestRefusedAlertIsKeptAndCanBeSentAgain(t *testing.T) {
 	}
 	done, err := w.n.Retry(t.Context(), notify.DeadQuery{Sink: "box"}, clock)
 	if err != nil || len(done) != 1 || done[0].Error != "not this one" || w.dead()[0].Tries != 2 {
-		t.Errorf("refused again: %+v, %v", done, err)
+		t.Errorf("rejected again: %+v, %v", done, err)
 	}
 	refuse = false
 	done, err = w.n.Retry(t.Context(), notify.DeadQuery{Events: []string{dead[0].Event.ID}}, clock)
@@ -393,7 +393,7 @@ func TestRefusedAlertIsKeptAndCanBeSentAgain(t *testing.T) {
 	w.want("in the end", "0", "2", "1")
 }
 
-func TestSinkThatIsAwayIsAskedOnceForAllItsDeadLetters(t *testing.T) {
+func TestFailingSinkIsTriedOnceForAllItsDeadLetters(t *testing.T) {
 	w := newWorld(t)
 	w.box.answer = func(event.Event) error { return &sink.Refused{Reason: "no"} }
 	w.failures("orders", 3)
@@ -409,14 +409,14 @@ func TestSinkThatIsAwayIsAskedOnceForAllItsDeadLetters(t *testing.T) {
 	}
 }
 
-func TestAlertThatNobodyTakesForADayIsKeptAsDead(t *testing.T) {
+func TestAlertUndeliveredForADayBecomesADeadLetter(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 20)
 	w.failures("silver", 1)
 	w.box.answer = func(event.Event) error { return errors.New("no answer") }
 	w.pass(24*time.Hour - time.Minute)
 	if n := len(w.dead()); n != 0 {
-		t.Errorf("%d are dead before a day is over", n)
+		t.Errorf("%d are dead before a day has passed", n)
 	}
 	w.emit(w.failure("gold", "young"))
 	w.pass(time.Hour)
@@ -428,7 +428,7 @@ func TestAlertThatNobodyTakesForADayIsKeptAsDead(t *testing.T) {
 	w.want("what is younger", "young")
 }
 
-func TestNewSinkIsToldWhatHappensFromTheStartOfTheServerOn(t *testing.T) {
+func TestNewSinkGetsEventsSinceTheServerStarted(t *testing.T) {
 	w := newWorld(t)
 	w.failures("orders", 3)
 	w.now = w.now.Add(time.Hour)
@@ -471,7 +471,7 @@ func TestAlertsCarryOwnerAndLinks(t *testing.T) {
 	}
 }
 
-// screen is a sink that shows how things stand.
+// screen is a sink that displays open problems.
 type screen struct {
 	box
 	away     bool
@@ -486,7 +486,7 @@ func (s *screen) Follow(_ context.Context, a sink.Alert) error {
 	return nil
 }
 
-func TestSinkThatShowsHowThingsStandIsToldOfWhatSettlesThem(t *testing.T) {
+func TestFollowerGetsEventsThatSettleProblems(t *testing.T) {
 	w := newWorld(t)
 	s := &screen{}
 	w.options.Sinks = []sink.Sink{s}
@@ -499,7 +499,7 @@ func TestSinkThatShowsHowThingsStandIsToldOfWhatSettlesThem(t *testing.T) {
 	}
 }
 
-func TestWhatSettlesAMatterIsShownAtOnceAlsoWhereItJoinsABurst(t *testing.T) {
+func TestSettlingEventIsFollowedAtOnceEvenInABurst(t *testing.T) {
 	route := grouped(notify.ByPipeline)
 	route.Severity = event.Info
 	w := newWorld(t, route)
@@ -520,13 +520,13 @@ func TestWhatSettlesAMatterIsShownAtOnceAlsoWhereItJoinsABurst(t *testing.T) {
 	}
 }
 
-func TestWhatASinkHasNothingToSayAboutDoesNotMakeItLookAsIfItWereBack(t *testing.T) {
+func TestFollowUpsDoNotMakeAFailingSinkLookHealthy(t *testing.T) {
 	w := newWorld(t)
 	s := &screen{box: box{answer: func(event.Event) error { return errAway }}}
 	w.options.Sinks = []sink.Sink{s}
 	w.claim(s)
 	w.failures("orders", 1)
-	for i := range 60 { // runs that went well, which it never spoke of
+	for i := range 60 { // successful runs that it never showed
 		about := event.About{Pipeline: "silver", Schedule: pipeline.ByCron, Which: fmt.Sprint(i), At: w.now}
 		w.emit(event.New(event.JobCompleted, about, "fine", event.Finished{}))
 		w.pass(5 * time.Minute)
@@ -541,7 +541,7 @@ func TestWhatASinkHasNothingToSayAboutDoesNotMakeItLookAsIfItWereBack(t *testing
 	}
 }
 
-func TestSinkThatTakesWhatItDidNotTakeBeforeIsBack(t *testing.T) {
+func TestSinkIsBackWhenItAcceptsAFailedLetter(t *testing.T) {
 	w := newWorld(t)
 	s := &screen{away: true}
 	w.options.Sinks = []sink.Sink{s}
@@ -555,23 +555,23 @@ func TestSinkThatTakesWhatItDidNotTakeBeforeIsBack(t *testing.T) {
 	}
 }
 
-func TestCursorWaitsForTheFirstAlertThatIsNotTaken(t *testing.T) {
+func TestCursorWaitsForTheFirstUndeliveredAlert(t *testing.T) {
 	w := newWorld(t)
 	w.emit(w.failure("orders", "slow"), w.failure("silver", "quick"), w.failure("orders", "behind"))
 	w.check(w.o.Fill(t.Context(), w.now))
 	slow, quick := w.o.Next(w.now), w.o.Next(w.now)
 	if slow == nil || quick == nil || w.o.Next(w.now) != nil {
-		t.Fatal("want one letter of each pipeline on its way")
+		t.Fatal("want one letter of each pipeline in flight")
 	}
 	_, err := w.o.Settle(t.Context(), quick, w.o.Send(t.Context(), quick), w.now)
 	w.check(err)
 	w.check(w.o.Save(t.Context(), true, w.now))
-	w.begin() // the process died before the slow one was answered
+	w.begin() // the process crashed before the slow one was settled
 	w.pass(time.Second)
 	w.want("what a killed process had not noted comes again", "quick", "slow", "quick", "behind")
 }
 
-func TestNoMoreAreOnTheirWayThanAllowed(t *testing.T) {
+func TestConcurrencyIsLimited(t *testing.T) {
 	w := newWorld(t)
 	w.options.Concurrency = 3
 	w.begin()
@@ -586,7 +586,7 @@ func TestNoMoreAreOnTheirWayThanAllowed(t *testing.T) {
 	}
 }
 
-func TestOutboxHoldsABoundedPartOfWhatIsQueued(t *testing.T) {
+func TestOutboxIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.box.answer = func(event.Event) error { return errors.New("away") }
 	for i := range 30 {
@@ -604,7 +604,7 @@ func TestOutboxHoldsABoundedPartOfWhatIsQueued(t *testing.T) {
 	}
 }
 
-func TestOneLetterAtATimeTriesASinkThatIsAway(t *testing.T) {
+func TestFailingSinkIsTriedWithOneLetterAtATime(t *testing.T) {
 	w := newWorld(t)
 	for i := range 5 {
 		w.emit(w.failure(pipeline.ID(fmt.Sprintf("p%d", i)), "x"))
@@ -613,6 +613,6 @@ func TestOneLetterAtATimeTriesASinkThatIsAway(t *testing.T) {
 	w.turn()
 	w.now = w.now.Add(time.Second)
 	if w.o.Next(w.now) == nil || w.o.Next(w.now) != nil {
-		t.Error("want one letter that tries, and no second")
+		t.Error("want exactly one letter")
 	}
 }

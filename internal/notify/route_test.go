@@ -60,7 +60,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-func TestStarInAPatternStandsForAnyCharacters(t *testing.T) {
+func TestStarInAPatternMatchesAnyCharacters(t *testing.T) {
 	e := event.New(event.SLABreach, event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: noon}, "", event.Deadline{})
 	subject := func(pipeline.ID) notify.Subject { return notify.Subject{Owner: "finance/eu"} }
 	for pattern, want := range map[string]bool{"*": true, "finance*": true, "*/eu": true, "finance/*": true, "finance/eu": true, "finance": false, "sales*": false} {
@@ -71,7 +71,7 @@ func TestStarInAPatternStandsForAnyCharacters(t *testing.T) {
 	}
 }
 
-func TestSampleIsOneThatTheRouteFits(t *testing.T) {
+func TestSampleMatchesItsRoute(t *testing.T) {
 	for name, r := range map[string]notify.Route{
 		"any":               {},
 		"severity":          {Severity: event.Critical},
@@ -89,7 +89,7 @@ func TestSampleIsOneThatTheRouteFits(t *testing.T) {
 	}
 }
 
-func TestTestOfARouteGoesToItsSinksAlone(t *testing.T) {
+func TestRouteTestGoesOnlyToItsSinks(t *testing.T) {
 	w := newWorld(t, notify.Route{Name: "pages", Types: []event.Type{event.SLABreach}, Sinks: []string{"box", "away"}})
 	away, other := &box{name: "away", answer: func(event.Event) error { return errAway }}, &box{name: "other"}
 	w.options.Sinks = []sink.Sink{w.box, away, other}
@@ -102,7 +102,7 @@ func TestTestOfARouteGoesToItsSinksAlone(t *testing.T) {
 		t.Fatalf("box %v, other %v", w.box.got, other.got)
 	}
 	if e := w.box.alerts[0].Event; e.Validate() != nil || e.Type != event.SLABreach {
-		t.Errorf("the sample is no event of the catalogue: %v, %+v", e.Validate(), e)
+		t.Errorf("the sample is not a valid event: %v, %+v", e.Validate(), e)
 	}
 	if _, err := w.n.Test(t.Context(), "nobody's", "ann", w.now); !errors.Is(err, notify.ErrNoRoute) {
 		t.Errorf("got %v", err)

@@ -22,7 +22,7 @@ func (w *world) silence(pattern string, t event.Type, length time.Duration) noti
 	return s
 }
 
-// by says which silence kept back the alert about e.
+// by returns the silence that suppressed the alert about e.
 func (w *world) by(e event.Event) string {
 	w.Helper()
 	silenced, err := w.n.Silenced(w.Context())
@@ -30,7 +30,7 @@ func (w *world) by(e event.Event) string {
 	return silenced(e)
 }
 
-func TestSilenceKeepsBackAlertsAndNothingElse(t *testing.T) {
+func TestSilenceSuppressesOnlyAlerts(t *testing.T) {
 	w := newWorld(t)
 	w.emit(w.failure("silver-a", "before"))
 	w.now = w.now.Add(time.Second)
@@ -51,15 +51,15 @@ func TestSilenceKeepsBackAlertsAndNothingElse(t *testing.T) {
 		t.Errorf("silenced by %q, want %q", got, s.ID)
 	}
 	if got := w.by(after); got != "" {
-		t.Errorf("what came after it is silenced by %q", got)
+		t.Errorf("an event after its end is silenced by %q", got)
 	}
 	info := event.New(event.JobCompleted, event.About{Pipeline: "silver-a", Schedule: pipeline.ByCron, At: during.Time}, "fine", event.Finished{})
 	if got := w.by(info); got != "" {
-		t.Errorf("what nobody would be told is silenced by %q", got)
+		t.Errorf("an event that is not routed is silenced by %q", got)
 	}
 }
 
-func TestSilenceOfATypeKeepsBackThatTypeAlone(t *testing.T) {
+func TestSilenceOfATypeSuppressesOnlyThatType(t *testing.T) {
 	w := newWorld(t)
 	w.silence("*", event.SLABreach, time.Hour)
 	about := event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: w.now}
@@ -68,7 +68,7 @@ func TestSilenceOfATypeKeepsBackThatTypeAlone(t *testing.T) {
 	w.want("told", "failed")
 }
 
-func TestNobodySilencesTheWatchdogByThePipeline(t *testing.T) {
+func TestPipelineSilenceDoesNotCoverTheWatchdog(t *testing.T) {
 	w := newWorld(t)
 	w.silence("*", "", time.Hour)
 	w.emit(event.New(event.WatchdogDegraded, event.About{At: w.now}, "blind", event.Degraded{}), w.failure("orders", "failed"))
@@ -76,17 +76,17 @@ func TestNobodySilencesTheWatchdogByThePipeline(t *testing.T) {
 	w.want("told", "blind")
 }
 
-func TestNobodySilencesTheAuditRecord(t *testing.T) {
+func TestAuditRecordCannotBeSilenced(t *testing.T) {
 	w := newWorld(t)
 	e := event.New(event.Audit, event.About{Pipeline: "orders", Which: "1", At: w.now}, "ann: add-silence", event.Audited{})
 	for _, s := range []notify.Silence{{Pipeline: "*", Until: w.now.Add(time.Hour)}, {Pipeline: "*", Type: event.Audit, Until: w.now.Add(time.Hour)}} {
 		if s.Covers(e) {
-			t.Errorf("a silence of type %q keeps back the audit record", s.Type)
+			t.Errorf("a silence of type %q suppresses the audit record", s.Type)
 		}
 	}
 }
 
-func TestSilencesAreListedWithWhatTheyKeptBackAndEnd(t *testing.T) {
+func TestSilencesAreListedWithSuppressedCountsAndEnd(t *testing.T) {
 	w := newWorld(t)
 	first := w.silence("silver-*", "", time.Hour)
 	w.emit(w.failure("silver-a", "1"), w.failure("silver-b", "2"), w.failure("gold", "3"))
@@ -119,11 +119,11 @@ func TestSilencesAreListedWithWhatTheyKeptBackAndEnd(t *testing.T) {
 		counts[s.ID] = s.Suppressed
 	}
 	if diff := cmp.Diff(map[string]int{first.ID: 2, second.ID: 0}, counts); diff != "" {
-		t.Errorf("kept back (-want +got):\n%s", diff)
+		t.Errorf("suppressed (-want +got):\n%s", diff)
 	}
 }
 
-// counting is a store that counts the events that were read.
+// counting is a store that counts the events read.
 type counting struct {
 	*memory.Store
 	events int
@@ -141,7 +141,7 @@ func (c *counting) Events(ctx context.Context, q store.EventQuery) (store.Page[e
 	return page, err
 }
 
-// A log of events may be long, and there may be several silences.
+// The event log may be long, and there may be several silences.
 func TestSilencesAreCountedWithoutReadingAllEvents(t *testing.T) {
 	w := newWorld(t)
 	s := &counting{Store: w.store}
@@ -164,7 +164,7 @@ func TestSilencesAreCountedWithoutReadingAllEvents(t *testing.T) {
 	w.failures("silver-a", 50)
 	s.events = 0
 	if diff := cmp.Diff([]int{50, 50, 50, 50, 50}, suppressed()); diff != "" {
-		t.Errorf("kept back (-want +got):\n%s", diff)
+		t.Errorf("suppressed (-want +got):\n%s", diff)
 	}
 	if s.events > 500 {
 		t.Errorf("%d events were read for 5 silences of 50 events, of %d in the log", s.events, 3050)
@@ -172,15 +172,15 @@ func TestSilencesAreCountedWithoutReadingAllEvents(t *testing.T) {
 	s.events = 0
 	w.failures("silver-b", 2)
 	if diff := cmp.Diff([]int{52, 52, 52, 52, 52}, suppressed()); diff != "" || s.events != 2 {
-		t.Errorf("read %d events for 2 new ones; kept back (-want +got):\n%s", s.events, diff)
+		t.Errorf("read %d events for 2 new ones; suppressed (-want +got):\n%s", s.events, diff)
 	}
 	w.now = w.now.Add(3 * time.Hour)
 	w.failures("silver-c", 1500)
 	suppressed()
-	_, err := w.n.Silences(t.Context(), false, w.now) // those that are over are not listed, and not forgotten
+	_, err := w.n.Silences(t.Context(), false, w.now) // ended ones are not listed, but kept
 	w.check(err)
 	s.events = 0
 	if diff := cmp.Diff([]int{52, 52, 52, 52, 52}, suppressed()); diff != "" || s.events != 0 {
-		t.Errorf("read %d events for silences that are over; kept back (-want +got):\n%s", s.events, diff)
+		t.Errorf("read %d events for ended silences; suppressed (-want +got):\n%s", s.events, diff)
 	}
 }

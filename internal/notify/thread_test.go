@@ -12,20 +12,20 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-func TestOfTwoDispatchersOneOpensAThread(t *testing.T) {
+func TestOneOfTwoDispatchersOpensAThread(t *testing.T) {
 	ctx, threads := context.Background(), notify.NewThreads(memory.New())
 	first, err := threads.Thread(ctx, "orders")
 	if diff := cmp.Diff(sink.Thread{Key: "orders"}, first); diff != "" || err != nil {
 		t.Fatalf("a new thread (-want +got):\n%s%v", diff, err)
 	}
-	// Both decide alike, to the letter: the second must not be told that it was first.
+	// Both save exactly the same data: the second must not be treated as a repeat of the first.
 	first.Data = []byte("claimed")
 	mine, err := threads.SaveThread(ctx, first, noon)
 	if err != nil || mine.Version != 1 {
 		t.Fatalf("saved as %+v, %v", mine, err)
 	}
 	if _, err := threads.SaveThread(ctx, first, noon); !errors.Is(err, sink.ErrTaken) {
-		t.Errorf("the second was told %v", err)
+		t.Errorf("the second got %v", err)
 	}
 	mine.Data = []byte("posted")
 	if _, err := threads.SaveThread(ctx, mine, noon); err != nil {
