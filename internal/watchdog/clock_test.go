@@ -10,7 +10,7 @@ const (
 	hourly = "schedule: {cron: \"0 * * * *\", evaluation: {window: 30m, interval: 5m}}\n"
 )
 
-func TestFiresAfterAClockThatWasAheadAreNotSkipped(t *testing.T) {
+func TestFiresAreNotSkippedAfterAClockRanAhead(t *testing.T) {
 	w := newWorld(t, hourly)
 	nine := eight.Add(time.Hour)
 	w.want("on time", []string{"TRIGGER_STARTED 2026-03-03T09"}, w.drainAndPass(nine.Add(2*time.Minute)))
@@ -22,14 +22,14 @@ func TestFiresAfterAClockThatWasAheadAreNotSkipped(t *testing.T) {
 	w.want("next", []string{"TRIGGER_STARTED 2026-03-03T13"}, w.drainAndPass(nine.Add(4*time.Hour+2*time.Minute)))
 }
 
-func TestFileAcceptedByAClockThatWasAheadCountsFromNow(t *testing.T) {
+func TestFileAcceptedWhileTheClockRanAheadCountsFromNow(t *testing.T) {
 	w := newWorld(t, hourly)
 	w.edit(hourly+"dryRun: false\n", eight.Add(30*day))
 	w.want("corrected", []string{"INFRA_ALARM "}, w.drainAndPass(eight.Add(10*time.Minute)))
 	w.want("next", []string{"TRIGGER_STARTED 2026-03-03T09"}, w.drainAndPass(eight.Add(time.Hour+2*time.Minute)))
 }
 
-func TestFileFirstAcceptedByAClockThatWasAheadCountsFromNow(t *testing.T) {
+func TestFileFirstAcceptedWhileTheClockRanAheadCountsFromNow(t *testing.T) {
 	w := newWorld(t, landed, "late")
 	w.slices = "hour"
 	w.upstreams = nil
@@ -42,7 +42,7 @@ func TestFileFirstAcceptedByAClockThatWasAheadCountsFromNow(t *testing.T) {
 	}
 }
 
-func TestClocksThatDifferByLessThanAnIntervalAreNoAlarm(t *testing.T) {
+func TestClockSkewBelowAnIntervalRaisesNoAlarm(t *testing.T) {
 	w := newWorld(t, hourly)
 	nine := eight.Add(time.Hour)
 	w.want("a replica that is ahead", []string{"TRIGGER_STARTED 2026-03-03T09"}, w.drainAndPass(nine.Add(time.Minute)))

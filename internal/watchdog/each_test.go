@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-func TestEachIsLookedAtOnceHoweverManyLook(t *testing.T) {
+func TestEachItemIsCheckedOnceWithAnyNumberOfWorkers(t *testing.T) {
 	for _, workers := range []int{0, 1, 8, 200} {
 		var mu sync.Mutex
 		seen := map[number]int{}
@@ -27,13 +27,13 @@ func TestEachIsLookedAtOnceHoweverManyLook(t *testing.T) {
 		}
 		for _, n := range seen {
 			if n != 1 {
-				t.Errorf("%d workers: one was looked at %d times", workers, n)
+				t.Errorf("%d workers: one was checked %d times", workers, n)
 			}
 		}
 	}
 }
 
-func TestAnErrorConcernsItsOwnPipeline(t *testing.T) {
+func TestErrorAffectsOnlyItsOwnPipeline(t *testing.T) {
 	broken := errors.New("cannot be read")
 	for _, c := range []struct {
 		name   string
@@ -60,7 +60,7 @@ func TestAnErrorConcernsItsOwnPipeline(t *testing.T) {
 	}
 }
 
-func TestACheckEndsWithItsContext(t *testing.T) {
+func TestCheckEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	looked := 0
 	_, err := each(ctx, 0, numbers(10), func(number) (int, error) {
@@ -73,7 +73,7 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// number is something of a pipeline of its own.
+// number is an item with a pipeline of its own.
 type number int
 
 func (n number) owner() pipeline.ID { return pipeline.ID(fmt.Sprintf("p%d", int(n))) }
@@ -86,7 +86,7 @@ func numbers(n int) []number {
 	return all
 }
 
-func TestAPanicConcernsItsOwnPipeline(t *testing.T) {
+func TestPanicAffectsOnlyItsOwnPipeline(t *testing.T) {
 	looked := 0
 	found, err := each(t.Context(), 0, numbers(10), func(one number) (int, error) {
 		if looked++; one == 2 {

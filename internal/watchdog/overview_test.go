@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// overview names what a store in memory holds.
+// overview lists the contents of a store in memory.
 type overview struct {
 	store   *memory.Store
-	most    int // names, if it is not 0
+	most    int // maximum entries, if not 0
 	failing error
 }
 
@@ -48,7 +48,7 @@ func (o *overview) Completed(ctx context.Context, from time.Time, most int) (map
 		page, err := o.store.Runs(ctx, store.RunQuery{Pipeline: id, Limit: store.MaxPage})
 		for _, r := range page.Items {
 			if !r.EndedAt.Before(from) {
-				found[r.Key] = r.Attempt // whatever became of it since
+				found[r.Key] = r.Attempt // whatever happened to it since
 			}
 		}
 		return err
@@ -66,10 +66,10 @@ func (o *overview) pipelines(ctx context.Context, do func(pipeline.ID) error) er
 	return errors.Join(err, o.failing)
 }
 
-// beginning makes a world.
+// beginning creates a world.
 type beginning func(t *testing.T, sections string, upstreams ...string) *world
 
-// eitherWay has a watchdog find the same by asking about each pipeline, with an overview, and with one that is too long.
+// eitherWay checks that a watchdog finds the same without an overview, with one, and with one that is too long.
 func eitherWay(t *testing.T, test func(t *testing.T, begin beginning)) {
 	t.Helper()
 	t.Run("asked", func(t *testing.T) { test(t, newWorld) })
@@ -82,7 +82,7 @@ func eitherWay(t *testing.T, test func(t *testing.T, begin beginning)) {
 	}
 }
 
-func TestOverviewThatFailsIsNamed(t *testing.T) {
+func TestFailingOverviewIsReported(t *testing.T) {
 	w := worldWith(t, &overview{failing: errors.New("no answer")}, landed)
 	report, err := w.dog.Pass(ctx, eight.Add(time.Hour))
 	if err == nil || !cmp.Equal(report.Failed, []string{"unopened-runs"}) {
@@ -90,7 +90,7 @@ func TestOverviewThatFailsIsNamed(t *testing.T) {
 	}
 }
 
-func TestWithAnOverviewNoPipelineIsAskedInWhichNothingHappened(t *testing.T) {
+func TestOverviewSavesQueriesForQuietPipelines(t *testing.T) {
 	const followed = "postRun: {rules: [{key: out, check: exists}], sensorTimeout: 1h}\n"
 	w := worldWith(t, &overview{}, landed+followed, "bronze")
 	w.want("told", nil, w.pass(eight.Add(time.Hour)))
@@ -103,7 +103,7 @@ func TestWithAnOverviewNoPipelineIsAskedInWhichNothingHappened(t *testing.T) {
 	w.want("asked of a run that was followed by its sensor", nil, w.flaky.asked)
 }
 
-func TestRunThatWasLookedAtIsNotLookedAtAgain(t *testing.T) {
+func TestCheckedRunIsNotCheckedAgain(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		const followed = "postRun: {rules: [{key: out, check: exists}], sensorTimeout: 1h}\n"
 		w := begin(t, landed+followed)
@@ -114,7 +114,7 @@ func TestRunThatWasLookedAtIsNotLookedAtAgain(t *testing.T) {
 		w.pass(eight.Add(3 * time.Hour))
 		w.pass(eight.Add(4 * time.Hour))
 		if looks != 1 || w.flaky.readings != looks {
-			t.Errorf("looked %d times, then %d more", looks, w.flaky.readings-looks)
+			t.Errorf("checked %d times, then %d more", looks, w.flaky.readings-looks)
 		}
 		w.edit(landed+"postRun: {rules: [{key: other, check: exists}], sensorTimeout: 1h}\n", eight.Add(5*time.Hour))
 		w.drain()
@@ -122,7 +122,7 @@ func TestRunThatWasLookedAtIsNotLookedAtAgain(t *testing.T) {
 	})
 }
 
-// TestSensorOfAnotherPeriodDoesNotFollowARun: an overview names it, and does not tell its period.
+// TestSensorOfAnotherPeriodDoesNotFollowARun: an overview lists the write, but not its period.
 func TestSensorOfAnotherPeriodDoesNotFollowARun(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, landed+"postRun: {rules: [{key: out, check: exists}], sensorTimeout: 1h}\n")

@@ -10,22 +10,22 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Every minute is more often than anything is listed on one page.
+// Every minute exceeds one page of every list.
 
 const (
 	minutely     = "schedule: {period: minute, trigger: {key: landed, check: equals, field: ok, value: true}}\n"
 	minuteAudits = minutely + "postRun: {rules: [{key: out, check: exists}]}\n" // due after two hours
 )
 
-// minute is a minute after eight, as a period.
+// minute returns the nth minute after eight as a period.
 func minute(n int) string {
 	return eight.Add(time.Duration(n) * time.Minute).Format("2006-01-02T15:04")
 }
 
-// afterEight is that many minutes after eight.
+// afterEight returns the time that many minutes after eight.
 func afterEight(n int) time.Time { return eight.Add(time.Duration(n) * time.Minute) }
 
-// completeMinutes completes the runs of some minutes, each at its own.
+// completeMinutes completes the runs of some minutes, each in its own minute.
 func (w *world) completeMinutes(from, to int) {
 	w.Helper()
 	for n := from; n < to; n++ {
@@ -43,7 +43,7 @@ func TestMissingSensorIsToldHoweverManyRunsCompletedMeanwhile(t *testing.T) {
 		for n := 1; n < 140; n++ {
 			w.complete("orders", minute(n), afterEight(n))
 			var want []string
-			if due := n - 121; due > 0 { // after its time-out and an interval
+			if due := n - 121; due > 0 { // after its timeout and an interval
 				want = []string{"POST_RUN_SENSOR_MISSING " + minute(due)}
 			}
 			w.want(fmt.Sprintf("told %d minutes after eight", n), want, w.pass(afterEight(n)))
@@ -51,26 +51,26 @@ func TestMissingSensorIsToldHoweverManyRunsCompletedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestMissingSensorsOfAllRunsAreToldAfterADowntime(t *testing.T) {
+func TestMissingSensorsOfAllRunsAreReportedAfterDowntime(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, minuteAudits)
 		w.completeMinutes(0, 250)
 		later := eight.Add(10 * time.Hour)
 		if n := count(w.pass(later), "POST_RUN_SENSOR_MISSING"); n != 250 {
-			t.Errorf("told of %d runs, want 250", n)
+			t.Errorf("reported %d runs, want 250", n)
 		}
 		w.want("again", nil, w.pass(later.Add(time.Minute)))
 	})
 }
 
-func TestWatchdogThatWasAwayTellsWhatBecameDueMeanwhile(t *testing.T) {
+func TestRestartedWatchdogReportsWhatBecameDueMeanwhile(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, minuteAudits)
 		w.completeMinutes(0, 150)
 		w.pass(afterEight(130))
 		later := eight.Add(3 * 24 * time.Hour)
 		if n := count(w.pass(later), "POST_RUN_SENSOR_MISSING"); n != 150-10 {
-			t.Errorf("told of %d more runs, want 140", n)
+			t.Errorf("reported %d more runs, want 140", n)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestLostUpstreamIsRecoveredHoweverManyFollowedIt(t *testing.T) {
 	})
 }
 
-// TestWhatWasLookedAtIsNotReadAgain: only the latest are, however many there are.
+// TestWhatWasLookedAtIsNotReadAgain checks that only the latest page is read again, however many entries there are.
 func TestWhatWasLookedAtIsNotReadAgain(t *testing.T) {
 	w := newWorld(t, minuteAudits)
 	for n := range 120 {

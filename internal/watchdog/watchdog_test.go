@@ -38,18 +38,18 @@ func (idle) Stop(context.Context, run.Run, time.Time) (run.Leftover, error) {
 }
 func (idle) Sees(run.Run) bool { return true }
 
-// world is one pipeline in force at eight, with nobody but the watchdog at work: no feed is followed, no task is claimed.
+// world is one pipeline in force at eight, with only the watchdog running: no feed is followed, no task is claimed.
 type world struct {
 	*testing.T
 	store     *memory.Store
 	catalog   *catalog.Catalog
-	upstreams []string // further pipelines, which a sensor of theirs opens
-	slices    string   // how long the periods of those are
+	upstreams []string // other pipelines, opened by their own sensor
+	slices    string   // size of their periods
 	dog       *watchdog.Watchdog
 	flaky     *flaky
 }
 
-// flaky is a store that can be told to fail, and that notes what it was asked about single pipelines.
+// flaky is a store that fails on request, and counts the queries about single pipelines.
 type flaky struct {
 	*memory.Store
 	failing  error
@@ -84,13 +84,13 @@ func (f *flaky) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	return f.Store.OpenRuns(ctx, id)
 }
 
-// newWorld is a world whose watchdog asks about each pipeline.
+// newWorld returns a world whose watchdog has no overview.
 func newWorld(t *testing.T, sections string, upstreams ...string) *world {
 	t.Helper()
 	return worldWith(t, nil, sections, upstreams...)
 }
 
-// worldWith is one whose watchdog has an overview, too.
+// worldWith returns one whose watchdog has an overview.
 func worldWith(t *testing.T, o *overview, sections string, upstreams ...string) *world {
 	t.Helper()
 	s := memory.New()
@@ -129,7 +129,7 @@ func (w *world) edit(sections string, at time.Time) {
 	}
 }
 
-// drain lets the feed pass everything, without anybody reacting.
+// drain acknowledges the whole feed without handling it.
 func (w *world) drain() {
 	w.Helper()
 	for {
@@ -170,7 +170,7 @@ func parse(t *testing.T, text string) period.Period {
 	return p
 }
 
-// pass looks once, and gives what is told because of it, as "TYPE date".
+// pass runs one pass and returns the events it emitted, as "TYPE date".
 func (w *world) pass(now time.Time) []string {
 	w.Helper()
 	before, err := w.store.EventsAfter(ctx, 0, 500)
@@ -215,7 +215,7 @@ func TestFireWhoseWindowIsOpenIsOpenedInstead(t *testing.T) {
 	w.want("told", []string{"TRIGGER_STARTED 2026-03-03"}, w.pass(eight.Add(time.Hour+2*time.Minute)))
 }
 
-func TestFiresMissedInADowntimeAreToldTogether(t *testing.T) {
+func TestFiresMissedDuringDowntimeAreReportedTogether(t *testing.T) {
 	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", evaluation: {window: 1m, interval: 1m}}\n")
 	w.want("told", []string{"SCHEDULE_MISSED 2026-03-05"}, w.pass(eight.Add(2*24*time.Hour+2*time.Hour)))
 }
@@ -226,7 +226,7 @@ func TestMissedIncludeDateIsIrregular(t *testing.T) {
 	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
 }
 
-func TestExcludedFireIsNoMiss(t *testing.T) {
+func TestExcludedFireIsNotMissed(t *testing.T) {
 	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", exclude: {dates: [2026-03-03]}, evaluation: {window: 1m, interval: 1m}}\n")
 	w.want("told", []string{"PIPELINE_EXCLUDED 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
 }
@@ -243,7 +243,7 @@ func TestLostChangeIsRecovered(t *testing.T) {
 	})
 }
 
-func TestEditMakesNoLostChangeOfThePast(t *testing.T) {
+func TestEditDoesNotRecoverThePast(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, landed)
 		w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
@@ -266,7 +266,7 @@ func TestLostUpstreamIsRecovered(t *testing.T) {
 	})
 }
 
-func TestUpstreamThatWasDoneBeforeTheFileIsNotLost(t *testing.T) {
+func TestUpstreamCompletedBeforeTheFileIsNotRecovered(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, landed, "bronze")
 		w.complete("bronze", "2026-03-02", eight.Add(time.Minute))
@@ -276,7 +276,7 @@ func TestUpstreamThatWasDoneBeforeTheFileIsNotLost(t *testing.T) {
 	})
 }
 
-// complete brings a run of an upstream to its end, and nobody hears of it.
+// complete completes a run of an upstream without any change being handled.
 func (w *world) complete(id pipeline.ID, date string, at time.Time) {
 	w.Helper()
 	key := run.Key{Pipeline: id, Schedule: pipeline.ByStream, Period: parse(w.T, date)}
@@ -312,7 +312,7 @@ func TestLaggingFeedRaisesNoFalseAlarm(t *testing.T) {
 	w.want("told", nil, w.pass(eight.Add(time.Hour)))
 }
 
-func TestConditionThatDoesNotHoldOpensNothing(t *testing.T) {
+func TestUnmetConditionOpensNothing(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, landed)
 		w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
@@ -365,7 +365,7 @@ func TestUnfiredDeadlineIsFired(t *testing.T) {
 	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
 }
 
-func TestOpenRunWithoutATaskIsCarriedOn(t *testing.T) {
+func TestOpenRunWithoutATaskGetsOne(t *testing.T) {
 	w := newWorld(t, landed)
 	w.put(sensor.Fields{"ok": true}, "", eight)
 	w.drain()
@@ -382,7 +382,7 @@ func TestOpenRunWithoutATaskIsCarriedOn(t *testing.T) {
 	}
 }
 
-func TestMissingPostRunSensorIsToldOncePerKey(t *testing.T) {
+func TestMissingPostRunSensorIsReportedOncePerKey(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, landed+"postRun: {rules: [{key: landed, check: exists}, {key: out, check: exists}], sensorTimeout: 1h}\n")
 		w.completeRun(eight.Add(10 * time.Minute))
@@ -395,20 +395,20 @@ func TestMissingPostRunSensorIsToldOncePerKey(t *testing.T) {
 	})
 }
 
-func TestReadingThatACompletionHasNotReadCameAfterItWhateverItsInstant(t *testing.T) {
+func TestReadingUnseenAtCompletionCountsAsLaterWhateverItsTime(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, landed+"postRun: {rules: [{key: landed, check: exists}], sensorTimeout: 1h}\n")
 		at := eight.Add(10 * time.Minute)
 		w.completeRun(at)
 		end := store.Snapshot{
 			ID: "orders/stream/2026-03-03/1/end", Key: run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")},
-			Attempt: 1, At: at, PostRun: []store.SeenSensor{{Pipeline: "orders", Key: "landed"}}, // of which there was no reading
+			Attempt: 1, At: at, PostRun: []store.SeenSensor{{Pipeline: "orders", Key: "landed"}}, // without a reading
 		}
 		b := store.Batch{ID: "end", Snapshots: []store.Snapshot{end}}
 		if err := w.store.Commit(ctx, b, at); err != nil {
 			t.Fatal(err)
 		}
-		w.put(sensor.Fields{"ok": true}, "2026-03-03", at.Add(-time.Second)) // by a clock that is behind
+		w.put(sensor.Fields{"ok": true}, "2026-03-03", at.Add(-time.Second)) // by a slow clock
 		w.drain()
 		w.want("late", nil, w.pass(eight.Add(2*time.Hour)))
 	})
@@ -453,7 +453,7 @@ func (w *world) completeRun(at time.Time) {
 	}
 }
 
-func TestCheckThatFailsIsNamedAndStopsNoOther(t *testing.T) {
+func TestFailingCheckIsNamedAndStopsNoOther(t *testing.T) {
 	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", evaluation: {window: 1m, interval: 1m}}\n")
 	w.flaky.failing = errors.New("no answer")
 	now := eight.Add(2 * time.Hour)
@@ -467,13 +467,13 @@ func TestCheckThatFailsIsNamedAndStopsNoOther(t *testing.T) {
 	}
 	last := events[len(events)-1].Event
 	if last.Type != "WATCHDOG_DEGRADED" || !strings.Contains(last.Detail.Message, "stale-runs") {
-		t.Errorf("told %s: %s", last.Type, last.Detail.Message)
+		t.Errorf("emitted %s: %s", last.Type, last.Detail.Message)
 	}
 	if _, err := w.dog.Pass(ctx, now.Add(time.Minute)); err == nil {
 		t.Error("the check succeeded")
 	}
 	if again, err := w.store.EventsAfter(ctx, 0, 100); err != nil || len(again) != len(events) {
-		t.Errorf("told again: %d events, %v", len(again), err)
+		t.Errorf("reported again: %d events, %v", len(again), err)
 	}
 }
 
