@@ -25,7 +25,7 @@ var (
 
 const orders = "pipeline: {id: orders, owner: tests}\n"
 
-// desk is a catalog over a store, and the files that there are.
+// desk is a catalog over a store, and the current files.
 type desk struct {
 	t     *testing.T
 	store *memory.Store
@@ -40,7 +40,7 @@ func newDesk(t *testing.T) *desk {
 	return &desk{t: t, store: s, Catalog: catalog.New(s, all.Kinds()), files: map[string]string{}, now: morning}
 }
 
-// apply hands over the files, a minute after the last time.
+// apply applies the files, a minute after the last time.
 func (d *desk) apply() catalog.Report {
 	d.t.Helper()
 	files := d.more
@@ -55,7 +55,7 @@ func (d *desk) apply() catalog.Report {
 	return report
 }
 
-// restarted is a new catalog over the same store.
+// restarted returns a new catalog over the same store.
 func (d *desk) restarted() *catalog.Catalog {
 	d.t.Helper()
 	c := catalog.New(d.store, all.Kinds())
@@ -94,7 +94,7 @@ func (d *desk) told() []string {
 func (d *desk) wantTold(want ...string) {
 	d.t.Helper()
 	if diff := cmp.Diff(want, d.told()); diff != "" {
-		d.t.Errorf("told (-want +got):\n%s", diff)
+		d.t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
@@ -162,15 +162,15 @@ func TestBadEditLeavesTheLastGoodVersionInForce(t *testing.T) {
 
 	d.files["orders.yaml"] = orders
 	if report := d.apply(); len(report.Accepted) != 0 {
-		t.Errorf("the version that was in force all the time is accepted anew: %+v", report)
+		t.Errorf("the version in force was accepted again: %+v", report)
 	}
 	if row := d.row("orders"); row.Problem != "" {
-		t.Errorf("mended, and still degraded: %s", row.Problem)
+		t.Errorf("fixed, but still degraded: %s", row.Problem)
 	}
 	d.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_REJECTED orders")
 }
 
-func TestSameMistakeAfterAGoodVersionIsToldAgain(t *testing.T) {
+func TestSameMistakeAfterAGoodVersionIsReportedAgain(t *testing.T) {
 	d := newDesk(t)
 	for range 2 {
 		d.files["orders.yaml"] = orders
@@ -188,7 +188,7 @@ func TestTwoFilesWithOneIDAreBothRejected(t *testing.T) {
 	d.files["b.yaml"] = orders + "dryRun: false\n"
 	d.apply()
 	if e := d.Current().Get("orders"); e == nil || e.File != "a.yaml" {
-		t.Errorf("in force: %+v, want the version that was", e)
+		t.Errorf("in force: %+v, want the previous version", e)
 	}
 	problem := d.row("orders").Problem
 	if !strings.Contains(problem, "a.yaml:") || !strings.Contains(problem, "b.yaml:") {
@@ -263,7 +263,7 @@ func TestEditKeepsTheHorizonAndOpensNoPast(t *testing.T) {
 	}
 }
 
-func TestFireThatNobodyDealtWithSurvivesAnEdit(t *testing.T) {
+func TestUnhandledFireSurvivesAnEdit(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders + "schedule: {cron: '30 8 * * *'}\n"
 	d.apply()
@@ -272,11 +272,11 @@ func TestFireThatNobodyDealtWithSurvivesAnEdit(t *testing.T) {
 	d.files["orders.yaml"] += "dryRun: false\n"
 	d.apply()
 	if row := d.row("orders"); !row.FiredThrough.Equal(through) {
-		t.Errorf("fires are dealt with through %s, but the one of 08:30 was not", row.FiredThrough)
+		t.Errorf("fires are handled through %s, but the one at 08:30 was not", row.FiredThrough)
 	}
 }
 
-func TestVersionCoversTheCalendarsThatAreUsed(t *testing.T) {
+func TestVersionIncludesTheCalendarsUsed(t *testing.T) {
 	d := newDesk(t)
 	calendar := func(name, date string) pipeline.Source {
 		return pipeline.Source{File: name + ".yaml", Data: []byte("name: " + name + "\ndates: [" + date + "]\n")}
@@ -286,7 +286,7 @@ func TestVersionCoversTheCalendarsThatAreUsed(t *testing.T) {
 	d.apply()
 	d.more.Calendars[1] = calendar("other", "2026-01-02")
 	if report := d.apply(); len(report.Accepted) != 0 {
-		t.Errorf("a calendar that it does not use made a new version: %+v", report)
+		t.Errorf("a calendar that it does not use created a new version: %+v", report)
 	}
 	d.more.Calendars[0] = calendar("holidays", "2026-12-26")
 	if report := d.apply(); !cmp.Equal(report.Accepted, []pipeline.ID{"orders"}) {
@@ -328,7 +328,7 @@ func TestOlderVersionsStayUsable(t *testing.T) {
 	}
 }
 
-func TestReadersAndDependentsFollowWhatIsInForce(t *testing.T) {
+func TestReadersAndDependentsReflectTheVersionsInForce(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders + "schedule: {trigger: {key: ready, check: exists}}\nvalidation: {rules: [{key: ready, check: exists}, {key: rates, check: exists, from: common}, {key: own, check: exists, from: common}]}\npostRun: {rules: [{key: out, check: exists}]}\n"
 	d.files["common.yaml"] = "pipeline: {id: common, owner: tests}\nvalidation: {rules: [{key: own, check: exists}, {key: own, check: exists, field: at}]}\n"
@@ -362,7 +362,7 @@ func TestReadersAndDependentsFollowWhatIsInForce(t *testing.T) {
 	}
 }
 
-func TestHalvesOfACycleThatWereGoodOnceAreLoaded(t *testing.T) {
+func TestStoredVersionsThatFormACycleAreLoaded(t *testing.T) {
 	d := newDesk(t)
 	after := func(id, up, rest string) string {
 		return "pipeline: {id: " + id + ", owner: tests}\nschedule: {after: [" + up + "]}\n" + rest
@@ -377,7 +377,7 @@ func TestHalvesOfACycleThatWereGoodOnceAreLoaded(t *testing.T) {
 	}
 }
 
-func TestWhoLoadsFirstHearsHowManyPipelinesThereAre(t *testing.T) {
+func TestLoadFirstReportsTheNumberOfPipelines(t *testing.T) {
 	d := newDesk(t)
 	d.files["a.yaml"], d.files["b.yaml"] = "pipeline: {id: a, owner: tests}\n", "pipeline: {id: b, owner: tests}\n"
 	d.apply()
@@ -386,11 +386,11 @@ func TestWhoLoadsFirstHearsHowManyPipelinesThereAre(t *testing.T) {
 	err := c.LoadFirst(ctx, func(pipelines int) {
 		heard = pipelines
 		if len(c.Current().All()) != 0 {
-			t.Error("they are compiled already")
+			t.Error("they are already compiled")
 		}
 	})
 	if err != nil || heard != 2 || len(c.Current().All()) != 2 {
-		t.Errorf("heard of %d, loaded %d, %v", heard, len(c.Current().All()), err)
+		t.Errorf("reported %d, loaded %d, %v", heard, len(c.Current().All()), err)
 	}
 }
 
@@ -419,14 +419,14 @@ func TestVersionThatCannotBeCompiledStopsNoOther(t *testing.T) {
 	}
 }
 
-func TestAnotherReplicasVersionIsTakenOver(t *testing.T) {
+func TestAnotherReplicasVersionIsLoaded(t *testing.T) {
 	here := newDesk(t)
 	here.files["orders.yaml"] = orders
 	here.apply()
 	there := here.restarted()
 	before := there.Current()
 	if err := there.Refresh(ctx, "orders"); err != nil || there.Current() != before {
-		t.Errorf("nothing changed, and the catalog did: %v", err)
+		t.Errorf("the catalog changed although nothing else did: %v", err)
 	}
 	here.files["orders.yaml"] = strings.ReplaceAll(orders, "tests", "others")
 	here.apply()
@@ -446,7 +446,7 @@ func TestAnotherReplicasVersionIsTakenOver(t *testing.T) {
 	}
 }
 
-// busy is a store in which somebody else is faster, once.
+// busy is a store in which another replica commits first, once.
 type busy struct {
 	*memory.Store
 	first func()
@@ -460,14 +460,14 @@ func (b *busy) Commit(ctx context.Context, batch store.Batch, now time.Time) err
 	return b.Store.Commit(ctx, batch, now)
 }
 
-func TestConflictIsDecidedAnew(t *testing.T) {
+func TestConflictIsDecidedAgain(t *testing.T) {
 	s := &busy{Store: memory.New()}
 	c := catalog.New(s, all.Kinds())
 	files := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(orders)}}}
 	if _, err := c.Apply(ctx, files, morning); err != nil {
 		t.Fatal(err)
 	}
-	s.first = func() { // an operator pauses it meanwhile
+	s.first = func() { // an operator pauses it concurrently
 		row, _ := s.Pipeline(ctx, "orders")
 		next := row
 		next.Pause = store.Pause{By: "ann", Why: "move", Since: morning}
@@ -517,7 +517,7 @@ func TestPipelineThatIsAcceptedWhileAllArePausedIsPaused(t *testing.T) {
 	}
 }
 
-func TestRejectionNamesWhatStaysInForce(t *testing.T) {
+func TestRejectionNamesTheVersionThatStaysInForce(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders
 	d.apply()

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-func TestFilesAreRememberedWithTheirProblems(t *testing.T) {
+func TestFilesAreListedWithTheirProblems(t *testing.T) {
 	d := newDesk(t)
 	d.more.Calendars = []pipeline.Source{{File: "days.yaml", Data: []byte("name: days\ndates: [2026-12-25]\n")}}
 	d.files["orders.yaml"] = orders

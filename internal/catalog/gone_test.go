@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-func TestFileThatIsGoneForAMomentCountsAsItWas(t *testing.T) {
+func TestFileGoneForAMomentKeepsItsContents(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders
 	d.files["bad.yaml"] = "pipeline: {id: bad}\n"
@@ -18,7 +18,7 @@ func TestFileThatIsGoneForAMomentCountsAsItWas(t *testing.T) {
 	told, before := d.told(), []int64{d.row("orders").Version, d.row("bad").Version}
 	d.more.Gone = []string{"orders.yaml", "bad.yaml", "lost.yaml", "never.yaml"}
 	d.files = map[string]string{}
-	for range 2 { // it is also remembered what was only remembered
+	for range 2 { // the second time, the contents come from memory
 		d.apply()
 	}
 	if diff := cmp.Diff(before, []int64{d.row("orders").Version, d.row("bad").Version}); diff != "" {
@@ -34,7 +34,7 @@ func TestFileThatIsGoneForAMomentCountsAsItWas(t *testing.T) {
 	d.wantTold(append(told, "CONFIG_REMOVED orders")...)
 }
 
-func TestFileThatIsGoneAndBackCountsOnce(t *testing.T) {
+func TestFileThatReturnsCountsOnce(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders
 	d.apply()
@@ -45,7 +45,7 @@ func TestFileThatIsGoneAndBackCountsOnce(t *testing.T) {
 	}
 }
 
-func TestEntryThatDidNotChangeStaysTheSame(t *testing.T) {
+func TestUnchangedEntryIsReused(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"], d.files["warned.yaml"] = orders, warned
 	d.apply()
@@ -54,7 +54,7 @@ func TestEntryThatDidNotChangeStaysTheSame(t *testing.T) {
 	d.files["orders.yaml"] = orders + "dryRun: false\n"
 	d.apply()
 	if d.Current().Get("warned") != before {
-		t.Error("made anew")
+		t.Error("rebuilt")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// TestFilesThatRunProgramsAreRejectedWhereProgramsAreOff also reads files again that were accepted before programs were
+// TestFilesThatRunProgramsAreRejectedWhereProgramsAreOff also rereads files that were accepted before programs were
 // turned off.
 func TestFilesThatRunProgramsAreRejectedWhereProgramsAreOff(t *testing.T) {
 	d := newDesk(t)

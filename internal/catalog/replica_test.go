@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// replicas gives two desks on one store, each with files of its own.
+// replicas returns two desks on one store, each with its own files.
 func replicas(t *testing.T) (a, b *desk) {
 	a, b = newDesk(t), newDesk(t)
 	b.store = a.store
@@ -21,7 +21,7 @@ func replicas(t *testing.T) (a, b *desk) {
 	return a, b
 }
 
-// comesBack is a replica that is started again.
+// comesBack restarts a replica.
 func (d *desk) comesBack() {
 	d.t.Helper()
 	seen := d.Seen()
@@ -29,7 +29,7 @@ func (d *desk) comesBack() {
 	d.Share(seen)
 }
 
-// modified says when the files of a replica were made.
+// modified sets the modification time of a replica's files.
 func (d *desk) modified(at time.Time) {
 	d.more.Modified = map[string]time.Time{}
 	for name := range d.files {
@@ -59,7 +59,7 @@ func (d *desk) differs(ids ...pipeline.ID) {
 	}
 }
 
-func TestReplicaStoresTheFileThatItSawChange(t *testing.T) {
+func TestReplicaStoresTheChangesItSaw(t *testing.T) {
 	a, b := replicas(t)
 	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
 	a.apply()
@@ -68,7 +68,7 @@ func TestReplicaStoresTheFileThatItSawChange(t *testing.T) {
 	a.files["orders.yaml"] = orders + "# two\n"
 	a.apply()
 	second := a.inForce("orders")
-	for range 2 { // whatever else makes it look at its files
+	for range 2 { // however often it scans its files
 		b.apply()
 	}
 	if got := b.inForce("orders"); got != second {
@@ -103,7 +103,7 @@ func TestReplicaThatWasAwayTakesNobodyBack(t *testing.T) {
 	a.differs("orders")
 }
 
-func TestNewReplicaStoresOnlyWhatIsNewerThanWhatIsInForce(t *testing.T) {
+func TestNewReplicaStoresOnlyNewerFiles(t *testing.T) {
 	a, b := replicas(t)
 	a.files["orders.yaml"] = orders
 	a.apply()
@@ -128,7 +128,7 @@ func TestNewReplicaStoresOnlyWhatIsNewerThanWhatIsInForce(t *testing.T) {
 	}
 }
 
-func TestOnlyTheReplicaThatSawTheFileGoRemovesIt(t *testing.T) {
+func TestOnlyTheReplicaThatSawTheFileDisappearRemovesIt(t *testing.T) {
 	a, b := replicas(t)
 	a.files["orders.yaml"] = orders
 	a.apply()
@@ -138,7 +138,7 @@ func TestOnlyTheReplicaThatSawTheFileGoRemovesIt(t *testing.T) {
 		t.Fatal("a replica without the file removed the pipeline")
 	}
 	delete(a.files, "orders.yaml")
-	a.comesBack() // it went while the replica was away
+	a.comesBack() // the file was deleted while the replica was down
 	a.apply()
 	b.apply()
 	a.differs()
@@ -146,7 +146,7 @@ func TestOnlyTheReplicaThatSawTheFileGoRemovesIt(t *testing.T) {
 	b.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
 }
 
-func TestFileThatOnlyOneReplicaLostIsSaidToDiffer(t *testing.T) {
+func TestFileLostByOneReplicaIsADifference(t *testing.T) {
 	a, b := replicas(t)
 	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
 	a.apply()
@@ -155,12 +155,12 @@ func TestFileThatOnlyOneReplicaLostIsSaidToDiffer(t *testing.T) {
 	a.apply()
 	b.apply()
 	if got := b.inForce("orders"); got != "" {
-		t.Errorf("version %s is in force, although its file went", got)
+		t.Errorf("version %s is in force although its file is gone", got)
 	}
 	b.differs("orders")
 }
 
-func TestRefusedFileOfOneReplicaIsNotMendedByTheFileOfAnother(t *testing.T) {
+func TestRejectedFileIsNotFixedByAnotherReplicasFile(t *testing.T) {
 	a, b := replicas(t)
 	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
 	a.apply()
@@ -169,7 +169,7 @@ func TestRefusedFileOfOneReplicaIsNotMendedByTheFileOfAnother(t *testing.T) {
 	a.apply()
 	b.apply()
 	if a.row("orders").Problem == "" {
-		t.Error("the problem is gone, and the file still has it")
+		t.Error("the problem is gone although the file still has it")
 	}
 	a.differs("orders")
 	a.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders")

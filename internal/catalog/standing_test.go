@@ -14,7 +14,7 @@ const (
 	fromOrders  = "pipeline: {id: gold, owner: tests}\nvalidation: {rules: [{key: ready, check: exists, from: orders}]}\n"
 )
 
-func TestFileThatCannotBeReadStopsNoneThatNamesIt(t *testing.T) {
+func TestUnreadableFileDoesNotRejectFilesThatReferToIt(t *testing.T) {
 	for name, gold := range map[string]string{"after": afterOrders, "from": fromOrders} {
 		for _, bad := range []string{"]no yaml[", "pipeline: {owner: tests}\n"} {
 			t.Run(name+" "+bad, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestFileThatCannotBeReadStopsNoneThatNamesIt(t *testing.T) {
 	}
 }
 
-func TestFirstFilesNeedTheOnesThatTheyName(t *testing.T) {
+func TestFirstFilesNeedTheFilesTheyReferTo(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"], d.files["gold.yaml"] = "]no yaml[", afterOrders
 	if report := d.apply(); !cmp.Equal(report.Rejected, []pipeline.ID{"gold"}) {
@@ -51,14 +51,14 @@ func TestFirstFilesNeedTheOnesThatTheyName(t *testing.T) {
 	}
 }
 
-func TestFileThatNobodyMayReadLeavesTheLastGoodVersionInForce(t *testing.T) {
+func TestUnreadableFileLeavesTheLastGoodVersionInForce(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"], d.files["gold.yaml"] = orders, afterOrders
 	d.apply()
 	good := d.row("orders").Config
 	delete(d.files, "orders.yaml")
 	d.more.Pipelines = []pipeline.Source{{File: "orders.yaml", Unread: "permission denied"}}
-	for range 2 { // told once
+	for range 2 { // reported once
 		if report := d.apply(); !cmp.Equal(report.Rejected, []pipeline.ID{"orders"}) || len(report.Removed) > 0 {
 			t.Errorf("report %+v", report)
 		}
@@ -71,17 +71,17 @@ func TestFileThatNobodyMayReadLeavesTheLastGoodVersionInForce(t *testing.T) {
 
 	d.more.Pipelines, d.more.Gone = nil, []string{"orders.yaml"}
 	d.apply()
-	d.wantTold(told...) // what has only just gone is as it was
+	d.wantTold(told...) // a file that has just disappeared keeps its contents
 
 	d.more.Gone, d.files["orders.yaml"] = nil, orders
 	d.apply()
 	if row := d.row("orders"); row.Problem != "" {
-		t.Errorf("readable, and still degraded: %s", row.Problem)
+		t.Errorf("readable, but still degraded: %s", row.Problem)
 	}
 	d.wantTold(told...)
 }
 
-func TestCalendarThatNobodyMayReadIsToldWhereItIsNamed(t *testing.T) {
+func TestUnreadableCalendarIsReportedWhereItIsUsed(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders + "schedule: {cron: '@daily', exclude: {calendar: holidays}}\n"
 	d.files["other.yaml"] = "pipeline: {id: other, owner: tests}\n"

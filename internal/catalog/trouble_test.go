@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// folder is a desk whose files are in one folder, with so many pipelines p0, p1, … in force.
+// folder returns a desk whose files are in one folder, with that many pipelines p0, p1, … in force.
 func folder(t *testing.T, n int) *desk {
 	t.Helper()
 	d := newDesk(t)
@@ -27,14 +27,14 @@ func folder(t *testing.T, n int) *desk {
 	return d
 }
 
-// lose takes so many files away for good.
+// lose deletes that many files for good.
 func (d *desk) lose(n int) {
 	for i := range n {
 		delete(d.files, fmt.Sprintf("pipelines/p%d.yaml", i))
 	}
 }
 
-// alarms lists what was emitted about folders, as "STATE: message".
+// alarms lists the events about folders, as "STATE: message".
 func (d *desk) alarms() []string {
 	d.t.Helper()
 	events, err := d.store.EventsAfter(ctx, 0, 1000)
@@ -91,7 +91,7 @@ func TestLostFilesAreReportedOnceAndCountAgainWhenTheyAreBack(t *testing.T) {
 		t.Errorf("p0: %+v, in force %v", trouble, d.Current().Get("p0"))
 	}
 	if _, there := d.TroubleOf("p4"); there {
-		t.Error("p4 is in trouble, whose file is there")
+		t.Error("p4 is in trouble although its file exists")
 	}
 	var missing []string
 	for _, f := range d.Files() {
@@ -114,7 +114,7 @@ func TestLostFilesAreReportedOnceAndCountAgainWhenTheyAreBack(t *testing.T) {
 	d.wantTold(append(told, "INFRA_ALARM", "INFRA_ALARM")...)
 }
 
-func TestLostFilesStayLostHoweverManyFilesCome(t *testing.T) {
+func TestLostFilesStayLostHoweverManyFilesAreAdded(t *testing.T) {
 	d := folder(t, 5)
 	d.lose(4)
 	d.apply()
@@ -128,7 +128,7 @@ func TestLostFilesStayLostHoweverManyFilesCome(t *testing.T) {
 	}
 }
 
-func TestFilesThatGoOneAfterTheOtherAreLostTogether(t *testing.T) {
+func TestFilesDeletedOneByOneAreLostTogether(t *testing.T) {
 	for _, n := range []int{2, 6} {
 		d := folder(t, n)
 		d.lose(n)
@@ -160,7 +160,7 @@ func TestMovedFilesAreNotLost(t *testing.T) {
 	}
 }
 
-func TestPipelinesThatAreRenamedInPlaceAreNotLost(t *testing.T) {
+func TestPipelinesRenamedInPlaceAreNotLost(t *testing.T) {
 	d := folder(t, 6)
 	for name, text := range d.files {
 		d.files[name] = strings.Replace(text, "id: p", "id: q", 1)
@@ -170,7 +170,7 @@ func TestPipelinesThatAreRenamedInPlaceAreNotLost(t *testing.T) {
 	}
 }
 
-func TestAnEmptyFolderAtTheStartRemovesNothing(t *testing.T) {
+func TestEmptyFolderAtStartRemovesNothing(t *testing.T) {
 	d := folder(t, 2)
 	d.Catalog = d.restarted()
 	d.lose(2)

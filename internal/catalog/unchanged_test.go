@@ -20,7 +20,7 @@ import (
 
 const warned = "pipeline: {id: warned, owner: tests}\nschedule: {cron: '@daily'}\nvalidation: {rules: [{key: ready, check: equals, field: status, value: done}]}\n"
 
-func TestEditOfOneFileReadsThatFileAlone(t *testing.T) {
+func TestEditOfOneFileRereadsOnlyThatFile(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"], d.files["warned.yaml"] = orders, warned
 	first := d.apply()
@@ -34,11 +34,11 @@ func TestEditOfOneFileReadsThatFileAlone(t *testing.T) {
 		t.Error("a file that changed was not read again")
 	}
 	if diff := cmp.Diff(first.Problems, second.Problems); diff != "" || len(second.Problems) != 1 {
-		t.Errorf("what there is to say about a file is not said again (-first +second):\n%s", diff)
+		t.Errorf("warnings differ the second time (-first +second):\n%s", diff)
 	}
 }
 
-func TestRestartReadsTheStoredVersionsAlone(t *testing.T) {
+func TestRestartReadsOnlyTheStoredVersions(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"], d.files["warned.yaml"] = orders, warned
 	first := d.apply()
@@ -67,7 +67,7 @@ func TestRenamedFileIsReadUnderItsName(t *testing.T) {
 	}
 }
 
-// failing is a store that stops taking pipelines after so many.
+// failing is a store that rejects pipelines after a number of them.
 type failing struct {
 	*memory.Store
 	left atomic.Int64
@@ -94,12 +94,12 @@ func TestVeryManyFirstFilesAreAllAccepted(t *testing.T) {
 	c := catalog.New(s, all.Kinds())
 	report, err := c.Apply(ctx, files, morning)
 	if !errors.Is(err, errFull) || len(report.Accepted) != 100 || len(c.Current().All()) != 100 {
-		t.Errorf("the store took 100: %d accepted, %d in force, %v", len(report.Accepted), len(c.Current().All()), err)
+		t.Errorf("the store accepted 100: %d accepted, %d in force, %v", len(report.Accepted), len(c.Current().All()), err)
 	}
 	s.left.Store(n)
 	report, err = c.Apply(ctx, files, morning)
 	if err != nil || len(report.Accepted) != n-100 || len(c.Current().All()) != n {
-		t.Errorf("the store took the rest: %d accepted, %d in force, %v", len(report.Accepted), len(c.Current().All()), err)
+		t.Errorf("the store accepted the rest: %d accepted, %d in force, %v", len(report.Accepted), len(c.Current().All()), err)
 	}
 	for i, e := range c.Current().All() {
 		if want := pipeline.ID(fmt.Sprintf("p%03d", i)); e.ID != want {
@@ -108,7 +108,7 @@ func TestVeryManyFirstFilesAreAllAccepted(t *testing.T) {
 	}
 }
 
-// picky is a store that rejects whatever concerns one pipeline.
+// picky is a store that rejects all batches for one pipeline.
 type picky struct{ *memory.Store }
 
 func (p picky) Commit(ctx context.Context, b store.Batch, now time.Time) error {
