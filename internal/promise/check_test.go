@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// witness stands at the target's door. Before any start call has an effect, what it rests on must be in the store: the run
+// witness is called by the target before a start takes effect. By then the decision must be in the store: the run
 // TRIGGERING, and a snapshot on whose facts alone the gate is open, or a bypass with who and why.
 func (w *world) witness(a job.Attempt) {
 	key := run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}
@@ -26,7 +26,7 @@ func (w *world) witness(a job.Attempt) {
 		return
 	}
 	if r.ID() != a.ID {
-		return // a start that outlived its attempt: it has been judged when the attempt was there
+		return // a start that outlived its attempt: it was checked while the attempt was open
 	}
 	if r.Status != run.Triggering || r.Progress.Snapshot == "" {
 		w.Errorf("start of %s while the run is %s with snapshot %q", a.ID, r.Status, r.Progress.Snapshot)
@@ -35,7 +35,7 @@ func (w *world) witness(a job.Attempt) {
 	w.judge(r)
 }
 
-// judge looks at the snapshot of a run's latest start.
+// judge checks the snapshot of a run's latest start.
 func (w *world) judge(r run.Run) {
 	s, err := w.data().Snapshot(w.Context(), r.Progress.Snapshot)
 	if err != nil {
@@ -60,7 +60,7 @@ func (w *world) judge(r run.Run) {
 	w.checkFacts(s)
 }
 
-// gates are the compiled gates of config versions: each is read once.
+// gates caches the compiled gates of config versions.
 var gates sync.Map
 
 func gateOf(w *world, c store.Config) *rule.Gate {
@@ -76,7 +76,7 @@ func gateOf(w *world, c store.Config) *rule.Gate {
 	return set.Definitions[0].Gate
 }
 
-// verdict is the gate's, on nothing but the facts of a snapshot.
+// verdict evaluates the gate only on the facts of a snapshot.
 func verdict(w *world, c store.Config, s store.Snapshot) rule.Outcome {
 	compiled := gateOf(w, c)
 	if compiled == nil {
@@ -85,7 +85,7 @@ func verdict(w *world, c store.Config, s store.Snapshot) rule.Outcome {
 	return gatetest.Judge(compiled, s)
 }
 
-// checkFacts compares what a snapshot says it saw with what was written.
+// checkFacts compares a snapshot with the readings that were written.
 func (w *world) checkFacts(s store.Snapshot) {
 	for _, seen := range s.Sensors {
 		if seen.Version == 0 || len(seen.Key) > 4 && seen.Key[:4] == "run/" {
@@ -101,7 +101,7 @@ func (w *world) checkFacts(s store.Snapshot) {
 			found = found || written.Version == seen.Version && sensor.SameData(written.Fields, seen.Fields)
 		}
 		if !found {
-			w.Errorf("snapshot %s saw %s in version %d, which nobody wrote: %v", s.ID, seen.Key, seen.Version, seen.Fields)
+			w.Errorf("snapshot %s saw %s in version %d, which was never written: %v", s.ID, seen.Key, seen.Version, seen.Fields)
 		}
 	}
 }
@@ -125,10 +125,10 @@ func (w *world) checkStarts() {
 	}
 }
 
-// budgets are what the files of the tests allow, by counter.
+// budgets are the limits in the test's files, by counter.
 type budgets map[run.Counter]int
 
-// checkBudgets checks promise S3 on what was told: no run had more further attempts of a cause than its budget.
+// checkBudgets checks promise S3 on the events: no run had more further attempts of a cause than its budget.
 func (w *world) checkBudgets(id string, allowed budgets) {
 	w.Helper()
 	used := map[string]map[run.Counter]int{}
@@ -152,8 +152,8 @@ func (w *world) checkBudgets(id string, allowed budgets) {
 	}
 }
 
-// checkDeadlines checks promise S4 on the ledger: every deadline whose instant has passed is closed, and what was told of
-// each instant that was ever armed is exactly one of MET, BREACHED and CANCELLED.
+// checkDeadlines checks promise S4 on the stored deadlines: every deadline whose instant has passed is closed, and
+// each instant that was ever armed has exactly one event of MET, BREACHED and CANCELLED.
 func (w *world) checkDeadlines() {
 	w.Helper()
 	ends := map[string]int{}
@@ -176,7 +176,7 @@ func (w *world) checkDeadlines() {
 	}
 	for id, n := range ends {
 		if n != 1 { // of an instant that an edit replaced
-			w.Errorf("the end of %s was told %d times\n%s", id, n, w.story())
+			w.Errorf("the end of %s was reported %d times\n%s", id, n, w.story())
 		}
 	}
 }
@@ -185,7 +185,7 @@ func instantOf(id pipeline.ID, schedule pipeline.ScheduleID, date string, breach
 	return fmt.Sprintf("%s/%s/%s by %s", id, schedule, date, breach.UTC().Format(time.DateTime))
 }
 
-// deadlines lists the whole ledger.
+// deadlines lists all deadlines.
 func (w *world) deadlines() []store.Deadline {
 	w.Helper()
 	var all []store.Deadline
@@ -201,7 +201,8 @@ func (w *world) deadlines() []store.Deadline {
 	}
 }
 
-// ledger says how the deadlines of a pipeline stand, as "date STATE" with the reason of a cancelled one, soonest first.
+// ledger returns the states of a pipeline's deadlines, as "date STATE" with the reason of a cancelled one, soonest
+// first.
 func (w *world) ledger(id string) []string {
 	w.Helper()
 	var lines []string

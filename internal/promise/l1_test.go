@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// L1: gate open inside the window means a start, or an alert that says why not.
+// L1: if the gate is open inside the window, the job starts, or an alert says why not.
 func TestL1ReadyIsNotForgotten(t *testing.T) {
 	t.Run("KilledBeforeItReacted", func(t *testing.T) { onStores(t, killedBeforeItReacted) })
 	t.Run("ChangeLost", func(t *testing.T) { onStores(t, changeLost) })
@@ -33,8 +33,8 @@ func TestL1ReadyIsNotForgotten(t *testing.T) {
 
 const stream = "schedule: {trigger: {key: landed, check: exists}, period: hour}\n"
 
-// targetsHang has start calls that are the job and never end, and jobs whose status nobody gets, of both more than the
-// controller has workers: jobs of other types and deadlines come in time, and so do jobs behind them.
+// targetsHang has start calls that are the job and never end, and jobs whose status calls hang, more of each than the
+// controller has workers. Jobs of other types, deadlines, and the jobs behind them are still in time.
 func targetsHang(w *world) {
 	const calls, polls = 16, 16
 	w.target.set(func(a job.Attempt, _ int) play {
@@ -83,7 +83,7 @@ func targetsHang(w *world) {
 
 // killedBeforeItReacted kills the controller as soon as a write is acknowledged.
 func killedBeforeItReacted(w *world) {
-	w.file("orders", stream+machine) // which can be asked again: see settledAfterLoss for those that cannot
+	w.file("orders", stream+machine) // whose start may be repeated: see settledAfterLoss for those that may not
 	w.until("01 09:00")
 	for hour := range 5 {
 		p := w.start("a")
@@ -98,7 +98,7 @@ func killedBeforeItReacted(w *world) {
 	w.checkStarts()
 }
 
-// changeLost keeps changes from the controller: the watchdog finds what they would have led to.
+// changeLost drops changes before they reach the controller: the watchdog recovers them.
 func changeLost(w *world) {
 	var losing atomic.Bool
 	w.faults.drops = func(store.Change) bool { return losing.Load() }
@@ -116,7 +116,7 @@ func changeLost(w *world) {
 	if told := w.told("orders", event.TriggerRecovered); len(told) != 1 {
 		w.Errorf("told: %v", told)
 	}
-	losing.Store(true) // and with it the news that the upstream is done
+	losing.Store(true) // including the change that the upstream completed
 	w.pass(2 * time.Minute)
 	w.expect("orders/stream/2000-01-01T08", "COMPLETED 1")
 	losing.Store(false)
@@ -126,7 +126,7 @@ func changeLost(w *world) {
 	}
 }
 
-// taskLost takes the task of a waiting attempt away.
+// taskLost deletes the task of a waiting attempt.
 func taskLost(w *world) {
 	w.file("orders", "schedule: {cron: '0 9 * * *', evaluation: {window: 1h, interval: 1m}}\nvalidation: {rules: [{key: rows, check: exists}]}\n"+glue)
 	w.until("01 08:59:30")
@@ -140,14 +140,14 @@ func taskLost(w *world) {
 	w.expect("orders/cron/2000-01-01", "COMPLETED 1")
 }
 
-// loseTask lets a stored intent disappear, as no crash can.
+// loseTask deletes a stored task, which no crash can do.
 func (w *world) loseTask(id string) {
 	w.Helper()
 	b := store.Batch{ID: "lose/" + id + time.Now().String(), Finished: []string{id}}
 	w.check(w.data().Commit(w.Context(), b, time.Now()))
 }
 
-// openedByTimeAlone has a gate that nobody's write opens.
+// openedByTimeAlone has a gate that opens without a write.
 func openedByTimeAlone(w *world) {
 	w.file("orders", "schedule: {cron: '0 9 * * *', evaluation: {window: 1h, interval: 5m}}\n"+
 		"validation: {rules: [{key: rows, check: age_gt, field: updatedAt, value: 17m}]}\n"+glue)
@@ -191,7 +191,8 @@ func waitingForASlot(w *world) {
 	}
 }
 
-// readyWhilePaused writes and fires during a pause. When it ends, what still has a window starts; the rest is told.
+// readyWhilePaused writes and fires during a pause. At its end, runs whose window is still open start; the rest is
+// reported.
 func readyWhilePaused(w *world) {
 	w.file("waits", stream+glue)
 	w.file("fires", "schedule: {cron: '0 * * * *', evaluation: {window: 90m, interval: 5m}}\n"+glue)
@@ -217,7 +218,7 @@ func readyWhilePaused(w *world) {
 	}
 }
 
-// refusedByTheTarget has a target that takes nothing.
+// refusedByTheTarget has a target that refuses every start.
 func refusedByTheTarget(w *world) {
 	w.target.set(func(job.Attempt, int) play { return play{refused: job.Refuse(run.Transient, "busy")} })
 	w.file("orders", stream+"job: {type: glue, config: {jobName: x}}\n")
@@ -237,8 +238,8 @@ var why = []event.Type{
 	event.ValidationExhausted, event.RetryExhausted, event.JobPollExhausted, event.SFNTimeout, event.RunCancelled, event.SensorDeadlineExpired,
 }
 
-// checkNothingForgotten says of a storm that has passed: every fire has a run or was told as missed, every write that met a
-// start condition and every completed upstream led to a run, and every run came to an end that was told.
+// checkNothingForgotten checks after a storm that every fire has a run or was reported as missed, that every write
+// that met a start condition and every completed upstream led to a run, and that every run ended with an event.
 func (w *world) checkNothingForgotten() {
 	w.Helper()
 	for _, key := range slices.Concat(w.firesExpected(), w.writesExpected(), w.completionsExpected()) {
@@ -260,7 +261,7 @@ func (w *world) checkNothingForgotten() {
 	}
 }
 
-// firesExpected are the runs that cron was to open in a storm.
+// firesExpected returns the runs that cron should have opened in a storm.
 func (w *world) firesExpected() []string {
 	var keys []string
 	for at := time.Date(2000, 1, 1, 0, 5, 0, 0, time.UTC); at.Before(time.Now()); at = at.Add(5 * time.Minute) {
@@ -269,7 +270,7 @@ func (w *world) firesExpected() []string {
 	return keys
 }
 
-// writesExpected are the runs that writes were to open in a storm.
+// writesExpected returns the runs that writes should have opened in a storm.
 func (w *world) writesExpected() []string {
 	w.Helper()
 	page, err := w.data().History(w.Context(), store.HistoryQuery{Pipeline: "glue", Key: "landed", Limit: store.MaxPage})
@@ -284,7 +285,7 @@ func (w *world) writesExpected() []string {
 	return slices.Compact(keys)
 }
 
-// completionsExpected are the runs that upstreams were to open in a storm.
+// completionsExpected returns the runs that upstreams should have opened in a storm.
 func (w *world) completionsExpected() []string {
 	w.Helper()
 	var keys []string
@@ -296,7 +297,7 @@ func (w *world) completionsExpected() []string {
 	return keys
 }
 
-// missed says whether a fire was told as missed.
+// missed reports whether a fire was reported as missed.
 func (w *world) missed(key string) bool {
 	w.Helper()
 	for _, e := range w.events(event.ScheduleMissed) {

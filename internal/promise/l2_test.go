@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 )
 
-// L2: a missed schedule, stale run or missing post-run sensor is reported once, within two watchdog intervals of when it
-// could be noticed: of its own instant, or of the controller's start if that was later.
+// L2: a missed schedule, stale run or missing post-run sensor is reported once, within two watchdog intervals of when
+// it became detectable: at its own instant, or at the controller's start if that was later.
 func TestL2AbsenceIsBounded(t *testing.T) {
 	t.Run("FiresMissedInADowntime", func(t *testing.T) { onStores(t, firesMissedInADowntime) })
 	t.Run("FireThatNobodyCarriedOut", func(t *testing.T) { onStores(t, fireThatNobodyCarriedOut) })
@@ -24,8 +24,8 @@ func TestL2AbsenceIsBounded(t *testing.T) {
 	t.Run("NoFalseAlarm", func(t *testing.T) { onStores(t, noFalseAlarm) })
 }
 
-// wantOnce says that exactly these events were told, and restarts the controller a few times to see whether that repeats
-// any.
+// wantOnce checks that exactly these events were emitted, and restarts the controller a few times to see whether any
+// is repeated.
 func (w *world) wantOnce(id string, types []event.Type, want ...string) {
 	w.Helper()
 	for range 3 {
@@ -45,7 +45,7 @@ func firesMissedInADowntime(w *world) {
 	w.until("01 09:37:20")
 	w.start("a")
 	w.pass(2 * interval)
-	w.wantOnce("orders", []event.Type{event.ScheduleMissed}, "SCHEDULE_MISSED 2000-01-01T09:20") // with those before it
+	w.wantOnce("orders", []event.Type{event.ScheduleMissed}, "SCHEDULE_MISSED 2000-01-01T09:20") // includes those before it
 	missed := w.events(event.ScheduleMissed)[0].Detail.Extra.(event.Missed).Dates
 	if diff := cmp.Diff([]string{"2000-01-01T09:00", "2000-01-01T09:10", "2000-01-01T09:20"}, missed); diff != "" {
 		w.Errorf("missed (-want +got):\n%s", diff)
@@ -53,7 +53,7 @@ func firesMissedInADowntime(w *world) {
 	w.expect("orders/cron/2000-01-01T09:30", "COMPLETED 1") // its window was open
 }
 
-// fireThatNobodyCarriedOut loses the task of the next fire.
+// fireThatNobodyCarriedOut deletes the task of the next fire.
 func fireThatNobodyCarriedOut(w *world) {
 	w.file("orders", "schedule: {cron: '0 * * * *', evaluation: {window: 1m, interval: 30s}}\n"+glue)
 	w.file("patient", "schedule: {cron: '0 * * * *', evaluation: {window: 30m, interval: 1m}}\n"+glue)
@@ -78,7 +78,7 @@ func listedDayMissed(w *world) {
 	w.wantOnce("stocktaking", []event.Type{event.IrregularScheduleMissed, event.TriggerStarted}, "IRREGULAR_SCHEDULE_MISSED 2000-01-01")
 }
 
-// staleRun has a run whose job never ends and whose task is lost: its time limit ends it all the same.
+// staleRun has a run whose job never ends and whose task is lost: its time limit ends it anyway.
 func staleRun(w *world) {
 	w.target.set(func(job.Attempt, int) play { return play{runs: 100 * time.Hour} })
 	w.file("orders", "schedule: {trigger: {key: landed, check: exists}, evaluation: {window: 5m, interval: 1m}}\n"+
@@ -110,7 +110,7 @@ func postRunSensorMissing(w *world) {
 	w.until("01 09:00")
 	w.start("a")
 	w.write("orders", "landed#2000-01-01T08", "n=1")
-	w.write("orders", "loaded#2000-01-01T08", "n=1") // before completion: that is no answer to it
+	w.write("orders", "loaded#2000-01-01T08", "n=1") // before the completion, so it does not count
 	w.pass(2 * time.Minute)
 	w.expect("orders/stream/2000-01-01T08", "COMPLETED 1")
 	w.write("orders", "counted#2000-01-01T08", "n=1")
@@ -125,7 +125,7 @@ func postRunSensorMissing(w *world) {
 	}
 }
 
-// deadlineThatNobodyFired loses the task of a deadline.
+// deadlineThatNobodyFired deletes the task of a deadline.
 func deadlineThatNobodyFired(w *world) {
 	w.file("orders", "schedule: {trigger: {key: landed, check: exists}, period: hour}\nsla: {deadline: ':20'}\n"+glue)
 	w.until("01 08:50")
@@ -136,7 +136,7 @@ func deadlineThatNobodyFired(w *world) {
 	w.checkDeadlines()
 }
 
-// noFalseAlarm lets everything go well, and looks whether the watchdog cries nevertheless.
+// noFalseAlarm lets everything succeed, and checks that the watchdog reports nothing.
 func noFalseAlarm(w *world) {
 	for id, sections := range map[string]string{
 		"fires":   "schedule: {cron: '*/5 * * * *', period: minute}\nvalidation: {rules: [{key: rows, check: exists}]}\n" + glue,

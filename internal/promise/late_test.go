@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Whenever an input changes around a completion, another attempt starts on it; whenever a post-run sensor is written, its reading
-// is part of the baseline or has an outcome. Time passes inside commits, so that writes come in between.
+// Whenever an input changes around a completion, another attempt starts on it; whenever a post-run sensor is written,
+// its reading is part of the baseline or has an outcome. Commits take time, so that writes can come in between.
 func TestNothingWrittenAroundACompletionIsLost(t *testing.T) {
 	onStores(t, writtenAroundACompletion)
 }
@@ -54,7 +54,7 @@ func writtenAroundACompletion(w *world) {
 	}
 }
 
-// completes waits until the poll that sees the end of a run's job, and so much longer.
+// completes waits for the poll that sees the end of a run's job, plus offset.
 func (w *world) completes(text string, offset time.Duration) {
 	w.Helper()
 	for range 1000 {

@@ -12,19 +12,19 @@ import (
 	"github.com/interlock-go/interlock/internal/store/storetest"
 )
 
-// faults are what may go wrong between a controller and its store, beside its own death. The numbers are probabilities.
+// faults are the faults between a controller and its store, besides its crash. The numbers are probabilities.
 type faults struct {
 	seed    uint64
-	repeats float64 // an old change is given out again
-	loses   float64 // a commit happens and its answer is lost
-	stalls  float64 // the controller sleeps, for up to twice its lease, wherever it has just talked to the store
-	refuses float64 // a commit does not happen
+	repeats float64 // an old change is delivered again
+	loses   float64 // a commit succeeds and its answer is lost
+	stalls  float64 // the controller sleeps, for up to twice its lease, right after a store call
+	refuses float64 // a commit fails
 
-	lag time.Duration // how long a commit takes at most, before it happens and after
+	lag time.Duration // the longest delay of a commit, before and after it takes effect
 
 	drops func(store.Change) bool // changes that never reach the controller
-	skew  *atomic.Int64           // by how much its clock is wrong
-	nods  *atomic.Bool            // whoever is about to make a start call next sleeps first, for two leases
+	skew  *atomic.Int64           // the error of its clock
+	nods  *atomic.Bool            // the next controller to make a start call sleeps first, for two leases
 }
 
 func (f faults) skewed() time.Duration {
@@ -34,10 +34,10 @@ func (f faults) skewed() time.Duration {
 	return time.Duration(f.skew.Load())
 }
 
-// errFault is what a controller sees of a fault.
+// errFault is the error that a controller sees.
 var errFault = errors.New("the store does not answer")
 
-// line is what one controller sees of the store.
+// line is one controller's connection to the store.
 type line struct {
 	store.Store
 	faults faults
@@ -62,7 +62,7 @@ func (l *line) happens(probability float64) bool {
 	return l.rand.Float64() < probability
 }
 
-// stall lets the whole controller sleep now and then, perhaps longer than it may.
+// stall sometimes suspends the whole controller, perhaps for longer than its lease.
 func (l *line) stall() {
 	if l.happens(l.faults.stalls) {
 		l.mu.Lock()
@@ -80,7 +80,7 @@ func (l *line) rest() {
 	time.Sleep(d) // the bubble's clock
 }
 
-// take lets time pass inside a commit.
+// take delays a commit.
 func (l *line) take() {
 	if l.faults.lag == 0 {
 		return
@@ -111,7 +111,7 @@ func (l *line) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	return err
 }
 
-// Receive gives old changes again among the new ones, and leaves some out.
+// Receive redelivers old changes among the new ones, and drops some.
 func (l *line) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
 	changes, err := l.Store.Receive(ctx, group, consumer, limit)
 	if err != nil {
@@ -141,7 +141,7 @@ func (l *line) Receive(ctx context.Context, group, consumer string, limit int) (
 	return given, nil
 }
 
-// The clock of the controller may be wrong wherever it tells the store what time it is.
+// The controller's clock may be wrong wherever it passes the time to the store.
 
 func (l *line) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
 	l.rest()

@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// S1: every start has a stored snapshot (sensor versions, config version, instant) on which the gate is open, or a recorded
-// bypass with who and why. The witness at the target's door checks that for every start of every test of this package;
-// what is here are the ways in which a start could slip past its gate.
+// S1: every start has a stored snapshot (sensor versions, config version, instant) on which the gate is open, or a
+// recorded bypass with who and why. The witness in the target checks that for every start in this package; the tests
+// here try ways to start without an open gate.
 func TestS1NoUnsafeStart(t *testing.T) {
 	t.Run("TheGateHasToBeOpen", func(t *testing.T) { onStores(t, closedGateStartsNothing) })
 	t.Run("RepeatedStartLooksAgain", func(t *testing.T) { onStores(t, repeatedStartLooksAgain) })
@@ -54,7 +54,7 @@ func closedGateStartsNothing(w *world) {
 	}
 }
 
-// A start that was refused is repeated, but not on the verdict that the first rested on.
+// A refused start is repeated, but only after a new evaluation.
 func repeatedStartLooksAgain(w *world) {
 	w.target.play = func(_ job.Attempt, call int) play {
 		if call == 1 {
@@ -96,7 +96,7 @@ func retryLooksAgain(w *world) {
 	w.expect("orders/cron/2000-01-01", "COMPLETED 2")
 }
 
-// An upstream that was COMPLETED, announced so, and opened again is not COMPLETED any more.
+// An upstream that was COMPLETED, announced, and opened again is no longer COMPLETED.
 func upstreamOpenedAgain(w *world) {
 	w.target.play = func(a job.Attempt, _ int) play {
 		if a.Pipeline == "bronze" && a.Number == 2 {
@@ -126,7 +126,7 @@ validation: {rules: [{key: rows, check: exists}]}
 	w.expect("silver/stream/2000-01-01", "COMPLETED 1")
 }
 
-// The gate of an open attempt is that of the version it opened with; the next attempt has the newest.
+// An open attempt keeps the gate of the version it opened with; the next attempt has the newest.
 func attemptKeepsItsVersion(w *world) {
 	w.target.play = func(a job.Attempt, _ int) play {
 		if a.Number == 1 {

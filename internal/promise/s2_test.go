@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 )
 
-// S2: at most one start per pipeline, schedule, period and attempt, across crashes, several controllers, lease expiry and
-// redelivered changes. A target that takes a repeated start for a new one is only safe as long as no controller sleeps
-// longer than its lease inside one start call, which none does here.
+// S2: at most one start per pipeline, schedule, period and attempt, across crashes, several controllers, lease expiry
+// and redelivered changes. A target that treats a repeated start as a new one is safe only as long as no controller
+// sleeps longer than its lease inside one start call, which none does here.
 func TestS2AtMostOneStart(t *testing.T) {
 	for _, kind := range []string{"step-function", "glue", "lambda", "command"} {
 		t.Run(kind, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestS2AtMostOneStart(t *testing.T) {
 	t.Run("AsleepBeyondTheLease", func(t *testing.T) { storms(t, []uint64{13}, sleepy, (*world).checkStarts) })
 }
 
-// jobs are a job section for each kind of target.
+// jobs returns the job section for a kind of target.
 func jobs(kind string) string {
 	config := map[string]string{
 		"step-function": "{stateMachineARN: 'arn:aws:states:eu-west-1:123456789012:stateMachine:x'}",
@@ -42,7 +42,7 @@ func jobs(kind string) string {
 	return fmt.Sprintf("job: {type: %s, config: %s, pollInterval: 10s, maxRetries: 1}\n", kind, config)
 }
 
-// everythingTwice has two controllers, to which every change comes several times, react to writes that come at once.
+// everythingTwice has two controllers, which get every change several times, react to simultaneous writes.
 func everythingTwice(w *world, kind string) {
 	w.faults = faults{seed: 1, repeats: 0.9}
 	w.file("orders", "schedule: {trigger: {key: landed, check: exists}, period: hour}\n"+jobs(kind))
@@ -65,7 +65,7 @@ func everythingTwice(w *world, kind string) {
 	w.checkStarts()
 }
 
-// killedInTheStart kills the controller whose start call is under way, while another one is there.
+// killedInTheStart kills a controller during its start call while another one runs.
 func killedInTheStart(w *world, kind string) {
 	w.file("orders", "schedule: {trigger: {key: landed, check: exists}}\n"+jobs(kind))
 	w.until("01 09:00")
@@ -104,8 +104,9 @@ func restartedInTheStart(w *world, kind string) {
 	w.settledAfterLoss(kind)
 }
 
-// asleepBeforeTheStart lets a controller sleep between the commit that announces a start and the call itself. Another one
-// takes over, and its file takes the risk of repeating a start whose fate nobody can tell; then the first wakes up.
+// asleepBeforeTheStart suspends a controller between the commit that announces a start and the call itself. Another
+// one takes over, and its file accepts the risk of repeating a start with an unknown outcome; then the first wakes
+// up.
 func asleepBeforeTheStart(w *world) {
 	w.faults.nods = &atomic.Bool{}
 	w.faults.nods.Store(true)
@@ -130,7 +131,8 @@ func answerLost(w *world, kind string) {
 	w.settledAfterLoss(kind)
 }
 
-// settledAfterLoss says that a start whose answer nobody got was found again, or is held where its target cannot tell.
+// settledAfterLoss checks that a start without an answer was found again, or is held if its target cannot be
+// searched.
 func (w *world) settledAfterLoss(kind string) {
 	w.Helper()
 	w.checkStarts()
@@ -143,7 +145,7 @@ func (w *world) settledAfterLoss(kind string) {
 	}
 	w.expect("orders/stream/2000-01-01", "TRIGGERING 1")
 	if held := w.events(event.InfraFailure); len(held) != 1 || !held[0].Detail.Extra.(event.Infra).Held {
-		w.Errorf("a start that nobody can tell the fate of is told %d times\n%s", len(held), w.story())
+		w.Errorf("a start with an unknown outcome is reported %d times\n%s", len(held), w.story())
 	}
 }
 

@@ -17,15 +17,16 @@ const byWorkers = "schedule: {trigger: {key: landed, check: exists}, evaluation:
 
 const workersRun = "orders/stream/2000-01-01"
 
-// S2 for jobs that workers outside run: however many claim an attempt, at whichever controller, one of them gets it. One that is
-// lost gives it up for good: the next attempt is another's, and a controller that was killed or away changes none of that.
+// S2 for jobs of external workers: however many claim an attempt, at whichever controller, one of them gets it. A
+// lost worker loses it for good: another worker gets the next attempt, and a controller that was killed or down
+// changes none of that.
 func TestS2OneOfManyWorkersGetsTheAttempt(t *testing.T) {
 	t.Run("AtTwoControllers", func(t *testing.T) { onMemory(t, func(w *world) { claimedByMany(w, "a", "b") }) })
 	t.Run("OnEachStore", func(t *testing.T) { onStores(t, func(w *world) { claimedByMany(w, "a") }) })
 	t.Run("ControllerKilled", func(t *testing.T) { onStores(t, claimSurvivesTheController) })
 }
 
-// claimAll has many workers claim the attempt at once, spread over the controllers, and returns who got it.
+// claimAll has many workers claim the attempt at once, spread over the controllers, and returns those that got it.
 func (w *world) claimAll(workers int) []string {
 	w.Helper()
 	var mu sync.Mutex
@@ -62,7 +63,7 @@ func claimedByMany(w *world, controllers ...string) {
 	w.expect(workersRun, "TRIGGERING 1")
 	for attempt := 1; attempt <= 3; attempt++ { // each worker is lost
 		if granted := w.claimAll(30); len(granted) != 1 {
-			w.Errorf("attempt %d was given to %v", attempt, granted)
+			w.Errorf("attempt %d was granted to %v", attempt, granted)
 		}
 		w.expect(workersRun, fmt.Sprintf("RUNNING %d", attempt))
 		w.pass(3 * time.Minute)
@@ -73,22 +74,22 @@ func claimedByMany(w *world, controllers ...string) {
 	}
 }
 
-// claimSurvivesTheController kills the controller after a claim. Its worker goes on, and no other gets the attempt.
+// claimSurvivesTheController kills the controller after a claim. Its worker continues, and no other gets the attempt.
 func claimSurvivesTheController(w *world) {
 	w.file("orders", byWorkers)
 	w.until("01 09:00")
 	p := w.start("a")
 	w.write("orders", "landed#2000-01-01", "n=1")
 	if granted := w.claimAll(3); len(granted) != 1 {
-		w.Errorf("the attempt was given to %v", granted)
+		w.Errorf("the attempt was granted to %v", granted)
 	}
 	p.kill()
-	w.pass(10 * time.Minute) // nobody could have heard of the worker
+	w.pass(10 * time.Minute) // the worker could not reach a controller
 	w.start("a")
 	w.pass(time.Second)
 	w.expect(workersRun, "RUNNING 1")
 	if granted := w.claimAll(3); len(granted) != 0 {
-		w.Errorf("the attempt was given to %v as well", granted)
+		w.Errorf("the attempt was also granted to %v", granted)
 	}
 	_, err := w.processes()[0].router.Heartbeat(w.Context(), w.key(workersRun), 1, "", w.clock())
 	w.check(err)

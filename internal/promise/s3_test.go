@@ -35,7 +35,7 @@ job: {type: glue, config: {jobName: x}, pollInterval: 5s, retryBackoff: 5s, maxR
 
 var allowed = budgets{run.Retries: 2, run.CodeRetries: 1, run.DriftReruns: 1, run.ManualReruns: 1}
 
-// eachCauseItsOwn lets every attempt fail in its own way: no cause spends what belongs to another.
+// eachCauseItsOwn makes every attempt fail in a different way: no cause uses another's budget.
 func eachCauseItsOwn(w *world) {
 	ends := []run.Category{run.Transient, run.Permanent, "none", "", run.Timeout}
 	w.target.set(func(a job.Attempt, _ int) play {
@@ -62,7 +62,7 @@ func eachCauseItsOwn(w *world) {
 	}
 	w.checkBudgets("orders", allowed)
 	if n := len(w.events(event.RetryExhausted)); n != 2 {
-		w.Errorf("RETRY_EXHAUSTED was told %d times\n%s", n, w.story())
+		w.Errorf("RETRY_EXHAUSTED was emitted %d times\n%s", n, w.story())
 	}
 }
 
@@ -70,7 +70,7 @@ func rerunOf(w *world, id string) router.RerunRequest {
 	return router.RerunRequest{ID: id, Pipeline: "orders", Period: w.period("2000-01-01"), By: "ada", Reason: "tested"}
 }
 
-// manyAskAtOnce has many people ask for the one rerun that is left.
+// manyAskAtOnce has many people request the one remaining rerun.
 func manyAskAtOnce(w *world) {
 	w.target.set(func(job.Attempt, int) play { return play{fails: run.Permanent, runs: 10 * time.Second} })
 	w.file("orders", budgeted)
@@ -100,7 +100,7 @@ func manyAskAtOnce(w *world) {
 	w.checkBudgets("orders", allowed)
 }
 
-// lateDataWriteByWrite writes new data again and again, also while the rerun for it runs.
+// lateDataWriteByWrite writes new data again and again, also while its rerun runs.
 func lateDataWriteByWrite(w *world) {
 	w.file("orders", budgeted)
 	w.until("01 09:00")
@@ -120,11 +120,11 @@ func lateDataWriteByWrite(w *world) {
 		}
 	}
 	if spent != 1 {
-		w.Errorf("that the budget is spent was told %d times\n%s", spent, w.story())
+		w.Errorf("the spent budget was reported %d times\n%s", spent, w.story())
 	}
 }
 
-// restartGivesNothingBack restarts the controller after every failure, and edits the file.
+// restartGivesNothingBack restarts the controller after every failure, and edits the file: neither resets a budget.
 func restartGivesNothingBack(w *world) {
 	w.target.set(func(job.Attempt, int) play { return play{fails: run.Transient, runs: 10 * time.Second} })
 	w.file("orders", budgeted)

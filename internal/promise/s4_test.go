@@ -34,7 +34,7 @@ func (w *world) wantLedger(id string, want ...string) {
 	}
 }
 
-// nothingEverHappens has no data, no job and nobody who asks: pipelines that cron, a sensor, and an upstream open.
+// nothingEverHappens has no data, no job and no requests: pipelines opened by cron, a sensor, and an upstream.
 func nothingEverHappens(w *world) {
 	w.file("fires", hourly+"validation: {rules: [{key: rows, check: exists}]}\n")
 	w.file("waits", "schedule: {trigger: {key: landed, check: exists}, period: hour}\nsla: {deadline: ':20'}\n")
@@ -42,7 +42,8 @@ func nothingEverHappens(w *world) {
 	w.until("01 08:50")
 	w.start("a")
 	w.until("01 11:30")
-	// An hour's deadline is the first :20 after it has ended. What began before the horizon is only armed where nothing fires.
+	// An hour's deadline is the first :20 after its end. Periods that began before the horizon are only armed if
+	// nothing fires.
 	w.wantLedger("fires", "2000-01-01T09 BREACHED", "2000-01-01T10 BREACHED", "2000-01-01T11 ARMED", "2000-01-01T12 ARMED")
 	for _, id := range []string{"waits", "follows"} {
 		w.wantLedger(id, "2000-01-01T08 BREACHED", "2000-01-01T09 BREACHED", "2000-01-01T10 BREACHED", "2000-01-01T11 ARMED", "2000-01-01T12 ARMED")
@@ -56,7 +57,7 @@ func nothingEverHappens(w *world) {
 	w.checkDeadlines()
 }
 
-// downAtTheInstant has nobody there when a deadline passes, twice, and later looks what was told.
+// downAtTheInstant stops all controllers when a deadline passes, twice, and checks the events later.
 func downAtTheInstant(w *world) {
 	w.file("waits", "schedule: {trigger: {key: landed, check: exists}, period: hour}\nsla: {deadline: ':20'}\n")
 	w.until("01 08:50")
@@ -135,7 +136,7 @@ func editedRemovedPausedCancelled(w *world) {
 	w.checkDeadlines()
 }
 
-// countedFromTheFirstReading is the relative deadline: reruns and further readings do not move it.
+// countedFromTheFirstReading checks the relative deadline: reruns and further readings do not move it.
 func countedFromTheFirstReading(w *world) {
 	w.target.set(func(a job.Attempt, _ int) play {
 		if a.Period.String() == "2000-01-01T09" {

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// S5: excluded means dormant, and stays so: nothing later revives what the calendar suppressed but a forced trigger of a
-// person. The year 2000 begins with a weekend.
+// S5: an excluded period stays dormant: only a person's forced trigger revives what the calendar suppressed. The year
+// 2000 begins with a weekend.
 func TestS5ExcludedMeansDormant(t *testing.T) {
 	t.Run("WhateverHappens", func(t *testing.T) { onStores(t, dormantWhateverHappens) })
 	t.Run("CalendarEditedLater", func(t *testing.T) { onStores(t, dormantAfterAnEdit) })
@@ -30,7 +30,7 @@ func TestS5ExcludedMeansDormant(t *testing.T) {
 	})
 }
 
-// dormant are pipelines of each kind that the calendar excludes, as all of Saturday is.
+// dormant are pipelines of each kind that the calendar excludes, as it does all of Saturday.
 var dormant = map[string]string{
 	"fires":   "schedule: {cron: '*/30 * * * *', period: minute, exclude: {weekends: true}, evaluation: {window: 3h, interval: 1m}}\n",
 	"waits":   "schedule: {trigger: {key: landed, check: exists}, period: hour, exclude: {dates: ['2000-01-01']}}\nsla: {deadline: ':20', maxDuration: 10m}\n",
@@ -46,7 +46,7 @@ func (w *world) dormantFiles() {
 	}
 }
 
-// dormantWhateverHappens does everything that brings other runs about.
+// dormantWhateverHappens does everything that would open other runs.
 func dormantWhateverHappens(w *world) {
 	w.dormantFiles()
 	w.until("01 08:50")
@@ -71,12 +71,12 @@ func dormantWhateverHappens(w *world) {
 	w.expect("follows/stream/2000-01-01T09", "none")
 	for id := range dormant {
 		if len(w.told(id, event.PipelineExcluded)) == 0 {
-			w.Errorf("that the calendar suppressed a period of %s was not recorded", id)
+			w.Errorf("no event says that the calendar suppressed a period of %s", id)
 		}
 	}
 }
 
-// askForAll asks for the suppressed runs, without force.
+// askForAll requests the suppressed runs, without force.
 func (w *world) askForAll(id string) {
 	w.Helper()
 	p := w.processes()[0]
@@ -96,7 +96,7 @@ func (w *world) askForAll(id string) {
 	}
 }
 
-// pauseAll pauses and resumes, which looks again at everything that was written meanwhile.
+// pauseAll pauses and resumes, which evaluates all writes of the pause again.
 func (w *world) pauseAll() {
 	w.Helper()
 	p := w.processes()[0]
@@ -114,7 +114,7 @@ func (w *world) pauseAll() {
 	synctest.Wait()
 }
 
-// insist asks again where the store did not answer.
+// insist repeats a request until the store answers.
 func (w *world) insist(f func() error) {
 	w.Helper()
 	var err error
@@ -126,7 +126,7 @@ func (w *world) insist(f func() error) {
 	w.Fatal(err)
 }
 
-// wantDormant says that nothing of an excluded period was opened, armed, or told twice.
+// wantDormant checks that nothing of an excluded period was opened, armed, or reported twice.
 func (w *world) wantDormant() {
 	w.Helper()
 	for id := range dormant {
@@ -145,7 +145,7 @@ func (w *world) wantDormant() {
 	}
 }
 
-// dormantAfterAnEdit lifts the exclusion, once its periods were due: they stay as they are, later ones run.
+// dormantAfterAnEdit lifts the exclusion after its periods were due: they stay suppressed, later ones run.
 func dormantAfterAnEdit(w *world) {
 	w.dormantFiles()
 	w.until("01 09:05")
@@ -190,7 +190,8 @@ func dormantAfterAnEdit(w *world) {
 	w.expect("waits/stream/2000-01-01T09", "COMPLETED 1")
 }
 
-// dormantAfterAnEditMeanwhile lifts the exclusion while nobody is there, after a fire that nobody could suppress.
+// dormantAfterAnEditMeanwhile lifts the exclusion while no controller runs, after a fire that could not be
+// suppressed.
 func dormantAfterAnEditMeanwhile(w *world) {
 	w.file("fires", dormant["fires"]+glue)
 	w.until("01 09:20")
@@ -206,7 +207,7 @@ func dormantAfterAnEditMeanwhile(w *world) {
 	}
 }
 
-// excludedAfterItsRun puts a period into the calendar whose run has completed: no late data runs it again.
+// excludedAfterItsRun excludes a period whose run has completed: no late data reruns it.
 func excludedAfterItsRun(w *world) {
 	section := "schedule: {trigger: {key: landed, check: exists}, period: hour}\n" + glue
 	w.file("orders", section)

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// storms runs stormy hours, on the store that two controllers share, and lets check look at what became of each.
+// storms runs stormy hours on a store that two controllers share, and calls check after each.
 func storms(t *testing.T, seeds []uint64, f faults, check func(w *world)) {
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -27,10 +27,10 @@ func storms(t *testing.T, seeds []uint64, f faults, check func(w *world)) {
 	}
 }
 
-// usual is what goes wrong in every storm.
+// usual are the faults of every storm.
 var usual = faults{repeats: 0.3, loses: 0.02, refuses: 0.02}
 
-// storm is an hour of writes, wishes, failing jobs and dying controllers.
+// storm is an hour of writes, requests, failing jobs and crashing controllers.
 type storm struct {
 	*world
 	rand   *rand.Rand // of the test itself
@@ -71,7 +71,7 @@ func (s *storm) rage() {
 	s.calm()
 }
 
-// calm lets everything come to its end, with nothing going wrong any more.
+// calm lets all work finish without further faults.
 func (s *storm) calm() {
 	s.stopAll()
 	s.faults = faults{}
@@ -80,7 +80,7 @@ func (s *storm) calm() {
 	s.pass(3 * time.Hour)
 }
 
-// step is one thing that happens from outside.
+// step is one external event.
 func (s *storm) step() {
 	switch n := s.rand.IntN(20); {
 	case n < 8:
@@ -103,7 +103,7 @@ func (s *storm) restart() {
 	s.start(victim.name)
 }
 
-// wish asks for another attempt of some run, twice at once.
+// wish requests another attempt of some run, twice at once.
 func (s *storm) wish() {
 	runs := s.runs()
 	if len(runs) == 0 {
@@ -115,11 +115,11 @@ func (s *storm) wish() {
 		q := router.RerunRequest{
 			ID: fmt.Sprintf("wish %d", s.asked), Pipeline: r.Pipeline, Schedule: r.Schedule, Period: r.Period, By: "ada", Reason: "tested",
 		}
-		go func() { _, _ = p.router.Rerun(s.Context(), q, time.Now()) }() // it may be refused, or the store not answer
+		go func() { _, _ = p.router.Rerun(s.Context(), q, time.Now()) }() // it may be refused, or the store may not answer
 	}
 }
 
-// play is how jobs go in a storm: some fail, some starts are refused or have no answer.
+// play returns how a job goes in a storm: some fail, some starts are refused or not answered.
 func (s *storm) play(_ job.Attempt, _ int) play {
 	p := play{runs: time.Duration(1+s.plays.IntN(90)) * time.Second, takes: time.Duration(s.plays.IntN(10)) * time.Second}
 	switch s.plays.IntN(10) {

@@ -12,18 +12,18 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// errNoAnswer is what a controller sees of a start call that had no answer.
+// errNoAnswer is the error of a start call without an answer.
 var errNoAnswer = errors.New("connection reset")
 
-// play is how one start call and its job go. The zero value is a job that is taken at once and succeeds after a minute.
+// play is how one start call and its job go. The zero value is a job that starts at once and succeeds after a minute.
 type play struct {
 	refused error         // nothing starts
 	lost    bool          // the call has no answer
 	nothing bool          // and never arrived
 	takes   time.Duration // until the answer
 	runs    time.Duration
-	mute    bool         // whoever asks for its status has no answer
-	fails   run.Category // the job fails; "none" stands for a failure that nobody can say anything about
+	mute    bool         // status calls are not answered
+	fails   run.Category // the job fails; "none" stands for a failure without a category
 }
 
 // task is a job on a target.
@@ -34,7 +34,7 @@ type task struct {
 	play   play
 }
 
-// target is where the jobs of all controllers run. It counts what really happened there.
+// target runs the jobs of all controllers. It counts what really happened.
 type target struct {
 	world *world
 	play  func(a job.Attempt, call int) play // nil: the zero play
@@ -53,7 +53,7 @@ func (t *target) set(play func(a job.Attempt, call int) play) {
 	t.play = play
 }
 
-// types are the job types of pipeline files, each with the abilities that it has in earnest.
+// types returns the job types of pipeline files, each with the roles of the real type.
 func (t *target) types() map[string]job.Type {
 	return map[string]job.Type{
 		"command":       command{refusing{searchable{plain{t}}}},
@@ -64,7 +64,7 @@ func (t *target) types() map[string]job.Type {
 	}
 }
 
-// starts is how many jobs an attempt has, over all attempts: 1 each, if all is well.
+// starts returns the number of jobs of each attempt: 1 each, if all is well.
 func (t *target) starts() map[run.AttemptID]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,7 +75,7 @@ func (t *target) starts() map[run.AttemptID]int {
 	return n
 }
 
-// startsOf is how many jobs a pipeline has had.
+// startsOf returns how many jobs a pipeline has had.
 func (t *target) startsOf(id string) int {
 	n := 0
 	for attempt, jobs := range t.starts() {
@@ -98,7 +98,7 @@ func (t *target) start(ctx context.Context, a job.Attempt, adopts bool) (job.Sta
 		select {
 		case <-wait.C:
 		case <-ctx.Done():
-			return job.Started{}, ctx.Err() // it has begun all the same
+			return job.Started{}, ctx.Err() // the job has begun anyway
 		}
 	}
 	if p.lost {
@@ -107,7 +107,7 @@ func (t *target) start(ctx context.Context, a job.Attempt, adopts bool) (job.Sta
 	return job.Started{Handle: handle}, nil
 }
 
-// take does what a start call leads to on the target.
+// take has the effect of a start call on the target.
 func (t *target) take(a job.Attempt, adopts bool) (play, run.Handle) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +139,7 @@ func (t *target) find(id run.AttemptID) *task {
 	return nil
 }
 
-// plain can only start and look: a repeated start is a second job.
+// plain can only start and poll: a repeated start is a second job.
 type plain struct{ *target }
 
 func (p plain) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
@@ -199,7 +199,7 @@ func (j *task) status() job.Status {
 	}
 }
 
-// searchable can search for the job of an attempt, and end it.
+// searchable can find the job of an attempt, and end it.
 type searchable struct{ plain }
 
 func (s searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {
@@ -222,7 +222,7 @@ func (s searchable) Stop(_ context.Context, _ job.Attempt, h run.Handle) error {
 	return nil
 }
 
-// refusing answers a repeated start with the job that is there.
+// refusing answers a repeated start with the existing job.
 type refusing struct{ searchable }
 
 func (r refusing) Start(ctx context.Context, a job.Attempt) (job.Started, error) {

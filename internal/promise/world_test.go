@@ -1,7 +1,6 @@
-// Package promise_test holds the product to its promises: each has a test that bears its name and drives the real
-// handlers, under the real engine and a clock of their own, on the stores that are there. What each promise assumes, and
-// what is not promised, is in docs/GUARANTEES.md. The same promises for the built binary, killed and started again, are in
-// cmd/interlock/kill_test.go.
+// Package promise_test checks the product's promises: each has a test with its name that drives the real handlers,
+// under the real engine and a virtual clock, on all stores. docs/GUARANTEES.md states the assumptions and limits of
+// each promise. cmd/interlock/kill_test.go checks the same promises on the built binary, killed and restarted.
 package promise_test
 
 import (
@@ -40,12 +39,12 @@ const (
 
 var kinds = all.Kinds()
 
-// world is some controllers on one store, in a bubble whose clock begins with the year 2000, and the targets that their
-// jobs run on.
+// world is some controllers on one store, in a synctest bubble whose clock begins with the year 2000, and the targets
+// of their jobs.
 type world struct {
 	*testing.T
-	open   func() store.Store // a process's own hold on the data
-	shared store.Store        // the test's own hold, where several processes may have one
+	open   func() store.Store // opens a process's own store handle
+	shared store.Store        // the test's own store handle, if several processes may have one
 	target *target
 	files  map[string]string
 	faults faults
@@ -102,7 +101,7 @@ type process struct {
 	ended   chan struct{}
 }
 
-// start starts a controller: as in cmd/interlock, with targets that tests script.
+// start starts a controller as cmd/interlock does, with scripted targets.
 func (w *world) start(name string) *process {
 	w.Helper()
 	p := &process{world: w, name: name, hold: w.open(), ended: make(chan struct{})}
@@ -173,12 +172,12 @@ func (p *process) tasks(steps *orchestrator.Orchestrator, monitor *slamonitor.Mo
 	}
 }
 
-// clock is the time that the controller reads, which may be wrong.
+// clock returns the time that the controller reads, which may be wrong.
 func (p *process) clock() time.Time { return p.at(time.Now()) }
 
 func (p *process) at(now time.Time) time.Time { return now.Add(p.store.faults.skewed()) }
 
-// apply puts the world's files in force.
+// apply activates the world's files.
 func (p *process) apply() {
 	p.world.Helper()
 	var sources []pipeline.Source
@@ -187,7 +186,7 @@ func (p *process) apply() {
 	}
 	slices.SortFunc(sources, func(a, b pipeline.Source) int { return strings.Compare(a.File, b.File) })
 	report, err := p.catalog.Apply(p.world.Context(), catalog.Files{Pipelines: sources}, p.clock())
-	for errors.Is(err, errFault) { // it is asked again until it succeeds, as the files are
+	for errors.Is(err, errFault) { // repeated until it succeeds, as the server does
 		report, err = p.catalog.Apply(p.world.Context(), catalog.Files{Pipelines: sources}, p.clock())
 	}
 	p.world.check(err)
@@ -196,8 +195,8 @@ func (p *process) apply() {
 	}
 }
 
-// kill lets a controller die: from one moment to the next nothing that it tries has an effect any more. A store that only
-// one process can open is closed in an orderly way; cmd/interlock/kill_test.go does it the other way.
+// kill crashes a controller: from that moment on, nothing that it does has an effect. A store that only one process
+// can open is closed properly; cmd/interlock/kill_test.go covers the other case.
 func (p *process) kill() {
 	p.world.Helper()
 	if p.world.shared != nil {
@@ -206,7 +205,7 @@ func (p *process) kill() {
 	p.stop()
 }
 
-// stop ends a controller in an orderly way.
+// stop shuts a controller down properly.
 func (p *process) stop() {
 	p.world.Helper()
 	p.cancel()
@@ -230,7 +229,8 @@ func (w *world) processes() []*process {
 	return slices.Clone(w.running)
 }
 
-// data is the store as the test sees it. One that belongs to a single process can only be seen while that runs.
+// data returns the store as the test sees it. One that belongs to a single process is accessible only while that
+// runs.
 func (w *world) data() store.Store {
 	if w.shared != nil {
 		return w.shared
@@ -252,7 +252,7 @@ func (w *world) file(id, sections string) {
 	w.reload()
 }
 
-// remove takes a pipeline's file away.
+// remove deletes a pipeline's file.
 func (w *world) remove(id string) {
 	w.Helper()
 	delete(w.files, id)
@@ -267,7 +267,7 @@ func (w *world) reload() {
 	synctest.Wait()
 }
 
-// until lets time pass up to an instant of January 2000, such as "03 09:10" or "03 09:10:30".
+// until advances the time to an instant of January 2000, such as "03 09:10" or "03 09:10:30".
 func (w *world) until(at string) {
 	w.Helper()
 	layout := "2006-01-02 15:04:05"[:len("2000-01-")+len(at)]
@@ -279,13 +279,13 @@ func (w *world) until(at string) {
 	w.pass(time.Until(t))
 }
 
-// pass lets time go by, with all that follows from it.
+// pass advances the time.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d) // the bubble's clock
 	synctest.Wait()
 }
 
-// write writes a reading: undated, or dated by a "#period" behind its key. Pairs are field=value.
+// write writes a reading: undated, or dated by a "#period" after its key. Pairs are field=value.
 func (w *world) write(id, key string, pairs ...string) {
 	w.Helper()
 	w.put(id, key, pairs...)
@@ -305,10 +305,10 @@ func (w *world) put(id, key string, pairs ...string) {
 	w.check(err)
 }
 
-// clock is the time by the controllers' clocks.
+// clock returns the time by the controllers' clocks.
 func (w *world) clock() time.Time { return time.Now().Add(w.faults.skewed()) }
 
-// key reads a run's key, such as orders/cron/2000-01-03.
+// key parses a run's key, such as orders/cron/2000-01-03.
 func (w *world) key(text string) run.Key {
 	w.Helper()
 	k, err := run.ParseKey(text)
@@ -323,7 +323,7 @@ func (w *world) period(text string) period.Period {
 	return p
 }
 
-// stands says where a run stands, such as "RUNNING 1"; "none" if there is none.
+// stands returns the state of a run, such as "RUNNING 1"; "none" if there is none.
 func (w *world) stands(text string) string {
 	w.Helper()
 	r, err := w.data().Run(w.Context(), w.key(text))
@@ -357,7 +357,7 @@ func (w *world) runs() []run.Run {
 	}
 }
 
-// events lists what was announced, oldest first, of those types or of all.
+// events lists the events of those types, or all, oldest first.
 func (w *world) events(types ...event.Type) []event.Event {
 	w.Helper()
 	var all []event.Event
@@ -389,7 +389,7 @@ func (w *world) told(id string, types ...event.Type) []string {
 	return told
 }
 
-// story is everything that was told, for a test that failed.
+// story lists all events, for a failed test.
 func (w *world) story() string {
 	w.Helper()
 	var lines strings.Builder

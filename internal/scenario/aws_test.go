@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
-// deployment is AWS: the functions, the state machine, and what calls them.
+// deployment is AWS: the functions, the state machine, and their callers.
 type deployment struct {
 	*testing.T
 	world *awslambdatest.World
@@ -29,7 +29,7 @@ func newDeployment(t *testing.T, s story, watch time.Duration, tables func(now f
 	d.jobs = newTarget(s.Jobs, d.now)
 	d.world = awslambdatest.New(t, awslambdatest.Options{
 		Begins: s.begins, Watch: watch, Tables: tables, Jobs: d.jobs.types(),
-		FileLimit: 24 * time.Hour, // stories are written for the process: the watchdog goes on where an execution has to end
+		FileLimit: 24 * time.Hour, // stories are written for the server: the watchdog continues where an execution has to end
 	})
 	return d
 }
@@ -40,7 +40,7 @@ func (d *deployment) now() time.Time     { return d.world.Now() }
 func (d *deployment) unseen()            { d.world.Lose() }
 func (d *deployment) store() store.Store { return d.world.Store() }
 
-// until lets time pass. A look that no change asks for comes with the next step of an execution.
+// until advances the time. An evaluation that no change triggers happens at the next step of an execution.
 func (d *deployment) until(at time.Time) { d.world.AdvanceTo(at) }
 
 func (d *deployment) apply(files catalog.Files) error { return d.world.PutFiles(files) }
@@ -58,7 +58,7 @@ func (d *deployment) put(id pipeline.ID, key string, fields sensor.Fields) error
 	return err
 }
 
-// operate is what a console on the tables does: it knows what is stored, and asks the same router.
+// operate acts like a console on the tables: it uses the stored data and the same router.
 func (d *deployment) operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error {
 	console, err := newController(d.Context(), d.store(), d.jobs)
 	if err != nil {
@@ -67,7 +67,8 @@ func (d *deployment) operate(ask func(ctx context.Context, r *router.Router, now
 	return ask(d.Context(), console.router, d.now())
 }
 
-// onTables is a deployment on a real DynamoDB. Its watchdog looks as often as on AWS, except where a story is about that.
+// onTables is a deployment on a local DynamoDB. Its watchdog has the interval of AWS, except in stories about the
+// watchdog.
 func onTables(t *testing.T, s story) *deployment {
 	environment, c := dynamotest.Streaming(t)
 	watch := 5 * time.Minute
@@ -79,8 +80,8 @@ func onTables(t *testing.T, s story) *deployment {
 
 var everywhere = flag.Bool("tables", false, "play all stories with a real DynamoDB, which takes minutes; a few are always")
 
-// onRealTables reports whether a story is played with a real DynamoDB. Those that always are write every kind of row between
-// them; all are played with tables that are kept in memory.
+// onRealTables reports whether a story is played with a real DynamoDB. Together, those that always are write every
+// kind of row; all stories are played with tables in memory.
 func onRealTables(s story) bool {
 	return *everywhere || slices.Contains([]string{"cascade", "late-data", "retries", "start-unanswered"}, s.name)
 }

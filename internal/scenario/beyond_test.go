@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// beyond does things outside of every bubble: what waits for a server must not live by a bubble's clock. A channel that both
-// sides use has to be made outside, so that side makes them all.
+// beyond runs functions outside every synctest bubble: waiting for a server must not use a bubble's clock. A channel
+// between the two sides has to be created outside, so the outside creates them all.
 var beyond = struct {
 	asks chan ask
 	done chan chan struct{}
@@ -54,14 +54,14 @@ type runs func() int
 
 func (r runs) Run() int { return r() }
 
-// outside does something there and waits for it.
+// outside runs a function there and waits for it.
 func outside(do func()) {
 	a := ask{do, <-beyond.done}
 	beyond.asks <- a
 	<-a.done
 }
 
-// onRedis keeps everything under a prefix of a real Redis.
+// onRedis stores everything under a prefix in a real Redis.
 func onRedis(t *testing.T, url string) *held {
 	return &held{T: t, opens: func() store.Store {
 		var s *redis.Store
@@ -74,7 +74,7 @@ func onRedis(t *testing.T, url string) *held {
 	}}
 }
 
-// away is a store that waits for its server outside of the bubble.
+// away is a store that waits for its server outside the bubble.
 type away struct{ *redis.Store }
 
 func (a away) Close() (err error) {
@@ -92,13 +92,13 @@ func (a away) EventsChanged() (changed <-chan struct{}) {
 	return changed
 }
 
-// Receive is called where there is something to receive: it has no need to end with its context.
+// Receive is only called if there is something to receive, so it need not end with its context.
 func (a away) Receive(_ context.Context, group, consumer string, limit int) (changes []store.Change, err error) {
 	outside(func() { changes, err = a.Store.Receive(context.Background(), group, consumer, limit) })
 	return changes, err
 }
 
-// onDynamo keeps everything in tables of a real DynamoDB.
+// onDynamo stores everything in tables of a real DynamoDB.
 func onDynamo(t *testing.T, url string) *held {
 	return &held{T: t, opens: func() store.Store {
 		s, err := dynamotest.Open(t.Context(), url, dynamo.Options{Client: &courier{}})
@@ -109,18 +109,18 @@ func onDynamo(t *testing.T, url string) *held {
 	}}
 }
 
-// courier brings requests to their server, and the answers back, outside of the bubble. It is alone with its tables, so what was
-// read stays so until something of it is written: most of what a watchdog looks at, pass by pass.
+// courier sends requests to their server outside the bubble, and caches the answers. Nobody else uses its tables, so
+// an answer stays valid until one of its rows is written: that covers most reads of a watchdog pass.
 type courier struct {
 	mu    sync.Mutex
 	known map[string]*answer
-	lists map[string][]string // that a row is in, or ever was
+	lists map[string][]string // index lists that a row is in, or ever was
 }
 
 type answer struct {
 	http.Response
 	body []byte
-	of   map[string]bool // the rows, partitions and lists that it is made of
+	of   map[string]bool // the rows, partitions and lists that it depends on
 }
 
 func (a *answer) response() *http.Response {
@@ -185,8 +185,8 @@ func (c *courier) forget(written any) {
 	}
 }
 
-// touched collects what a request is about: rows by their keys and, where it writes, the partitions and lists that they are
-// in or were in; of a query, the partition or the list that it reads.
+// touched collects what a request depends on: rows by their keys and, for writes, the partitions and lists that they
+// are or were in; for a query, the partition or list that it reads.
 func (c *courier) touched(v any, of map[string]bool, writes bool) {
 	switch v := v.(type) {
 	case []any:
@@ -231,7 +231,7 @@ func textOf(v any) string {
 	return text
 }
 
-// carry sends a request and waits for all of the answer.
+// carry sends a request and waits for the whole answer.
 func carry(req *http.Request, body []byte) (a *answer, err error) {
 	a = &answer{}
 	sent := req.Clone(context.Background())

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// untold are the events that no story can lead to, and why.
+// untold are the events that no story can produce, and why.
 var untold = map[event.Type]string{
 	event.InfraAlarm:            "only a platform with alarms of its own has it",
 	event.SensorRejected:        "only where producers write into the store themselves",
@@ -43,7 +43,7 @@ func TestStoriesTellOfEveryKindOfEvent(t *testing.T) {
 	for _, g := range event.Catalogue() {
 		for _, entry := range g.Entries {
 			if why := untold[entry.Type]; told[entry.Type] == (why != "") {
-				t.Errorf("told of %s: %t; said why not: %q", entry.Type, told[entry.Type], why)
+				t.Errorf("%s emitted: %t; reason why not: %q", entry.Type, told[entry.Type], why)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ type keeper interface {
 	unseen()
 }
 
-// held is a keeper over whatever opens a store.
+// held is a keeper with a function that opens the store.
 type held struct {
 	*testing.T
 	opens func() store.Store
@@ -48,13 +48,13 @@ func (h *held) store() store.Store { return h.line }
 func (h *held) running() bool      { return h.line != nil }
 func (h *held) unseen()            { h.line.lose() }
 
-// onMemory keeps everything in memory, also while the controller is stopped.
+// onMemory stores everything in memory, also while the controller is stopped.
 func onMemory(t *testing.T) *held {
 	data := memory.New()
 	return &held{T: t, opens: func() store.Store { return data.Open() }}
 }
 
-// onSQLite keeps everything in a directory.
+// onSQLite stores everything in a directory.
 func onSQLite(t *testing.T, dir string) *held {
 	return &held{T: t, opens: func() store.Store {
 		s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
@@ -65,7 +65,7 @@ func onSQLite(t *testing.T, dir string) *held {
 	}}
 }
 
-// line is a store whose changes can be lost on their way to the controller.
+// line is a store that can lose changes before they reach the controller.
 type line struct {
 	store.Store
 	idle storetest.Idle
@@ -90,7 +90,7 @@ func (l *line) lost() bool {
 	return true
 }
 
-// Receive leaves out what is lost, which may be all there is.
+// Receive drops lost changes, which may be all of them.
 func (l *line) Receive(ctx context.Context, group, consumer string, limit int) ([]store.Change, error) {
 	changes, err := l.Store.Receive(ctx, group, consumer, limit)
 	if err != nil {

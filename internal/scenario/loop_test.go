@@ -12,15 +12,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// loop is the plainest host there can be: it does one thing after the other, changes first, then tasks in the order in which
-// they are due.
+// loop is the simplest possible host: it does one thing after the other, changes first, then tasks in order of their
+// due time.
 type loop struct {
 	*testing.T
 	keeper
 	jobs    *target
 	parts   *controller
-	every   time.Duration // the watchdog looks
-	watched time.Time     // when it looks next
+	every   time.Duration // watchdog interval
+	watched time.Time     // time of the next watchdog pass
 }
 
 func (l *loop) start() {
@@ -61,7 +61,7 @@ func (l *loop) watch() {
 	l.settle()
 }
 
-// until goes from one instant at which something is due to the next.
+// until advances from one due instant to the next.
 func (l *loop) until(at time.Time) {
 	l.Helper()
 	for l.running() {
@@ -86,7 +86,7 @@ func (l *loop) until(at time.Time) {
 	time.Sleep(time.Until(at))
 }
 
-// settle does what is due.
+// settle does all due work.
 func (l *loop) settle() {
 	l.Helper()
 	for l.running() && (l.followed() || l.worked()) {

@@ -18,27 +18,26 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// platform is somewhere the product runs: a host and a store.
+// platform is a host with a store.
 type platform interface {
-	// start starts the controller on what is stored, and stop ends it; what is stored stays.
+	// start starts the controller on the stored data, and stop ends it; the data stays.
 	start()
 	stop()
 	now() time.Time
-	// until lets time pass up to an instant, with all that follows from it. An instant that has come already only lets
-	// everything follow that is due.
+	// until advances the time to an instant and does all that becomes due. If the instant is now, it only does what
+	// is due.
 	until(at time.Time)
-	// apply is what the controller does with files that changed, operate what it does for people, put for producers. To put nil
-	// is to delete.
+	// apply handles changed files, operate an operator's request, put a producer's write. To put nil is to delete.
 	apply(files catalog.Files) error
 	operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error
 	put(id pipeline.ID, key string, fields sensor.Fields) error
-	// unseen has the next change never reach the controller.
+	// unseen drops the next change before it reaches the controller.
 	unseen()
-	// store is what is stored.
+	// store returns the stored data.
 	store() store.Store
 }
 
-// How controllers work.
+// Settings of the controllers.
 const (
 	group    = engine.Group
 	replica  = "here"
@@ -48,7 +47,7 @@ const (
 
 var limits = router.Limits{RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second}
 
-// controller is the handlers, put together as in the binary.
+// controller is the handlers, assembled as in the binary.
 type controller struct {
 	store   store.Store
 	catalog *catalog.Catalog
@@ -72,7 +71,7 @@ func newController(ctx context.Context, s store.Store, jobs *target) (*controlle
 	return c, nil
 }
 
-// tasks gives each kind of task its handler.
+// tasks returns the handler of each kind of task.
 func (c *controller) tasks() map[store.TaskKind]func(context.Context, store.Claim) error {
 	now := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
 		return func(ctx context.Context, claim store.Claim) error { return f(ctx, claim, time.Now()) }

@@ -22,16 +22,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// player lets a story happen on a platform.
+// player plays a story on a platform.
 type player struct {
 	*testing.T
 	platform
 	story story
 	files map[string]string
-	asked int // names the requests of people
+	asked int // numbers people's requests
 }
 
-// tell plays a story to its end and gives the log of it.
+// tell plays a story to its end and returns its log.
 func tell(t *testing.T, s story, p platform) string {
 	t.Helper()
 	pl := &player{T: t, platform: p, story: s, files: maps.Clone(s.Files)}
@@ -59,10 +59,10 @@ func (p *player) check(err error) {
 	}
 }
 
-// settle lets everything happen that follows at once.
+// settle does everything that follows at once.
 func (p *player) settle() { p.until(p.now()) }
 
-// take takes one step. What people ask for is refused where the story says so, and only there.
+// take takes one step. A request may be refused only if the story says so.
 func (p *player) take(n int, s step) {
 	p.Helper()
 	err := p.act(s)
@@ -107,13 +107,13 @@ func (p *player) act(s step) error {
 	return nil
 }
 
-// apply puts the story's files in force. One that is refused is told of by the controller itself.
+// apply activates the story's files. The controller itself reports a rejected one.
 func (p *player) apply() {
 	p.Helper()
 	p.check(p.platform.apply(catalog.Files{Pipelines: p.sources(p.files), Calendars: p.sources(p.story.Days)}))
 }
 
-// sources are texts as files.
+// sources converts texts to files.
 func (*player) sources(texts map[string]string) []pipeline.Source {
 	var files []pipeline.Source
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -131,7 +131,7 @@ func (p *player) write(s step) error {
 	return p.put(pipeline.ID(id), key, fields)
 }
 
-// lose takes a task out of the store that must be there.
+// lose deletes a task, which must exist.
 func (p *player) lose(id string) error {
 	if _, err := p.store().Task(p.Context(), id); err != nil {
 		return fmt.Errorf("lose task %s: %w", id, err)
@@ -141,7 +141,7 @@ func (p *player) lose(id string) error {
 	return p.store().Commit(p.Context(), b, p.now())
 }
 
-// ask does what a person asks for.
+// ask makes a person's request.
 func (p *player) ask(s step) error {
 	p.Helper()
 	p.asked++
@@ -149,7 +149,7 @@ func (p *player) ask(s step) error {
 	return p.operate(func(ctx context.Context, r *router.Router, now time.Time) error { return p.request(ctx, r, id, s, now) })
 }
 
-// request is what a step asks of the router.
+// request passes a step's request to the router.
 func (p *player) request(ctx context.Context, r *router.Router, id string, s step, now time.Time) (err error) {
 	p.Helper()
 	switch {
@@ -184,7 +184,7 @@ func (p *player) request(ctx context.Context, r *router.Router, id string, s ste
 	return err
 }
 
-// end is when a pause ends; zero for one that does not by itself.
+// end returns when a pause ends; zero if it does not end by itself.
 func (p *player) end(until string, now time.Time) time.Time {
 	p.Helper()
 	if until == "" {
@@ -212,7 +212,7 @@ func (p *player) key(name string) run.Key {
 	return key
 }
 
-// expect compares where runs stand with what the story says.
+// expect compares the states of runs with the story.
 func (p *player) expect(want map[string]string) {
 	p.Helper()
 	for name, stands := range want {
@@ -229,7 +229,7 @@ func (p *player) expect(want map[string]string) {
 	}
 }
 
-// events are all that were announced, in the order in which they were committed.
+// events returns all events in commit order.
 func (p *player) events() []event.Event {
 	p.Helper()
 	var all []event.Event
@@ -247,9 +247,9 @@ func (p *player) events() []event.Event {
 	}
 }
 
-// log is what was announced, one event a line. Events of one run come in the order in which they happened. Between runs
-// there is none at one instant, wherever more than one thing is done at once; there the log has an order of its own:
-// upstreams first, then by name and period.
+// log lists the events, one per line. Events of one run are in the order in which they happened. Events of different
+// runs at one instant have no defined order if the platform is concurrent; the log sorts them: upstreams first, then
+// by name and period.
 func (p *player) log() string {
 	p.Helper()
 	events := p.events()
@@ -267,7 +267,7 @@ func (p *player) log() string {
 	return log.String()
 }
 
-// depths says of each pipeline how many stand one after the other before it, by the story's last files.
+// depths returns how many pipelines are upstream of each pipeline, in the longest chain, by the story's last files.
 func (p *player) depths() map[pipeline.ID]int {
 	set := pipeline.Load(p.sources(p.files), pipeline.Options{Jobs: all.Kinds(), Calendars: p.sources(p.story.Days), Whole: true})
 	depths := map[pipeline.ID]int{}

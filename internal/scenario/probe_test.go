@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// said is what a probe answers from some time on.
+// said is a probe's answer from some time on.
 type said struct {
 	From   string        `yaml:"from" doc:"From when on, HH:MM or HH:MM:SS (UTC, the next such time after the beginning) or a date and time; from the beginning unless said."`
 	Status string        `yaml:"status" enum:"PASS,FAIL"`
@@ -20,7 +20,7 @@ type said struct {
 	Breaks string        `yaml:"breaks" doc:"It gives no answer, for this reason."`
 }
 
-// Evaluate answers as the story says: a probe that it says nothing of breaks.
+// Evaluate answers as the story says; a probe without an answer in the story fails.
 func (t *target) Evaluate(_ context.Context, r probe.Request) (probe.Answer, error) {
 	now := said{Breaks: "nobody is there"}
 	for _, s := range t.tells[string(r.Pipeline)+"/"+r.Probe.Key] {
@@ -39,7 +39,7 @@ func (t *target) Evaluate(_ context.Context, r probe.Request) (probe.Answer, err
 	return probe.Answer{Status: probe.Status(now.Status), Value: fields, Reason: now.Reason}, nil
 }
 
-// telling lets the probes of a platform answer as the story says.
+// telling makes the probes of a platform answer as the story says.
 func telling(p platform, s story) platform {
 	switch p := p.(type) {
 	case *loop:
@@ -52,8 +52,8 @@ func telling(p platform, s story) platform {
 	return p
 }
 
-// TestE1ProbesLeadToTheSameDecisions plays the stories with probes, except on AWS: there the watchdog asks them, at other moments,
-// and not those that are commands.
+// TestE1ProbesLeadToTheSameDecisions plays the stories with probes, except on AWS: there the watchdog asks them at
+// other moments, and does not ask command probes.
 func TestE1ProbesLeadToTheSameDecisions(t *testing.T) {
 	for _, s := range storiesIn(t, "probes") {
 		t.Run(s.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ type process struct {
 	*testing.T
 	keeper
 	jobs   *target
-	every  time.Duration // the watchdog looks
+	every  time.Duration // watchdog interval
 	parts  *controller
 	cancel context.CancelFunc
 	ended  chan struct{}

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compareRuns holds a log against the one beside the story, run by run, in order and without times: where looks come at other
-// moments, the same is told of each run, only not at the same instants.
+// compareRuns compares a log with the one beside the story, run by run, in order and without times: a platform that
+// evaluates at other moments emits the same events for each run, only not at the same instants.
 func compareRuns(t *testing.T, s story, log string) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join(folder, s.name+".events.jsonl"))
@@ -23,11 +23,11 @@ func compareRuns(t *testing.T, s story, log string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(byRun(t, string(want)), byRun(t, log)); diff != "" {
-		t.Errorf("what was told of runs differs (-want +got):\n%s", diff)
+		t.Errorf("the events of runs differ (-want +got):\n%s", diff)
 	}
 }
 
-// byRun is a log by run, or by pipeline for what is about none.
+// byRun splits a log by run, or by pipeline for events without a run.
 func byRun(t *testing.T, log string) map[string][]string {
 	t.Helper()
 	runs := map[string][]string{}
@@ -51,15 +51,15 @@ func byRun(t *testing.T, log string) map[string][]string {
 	return runs
 }
 
-// timed are the fields that are instants or follow from them.
+// timed are the fields that are instants or derived from them.
 var timed = map[string]bool{
 	"timestamp": true, "durationSeconds": true, "lateSeconds": true, "nextAttemptAt": true, "estimatedCompletion": true, "marginSeconds": true,
 }
 
-// instants are those that are in texts: points in time, and how long something took.
+// instants matches times and durations in texts.
 var instants = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b(\d+h)?(\d+m)?\d+(\.\d+)?(s|ms|m|h)\b`)
 
-// deployed is how a file is called that became a row.
+// deployed matches the name of a file that became a row.
 var deployed = regexp.MustCompile(`\bpipeline/([a-z0-9._-]+)`)
 
 func timeless(text string) string {

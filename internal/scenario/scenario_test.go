@@ -20,15 +20,15 @@ import (
 
 var update = flag.Bool("update", false, "write the logs of the stories anew; read what changed before you commit it")
 
-// usualTime is how long a job takes of which the story says nothing.
+// usualTime is the duration of a job that the story does not mention.
 const usualTime = document.Duration(time.Minute)
 
-// platforms are all that tell the stories. The first one writes the logs anew.
+// platforms are all platforms that play the stories. The first one writes the logs anew.
 var platforms = []struct {
 	name  string
-	clock bool                      // it has a clock of its own; the others live by that of a bubble
-	looks bool                      // it looks at other moments than the process: what it tells is compared without times
-	where func(t testing.TB) string // where its data is; nil means a folder
+	clock bool                      // it has its own clock; the others use that of a bubble
+	looks bool                      // it evaluates at other moments than the server: its log is compared without times
+	where func(t testing.TB) string // the location of its data; nil means a folder
 	build func(t *testing.T, s story, where string) platform
 }{
 	{"memory", false, false, nil, func(t *testing.T, s story, _ string) platform {
@@ -92,7 +92,7 @@ func TestE1SameHistorySameDecisions(t *testing.T) {
 	}
 }
 
-// compare holds a log against the one beside the story.
+// compare compares a log with the one beside the story.
 func compare(t *testing.T, s story, log string, write bool) {
 	t.Helper()
 	path := filepath.Join(folder, s.name+".events.jsonl")

@@ -1,8 +1,9 @@
-// Package scenario_test holds the product to E1: the same history leads to the same decisions wherever it happens. Each
-// file of testdata/scenarios is a story: files, writes, what jobs do, what people ask for, and the passing of time. Every
-// platform plays every story, and what was announced, to the last byte, is what the log beside the story says.
+// Package scenario_test checks promise E1: the same history leads to the same decisions on every platform. Each file
+// of testdata/scenarios is a story: files, writes, the behaviour of jobs, requests of people, and the passing of
+// time. Every platform plays every story, and the events must equal the log beside the story to the last byte.
 //
-// How to write a story is said in testdata/scenarios/README.md. A platform joins by implementing platform (platform_test.go).
+// testdata/scenarios/README.md explains how to write a story. A platform joins by implementing platform
+// (platform_test.go).
 package scenario_test
 
 import (
@@ -33,7 +34,7 @@ type story struct {
 	begins time.Time
 }
 
-// play is what becomes of a job.
+// play is how a job goes.
 type play struct {
 	Takes    document.Duration `yaml:"takes" default:"1m" above:"0s" doc:"How long it runs."`
 	Result   string            `yaml:"result" default:"success" enum:"success,fail,timeout" doc:"How it ends."`
@@ -44,7 +45,7 @@ type play struct {
 	Start    string            `yaml:"start" default:"answered" enum:"answered,unanswered,lost,whole" doc:"unanswered: it starts and nobody is told. lost: the first call never arrives. whole: the call is the job."`
 }
 
-// step is one thing that happens. Exactly one of its actions is set.
+// step is one event of a story. Exactly one of its actions is set.
 type step struct {
 	At string `yaml:"at" doc:"When: HH:MM or HH:MM:SS (UTC, the next such time), a date and time, or +duration. Without it, at once."`
 
@@ -68,7 +69,7 @@ type step struct {
 	Pass     bool              `yaml:"pass" doc:"Nothing but time passes."`
 	Expect   map[string]string `yaml:"expect" doc:"Where runs stand: status and attempt, or none."`
 
-	// What actions say.
+	// Parameters of the actions.
 	Data        document.Node `yaml:"data" doc:"The fields of a write."`
 	Unseen      bool          `yaml:"unseen" doc:"The next change, which tells of what is written, is lost on its way."`
 	Text        string        `yaml:"text" doc:"The contents of a file."`
@@ -91,7 +92,7 @@ type step struct {
 	Refused     string        `yaml:"refused" doc:"It is not granted, and the answer says this."`
 }
 
-// actions are those of s that are set, by name.
+// actions returns the names of the actions that are set.
 func (s step) actions() []string {
 	var set []string
 	for name, is := range map[string]bool{
@@ -117,7 +118,7 @@ func stories(t *testing.T) []story {
 	return storiesIn(t, "")
 }
 
-// storiesIn reads those of a folder below.
+// storiesIn reads those of a subfolder.
 func storiesIn(t *testing.T, below string) []story {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, below, "*.yaml"))
@@ -156,7 +157,7 @@ func parse(file string, text []byte) (story, []string) {
 	return s, told
 }
 
-// check says what tags cannot.
+// check reports mistakes that the struct tags cannot express.
 func (s *story) check() []document.Finding {
 	var findings []document.Finding
 	begins, err := time.Parse(time.DateTime, s.Begins)
@@ -176,7 +177,7 @@ func (s *story) check() []document.Finding {
 	return findings
 }
 
-// instant is the time that a step names, seen from now.
+// instant returns the time that a step names, relative to now.
 func instant(at string, now time.Time) (time.Time, error) {
 	if at == "" {
 		return now, nil

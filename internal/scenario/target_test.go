@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// target is where the jobs of a story run. It stays when the controller stops.
+// target runs the jobs of a story. It survives a stop of the controller.
 type target struct {
 	plays map[string]play
 	clock func() time.Time
@@ -26,8 +26,8 @@ func newTarget(plays map[string]play, clock func() time.Time) *target {
 	return &target{plays: plays, clock: clock, calls: map[run.AttemptID]int{}, ends: map[run.Handle]time.Time{}}
 }
 
-// types are job types of pipeline files, each with abilities that it has in earnest: lambda can only be asked, glue can be
-// searched and stopped, step-function also refuses a repeated start.
+// types returns job types of pipeline files, each with the roles of the real type: lambda can only be polled, glue
+// can be searched and stopped, step-function also rejects a repeated start.
 func (t *target) types() map[string]job.Type {
 	return map[string]job.Type{
 		"lambda":        plain{t},
@@ -36,7 +36,7 @@ func (t *target) types() map[string]job.Type {
 	}
 }
 
-// play is what the story says of an attempt.
+// play returns how the story lets an attempt go.
 func (t *target) play(a job.Attempt) play {
 	for _, name := range []string{string(a.ID), string(a.Pipeline)} {
 		if p, told := t.plays[name]; told {
@@ -46,17 +46,17 @@ func (t *target) play(a job.Attempt) play {
 	return play{Takes: usualTime, Result: string(run.ResultSuccess)}
 }
 
-// handleOf is what a target calls the job of an attempt: the same wherever the story is played.
+// handleOf returns the handle of an attempt's job: the same on every platform.
 func handleOf(a job.Attempt) run.Handle { return run.Handle("job:" + string(a.ID)) }
 
-// status is what a job with that end shows.
+// status returns the final status of a job.
 func (p play) status() job.Status {
 	return job.Status{Done: true, Result: run.Result(p.Result), Category: run.Category(p.Category), Message: p.Message}
 }
 
 var errNoAnswer = errors.New("connection reset")
 
-// plain can only start jobs and look at them.
+// plain can only start and poll jobs.
 type plain struct{ *target }
 
 func (t plain) Start(_ context.Context, a job.Attempt) (job.Started, error) {
@@ -96,7 +96,7 @@ func (t plain) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 	return t.play(a).status(), nil
 }
 
-// searchable can look for the job of an attempt, and end it.
+// searchable can find the job of an attempt, and end it.
 type searchable struct{ plain }
 
 func (t searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {
@@ -115,7 +115,7 @@ func (t searchable) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	return nil
 }
 
-// refusing knows a start that it has had before.
+// refusing recognises a repeated start.
 type refusing struct{ searchable }
 
 func (refusing) RefusesRepeats() bool { return true }

@@ -17,7 +17,7 @@ type world struct {
 	begins time.Time
 	plays  map[string]play
 	tells  map[string][]said
-	every  time.Duration // the watchdog looks
+	every  time.Duration // watchdog interval
 	sim    *sim.World
 }
 

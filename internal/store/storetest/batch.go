@@ -24,7 +24,7 @@ var batchClaims = []claim{
 	{"TenRowsFit", tenRows},
 }
 
-// full fills b with nine rows: one of almost every kind. It needs task "c" to be there.
+// full fills b with nine rows: one of almost every kind. Task "c" must exist.
 func full(b *store.Batch) {
 	b.Create(opened(orders))
 	b.Configs = append(b.Configs, store.Config{Pipeline: "orders", Version: "v1", At: noon})
@@ -72,7 +72,7 @@ func everythingHappens(f *fixture) {
 	})
 }
 
-// conflicting lists one way each in which a Batch can be out of date. The store is as standing left it.
+// conflicting lists one way each in which a Batch can be out of date. It expects the rows of standing.
 var conflicting = []struct {
 	name string
 	part func(b *store.Batch)
@@ -101,7 +101,7 @@ var conflicting = []struct {
 	{"a lease on no task", func(b *store.Batch) { b.Lease = &store.Lease{Task: "none", Token: 1} }},
 }
 
-// standing is what conflicting is in conflict with, and task "c".
+// standing writes the rows that conflicting conflicts with, and task "c".
 func (f *fixture) standing() {
 	f.t.Helper()
 	there := knownRuns[2]
@@ -193,7 +193,7 @@ func expectedStays(f *fixture) {
 	})
 }
 
-// One commit may make several moves at once, each of which counts.
+// One commit may make several swaps at once, each of which counts.
 func swapByMore(f *fixture) {
 	first := opened(orders)
 	third := turned(turned(first, run.Triggering), run.Completed)
@@ -238,7 +238,7 @@ func emptyBatch(f *fixture) {
 	f.same("after an empty batch", f.everything(), before)
 }
 
-// The largest commit there is: a run completes, with slots, both deadlines, a baseline and three tasks.
+// The largest real commit: a run completes, with slots, both deadlines, a baseline and three tasks.
 func tenRows(f *fixture) {
 	f.commit(func(b *store.Batch) {
 		b.Create(opened(orders))

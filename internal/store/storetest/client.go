@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// client is one of those who work on a store at once. It acts on what it was answered, however old that is by now.
+// client is one of several concurrent clients of a store. It acts on the answers it got, however old they are by now.
 type client struct {
 	id   int
 	rec  *recorder
@@ -24,10 +24,10 @@ type client struct {
 	sent   []store.Batch
 }
 
-// do makes a call, notes it, and remembers the answer.
+// do makes a call, records it, and remembers the answer.
 func (c *client) do(ctx context.Context, s store.Store, in call) {
 	began := c.rec.clock.Add(1)
-	runtime.Gosched() // others get in between, also where a call is quick
+	runtime.Gosched() // lets others run in between, even if a call is quick
 	out, err := in.make(ctx, s)
 	runtime.Gosched()
 	ended := c.rec.clock.Add(1)
@@ -45,7 +45,7 @@ func (c *client) do(ctx context.Context, s store.Store, in call) {
 	}
 }
 
-// begin stores the tasks that there are.
+// begin stores the tasks.
 func (c *client) begin() call {
 	b := store.Batch{ID: "begin"}
 	for _, id := range modelTasks {
@@ -56,7 +56,7 @@ func (c *client) begin() call {
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// draw is what the client does next. Time goes on a little with every call.
+// draw returns the client's next call. Time advances a little with every call.
 func (c *client) draw() call {
 	wait := pick(c.rand, []time.Duration{0, time.Second, 5 * time.Second})
 	in := call{now: noon.Add(time.Duration(c.rec.passed.Add(int64(wait))))}

@@ -23,7 +23,7 @@ var concurrencyClaims = []claim{
 
 const many = 8
 
-// together runs do in as many goroutines at once.
+// together runs do in several goroutines at once.
 func together(do func(i int)) {
 	var all sync.WaitGroup
 	for i := range many {
@@ -32,7 +32,7 @@ func together(do func(i int)) {
 	all.Wait()
 }
 
-// oneWinner lets all swap the same run as often as they can, each counting its own wins.
+// oneWinner has all goroutines swap the same run as often as they can, each counting its own wins.
 func oneWinner(f *fixture) {
 	const rounds = 10
 	f.create(opened(orders))

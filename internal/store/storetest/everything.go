@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// everything is all that a store shows of the records with the names below.
+// everything is all that a store returns for the records with the names below.
 type everything struct {
 	Runs      []run.Run
 	DryRuns   []run.Run
@@ -73,7 +73,7 @@ func (f *fixture) everything() everything {
 	return e
 }
 
-// add appends what was found, and minds no absence.
+// add appends v, unless it was not found.
 func add[T any](f *fixture, to *[]T, v T, err error) {
 	f.t.Helper()
 	switch {
@@ -159,7 +159,7 @@ func (f *fixture) readTasks(e *everything) {
 	f.check(err)
 }
 
-// texts are the messages of events, which tests choose to tell them apart.
+// texts returns the messages of events, by which tests tell them apart.
 func texts(events []event.Event) []string {
 	var out []string
 	for _, e := range events {

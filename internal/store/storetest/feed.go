@@ -29,7 +29,7 @@ var feedClaims = []claim{
 	{"ClosedStoreRefusesAll", closedRefuses},
 }
 
-// receive takes changes as the consumer "one" of a group.
+// receive receives changes as the consumer "one" of a group.
 func (f *fixture) receive(group string, limit int) []store.Change {
 	f.t.Helper()
 	return f.receiveAs(group, "one", limit)
@@ -47,7 +47,7 @@ func (f *fixture) receiveAs(group, consumer string, limit int) []store.Change {
 	return changes
 }
 
-// nothing says that a consumer is given nothing more: of what is written now it receives that alone.
+// nothing checks that a consumer receives nothing more: it receives only what is written now.
 func (f *fixture) nothing(group, consumer string) {
 	f.t.Helper()
 	w := write("", 0)
@@ -70,7 +70,7 @@ func (f *fixture) backlog(group string) int {
 	return n
 }
 
-// versions are changes by what their version tells, since tests write in a known order.
+// versions returns the versions of changes, since tests write in a known order.
 func versions(changes []store.Change) []int64 {
 	var out []int64
 	for _, c := range changes {
@@ -219,7 +219,7 @@ func backlog(f *fixture) {
 	look(0, time.Time{})
 }
 
-// receiveWaits writes only once the change before was received, so that the consumer is mostly there first.
+// receiveWaits writes only once the change before was received, so that the consumer usually waits first.
 func receiveWaits(f *fixture) {
 	rounds := f.rounds(100)
 	ctx, cancel := context.WithTimeout(f.ctx, guard)
@@ -293,8 +293,8 @@ func closedRefuses(f *fixture) {
 	}
 }
 
-// carriesTrace follows a trace from a write to the step of an attempt. A step that is stored again without a trace keeps it,
-// and a timer has none.
+// carriesTrace follows a trace from a write to the step of an attempt. A step that is stored again without a trace
+// keeps it, and a timer has none.
 func carriesTrace(f *fixture) {
 	const first, second = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 	_, err := f.s.PutReadings(store.WithTrace(f.ctx, first), []store.Write{write("2026-03-03", 1)}, noon)
@@ -313,7 +313,7 @@ func carriesTrace(f *fixture) {
 			traces = append(traces, c.Trace)
 		}
 	}
-	slices.Sort(traces) // the two are rows of their own, so that either may come first
+	slices.Sort(traces) // they are separate rows, so that either may come first
 	f.same("traces of the changes", traces, []string{second, first})
 	f.schedule(kindOf("step", store.Advance, after(1)))
 	f.same("trace of a step", f.task("step").Trace, second)

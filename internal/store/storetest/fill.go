@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// fill gives every field below v a value that is not its zero, and that no other field has, so that a store which loses or
-// mixes up one is noticed, also one that is added later.
+// fill gives every field below v a non-zero value that no other field has, so that the test notices a store that
+// loses or mixes up a field, even one that is added later.
 func fill(v any) {
 	n := 0
 	fillValue(reflect.ValueOf(v).Elem(), &n)
@@ -54,7 +54,7 @@ func fillValue(v reflect.Value, n *int) {
 		fillValue(value, n)
 		v.SetMapIndex(key, value)
 	case reflect.Interface:
-		v.Set(reflect.ValueOf(int64(1)<<60 + int64(*n))) // more than a float64 can tell
+		v.Set(reflect.ValueOf(int64(1)<<60 + int64(*n))) // more than a float64 can represent
 	default:
 		panic("fill: no value for " + v.Type().String())
 	}

@@ -22,13 +22,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// noon is the instant from which tests count. Its nanoseconds tell whether a store keeps them.
+// noon is the instant from which tests count. Its nanoseconds show whether a store keeps them.
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 123456789, time.UTC)
 
-// guard ends what would otherwise wait for ever; no test depends on how long it is.
+// guard bounds waits that would otherwise never end; no test depends on its length.
 const guard = 30 * time.Second
 
-// fixture is one store and the shorthand to talk to it. An error that a test does not expect ends it.
+// fixture is one store with shorthands for its calls. An unexpected error ends the test.
 type fixture struct {
 	t   rapid.TB
 	tt  *testing.T // nil inside a property
@@ -48,7 +48,7 @@ func newFixture(t *testing.T, s store.Store, o Options) *fixture {
 	return f
 }
 
-// stride is by how much claims go on that look at every size of a page.
+// stride is the step of claims that try every page size.
 func (f *fixture) stride() int {
 	if f.o.Slow {
 		return 3
@@ -56,7 +56,7 @@ func (f *fixture) stride() int {
 	return 1
 }
 
-// rounds is how often a claim that does the same many times over does it, out of n.
+// rounds returns how often a repetitive claim repeats, out of n.
 func (f *fixture) rounds(n int) int {
 	if f.o.Slow {
 		return n / 8
@@ -74,7 +74,7 @@ func (f *fixture) check(err error) {
 	}
 }
 
-// same compares what came back with what should have.
+// same compares got with want.
 func (f *fixture) same(what string, got, want any) {
 	f.t.Helper()
 	if reflect.DeepEqual(got, want) { // almost always, and much faster
@@ -91,7 +91,7 @@ var comparing = cmp.Options{
 	cmp.Comparer(func(a, b sensor.Fields) bool { return sensor.SameData(a, b) }),
 }
 
-// wantErr says which error it should have been.
+// wantErr checks that err is want.
 func (f *fixture) wantErr(what string, err, want error) {
 	f.t.Helper()
 	if !errors.Is(err, want) {
@@ -99,13 +99,13 @@ func (f *fixture) wantErr(what string, err, want error) {
 	}
 }
 
-// batch is one with an id that no other has.
+// batch returns a Batch with a unique id.
 func (f *fixture) batch() store.Batch {
 	f.ids++
 	return store.Batch{ID: fmt.Sprintf("batch/%d", f.ids)}
 }
 
-// commit hands over what fill puts into a fresh Batch.
+// commit commits a new Batch that fill has filled.
 func (f *fixture) commit(fill func(b *store.Batch)) {
 	f.t.Helper()
 	f.commitAt(noon, fill)
@@ -118,7 +118,7 @@ func (f *fixture) commitAt(now time.Time, fill func(b *store.Batch)) {
 	f.check(f.s.Commit(f.ctx, b, now))
 }
 
-// conflicts says that such a Batch is refused.
+// conflicts checks that such a Batch is rejected.
 func (f *fixture) conflicts(what string, now time.Time, fill func(b *store.Batch)) {
 	f.t.Helper()
 	b := f.batch()
@@ -165,7 +165,7 @@ func (f *fixture) schedule(tasks ...store.Task) {
 	}
 }
 
-// claim asks as the replica "here" for all that is due.
+// claim claims everything that is due, as the replica "here".
 func (f *fixture) claim(now time.Time) []store.Claim {
 	f.t.Helper()
 	return f.claimWith(store.ClaimQuery{Replica: "here", Limit: 100, Lease: time.Minute, LostAfter: time.Hour}, now)
@@ -201,7 +201,7 @@ func (f *fixture) noTask(id string) {
 	f.wantErr(fmt.Sprintf("task %+v", t), err, store.ErrNotFound)
 }
 
-// after is noon and some more.
+// after returns noon plus d.
 func after(d time.Duration) time.Time { return noon.Add(d) }
 
 func on(name string) period.Period {
@@ -216,10 +216,10 @@ func keyOf(id pipeline.ID, date string) run.Key {
 	return run.Key{Pipeline: id, Schedule: pipeline.ByCron, Period: on(date)}
 }
 
-// orders is the run that most tests are about.
+// orders is the run of most tests.
 var orders = keyOf("orders", "2026-03-03")
 
-// opened is a fresh run.
+// opened returns a new run.
 func opened(key run.Key) run.Run {
 	r, err := run.New(key, run.Opening{
 		Cause: run.CauseCron, ConfigVersion: "v1", At: noon,
@@ -231,21 +231,21 @@ func opened(key run.Key) run.Run {
 	return r
 }
 
-// turned is r in another status, one version on.
+// turned returns r in another status, with the next version.
 func turned(r run.Run, s run.Status) run.Run {
 	r.Version++
 	r.Status = s
 	return r
 }
 
-// touched is r one version on, and otherwise as it was.
+// touched returns r with the next version, and otherwise unchanged.
 func touched(r run.Run) run.Run { return turned(r, r.Status) }
 
 func taskFor(id string, due time.Time) store.Task {
 	return store.Task{ID: id, Kind: store.Advance, Pipeline: "orders", Key: orders, Due: due}
 }
 
-// told is an event about a run, which names it apart from others.
+// told returns an event about a run, with a message that tells it apart from others.
 func told(key run.Key, which string, at time.Time) event.Event {
 	return event.New(event.JobCompleted,
 		event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: 1, Which: which, At: at},
@@ -259,7 +259,7 @@ func armed(key run.Key, kind store.DeadlineKind, breach time.Time) store.Deadlin
 	}
 }
 
-// write is one of the sensor "rows" of orders, for a period ("" for none).
+// write returns a write of the sensor "rows" of orders, for a period ("" for none).
 func write(date string, count int64) store.Write {
 	w := store.Write{Pipeline: "orders", Reading: sensor.Reading{Key: "rows", Fields: sensor.Fields{"count": count}}}
 	if date != "" {

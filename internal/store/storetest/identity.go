@@ -46,7 +46,7 @@ func sameBatchAfterOthers(f *fixture) {
 	f.same("after the second time", f.everything(), before)
 }
 
-// What a Batch holds is not compared: its id says what was decided.
+// The content of a Batch is not compared: its id identifies the decision.
 func sameID(f *fixture) {
 	f.check(f.s.Commit(f.ctx, store.Batch{ID: "x", Marks: []store.Mark{{ID: "m"}}}, noon))
 	before := f.everything()
@@ -54,8 +54,8 @@ func sameID(f *fixture) {
 	f.same("after another with its id", f.everything(), before)
 }
 
-// Two workers decide on the same version, the second after it took over the task of the first. Were the second told that
-// its commit was taken, both would go on to start the job.
+// Two workers decide on the same version, the second after it took over the task of the first. If the second were
+// told that its commit succeeded, both would start the job.
 func sameIDOtherLease(f *fixture) {
 	f.create(opened(orders))
 	f.schedule(taskFor("a", noon))

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Idle remembers when the next task is due, as long as none is stored or finished. A process looks every second, for hours
-// of a bubble's time in which nothing is due: a store that a test wraps can answer most of it from here. Its zero value
+// Idle caches when the next task is due, until one is stored or finished. A process polls every second, for hours of
+// a bubble's time in which nothing is due: a store that a test wraps can answer most polls from here. Its zero value
 // is ready to use.
 type Idle struct {
 	mu      sync.Mutex
@@ -17,7 +17,7 @@ type Idle struct {
 	changed <-chan struct{}
 }
 
-// Until says that nothing is due yet, so that there is nothing to claim.
+// Until reports that nothing is due yet, so that there is nothing to claim.
 func (i *Idle) Until(now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -36,7 +36,7 @@ func (i *Idle) known() bool {
 	}
 }
 
-// NextDue is what s.NextDue says, or said. All calls must be for the same query.
+// NextDue returns s.NextDue, or its cached value. All calls must use the same query.
 func (i *Idle) NextDue(ctx context.Context, s store.Tasks, q store.ClaimQuery) (time.Time, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -28,7 +28,7 @@ var leaseClaims = []claim{
 	{"TaskFinishedByAnotherIsLostToItsHolder", finishedByAnother},
 }
 
-// under is a Batch that only needs its lease.
+// under fills a Batch that depends only on its lease.
 func under(l store.Lease) func(b *store.Batch) {
 	return func(b *store.Batch) { b.Lease = &l }
 }
@@ -203,7 +203,7 @@ func movedStaysHeld(f *fixture) {
 	f.same("task", f.task("a"), taskFor("a", after(-time.Hour)))
 }
 
-// A sensor write asks for an evaluation while one is being made that did not see it.
+// A sensor write requests an evaluation while one is under way that did not see it.
 func finishLeavesMoved(f *fixture) {
 	f.schedule(taskFor("a", noon))
 	lease := f.claimOne(noon).Lease

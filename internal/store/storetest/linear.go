@@ -26,9 +26,8 @@ const (
 	calls     = 14 // of each client
 )
 
-// checkLinear lets clients work on one store at once, and looks whether what they were answered fits some order of their calls,
-// one after the other, in which none comes before one that had returned before it was made: swaps by version, batches sent
-// twice, claims, renewals, fenced commits, readings. The model is the one of the random walk.
+// checkLinear has clients work on one store concurrently, and checks that their history is linearizable: swaps by
+// version, batches sent twice, claims, renewals, fenced commits, readings. The model is that of the random walk.
 func checkLinear(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 	seeds := uint64(histories)
 	if o.Slow {
@@ -49,7 +48,7 @@ func checkLinear(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 	}
 }
 
-// call is what a client asks of a store.
+// call is a client's call to a store.
 type call struct {
 	kind   callKind
 	now    time.Time
@@ -74,7 +73,7 @@ const (
 	asksRead callKind = "reading"
 )
 
-// reply is what it was answered; what is not there is zero.
+// reply is its answer; missing values are zero.
 type reply struct {
 	conflict bool
 	claims   []store.Claim
@@ -85,7 +84,7 @@ type reply struct {
 	readings []*sensor.Reading
 }
 
-// life is how long claims are held: a few calls, so that some lapse under those who work.
+// life is the duration of leases: a few calls, so that some expire under their holders.
 const life = 30 * time.Second
 
 // make makes the call.
@@ -123,7 +122,7 @@ func (c call) make(ctx context.Context, s store.Store) (r reply, err error) {
 	return r, err
 }
 
-// explains says whether the model would have answered so, and takes note of it.
+// explains reports whether the model would have answered so, and updates the model.
 func (m *model) explains(c call, r reply) bool {
 	switch c.kind {
 	case commits:
@@ -151,7 +150,7 @@ func (m *model) explains(c call, r reply) bool {
 	return false
 }
 
-// linear says whether some order explains a history.
+// linear reports whether some order explains a history.
 func linear(history []porcupine.Operation) bool {
 	return porcupine.CheckOperations(porcupine.Model{
 		Init: func() any { return newModel() },
@@ -164,7 +163,7 @@ func linear(history []porcupine.Operation) bool {
 	}, history)
 }
 
-// String is a call in one line: only what the model depends on.
+// String returns a call in one line: only what the model depends on.
 func (c call) String() string {
 	at := c.now.Sub(noon)
 	switch c.kind {
@@ -194,7 +193,7 @@ func (c call) String() string {
 	}
 }
 
-// String is the answer in one line.
+// String returns the answer in one line.
 func (r reply) String() string {
 	var parts []string
 	if r.conflict {
@@ -221,7 +220,7 @@ func (r reply) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// recorder notes who asked what when, by a counter that all share.
+// recorder records who called what when, by a shared counter.
 type recorder struct {
 	clock   atomic.Int64 // counts calls and returns
 	passed  atomic.Int64 // the time that has gone by since noon
