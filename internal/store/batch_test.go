@@ -27,7 +27,7 @@ func at(t *testing.T, date string, version int64) run.Run {
 	return run.Run{Key: key(t, date), Version: version}
 }
 
-func TestBatchThatNoStoreTakesIsRefused(t *testing.T) {
+func TestInvalidBatchIsRejected(t *testing.T) {
 	first := key(t, "2026-03-03")
 	told := event.New(event.ConfigRemoved, event.About{Pipeline: "orders"}, "gone", event.Config{})
 	fills := map[string]func(b *store.Batch){
@@ -73,7 +73,7 @@ func TestBatchThatNoStoreTakesIsRefused(t *testing.T) {
 	}
 }
 
-func TestNamesThatOnlyLookAlikeAreApart(t *testing.T) {
+func TestSimilarNamesAreDistinct(t *testing.T) {
 	b := store.Batch{ID: "x", Configs: []store.Config{{Pipeline: "a", Version: "b c"}, {Pipeline: "a b", Version: "c"}}}
 	b.SwapDeadline(store.Deadline{}, store.Deadline{Key: key(t, "2026-03-03"), Kind: store.Absolute})
 	b.SwapDeadline(store.Deadline{}, store.Deadline{Key: key(t, "2026-03-03"), Kind: store.Relative})
@@ -121,10 +121,10 @@ func TestElevenRowsAreTooLarge(t *testing.T) {
 	}
 }
 
-func TestEmptyMeansThatNothingChanges(t *testing.T) {
+func TestEmptyBatchChangesNothing(t *testing.T) {
 	b := store.Batch{ID: "x", Lease: &store.Lease{Task: "a"}}
 	if !b.Empty() {
-		t.Error("a batch with nothing but a lease is not empty")
+		t.Error("a batch with only a lease is not empty")
 	}
 	b.Emit(event.Event{ID: "e"})
 	if b.Empty() {
@@ -132,7 +132,7 @@ func TestEmptyMeansThatNothingChanges(t *testing.T) {
 	}
 }
 
-func TestIdentityTellsLeasesApart(t *testing.T) {
+func TestIdentityDistinguishesLeases(t *testing.T) {
 	seen := map[string]bool{}
 	for _, lease := range []*store.Lease{nil, {Task: "a", Token: 1}, {Task: "a", Token: 2}} {
 		b := store.Batch{ID: "advance/v1", Lease: lease}
@@ -143,18 +143,18 @@ func TestIdentityTellsLeasesApart(t *testing.T) {
 	}
 }
 
-func TestWritesThatNoStoreTakesAreRefused(t *testing.T) {
+func TestInvalidWritesAreRejected(t *testing.T) {
 	good := store.Write{Pipeline: "orders"}
 	good.Reading.Key = "rows"
 	if err := store.CheckWrites([]store.Write{good, good}, 2); err != nil {
 		t.Error(err)
 	}
 	if err := store.CheckWrites([]store.Write{good, good}, 1); !errors.Is(err, store.ErrTooLarge) {
-		t.Errorf("two where one fits: error %v", err)
+		t.Errorf("two writes with a limit of one: error %v", err)
 	}
 	for _, bad := range []store.Write{{Pipeline: "orders"}, {Reading: good.Reading}} {
 		if err := store.CheckWrites([]store.Write{good, bad}, 2); err == nil {
-			t.Errorf("%+v was taken", bad)
+			t.Errorf("%+v was accepted", bad)
 		}
 	}
 }

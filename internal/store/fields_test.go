@@ -50,8 +50,8 @@ func TestStoredNumbersStayExact(t *testing.T) {
 	}
 }
 
-func TestStoredFieldsAreNotRefusedForTheirSize(t *testing.T) {
-	want := sensor.Fields{"text": strings.Repeat("<", sensor.MaxBytes)} // six times as long once it is escaped
+func TestStoredFieldsAreNotRejectedForTheirSize(t *testing.T) {
+	want := sensor.Fields{"text": strings.Repeat("<", sensor.MaxBytes)} // six times as long when escaped
 	text, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)

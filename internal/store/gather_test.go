@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-func TestCallsThatComeTogetherGoTogetherWithinBounds(t *testing.T) {
+func TestConcurrentCallsAreBatchedWithinBounds(t *testing.T) {
 	const underWay = 2
 	g := store.NewGatherer(underWay, func(waiting []int) int { return min(3, len(waiting)) })
 	release, groups := make(chan struct{}), make(chan []int, 10)
@@ -15,10 +15,10 @@ func TestCallsThatComeTogetherGoTogetherWithinBounds(t *testing.T) {
 		groups <- calls
 		<-release
 	}
-	for i := range underWay { // these wait for nobody
+	for i := range underWay { // these do not wait
 		g.Take(do, i)
 		if got := <-groups; !slices.Equal(got, []int{i}) {
-			t.Fatalf("%v go, want the one that came", got)
+			t.Fatalf("batch %v, want the single call", got)
 		}
 	}
 	g.Take(do, 2)
@@ -27,7 +27,7 @@ func TestCallsThatComeTogetherGoTogetherWithinBounds(t *testing.T) {
 	release <- struct{}{}
 	for _, want := range [][]int{{2, 3, 4}, {5, 6, 7}, {8}} {
 		if got := <-groups; !slices.Equal(got, want) {
-			t.Fatalf("%v go, want %v", got, want)
+			t.Fatalf("batch %v, want %v", got, want)
 		}
 		release <- struct{}{}
 	}

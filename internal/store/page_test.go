@@ -34,7 +34,7 @@ func TestCursorsAreReadBack(t *testing.T) {
 	})
 }
 
-func TestCursorOfAnotherKindIsRefused(t *testing.T) {
+func TestCursorOfAnotherKindIsRejected(t *testing.T) {
 	for _, cursor := range []string{"!", "nonsense", store.EncodeCursor("a", "b"), store.EncodeCursor()} {
 		if _, err := store.DecodeCursor(cursor, 1); !errors.Is(err, store.ErrCursor) {
 			t.Errorf("%q: error %v", cursor, err)
@@ -42,7 +42,7 @@ func TestCursorOfAnotherKindIsRefused(t *testing.T) {
 	}
 }
 
-// somePeriod draws names that lie close together, repeated ones with all kinds of offsets among them.
+// somePeriod draws names that are close together, including repeated ones with various offsets.
 func somePeriod(t *rapid.T, label string) period.Period {
 	size := rapid.SampledFrom([]period.Size{period.Minute, period.Hour, period.Day, period.Week, period.Month}).Draw(t, label+" size")
 	p, err := period.New(size, rapid.SampledFrom([]int{1, 2026, 9999}).Draw(t, label+" year"), time.March,
@@ -72,6 +72,6 @@ func TestPeriodKeysSortAsPeriodsCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if store.PeriodKey(period.Period{}) >= store.PeriodKey(p) {
-		t.Error("the undated key does not come first")
+		t.Error("the undated key does not sort first")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// A period touches another if one holds the other.
-func TestPeriodsTouchWhatTheyHoldAndWhatHoldsThem(t *testing.T) {
+// A period touches another if one contains the other.
+func TestPeriodsTouchPeriodsTheyContainOrLieWithin(t *testing.T) {
 	names := []string{
 		"2026-11-01", "2026-11-01T01", "2026-11-01T01-05:00", "2026-11-01T01:30", "2026-11-01T01:30-05:00", "2026-11-01T02", "2026-11-02", "2026-11-02T01:30",
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-func TestChangesThatAreSetAsideAreOneTaskEach(t *testing.T) {
+func TestEachChangeSetAsideIsOneTask(t *testing.T) {
 	now := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 	key, err := run.ParseKey("orders/cron/2026-03-03")
 	if err != nil {
@@ -18,7 +18,7 @@ func TestChangesThatAreSetAsideAreOneTaskEach(t *testing.T) {
 	changes := []store.Change{
 		{Position: 4, Kind: store.ReadingWritten, Pipeline: "orders", Version: 7, Sensor: "rows"},
 		{Position: 5, Kind: store.RunMoved, Pipeline: "orders", Version: 7, Run: key},
-		{Position: 4, Kind: store.ReadingWritten, Pipeline: "orders", Version: 7, Sensor: "rows"}, // given twice
+		{Position: 4, Kind: store.ReadingWritten, Pipeline: "orders", Version: 7, Sensor: "rows"}, // delivered twice
 	}
 	b := store.SetAside(changes, 1, errors.New("no"), now)
 	if err := b.Check(); err != nil {
@@ -33,11 +33,11 @@ func TestChangesThatAreSetAsideAreOneTaskEach(t *testing.T) {
 		}
 	}
 	if len(b.Events) > 0 {
-		t.Errorf("announced %+v at the first failure", b.Events)
+		t.Errorf("emitted %+v at the first failure", b.Events)
 	}
 }
 
-func TestFailuresOfChangesAreAnnouncedOncePerPipelineAndDay(t *testing.T) {
+func TestFailingChangesAreReportedOncePerPipelineAndDay(t *testing.T) {
 	now := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 	announced := func(id int64, at time.Time) string {
 		t.Helper()
