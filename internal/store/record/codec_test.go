@@ -10,11 +10,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Callers that are handed the same decoded record must not be able to change it for each other.
+// Callers that share a decoded record must not be able to modify it for each other.
 func TestMemoizedRecordsShareNothingThatCanBeModified(t *testing.T) {
 	for _, v := range []any{run.Run{}, task{}, store.Deadline{}, reading{}} {
 		if !independent(v) {
-			t.Errorf("%T is decoded anew each time", v)
+			t.Errorf("%T is decoded again each time", v)
 		}
 		noneShared(t, reflect.TypeOf(v), reflect.TypeOf(v).String())
 	}

@@ -43,12 +43,12 @@ func TestOverviewNamesTheWritesSinceAnInstant(t *testing.T) {
 		t.Errorf("whole: %t (-want +got):\n%s", whole, diff)
 	}
 	if _, whole, err = s.Written(t.Context(), noon, len(want)-1); whole || err != nil {
-		t.Errorf("fewer than there are count as all: %v", err)
+		t.Errorf("an overview that exceeds its limit counts as complete: %v", err)
 	}
 	for id := range got {
 		found, err := s.Writes(t.Context(), []store.WriteID{id})
 		if check(t, err); found[id] == nil {
-			t.Errorf("no write is called %v", id)
+			t.Errorf("there is no write %v", id)
 		}
 	}
 }
@@ -75,6 +75,6 @@ func TestOverviewNamesTheRunsThatCompletedSinceAnInstant(t *testing.T) {
 		t.Errorf("whole: %t (-want +got):\n%s", whole, diff)
 	}
 	if _, whole, err = s.Completed(t.Context(), noon, 4); whole || err != nil {
-		t.Errorf("fewer than there are count as all: %v", err)
+		t.Errorf("an overview that exceeds its limit counts as complete: %v", err)
 	}
 }

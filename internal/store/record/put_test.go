@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// slow is an engine whose large transactions wait until they may go on.
+// slow is an engine whose large transactions block until released.
 type slow struct {
 	row.Engine
 	began, goOn chan struct{}
@@ -49,7 +49,7 @@ func TestSmallWriteDoesNotWaitForALargeOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.goOn <- struct{}{}
-	<-e.began // it has found that a row has changed
+	<-e.began // it has detected that a row has changed
 	e.goOn <- struct{}{}
 	if err := <-stored; err != nil {
 		t.Fatal(err)
