@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// restored opens a backup in a directory of its own.
+// restored opens a backup in its own directory.
 func restored(t *testing.T, backup string) *Engine {
 	t.Helper()
 	dir := t.TempDir()
@@ -20,7 +20,7 @@ func restored(t *testing.T, backup string) *Engine {
 	return opened(t, dir, Options{})
 }
 
-func TestBackupOfALiveStoreIsWhole(t *testing.T) {
+func TestBackupOfALiveStoreIsComplete(t *testing.T) {
 	s := opened(t, empty(t), Options{})
 	check(t, s.Apply(t.Context(), opening("x"), noon))
 	put(t, s, reading("rows", 0), reading("sum", 0))
@@ -41,7 +41,7 @@ func TestBackupOfALiveStoreIsWhole(t *testing.T) {
 		copied := restored(t, path)
 		rows, sum := count(t, copied, "rows"), count(t, copied, "sum")
 		if rows != sum || rows < before {
-			t.Errorf("the copy shows %d and %d, at least %d were written before it", rows, sum, before)
+			t.Errorf("the copy has %d and %d, but at least %d were written before it", rows, sum, before)
 		}
 		if get(t, copied, runRef).Version != 1 {
 			t.Error("the run is not in the copy")
@@ -63,7 +63,7 @@ func TestBackupNeverOverwrites(t *testing.T) {
 	})
 }
 
-func TestBackupThatFailsLeavesNothing(t *testing.T) {
+func TestFailedBackupLeavesNothing(t *testing.T) {
 	s := opened(t, empty(t), Options{})
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -77,11 +77,11 @@ func TestBackupThatFailsLeavesNothing(t *testing.T) {
 		t.Errorf("%v is left", left)
 	}
 	if err := s.Backup(t.Context(), filepath.Join(dir, "none", "copy.db")); err == nil {
-		t.Error("backed up into a directory that is not there")
+		t.Error("backed up into a directory that does not exist")
 	}
 }
 
-// What the command does while a server has the directory, and while none does.
+// Backup while a server uses the directory, and while none does.
 func TestBackupOfADirectory(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// parallel shares b.N calls among goroutines, and reports the rate, percentiles and the processor
-// time of one.
+// parallel divides b.N calls among goroutines, and reports the rate, percentiles and CPU time per
+// call.
 func parallel(b *testing.B, goroutines int, call func(r *rand.Rand, g, n int) error) {
 	var wg sync.WaitGroup
 	took := make([][]time.Duration, goroutines)
@@ -44,7 +44,7 @@ func parallel(b *testing.B, goroutines int, call func(r *rand.Rand, g, n int) er
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// processorTime shows what a call costs, also on a machine that is busy with other work.
+// processorTime shows the cost of a call even on a busy machine.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -55,7 +55,7 @@ func processorTime(b *testing.B) time.Duration {
 
 const benchBody = `{"at":"2026-03-03T12:00:00Z","fields":{"complete":true,"count":123456,"status":"ready"}}`
 
-// sensorWrite are the two ops of a sensor write: the current reading, and its entry in the history.
+// sensorWrite returns the two ops of a sensor write: the current reading, and its history entry.
 func sensorWrite(key string, read, version int64) []row.Op {
 	now := noon.Add(time.Duration(version))
 	return []row.Op{
@@ -79,7 +79,7 @@ type sensors struct {
 	last     *atomic.Int64
 }
 
-// next returns the ops that write a sensor that is not in tx yet.
+// next adds the ops that write a sensor that is not in tx yet.
 func (s *sensors) next(r *rand.Rand, g, keys int, tx *row.Tx) {
 	key := fmt.Sprintf("sensor-%d-%d", g, r.IntN(keys))
 	version := s.last.Add(1)
@@ -98,7 +98,7 @@ func newSensors(n int) []sensors {
 	return all
 }
 
-// BenchmarkApply is the rate of durable sensor writes: 64 callers, 9,984 keys, two ops each.
+// BenchmarkApply measures the rate of durable sensor writes: 64 callers, 9,984 keys, two ops each.
 func BenchmarkApply(b *testing.B) {
 	e := opened(b, b.TempDir(), Options{})
 	all := newSensors(64)
@@ -109,8 +109,8 @@ func BenchmarkApply(b *testing.B) {
 	})
 }
 
-// BenchmarkPut is what package record makes of concurrent sensor writes: one Get of 40 rows and one
-// Apply of 80 ops. A call is one of the 40 writes.
+// BenchmarkPut measures concurrent sensor writes as package record makes them: one Get of 40 rows
+// and one Apply of 80 ops. A call is one of the 40 writes.
 func BenchmarkPut(b *testing.B) {
 	e := opened(b, b.TempDir(), Options{})
 	all := newSensors(1)
@@ -132,7 +132,7 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkApplyMany is one transaction of 400 ops; a call is one of its 200 sensor writes.
+// BenchmarkApplyMany measures one transaction of 400 ops; a call is one of its 200 sensor writes.
 func BenchmarkApplyMany(b *testing.B) {
 	e := opened(b, b.TempDir(), Options{})
 	all := newSensors(1)
@@ -147,7 +147,7 @@ func BenchmarkApplyMany(b *testing.B) {
 	})
 }
 
-// BenchmarkApplyAlone is one caller at a time: it shows how long a commit takes.
+// BenchmarkApplyAlone measures one caller at a time: the duration of a commit.
 func BenchmarkApplyAlone(b *testing.B) {
 	e := opened(b, b.TempDir(), Options{})
 	all := newSensors(1)
@@ -158,7 +158,7 @@ func BenchmarkApplyAlone(b *testing.B) {
 	})
 }
 
-// BenchmarkBatch is a decision with an ID: a run, a task, an event.
+// BenchmarkBatch measures a decision with an ID: a run, a task, an event.
 func BenchmarkBatch(b *testing.B) {
 	e := opened(b, b.TempDir(), Options{})
 	parallel(b, 64, func(_ *rand.Rand, _, n int) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// heldPages is a reserve of a disk that full has made: to release it lets the file grow by so many
-// pages.
+// heldPages simulates a reserve on a disk filled by full: releasing it lets the file grow by that
+// many pages.
 type heldPages struct {
 	engine *Engine
 	size   int
@@ -43,7 +43,7 @@ func (p *heldPages) Take() error {
 	return nil
 }
 
-// fill puts large rows until the engine refuses one.
+// fill puts large rows until the engine rejects one.
 func fill(t *testing.T, e *Engine) error {
 	t.Helper()
 	for n := range 1000 {
@@ -59,12 +59,12 @@ func wantFault(t *testing.T, what string, err error, kind store.FaultKind) {
 	t.Helper()
 	f := store.FaultOf(err)
 	if f == nil || f.Kind != kind || f.Remedy == "" {
-		t.Errorf("%s: got %v, want a %s store", what, err, kind)
+		t.Errorf("%s: got %v, want a %s fault", what, err, kind)
 	}
 }
 
-// A full disk frees the reserve, so that what the controller itself has to store is stored. The
-// store says that it is full until the reserve is taken again.
+// A full disk frees the reserve, so that the controller's own changes are stored. The store reports
+// that it is full until the reserve is taken again.
 func TestFullDiskFreesTheReserve(t *testing.T) {
 	r := &heldPages{size: 500, space: true}
 	s := opened(t, empty(t), Options{reserve: r})
@@ -72,7 +72,7 @@ func TestFullDiskFreesTheReserve(t *testing.T) {
 	check(t, s.Probe(t.Context()))
 	full(t, s, 20)
 	for n := 0; r.held; n++ {
-		put(t, s, large(fmt.Sprint("large/", n))) // the one that needs the reserve is stored, too
+		put(t, s, large(fmt.Sprint("large/", n))) // the one that needs the reserve is stored too
 	}
 	wantFault(t, "trouble", s.Trouble(), store.Full)
 	wantFault(t, "probe", s.Probe(t.Context()), store.Full)
@@ -88,8 +88,8 @@ func TestFullDiskFreesTheReserve(t *testing.T) {
 	}
 }
 
-// Without a reserve, or once that is used up as well, the store says so, and takes changes again by
-// itself.
+// Without a reserve, or once it is used up, the store reports the full disk, and accepts changes
+// again by itself.
 func TestFullDiskWithoutReserveIsReported(t *testing.T) {
 	s := opened(t, empty(t), Options{})
 	full(t, s, 20)
@@ -117,7 +117,7 @@ func TestReadOnlyStoreIsReported(t *testing.T) {
 	wantFault(t, "probe", s.Probe(t.Context()), store.ReadOnly)
 }
 
-// A probe writes only where no other commit has shown that the store takes changes.
+// A probe writes only if no other commit has shown that the store accepts changes.
 func TestProbeOfABusyStoreWritesNothing(t *testing.T) {
 	s := opened(t, empty(t), Options{})
 	probes := func() (n int64) {
@@ -135,7 +135,7 @@ func TestProbeOfABusyStoreWritesNothing(t *testing.T) {
 		check(t, s.Probe(t.Context()))
 	}
 	if n := probes(); n != before {
-		t.Errorf("%d probes were stored beside other commits", n-before)
+		t.Errorf("%d probes were stored despite other commits", n-before)
 	}
 	s.condition.proved()
 	check(t, s.Probe(t.Context()))
@@ -144,7 +144,7 @@ func TestProbeOfABusyStoreWritesNothing(t *testing.T) {
 	}
 }
 
-func TestReserveIsAFileThatARestartKeeps(t *testing.T) {
+func TestReserveFileSurvivesARestart(t *testing.T) {
 	const size = 1 << 20
 	dir := empty(t)
 	s := opened(t, dir, Options{Reserve: size})

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// crashDir names the directory that a process works on until it is killed.
+// crashDir is the directory that a process uses until it is killed.
 const crashDir = "INTERLOCK_CRASH_DIR"
 
 const crashWorkers = 4
@@ -28,18 +28,18 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, workUntilKilled(dir))
 		os.Exit(1)
 	}
-	// A transaction of this engine costs a thousand times what one in memory does.
+	// A transaction of this engine costs a thousand times one in memory.
 	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// workUntilKilled writes as fast as it can. It prints what was acknowledged, after it was, and what
-// it is about to acknowledge itself, before it does. It returns only if something fails.
+// workUntilKilled writes as fast as it can. It prints what was acknowledged to it afterwards, and
+// what it is about to acknowledge beforehand. It returns only on an error.
 func workUntilKilled(dir string) error {
 	ctx := context.Background()
-	e, err := OpenEngine(ctx, dir, Options{checkpointAfter: 30}) // often: some kills hit one
+	e, err := OpenEngine(ctx, dir, Options{checkpointAfter: 30}) // often, so that some kills hit one
 	if err != nil {
 		return err
 	}
@@ -56,10 +56,10 @@ func crashRef(w int) row.Ref {
 	return row.Ref{Kind: "run", Part: fmt.Sprint("worker-", w), Key: "state"}
 }
 
-// crashRows are how many rows a round replaces beside that of the worker, all with its version.
+// crashRows is how many rows a round replaces besides the worker's, all with its version.
 const crashRows = 5
 
-// crashTx is one round of a worker: it touches everything that a transaction can.
+// crashTx is one round of a worker: it uses everything that a transaction can contain.
 func crashTx(w int, n int64) row.Tx {
 	ref := crashRef(w)
 	version := func(key string, condition int64) row.Op {
@@ -116,7 +116,7 @@ func crashFollower(ctx context.Context, e *Engine) error {
 	}
 }
 
-// crashTrimmer trims changes that were acknowledged, while the others go on.
+// crashTrimmer trims acknowledged changes while the others continue.
 func crashTrimmer(ctx context.Context, e *Engine) error {
 	for {
 		changed := e.Changed(row.EventTopic)
@@ -127,7 +127,7 @@ func crashTrimmer(ctx context.Context, e *Engine) error {
 	}
 }
 
-// witness is what a process printed before it was killed.
+// witness records what a process printed before it was killed.
 type witness struct {
 	applied      [crashWorkers]int64
 	acked, drawn int64
@@ -147,7 +147,7 @@ func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
 	}
 }
 
-// runAndKill kills the process after it has printed so many lines.
+// runAndKill kills the process after it has printed that many lines.
 func runAndKill(t *testing.T, dir string, lines int, seen *witness) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -188,8 +188,8 @@ func (w *witness) read(t *testing.T, line string) {
 	}
 }
 
-// crashImage copies the files as a crash leaves them, so that reading them changes nothing for the
-// next process.
+// crashImage copies the files as a crash leaves them, so that reading them does not affect the next
+// process.
 func crashImage(t testing.TB, dir string) string {
 	t.Helper()
 	image := t.TempDir()
@@ -204,7 +204,7 @@ func crashImage(t testing.TB, dir string) string {
 	return image
 }
 
-// examine checks that everything acknowledged is there, and no half of anything.
+// examine checks that everything acknowledged exists, and nothing is half done.
 func (w *witness) examine(t *testing.T, e *Engine) {
 	t.Helper()
 	rounds := int64(0)
@@ -264,8 +264,8 @@ func examineWorker(t *testing.T, e *Engine, worker int) int64 {
 	return n
 }
 
-// examineChanges checks that the group has passed nothing but what was acknowledged, and that the
-// log has no gap.
+// examineChanges checks that the group has passed only acknowledged changes, and that the log has
+// no gap.
 func (w *witness) examineChanges(t *testing.T, e *Engine, last int64) {
 	t.Helper()
 	n, oldest, err := e.Backlog(t.Context(), "router")
@@ -284,7 +284,7 @@ func (w *witness) examineChanges(t *testing.T, e *Engine, last int64) {
 		check(t, err)
 		for _, c := range changes {
 			if c.Position != next || !json.Valid(c.Body) {
-				t.Fatalf("change %d (%s) came where %d was due", c.Position, c.Body, next)
+				t.Fatalf("received change %d (%s), want %d", c.Position, c.Body, next)
 			}
 			next++
 		}
@@ -294,7 +294,7 @@ func (w *witness) examineChanges(t *testing.T, e *Engine, last int64) {
 	}
 }
 
-// mustBeSound has SQLite check the whole file.
+// mustBeSound runs SQLite's integrity check on the whole file.
 func (e *Engine) mustBeSound(t testing.TB) {
 	t.Helper()
 	check(t, e.read(t.Context(), func(c *conn) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// filled is a closed data directory with so many readings of 500 bytes, a run and its event.
+// filled returns a closed data directory with that many readings of 500 bytes, a run and its event.
 func filled(t *testing.T, readings int) (dir string) {
 	t.Helper()
 	dir = empty(t)
@@ -30,7 +30,7 @@ func filled(t *testing.T, readings int) (dir string) {
 
 func sensorKey(n int) string { return fmt.Sprintf("sensor-%d", n) }
 
-// rootOf is the first page of a table or of an index.
+// rootOf returns the first page of a table or an index.
 func rootOf(t *testing.T, dir, table string) (page int64) {
 	t.Helper()
 	c, err := connect(filepath.Join(dir, fileName), "rw")
@@ -52,7 +52,7 @@ func overwrite(t *testing.T, dir string, pages ...int64) {
 	check(t, f.Close())
 }
 
-// Damage anywhere is found beside the work soon after the start, without anybody reading there.
+// Damage anywhere is found in the background soon after the start, even if nothing reads there.
 func TestDamageIsFoundAfterTheStart(t *testing.T) {
 	dir := filled(t, 1)
 	s := opened(t, dir, Options{})
@@ -68,7 +68,7 @@ func TestDamageIsFoundAfterTheStart(t *testing.T) {
 	if err := s.Trouble(); !strings.Contains(err.Error(), "interlock repair") || !strings.Contains(err.Error(), "backup") {
 		t.Errorf("%v does not say what to do", err)
 	}
-	wantFault(t, "probe", s.Probe(t.Context()), store.Damaged) // one that succeeds does not mend it
+	wantFault(t, "probe", s.Probe(t.Context()), store.Damaged) // a successful probe does not clear it
 	check(t, s.Close())
 }
 
@@ -89,8 +89,8 @@ func TestReadThatHitsDamageIsRemembered(t *testing.T) {
 	check(t, s.Close())
 }
 
-// What was acknowledged before a crash is in the write-ahead log. Without it the store would
-// quietly go on with less.
+// The write-ahead log holds what was acknowledged before a crash. Without it the store would
+// silently continue with less.
 func TestMissingLogIsNoticed(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})
@@ -98,7 +98,7 @@ func TestMissingLogIsNoticed(t *testing.T) {
 	image := t.TempDir()
 	check(t, os.CopyFS(image, os.DirFS(dir)))
 	check(t, s.Close())
-	s = opened(t, dir, Options{}) // after a clean end nothing is missed
+	s = opened(t, dir, Options{}) // after a clean shutdown nothing is missing
 	check(t, s.Close())
 	check(t, os.Remove(filepath.Join(dir, fileName+"-wal")))
 	check(t, opened(t, dir, Options{}).Close())
@@ -109,7 +109,7 @@ func TestMissingLogIsNoticed(t *testing.T) {
 	check(t, os.Remove(log))
 	for range 2 {
 		if _, err := OpenEngine(t.Context(), image, Options{}); err == nil || !strings.Contains(err.Error(), "-wal is missing") {
-			t.Fatalf("without its log it is opened: %v", err)
+			t.Fatalf("opened without its log: %v", err)
 		}
 	}
 	if _, err := os.Lstat(log); !errors.Is(err, fs.ErrNotExist) {
@@ -117,11 +117,11 @@ func TestMissingLogIsNoticed(t *testing.T) {
 	}
 	check(t, os.WriteFile(log, kept, 0o600))
 	if got := count(t, opened(t, image, Options{}), "rows"); got != 7 {
-		t.Errorf("with its log it shows %d", got)
+		t.Errorf("with its log it has %d", got)
 	}
 }
 
-// A backup of a directory that a crash has left takes nothing from it.
+// A backup of a directory left by a crash does not change it.
 func TestBackupAfterACrashLeavesTheLog(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})

@@ -30,7 +30,7 @@ func TestWorksInABubble(t *testing.T) {
 			}
 			received <- changes
 		}()
-		synctest.Wait() // it waits on a channel, so the bubble's clock could move on
+		synctest.Wait() // it blocks on a channel, so the bubble's clock could advance
 		put(t, e, reading("rows", 1))
 		if got := <-received; len(got) != 1 || string(got[0].Body) != "rows" {
 			t.Errorf("received %+v, want the one write", got)
@@ -40,7 +40,7 @@ func TestWorksInABubble(t *testing.T) {
 }
 
 func TestEnginesOfDifferentBubblesShareNothing(t *testing.T) {
-	for range 20 { // a channel of one bubble that is used in another ends the process
+	for range 20 { // using a channel of another bubble crashes the process
 		synctest.Test(t, func(t *testing.T) {
 			e, err := OpenEngine(t.Context(), empty(t), Options{})
 			check(t, err)

@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-// reading is an op as a sensor write makes it: a row of orders that holds a number, with a change.
+// reading returns the op of a sensor write: a row of orders with a number, and a change.
 func reading(key string, count int64) row.Op {
 	return row.Op{If: row.Any, Change: []byte(key), Row: row.Row{
 		Ref: row.Ref{Kind: "sensor", Part: "orders", Key: key}, Version: 1,
@@ -23,14 +23,14 @@ func reading(key string, count int64) row.Op {
 	}}
 }
 
-// large is a reading of 60 kB.
+// large returns a reading of 60 kB.
 func large(key string) row.Op {
 	op := reading(key, 0)
 	op.Row.Body = fmt.Appendf(nil, `{"count":0,"text":%q}`, fmt.Sprintf("%060000d", 0))
 	return op
 }
 
-// runRef names the run that opening creates.
+// runRef is the run that opening creates.
 var runRef = row.Ref{Kind: "run", Part: "orders", Key: "cron/2026-03-03"}
 
 // opening creates a run, with an event and a task, as one decision.
@@ -58,7 +58,7 @@ func opening(id string) row.Tx {
 	}
 }
 
-// template is an empty database, made once: creating the tables takes longer than most of the
+// template is an empty database, built once: creating the tables takes longer than most of the
 // tests.
 var template = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "interlock")
@@ -90,7 +90,7 @@ func empty(t testing.TB) string {
 	return dir
 }
 
-// opened opens a directory until the test ends, or closes it itself.
+// opened opens a directory until the test ends or closes it.
 func opened(t testing.TB, dir string, o Options) *Engine {
 	t.Helper()
 	e, err := OpenEngine(t.Context(), dir, o)
@@ -114,7 +114,7 @@ func put(t testing.TB, e *Engine, ops ...row.Op) {
 	check(t, e.Apply(t.Context(), row.Tx{Ops: ops}, noon))
 }
 
-// count reads the number of a reading; -1 if there is none.
+// count returns the number in a reading; -1 if there is none.
 func count(t testing.TB, e *Engine, key string) int64 {
 	t.Helper()
 	r := get(t, e, reading(key, 0).Row.Ref)
@@ -133,7 +133,7 @@ func get(t testing.TB, e *Engine, ref row.Ref) row.Row {
 	return rows[0]
 }
 
-// busy keeps the writer from its work until release is called, so that a test can queue requests.
+// busy blocks the writer until release is called, so that a test can queue requests.
 func busy(t testing.TB, e *Engine) (release func()) {
 	t.Helper()
 	began, free := make(chan struct{}), make(chan struct{})

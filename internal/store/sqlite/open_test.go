@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// refused opens a directory that must not open, and checks that the error says what it should.
+// refused opens a directory, which must fail, and checks the error.
 func refused(t *testing.T, dir string, says ...string) {
 	t.Helper()
 	s, err := OpenEngine(t.Context(), dir, Options{})
@@ -25,7 +25,7 @@ func refused(t *testing.T, dir string, says ...string) {
 	}
 }
 
-// untouched checks that what f does leaves a file as it is.
+// untouched checks that f does not change a file.
 func untouched(t *testing.T, path string, f func()) {
 	t.Helper()
 	before, err := os.ReadFile(path)
@@ -38,7 +38,7 @@ func untouched(t *testing.T, path string, f func()) {
 	}
 }
 
-func TestSecondProcessIsToldWhoHasTheDirectory(t *testing.T) {
+func TestSecondProcessLearnsWhoHasTheDirectory(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})
 	refused(t, dir, dir, "in use by process "+strconv.Itoa(os.Getpid()))
@@ -58,7 +58,7 @@ func TestNewerFileIsRefused(t *testing.T) {
 	})
 }
 
-// script changes a database that nobody has open.
+// script changes a database that is not open.
 func script(t *testing.T, path, text string) {
 	t.Helper()
 	c, err := connect(path, "rwc")
@@ -67,14 +67,14 @@ func script(t *testing.T, path, text string) {
 	check(t, c.close())
 }
 
-func TestOtherProgramsFileIsRefused(t *testing.T) {
+func TestOtherProgramsFileIsRejected(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, fileName)
 	script(t, path, "CREATE TABLE bookmarks (url TEXT)")
 	untouched(t, path, func() { refused(t, dir, path, "another program") })
 }
 
-func TestDamagedFileIsRefused(t *testing.T) {
+func TestDamagedFileIsRejected(t *testing.T) {
 	for name, damage := range map[string]func(text []byte) []byte{
 		"header overwritten": func(text []byte) []byte { return append([]byte("no database any more"), text[20:]...) },
 		"first page lost":    func(text []byte) []byte { return append(bytes.Repeat([]byte{0xff}, 4096), text[4096:]...) },
@@ -100,8 +100,7 @@ func TestFileInPlaceOfADirectory(t *testing.T) {
 	})
 }
 
-// Not even root can make a directory here, as nobody can on a file system that is mounted
-// read-only.
+// Not even root can create a directory here, as on a file system that is mounted read-only.
 func TestDirectoryThatCannotBeCreated(t *testing.T) {
 	refused(t, "/dev/null/data", "create data directory /dev/null/data")
 }
@@ -128,7 +127,7 @@ func TestMigrationsRunForwardByThemselves(t *testing.T) {
 	}
 }
 
-func TestMigrationThatFailsChangesNothing(t *testing.T) {
+func TestFailedMigrationChangesNothing(t *testing.T) {
 	c, err := connect(filepath.Join(empty(t), fileName), "rw")
 	check(t, err)
 	defer func() { check(t, c.close()) }()
@@ -148,7 +147,7 @@ func TestMigrationThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-func TestPathMayHoldAnything(t *testing.T) {
+func TestPathMayContainAnyCharacters(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b?c#d%20e&mode=ro")
 	s := opened(t, dir, Options{})
 	put(t, s, reading("rows", 1))

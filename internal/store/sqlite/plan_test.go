@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Every statement finds its rows by an index, in the order that it returns them in, so that its
-// cost does not grow with the number of pipelines, runs and years.
+// Every statement finds its rows by an index, in result order, so that its cost does not grow with
+// the number of pipelines, runs and years.
 func TestNoStatementScansATable(t *testing.T) {
 	e := opened(t, empty(t), Options{})
 	useEverything(t, e)
@@ -26,7 +26,7 @@ func TestNoStatementScansATable(t *testing.T) {
 	}
 	for _, query := range slices.Sorted(maps.Keys(statements)) {
 		if strings.Contains(query, "LIMIT ?") {
-			t.Errorf("planned anew each time: %s", query)
+			t.Errorf("replanned each time: %s", query)
 		}
 		for _, line := range plan(t, e, query) {
 			if strings.HasPrefix(line, "SCAN") && !short(line, query) || strings.Contains(line, "TEMP B-TREE") {
@@ -40,14 +40,13 @@ func TestNoStatementScansATable(t *testing.T) {
 	}
 }
 
-// short reports that what is scanned is short: tags, tables, groups, or a stretch with a limit.
+// short reports whether the scanned data is small: tags, tables, groups, or a limited range.
 func short(line, query string) bool {
 	return strings.HasPrefix(line, "SCAN json_each ") || strings.Contains(query, "FROM groups") ||
 		strings.Contains(query, "FROM sqlite_schema") || strings.Contains(query, "FROM applied ORDER BY n"+upTo)
 }
 
-// tagged checks that rows are left out by their tag before the table is read: the column is in the
-// index.
+// tagged checks that rows are excluded by tag before the table is read: the column is in the index.
 func tagged(t *testing.T, e *Engine, query string) {
 	t.Helper()
 	without := strings.Replace(query, "SELECT ref, version, body", "SELECT id", 1)
@@ -69,7 +68,7 @@ func plan(t *testing.T, e *Engine, query string) (lines []string) {
 	return lines
 }
 
-// useEverything makes every call, in every form that has a statement of its own.
+// useEverything makes every call, in every form that has its own statement.
 func useEverything(t *testing.T, e *Engine) {
 	t.Helper()
 	ctx := t.Context()

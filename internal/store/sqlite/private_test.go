@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// Only the controller's user may read what it stores, whatever the umask, and whatever the
-// permissions were before.
-func TestFilesAreForOneUser(t *testing.T) {
+// Only the controller's user may read its files, whatever the umask and the previous permissions.
+func TestFilesAreReadableByOneUserOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

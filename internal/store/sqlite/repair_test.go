@@ -9,10 +9,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// leaf is a page of a table, and how many rows it holds.
+// leaf is a page of a table, and the number of its rows.
 type leaf struct{ page, rows int64 }
 
-// leaves returns the pages of a table in the order of its key, without those that lead to them.
+// leaves returns the leaf pages of a table in key order.
 func leaves(t *testing.T, dir, table string) (pages []leaf) {
 	t.Helper()
 	c, err := connect(filepath.Join(dir, fileName), "rw")
@@ -51,7 +51,7 @@ func TestRepairSavesWhatCanBeRead(t *testing.T) {
 	check(t, err)
 	kept, err := os.ReadFile(report.Kept)
 	if err != nil || string(kept) != string(damaged) || !strings.HasSuffix(report.Kept, ".damaged-20260303T120000Z") {
-		t.Errorf("the damaged database is not kept as it was in %s: %v", report.Kept, err)
+		t.Errorf("the damaged database was not kept unchanged in %s: %v", report.Kept, err)
 	}
 	for _, table := range report.Tables {
 		want, hit := total[table.Name]
@@ -66,18 +66,18 @@ func TestRepairSavesWhatCanBeRead(t *testing.T) {
 		t.Error("the run or the last reading is lost")
 	}
 	if next, err := e.Next(t.Context(), 1); err != nil || next <= number {
-		t.Errorf("number %d came after %d: %v", next, number, err)
+		t.Errorf("number %d follows %d: %v", next, number, err)
 	}
 	if next := received(t, e); next.Position <= changes[len(changes)-1].Position {
 		t.Errorf("position %d was used again, the last was %d", next.Position, changes[len(changes)-1].Position)
 	}
 	check(t, e.Close())
 	if report, err := Repair(t.Context(), dir, noon); err != nil || len(report.Found) > 0 || report.Kept != "" {
-		t.Errorf("a database that is whole is repaired: %+v, %v", report, err)
+		t.Errorf("an intact database was repaired: %+v, %v", report, err)
 	}
 }
 
-// received returns the last of all changes, after one more.
+// received returns the last of all changes, after one more write.
 func received(t *testing.T, e *Engine) row.Change {
 	t.Helper()
 	put(t, e, reading("next", 1))
@@ -88,8 +88,8 @@ func received(t *testing.T, e *Engine) row.Change {
 	return changes[len(changes)-1]
 }
 
-// A page that is overwritten with something that looks like rows is not noticed by SQLite.
-func TestRepairLeavesOutWhatIsNoRecord(t *testing.T) {
+// SQLite does not notice a page overwritten with something that looks like rows.
+func TestRepairDropsInvalidRecords(t *testing.T) {
 	dir := filled(t, 3)
 	path := filepath.Join(dir, fileName)
 	script(t, path, "UPDATE rows SET body = CAST('{\"count\":' AS BLOB) WHERE ref LIKE 'sensor/%/sensor-1'")
@@ -123,14 +123,14 @@ func TestRepairOfNothingChangesNothing(t *testing.T) {
 	}
 	s := opened(t, filled(t, 1), Options{})
 	if _, err := Repair(t.Context(), s.dir.Path, noon); err == nil || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("a store that is in use is repaired: %v", err)
+		t.Errorf("a store in use was repaired: %v", err)
 	}
 	if _, err := Repair(t.Context(), t.TempDir(), noon); err == nil {
-		t.Error("an empty directory is repaired")
+		t.Error("an empty directory was repaired")
 	}
 }
 
-func TestRepairGoesOnWithoutALog(t *testing.T) {
+func TestRepairWorksWithoutALog(t *testing.T) {
 	dir := empty(t)
 	s := opened(t, dir, Options{})
 	put(t, s, reading("rows", 7))

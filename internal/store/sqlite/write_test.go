@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// queued hands calls to the writer while it is busy, one after the other, so that it commits them
-// as one group.
+// queued queues calls while the writer is blocked, one after the other, so that it commits them as
+// one group.
 func queued(t *testing.T, e *Engine, calls ...func() error) []error {
 	t.Helper()
 	release := busy(t, e)
@@ -34,7 +34,7 @@ func queued(t *testing.T, e *Engine, calls ...func() error) []error {
 	return errs
 }
 
-// waitFor returns once so many calls are queued.
+// waitFor returns once that many calls are queued.
 func waitFor(t *testing.T, e *Engine, n int) {
 	t.Helper()
 	for len(e.queue) < n {
@@ -45,12 +45,12 @@ func waitFor(t *testing.T, e *Engine, n int) {
 	}
 }
 
-// applying is a call that applies a transaction.
+// applying returns a call that applies a transaction.
 func applying(t *testing.T, e *Engine, tx row.Tx) func() error {
 	return func() error { return e.Apply(t.Context(), tx, noon) }
 }
 
-// late is a transaction whose last op is a conflict if the run of opening exists.
+// late returns a transaction whose last op is a conflict if the run of opening exists.
 func late(id string) row.Tx {
 	tx := opening(id)
 	tx.Ops[0], tx.Ops[1] = tx.Ops[1], tx.Ops[0]
@@ -58,7 +58,7 @@ func late(id string) row.Tx {
 	return tx
 }
 
-func TestConflictInAGroupHarmsNoOther(t *testing.T) {
+func TestConflictInAGroupAffectsNoOther(t *testing.T) {
 	for name, tx := range map[string]row.Tx{"at the first op": opening("b"), "after changes": late("b")} {
 		t.Run(name, func(t *testing.T) {
 			e := opened(t, empty(t), Options{})
@@ -71,7 +71,7 @@ func TestConflictInAGroupHarmsNoOther(t *testing.T) {
 			)
 			for i, err := range errs {
 				if want := i == 2; want != errors.Is(err, store.ErrConflict) || !want && err != nil {
-					t.Errorf("call %d was answered with %v", i, err)
+					t.Errorf("call %d returned %v", i, err)
 				}
 			}
 			if got := count(t, e, "rows"); got != 2 {
@@ -96,8 +96,8 @@ func TestConflictInAGroupHarmsNoOther(t *testing.T) {
 	}
 }
 
-// A row that is too large, or a disk that is full for one and not for another.
-func TestFailedRequestIsCommittedApart(t *testing.T) {
+// A row that is too large, or a disk that is full for one request and not for another.
+func TestFailedRequestIsCommittedSeparately(t *testing.T) {
 	e := opened(t, empty(t), Options{})
 	failure := errors.New("failure")
 	errs := queued(t, e,
@@ -134,12 +134,12 @@ func TestCallerDoesNotWaitLongerThanItsContext(t *testing.T) {
 	waitFor(t, e, 1)
 	cancel()
 	if err := <-answer; !errors.Is(err, context.Canceled) {
-		t.Errorf("answered with %v", err)
+		t.Errorf("returned %v", err)
 	}
 	release()
-	put(t, e, reading("rows", 1)) // comes after it in the queue
+	put(t, e, reading("rows", 1)) // queued after it
 	if get(t, e, runRef).Version != 0 {
-		t.Error("the writer began a transaction whose caller had returned")
+		t.Error("the writer ran a transaction whose caller had returned")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestCloseAnswersAll(t *testing.T) {
 	}
 }
 
-// full makes the file refuse to grow by more than so many pages, as a full disk does.
+// full makes the file refuse to grow by more than that many pages, like a full disk.
 func full(t *testing.T, e *Engine, pages int) {
 	t.Helper()
 	check(t, e.write(t.Context(), opFunc(func(tx *tx) error {
@@ -192,7 +192,7 @@ func TestFullDiskHarmsNothing(t *testing.T) {
 		"in group": queued(t, e, applying(t, e, tx), applying(t, e, tx))[1],
 	} {
 		if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), e.conn.path) {
-			t.Errorf("%s it was answered with %v", what, err)
+			t.Errorf("%s it returned %v", what, err)
 		}
 	}
 	if got := count(t, e, "rows"); got != 1 || get(t, e, runRef).Version != 0 {
@@ -218,7 +218,7 @@ func TestWriteAheadLogDoesNotGrow(t *testing.T) {
 	}
 }
 
-// A lazy transaction is not written through, and becomes durable with the next that is.
+// A lazy transaction does not wait for the disk, and becomes durable with the next durable one.
 func TestLazyTransactionDoesNotWaitForTheDisk(t *testing.T) {
 	e := opened(t, empty(t), Options{})
 	mode := func() (n int64) {
