@@ -33,11 +33,11 @@ func works(t *testing.T, e *Engine) {
 		t.Error(err)
 	}
 	if !marked(t, e, "works") {
-		t.Error("the mark is not there")
+		t.Error("the mark does not exist")
 	}
 }
 
-// The user may do everything, but only with keys and channels of the prefix: so nothing is kept elsewhere.
+// The user may do everything, but only with keys and channels of the prefix: so nothing is stored elsewhere.
 func TestUserOfThePrefixAlone(t *testing.T) {
 	server := redistest.Start(t, append(switchedOff("~*", "&*", "+@all"), ann...)...)
 	at := func(login, prefix string) string {
@@ -64,14 +64,13 @@ func TestUserOfThePrefixAlone(t *testing.T) {
 
 var ann = []string{"--user", "ann", "on", ">s3cret", "~blue:*", "&blue:*", "+@all"}
 
-// switchedOff is a user default that no client can log in as, and that has rights all the same.
+// switchedOff returns a user default that no client can log in as, but that still has rights.
 func switchedOff(rights ...string) []string {
 	return append([]string{"--user", "default", "off"}, rights...)
 }
 
-// Redis reads its append-only file back as the user default, and leaves out every transaction that this
-// user may not carry out.
-func TestServerThatCouldNotReadItsDataBackIsRefused(t *testing.T) {
+// Redis replays its append-only file as the user default, and skips every transaction that this user may not run.
+func TestServerThatCouldNotReplayItsDataIsRejected(t *testing.T) {
 	for name, rights := range map[string][]string{"no rights": nil, "no commands": {"~*"}, "other keys": {"~green:*", "+@all"}, "reads": {"~*", "+@read"}} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t, append(switchedOff(rights...), ann...)...)
@@ -83,8 +82,8 @@ func TestServerThatCouldNotReadItsDataBackIsRefused(t *testing.T) {
 	}
 }
 
-// A user that may not run ACL is not refused for it.
-func TestUserThatMayNotAskAboutUsers(t *testing.T) {
+// A user that may not run ACL is not rejected for it.
+func TestUserWithoutACLRights(t *testing.T) {
 	server := redistest.Start(t, append(switchedOff("~*", "&*", "+@all"), append(slices.Clone(ann), "-acl")...)...)
 	works(t, opened(t, "redis://ann:s3cret@"+server.Address()+"?prefix=blue", Options{}))
 }
@@ -95,17 +94,17 @@ func TestTLS(t *testing.T) {
 	url := "rediss://" + server.Address()
 	works(t, opened(t, url+"?ca="+cert+"&cert="+cert+"&key="+key, Options{}))
 	_, err := OpenEngine(t.Context(), url+"?ca="+cert, Options{})
-	refused(t, err, "no connection") // the server wants a certificate
+	refused(t, err, "no connection") // the server requires a certificate
 	_, err = OpenEngine(t.Context(), url+"?cert="+cert+"&key="+key, Options{})
-	refused(t, err, "certificate", "ca=FILE") // the server's is of an unknown authority
+	refused(t, err, "certificate", "ca=FILE") // the server's authority is unknown
 	_, err = OpenEngine(t.Context(), "redis://"+server.Address(), Options{})
 	refused(t, err, "no connection", "rediss://")
 	if strings.Contains(err.Error(), "tried again") {
-		t.Errorf("it says that it goes on trying, and does not: %v", err)
+		t.Errorf("it claims to retry, but does not: %v", err)
 	}
 }
 
-// certificate writes a self-signed one for the loopback address.
+// certificate writes a self-signed certificate for the loopback address.
 func certificate(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -141,11 +140,12 @@ func TestSentinelNamesThePrimary(t *testing.T) {
 	refused(t, err, "other", sentinel.Address())
 	_, err = OpenEngine(t.Context(), sentinel.URL(), Options{})
 	if err == nil {
-		t.Error("a Sentinel was taken for a Redis")
+		t.Error("a Sentinel was accepted as a Redis")
 	}
 }
 
-// Everything that a URL can say at once: the first Sentinel is gone, the other wants TLS and a user, and so does the primary.
+// Everything that a URL can express at once: the first Sentinel is gone, the other requires TLS and a user, and so
+// does the primary.
 func TestSentinelsOverTLSWithAUser(t *testing.T) {
 	cert, key := certificate(t, t.TempDir())
 	primary := redistest.StartTLS(t, cert, key, append(switchedOff("~*", "&*", "+@all"), append(slices.Clone(ann), "--user", "watch", "on", ">s33", "&*", "+@all")...)...)

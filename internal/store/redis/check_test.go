@@ -36,7 +36,7 @@ func refused(t *testing.T, err error, says ...string) {
 	}
 }
 
-func TestServersThatLoseDataAreRefusedUnlessThatIsWanted(t *testing.T) {
+func TestServersThatLoseDataAreRejectedUnlessUnsafe(t *testing.T) {
 	for name, c := range map[string]struct{ args, says []string }{
 		"no append-only file": {[]string{"--appendonly", "no"}, []string{"appendonly yes", "--unsafe-redis"}},
 		"eviction":            {[]string{"--maxmemory-policy", "allkeys-lru"}, []string{"maxmemory-policy noeviction", `"allkeys-lru"`, "--unsafe-redis"}},
@@ -50,7 +50,7 @@ func TestServersThatLoseDataAreRefusedUnlessThatIsWanted(t *testing.T) {
 	}
 }
 
-func TestServersThatCannotWorkAreRefused(t *testing.T) {
+func TestUnsupportedServersAreRejected(t *testing.T) {
 	good := func() map[string]string {
 		return map[string]string{
 			"redis_version": "7.0.15", "cluster_enabled": "0", "role": "master", "aof_enabled": "1", "maxmemory_policy": "noeviction",
@@ -71,13 +71,13 @@ func TestServersThatCannotWorkAreRefused(t *testing.T) {
 	}
 }
 
-func TestClusterIsRefused(t *testing.T) {
+func TestClusterIsRejected(t *testing.T) {
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	_, err := OpenEngine(t.Context(), server.URL(), Options{Unsafe: true})
 	refused(t, err, "Cluster", "Sentinel")
 }
 
-func TestDataOfANewerProgramIsRefused(t *testing.T) {
+func TestDataOfANewerProgramIsRejected(t *testing.T) {
 	url := redistest.Shared(t)
 	e := opened(t, url, Options{})
 	check(t, e.client.Set(t.Context(), e.key("schema"), "4", 0).Err())

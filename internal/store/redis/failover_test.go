@@ -13,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Sentinels that were reset, or have just been set up anew, do not know the primary and answer with
-// nothing: like Redis when a row does not exist.
-func TestPrimaryThatNoSentinelKnowsIsNoMissingRow(t *testing.T) {
+// Sentinels that were reset, or have just been set up, do not know the primary and answer with
+// nothing, like Redis for a missing row.
+func TestUnknownPrimaryIsNotAMissingRow(t *testing.T) {
 	primary := redistest.Start(t)
 	sentinel := redistest.Watch(t, primary)
 	e := opened(t, "redis://"+sentinel.Address()+"?sentinel="+redistest.Watched, Options{})
@@ -46,8 +46,8 @@ func TestPrimaryThatNoSentinelKnowsIsNoMissingRow(t *testing.T) {
 	}
 }
 
-// A failover may lose the last changes while a consumer holds them. Redis goes back here to what it was.
-func TestChangeAfterOneThatWasLostIsReceived(t *testing.T) {
+// A failover may lose the last changes while a consumer holds them. Here Redis is reset to its earlier state.
+func TestChangeAfterALostOneIsReceived(t *testing.T) {
 	server := redistest.Start(t)
 	e := opened(t, server.URL(), Options{})
 	put(t, e, 1)
@@ -72,8 +72,8 @@ func TestChangeAfterOneThatWasLostIsReceived(t *testing.T) {
 	}
 }
 
-// promotion returns a function that gives keys the values that they have now, and makes the server the
-// new primary: as one that did not receive what was written in between.
+// promotion returns a function that restores keys to their current values, and makes the server the new primary: one
+// that did not receive what was written in between.
 func (e *Engine) promotion(t *testing.T, server *redistest.Server, names ...string) func() {
 	t.Helper()
 	before := map[string]string{}
@@ -141,35 +141,35 @@ func TestEventsAfterALossComeAfterThoseThatWereLost(t *testing.T) {
 			at := all[len(all)-1].Key
 			lose()
 			if n := emit(t, e, name+" new"); n <= last {
-				t.Errorf("drew %d after %d", n, last)
+				t.Errorf("number %d follows %d", n, last)
 			}
 			got := followed(t, e, at)
 			if len(got) != 1 || string(got[0].Body) != name+" new" {
-				t.Fatalf("after position %s come %+v, want the new event", at, got)
+				t.Fatalf("after position %s got %+v, want the new event", at, got)
 			}
 			emit(t, e, name+" newer")
 			if next := followed(t, e, got[0].Key); len(next) != 1 || string(next[0].Body) != name+" newer" {
-				t.Errorf("after position %s come %+v, want the next event", got[0].Key, next)
+				t.Errorf("after position %s got %+v, want the next event", got[0].Key, next)
 			}
 		})
 	}
 }
 
-// late is a context whose deadline has passed, and which has not ended yet.
+// late is a context whose deadline has passed but which has not ended yet.
 type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
 
-func TestConnectionThatIsCutByTheDeadlineOfItsCallerIsNotLost(t *testing.T) {
+func TestConnectionCutByTheCallersDeadlineIsNotLost(t *testing.T) {
 	e := opened(t, redistest.Shared(t), Options{})
 	put(t, e, 1)
 	_, err := e.receive(late{t.Context()}, "router", "one", 1)
 	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrAway) {
-		t.Errorf("error %v, want that the time is over", err)
+		t.Errorf("error %v, want context.DeadlineExceeded", err)
 	}
 }
 
-func TestConnectionThatIsNotToBeHadIsAway(t *testing.T) {
+func TestUnavailableConnectionIsErrAway(t *testing.T) {
 	e := opened(t, redistest.Shared(t), Options{})
 	if err := e.fault(redis.ErrPoolTimeout); !errors.Is(err, store.ErrAway) {
 		t.Errorf("error %v, want that the store is not available", err)

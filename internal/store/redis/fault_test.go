@@ -42,7 +42,7 @@ func TestFullMemoryTakesNothingAndRecovers(t *testing.T) {
 	}
 }
 
-// To keep less is what helps when memory is full.
+// Deleting data is the remedy for full memory.
 func TestFullMemoryDoesNotKeepRowsFromBeingDeleted(t *testing.T) {
 	e := opened(t, redistest.Start(t).URL(), Options{})
 	everyKind(t, e)
@@ -85,14 +85,14 @@ func TestTroubleIsKnownWhileItLasts(t *testing.T) {
 	knows("")
 }
 
-// An empty Redis must not look like one in which nothing has happened yet.
-func TestDataThatIsGoneIsNotTakenForABeginning(t *testing.T) {
+// An emptied Redis must not look like a new one.
+func TestLostDataIsNotMistakenForANewStore(t *testing.T) {
 	server := redistest.Start(t)
 	e := opened(t, server.URL(), Options{})
 	put(t, e, 1)
 	check(t, e.client.FlushAll(t.Context()).Err())
 	refused(t, e.Apply(t.Context(), marking("a"), noon), "emptied or replaced")
-	other := opened(t, server.URL(), Options{}) // begins anew
+	other := opened(t, server.URL(), Options{}) // starts with new data
 	check(t, other.Apply(t.Context(), marking("a"), noon))
 	refused(t, e.Apply(t.Context(), reading(2), noon), "emptied or replaced")
 	refused(t, e.beat(t.Context()), "emptied or replaced")
@@ -140,7 +140,7 @@ func TestRestartLosesNothingThatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// again repeats a call until the connection is there again: a broken one is noticed when it is used.
+// again repeats a call until the connection is back: a broken one is noticed when it is used.
 func again(t *testing.T, call func() error) (err error) {
 	t.Helper()
 	for range 100 {
@@ -160,7 +160,7 @@ func TestWaitersAreWokenAfterARestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	select {
-	case <-changed: // by the subscription that was made again
+	case <-changed: // by the renewed subscription
 	case <-ctx.Done():
 		t.Fatal("no waiter was woken, and messages may have been lost")
 	}
@@ -177,8 +177,8 @@ func TestForgottenScriptsAreSentAgain(t *testing.T) {
 	}
 }
 
-// A server that answers every command with one refusal.
-func TestRefusalsSayWhatTheyMean(t *testing.T) {
+// A server that answers every command with one error.
+func TestRejectionsAreExplained(t *testing.T) {
 	for says, want := range map[string]string{
 		"LOADING Redis is loading the dataset in memory":               "reading its data after a start",
 		"MISCONF Redis is configured to save":                          "cannot write its data to disk",

@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// shop returns a store that holds a record of every kind.
+// shop returns a store with a record of every kind.
 func shop(t *testing.T, o Options) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), redistest.Shared(t), o)
@@ -86,7 +86,7 @@ func shop(t *testing.T, o Options) *Store {
 	return s
 }
 
-// kinds has a row of every kind of package record, with its places.
+// kinds returns a row of every kind of package record, with its places.
 func kinds() []row.Row {
 	place := func(index row.Index, list string) func(*row.Row) {
 		return func(r *row.Row) {
@@ -124,7 +124,7 @@ func kinds() []row.Row {
 	}
 }
 
-// everyKind stores a row of every kind, and uses everything else once.
+// everyKind stores a row of every kind, and uses every other call once.
 func everyKind(t *testing.T, e *Engine) {
 	t.Helper()
 	tx := row.Tx{ID: "a", Events: []row.Event{
@@ -142,7 +142,7 @@ var (
 	placeholder   = regexp.MustCompile(`\{[^}]*\}`)
 )
 
-// Each key fits a line of the page, and each line a key.
+// Each key matches a line of the page, and each line a key.
 func TestEveryKeyIsInTheDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/REDIS.md")
 	check(t, err)
@@ -177,12 +177,12 @@ func TestEveryKeyIsInTheDocumentation(t *testing.T) {
 	}
 	for line := range lines {
 		if !used[line] {
-			t.Errorf("docs/REDIS.md lists %s, and no such key was written", line)
+			t.Errorf("docs/REDIS.md lists %s, but no such key was written", line)
 		}
 	}
 }
 
-// The keys of the local architecture have the names and types that its readers expect.
+// The keys of the local architecture have the names and types that their readers expect.
 func TestKeysOfTheLocalArchitecture(t *testing.T) {
 	e := shop(t, Options{}).engine
 	want := map[string]string{

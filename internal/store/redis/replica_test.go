@@ -14,15 +14,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// pair is two replicas on one Redis.
+// pair returns two replicas on one Redis.
 func pair(t *testing.T) (a, b *Engine) {
 	t.Helper()
 	url := redistest.Shared(t)
 	return opened(t, url, Options{}), opened(t, url, Options{})
 }
 
-// dies ends the background work of a replica and the time for which it counts as alive. It sends no
-// message, like a process that was killed.
+// dies stops the background work of a replica and expires its heartbeat. It sends no message, like
+// a killed process.
 func (e *Engine) dies(t *testing.T) {
 	t.Helper()
 	close(e.closed)
@@ -46,19 +46,19 @@ func TestChangesOfADeadReplicaGoToAnother(t *testing.T) {
 	}
 }
 
-// Redis was killed, or the connection broke, after the script and before its answer.
+// Redis was killed, or the connection broke, after the script and before its reply.
 func TestChangesWhoseAnswerWasLostAreReceived(t *testing.T) {
 	a, b := pair(t)
 	for n := range int64(3) {
 		put(t, a, n)
 	}
 	first := receive(t, a, 1)
-	_, err := a.hand(t.Context(), "router", "one", 1, "") // its answer is lost
+	_, err := a.hand(t.Context(), "router", "one", 1, "") // its reply is lost
 	check(t, err)
 	a.unsure.Store("router/one", true)
 	second := receive(t, a, 10)
 	if len(second) != 1 || second[0].Position != first[0].Position+1 {
-		t.Errorf("received %+v after %+v, want the one whose answer was lost", second, first)
+		t.Errorf("received %+v after %+v, want the one in the lost reply", second, first)
 	}
 	if third := receive(t, a, 10); len(third) != 1 || third[0].Position != first[0].Position+2 {
 		t.Errorf("received %+v, want the last one", third)
@@ -78,7 +78,7 @@ func TestReceiveThatFailedIsUnsure(t *testing.T) {
 		t.Fatal("received something from a Redis that is gone")
 	}
 	if _, is := e.unsure.Load("router/one"); !is {
-		t.Error("the engine does not ask again for what Redis may have handed out")
+		t.Error("the engine does not ask again for changes that Redis may have assigned")
 	}
 	check(t, server.Again())
 	check(t, again(t, func() error {
@@ -86,16 +86,16 @@ func TestReceiveThatFailedIsUnsure(t *testing.T) {
 		return err
 	}))
 	if _, is := e.unsure.Load("router/one"); is {
-		t.Error("the engine is still unsure after an answer")
+		t.Error("the engine is still unsure after a reply")
 	}
 }
 
-func TestAReplicaThatLivesKeepsItsChanges(t *testing.T) {
+func TestLiveReplicaKeepsItsChanges(t *testing.T) {
 	a, b := pair(t)
 	put(t, a, 1)
 	held := receive(t, a, 1)
 	if got, err := b.receive(t.Context(), "router", "one", 10); len(got) != 0 || err != nil {
-		t.Errorf("received %+v, which a living replica holds; error %v", got, err)
+		t.Errorf("received %+v, which a live replica holds; error %v", got, err)
 	}
 	check(t, a.Ack(t.Context(), "router", held))
 	if n := backlog(t, b); n != 0 {
@@ -110,7 +110,7 @@ func TestHeartbeatsLastLongerThanTheirInterval(t *testing.T) {
 	now, err := e.client.Time(t.Context()).Result()
 	check(t, err)
 	if left := time.UnixMilli(int64(until)).Sub(now); left <= 2*aliveBeat || left > aliveFor {
-		t.Errorf("counts as alive for %s more, and says so every %s", left, aliveBeat)
+		t.Errorf("counts as alive for %s more, but its heartbeat interval is %s", left, aliveBeat)
 	}
 }
 
@@ -138,18 +138,18 @@ func TestPeersKnowWhoIsDead(t *testing.T) {
 	select {
 	case <-tasks:
 	default:
-		t.Error("the tasks of the dead replica can be claimed, and no waiter was woken")
+		t.Error("the tasks of the dead replica can be claimed, but no waiter was woken")
 	}
 	woke := redis.Z{Member: a.instance, Score: float64(time.Now().Add(time.Minute).UnixMilli())}
 	check(t, b.client.ZAdd(t.Context(), b.key("alive"), woke).Err())
 	check(t, b.beat(t.Context()))
 	if !alive(a.instance) {
-		t.Error("a replica that was only asleep still counts as dead")
+		t.Error("a replica that was only suspended still counts as dead")
 	}
 }
 
-// A replica that is closed need not be waited for.
-func TestReplicaThatLeavesIsKnownToBeDeadAtOnce(t *testing.T) {
+// Other replicas need not wait for one that was closed.
+func TestReplicaThatLeavesCountsAsDeadAtOnce(t *testing.T) {
 	a, b := pair(t)
 	check(t, b.beat(t.Context()))
 	tasks := b.Changed(row.TaskTopic)
@@ -169,10 +169,10 @@ func TestReplicaThatLeavesIsKnownToBeDeadAtOnce(t *testing.T) {
 func TestSkewIsHowFarTheClockOfRedisIsAhead(t *testing.T) {
 	url := redistest.Shared(t)
 	e := opened(t, url, Options{})
-	if skew := e.Peers().Skew; skew.Abs() > patience { // it is the clock of the same machine
+	if skew := e.Peers().Skew; skew.Abs() > patience { // both use the clock of the same machine
 		t.Errorf("skew %s", skew)
 	}
-	check(t, e.Close()) // and with it the heartbeats
+	check(t, e.Close()) // stops the heartbeats
 	e.peers.update(nil, nil, time.Hour)
 	if skew := e.Peers().Skew; skew != time.Hour {
 		t.Errorf("skew %s, want that of the last heartbeat", skew)
@@ -182,7 +182,7 @@ func TestSkewIsHowFarTheClockOfRedisIsAhead(t *testing.T) {
 	}
 }
 
-// replicas is two stores on one Redis, with a task.
+// replicas returns two stores on one Redis, with a task.
 func replicas(t *testing.T) (a, b *Store) {
 	t.Helper()
 	url := redistest.Shared(t)
@@ -217,7 +217,7 @@ func TestLeasesOfADeadReplicaAreFree(t *testing.T) {
 	}
 }
 
-// The replica was only asleep, or could not reach Redis for a while.
+// The replica was only suspended, or could not reach Redis for a while.
 func TestReplicaThatWasTakenForDeadChangesNothingMore(t *testing.T) {
 	a, b := replicas(t)
 	held := claimed(t, a)[0].Lease
@@ -255,7 +255,7 @@ func TestOneReplicaWakesTheOther(t *testing.T) {
 	}
 	select {
 	case <-events:
-		t.Error("the other replica was woken for an event, and there is none")
+		t.Error("the other replica was woken for an event, but there is none")
 	default:
 	}
 }
@@ -267,6 +267,6 @@ func TestOwnChangesWakeAtOnce(t *testing.T) {
 	select {
 	case <-tasks:
 	default:
-		t.Error("the task was stored, and no waiter was woken")
+		t.Error("the task was stored, but no waiter was woken")
 	}
 }
