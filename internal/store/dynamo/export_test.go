@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// CountRows counts the rows that are read from now on.
+// CountRows counts the rows read from now on.
 func (t *tables) CountRows() *atomic.Int64 {
 	var rows atomic.Int64
 	query, batchGet := t.do.query, t.do.batchGet
@@ -30,12 +30,12 @@ func (t *tables) CountRows() *atomic.Int64 {
 	return &rows
 }
 
-// RowAt reads a row as it is, for tests that check what is stored.
+// RowAt reads a raw row, for tests that check what is stored.
 func (t *tables) RowAt(ctx context.Context, table, pk, sk string) (Row, error) {
 	return t.getRow(ctx, address{table, pk, sk})
 }
 
-// PutRowAt writes one as others do.
+// PutRowAt writes a row as other programs do.
 func (t *tables) PutRowAt(ctx context.Context, table, pk, sk string, row Row) error {
 	return t.put(ctx, address{table, pk, sk}, row)
 }

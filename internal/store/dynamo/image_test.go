@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 123456789, time.UTC)
 
-// read reads a row in DynamoDB's own JSON.
+// read interprets a row in DynamoDB JSON.
 func read(t *testing.T, row string) dynamo.Notice {
 	t.Helper()
 	r := dynamo.Record{Sequence: "300000000000000499659", At: noon}
@@ -65,7 +65,7 @@ func TestSensorRowsNameTheirPeriod(t *testing.T) {
 	}
 }
 
-func TestRowsOfOthersThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidRowsOfOthersAreRejected(t *testing.T) {
 	for row, want := range map[string]string{
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},"date":{"S":"soon"}}`:                                        "2026-03-03",
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#run/bronze"},"n":{"N":"1"}}`:                                        "run/",
@@ -97,7 +97,7 @@ func TestResultsOfOthersAreOutcomes(t *testing.T) {
 	}
 }
 
-func TestRequestsWithoutAnIDAreToldApartByTheirRecord(t *testing.T) {
+func TestRequestsWithoutAnIDAreDistinguishedByTheirRecord(t *testing.T) {
 	got := read(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#cron#2026-03-03"},"reason":{"S":"late"},"force":{"BOOL":true}}`).Rerun
 	want := dynamo.RerunRequest{ID: "stream/300000000000000499659", Reason: "late", By: "control table", Force: true, Key: got.Key}
 	if diff := cmp.Diff(want, *got, cmp.AllowUnexported(run.Key{}.Period)); diff != "" || got.Key.String() != "orders/cron/2026-03-03" {
@@ -105,9 +105,9 @@ func TestRequestsWithoutAnIDAreToldApartByTheirRecord(t *testing.T) {
 	}
 }
 
-// Whatever such a row says or leaves out, it is answered: the router knows no request without who
+// Whatever such a row contains or omits, it is answered: the router accepts no request without who
 // and why.
-func TestRequestsNeedSayNothing(t *testing.T) {
+func TestRequestFieldsAreOptional(t *testing.T) {
 	got := read(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"RERUN_REQUEST#cron#2026-03-03"}}`).Rerun
 	want := dynamo.RerunRequest{ID: "stream/300000000000000499659", Reason: "no reason given", By: "control table", Key: got.Key}
 	if diff := cmp.Diff(want, *got, cmp.AllowUnexported(run.Key{}.Period)); diff != "" {
@@ -115,7 +115,7 @@ func TestRequestsNeedSayNothing(t *testing.T) {
 	}
 }
 
-func TestRowsThatAreNobodysBusinessTellNothing(t *testing.T) {
+func TestIrrelevantRowsAreIgnored(t *testing.T) {
 	for _, row := range []string{
 		`{"PK":{"S":"COUNTER"},"SK":{"S":"TOKENS"},"n":{"N":"7"}}`,
 		`{"PK":{"S":"MARK#x"},"SK":{"S":"MARK"}}`,
@@ -124,10 +124,10 @@ func TestRowsThatAreNobodysBusinessTellNothing(t *testing.T) {
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"HISTORY#rows#1"},"version":{"N":"1"}}`,
 	} {
 		if got := read(t, row); got.Change != nil || got.Task != "" || got.Outbox != nil || got.File || got.Refused != "" {
-			t.Errorf("%s tells %+v", row, got)
+			t.Errorf("%s yields %+v", row, got)
 		}
 	}
 	if !read(t, `{"PK":{"S":"CALENDAR#uk"},"SK":{"S":"CONFIG"},"config":{"S":"name: uk"}}`).File {
-		t.Error("a calendar tells nothing")
+		t.Error("a calendar yields nothing")
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// deployed are the stores of several processes on the same tables, without anything that follows their streams.
+// deployed returns the stores of several processes on the same tables, without anything that follows their streams.
 func deployed(t *testing.T, processes int) []*dynamo.Store {
 	t.Helper()
 	url := dynamotest.Shared(t)
@@ -53,7 +53,7 @@ func opened(t *testing.T) run.Run {
 	return r
 }
 
-// notice is what the stream would say of a row.
+// notice returns what the stream reports about a row.
 func notice(t *testing.T, s *dynamo.Store, pk, sk string) dynamo.Notice {
 	t.Helper()
 	image, err := s.RowAt(t.Context(), dynamo.Control, pk, sk)
@@ -63,8 +63,8 @@ func notice(t *testing.T, s *dynamo.Store, pk, sk string) dynamo.Notice {
 	return got
 }
 
-// The manual names these addresses, and people's own queries use them.
-func TestRecordsAreWhereTheManualSays(t *testing.T) {
+// The manual documents these addresses, and users' own queries rely on them.
+func TestRecordsAreAtTheDocumentedAddresses(t *testing.T) {
 	s := deployed(t, 1)[0]
 	r := opened(t)
 	r.Status = run.Failed
@@ -156,7 +156,7 @@ func TestStreamNamesStoredTasksAndNoLeases(t *testing.T) {
 	}
 }
 
-func TestEventsWaitInTheOutboxUntilTheyWerePublished(t *testing.T) {
+func TestEventsWaitInTheOutboxUntilPublished(t *testing.T) {
 	s := deployed(t, 1)[0]
 	e := event.New(event.ConfigAccepted, event.About{Pipeline: "orders", Which: "v1", At: noon}, "accepted", event.Config{})
 	b := store.Batch{ID: "accept"}
@@ -195,7 +195,7 @@ func TestEventsWaitInTheOutboxUntilTheyWerePublished(t *testing.T) {
 	}
 }
 
-// A rule may be about a field of any name: what the engine writes beside its own rows has no meaning in a producer's.
+// A rule may use a field of any name: attributes of the engine's own rows have no meaning in a producer's.
 func TestProducersMayUseTheNamesOfTheEngine(t *testing.T) {
 	got := read(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},"change":{"S":"none"},"version":{"N":"3"},"events":{"S":"x"},"json":{"S":"x"}}`)
 	if got.Sensor == nil || got.Change != nil || got.Refused != "" || got.Sensor.Write.Reading.Fields["version"] != int64(3) {
@@ -203,7 +203,7 @@ func TestProducersMayUseTheNamesOfTheEngine(t *testing.T) {
 	}
 }
 
-// A record may be delivered twice, also after a later write.
+// A record may be delivered twice, even after a later write.
 func TestProducersRowIsStoredOnce(t *testing.T) {
 	s := deployed(t, 1)[0]
 	put := func(sequence string) *store.Change {
@@ -220,10 +220,10 @@ func TestProducersRowIsStoredOnce(t *testing.T) {
 	}
 	second := put("100")
 	if late := put("99"); second == nil || late != nil {
-		t.Errorf("overtaken by %+v: %+v", second, late)
+		t.Errorf("superseded by %+v: %+v", second, late)
 	}
 	if got := notice(t, s, "PIPELINE#orders", "HISTORY#rows#"+row.Digits(second.Version)); got.Change != nil {
-		t.Errorf("the stream delivers what its own record was about: %+v", got.Change)
+		t.Errorf("the stream delivers the change of its own record: %+v", got.Change)
 	}
 }
 
@@ -251,8 +251,8 @@ func TestNamesMayBeLongerThanKeys(t *testing.T) {
 	}
 }
 
-// A job log has rows that others wrote; they are no entries.
-func TestRowsOfOthersAreNoRecords(t *testing.T) {
+// A job log contains rows that others wrote; they are not entries.
+func TestRowsOfOthersAreNotRecords(t *testing.T) {
 	s := deployed(t, 1)[0]
 	key := opened(t).Key
 	b := store.Batch{ID: "b"}
@@ -306,7 +306,7 @@ func TestChangesAreNotReceivedFromTheStore(t *testing.T) {
 	}
 }
 
-// An overview reads the index alone, whatever the rows weigh.
+// An overview reads the index only, whatever the size of the rows.
 func TestOverviewReadsNoRows(t *testing.T) {
 	s := deployed(t, 1)[0]
 	for i := range 3 {
@@ -321,8 +321,8 @@ func TestOverviewReadsNoRows(t *testing.T) {
 	}
 }
 
-// Several processes change the same rows at once: each version has one winner, each Batch happens once, and every event
-// gets a position of its own.
+// Several processes change the same rows concurrently: each version has one winner, each Batch is applied once, and
+// every event gets its own position.
 func TestEachVersionHasOneWinnerAmongProcesses(t *testing.T) {
 	const rounds = 5
 	all := deployed(t, 3)

@@ -23,7 +23,7 @@ func TestURLNamesTheEnvironment(t *testing.T) {
 	}
 }
 
-func TestURLThatNamesNoTablesIsRefusedWithWhatWouldBeRight(t *testing.T) {
+func TestInvalidURLIsRejectedWithTheRemedy(t *testing.T) {
 	for url, want := range map[string]string{
 		"redis://prod":                  "want dynamodb://ENVIRONMENT",
 		"dynamodb://":                   "names no environment",
@@ -49,8 +49,8 @@ func TestTablesWithoutARegionAreNotOpened(t *testing.T) {
 	}
 }
 
-// Whatever keeps a console from its tables, the error says what to look at.
-func TestTablesThatCannotBeAskedAreToldFromWrongUse(t *testing.T) {
+// Whatever prevents access to the tables, the error says what to check.
+func TestUnreachableTablesAreDistinguishedFromMisuse(t *testing.T) {
 	nowhere := httptest.NewServer(http.NotFoundHandler())
 	nowhere.Close()
 	for name, c := range map[string]struct{ key, want string }{
