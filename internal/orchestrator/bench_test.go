@@ -32,8 +32,8 @@ var (
 
 const lease = 30 * time.Second
 
-// The parts of the files that the tests use. Job types of three kinds: glue has onUnknown, a step function refuses repeated
-// ids, a command belongs to one controller.
+// The parts of the files that the tests use, with three kinds of job types: glue has onUnknown, a step function
+// deduplicates by id, a command belongs to one controller.
 const (
 	head      = "pipeline: {id: orders, owner: tests}\n"
 	daily     = head + "schedule: {cron: '0 8 * * *', evaluation: {window: 30m, interval: 5m}}\n"
@@ -44,7 +44,7 @@ const (
 	command   = "job: {type: command, config: {command: [load]}, pollInterval: 1m, jobPollWindowSeconds: 600}\n"
 )
 
-// bench is one run on its way through its steps, in a time of its own.
+// bench drives one run through its steps, with its own clock.
 type bench struct {
 	t       *testing.T
 	store   *memory.Store
@@ -55,11 +55,11 @@ type bench struct {
 	now     time.Time
 	key     run.Key
 	def     *pipeline.Definition
-	claimed store.Lease // of the last step
-	early   bool        // leases may be lost before they end
+	claimed store.Lease // lease of the last step
+	early   bool        // leases may be lost before they expire
 }
 
-// newBench accepts the file and makes every job of it one of kind.
+// newBench accepts the file and uses kind for every job of it.
 func newBench(t *testing.T, file string, kind func(*target) job.Type) *bench {
 	t.Helper()
 	b := &bench{t: t, store: memory.New(), target: newTarget(), now: morning}
@@ -87,7 +87,7 @@ func (b *bench) apply(file string) {
 	b.def = b.catalog.Current().Get("orders").Definition
 }
 
-// keeper is what a controller needs of a store.
+// keeper is the part of a store that a controller uses.
 type keeper interface {
 	store.Committer
 	store.Reader
@@ -95,7 +95,7 @@ type keeper interface {
 	store.Tasks
 }
 
-// controller is a controller of that name over s.
+// controller returns a controller of that name over s.
 func (b *bench) controller(replica string, s keeper) *orchestrator.Orchestrator {
 	jobs := map[string]job.Type{}
 	for _, k := range all.Kinds() {
@@ -117,7 +117,7 @@ func (b *bench) clock() time.Time { return b.now }
 
 func (b *bench) wait(d time.Duration) { b.now = b.now.Add(d) }
 
-// limits are those of the file and of a server that changes nothing.
+// limits returns those of the file, with the server's defaults.
 func (b *bench) limits() run.Limits {
 	l := run.Limits{
 		Window: b.def.Window, Interval: b.def.Interval, RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: 30 * time.Second,
@@ -174,7 +174,7 @@ func (b *bench) commit(batch store.Batch) {
 	}
 }
 
-// wake has the run look at its gate at once, as a sensor write does.
+// wake makes the run evaluate its gate at once, as a sensor write does.
 func (b *bench) wake(key run.Key) {
 	b.t.Helper()
 	old, err := b.store.Run(ctx, key)
@@ -205,7 +205,7 @@ func (b *bench) write(key sensor.Key, fields sensor.Fields) {
 	}
 }
 
-// claim takes what is due for a controller.
+// claim claims what is due for a controller.
 func (b *bench) claim(replica string) []store.Claim {
 	b.t.Helper()
 	claims, err := b.store.Claim(ctx, store.ClaimQuery{Replica: replica, Limit: 10, Lease: lease, LostAfter: 10 * time.Minute}, b.now)
@@ -221,7 +221,7 @@ func (b *bench) claim(replica string) []store.Claim {
 	return mine
 }
 
-// step takes the one step that is due.
+// step performs the one step that is due.
 func (b *bench) step() lifecycle.Step {
 	b.t.Helper()
 	claims := b.claim("a")
@@ -236,7 +236,7 @@ func (b *bench) step() lifecycle.Step {
 	return next
 }
 
-// idle says that nothing is due now.
+// idle checks that nothing is due now.
 func (b *bench) idle() {
 	b.t.Helper()
 	if claims := b.claim("a"); len(claims) > 0 {
@@ -244,7 +244,8 @@ func (b *bench) idle() {
 	}
 }
 
-// settle takes steps, and lets time pass between them, until the run has nothing to do by itself for an hour or has ended.
+// settle performs steps, and advances the clock between them, until the run has nothing to do by itself for an hour
+// or has ended.
 func (b *bench) settle() {
 	b.t.Helper()
 	for end := b.now.Add(time.Hour); b.now.Before(end); {
@@ -284,7 +285,7 @@ func (b *bench) want(status run.Status) run.Run {
 	return r
 }
 
-// due is when the run's task is due; zero if it has none.
+// due returns when the run's task is due; zero if it has none.
 func (b *bench) due(key run.Key) time.Time {
 	b.t.Helper()
 	task, err := b.store.Task(ctx, lifecycle.TaskID(key))
@@ -304,7 +305,7 @@ func (b *bench) wantDue(d time.Duration) {
 	}
 }
 
-// events lists what was told of runs, oldest first.
+// events lists the events about runs, oldest first.
 func (b *bench) events() []event.Event {
 	b.t.Helper()
 	stored, err := b.store.EventsAfter(ctx, 0, 1000)
@@ -330,11 +331,11 @@ func (b *bench) wantTold(want ...event.Type) {
 		got = append(got, e.Type)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		b.t.Errorf("told (-want +got):\n%s", diff)
+		b.t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
-// last is the newest event of that type.
+// last returns the newest event of that type.
 func (b *bench) last(t event.Type) event.Event {
 	b.t.Helper()
 	var last event.Event
@@ -344,12 +345,12 @@ func (b *bench) last(t event.Type) event.Event {
 		}
 	}
 	if last.ID == "" {
-		b.t.Fatalf("%s was not told", t)
+		b.t.Fatalf("%s was not emitted", t)
 	}
 	return last
 }
 
-// log lists what happened to the run's jobs.
+// log returns the run's job log.
 func (b *bench) log() []store.JobEntry {
 	b.t.Helper()
 	logs, err := b.store.JobLogs(ctx, []run.Key{b.key})
@@ -370,8 +371,8 @@ func (b *bench) wantLog(want ...store.JobEvent) {
 	}
 }
 
-// checkStarts checks promise S1 on everything that was started: each start call has its stored snapshot, on whose facts
-// alone the gate is open, or a bypass with who and why.
+// checkStarts checks guarantee S1 for every start: each start call has its stored snapshot, on whose facts alone the
+// gate is open, or a bypass with who and why.
 func (b *bench) checkStarts() {
 	b.t.Helper()
 	tries := map[run.AttemptID]int{}
@@ -390,12 +391,12 @@ func (b *bench) checkStarts() {
 		opening := b.runOf(s.Key).Progress.Opening
 		bypassed := s.Bypassed && opening.By != "" && opening.Reason != ""
 		if got := judge(def, s); got != rule.Pass && !bypassed {
-			b.t.Errorf("start %d of %s rests on a gate that is %s", tries[id], id, got)
+			b.t.Errorf("start %d of %s is based on a gate that is %s", tries[id], id, got)
 		}
 	}
 }
 
-// judge is the gate's outcome on nothing but the facts of a snapshot.
+// judge returns the gate's outcome on the facts of a snapshot alone.
 func judge(d *pipeline.Definition, s store.Snapshot) rule.Outcome {
 	return gatetest.Judge(d.Gate, s)
 }

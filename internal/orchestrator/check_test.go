@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// running is a bench whose job has just started.
+// running returns a bench whose job has just started.
 func running(t *testing.T, file string, kind func(*target) job.Type) *bench {
 	t.Helper()
 	b := newBench(t, file, kind)
@@ -25,7 +25,7 @@ func running(t *testing.T, file string, kind func(*target) job.Type) *bench {
 	return b
 }
 
-func TestJobIsLookedAtEachPollInterval(t *testing.T) {
+func TestJobIsPolledAtItsInterval(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	for n := range 3 {
 		b.wait(time.Minute)
@@ -33,7 +33,7 @@ func TestJobIsLookedAtEachPollInterval(t *testing.T) {
 		b.want(run.Running)
 		b.wantDue(time.Minute)
 		if b.target.looks != n+1 {
-			t.Errorf("%d looks, want %d", b.target.looks, n+1)
+			t.Errorf("%d polls, want %d", b.target.looks, n+1)
 		}
 	}
 	b.target.end("job-1", job.Status{Result: run.ResultSuccess})
@@ -65,7 +65,7 @@ func TestFailureCarriesItsCategoryExitCodeAndOutput(t *testing.T) {
 	}
 }
 
-func TestLongMessageIsCutOnAWholeCharacter(t *testing.T) {
+func TestLongMessageIsCutAtACharacterBoundary(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	b.target.end("job-1", job.Status{Result: run.ResultFail, Message: "x" + strings.Repeat("é", 5000)})
 	b.wait(time.Minute)
@@ -75,7 +75,7 @@ func TestLongMessageIsCutOnAWholeCharacter(t *testing.T) {
 	}
 }
 
-func TestClassesSeeTheOutputToo(t *testing.T) {
+func TestClassesMatchTheOutputToo(t *testing.T) {
 	b := running(t, daily+strings.ReplaceAll(glue, "pollInterval", "classify: [{match: 'OutOfMemory', category: TRANSIENT}], pollInterval"), plainType)
 	b.target.end("job-1", job.Status{Result: run.ResultFail, Category: run.Permanent, Message: "exit 1", Output: "java.lang.OutOfMemoryError"})
 	b.wait(time.Minute)
@@ -96,7 +96,7 @@ func TestTimeoutHasItsOwnEvent(t *testing.T) {
 	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobTimeout)
 }
 
-func TestJobThatNobodyCanLookAtHasNotFailed(t *testing.T) {
+func TestJobWithUnreadableStatusHasNotFailed(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	b.target.statusErr = errors.New("no route to host")
 	b.wait(time.Minute)
@@ -111,7 +111,7 @@ func TestJobThatNobodyCanLookAtHasNotFailed(t *testing.T) {
 	b.want(run.Completed)
 }
 
-// A job whose status cannot be read is reported after three polls, once, and says so until a poll succeeds.
+// A job whose status cannot be read is reported after three polls, once, and stays marked until a poll succeeds.
 func TestUnreadableStatusIsReportedOncePerAttempt(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	warnings := func() (n int) {
@@ -151,7 +151,7 @@ func TestUnreadableStatusIsReportedOncePerAttempt(t *testing.T) {
 	for polls := 1; polls < 3; polls++ {
 		poll(unknown, polls, true)
 	}
-	b.settle() // a third failure again, and the end of the poll window
+	b.settle() // again a third failure, and the end of the poll window
 	if r := b.want(run.FailedFinal); !strings.Contains(r.Reason, "FROZEN") {
 		t.Errorf("reason %q", r.Reason)
 	}
@@ -160,7 +160,7 @@ func TestUnreadableStatusIsReportedOncePerAttempt(t *testing.T) {
 	}
 }
 
-func TestJobThatItsTargetForgotHasFailed(t *testing.T) {
+func TestJobUnknownToItsTargetHasFailed(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	delete(b.target.jobs, "job-1")
 	b.wait(time.Minute)
@@ -170,13 +170,13 @@ func TestJobThatItsTargetForgotHasFailed(t *testing.T) {
 	}
 }
 
-func TestPollWindowEndsWithOneLastLookAndAStop(t *testing.T) {
+func TestPollWindowEndsWithALastPollAndAStop(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind func(*target) job.Type
 		fail error
 		slow bool
 		left run.Leftover
-		told bool // that it may still run
+		told bool // the event says that it may still run
 		log  []store.JobEvent
 	}{
 		"stopped":         {searchableType, nil, false, run.JobStopped, false, []store.JobEvent{store.JobStarted, store.JobStopped}},
@@ -205,17 +205,17 @@ func TestPollWindowEndsWithOneLastLookAndAStop(t *testing.T) {
 func TestPollExhaustedIsAStateOfItsOwn(t *testing.T) {
 	b := running(t, daily+glue, searchableType)
 	b.wait(10 * time.Minute)
-	b.step() // the last look
+	b.step() // the last poll
 	b.step()
 	b.want(run.JobPollExhausted)
 	b.step()
 	b.want(run.FailedFinal)
 }
 
-func TestResultInTheLastLookCounts(t *testing.T) {
+func TestResultInTheLastPollCounts(t *testing.T) {
 	b := running(t, daily+glue, searchableType)
 	b.target.endAll(run.ResultSuccess)
-	b.wait(8 * time.Hour) // nobody looked for long
+	b.wait(8 * time.Hour) // no poll for a long time
 	b.step()
 	b.want(run.Completed)
 	if len(b.target.stops) != 0 {
@@ -253,7 +253,7 @@ func TestTimeLimitEndsAnyOpenState(t *testing.T) {
 			b := newBench(t, strings.ReplaceAll(daily+glue, "600", "86400"), searchableType)
 			c.prepare(b)
 			b.now = b.run().Progress.LimitAt
-			for range 3 { // one last look at a job comes first
+			for range 3 { // one last poll comes first
 				if b.run().Status.Open() {
 					b.step()
 				}
@@ -269,7 +269,7 @@ func TestTimeLimitEndsAnyOpenState(t *testing.T) {
 	}
 }
 
-func TestFailureWaitsToBeSettled(t *testing.T) {
+func TestFailureWaitsForTheRouter(t *testing.T) {
 	b := newBench(t, daily+glue, searchableType)
 	b.target.refuse(run.Permanent)
 	b.open(b.key, run.Opening{})
@@ -286,7 +286,7 @@ func TestFailureWaitsToBeSettled(t *testing.T) {
 	b.checkStarts()
 }
 
-func TestTaskOfARunThatHasEndedOrNeverWasIsDropped(t *testing.T) {
+func TestTaskOfAnEndedOrMissingRunIsDropped(t *testing.T) {
 	b := running(t, daily+glue, searchableType)
 	b.target.endAll(run.ResultSuccess)
 	b.wait(time.Minute)
@@ -334,16 +334,16 @@ func TestLocalJobBelongsToTheControllerThatStartedIt(t *testing.T) {
 	}
 	b.wait(time.Minute)
 	if claims := b.claim("b"); len(claims) != 0 {
-		t.Errorf("another controller may look: %+v", claims)
+		t.Errorf("another controller can poll: %+v", claims)
 	}
 	b.step()
 	b.wait(time.Minute)
 	if claims := b.claim("b"); len(claims) != 0 {
-		t.Errorf("another controller may look at the second poll: %+v", claims)
+		t.Errorf("another controller can make the second poll: %+v", claims)
 	}
 }
 
-func TestLocalStartWithoutAnAnswerIsGivenToItsController(t *testing.T) {
+func TestUnansweredLocalStartIsPassedToItsController(t *testing.T) {
 	b := newBench(t, daily+command, localType)
 	b.open(b.key, run.Opening{})
 	b.crashInStart()
@@ -387,7 +387,7 @@ func TestLocalStartOfALostControllerIsHeld(t *testing.T) {
 	}
 }
 
-// A person's cancel reaches a controller that cannot stop the job: its own is asked by a task.
+// A cancel reaches a controller that cannot stop the job: a task asks the job's own controller.
 func TestLocalJobIsStoppedByItsOwnController(t *testing.T) {
 	b := running(t, daily+command, localType)
 	other := b.controller("b", b.store)
@@ -403,7 +403,7 @@ func TestLocalJobIsStoppedByItsOwnController(t *testing.T) {
 	}
 }
 
-func TestLocalJobOfALostControllerIsToldAndExhausted(t *testing.T) {
+func TestLocalJobOfALostControllerIsReportedAndExhausted(t *testing.T) {
 	b := running(t, daily+command, localType)
 	other := b.controller("b", b.store)
 	for b.run().Status.Open() && b.now.Before(morning.Add(3*time.Hour)) {
@@ -418,7 +418,7 @@ func TestLocalJobOfALostControllerIsToldAndExhausted(t *testing.T) {
 		t.Errorf("left %q", r.Progress.Left)
 	}
 	if b.target.looks != 0 || len(b.target.stops) != 0 {
-		t.Error("another controller looked at the job")
+		t.Error("another controller polled the job")
 	}
 	b.wantTold(event.ValidationPassed, event.JobTriggered, event.InfraFailure, event.JobPollExhausted)
 }

@@ -41,7 +41,7 @@ func (b *bench) deadlines() map[store.DeadlineKind]store.Deadline {
 	return rows
 }
 
-// recorder is a store that keeps the commits.
+// recorder is a store that records commits.
 type recorder struct {
 	*memory.Store
 	commits []store.Batch
@@ -117,7 +117,7 @@ func TestDeadlineOfACompletedRunIsClosed(t *testing.T) {
 	}
 }
 
-func TestBreachedDeadlineNotesTheLateness(t *testing.T) {
+func TestBreachedDeadlineRecordsTheLateness(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	batch := store.Batch{ID: "breached"}
 	batch.SwapDeadline(store.Deadline{}, store.Deadline{
@@ -149,7 +149,7 @@ func TestFailureLeavesTheDeadlineArmed(t *testing.T) {
 	}
 }
 
-func TestBaselineHoldsWhatThePostRunSensorsShowed(t *testing.T) {
+func TestBaselineHoldsThePostRunValues(t *testing.T) {
 	b := running(t, daily+glue+watched, plainType)
 	b.write("out", sensor.Fields{"count": int64(7)})
 	b.target.endAll(run.ResultSuccess)
@@ -177,7 +177,7 @@ func TestBaselineHoldsWhatThePostRunSensorsShowed(t *testing.T) {
 	}
 }
 
-func TestBaselineThatDoesNotFitIsTold(t *testing.T) {
+func TestBaselineThatDoesNotFitIsReported(t *testing.T) {
 	var rules []string
 	for i := range 6 {
 		rules = append(rules, fmt.Sprintf("{key: out%d, check: exists}", i))
@@ -203,14 +203,14 @@ func TestResultFromOutsideCompletesWithoutAPoll(t *testing.T) {
 	b.step()
 	b.want(run.Completed)
 	if b.target.looks != 0 {
-		t.Error("the job was looked at although its result is known")
+		t.Error("the job was polled although its result is known")
 	}
 	if entry := b.log()[1]; entry.By != "callback" || entry.Event != store.JobSuccess {
 		t.Errorf("log %+v", entry)
 	}
 }
 
-func TestResultOfAnOldAttemptNeverJudgesTheNewOne(t *testing.T) {
+func TestResultOfAnOldAttemptNeverAffectsTheNewOne(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	b.target.end("job-1", job.Status{Result: run.ResultFail, Category: run.Transient})
 	b.wait(time.Minute)
@@ -226,7 +226,7 @@ func TestResultOfAnOldAttemptNeverJudgesTheNewOne(t *testing.T) {
 	}
 }
 
-// failing refuses a commit a few times, as if others were faster.
+// failing rejects a commit a few times, as if others were faster.
 type failing struct {
 	*memory.Store
 	conflicts int
@@ -240,7 +240,7 @@ func (f *failing) Commit(ctx context.Context, b store.Batch, now time.Time) erro
 	return f.Store.Commit(ctx, b, now)
 }
 
-func TestConflictIsDecidedAnewWithoutASecondStart(t *testing.T) {
+func TestConflictIsRetriedWithoutASecondStart(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	s := &failing{Store: b.store}
 	b.steps = b.controller("a", s)
@@ -303,11 +303,11 @@ func TestStopOfAStartWithoutAnAnswerFindsItsJob(t *testing.T) {
 	}
 	r.Progress.Left = run.JobStopping
 	if runs, err := b.steps.StillRuns(ctx, r, b.now); err != nil || !runs {
-		t.Errorf("its call is under way: %v, %v", runs, err)
+		t.Errorf("its call is in progress: %v, %v", runs, err)
 	}
 	b.wait(lease)
 	if _, err := b.steps.StillRuns(ctx, r, b.now); err == nil {
-		t.Error("nobody can tell, and no error says so")
+		t.Error("it is unknown, but there is no error")
 	}
 	b.target.findErr = nil
 	if runs, err := b.steps.StillRuns(ctx, r, b.now); err != nil || !runs {
@@ -318,7 +318,7 @@ func TestStopOfAStartWithoutAnAnswerFindsItsJob(t *testing.T) {
 	}
 }
 
-func TestEndThatItsTypeSeesCompletesAtOnce(t *testing.T) {
+func TestObservedEndCompletesAtOnce(t *testing.T) {
 	var kind waits
 	b := running(t, daily+command, func(t *target) job.Type {
 		kind = waits{thorough{searchable{plain{t}}}, make(chan struct{})}

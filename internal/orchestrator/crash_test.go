@@ -17,7 +17,7 @@ import (
 
 var errCrash = errors.New("the process is gone")
 
-// mortal is a store in the hands of a process that dies after some calls: with the effect of the last one, or without.
+// mortal is a store used by a process that crashes after some calls: with or without the effect of the last one.
 type mortal struct {
 	*memory.Store
 	left   int
@@ -32,7 +32,7 @@ func (m *mortal) call(f func() error) error {
 		return f()
 	}
 	if m.effect {
-		_ = f() // the answer never arrives
+		_ = f() // the reply never arrives
 	}
 	return errCrash
 }
@@ -70,19 +70,19 @@ func (m *mortal) PostRun(ctx context.Context, key run.Key) (store.PostRun, error
 	return ask(m, func() (store.PostRun, error) { return m.Store.PostRun(ctx, key) })
 }
 
-// crashInStart takes the step that starts the job and lets the process die once the target has taken it.
+// crashInStart performs the step that starts the job and crashes once the target has accepted it.
 func (b *bench) crashInStart() {
 	b.t.Helper()
 	m := &mortal{Store: b.store, left: 1 << 30}
 	b.target.duringStart = func(job.Attempt) { m.left = -1 }
 	if _, err := b.controller("a", m).Step(ctx, b.claim("a")[0], b.clock); !errors.Is(err, errCrash) {
-		b.t.Fatalf("the process lives: %v", err)
+		b.t.Fatalf("the process did not crash: %v", err)
 	}
 	b.target.duringStart = nil
 	b.want(run.Triggering)
 }
 
-// live runs one process until it dies, or the run has nothing more to do; it says which.
+// live runs one process until it crashes or the run has nothing more to do, and reports whether it crashed.
 func (b *bench) live(m *mortal) (died bool) {
 	b.t.Helper()
 	steps := b.controller("a", m)
@@ -107,8 +107,8 @@ func (b *bench) live(m *mortal) (died bool) {
 	return false
 }
 
-// A process that dies between any two calls of the store leaves a run that the next one carries on, with at most one start
-// per attempt.
+// A process that crashes between any two calls of the store leaves a run that the next one continues, with at most
+// one start per attempt.
 func TestS2CrashBetweenAnyTwoStoreCalls(t *testing.T) {
 	kinds := map[string]struct {
 		file string
@@ -149,7 +149,7 @@ func TestS2CrashBetweenAnyTwoStoreCalls(t *testing.T) {
 	}
 }
 
-// afterCrash checks what must hold however often the process died.
+// afterCrash checks what must hold however often the process crashed.
 func (b *bench) afterCrash(n int) {
 	b.t.Helper()
 	r := b.run()
@@ -176,7 +176,7 @@ func (b *bench) afterCrash(n int) {
 		told[string(e.Type)]++
 	}
 	if !held && (told["JOB_TRIGGERED"] != 1 || told["JOB_COMPLETED"] != 1 || told["SLA_MET"] != 1 || told["VALIDATION_PASSED"] != 1) {
-		b.t.Errorf("crash %d: told %v", n, told)
+		b.t.Errorf("crash %d: events %v", n, told)
 	}
 	b.checkStarts()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// enters notes which workers the steps ask for. The first call has to wait, and something happens meanwhile.
+// enters records which workers the steps request. The first call has to wait, and meanwhile runs during that time.
 func (b *bench) enters(meanwhile func()) *[]string {
 	var asked []string
 	d := b.steps.Deps
@@ -28,7 +28,7 @@ func (b *bench) enters(meanwhile func()) *[]string {
 	return &asked
 }
 
-func TestStartThatWaitedForAWorkerRestsOnALookOfItsOwn(t *testing.T) {
+func TestStartThatWaitedForAWorkerEvaluatesAgain(t *testing.T) {
 	b := newBench(t, daily+gated+glue, plainType)
 	b.rows(12)
 	b.open(b.key, run.Opening{})
@@ -36,16 +36,16 @@ func TestStartThatWaitedForAWorkerRestsOnALookOfItsOwn(t *testing.T) {
 	b.step()
 	b.want(run.Pending)
 	if len(b.target.calls) != 0 || len(*asked) != 1 {
-		t.Errorf("asked for %q and made %d calls, though the gate closed meanwhile", *asked, len(b.target.calls))
+		t.Errorf("requested %q and made %d calls, although the gate closed meanwhile", *asked, len(b.target.calls))
 	}
 }
 
-func TestOnlyStartsThatAreTheJobAskForABlockingWorker(t *testing.T) {
+func TestOnlyBlockingStartsRequestABlockingWorker(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind func(*target) job.Type
 		want []string
 	}{
-		// For the start, once more after the wait, and for a poll.
+		// For the start, again after the wait, and for a poll.
 		"the call starts it": {plainType, []string{"glue false", "glue false", "glue false"}},
 		"the call is it":     {blockingType, []string{"glue true", "glue true", "glue false"}},
 	} {

@@ -47,7 +47,7 @@ func TestClosedGateWaitsForTheInterval(t *testing.T) {
 	b.want(run.Running)
 }
 
-func TestWindowEndsWithOneLastLook(t *testing.T) {
+func TestWindowEndsWithALastEvaluation(t *testing.T) {
 	for _, c := range []struct {
 		rows int64
 		want run.Status
@@ -68,7 +68,7 @@ func TestWindowEndsWithOneLastLook(t *testing.T) {
 	}
 }
 
-func TestExhaustedWindowSaysWhichRuleStayedClosed(t *testing.T) {
+func TestExhaustedWindowNamesTheClosedRule(t *testing.T) {
 	b := newBench(t, daily+gated+glue, plainType)
 	b.rows(3)
 	b.open(b.key, run.Opening{})
@@ -85,13 +85,13 @@ func TestExhaustedWindowSaysWhichRuleStayedClosed(t *testing.T) {
 	}
 }
 
-func TestExhaustionThatWasDecidedButNotStoredIsCaughtUp(t *testing.T) {
+func TestUnstoredExhaustionIsCaughtUp(t *testing.T) {
 	b := newBench(t, daily+gated+glue, plainType)
 	b.rows(3)
 	b.open(b.key, run.Opening{})
 	b.wait(time.Hour)
 	old := b.run()
-	evaluated, err := old.Evaluated(false, b.now) // another host takes evaluation and exhaustion as two steps
+	evaluated, err := old.Evaluated(false, b.now) // another host performs evaluation and exhaustion as two steps
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestStartRestsOnALookOfItsOwn(t *testing.T) {
 	batch := store.Batch{ID: "evaluated"}
 	batch.Swap(old, evaluated)
 	b.commit(batch)
-	b.rows(3) // it closes between the look and the start
+	b.rows(3) // it closes between the evaluation and the start
 	b.step()
 	b.want(run.Pending)
 	if len(b.target.calls) != 0 {
@@ -123,7 +123,7 @@ func TestStartRestsOnALookOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestBypassedGateIsRecordedWithWhatItWas(t *testing.T) {
+func TestBypassedGateIsRecordedWithItsOutcome(t *testing.T) {
 	b := newBench(t, daily+gated+glue, plainType)
 	b.rows(3)
 	b.open(b.key, run.Opening{Cause: run.CauseManual, By: "ann", Reason: "backlog", Forced: true, GateBypassed: true})
@@ -134,7 +134,7 @@ func TestBypassedGateIsRecordedWithWhatItWas(t *testing.T) {
 		t.Errorf("snapshot %+v, %v", s, err)
 	}
 	if message := b.last(event.ValidationPassed).Detail.Message; !strings.Contains(message, "bypassed by ann: backlog") {
-		t.Errorf("told %q", message)
+		t.Errorf("message %q", message)
 	}
 	b.checkStarts()
 }
@@ -158,7 +158,7 @@ func TestSnapshotHoldsVersionsConfigAndInstant(t *testing.T) {
 	}
 }
 
-// pause stops the pipeline; the zero Pause lets it go on.
+// pause pauses the pipeline; the zero Pause resumes it.
 func (b *bench) pause(p store.Pause) {
 	b.t.Helper()
 	row, err := b.store.Pipeline(ctx, "orders")
@@ -191,7 +191,7 @@ func TestPausedPipelineStartsNothing(t *testing.T) {
 	b.want(run.Running)
 }
 
-func TestPauseThatOutlastsTheWindowIsTold(t *testing.T) {
+func TestPauseThatOutlastsTheWindowIsReported(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	b.pause(store.Pause{By: "ann", Why: "migration", Since: b.now})
@@ -205,14 +205,14 @@ func TestPauseThatOutlastsTheWindowIsTold(t *testing.T) {
 		t.Errorf("ended after %s, want the window's 30m", got)
 	}
 	if message := b.last(event.ValidationExhausted).Detail.Message; !strings.Contains(message, "paused by ann") {
-		t.Errorf("told %q", message)
+		t.Errorf("message %q", message)
 	}
 	if len(b.target.calls) != 0 {
 		t.Error("started while paused")
 	}
 }
 
-func TestPauseEndsWhenItIsLiftedAndNotByTheClock(t *testing.T) {
+func TestPauseEndsWhenLiftedAndNotByTheClock(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	b.pause(store.Pause{By: "ann", Why: "migration", Since: b.now, Until: b.now.Add(2 * time.Minute)})
@@ -225,7 +225,7 @@ func TestPauseEndsWhenItIsLiftedAndNotByTheClock(t *testing.T) {
 	b.want(run.Running)
 }
 
-func TestRunningJobIsWatchedWhilePaused(t *testing.T) {
+func TestRunningJobIsPolledWhilePaused(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	b.step()
@@ -250,7 +250,7 @@ func TestAttemptKeepsTheVersionItOpenedWith(t *testing.T) {
 	b.checkStarts()
 }
 
-func TestVersionThatIsGoneIsToldAndEndsWithTheTimeLimit(t *testing.T) {
+func TestMissingVersionIsReportedAndEndsWithTheTimeLimit(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	old := b.run()

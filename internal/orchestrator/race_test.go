@@ -22,7 +22,7 @@ func TestS2TwoWorkersWithOneClaimMakeOneStart(t *testing.T) {
 		b := newBench(t, daily+glue, kind)
 		b.open(b.key, run.Opening{})
 		claim := b.claim("a")[0]
-		other := b.controller("a", b.store) // not even its name tells them apart
+		other := b.controller("a", b.store) // both have the same name
 		var both sync.WaitGroup
 		for _, o := range []*orchestrator.Orchestrator{b.steps, b.steps, other} {
 			both.Go(func() {
@@ -39,7 +39,7 @@ func TestS2TwoWorkersWithOneClaimMakeOneStart(t *testing.T) {
 	}
 }
 
-func TestS2WorkerWhoDecidedAlikeButCameSecondStartsNothing(t *testing.T) {
+func TestS2SecondWorkerWithTheSameDecisionStartsNothing(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	claim := b.claim("a")[0]
@@ -58,7 +58,7 @@ func TestS2WorkerWhoDecidedAlikeButCameSecondStartsNothing(t *testing.T) {
 	}
 }
 
-// overtaken lets something happen before the first commit that announces a start.
+// overtaken runs a function before the first commit that stores a start.
 type overtaken struct {
 	keeper
 	before func()
@@ -72,7 +72,7 @@ func (o *overtaken) Commit(ctx context.Context, b store.Batch, now time.Time) er
 	return o.keeper.Commit(ctx, b, now)
 }
 
-func TestS2ClaimThatWasTakenOverStartsNothing(t *testing.T) {
+func TestS2LostClaimStartsNothing(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	stale := b.claim("a")[0]
@@ -109,7 +109,7 @@ func TestS2LeaseLostDuringTheStartIsFoundAgain(t *testing.T) {
 	b.wantTold(event.ValidationPassed, event.JobTriggered)
 }
 
-// A controller that cannot reach the store for a while is taken for gone, and is in the middle of a start call.
+// A controller that cannot reach the store for a while is considered dead during a start call.
 func TestS2StartOfAControllerThatWasTakenForGoneIsWaitedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind  func(*target) job.Type
@@ -130,7 +130,7 @@ func TestS2StartOfAControllerThatWasTakenForGoneIsWaitedFor(t *testing.T) {
 					t.Error(err)
 				}
 				if due := b.due(b.key).Sub(morning); due < c.limit {
-					t.Errorf("the other controller looks again after %s, while the call may take %s", due, c.limit)
+					t.Errorf("the other controller checks again after %s, but the call may take %s", due, c.limit)
 				}
 			}
 			b.step()
@@ -141,7 +141,7 @@ func TestS2StartOfAControllerThatWasTakenForGoneIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestStartOfAControllerThatIsGoneIsDecidedOnOnceItsCallIsOver(t *testing.T) {
+func TestStartOfADeadControllerIsHandledOnceItsCallIsOver(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.early = true
 	b.steps = b.controller("a", b.store)
@@ -163,7 +163,7 @@ func TestStartOfAControllerThatIsGoneIsDecidedOnOnceItsCallIsOver(t *testing.T) 
 	b.wait(lease)
 	b.step()
 	if r := b.want(run.Triggering); r.Progress.Held.Reason == "" {
-		t.Error("nobody decides on it")
+		t.Error("it is not handled")
 	}
 }
 
@@ -177,7 +177,7 @@ func TestAnswerThatOutlivesItsLeaseIsStored(t *testing.T) {
 	}
 }
 
-func TestAnswerOvertakesAHold(t *testing.T) {
+func TestAnswerReplacesAHold(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	b.target.duringStart = func(job.Attempt) {
@@ -194,11 +194,11 @@ func TestAnswerOvertakesAHold(t *testing.T) {
 		t.Errorf("held %q, %d start calls", r.Progress.Held.Reason, len(b.target.calls))
 	}
 	if due := b.due(b.key); !due.Equal(r.Progress.NextPoll) {
-		t.Errorf("the next look is due at %s, want %s", due, r.Progress.NextPoll)
+		t.Errorf("the next poll is due at %s, want %s", due, r.Progress.NextPoll)
 	}
 }
 
-// cancel ends the run as package router does, which cannot stop a job that it does not know of.
+// cancel ends the run like package router, which cannot stop a job that it does not know.
 func (b *bench) cancel(left run.Leftover) {
 	b.t.Helper()
 	old := b.run()
@@ -237,7 +237,7 @@ func TestJobWhoseRunIsCancelledDuringTheStartIsStopped(t *testing.T) {
 	}
 }
 
-func TestAnswerAfterACancelSaysWhatIsToBeStopped(t *testing.T) {
+func TestAnswerAfterACancelIdentifiesTheJobToStop(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(*target)
 		left   run.Leftover
@@ -297,7 +297,7 @@ func TestResultReportedDuringTheStartCounts(t *testing.T) {
 	}
 }
 
-func TestRepeatThatWillFindTheJobLeavesItAlone(t *testing.T) {
+func TestRepeatThatWillFindTheJobDoesNotStopIt(t *testing.T) {
 	b := newBench(t, daily+machine, strictType)
 	b.open(b.key, run.Opening{})
 	b.target.duringStart = func(job.Attempt) {
@@ -319,7 +319,7 @@ func TestRepeatThatWillFindTheJobLeavesItAlone(t *testing.T) {
 	b.wantTold(event.ValidationPassed, event.JobTriggered)
 }
 
-func TestLostAnswerOfACommitIsAskedForAgain(t *testing.T) {
+func TestCommitWithALostReplyIsRepeated(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	b.steps = b.controller("a", &forgetful{keeper: b.store})
@@ -330,7 +330,7 @@ func TestLostAnswerOfACommitIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// forgetful makes each commit happen and loses the first answer to it.
+// forgetful applies each commit and loses the first reply to it.
 type forgetful struct {
 	keeper
 	last string
@@ -345,7 +345,7 @@ func (f *forgetful) Commit(ctx context.Context, b store.Batch, now time.Time) er
 	return err
 }
 
-func TestControllerThatStoodStillDoesNotStart(t *testing.T) {
+func TestStalledControllerDoesNotStart(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.open(b.key, run.Opening{})
 	sleepy := &slow{keeper: b.store, after: func() { b.wait(lease) }}
@@ -353,12 +353,12 @@ func TestControllerThatStoodStillDoesNotStart(t *testing.T) {
 	b.step()
 	b.want(run.Triggering)
 	if len(b.target.calls) != 0 {
-		t.Error("started after its lease had lapsed")
+		t.Error("started after its lease had expired")
 	}
 	b.wantLog(store.JobRefused)
 }
 
-// slow lets time pass after the commit that announces a start.
+// slow advances the clock after the commit that stores a start.
 type slow struct {
 	keeper
 	after func()
@@ -376,7 +376,7 @@ func TestStartCallEndsWithHalfTheLease(t *testing.T) {
 	for _, c := range []struct {
 		kind func(*target) job.Type
 		want time.Duration
-	}{{plainType, lease / 2}, {blockingType, time.Hour + 5*time.Second}} { // its own limit, and time to tell of it
+	}{{plainType, lease / 2}, {blockingType, time.Hour + 5*time.Second}} { // its own limit, plus time to report it
 		b := newBench(t, daily+glue, c.kind)
 		watch := &deadline{Type: b.kind}
 		b.kind = watch.as(b.kind)
@@ -389,7 +389,7 @@ func TestStartCallEndsWithHalfTheLease(t *testing.T) {
 	}
 }
 
-// deadline notes how long a start call is given.
+// deadline records the timeout of a start call.
 type deadline struct {
 	job.Type
 	left time.Duration
@@ -443,7 +443,7 @@ func TestShutdownDuringTheStart(t *testing.T) {
 	}
 }
 
-// attentive does nothing for a caller who has been told to stop.
+// attentive does nothing if its caller has been cancelled.
 type attentive struct{ keeper }
 
 func (a attentive) Commit(ctx context.Context, b store.Batch, now time.Time) error {
@@ -453,7 +453,7 @@ func (a attentive) Commit(ctx context.Context, b store.Batch, now time.Time) err
 	return a.keeper.Commit(ctx, b, now)
 }
 
-// answered gives its answer although it was told to stop.
+// answered returns its answer although it was cancelled.
 type answered struct {
 	job.Type
 	stop func()

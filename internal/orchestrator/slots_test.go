@@ -15,7 +15,7 @@ import (
 
 var limited = strings.ReplaceAll(daily, "cron:", "maxActive: 1, cron:")
 
-// day is the run of a day in March.
+// day returns the run of a day in March.
 func (b *bench) day(n int) run.Key {
 	b.t.Helper()
 	key := b.key
@@ -67,7 +67,7 @@ func TestNoMoreJobsThanSlots(t *testing.T) {
 	}
 }
 
-func TestWindowStandsStillWhileASlotIsAwaited(t *testing.T) {
+func TestWindowDoesNotRunWhileWaitingForASlot(t *testing.T) {
 	b := newBench(t, strings.ReplaceAll(limited+glue, "600", "86400"), plainType)
 	b.open(b.day(3), run.Opening{})
 	b.step()
@@ -99,7 +99,7 @@ func TestOldestPeriodTakesTheSlotFirst(t *testing.T) {
 	b.target.endAll(run.ResultSuccess)
 	b.wait(time.Minute)
 	b.step()
-	b.wake(b.day(5)) // the younger one looks first
+	b.wake(b.day(5)) // the younger one is evaluated first
 	b.step()
 	b.wantSlots()
 	b.wake(b.day(4))
@@ -107,12 +107,12 @@ func TestOldestPeriodTakesTheSlotFirst(t *testing.T) {
 	b.wantSlots(4)
 }
 
-func TestOlderPeriodThatIsAboutToLookTakesTheSlotFirst(t *testing.T) {
+func TestOlderPeriodDueForEvaluationTakesTheSlotFirst(t *testing.T) {
 	b := newBench(t, limited+glue, plainType)
 	b.open(b.day(3), run.Opening{})
 	b.open(b.day(4), run.Opening{})
 	claims := b.claim("a")
-	for _, n := range []int{1, 0} { // of two workers the younger one's is quicker
+	for _, n := range []int{1, 0} { // the younger run's worker is faster
 		if _, err := b.steps.Step(ctx, claims[n], b.clock); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestRunThatWaitsForASlotOfARemovedAndPausedPipelineEndsWithItsWindow(t *tes
 	b.want(run.ValidationExhausted)
 }
 
-func TestSlotIsGivenBackHoweverTheJobEnds(t *testing.T) {
+func TestSlotIsReleasedHoweverTheJobEnds(t *testing.T) {
 	for name, end := range map[string]func(b *bench){
 		"failed": func(b *bench) {
 			b.step()
@@ -213,7 +213,7 @@ func TestRepeatedStartKeepsItsSlot(t *testing.T) {
 	b.wantSlots(3)
 }
 
-func TestSlotOfAnAttemptThatIsGoneIsTaken(t *testing.T) {
+func TestSlotOfAnEndedAttemptIsTaken(t *testing.T) {
 	b := newBench(t, limited+glue, plainType)
 	b.open(b.day(3), run.Opening{})
 	b.step()

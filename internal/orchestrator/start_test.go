@@ -90,7 +90,7 @@ func TestPermanentRefusalIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestTargetsWishToWaitIsKept(t *testing.T) {
+func TestTargetsRetryAfterIsHonoured(t *testing.T) {
 	b := newBench(t, daily+glue, searchableType)
 	b.target.will(&job.Refusal{Category: run.Transient, Reason: "slow down", After: 2 * time.Minute}, b.target.nothing)
 	b.open(b.key, run.Opening{})
@@ -98,7 +98,7 @@ func TestTargetsWishToWaitIsKept(t *testing.T) {
 	b.wantDue(2 * time.Minute)
 }
 
-func TestTargetsWishToWaitHasABound(t *testing.T) {
+func TestTargetsRetryAfterIsBounded(t *testing.T) {
 	b := newBench(t, daily+glue, searchableType)
 	b.target.will(&job.Refusal{Category: run.Transient, Reason: "come back tomorrow", After: 24 * time.Hour}, b.target.nothing)
 	b.open(b.key, run.Opening{})
@@ -106,7 +106,7 @@ func TestTargetsWishToWaitHasABound(t *testing.T) {
 	b.wantDue(15 * time.Minute)
 }
 
-func TestAdoptedJobIsLookedAtAtOnce(t *testing.T) {
+func TestAdoptedJobIsPolledAtOnce(t *testing.T) {
 	b := newBench(t, daily+glue, searchableType)
 	b.open(b.key, run.Opening{})
 	b.crashInStart()
@@ -127,7 +127,7 @@ func TestUsersClassesComeFirst(t *testing.T) {
 	b.want(run.Failed)
 }
 
-func TestGateThatClosedBeforeARepeatSendsTheRunBack(t *testing.T) {
+func TestGateClosedBeforeARetryMakesTheRunWait(t *testing.T) {
 	b := newBench(t, daily+gated+glue, searchableType)
 	b.target.refuse(run.Transient)
 	b.rows(12)
@@ -154,7 +154,7 @@ func TestGateThatClosedBeforeARepeatSendsTheRunBack(t *testing.T) {
 	b.checkStarts()
 }
 
-func TestGateThatStaysClosedBeforeARepeatExhaustsTheWindow(t *testing.T) {
+func TestGateClosedBeforeARetryExhaustsTheWindow(t *testing.T) {
 	b := newBench(t, daily+gated+glue, searchableType)
 	b.target.refuse(run.Transient)
 	b.rows(12)
@@ -172,7 +172,7 @@ func TestStartWithoutAnAnswer(t *testing.T) {
 		lose func(*target)
 		then run.Status
 		held bool
-		jobs int // that the attempt has in the end
+		jobs int // final number of jobs of the attempt
 	}{
 		"found at once and adopted":              {glue, searchableType, (*target).loseAfter, run.Running, false, 1},
 		"not there, held":                        {glue, searchableType, (*target).loseBefore, run.Triggering, true, 0},
@@ -208,7 +208,7 @@ func TestStartWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// claimAndStep takes every step that is due.
+// claimAndStep performs every step that is due.
 func (b *bench) claimAndStep() []store.Claim {
 	b.t.Helper()
 	claims := b.claim("a")
@@ -220,7 +220,7 @@ func (b *bench) claimAndStep() []store.Claim {
 	return claims
 }
 
-func TestHeldStartIsToldAndWaitsForAnOperator(t *testing.T) {
+func TestHeldStartIsReportedAndWaitsForAnOperator(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.target.loseAfter()
 	b.open(b.key, run.Opening{})
@@ -241,7 +241,7 @@ func TestHeldStartIsToldAndWaitsForAnOperator(t *testing.T) {
 	b.wantTold(event.ValidationPassed, event.InfraFailure, event.JobTriggered, event.JobCompleted)
 }
 
-// reported stores a result from outside, as package router does.
+// reported stores an external result, as package router does.
 func (b *bench) reported(rep run.Report) {
 	b.t.Helper()
 	old := b.run()
@@ -270,7 +270,7 @@ func TestHeldStartEndsWithItsTimeLimit(t *testing.T) {
 	}
 }
 
-func TestTargetThatCannotBeSearchedJustNowIsAskedAgain(t *testing.T) {
+func TestFailedSearchIsRetried(t *testing.T) {
 	b := newBench(t, daily+glue, searchableType)
 	b.target.loseAfter()
 	b.target.findErr = errors.New("throttled")
@@ -289,7 +289,7 @@ func TestTargetThatCannotBeSearchedJustNowIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestTargetThatCanNeverBeSearchedIsHeld(t *testing.T) {
+func TestUnsearchableTargetIsHeld(t *testing.T) {
 	b := newBench(t, daily+glue, searchableType)
 	b.target.loseAfter()
 	b.target.findErr = errors.New("forbidden")
@@ -303,7 +303,7 @@ func TestTargetThatCanNeverBeSearchedIsHeld(t *testing.T) {
 	}
 }
 
-func TestSilentTargetThatRefusesRepeatsIsHeldOnceTheTriesAreSpent(t *testing.T) {
+func TestSilentDeduplicatingTargetIsHeldOnceTriesAreUsedUp(t *testing.T) {
 	b := newBench(t, daily+machine, strictType)
 	for range 3 {
 		b.target.loseBefore()
@@ -316,8 +316,8 @@ func TestSilentTargetThatRefusesRepeatsIsHeldOnceTheTriesAreSpent(t *testing.T) 
 	}
 }
 
-// TestRefusalAfterALostAnswerDoesNotFailTheAttempt is for targets that refuse repeated ids: a refusal of the second call
-// says nothing about the first one, whose job may run.
+// TestRefusalAfterALostAnswerDoesNotFailTheAttempt is for targets that deduplicate by id: a refusal of the second
+// call says nothing about the first one, whose job may be running.
 func TestRefusalAfterALostAnswerDoesNotFailTheAttempt(t *testing.T) {
 	tests := map[string]struct {
 		file string
@@ -356,8 +356,8 @@ func TestRefusalAfterALostAnswerDoesNotFailTheAttempt(t *testing.T) {
 	}
 }
 
-// A worker that lost its lease is still in its start call while another one searches for the job. That the job does not exist yet
-// says nothing, so a refusal of the repeated start does not fail the attempt.
+// A worker that lost its lease is still in its start call while another one searches for the job. That the job does
+// not exist yet proves nothing, so a refusal of the repeated start does not fail the attempt.
 func TestSearchDuringAStartCallDoesNotDecideOnItsJob(t *testing.T) {
 	b := newBench(t, daily+machine, thoroughType)
 	b.open(b.key, run.Opening{})
@@ -377,7 +377,7 @@ func TestSearchDuringAStartCallDoesNotDecideOnItsJob(t *testing.T) {
 	b.target.refuse(run.Permanent)
 	b.settle()
 	if r := b.run(); r.Status == run.Failed || r.Progress.Handle != "job-1" {
-		t.Errorf("the run is %s with job %q, and job-1 runs", r.Status, r.Progress.Handle)
+		t.Errorf("the run is %s with job %q, but job-1 is running", r.Status, r.Progress.Handle)
 	}
 	b.checkStarts()
 }
@@ -393,7 +393,7 @@ func TestCancelledAttemptWithALostAnswerMayLeaveAJob(t *testing.T) {
 	}
 }
 
-func TestSilentTargetThatKnowsOfNoJobFailsOnceTheTriesAreSpent(t *testing.T) {
+func TestSilentTargetWithoutAJobFailsOnceTriesAreUsedUp(t *testing.T) {
 	b := newBench(t, daily+machine, thoroughType)
 	for range 3 {
 		b.target.loseBefore()
@@ -440,7 +440,7 @@ func TestAnswerThatIsTheResultCompletesAtOnce(t *testing.T) {
 	}
 }
 
-// renew extends the lease of the step that is under way.
+// renew extends the lease of the step in progress.
 func (b *bench) renew(d time.Duration) {
 	b.t.Helper()
 	if held, err := b.store.Renew(ctx, []store.Lease{b.claimed}, d, b.now); err != nil || len(held) != 1 {
@@ -448,7 +448,7 @@ func (b *bench) renew(d time.Duration) {
 	}
 }
 
-func TestTypeThatLiesAboutTheEndIsNotBelieved(t *testing.T) {
+func TestInvalidResultOfATypeIsAFailure(t *testing.T) {
 	b := newBench(t, daily+glue, searchableType)
 	b.open(b.key, run.Opening{})
 	b.step()
@@ -493,7 +493,7 @@ func TestConfigThatCannotBePreparedIsARefusedStart(t *testing.T) {
 	}
 }
 
-func TestAttemptIsGivenItsNamesAndExpandedConfig(t *testing.T) {
+func TestAttemptGetsItsNamesAndExpandedConfig(t *testing.T) {
 	b := newBench(t, daily+glue, searchableType)
 	expanded := all.Kinds()[4].NewConfig()
 	var seen job.Attempt
@@ -518,7 +518,7 @@ func TestAttemptIsGivenItsNamesAndExpandedConfig(t *testing.T) {
 	}
 }
 
-func TestAStartIsAnnouncedBeforeItIsStored(t *testing.T) {
+func TestStartIsPreparedBeforeItIsStored(t *testing.T) {
 	var b *bench
 	var told []run.AttemptID
 	b = newBench(t, limited+glue, func(of *target) job.Type {
@@ -531,14 +531,14 @@ func TestAStartIsAnnouncedBeforeItIsStored(t *testing.T) {
 	})
 	b.open(b.day(3), run.Opening{})
 	b.step()
-	b.open(b.day(4), run.Opening{}) // for which no slot is free
+	b.open(b.day(4), run.Opening{}) // no slot is free for it
 	b.step()
 	if want := b.runOf(b.day(3)).ID(); len(told) != 1 || told[0] != want || b.target.started(want) != 1 {
-		t.Errorf("told of %v and started %v, want %s once", told, b.target.calls, want)
+		t.Errorf("prepared %v and started %v, want %s once", told, b.target.calls, want)
 	}
 }
 
-func TestAStartThatCannotBePreparedIsNotAnnounced(t *testing.T) {
+func TestStartWithAnErrorIsNotPrepared(t *testing.T) {
 	b := newBench(t, daily+glue, func(of *target) job.Type {
 		return announced{plain{of}, func(a job.Attempt) { t.Errorf("told of %s", a) }}
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// afterSuspend returns a reading of the clock after the machine was suspended for some seconds: the wall clock has moved on,
-// the monotonic clock has not. Package time offers no way to make one, so the seconds of the wall clock are changed in place:
-// the bits 30 to 62 of the first word.
+// afterSuspend returns a clock reading after the machine was suspended for some seconds: the wall clock has advanced,
+// the monotonic clock has not. Package time offers no way to create one, so the seconds of the wall clock are changed
+// in place: bits 30 to 62 of the first word.
 func afterSuspend(t *testing.T, read time.Time, seconds uint64) time.Time {
 	t.Helper()
 	later := read
@@ -23,10 +23,11 @@ func afterSuspend(t *testing.T, read time.Time, seconds uint64) time.Time {
 	return later
 }
 
-// A controller that was suspended between its decision and the call has lost its lease, though no time has passed for it.
+// A controller that was suspended between its decision and the call has lost its lease, although no monotonic time
+// has passed.
 func TestControllerThatWasSuspendedStartsNothing(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
-	b.now = time.Now() // only that has a monotonic reading
+	b.now = time.Now() // only time.Now has a monotonic reading
 	b.open(b.key, run.Opening{})
 	d := b.steps.Deps
 	d.Store = &slow{b.store, func() { b.now = afterSuspend(t, b.now, uint64(lease.Seconds())) }}
@@ -36,7 +37,7 @@ func TestControllerThatWasSuspendedStartsNothing(t *testing.T) {
 		t.Fatalf("claimed %v", claims)
 	}
 	if _, err := b.steps.Step(ctx, claims[0], b.clock); err != nil {
-		t.Log(err) // the lease may be gone
+		t.Log(err) // the lease may be lost
 	}
 	if len(b.target.calls) != 0 {
 		t.Error("a start call was made after the suspension")

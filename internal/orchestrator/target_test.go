@@ -15,25 +15,25 @@ import (
 // errLost is what a caller sees of a call that had no answer.
 var errLost = errors.New("connection reset")
 
-// target is a foreign system that runs jobs. It counts what really happened there.
+// target is an external system that runs jobs. It counts what really happened there.
 type target struct {
 	mu     sync.Mutex
 	calls  []run.AttemptID                 // start calls
-	jobs   map[run.Handle]*task            // what runs or ran
+	jobs   map[run.Handle]*task            // running and ended jobs
 	byID   map[run.AttemptID][]run.Handle  // the jobs of each attempt
-	stops  []run.Handle                    // that were asked for
+	stops  []run.Handle                    // requested stops
 	looks  int                             // calls of Status
-	answer []func(job.Attempt) job.Started // what the coming start calls meet with; beyond that they succeed
-	fails  []error                         // beside it: the error that the caller sees
+	answer []func(job.Attempt) job.Started // effects of the next start calls; later ones succeed
+	fails  []error                         // parallel to answer: the error the caller sees
 
-	duringStart func(job.Attempt) // called while a start call is under way, after its effect
+	duringStart func(job.Attempt) // called during a start call, after its effect
 	statusErr   error
 	findErr     error
 	stopErr     error
-	slowStop    bool // a job that is stopped goes on until it is ended
+	slowStop    bool // a stopped job continues until it is ended
 }
 
-// task is a job there.
+// task is a job on the target.
 type task struct {
 	id     run.AttemptID
 	status job.Status
@@ -51,7 +51,7 @@ func (t *target) begin(a job.Attempt) run.Handle {
 	return h
 }
 
-// will says how the next start call ends that nothing is said about yet.
+// will sets the effect and error of the next start call without one.
 func (t *target) will(err error, effect func(job.Attempt) job.Started) {
 	t.answer, t.fails = append(t.answer, effect), append(t.fails, err)
 }
@@ -60,14 +60,14 @@ func (t *target) succeed(a job.Attempt) job.Started { return job.Started{Handle:
 
 func (t *target) nothing(job.Attempt) job.Started { return job.Started{} }
 
-// refuse turns the next start call down.
+// refuse rejects the next start call.
 func (t *target) refuse(c run.Category) { t.will(job.Refuse(c, "%s refusal", c), t.nothing) }
 
-// loseBefore loses the next start call on its way in, loseAfter on its way back.
+// loseBefore loses the next start call on its way to the target, loseAfter on its way back.
 func (t *target) loseBefore() { t.will(errLost, t.nothing) }
 func (t *target) loseAfter()  { t.will(errLost, t.succeed) }
 
-// end gives a job its result.
+// end sets the result of a job.
 func (t *target) end(h run.Handle, s job.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,7 +75,7 @@ func (t *target) end(h run.Handle, s job.Status) {
 	t.jobs[h].status = s
 }
 
-// endAll gives every job that runs its result.
+// endAll sets the result of every running job.
 func (t *target) endAll(result run.Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *target) started(id run.AttemptID) int {
 	return len(t.byID[id])
 }
 
-// most is the largest number of jobs that any attempt has.
+// most returns the largest number of jobs of any attempt.
 func (t *target) most() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,7 +103,7 @@ func (t *target) most() int {
 	return most
 }
 
-// plain is a job type that can only start and look.
+// plain is a job type that can only start and poll.
 type plain struct{ *target }
 
 func (p plain) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
@@ -149,7 +149,7 @@ func (p plain) Status(_ context.Context, _ job.Attempt, h run.Handle) (job.Statu
 	return j.status, nil
 }
 
-// searchable can search for the job of an attempt, and stop it.
+// searchable can also search for the job of an attempt, and stop it.
 type searchable struct{ plain }
 
 func (s searchable) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {
@@ -177,7 +177,7 @@ func (s searchable) Stop(_ context.Context, _ job.Attempt, h run.Handle) error {
 	return nil
 }
 
-// strict refuses a second start with the same id: it answers with the job that is there. It cannot be searched.
+// strict deduplicates starts by id: it answers a second one with the existing job. It cannot be searched.
 type strict struct{ plain }
 
 func (s strict) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
@@ -198,7 +198,7 @@ type local struct{ thorough }
 
 func (local) OnThisReplica() bool { return true }
 
-// announced is told of starts before they come.
+// announced is called before starts.
 type announced struct {
 	plain
 	prepare func(job.Attempt)
@@ -211,7 +211,7 @@ type blocking struct{ plain }
 
 func (blocking) Limit(pipeline.JobConfig) (time.Duration, bool) { return time.Hour, true }
 
-// waits sees its jobs end.
+// waits observes the end of its jobs.
 type waits struct {
 	thorough
 	ended chan struct{}
