@@ -1,10 +1,12 @@
-// Package audit records who did what: what operators asked for, logins, changed files and tokens. An entry is written
-// before the action and completed with its outcome afterwards, so that an action without an entry is impossible, and an
-// entry without an outcome means that the server stopped in between. No entry is ever changed after that; they go when their retention ends.
+// Package audit records who did what: operators' requests, logins, changed files and tokens. An entry is written
+// before the action and completed with its outcome afterwards, so that no action is without an entry, and an entry
+// without an outcome means that the server stopped in between. A completed entry never changes; it is deleted when
+// its retention ends.
 //
-// Entries are notes of the store, one kind for each day, so that a list reads the days that it shows and no more. The
-// commit that completes an entry also emits an AUDIT event, which alert routes can send on. Package api decides what is recorded
-// of a request. Secrets are never part of an entry: it holds the names of tokens, and of what a client sent only known fields.
+// Entries are notes of the store, one kind for each day, so that a list reads only the days that it shows. The commit
+// that completes an entry also emits an AUDIT event, which alert routes can send on. Package api decides what is
+// recorded about a request. An entry never contains secrets: only the names of tokens, and only known fields of a
+// request.
 package audit
 
 import (
@@ -40,14 +42,14 @@ type Entry struct {
 	At          time.Time      `json:"at"`
 	Actor       string         `json:"actor"`                 // the name of a token, certificate or user; "server" for what the server does by itself
 	Role        string         `json:"role,omitempty"`        // of the actor
-	RequestedBy string         `json:"requestedBy,omitempty"` // the person, as the client named them
+	RequestedBy string         `json:"requestedBy,omitempty"` // the person that the client named
 	Remote      string         `json:"remote,omitempty"`      // the address that the request came from
 	Request     string         `json:"request,omitempty"`     // the request's id, as in the server's log
 	Action      string         `json:"action"`                // the operation: trigger, pause, login, config
 	Pipeline    pipeline.ID    `json:"pipeline,omitempty"`
 	Subject     string         `json:"subject,omitempty"` // what else it is about: a run, a silence
 	Reason      string         `json:"reason,omitempty"`
-	Parameters  map[string]any `json:"parameters,omitempty"` // what was asked for, such as force: true
+	Parameters  map[string]any `json:"parameters,omitempty"` // of the request, such as force: true
 	Outcome     Outcome        `json:"outcome,omitempty"`
 	Error       string         `json:"error,omitempty"` // why it was refused, or what went wrong
 
@@ -61,15 +63,15 @@ type records interface {
 	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
 }
 
-// Log is the record of a controller. It is safe for concurrent use, by several replicas as well.
+// Log is the audit record of a controller. It is safe for concurrent use, by several replicas as well.
 type Log struct {
 	store records
 	keep  time.Duration
 
-	count atomic.Uint64 // puts entries of one instant in order
+	count atomic.Uint64 // orders entries of one instant
 
 	mu  sync.Mutex
-	day string // the last day that the index is known to have
+	day string // the last day that is known to be in the index
 }
 
 // New returns a Log whose entries are kept for that long.
@@ -94,7 +96,7 @@ func (l *Log) Add(ctx context.Context, e Entry, now time.Time) error {
 	return err
 }
 
-// idTime is the first part of an id, which puts entries in order.
+// idTime is the format of the first part of an id, which orders entries.
 const idTime = "20060102T150405.000000000Z"
 
 // write stores an entry for the first or the second time.
@@ -119,7 +121,7 @@ func (l *Log) write(ctx context.Context, e Entry, now time.Time) (Entry, error) 
 	return e, nil
 }
 
-// index makes sure that the list of days has one.
+// index makes sure that a day is in the list of days.
 func (l *Log) index(ctx context.Context, day string, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,15 +153,15 @@ func (l *Log) index(ctx context.Context, day string, now time.Time) error {
 	return nil
 }
 
-// dayShape is how a day stands in the index. It is the beginning of an id.
+// dayShape is the format of a day in the index. It is the beginning of an id.
 const dayShape = "20060102"
 
 func dayOf(id string) string { return id[:min(len(dayShape), len(id))] }
 
-// kindOf is the kind of the notes of a day.
+// kindOf returns the kind of the notes of a day.
 func kindOf(day string) store.NoteKind { return store.AuditNote + "/" + store.NoteKind(day) }
 
-// event announces an entry.
+// event returns the AUDIT event of an entry.
 func (e Entry) event(now time.Time) event.Event {
 	about := event.About{Pipeline: e.Pipeline, Which: e.ID, At: now, CausedBy: e.ID}
 	return event.New(event.Audit, about, e.message(), event.Audited{
@@ -167,7 +169,7 @@ func (e Entry) event(now time.Time) event.Event {
 	})
 }
 
-// message is the event's message, such as "pause orders by deploy: done".
+// message returns the event's message, such as "pause orders by deploy: done".
 func (e Entry) message() string {
 	text := e.Action
 	if e.Subject != "" {

@@ -11,9 +11,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Query says which entries. Empty fields mean any. Limit goes through store.PageSize; Cursor is Next of the page before.
+// Query selects entries. Empty fields match any. Limit goes through store.PageSize; Cursor is Next of the page
+// before.
 type Query struct {
-	Actor        string // also the person that a client named
+	Actor        string // or the person that a client named
 	Action       string
 	Pipeline     pipeline.ID
 	Outcome      Outcome
@@ -31,7 +32,7 @@ func (q Query) wants(e Entry) bool {
 		(q.Cursor == "" || e.ID < q.Cursor)
 }
 
-// wantsDay reports whether a day may hold entries that are wanted.
+// wantsDay reports whether a day may have matching entries.
 func (q Query) wantsDay(day string) bool {
 	return (q.Since.IsZero() || day >= q.Since.UTC().Format(dayShape)) &&
 		(q.Until.IsZero() || day <= q.Until.UTC().Format(dayShape)) &&

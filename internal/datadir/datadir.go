@@ -1,5 +1,5 @@
-// Package datadir takes a controller's data directory for one process: its identity and its running commands are there, and
-// with the embedded store all it remembers. It knows nothing of what is in it.
+// Package datadir locks a controller's data directory for one process: it holds its identity, its running commands
+// and, with the embedded store, all of its data. The package knows nothing about the contents.
 package datadir
 
 import (
@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// Dir is a directory that this process has taken.
+// Dir is a directory that this process has locked.
 type Dir struct {
 	Path string // absolute
 	lock *os.File
 }
 
-// Take creates the directory if need be. It refuses one that another process has, and one in which other users could put
-// files in the place of those that it trusts: a directory that everybody may write to, that belongs to another user, or
-// whose lock is a symbolic link.
+// Take locks the directory, and creates it if necessary. It refuses a directory that another process has locked, and
+// one in which other users could replace trusted files: it is writable by everybody, belongs to another user, or its
+// lock is a symbolic link.
 func Take(dir string) (*Dir, error) {
 	full, err := create(dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func Take(dir string) (*Dir, error) {
 	return &Dir{Path: full, lock: held}, nil
 }
 
-// Close gives it back.
+// Close releases the lock.
 func (d *Dir) Close() error { return d.lock.Close() }
 
 func checkSafe(dir string) error {
@@ -47,13 +47,13 @@ func checkSafe(dir string) error {
 		return fmt.Errorf("data directory %s can be written to by every user (mode %04o); run chmod o-w, or name a directory below it, which is then created for this user alone", dir, info.Mode().Perm())
 	}
 	if uid, other := otherOwner(info); other {
-		return fmt.Errorf("data directory %s belongs to user %d, and this is user %d; run as that user, or change its owner with chown -R", dir, uid, os.Geteuid())
+		return fmt.Errorf("data directory %s belongs to user %d, but this process runs as user %d; run as that user, or change its owner with chown -R", dir, uid, os.Geteuid())
 	}
 	return nil
 }
 
-// Private takes the permissions of all other users from files and directories, as far as they exist. Symbolic links are
-// left alone.
+// Private removes the permissions of all other users from those files and directories that exist. It ignores symbolic
+// links.
 func Private(paths ...string) error {
 	for _, path := range paths {
 		info, err := os.Lstat(path)

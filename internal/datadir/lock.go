@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// lockName is the file in the data directory whose lock says that a process owns the directory. It holds that process's id
-// and stays when the process is gone; only the lock counts.
+// lockName is the file in the data directory whose lock means that a process owns the directory. It contains the
+// process's id and stays when the process is gone; only the lock counts.
 const lockName = "lock"
 
-// lock takes a directory for this process. It ends with the file's Close, or with the process.
+// lock locks a directory for this process, until the file is closed or the process ends.
 func lock(dir string) (*os.File, error) {
 	name := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
@@ -48,8 +48,8 @@ const (
 
 func pause() { time.Sleep(lockPause) }
 
-// takeLock takes the lock, and waits for a moment where the process that took it is dead: one that it was just starting
-// when it was killed has the lock, too, until it has become another program.
+// takeLock takes the lock. If the holder is dead, it waits for a moment: a child that the holder was just starting
+// when it was killed holds the lock, too, until it has called exec.
 func takeLock(f *os.File, wait func()) error {
 	err := tryLock(f)
 	for n := 0; err != nil && isHeld(err) && n < lockTries && !alive(holderPid(f)); n++ {
@@ -74,7 +74,7 @@ func holder(f *os.File) string {
 	return "another process"
 }
 
-// holderPid is the process that the lock file names; 0 if it names none.
+// holderPid returns the process id in the lock file; 0 if there is none.
 func holderPid(f *os.File) int {
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, 32))
 	if err != nil {

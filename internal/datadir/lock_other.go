@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// tryLock refuses: without a lock two controllers on one directory would start jobs twice.
+// tryLock fails: without a lock two controllers on one directory would start jobs twice.
 func tryLock(*os.File) error {
-	return errors.New("this system has no file locks that Interlock knows how to use; run it on Linux, macOS or a BSD")
+	return errors.New("Interlock does not support file locks on this system; run it on Linux, macOS or a BSD")
 }
 
 func isHeld(error) bool { return false }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// locked is a lock file that names pid, and is held until it is closed.
+// locked returns a lock file that names pid, and is held until it is closed.
 func locked(t *testing.T, pid int) (name string, held *os.File) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), lockName)
@@ -34,7 +34,7 @@ func lockFile(t *testing.T, name string) *os.File {
 	return f
 }
 
-// deadPid is the number of a process that is no more.
+// deadPid returns the id of a process that has ended.
 func deadPid(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("true")
@@ -44,7 +44,7 @@ func deadPid(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// A process that is killed while it starts another leaves its lock to that one for a moment.
+// A process that is killed while it starts a child leaves its lock to the child for a moment.
 func TestLockThatOutlivesItsProcessIsWaitedFor(t *testing.T) {
 	name, held := locked(t, deadPid(t))
 	waits := 0

@@ -24,13 +24,13 @@ type Reserve struct {
 	held bool
 }
 
-// Reserve returns the directory's reserve, which is not held yet. One of 0 bytes is always held, and has nothing to release.
+// Reserve returns the directory's reserve, which is not held yet. One of 0 bytes is always held and releases nothing.
 func (d *Dir) Reserve(size int64) *Reserve {
 	return &Reserve{path: filepath.Join(d.Path, reserveName), size: size}
 }
 
-// Take occupies the space, unless it is held already. It leaves a margin of an eighth, so that a reserve that was just taken
-// is not needed again at once; with less space left it returns ErrNoReserve.
+// Take occupies the space, unless it is held already. It requires a margin of an eighth, so that a new reserve is not
+// needed again at once; with less space left it returns ErrNoReserve.
 func (r *Reserve) Take() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +48,7 @@ func (r *Reserve) Take() error {
 func (r *Reserve) occupy() error {
 	info, err := os.Lstat(r.path)
 	if err == nil && info.Mode().IsRegular() && info.Size() == r.size && r.size > 0 {
-		return Private(r.path) // a process before this one has occupied it
+		return Private(r.path) // an earlier process has occupied it
 	}
 	if err := os.Remove(r.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

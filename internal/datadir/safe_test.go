@@ -83,7 +83,7 @@ func TestDirectoryOfAnotherUserIsRefused(t *testing.T) {
 		}
 	}
 	if os.Geteuid() != 0 {
-		return // only root may give a directory away
+		return // only root may change an owner
 	}
 	dir := t.TempDir()
 	if err := os.Chown(dir, 4711, -1); err != nil {

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// freeSpace returns how many bytes a user without rights may still write in dir.
+// freeSpace returns how many bytes an unprivileged user may still write in dir.
 func freeSpace(dir string) (bytes int64, known bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

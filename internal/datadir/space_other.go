@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// freeSpace does not know: whether there is space shows when it is occupied.
+// freeSpace is unknown on this system: whether there is space shows when it is occupied.
 func freeSpace(string) (bytes int64, known bool) { return 0, false }
 
 // allocate occupies disk space for a file.

@@ -2,7 +2,7 @@ package egress
 
 import "net/netip"
 
-// special are the networks that no public service has an address in, beside those that package netip knows by name.
+// special are the networks without public addresses, besides those that package netip knows by name.
 var special = []struct {
 	network netip.Prefix
 	why     string
@@ -31,25 +31,25 @@ var special = []struct {
 	{netip.MustParsePrefix("5f00::/16"), "a reserved address"},
 }
 
-// Networks of IPv6 addresses that carry an IPv4 address: where it begins in their bytes.
+// IPv6 networks whose addresses contain an IPv4 address, and where it begins in their bytes.
 var carriers = []struct {
 	network netip.Prefix
 	at      int
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64
-	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible, long given up but still understood here and there
+	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible, long deprecated but still supported in places
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // IPv4-translated (SIIT)
 	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4
 }
 
-// isatap says whether the interface identifier of addr is an IPv4 address in the form of ISATAP (RFC 5214), which any
-// network may hold.
+// isatap reports whether the interface identifier of addr contains an IPv4 address in the form of ISATAP (RFC 5214),
+// which any network may have.
 func isatap(addr [16]byte) bool {
 	id := [4]byte(addr[8:12])
 	return id == [4]byte{0, 0, 0x5e, 0xfe} || id == [4]byte{2, 0, 0x5e, 0xfe}
 }
 
-// embedded is the IPv4 address that addr leads to; addr itself if it carries none.
+// embedded returns the IPv4 address in addr; addr itself if it contains none.
 func embedded(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if addr.IsUnspecified() || addr.IsLoopback() {
@@ -67,7 +67,7 @@ func embedded(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// notPublic says what makes addr an address that is not for everybody; "" for a public one.
+// notPublic returns what kind of non-public address addr is; "" for a public one.
 func notPublic(addr netip.Addr) string {
 	inner := embedded(addr)
 	for _, s := range special {

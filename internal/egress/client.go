@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// maxAnswer is how much of an answer a client reads: nobody who sends through it needs more, and a target should not be
-// able to fill the memory.
+// maxAnswer is how much of an answer a client reads: no caller needs more, and a target must not be able to fill the
+// memory.
 const maxAnswer = 1 << 20
 
-// Client sends through the guard and waits so long for an answer. It follows no redirect, because what is sent with a
-// request (a token, a signature) is meant for the address that the settings name and no other.
+// Client returns an HTTP client that connects through the guard. It follows no redirect, because what is sent with a
+// request (a token, a signature) is meant only for the configured address.
 func (g *Guard) Client(timeout time.Duration) *http.Client {
 	return &http.Client{
 		Transport: bounded{g.Transport(), g.agent},
@@ -24,21 +24,22 @@ func (g *Guard) Client(timeout time.Duration) *http.Client {
 	}
 }
 
-// As has requests say who they are from, in their User-Agent header.
+// As returns a guard whose requests have that User-Agent header.
 func (g *Guard) As(agent string) *Guard {
 	named := *g
 	named.agent = agent
 	return &named
 }
 
-// Trusting has connections use c: which authorities they trust, and the client's certificate. Nil: as usual.
+// Trusting returns a guard whose connections use c: the trusted authorities and the client's certificate. Nil means
+// the defaults.
 func (g *Guard) Trusting(c *tls.Config) *Guard {
 	trusting := *g
 	trusting.tls = c
 	return &trusting
 }
 
-// bounded names the sender and cuts off the bodies of answers.
+// bounded sets the User-Agent and limits the bodies of answers.
 type bounded struct {
 	next  http.RoundTripper
 	agent string
@@ -60,8 +61,8 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// RetryAfter is how long an answer asks to be left alone, in seconds or until an instant, and at most the given time; 0 if
-// it does not say.
+// RetryAfter returns the Retry-After of an answer, given in seconds or as an instant, at most the given time; 0 if
+// there is none.
 func RetryAfter(answer http.Header, now time.Time, most time.Duration) time.Duration {
 	wish := answer.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(wish, 10, 64); err == nil {

@@ -1,9 +1,9 @@
-// Package egress is the guard on outgoing HTTP to addresses that users write into their files: it refuses to connect to
-// the machine itself, to private networks and to the services that hand out a cloud machine's credentials, unless the
-// server's own file allows it (egress.allow). It looks at the address that is dialled, after the name was resolved and for
-// each redirect anew, so that no name can be made to point elsewhere in between. Job types and probes send through it.
+// Package egress is the guard on outgoing HTTP to addresses in users' files: it refuses connections to the machine
+// itself, to private networks and to cloud metadata services, unless the server's own file allows them
+// (egress.allow). It checks the address that is dialled, after name resolution and again for each redirect, so that
+// DNS cannot be changed in between. Job types and probes connect through it.
 //
-// It does not look at what is sent, and never uses a proxy from the environment: behind one, it could not see where a
+// It does not inspect what is sent, and never uses a proxy from the environment: behind one, it could not see where a
 // request goes.
 package egress
 
@@ -27,11 +27,11 @@ type Guard struct {
 	networks []netip.Prefix
 	resolve  func(ctx context.Context, host string) ([]netip.Addr, error)
 	dialer   net.Dialer
-	agent    string // who requests say they are from
+	agent    string // the User-Agent of requests
 	tls      *tls.Config
 }
 
-// New makes a guard with exceptions: hosts by name, addresses, and networks such as 10.0.0.0/8.
+// New returns a guard with exceptions: hosts by name, addresses, and networks such as 10.0.0.0/8.
 func New(allow []string) (*Guard, error) {
 	g := &Guard{
 		hosts:  map[string]bool{},
@@ -48,7 +48,7 @@ func New(allow []string) (*Guard, error) {
 	return g, nil
 }
 
-// With is a guard with further exceptions, as New takes them.
+// With returns a guard with further exceptions, in the form of New.
 func (g *Guard) With(allow ...string) (*Guard, error) {
 	more := *g
 	more.hosts, more.networks = maps.Clone(g.hosts), slices.Clone(g.networks)
@@ -81,7 +81,7 @@ func (g *Guard) allow(entry string) error {
 	return nil
 }
 
-// unmapped is the network of IPv4 addresses that a network of mapped ones stands for.
+// unmapped returns the IPv4 network of an IPv4-mapped one.
 func unmapped(network netip.Prefix) netip.Prefix {
 	if network.Addr().Is4In6() && network.Bits() >= 96 {
 		return netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
@@ -89,14 +89,14 @@ func unmapped(network netip.Prefix) netip.Prefix {
 	return network
 }
 
-// canonical is a host's name as it is compared: in lower case, without the dot that ends a complete one.
+// canonical returns a host name in the form for comparison: lower case, without a final dot.
 func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
 // Refused is a connection that the guard does not allow. Nothing was sent.
 type Refused struct {
-	Host string     // as the URL has it
-	Addr netip.Addr // what it stands for
-	Why  string     // what kind of address that is
+	Host string     // from the URL
+	Addr netip.Addr // its address
+	Why  string     // the kind of that address
 }
 
 func (r *Refused) Error() string {
@@ -107,8 +107,8 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("refused to connect to %s: %s; if that is meant, name the host or its network in egress.allow of the server's file", where, r.Why)
 }
 
-// DialContext connects to the first reachable of the addresses that stand behind address and may be dialled. If none
-// may, the error is a *Refused.
+// DialContext connects to the first reachable of the allowed addresses of a host. If none is allowed, the error is a
+// *Refused.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -131,8 +131,8 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, err
 }
 
-// Control is for dialers that resolve names themselves and know only addresses: it refuses what DialContext would, except
-// that an allowed host stands for whatever addresses it has now.
+// Control is for dialers that resolve names themselves: it refuses what DialContext would, except that it allows
+// whatever addresses an allowed host has now.
 func (g *Guard) Control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	dialled, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -145,7 +145,7 @@ func (g *Guard) Control(ctx context.Context, _, address string, _ syscall.RawCon
 	return &Refused{Host: dialled.Addr().String(), Addr: dialled.Addr(), Why: why}
 }
 
-// hasHostAt says whether one of the allowed hosts has that address.
+// hasHostAt reports whether one of the allowed hosts has that address.
 func (g *Guard) hasHostAt(ctx context.Context, addr netip.Addr) bool {
 	for host := range g.hosts {
 		addrs, err := g.lookup(ctx, host)
@@ -156,13 +156,13 @@ func (g *Guard) hasHostAt(ctx context.Context, addr netip.Addr) bool {
 	return false
 }
 
-// lookup gives the addresses of a host, at least one.
+// lookup returns the addresses of a host, at least one.
 func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
 	}
 	if host == "" {
-		return []netip.Addr{netip.IPv6Unspecified()}, nil // the system would take it for itself
+		return []netip.Addr{netip.IPv6Unspecified()}, nil // the system would interpret it as itself
 	}
 	addrs, err := g.resolve(ctx, host)
 	if err == nil && len(addrs) == 0 {
@@ -171,7 +171,7 @@ func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return addrs, err
 }
 
-// sift keeps the addresses that may be dialled for a host, and says why the last of the others may not.
+// sift returns the addresses that may be dialled for a host, and why the last of the others may not.
 func (g *Guard) sift(host string, addrs []netip.Addr) (allowed []netip.Addr, refused error) {
 	for _, addr := range addrs {
 		if why := g.refuses(host, addr); why != "" {
@@ -183,7 +183,7 @@ func (g *Guard) sift(host string, addrs []netip.Addr) (allowed []netip.Addr, ref
 	return allowed, refused
 }
 
-// refuses says what kind of address makes the guard refuse it; "" if it may be dialled.
+// refuses returns the kind of address that makes the guard refuse it; "" if it may be dialled.
 func (g *Guard) refuses(host string, addr netip.Addr) string {
 	if g.hosts[canonical(host)] || g.inNetwork(addr) || g.inNetwork(embedded(addr)) {
 		return ""
@@ -201,7 +201,7 @@ func (g *Guard) inNetwork(addr netip.Addr) bool {
 	return false
 }
 
-// dial connects to one address, and leaves time for the others that are left.
+// dial connects to one address, and leaves time for the remaining ones.
 func (g *Guard) dial(ctx context.Context, network, address string, left int) (net.Conn, error) {
 	if deadline, ok := ctx.Deadline(); ok && left > 1 {
 		var cancel context.CancelFunc
@@ -211,8 +211,8 @@ func (g *Guard) dial(ctx context.Context, network, address string, left int) (ne
 	return g.dialer.DialContext(ctx, network, address)
 }
 
-// Transport sends each request once, over a connection of its own: what a kept connection would be retried for, nobody
-// could tell from a second start. It asks for no compression, so that a limit on a body is one on what was sent.
+// Transport sends each request once, over its own connection: a retry on a reused connection could not be told from a
+// second start. It requests no compression, so that a limit on a body limits what was sent.
 func (g *Guard) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext:            g.DialContext,

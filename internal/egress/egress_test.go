@@ -24,7 +24,7 @@ func guard(t *testing.T, allow ...string) *Guard {
 	return g
 }
 
-// names lets a guard resolve from a table; each lookup takes the next line of a name, and the last one stays.
+// names makes a guard resolve from a table; each lookup takes the next entry of a name, and the last one stays.
 func (g *Guard) names(table map[string][]string) *Guard {
 	seen := map[string]int{}
 	g.resolve = func(_ context.Context, host string) ([]netip.Addr, error) {
@@ -117,7 +117,7 @@ func TestEveryAddressIsEitherPublicOrRefusedWithAReason(t *testing.T) {
 	})
 }
 
-// served is a server on this machine that counts its requests.
+// served returns a local server that counts its requests.
 func served(t *testing.T, h http.HandlerFunc) (port string, requests *atomic.Int64) {
 	t.Helper()
 	requests = new(atomic.Int64)
@@ -227,7 +227,7 @@ func TestARequestIsSentOnceEvenIfItsConnectionBreaks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Idempotency-Key", "k") // which makes the standard library think that it may repeat
+		req.Header.Set("Idempotency-Key", "k") // makes the standard library consider a retry safe
 		if _, err := client.Do(req); err == nil || requests.Load() != before+1 {
 			t.Errorf("%d requests, %v", requests.Load()-before, err)
 		}

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// changed is when anything about a file last did, its owner and permissions included, in nanoseconds.
+// changed returns the inode change time of a file, in nanoseconds: it also covers owner and permissions.
 func changed(info fs.FileInfo) int64 {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		return sys.Ctim.Nano()

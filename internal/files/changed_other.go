@@ -4,5 +4,5 @@ package files
 
 import "io/fs"
 
-// changed is what can be said everywhere of who may read a file.
+// changed returns the mode, which is the only portable part of a file's permissions.
 func changed(info fs.FileInfo) int64 { return int64(info.Mode()) }

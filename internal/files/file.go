@@ -12,18 +12,18 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// file is one that a path names, or that was found in a directory.
+// file is a file that a path names, or that was found in a directory.
 type file struct {
 	path   string
-	info   fs.FileInfo // nil where not even that can be told
+	info   fs.FileInfo // nil if unknown
 	given  bool        // a path names it
-	unseen error       // why it cannot be looked at
+	unseen error       // why it cannot be read
 
-	// Of a file that was found in a directory: its real path, and the given one that this is below of.
+	// For a file that was found in a directory: the real path of the given directory, and of the file.
 	root, origin string
 }
 
-// read gives its name and contents. Its size is probably what it was when it was found.
+// read returns its name and contents. Its size is probably unchanged since it was found.
 func (f file) read() (pipeline.Source, error) {
 	if f.unseen != nil {
 		return pipeline.Source{}, f.unseen
@@ -35,10 +35,10 @@ func (f file) read() (pipeline.Source, error) {
 	defer in.Close()
 	// One byte more than allowed is enough for the parser to see that the file is too large.
 	rest := io.LimitReader(in, document.MaxBytes+1)
-	data := make([]byte, min(max(f.info.Size(), 0), document.MaxBytes)+1) // and one to see that it ends
+	data := make([]byte, min(max(f.info.Size(), 0), document.MaxBytes)+1) // one more byte detects the end
 	n, err := io.ReadFull(rest, data)
 	data = data[:n]
-	if err == nil { // it does not end there: it is of no size that can be known, or grows
+	if err == nil { // it does not end there: its size is unknown, or it grows
 		var more []byte
 		more, err = io.ReadAll(rest)
 		data = append(data, more...)
@@ -49,8 +49,8 @@ func (f file) read() (pipeline.Source, error) {
 	return pipeline.Source{File: f.path, Data: data}, nil
 }
 
-// open opens the file. One that was found in a directory is opened below its root, so that a link that was put in its place
-// since leads nowhere.
+// open opens the file. One that was found in a directory is opened below its root, so that a link that has since
+// replaced it cannot lead elsewhere.
 func (f file) open() (*os.File, error) {
 	if f.root == "" {
 		return os.Open(f.path)
@@ -67,7 +67,7 @@ func (f file) open() (*os.File, error) {
 	return root.Open(name)
 }
 
-// why says why it cannot be read; of a link also where that leads.
+// why says why it cannot be read and, for a link, where it leads.
 func (f file) why(err error) string {
 	if target, failed := os.Readlink(f.path); failed == nil {
 		return fmt.Sprintf("it links to %s: %s", target, cause(err))

@@ -1,5 +1,5 @@
-// Package files reads pipeline, calendar and archetype files from disk into sources for package pipeline. It looks
-// at names and sizes only: what a file holds is for package pipeline to say. It never writes and never watches.
+// Package files reads pipeline, calendar and archetype files from disk into sources for package pipeline. It uses
+// only names and sizes: package pipeline interprets the contents. It never writes and never watches.
 package files
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Read reads each path: a file as it is, whatever its name, a directory recursively, where only *.yaml and *.yml
-// count, names that start with a dot are passed over and the order is that of the names. A file that can be reached
-// in several ways is read once, under the first of its names. A file in a directory that cannot be read is among the
-// others, with the reason in place of its contents. A path that is missing or cannot be read, and a directory below it, is an
-// error that names it; nothing is returned then, so that half of the files are never taken for all of them.
+// Read reads each path: a file whatever its name, a directory recursively in order of names. In a directory only
+// *.yaml and *.yml count, and names that start with a dot are skipped. A file that can be reached in several ways is
+// read once, under its first name. A file in a directory that cannot be read is returned with the reason in place of
+// its contents. A path, or a directory below it, that is missing or cannot be read is an error that names it; nothing
+// is returned then, so that half of the files are never mistaken for all of them.
 //
 // Links are followed as long as they stay below one of the paths, as those of a Kubernetes ConfigMap do. A link in a
-// directory that leads elsewhere cannot be read: whoever may write there could otherwise have any file of the machine
-// read, and quoted in the problems that are reported about it.
+// directory that leads elsewhere is not read: otherwise anybody with write access could have any file of the machine
+// read, and quoted in the reported problems.
 func Read(paths ...string) ([]pipeline.Source, error) {
 	var sources []pipeline.Source
 	err := walk(paths, func(f file) error {
@@ -42,15 +42,15 @@ func Read(paths ...string) ([]pipeline.Source, error) {
 	return sources, nil
 }
 
-// Stamp is a file and what changes when it does.
+// Stamp is a file with the values that change when it does.
 type Stamp struct {
 	File     string
 	Size     int64
 	Modified int64 // in nanoseconds; a number, because there may be very many
-	Changed  int64 // what also changes with its owner and permissions: it may be readable now
+	Changed  int64 // also changes with its owner and permissions: it may be readable now
 }
 
-// Stamps gives the files that Read would read, in the same order, without reading them: what a watcher compares.
+// Stamps returns the files that Read would read, in the same order, without reading them, for watchers to compare.
 func Stamps(paths ...string) ([]Stamp, error) {
 	var stamps []Stamp
 	err := walk(paths, func(f file) error {
@@ -67,7 +67,7 @@ func Stamps(paths ...string) ([]Stamp, error) {
 	return stamps, nil
 }
 
-// IsDir says whether path is a directory; a path that cannot be looked at is an error that names it.
+// IsDir reports whether path is a directory. An error names the path.
 func IsDir(path string) (bool, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func walk(paths []string, visit func(file) error) error {
 // errOutside is why a link is not followed.
 var errOutside = errors.New("the link leads out of the directory; put the file itself there, or name its directory in the server's file")
 
-// rootOf returns the given path that origin is, or is below of; "" if there is none.
+// rootOf returns the given path that contains origin; "" if there is none.
 func (w *walker) rootOf(origin string) string {
 	for _, root := range w.roots {
 		if rest, below := strings.CutPrefix(origin, root); below && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(root[len(root)-1])) {
@@ -111,15 +111,15 @@ func (w *walker) rootOf(origin string) string {
 	return ""
 }
 
-// walker visits files. seen holds the real paths of files and directories that were visited, which keeps a file from
-// counting twice and a directory that links to its own parent from being walked without end.
+// walker visits files. seen holds the real paths of visited files and directories, which keeps a file from counting
+// twice and a directory that links to its own parent from being walked without end.
 type walker struct {
 	visit func(file) error
-	roots []string // the real paths of those that were given
+	roots []string // real paths of the given ones
 	seen  map[string]bool
 }
 
-// walk visits f, which is really at origin, or what is in it.
+// walk visits f, whose real path is origin, or its contents.
 func (w *walker) walk(f file, origin string) error {
 	if w.seen[origin] {
 		return nil
@@ -150,8 +150,8 @@ func (w *walker) walkDir(dir, origin string) error {
 	return nil
 }
 
-// walkEntry visits what was found in a directory, links followed. A pipe or a device that happens to be called *.yaml
-// is passed over: reading it might never end.
+// walkEntry visits an entry of a directory and follows links. It skips a pipe or device named *.yaml: reading it
+// might never end.
 func (w *walker) walkEntry(path, origin string, entry fs.DirEntry) error {
 	wanted := isYAML(path)
 	link := entry.Type()&fs.ModeSymlink != 0
@@ -179,21 +179,22 @@ func (w *walker) walkEntry(path, origin string, entry fs.DirEntry) error {
 	return w.walk(file{path: path, info: info}, origin)
 }
 
-// visitUnseen visits what was found in a directory and cannot be looked at. Of a directory nobody can say what is missing.
+// visitUnseen visits an entry of a directory that cannot be read. For a directory it returns an error, because what
+// is missing is unknown.
 func (w *walker) visitUnseen(path string, entry fs.DirEntry, err error) error {
 	switch {
 	case isGone(path):
-		return nil // since its name was read
+		return nil // removed since its name was read
 	case entry.IsDir():
 		return named(path, err)
 	case !isYAML(path):
-		return nil // a dangling link to who knows what
+		return nil // a dangling link of another kind
 	}
-	info, _ := os.Lstat(path) // of the link, if that can be had
+	info, _ := os.Lstat(path) // of the link, if it can be read
 	return w.visit(file{path: path, info: info, unseen: err})
 }
 
-// isGone says that there is nothing of that name, not even a link that leads nowhere.
+// isGone reports whether there is nothing of that name, not even a dangling link.
 func isGone(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
@@ -204,8 +205,7 @@ func isYAML(path string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// realPath is where path leads when all links are followed. What is there but has no path of its own, such as a shell's
-// <(…), goes by the name it was given.
+// realPath returns path with all links resolved. A file without a path, such as a shell's <(…), keeps its given name.
 func realPath(path string) (string, error) {
 	origin, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -217,12 +217,12 @@ func realPath(path string) (string, error) {
 	return origin, nil
 }
 
-// named says which path could not be read, and why.
+// named adds the path to an error.
 func named(path string, err error) error {
 	return fmt.Errorf("read %s: %w", path, cause(err))
 }
 
-// cause is why something failed, without the name of the system call and the path.
+// cause returns the reason of an error without the system call and the path.
 func cause(err error) error {
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
 		return failed.Err

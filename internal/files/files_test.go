@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// tree writes files below a new directory, which becomes the working directory. Contents are the names themselves.
+// tree writes files below a new directory, which becomes the working directory. The contents are the names.
 func tree(t *testing.T, names ...string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -146,7 +146,7 @@ func TestLinksStayBelowThePathsThatWereGiven(t *testing.T) {
 	}
 }
 
-// socket makes a file that is there and cannot be opened, not even by root.
+// socket creates a file that exists but cannot be opened, not even by root.
 func socket(t *testing.T, name string) {
 	t.Helper()
 	l, err := net.Listen("unix", name)

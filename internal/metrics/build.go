@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Process registers what every Go program shows (go_*, process_*) and interlock_build_info, which is always 1.
+// Process registers the metrics of every Go program (go_*, process_*) and interlock_build_info, which is always 1.
 func Process(r *prometheus.Registry, version, revision string) {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "interlock_build_info", Help: "Always 1; the labels say what runs.",

@@ -1,6 +1,6 @@
-// Package metrics is what Interlock shows to Prometheus about its work: what the engine did, how things stand in the store, and
-// what was built. It reads and counts, and changes nothing. The HTTP API counts its requests by itself; docs/METRICS.md lists
-// all series, deploy/monitoring has rules and a dashboard made of them.
+// Package metrics exports Prometheus metrics of the controller's work: what the engine did, the state of the store,
+// and the build. It reads and counts, and changes nothing. The HTTP API counts its own requests; docs/METRICS.md
+// lists all series, deploy/monitoring has rules and a dashboard for them.
 package metrics
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// Observer turns what the engine does into metrics.
+// Observer counts the engine's work.
 type Observer struct {
 	tasks    *prometheus.HistogramVec
 	taskLag  *prometheus.HistogramVec
@@ -38,7 +38,7 @@ var _ engine.Observer = (*Observer)(nil)
 
 var buckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
 
-// New registers the metrics of the engine. Every counter starts at 0 for every value of its labels that is known beforehand:
+// New registers the metrics of the engine. Every counter starts at 0 for all label values that are known beforehand:
 // an alert on an increase does not see a series that appears with its first event.
 func New(r *prometheus.Registry) *Observer {
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
@@ -67,7 +67,7 @@ func New(r *prometheus.Registry) *Observer {
 	return o
 }
 
-// The two ways in which a look at a gate may end.
+// The two outcomes of a gate evaluation.
 const (
 	gateOpen   = "open"
 	gateClosed = "closed"
@@ -116,7 +116,7 @@ func (o *Observer) TaskDone(kind store.TaskKind, late, took time.Duration, err e
 	}
 }
 
-// committed counts what a Batch that was stored says.
+// committed counts the contents of a committed Batch.
 func (o *Observer) committed(b store.Batch) {
 	for _, s := range b.Runs {
 		open, looked := s.Next.Verdict()
@@ -138,7 +138,7 @@ func (o *Observer) committed(b store.Batch) {
 	}
 }
 
-// counted is the store with every commit counted.
+// counted is a store that counts every commit.
 type counted struct {
 	store.Store
 	observer *Observer
@@ -167,10 +167,10 @@ func (o *Observer) TickDone(name string, took time.Duration, err error) {
 	o.ticks.WithLabelValues(name, resultLabel(err)).Observe(took.Seconds())
 }
 
-// SinkFailed counts an alert that a sink did not take.
+// SinkFailed counts an alert that a sink did not accept.
 func (o *Observer) SinkFailed(name string, _ error) { o.sinks.WithLabelValues(name).Inc() }
 
-// Watched counts what the watchdog found.
+// Watched counts the findings of the watchdog.
 func (o *Observer) Watched(r watchdog.Report) {
 	for check, n := range r.Findings {
 		o.findings.WithLabelValues(check).Add(float64(n))

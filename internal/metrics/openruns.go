@@ -10,17 +10,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// scrapeLimit is how long a collector waits for the store. Prometheus gives up after ten seconds, unless it is configured
-// otherwise.
+// scrapeLimit is how long a collector waits for the store. The default timeout of Prometheus is ten seconds.
 const scrapeLimit = 5 * time.Second
 
-// OpenRuns shows how many runs have not ended, by status.
+// OpenRuns exports how many runs have not ended, by status.
 type OpenRuns struct {
 	store store.Store
 	desc  *prometheus.Desc
 }
 
-// NewOpenRuns returns a collector that counts the open runs in s with every scrape.
+// NewOpenRuns returns a collector that counts the open runs in s at every scrape.
 func NewOpenRuns(s store.Store) *OpenRuns {
 	return &OpenRuns{store: s, desc: prometheus.NewDesc("interlock_open_runs", "Runs that have not ended, by status.", []string{"status"}, nil)}
 }

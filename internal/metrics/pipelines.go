@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// DeadlineState is how the deadlines of a pipeline stand: the value of interlock_pipeline_deadline_state.
+// DeadlineState is the state of a pipeline's deadlines: the value of interlock_pipeline_deadline_state.
 type DeadlineState int
 
 // The states, from good to bad.
@@ -26,9 +26,9 @@ const (
 	DeadlineBreached                      // the last one that ended was breached, and its run has not completed since
 )
 
-// Pipelines shows three series for each active pipeline. It reads a pipeline's rows when the pipeline is first seen, and again
-// after an event that may have changed them, so the cost of a scrape follows the number of events since the last one, and
-// not the number of pipelines.
+// Pipelines exports three series for each active pipeline. It reads a pipeline's rows when the pipeline is first
+// seen, and again after an event that may have changed them, so the cost of a scrape depends on the number of events
+// since the last one, and not on the number of pipelines.
 type Pipelines struct {
 	store   store.Store
 	catalog *catalog.Catalog
@@ -37,11 +37,11 @@ type Pipelines struct {
 	lastSuccess, deadline, openSince *prometheus.Desc
 
 	mu    sync.Mutex
-	after store.Position // events up to here are taken into account
+	after store.Position // events up to here have been applied
 	known map[pipeline.ID]standing
 }
 
-// standing is what was last read of a pipeline.
+// standing is the last known state of a pipeline.
 type standing struct {
 	success  time.Time // zero if no run has completed
 	deadline DeadlineState
@@ -67,10 +67,11 @@ func (p *Pipelines) Describe(to chan<- *prometheus.Desc) {
 	to <- p.openSince
 }
 
-// firstRead bounds the scrape that reads all pipelines. What it has read is kept if it ends early.
+// firstRead bounds the scrape that reads all pipelines. If it ends early, the rows read so far are kept.
 const firstRead = time.Minute
 
-// Collect shows the active pipelines. If the store does not answer in time, the metrics are missing from that scrape.
+// Collect exports the active pipelines. If the store does not answer in time, the metrics are missing from that
+// scrape.
 func (p *Pipelines) Collect(to chan<- prometheus.Metric) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +108,7 @@ func (p *Pipelines) Collect(to chan<- prometheus.Metric) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// refresh reads the pipelines that are new, or that an event names, and forgets those that are gone.
+// refresh reads the pipelines that are new or that an event names, and drops those that are gone.
 func (p *Pipelines) refresh(ctx context.Context, active []*catalog.Entry) error {
 	if err := p.forgetChanged(ctx); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (p *Pipelines) refresh(ctx context.Context, active []*catalog.Entry) error 
 	there := make(map[pipeline.ID]bool, len(active))
 	for _, e := range active {
 		there[e.ID] = true
-		// Arming emits no event: a deadline that is missing may have been armed since.
+		// Arming emits no event: a missing deadline may have been armed since.
 		if s, ok := p.known[e.ID]; ok && (s.deadline != NoDeadline || e.SLA.Deadline == nil && e.SLA.Max == 0) {
 			continue
 		}
@@ -133,7 +134,7 @@ func (p *Pipelines) refresh(ctx context.Context, active []*catalog.Entry) error 
 	return nil
 }
 
-// forgetChanged forgets the pipelines whose rows have changed, as the events say.
+// forgetChanged drops the pipelines whose rows have changed according to the events.
 func (p *Pipelines) forgetChanged(ctx context.Context) error {
 	if p.after == 0 {
 		last, err := p.store.LastPosition(ctx)
@@ -159,8 +160,8 @@ func (p *Pipelines) forgetChanged(ctx context.Context) error {
 	}
 }
 
-// recentRuns is how many of the latest completed periods are read for the last success: a backfill may complete an older one
-// after a younger.
+// recentRuns is how many of the latest completed periods are read for the last success: a backfill may complete an
+// older period after a younger one.
 const recentRuns = 50
 
 func (p *Pipelines) read(ctx context.Context, id pipeline.ID) (standing, error) {
@@ -178,7 +179,7 @@ func (p *Pipelines) read(ctx context.Context, id pipeline.ID) (standing, error) 
 	return s, err
 }
 
-// How far back the last deadline that ended is searched for. Most pipelines have one in two days; a monthly one in forty.
+// How far back to search for the last ended deadline. Most pipelines have one in two days; a monthly one in forty.
 var lookBack = []time.Duration{48 * time.Hour, 40 * 24 * time.Hour}
 
 func (p *Pipelines) readDeadlines(ctx context.Context, id pipeline.ID) (DeadlineState, error) {
@@ -204,7 +205,8 @@ func (p *Pipelines) readDeadlines(ctx context.Context, id pipeline.ID) (Deadline
 	return state, nil
 }
 
-// standingOf sums up deadlines that are ordered by their breach instant. Ended is false if none of them has been met or breached.
+// standingOf summarises deadlines that are ordered by their breach instant. ended is false if none of them has been
+// met or breached.
 func standingOf(all []store.Deadline) (state DeadlineState, ended bool) {
 	breached := false
 	for _, d := range all {

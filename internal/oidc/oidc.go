@@ -1,6 +1,6 @@
-// Package oidc lets people log in at an OpenID Connect provider: authorization code with PKCE and a nonce. It returns who
-// logged in and their groups, as the provider's signed ID token says. What a group may do, and the session that follows,
-// is decided in package api.
+// Package oidc logs people in with an OpenID Connect provider: authorization code with PKCE and a nonce. It returns
+// who logged in and their groups, from the provider's signed ID token. Package api decides what a group may do, and
+// manages the session.
 package oidc
 
 import (
@@ -15,16 +15,16 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Config says which provider, and how this server is known there.
+// Config describes the provider, and how this server is registered there.
 type Config struct {
-	Issuer       string // the provider's address; /.well-known/openid-configuration below it says the rest
+	Issuer       string // the provider's address; /.well-known/openid-configuration below it has the rest
 	ClientID     string
 	ClientSecret string // empty for a public client
 	RedirectURL  string // where the provider sends browsers back to
 	Scopes       []string
 	NameClaim    string       // of the ID token: who logged in
 	GroupsClaim  string       // of the ID token: their groups, a list or one name
-	Client       *http.Client // asks the provider
+	Client       *http.Client // for requests to the provider
 }
 
 // Provider is an OpenID Connect provider. It is safe for concurrent use.
@@ -32,21 +32,22 @@ type Provider struct {
 	config Config
 
 	mu    sync.Mutex
-	found *oidc.Provider // nil until the provider was asked for its addresses
+	found *oidc.Provider // nil until the provider's configuration was read
 }
 
-// New returns a Provider, which is first asked when someone logs in: one that is down does not keep the server from
-// starting.
+// New returns a Provider. It connects only when someone logs in, so that a provider that is down does not keep the
+// server from starting.
 func New(c Config) *Provider { return &Provider{config: c} }
 
-// discover asks the provider for its addresses, once.
+// discover reads the provider's configuration once.
 func (p *Provider) discover() (*oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.found != nil {
 		return p.found, nil
 	}
-	// The provider's keys are fetched with this context later on: it must outlive the request. The client has a time limit.
+	// The provider's keys are fetched with this context later on: it must outlive the request. The client has a
+	// timeout.
 	found, err := oidc.NewProvider(p.with(context.Background()), p.config.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("ask the provider %s for its configuration: %w", p.config.Issuer, err)
@@ -67,7 +68,7 @@ func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
 	}
 }
 
-// Address returns where to send a browser so that its user logs in. The provider sends it back with state and a code.
+// Address returns where to send a browser to log in. The provider redirects it back with state and a code.
 func (p *Provider) Address(_ context.Context, state, nonce, verifier string) (string, error) {
 	found, err := p.discover()
 	if err != nil {
@@ -76,9 +77,9 @@ func (p *Provider) Address(_ context.Context, state, nonce, verifier string) (st
 	return p.oauth(found).AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nil
 }
 
-// Exchange redeems a code and returns who logged in, and their groups. Nonce and verifier are those of the Address that
-// the browser was sent to. A code that was redeemed before, an ID token that the provider did not sign for this
-// server, or one of another login is an error.
+// Exchange redeems a code and returns who logged in, and their groups. nonce and verifier are those passed to
+// Address. It returns an error for a code that was redeemed before, and for an ID token that the provider did not
+// sign for this server or that belongs to another login.
 func (p *Provider) Exchange(ctx context.Context, code, nonce, verifier string) (name string, groups []string, err error) {
 	found, err := p.discover()
 	if err != nil {
@@ -97,12 +98,12 @@ func (p *Provider) Exchange(ctx context.Context, code, nonce, verifier string) (
 		return "", nil, fmt.Errorf("verify the ID token: %w", err)
 	}
 	if id.Nonce != nonce {
-		return "", nil, errors.New("the ID token is of another login: its nonce differs")
+		return "", nil, errors.New("the ID token belongs to another login: its nonce differs")
 	}
 	return p.claims(id)
 }
 
-// redeemError leaves out the provider's answer, which may repeat what was sent.
+// redeemError omits the provider's answer, which may repeat what was sent.
 func redeemError(err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil {
@@ -111,7 +112,7 @@ func redeemError(err error) error {
 	return fmt.Errorf("redeem the code: %w", err)
 }
 
-// claims reads who an ID token is about.
+// claims reads the name and groups from an ID token.
 func (p *Provider) claims(id *oidc.IDToken) (string, []string, error) {
 	var all map[string]json.RawMessage
 	if err := id.Claims(&all); err != nil {

@@ -24,7 +24,7 @@ const (
 	verifier = "verifier-of-the-login-0123456789-0123456789-0123456789"
 )
 
-// provider starts an OpenID Connect server, and returns it with what logs in there. Change alters the settings.
+// provider starts an OpenID Connect server, and returns it with a Provider for it. change alters the settings.
 func provider(t *testing.T, change ...func(*oidc.Config)) (*mockoidc.MockOIDC, *oidc.Provider) {
 	t.Helper()
 	m, err := mockoidc.Run()
@@ -46,7 +46,7 @@ func provider(t *testing.T, change ...func(*oidc.Config)) (*mockoidc.MockOIDC, *
 	return m, oidc.New(c)
 }
 
-// code logs in at the provider as a browser does, and returns the code that it comes back with.
+// code logs in at the provider as a browser does, and returns the code.
 func code(t *testing.T, p *oidc.Provider) string {
 	t.Helper()
 	address, err := p.Address(ctx, "the-state", nonce, verifier)
@@ -152,13 +152,13 @@ func TestTokenWithoutTheClaimsSaysSo(t *testing.T) {
 	}
 }
 
-// user has claims of its own beside those that every ID token has.
+// user has additional claims.
 type user struct {
 	*mockoidc.MockUser
 	claims map[string]any
 }
 
-// Claims are those of the ID token.
+// Claims returns the claims of the ID token.
 func (u user) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims, error) {
 	data, err := json.Marshal(base)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Config is what the environment says about traces.
+// Config is the trace configuration from the environment.
 type Config struct {
-	Endpoint string // the whole address of the traces
+	Endpoint string // the full URL for traces
 	Headers  map[string]string
 	Gzip     bool
 	Timeout  time.Duration
@@ -26,7 +26,7 @@ type Config struct {
 	authority, certificate, key setting // files in PEM
 }
 
-// setting is a variable of the environment with its value.
+// setting is an environment variable with its value.
 type setting struct{ name, value string }
 
 const (
@@ -34,9 +34,9 @@ const (
 	usualEndpoint = "http://localhost:4318"
 )
 
-// FromEnvironment reads the configuration. It returns false where tracing is off: no endpoint is set and no exporter is
-// asked for, or OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER says so. A variable that asks for something that Interlock cannot
-// do is an error, unless tracing is off.
+// FromEnvironment reads the configuration. on is false if tracing is off: no endpoint and no exporter is set, or
+// OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER turns it off. A variable with an unsupported value is an error, unless
+// tracing is off.
 func FromEnvironment(getenv func(string) string) (c Config, on bool, err error) {
 	env := environment{getenv}
 	disabled, err := env.flag("OTEL_SDK_DISABLED")
@@ -70,7 +70,7 @@ func FromEnvironment(getenv func(string) string) (c Config, on bool, err error) 
 	return c, true, nil
 }
 
-// environment reads variables of the specification.
+// environment reads variables of the OpenTelemetry specification.
 type environment struct{ getenv func(string) string }
 
 // flag reads a boolean: only "true", in any case, is true.
@@ -85,7 +85,7 @@ func (e environment) flag(name string) (bool, error) {
 	}
 }
 
-// exporting reads a variable of the exporter: the one for traces wins over the one for all signals.
+// exporting reads a variable of the exporter: the one for traces overrides the one for all signals.
 func (e environment) exporting(name string) setting {
 	if s := (setting{"OTEL_EXPORTER_OTLP_TRACES_" + name, e.getenv("OTEL_EXPORTER_OTLP_TRACES_" + name)}); s.value != "" {
 		return s
@@ -93,14 +93,14 @@ func (e environment) exporting(name string) setting {
 	return setting{"OTEL_EXPORTER_OTLP_" + name, e.getenv("OTEL_EXPORTER_OTLP_" + name)}
 }
 
-// numbers are the variables that the SDK reads by itself. It would pass over one that is no number.
+// numbers are the variables that the SDK reads by itself. It would ignore one that is not a number.
 var numbers = []string{
 	"OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
 	"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT",
 	"OTEL_SPAN_EVENT_COUNT_LIMIT", "OTEL_SPAN_LINK_COUNT_LIMIT", "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT",
 }
 
-// supported rejects what Interlock cannot do.
+// supported rejects unsupported settings.
 func supported(e environment) error {
 	if name := "OTEL_CONFIG_FILE"; e.getenv(name) != "" || e.getenv("OTEL_EXPERIMENTAL_CONFIG_FILE") != "" {
 		return fmt.Errorf("%s is not supported; set the variables OTEL_EXPORTER_OTLP_* instead", name)
@@ -155,7 +155,8 @@ func (c *Config) transport(e environment) (err error) {
 	return nil
 }
 
-// parseHeaders reads "name=value,name=value" with percent-encoded values. Its error holds no value: that may be a token.
+// parseHeaders reads "name=value,name=value" with percent-encoded values. Its error contains no value, which may be a
+// token.
 func parseHeaders(s setting) (map[string]string, error) {
 	headers := map[string]string{}
 	for pair := range strings.SplitSeq(s.value, ",") {
@@ -200,7 +201,7 @@ func (c *Config) sampling(e environment) error {
 	return nil
 }
 
-// tls returns whom the exporter trusts and how it identifies itself; nil if nothing is set. It reads the files.
+// tls returns the trusted authorities and the client certificate; nil if nothing is set. It reads the files.
 func (c *Config) tls() (*tls.Config, error) {
 	if c.authority.value == "" && c.certificate.value == "" {
 		return nil, nil

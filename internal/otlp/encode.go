@@ -12,8 +12,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// encode puts spans into a TracesData, which has the wire format of an export request. All spans of a process have one
-// resource and one scope.
+// encode converts spans to TracesData, which has the wire format of an export request. All spans of a process have
+// one resource and one scope.
 func encode(spans []sdktrace.ReadOnlySpan) *tracepb.TracesData {
 	first := spans[0]
 	scope := &tracepb.ScopeSpans{Scope: &commonpb.InstrumentationScope{Name: first.InstrumentationScope().Name, Version: first.InstrumentationScope().Version}}
@@ -77,7 +77,7 @@ func attributes(all []attribute.KeyValue) []*commonpb.KeyValue {
 	return encoded
 }
 
-// value encodes the kinds of attributes that Interlock and the SDK use; any other becomes a text.
+// value encodes the attribute types that Interlock and the SDK use; any other becomes a string.
 func value(v attribute.Value) *commonpb.AnyValue {
 	switch v.Type() {
 	case attribute.STRING:

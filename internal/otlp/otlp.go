@@ -1,6 +1,6 @@
-// Package otlp sends spans to an OpenTelemetry collector: OTLP over HTTP with protobuf bodies, configured by the OTEL_*
-// variables of the specification. It exists beside OpenTelemetry's own exporter because that one links gRPC and its gateway,
-// which nothing here uses, and which make the binary some megabytes larger.
+// Package otlp sends spans to an OpenTelemetry collector: OTLP over HTTP with protobuf bodies, configured by the
+// OTEL_* variables of the specification. It replaces OpenTelemetry's own exporter, which links gRPC and its gateway:
+// nothing here uses them, and they make the binary some megabytes larger.
 package otlp
 
 import (
@@ -28,11 +28,11 @@ type Exporter struct {
 
 var _ sdktrace.SpanExporter = (*Exporter)(nil)
 
-// New is an exporter for c. The collector is where the operator's environment says, also at a private address.
+// New returns an exporter for c. The operator chooses the collector's address, so it may be private.
 func New(c Config) (*Exporter, error) {
 	u, err := url.Parse(c.Endpoint)
 	if err != nil {
-		return nil, errors.New("the collector's address cannot be used")
+		return nil, errors.New("the collector's address is invalid")
 	}
 	guard, err := egress.New([]string{u.Hostname()})
 	if err != nil {
@@ -45,10 +45,10 @@ func New(c Config) (*Exporter, error) {
 	return &Exporter{config: c, client: guard.Trusting(trust).Client(c.Timeout)}, nil
 }
 
-// tries is how often a batch is sent while the collector asks for time.
+// tries is how often a batch is sent while the collector is rate-limited.
 const tries = 3
 
-// ExportSpans sends spans. The specification allows to drop what a collector does not accept.
+// ExportSpans sends spans. The specification allows dropping those that a collector does not accept.
 func (e *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
@@ -86,11 +86,11 @@ func (e *Exporter) compress(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// post sends a body once. After is how long to wait before another try; negative if that is pointless.
+// post sends a body once. after is how long to wait before a retry; negative if a retry is pointless.
 func (e *Exporter) post(ctx context.Context, body []byte) (after time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.config.Endpoint, bytes.NewReader(body))
 	if err != nil {
-		return -1, errors.New("send spans: the collector's address cannot be used")
+		return -1, errors.New("send spans: the collector's address is invalid")
 	}
 	req.Header.Set("Content-Type", "application/x-protobuf")
 	if e.config.Gzip {

@@ -135,7 +135,7 @@ func TestSamplerIsTheEnvironments(t *testing.T) {
 	}
 }
 
-// TestCollectorIsTrustedByItsAuthority has a collector whose certificate no machine knows, and which asks for the client's.
+// TestCollectorIsTrustedByItsAuthority has a collector with an unknown certificate, which requires one of the client.
 func TestCollectorIsTrustedByItsAuthority(t *testing.T) {
 	var names []string
 	collector := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -181,7 +181,7 @@ func write(t *testing.T, name, kind string, content []byte) {
 	}
 }
 
-// clientPair writes a certificate of the client, signed by itself, with its key.
+// clientPair writes a self-signed certificate of the client and its key.
 func clientPair(t *testing.T, certificate, key string) {
 	t.Helper()
 	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

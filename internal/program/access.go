@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// Check returns an error if this process cannot run programs as the policy's user, or if that user would not be apart from
-// it: root, the controller's own user, or one who can read a path that holds secrets. Directories stand for all that is in
-// them. A path that is not there is not checked.
+// Check returns an error if this process cannot run programs as the policy's user, or if that user is not isolated
+// from it: root, the controller's own user, or a user that can read a path with secrets. A directory includes
+// everything below it. A missing path is not checked.
 func (p Policy) Check(secret ...string) error {
 	u := p.User
 	if u == nil {
@@ -41,8 +41,8 @@ func (p Policy) Check(secret ...string) error {
 	return nil
 }
 
-// reads returns the first path at or below path that the user can read; "" if there is none. It goes by owner, groups and
-// mode; access control lists are not seen.
+// reads returns the first path at or below path that the user can read; "" if there is none. It checks owner, groups
+// and mode, but not access control lists.
 func (u *User) reads(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -83,13 +83,14 @@ func (u *User) reads(path string) (string, error) {
 	return found, err
 }
 
-// What a mode may allow.
+// The permission bits of a mode.
 const (
 	mayRead  uint32 = 0o4
 	mayEnter uint32 = 0o1
 )
 
-// may reports whether the user has that right to a file. Its owner always has, who can change the mode.
+// may reports whether the user has that permission on a file. The owner always has, because the owner can change the
+// mode.
 func (u *User) may(path string, right uint32) (bool, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -97,7 +98,7 @@ func (u *User) may(path string, right uint32) (bool, error) {
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return true, nil // not known, so not shown to be closed
+		return true, nil // unknown, so not shown to be closed
 	}
 	mode := uint32(info.Mode().Perm())
 	switch {
@@ -110,7 +111,7 @@ func (u *User) may(path string, right uint32) (bool, error) {
 	}
 }
 
-// credential returns what a process needs to become the user; nil for its own.
+// credential returns the credential for a process of the user; nil for the own user.
 func (u *User) credential() *syscall.Credential {
 	if u == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// stranger is a user who owns nothing here and is in no group of whoever runs the tests.
+// stranger is a user that owns nothing here and shares no group with the tests' user.
 var stranger = User{Name: "stranger", UID: 3_000_000_001, GID: 3_000_000_001}
 
 func TestAUserReadsWhatItsOwnerGroupAndModeAllow(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAUserReadsWhatItsOwnerGroupAndModeAllow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, path := range []string{file, filepath.Dir(file), dir} { // a directory stands for all that is in it
+		for _, path := range []string{file, filepath.Dir(file), dir} { // a directory includes everything below it
 			found, err := tt.user.reads(path)
 			if err != nil {
 				t.Fatal(err)

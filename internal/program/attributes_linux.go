@@ -8,25 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes returns how a program is started: in a group of its own, as the user of the policy, and killed when the
-// process that started it ends, which alone knows its time limit.
+// Attributes returns how a program is started: in its own process group, as the user of the policy, and killed when
+// its parent ends, because only the parent knows its time limit.
 func (p Policy) Attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: p.User.credential()}
 }
 
-// switching are the capabilities that it takes to run a program as another user, and to end it.
+// switching are the capabilities that are needed to run a program as another user, and to end it.
 var switching = []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL}
 
-// Delegate passes on to a process that starts programs for this one what it needs to switch to the policy's user. Root
-// has that anyway.
+// Delegate passes to a process that starts programs for this one what it needs to switch to the policy's user. Root
+// needs nothing.
 func (p Policy) Delegate(to *syscall.SysProcAttr) {
 	if p.User != nil && os.Geteuid() != 0 {
 		to.AmbientCaps = switching
 	}
 }
 
-// DropCapabilities keeps the programs that this thread starts from inheriting capabilities: to change the user drops
-// those of root alone.
+// DropCapabilities keeps the programs that this thread starts from inheriting capabilities: changing the user drops
+// only those of root.
 func DropCapabilities() { _ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) }
 
 // maySwitch returns an error if this process cannot start programs as another user.
@@ -43,7 +43,7 @@ func maySwitch() error {
 	return canSwitch(uint64(data[0].Effective) | uint64(data[1].Effective)<<32)
 }
 
-// canSwitch returns an error if one of the capabilities is not among these.
+// canSwitch returns an error if one of the capabilities is missing.
 func canSwitch(effective uint64) error {
 	for _, c := range switching {
 		if effective&(1<<c) == 0 {

@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// Attributes returns how a program is started: in a group of its own, as the user of the policy. Here it outlives a parent
-// that is killed.
+// Attributes returns how a program is started: in its own process group, as the user of the policy. On this system it
+// outlives a parent that is killed.
 func (p Policy) Attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: p.User.credential()}
 }
 
-// Delegate does nothing here: only root can switch to another user.
+// Delegate does nothing on this system: only root can switch to another user.
 func (p Policy) Delegate(*syscall.SysProcAttr) {}
 
-// DropCapabilities does nothing here: there are none.
+// DropCapabilities does nothing on this system: there are none.
 func DropCapabilities() {}
 
 // maySwitch returns an error if this process cannot start programs as another user.

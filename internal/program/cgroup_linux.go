@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DelegatedCgroup returns the directory of the control group (version 2) that systemd has delegated to this process; "" if
-// there is none. With DelegateSubgroup= it is the parent of the process's own group, where limits can be set; with
-// Delegate= alone it is that group itself.
+// DelegatedCgroup returns the directory of the control group (version 2) that systemd has delegated to this process;
+// "" if there is none. With DelegateSubgroup= it is the parent of the process's own group, where limits can be set;
+// with only Delegate= it is that group.
 func DelegatedCgroup() string {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -38,7 +38,7 @@ func DelegatedCgroup() string {
 	return ""
 }
 
-// ownCgroup returns the directory of the process's group of version 2, from its mountinfo and cgroup files.
+// ownCgroup returns the directory of the process's version 2 group, from its mountinfo and cgroup files.
 func ownCgroup(mounts, groups string) string {
 	path, found := "", false
 	for line := range strings.Lines(groups) {
@@ -67,7 +67,7 @@ func isDelegated(dir string) bool {
 	return false
 }
 
-// CheckCgroup returns an error if groups for programs cannot be made in dir.
+// CheckCgroup returns an error if groups for programs cannot be created in dir.
 func CheckCgroup(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err != nil {
 		return fmt.Errorf("%s is not a control group of version 2: %w", dir, err)
@@ -85,13 +85,13 @@ type Cgroup struct {
 	Limited Limits // the limits that the kernel enforces; the others are zero
 }
 
-// NewCgroup makes a group in base with as many of the limits as base allows. It returns nil where that is not possible.
+// NewCgroup creates a group in base with as many of the limits as base allows. It returns nil if that fails.
 func NewCgroup(base, name string, l Limits) *Cgroup {
 	if base == "" {
 		return nil
 	}
 	for _, controller := range []string{"+memory", "+pids"} {
-		_ = writeControl(base, "cgroup.subtree_control", controller) // without one its limit is not set below
+		_ = writeControl(base, "cgroup.subtree_control", controller) // if this fails, the limit below is not set
 	}
 	c := &Cgroup{dir: filepath.Join(base, name)}
 	if err := os.Mkdir(c.dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -102,7 +102,7 @@ func NewCgroup(base, name string, l Limits) *Cgroup {
 		return nil
 	}
 	if l.Memory > 0 && writeControl(c.dir, "memory.max", strconv.FormatInt(l.Memory, 10)) == nil {
-		_ = writeControl(c.dir, "memory.oom.group", "1") // all of it ends, not one process of many
+		_ = writeControl(c.dir, "memory.oom.group", "1") // kills the whole group instead of a single process
 		c.Limited.Memory = l.Memory
 	}
 	if l.Processes > 0 && writeControl(c.dir, "pids.max", strconv.Itoa(l.Processes)) == nil {
@@ -120,14 +120,14 @@ func writeControl(dir, name, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Enter has a program start in the group.
+// Enter makes a program start in the group.
 func (c *Cgroup) Enter(a *syscall.SysProcAttr) {
 	if c != nil {
 		a.UseCgroupFD, a.CgroupFD = true, int(c.opened.Fd())
 	}
 }
 
-// Kill kills every process in the group. A kernel before 5.14 cannot.
+// Kill kills every process in the group. It needs Linux 5.14.
 func (c *Cgroup) Kill() {
 	if c != nil {
 		_ = writeControl(c.dir, "cgroup.kill", "1")
@@ -169,7 +169,7 @@ func removeCgroup(dir string) {
 	}
 }
 
-// EndCgroup kills what is left in the group of that name, and removes it.
+// EndCgroup kills the processes that are left in the group of that name, and removes it.
 func EndCgroup(base, name string) {
 	dir := filepath.Join(base, name)
 	if _, err := os.Stat(dir); base == "" || err != nil {

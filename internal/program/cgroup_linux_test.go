@@ -23,7 +23,7 @@ func TestOwnCgroupIsBelowTheMountOfVersion2(t *testing.T) {
 	}
 }
 
-// TestLimitsAreWrittenWhereTheGroupHasThem stands a directory in for a group whose files the kernel has made.
+// TestLimitsAreWrittenWhereTheGroupHasThem uses a directory in place of a control group.
 func TestLimitsAreWrittenWhereTheGroupHasThem(t *testing.T) {
 	base := t.TempDir()
 	files := map[string]string{}

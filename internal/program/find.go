@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Find finds the program that name stands for: a path, from dir unless it is absolute, or a name to be found in PATH. An
-// error says that it is not there or may not be executed: no try will find it.
+// Find returns the path of a program: name is a path, relative to dir unless it is absolute, or a name to be found in
+// PATH. An error means that the program is missing or not executable: a retry will not find it.
 func Find(name, dir string, env Vars) (string, error) {
 	if strings.Contains(name, "/") {
 		path := name
@@ -28,7 +28,7 @@ func Find(name, dir string, env Vars) (string, error) {
 	var found error
 	for _, place := range filepath.SplitList(env["PATH"]) {
 		if !filepath.IsAbs(place) {
-			continue // what such a place holds depends on where the program happens to run
+			continue // a relative entry depends on where the program happens to run
 		}
 		path := filepath.Join(place, name)
 		err := executes(path)
@@ -45,7 +45,7 @@ func Find(name, dir string, env Vars) (string, error) {
 	return "", found
 }
 
-// executes says why path is not a program that may be executed.
+// executes returns why path is not an executable program.
 func executes(path string) error {
 	info, err := os.Stat(path)
 	switch {

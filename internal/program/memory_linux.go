@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// MachineMemory returns how much memory the machine has, or the container that this process is in; 0 if that is not known.
+// MachineMemory returns the memory of the machine, or of the container that this process is in; 0 if it is unknown.
 func MachineMemory() int64 {
 	memory := int64(0)
 	if f, err := os.Open("/proc/meminfo"); err == nil {

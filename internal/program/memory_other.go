@@ -2,5 +2,5 @@
 
 package program
 
-// MachineMemory is not known here.
+// MachineMemory is unknown on this system.
 func MachineMemory() int64 { return 0 }

@@ -1,6 +1,6 @@
-// Package program is how programs are started on the controller's own machine: which of the server's variables they see,
-// where they are looked for, and how all that they have started ends with them. It knows neither jobs nor probes; who keeps
-// a program, and what its end means, is in job/command and evaluator.
+// Package program starts programs on the controller's own machine: which of the server's variables they see, where
+// they are looked up, and how all of their descendants end with them. It knows neither jobs nor probes; job/command
+// and evaluator supervise programs and decide what their end means.
 package program
 
 import (
@@ -8,17 +8,17 @@ import (
 	"slices"
 )
 
-// inherited are the variables of the server that every program gets. It gets no others: the server's environment holds
-// secrets that are none of its business.
+// inherited are the variables of the server that every program gets. It gets no others, because the server's
+// environment contains secrets.
 var inherited = []string{"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR"}
 
-// defaultPath is where programs are looked for if the server itself has no PATH.
+// defaultPath is the PATH of programs if the server itself has none.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
 // Vars are environment variables by name.
 type Vars map[string]string
 
-// inherit returns what every program sees of the server's environment.
+// inherit returns the part of the server's environment that every program gets.
 func inherit(getenv func(string) string) Vars {
 	env := Vars{"PATH": defaultPath}
 	for _, name := range inherited {
@@ -29,7 +29,7 @@ func inherit(getenv func(string) string) Vars {
 	return env
 }
 
-// List is the environment as a process takes it, in order.
+// List returns the environment in the form of exec.Cmd, sorted.
 func (v Vars) List() []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -38,9 +38,9 @@ func (v Vars) List() []string {
 	return list
 }
 
-// Limits are what one program and its processes may use together. A zero is no limit.
+// Limits are what one program and its processes may use together. Zero means no limit.
 type Limits struct {
 	Memory    int64 `json:"memory,omitempty"`    // bytes
-	Processes int   `json:"processes,omitempty"` // threads count, too
+	Processes int   `json:"processes,omitempty"` // including threads
 	Output    int64 `json:"output,omitempty"`    // bytes printed
 }

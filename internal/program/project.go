@@ -8,10 +8,9 @@ import (
 // projectFile marks a project directory.
 const projectFile = "interlock.yaml"
 
-// ProjectDir is the directory from which relative paths in a pipeline file are taken, as an absolute
-// path. It goes up from the file to the first directory that holds an interlock.yaml, or that holds
-// the "pipelines" directory it came through; without either it is the file's own directory. It is ""
-// where that directory is not on this machine.
+// ProjectDir returns the absolute directory that relative paths in a pipeline file are relative to. It goes up from
+// the file to the first directory with an interlock.yaml, or with the "pipelines" directory it came through; without
+// either it is the file's own directory. It is "" if that directory is not on this machine.
 func ProjectDir(file string) string {
 	path, err := filepath.Abs(file)
 	if err != nil || file == "" {

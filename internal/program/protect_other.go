@@ -2,5 +2,5 @@
 
 package program
 
-// Protect does nothing here: the system decides which processes may read this one.
+// Protect does nothing on this system, which decides itself which processes may read this one.
 func Protect() {}

@@ -6,20 +6,20 @@ import (
 	"strconv"
 )
 
-// Policy is what the server's file says about programs on the controller's own machine: jobs of type command, and probes
-// that are commands. The zero Policy runs them as the controller's own user.
+// Policy is the server's policy for programs on its own machine: jobs of type command, and command probes. The zero
+// Policy runs them as the controller's own user.
 type Policy struct {
-	Off  bool  // none is run
-	User *User // runs them; nil: the controller's own user
-	// Limits hold for each job of type command; a probe has a time limit and a limit on its answer.
+	Off  bool  // no programs are run
+	User *User // whom they run as; nil: the controller's own user
+	// Limits apply to each job of type command; a probe has a time limit and a limit on its answer.
 	Limits Limits
-	Cgroup string // the directory in which jobs get control groups of their own; "": none
+	Cgroup string // the parent directory of jobs' control groups; "": none
 }
 
-// Refused is why no program runs where a Policy is Off, with the remedy.
+// Refused is the error, with its remedy, if a Policy is Off.
 const Refused = "programs are turned off on this server (jobs.command in its file); use another job type or probe, or set jobs: {command: on}"
 
-// User is a user of this machine who runs programs.
+// User is a user of this machine that runs programs.
 type User struct {
 	Name   string   `json:"name"`
 	Home   string   `json:"home"`
@@ -28,7 +28,7 @@ type User struct {
 	Groups []uint32 `json:"groups"`
 }
 
-// FindUser returns the user of that name, or of that number.
+// FindUser returns the user with that name or numeric id.
 func FindUser(name string) (*User, error) {
 	found, err := user.Lookup(name)
 	if err != nil {
@@ -44,7 +44,7 @@ func FindUser(name string) (*User, error) {
 	for i, text := range append([]string{found.Uid, found.Gid}, ids...) {
 		number, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("user %q has the id %q, which is no number", name, text)
+			return nil, fmt.Errorf("user %q has the id %q, which is not a number", name, text)
 		}
 		switch id := uint32(number); i {
 		case 0:
@@ -58,7 +58,8 @@ func FindUser(name string) (*User, error) {
 	return u, nil
 }
 
-// Inherit returns what every program sees of the server's environment. HOME and USER are those of the user who runs it.
+// Inherit returns the part of the server's environment that every program gets. HOME and USER are those of the user
+// that runs it.
 func (p Policy) Inherit(getenv func(string) string) Vars {
 	env := inherit(getenv)
 	if p.User != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// Data is the data directory. It is written as the directory alone, or as a mapping of it and its reserve.
+// Data is the data directory: either a path, or a mapping of path and reserve.
 type Data struct {
 	Dir     string
 	Reserve document.Size
@@ -25,7 +25,7 @@ func (d *Data) DecodeNode(n document.Node) []document.Finding {
 		if n.Kind() == document.Null || n.Kind() > document.String {
 			return []document.Finding{{Message: "expected a directory, or dir and reserve, found " + n.Describe()}}
 		}
-		document.Node{}.Decode(&keys) // the default of the reserve
+		document.Node{}.Decode(&keys) // sets the default of the reserve
 		keys.Dir = n.Text()
 	} else if findings := n.Decode(&keys); len(findings) > 0 {
 		return findings

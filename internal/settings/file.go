@@ -1,6 +1,6 @@
-// Package settings is the server's file, interlock.yaml: where it listens and keeps its data, who may talk to it, what its
-// jobs may reach, and how patient it is. It decides what the file means; flags, environment and wiring are in
-// cmd/interlock. Secrets are never in the file: it names environment variables and files that hold them.
+// Package settings is the server's file, interlock.yaml: its address and data, who may use it, what its jobs may
+// reach, and its timeouts. It interprets the file; flags, environment and wiring are in cmd/interlock. The file never
+// contains secrets: it names environment variables and files that hold them.
 package settings
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// File is the server's file as it is written. Every key is optional.
+// File is the server's file. Every key is optional.
 type File struct {
 	Listen      string              `yaml:"listen" default:"127.0.0.1:8740" doc:"Address of the HTTP API, or unix:PATH for a socket; any other than loopback or a socket needs tokens."`
 	SocketMode  string              `yaml:"socketMode" default:"0600" enum:"0600,0660" doc:"Mode of the socket that unix:PATH makes: for the server's own user, or for its group as well."`
@@ -47,7 +47,7 @@ type TLS struct {
 	RequireClientCert bool   `yaml:"requireClientCert" doc:"Refuse connections without a client certificate, also with a token."`
 }
 
-// Auth is who may use the API.
+// Auth configures who may use the API.
 type Auth struct {
 	Tokens          []Token       `yaml:"tokens" doc:"Bearer tokens and what they may do."`
 	Certificates    []Certificate `yaml:"certificates" doc:"Client certificates and what they may do; needs tls.clientCA."`
@@ -65,7 +65,7 @@ type Certificate struct {
 	SAN       string   `yaml:"san" doc:"A DNS name, URI, e-mail or IP address among its alternative names."`
 }
 
-// OIDC is an OpenID Connect provider, and what its users' groups may do.
+// OIDC is an OpenID Connect provider, and the roles of its users' groups.
 type OIDC struct {
 	Issuer           string      `yaml:"issuer" required:"true" doc:"Address of the provider, below which it has /.well-known/openid-configuration."`
 	ClientID         string      `yaml:"clientID" required:"true" doc:"Name of this server at the provider."`
@@ -79,20 +79,20 @@ type OIDC struct {
 	Roles            []GroupRole `yaml:"roles" required:"true" doc:"What groups may do; the first that a user is in counts."`
 }
 
-// GroupRole is what the members of a group may do.
+// GroupRole is the role of a group's members.
 type GroupRole struct {
 	Group     string   `yaml:"group" required:"true" doc:"Name of the group, as the provider writes it."`
 	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,runner,operator,admin" doc:"What its members may do."`
 	Pipelines []string `yaml:"pipelines" doc:"Patterns of the pipelines they are limited to; not for admin."`
 }
 
-// Sessions says how long a browser stays logged in.
+// Sessions configures how long a browser stays logged in.
 type Sessions struct {
 	Lifetime document.Duration `yaml:"lifetime" default:"7d" min:"5m" max:"90d" doc:"From login; then the browser has to log in again."`
 	Idle     document.Duration `yaml:"idle" default:"24h" min:"5m" max:"90d" doc:"After this long without a request a session ends. An open dashboard makes requests."`
 }
 
-// Token is one bearer token, which stands in an environment variable or a file.
+// Token is one bearer token, which is stored in an environment variable or a file.
 type Token struct {
 	Name      string   `yaml:"name" required:"true" doc:"Who it is for; shown as who did something."`
 	Role      string   `yaml:"role" required:"true" enum:"viewer,sensor,runner,operator,admin" doc:"What it may do."`
@@ -101,7 +101,7 @@ type Token struct {
 	TokenFile string   `yaml:"tokenFile" doc:"File with the token."`
 }
 
-// Egress lists what outgoing HTTP may reach beside public addresses.
+// Egress lists what outgoing HTTP may reach besides public addresses.
 type Egress struct {
 	Allow []string `yaml:"allow" doc:"Host names, addresses and CIDR blocks."`
 }
@@ -115,18 +115,18 @@ type Secrets struct {
 	SSM            []string `yaml:"ssm" doc:"Parameters of AWS Systems Manager, by name; one that ends in * stands for all that begin so."`
 }
 
-// Jobs says how programs run on the server's own machine.
+// Jobs configures how programs run on the server's own machine.
 type Jobs struct {
 	Command string `yaml:"command" default:"on" enum:"on,off" doc:"Whether they run at all; off rejects pipelines that have one."`
 	User    string `yaml:"user" doc:"The user who runs them, by name or number; default the server's own. Needs root, or CAP_SETUID, CAP_SETGID and CAP_KILL."`
-	// The limits hold for one job of type command and all its processes together.
+	// The limits apply to one job of type command and all its processes together.
 	Memory    document.Size `yaml:"memory" default:"0" doc:"The most memory that one command and its processes may use; default three quarters of the machine's memory."`
 	Processes int           `yaml:"processes" default:"2048" min:"0" doc:"The most processes and threads that one command may run; 0: no limit."`
 	Output    document.Size `yaml:"output" default:"4GiB" doc:"The most that one command may print; 0: no limit. The last 64 KiB are kept."`
 	Cgroup    string        `yaml:"cgroup" default:"auto" doc:"Where commands get their own control groups (version 2): auto for one that systemd has delegated, a directory, or off."`
 }
 
-// HTTP says how requests arrive.
+// HTTP configures how requests arrive.
 type HTTP struct {
 	TrustedProxies []string `yaml:"trustedProxies" doc:"Addresses and CIDR blocks of reverse proxies whose X-Forwarded-Proto and X-Forwarded-For headers are trusted."`
 }
@@ -142,7 +142,7 @@ func (h HTTP) Networks() []netip.Prefix {
 	return networks
 }
 
-// parseNetwork reads a CIDR block, or an address, which is a network of one.
+// parseNetwork parses a CIDR block, or an address, which is a network of one.
 func parseNetwork(text string) (netip.Prefix, error) {
 	if network, err := netip.ParsePrefix(text); err == nil {
 		return network.Masked(), nil
@@ -151,12 +151,12 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, addr.BitLen()), err
 }
 
-// Sensors says what readings are accepted.
+// Sensors configures which readings are accepted.
 type Sensors struct {
 	MaxFuture document.Duration `yaml:"maxFuture" default:"400d" min:"1d" doc:"How far ahead a reading may be dated; one further ahead is rejected as a mistyped date."`
 }
 
-// Limits are quotas of each pipeline, and of connections.
+// Limits are the quotas of each pipeline, and of connections.
 type Limits struct {
 	SensorKeys            int           `yaml:"sensorKeys" default:"10000" min:"1" doc:"Sensor keys of a pipeline; a write to a further key is refused."`
 	SensorBytes           document.Size `yaml:"sensorBytes" default:"256MiB" doc:"Bytes of the latest readings of all sensor keys of a pipeline; a write beyond is refused."`
@@ -166,7 +166,7 @@ type Limits struct {
 	OpenRuns int `yaml:"openRuns" default:"20000" min:"1" doc:"Runs of a pipeline that have not ended; a request that would open a further one is refused."`
 }
 
-// Engine says how work is done.
+// Engine configures the engine.
 type Engine struct {
 	Workers            int               `yaml:"workers" default:"8" min:"1" max:"1024" doc:"Tasks of one class carried out at once: steps of attempts, timers, and starts of runs that open with their gate open. Also calls made at once to the targets of one job type."`
 	BlockingStarts     int               `yaml:"blockingStarts" default:"128" min:"1" max:"4096" doc:"Start calls under way at once that are the job itself: http without callback, lambda without async."`
@@ -178,18 +178,18 @@ type Engine struct {
 	TriggerBackoff     document.Duration `yaml:"triggerBackoff" default:"30s" min:"0s" doc:"Wait after the first refusal, doubled after each."`
 }
 
-// Watchdog says how often absences are looked for.
+// Watchdog configures the watchdog.
 type Watchdog struct {
 	Interval     document.Duration `yaml:"interval" default:"1m" min:"1s" doc:"Time between two passes."`
 	HeartbeatURL string            `yaml:"heartbeatURL" doc:"Pinged after each healthy pass."`
 }
 
-// Metrics says what /metrics shows.
+// Metrics configures /metrics.
 type Metrics struct {
 	PerPipeline bool `yaml:"perPipeline" doc:"Show three more series for each pipeline: its last success, its deadlines, and since when a run is open."`
 }
 
-// Alerts says where alerts go.
+// Alerts configures alert destinations.
 type Alerts struct {
 	Slack     *Slack     `yaml:"slack" doc:"A Slack channel."`
 	Webhooks  []Webhook  `yaml:"webhooks" doc:"Webhooks: signed CloudEvents JSON, or a body by template."`

@@ -9,12 +9,12 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// IsRedis says whether a store is a Redis.
+// IsRedis reports whether a store is a Redis.
 func IsRedis(store string) bool {
 	return strings.HasPrefix(store, "redis://") || strings.HasPrefix(store, "rediss://")
 }
 
-// checkStore shows no URL: it may hold a password.
+// checkStore never shows the URL, which may contain a password.
 func checkStore(store string) []document.Finding {
 	if store == "sqlite" {
 		return nil
@@ -35,7 +35,7 @@ func checkStore(store string) []document.Finding {
 
 const usualPrefix = "interlock"
 
-// url is the block in the form of store.
+// url converts the block to the form of store.
 func (r *Redis) url() string {
 	text := fmt.Sprintf("redis://%s/%d", r.Addr, r.DB)
 	if r.KeyPrefix != usualPrefix {
@@ -55,7 +55,7 @@ func (r *Redis) check(store string) []document.Finding {
 	return append(findings, r.checkUnused()...)
 }
 
-// checkUnused warns of what the older block could set and nothing needs any more. What it was set to by default is passed over.
+// checkUnused warns about settings of the older block that have no effect any more. It ignores default values.
 func (r *Redis) checkUnused() []document.Finding {
 	usual := Redis{}
 	doc, _ := document.Parse("", []byte("{}"))

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// Route sends the events that fit all it says to its sinks; the first that fits wins.
+// Route sends the events that match all of its conditions to its sinks; the first matching route wins.
 type Route struct {
 	Name      string            `yaml:"name" doc:"Its name in commands; default route-1, route-2 and so on."`
 	Types     []string          `yaml:"types" doc:"Event types."`
@@ -21,29 +21,29 @@ type Route struct {
 	Grouping
 }
 
-// DefaultRoute is for the events that no route fits.
+// DefaultRoute is for the events that no route matches.
 type DefaultRoute struct {
 	Severity string   `yaml:"severity" default:"warning" enum:"info,warning,critical" doc:"This severity and above."`
 	Sinks    []string `yaml:"sinks" required:"true" doc:"Names of sinks; an empty list sends nowhere."`
 	Grouping
 }
 
-// Grouping makes one alert of a burst.
+// Grouping combines a burst into one alert.
 type Grouping struct {
 	GroupBy  []string          `yaml:"groupBy" doc:"What makes a group: pipeline, schedule, date, type, severity, owner; default pipeline and type."`
 	Interval document.Duration `yaml:"interval" default:"0s" min:"0s" max:"24h" doc:"Least time between two alerts of one group; events in between are sent as one alert."`
 }
 
-// groupFields are what alerts can be grouped by.
+// groupFields are the fields that alerts can be grouped by.
 var groupFields = []string{"pipeline", "schedule", "date", "type", "severity", "owner"}
 
-// DefaultName is the name of the route for events that no other fits.
+// DefaultName is the name of the route for events that no other matches.
 const DefaultName = "default"
 
-// RouteName is the name of the route at that place.
+// RouteName returns the name of route i.
 func (a *Alerts) RouteName(i int) string { return named(a.Routes[i].Name, "route", i) }
 
-// WebhookName is the name of the webhook at that place.
+// WebhookName returns the name of webhook i.
 func (a *Alerts) WebhookName(i int) string { return named(a.Webhooks[i].Name, "webhook", i) }
 
 func named(name, kind string, i int) string {
@@ -53,7 +53,7 @@ func named(name, kind string, i int) string {
 	return fmt.Sprintf("%s-%d", kind, i+1)
 }
 
-// Names of the sinks that there is one of.
+// Names of the sinks that exist once.
 const (
 	LogSink       = "log"
 	SlackSink     = "slack"
@@ -63,7 +63,7 @@ const (
 	AlertmanagerSink = "alertmanager"
 )
 
-// SinkNames are the names that routes may use.
+// SinkNames returns the names that routes may use.
 func (a *Alerts) SinkNames() []string {
 	names := []string{LogSink}
 	if a.Slack != nil {
@@ -102,7 +102,7 @@ func (a *Alerts) checkRoutes() []document.Finding {
 	return findings
 }
 
-// checkNames refuses two sinks, or two routes, of one name.
+// checkNames rejects two sinks, or two routes, of one name.
 func (a *Alerts) checkNames() []document.Finding {
 	var findings []document.Finding
 	known := a.SinkNames()
@@ -121,7 +121,7 @@ func (a *Alerts) checkNames() []document.Finding {
 	return findings
 }
 
-// fitsAllWarnings says that no warning passes the route by.
+// fitsAllWarnings reports whether the route matches every warning.
 func (r Route) fitsAllWarnings() bool {
 	return len(r.Types) == 0 && len(r.Pipelines) == 0 && len(r.Owners) == 0 && len(r.Tags) == 0 && r.Severity != "critical"
 }
@@ -142,7 +142,7 @@ func (r Route) check() []document.Finding {
 	return findings
 }
 
-// checkSinks refuses names that no sink has.
+// checkSinks rejects unknown sinks.
 func (a *Alerts) checkSinks(names []string) []document.Finding {
 	var findings []document.Finding
 	known := a.SinkNames()
@@ -167,7 +167,7 @@ func (g Grouping) check() []document.Finding {
 	return findings
 }
 
-// unknown is a name that is not among those there are.
+// unknown returns the finding for an unknown name.
 func unknown(at, kind, name string, known []string) document.Finding {
 	message := fmt.Sprintf("there is no %s %q", kind, name)
 	if near, ok := document.Suggest(name, known); ok {

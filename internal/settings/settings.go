@@ -13,13 +13,13 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// Default is what holds without a file.
+// Default returns the settings without a file.
 func Default() File {
 	f, _ := Parse("", []byte("{}"))
 	return f
 }
 
-// Parse reads the server's file, which may be empty. Problems that are errors make it unusable.
+// Parse parses the server's file, which may be empty. A file with errors among its problems must not be used.
 func Parse(name string, src []byte) (File, []document.Problem) {
 	var f File
 	doc, problems := document.ParseOptional(name, src)
@@ -34,7 +34,7 @@ func Parse(name string, src []byte) (File, []document.Problem) {
 	return f, problems
 }
 
-// complete fills in what depends on nothing else in the file but has no scalar default.
+// complete sets defaults that tags cannot express.
 func (f *File) complete() {
 	for dir, list := range map[string]*document.TextOrList{"./pipelines": &f.Pipelines, "./calendars": &f.Calendars, "./archetypes": &f.Archetypes, "./sources": &f.Sources} {
 		if list.Values == nil {
@@ -52,7 +52,7 @@ func (f *File) complete() {
 	}
 }
 
-// Loopback says whether the server can only be reached from its own machine.
+// Loopback reports whether the server can only be reached from its own machine.
 func (f *File) Loopback() bool {
 	if _, ok := f.Socket(); ok {
 		return true
@@ -68,14 +68,14 @@ func (f *File) Loopback() bool {
 // Socket returns the path of the Unix socket that the server listens on; false if it listens on an address.
 func (f *File) Socket() (string, bool) { return strings.CutPrefix(f.Listen, "unix:") }
 
-// SecretVariables lists the environment variables that hold secrets: those in secrets.env, and every one that a key named
-// …Env names.
+// SecretVariables lists the environment variables that hold secrets: those in secrets.env, and every one that a key
+// named …Env names.
 func (f *File) SecretVariables() []string {
 	return append(slices.Clone(f.Secrets.Env), textsOf(reflect.ValueOf(*f), "Env")...)
 }
 
-// SecretFiles lists the files and directories that hold secrets: those in secrets.files, the TLS key, and every one that a
-// key named …File names.
+// SecretFiles lists the files and directories that hold secrets: those in secrets.files, the TLS key, and every one
+// that a key named …File names.
 func (f *File) SecretFiles() []string {
 	files := append(slices.Clone(f.Secrets.Files), textsOf(reflect.ValueOf(*f), "File")...)
 	if f.TLS.Key != "" {
@@ -84,7 +84,7 @@ func (f *File) SecretFiles() []string {
 	return files
 }
 
-// textsOf lists the texts in v whose keys end so.
+// textsOf lists the texts in v whose keys have that ending.
 func textsOf(v reflect.Value, ending string) []string {
 	var texts []string
 	switch v.Kind() {
@@ -107,7 +107,7 @@ func textsOf(v reflect.Value, ending string) []string {
 	return texts
 }
 
-// listenHost is the host of host:port; an IPv6 address stands in brackets.
+// listenHost returns the host of host:port; an IPv6 address is in brackets.
 func listenHost(address string) (string, bool) {
 	i := strings.LastIndexByte(address, ':')
 	if i < 0 {
@@ -123,7 +123,7 @@ func listenHost(address string) (string, bool) {
 	return host, !strings.Contains(host, ":")
 }
 
-// check reports what tags cannot say.
+// check reports mistakes that the struct tags cannot express.
 func (f *File) check() []document.Finding {
 	findings := f.checkAddresses()
 	for i, t := range f.Auth.Tokens {
@@ -212,7 +212,7 @@ func (c Certificate) check(t TLS) []document.Finding {
 	return append(findings, checkLimit("certificate", c.Role, c.Pipelines)...)
 }
 
-// callbackPath is where a provider sends browsers back to.
+// callbackPath is where a provider redirects browsers to.
 const callbackPath = "/api/v1/session/oidc/callback"
 
 func (o *OIDC) check() []document.Finding {
@@ -235,7 +235,7 @@ func (o *OIDC) check() []document.Finding {
 	return findings
 }
 
-// checkLimit reports what is wrong with the pipelines that a token or certificate is limited to.
+// checkLimit checks the pipelines that a token or certificate is limited to.
 func checkLimit(what, role string, patterns []string) []document.Finding {
 	var findings []document.Finding
 	if len(patterns) > 0 && role == "admin" {

@@ -41,7 +41,7 @@ type Alertmanager struct {
 	AuthorizationFile string              `yaml:"authorizationFile" doc:"File with the Authorization header."`
 }
 
-// labelName is what Prometheus takes as the name of a label.
+// labelName matches what Prometheus accepts as a label name.
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 func (m *Alertmanager) check() []document.Finding {
@@ -64,7 +64,7 @@ func (m *Alertmanager) check() []document.Finding {
 	return append(findings, atMostOne("the Authorization header", "authorizationEnv", m.AuthorizationEnv, "authorizationFile", m.AuthorizationFile)...)
 }
 
-// atMostOne reports a secret that is in two places.
+// atMostOne reports a secret that is set in two places.
 func atMostOne(what, env, envValue, file, fileValue string) []document.Finding {
 	if envValue == "" || fileValue == "" {
 		return nil
@@ -72,14 +72,14 @@ func atMostOne(what, env, envValue, file, fileValue string) []document.Finding {
 	return []document.Finding{{Path: file, Also: []string{env}, Message: fmt.Sprintf("%s is in one place; give %s or %s, not both", what, env, file)}}
 }
 
-// PagerDuty is a service with an integration of the kind Events API v2.
+// PagerDuty is a service with an Events API v2 integration.
 type PagerDuty struct {
 	RoutingKeyEnv  string `yaml:"routingKeyEnv" doc:"Environment variable with the integration key."`
 	RoutingKeyFile string `yaml:"routingKeyFile" doc:"File with the integration key."`
 	APIURL         string `yaml:"apiURL" default:"https://events.pagerduty.com/" doc:"The API's address; https://events.eu.pagerduty.com/ for accounts in the EU."`
 }
 
-// Email is a mail server, and who gets mail.
+// Email is a mail server, and the recipients.
 type Email struct {
 	Host         string   `yaml:"host" required:"true" pattern:"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$" hint:"write the mail server's name alone, such as smtp.example.com" doc:"The mail server."`
 	Port         int      `yaml:"port" min:"0" max:"65535" default:"0" doc:"Its port; default 587, or 465 for implicit TLS and 25 for none."`
@@ -91,7 +91,7 @@ type Email struct {
 	To           []string `yaml:"to" required:"true" doc:"The recipients' addresses."`
 }
 
-// checkPlaces reports what is wrong with the places that alerts go to.
+// checkPlaces checks the alert destinations.
 func (a *Alerts) checkPlaces() []document.Finding {
 	var findings []document.Finding
 	for i, w := range a.Webhooks {
@@ -151,7 +151,7 @@ func (e *Email) check() []document.Finding {
 	return findings
 }
 
-// oneOf reports a secret that is in no place or in two.
+// oneOf reports a secret that is set in no place or in two.
 func oneOf(what, env, envValue, file, fileValue string) []document.Finding {
 	if (envValue == "") != (fileValue == "") {
 		return nil
@@ -166,7 +166,7 @@ func checkHTTP(path, text string) []document.Finding {
 	return []document.Finding{{Path: path, Message: "is not an http or https address"}}
 }
 
-// checkAddress wants one mail address, with or without a name before it.
+// checkAddress checks for one mail address, with or without a display name.
 func checkAddress(path, text string) []document.Finding {
 	if _, err := mail.ParseAddress(text); err == nil && !strings.ContainsAny(text, "\r\n") {
 		return nil

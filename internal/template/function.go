@@ -47,7 +47,7 @@ func one(f func(any) (any, error)) func([]any) (any, error) {
 	}
 }
 
-// truth says whether a value is set: not nil, false, 0, "" or empty.
+// truth reports whether a value is set: not nil, false, 0, "" or empty.
 func truth(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -168,7 +168,7 @@ func toJSON(value any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// or is {{default "none" .Owner}}: the value, or the first argument where it is not set.
+// or is {{default "none" .Owner}}: the value, or the first argument if it is not set.
 func or(args []any) (any, error) {
 	if len(args) != 2 {
 		return nil, fmt.Errorf("it takes 2 arguments, not %d", len(args))
@@ -198,7 +198,7 @@ func replace(args []any) (any, error) {
 	return strings.ReplaceAll(text(args[2]), text(args[0]), text(args[1])), nil
 }
 
-// truncate is {{truncate 100 .Message}}: at most so many characters.
+// truncate is {{truncate 100 .Message}}: at most that many characters.
 func truncate(args []any) (any, error) {
 	most, ok := any(nil), false
 	if len(args) == 2 {
@@ -215,7 +215,7 @@ func truncate(args []any) (any, error) {
 	return string(runes[:most.(int)-1]) + "…", nil
 }
 
-// text is a value as it is printed; nil is nothing.
+// text returns a value as it is printed; nil is empty.
 func text(value any) string {
 	switch v := value.(type) {
 	case nil:

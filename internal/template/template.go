@@ -1,6 +1,7 @@
-// Package template renders Go templates (the syntax of text/template) over plain values: maps, lists, texts, numbers. It calls
-// no methods and reads no struct fields, which text/template does by reflection: a program that uses that keeps every method of
-// every type it links, and is a third larger. Definitions ({{define}}, {{block}}, {{template}}) are not supported.
+// Package template renders Go templates (the syntax of text/template) over plain values: maps, lists, texts, numbers.
+// It calls no methods and reads no struct fields. text/template does so by reflection, which makes the linker keep
+// every method of every type and the binary a third larger. Definitions ({{define}}, {{block}}, {{template}}) are not
+// supported.
 package template
 
 import (
@@ -35,7 +36,7 @@ func Parse(text string) (*Template, error) {
 	return &Template{root: tree.Root}, nil
 }
 
-// maxOutput bounds what a template may write.
+// maxOutput bounds the output of a template.
 const maxOutput = 256 << 10
 
 // Render executes the template on data.
@@ -58,7 +59,7 @@ type state struct {
 	vars []variable
 }
 
-// How a range ends early.
+// Errors that end a range early.
 var (
 	errBreak    = errors.New("break outside a range")
 	errContinue = errors.New("continue outside a range")
@@ -106,7 +107,7 @@ func (s *state) node(n parse.Node, dot any) error {
 	return nil
 }
 
-// branch executes an if, or a with, which also moves the dot.
+// branch executes an if, or a with, which also sets the dot.
 func (s *state) branch(b *parse.BranchNode, dot any, with bool) error {
 	defer s.leave(len(s.vars))
 	value, err := s.pipe(b.Pipe, dot)
@@ -122,7 +123,7 @@ func (s *state) branch(b *parse.BranchNode, dot any, with bool) error {
 	return s.list(b.List, dot)
 }
 
-// leave forgets the variables that a block has declared.
+// leave drops the variables that a block has declared.
 func (s *state) leave(n int) { s.vars = s.vars[:n] }
 
 func (s *state) loop(r *parse.RangeNode, dot any) error {
@@ -157,7 +158,7 @@ func (s *state) loop(r *parse.RangeNode, dot any) error {
 	return nil
 }
 
-// elements are the keys and values of what a range goes through: a list, or a map in the order of its keys.
+// elements returns the keys and values of a range: of a list, or of a map in order of its keys.
 func elements(value any) (keys, items []any, err error) {
 	switch v := value.(type) {
 	case nil:
@@ -174,7 +175,7 @@ func elements(value any) (keys, items []any, err error) {
 			keys, items = append(keys, key), append(items, v[key])
 		}
 	default:
-		return nil, nil, fmt.Errorf("range over %s, which is no list or map", text(value))
+		return nil, nil, fmt.Errorf("range over %s, which is not a list or map", text(value))
 	}
 	return keys, items, nil
 }
@@ -211,12 +212,12 @@ func (s *state) operand(p *parse.PipeNode, dot any) (any, error) {
 	return value, nil
 }
 
-// command evaluates one command of a pipeline; piped is what the one before it gave.
+// command evaluates one command of a pipeline; piped is the result of the one before it.
 func (s *state) command(c *parse.CommandNode, dot, piped any, isPiped bool) (any, error) {
 	name, isFunction := c.Args[0].(*parse.IdentifierNode)
 	if !isFunction {
 		if len(c.Args) > 1 || isPiped {
-			return nil, fmt.Errorf("%s is no function", c.Args[0])
+			return nil, fmt.Errorf("%s is not a function", c.Args[0])
 		}
 		return s.value(c.Args[0], dot)
 	}
@@ -280,7 +281,8 @@ func (s *state) value(n parse.Node, dot any) (any, error) {
 	return nil, fmt.Errorf("%s is not supported", n)
 }
 
-// fields follows names through maps. A name that the first map lacks is an error; inside of data from outside it is nil.
+// fields looks up names in nested maps. A name that is missing in the first map is an error; deeper, in user data, it
+// is nil.
 func fields(value any, names []string) (any, error) {
 	for _, name := range names {
 		m, ok := value.(map[string]any)

@@ -13,7 +13,7 @@ var data = map[string]any{
 	"Why": []any{"a", "b", "c"}, "Detail": map[string]any{"exitCode": 3.0, "nested": map[string]any{"x": "y"}},
 }
 
-// What text/template makes of a template over maps is what ours makes of it.
+// Over maps, the output equals that of text/template.
 func TestSameAsTheStandardLibrary(t *testing.T) {
 	for _, text := range []string{
 		"plain", "{{.Type}} of {{.Pipeline}}", "{{if .Owner}}x{{else}}none{{end}}", "{{if and .Type (eq .Severity \"warning\" \"critical\")}}yes{{end}}",
@@ -63,7 +63,7 @@ func TestFunctionsForBodies(t *testing.T) {
 func TestMistakesAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{.Pipline}}": "there is no field Pipline; there are ", "{{if}}": "missing value", "{{nothing .}}": "nothing",
-		"{{range .Type}}{{end}}": "no list", "{{define \"x\"}}{{end}}": "not supported", "{{.Type.x}}": "no field x", "{{truncate .Type}}": "number of characters",
+		"{{range .Type}}{{end}}": "not a list", "{{define \"x\"}}{{end}}": "not supported", "{{.Type.x}}": "no field x", "{{truncate .Type}}": "number of characters",
 	} {
 		parsed, err := ours.Parse(text)
 		if err == nil {
