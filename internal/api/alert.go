@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// DeadLetter is an alert that a sink would not take.
+// DeadLetter is an alert that a sink did not accept.
 type DeadLetter struct {
 	Sink   string     `json:"sink"`
 	Event  Event      `json:"event" doc:"The event; of a burst, the last one."`
@@ -29,7 +29,7 @@ type DeadLetter struct {
 	At     time.Time  `json:"at" doc:"When it was given up."`
 }
 
-// TestRequest asks for a sample.
+// TestRequest asks for a sample alert.
 type TestRequest struct {
 	Route       string `json:"route" minLength:"1" doc:"The route's name."`
 	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, named in the sample."`
@@ -45,7 +45,7 @@ func (a *API) alertRoutes(h huma.API) {
 	register(h, post("/alerts/test", "test-alert-route", tag, "Send a sample through the sinks of a route").patiently(), a.testRoute)
 }
 
-// deadQuery is the dead letters that are asked for, and what knows of them.
+// deadQuery returns the notifier and the query for the requested dead letters.
 func (a *API) deadQuery(ctx context.Context, q client.RetryRequest) (*notify.Notifier, notify.DeadQuery, error) {
 	n, err := a.notifier(ctx)
 	if err == nil && (len(q.IDs) > 0) == q.All {
@@ -54,7 +54,7 @@ func (a *API) deadQuery(ctx context.Context, q client.RetryRequest) (*notify.Not
 	return n, notify.DeadQuery{Sink: q.Sink, Events: q.IDs}, err
 }
 
-// notifier is what knows of alerts, for those who may see all pipelines.
+// notifier returns the notifier, for clients that may see all pipelines.
 func (a *API) notifier(ctx context.Context) (*notify.Notifier, error) {
 	if p := forAll(ctx); p != nil {
 		return nil, p
@@ -65,7 +65,7 @@ func (a *API) notifier(ctx context.Context) (*notify.Notifier, error) {
 	return a.alerts, nil
 }
 
-// silenced tells which silence kept back the alert about an event.
+// silenced returns a function that names the silence which suppressed the alert about an event.
 func (a *API) silenced(ctx context.Context) (func(event.Event) string, error) {
 	if a.alerts == nil {
 		return func(event.Event) string { return "" }, nil
@@ -159,7 +159,7 @@ func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*o
 	})}), nil
 }
 
-// DeadGroup is the dead letters of one sink, of events of one type, that the sink answered in the same way.
+// DeadGroup is the dead letters of one sink with the same event type and the same reason.
 type DeadGroup struct {
 	Sink      string    `json:"sink"`
 	Type      string    `json:"type" doc:"Of the events."`
@@ -174,14 +174,14 @@ type DeadGroup struct {
 	Latest    Event     `json:"latest" doc:"The event of the last one."`
 }
 
-// DeadGroups is all dead letters in groups.
+// DeadGroups lists all dead letters in groups.
 type DeadGroups struct {
 	List[DeadGroup]
 	Letters int `json:"letters" doc:"How many dead letters there are on all pages."`
 	Alerts  int `json:"alerts" doc:"How many events these stood for."`
 }
 
-// The most that a group lists.
+// The limits of the lists in a group.
 const (
 	maxGroupIDs       = 1000
 	maxGroupPipelines = 20
@@ -212,10 +212,10 @@ func (a *API) groupDead(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// deadPlace orders groups by sink, type and answer.
+// deadPlace returns the sort key of a group: sink, type and reason.
 func deadPlace(g DeadGroup) string { return g.Sink + "\x00" + g.Type + "\x00" + g.Reason }
 
-// groupLetters puts dead letters, oldest first, together.
+// groupLetters groups dead letters, which are sorted oldest first.
 func groupLetters(letters []store.DeadLetter) []DeadGroup {
 	groups := map[string]*DeadGroup{}
 	for _, d := range letters {

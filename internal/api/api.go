@@ -1,10 +1,10 @@
-// Package api is the HTTP face of the controller: readings in, questions answered, operators' wishes passed on. It
-// checks who asks and what they send, and turns records into JSON; what follows from a wish is decided in package
-// router, what a gate shows in package gate, why a run stands as it does in package explain.
+// Package api is the controller's HTTP API. It takes readings, answers queries and passes operators' requests on. It
+// authenticates clients, checks what they send, and turns records into JSON. Package router decides the effect of a
+// request, package gate evaluates gates, and package explain says why a run is in its state.
 //
-// A sensor write goes straight through the standard mux (sensor.go), because it is the one request that comes by the
-// thousand; everything else is registered with huma, which checks requests against the Go types and writes
-// api/openapi.json from them. Every error, also the standard library's own, is answered as a Problem.
+// A sensor write goes straight through the standard mux (sensor.go), because no other request is as frequent.
+// Everything else is registered with huma, which checks requests against the Go types and generates api/openapi.json
+// from them. Every error is returned as a Problem, including those of the standard library.
 package api
 
 //go:generate go run ./openapidoc ../../api/openapi.json
@@ -32,10 +32,10 @@ import (
 	"github.com/interlock-go/interlock/internal/trend"
 )
 
-// prefix is where the API lies.
+// prefix is the path prefix of the API.
 const prefix = "/api/v1"
 
-// records is what the API needs of a store: it takes readings, reads everything, and commits sessions.
+// records is the part of a store that the API needs: it writes readings, reads everything, and commits sessions.
 type records interface {
 	store.Committer
 	store.Sensors
@@ -43,28 +43,28 @@ type records interface {
 	EventsChanged() <-chan struct{}
 }
 
-// Deps is what an API works with.
+// Deps holds the dependencies of an API.
 type Deps struct {
 	Store    records
 	Catalog  *catalog.Catalog
 	Operator Operator
-	// AcceptRemoval removes the pipelines whose files were lost at once; the catalog's own unless it is set.
+	// AcceptRemoval removes the pipelines whose files disappeared all at once; by default the catalog's own method.
 	AcceptRemoval func(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error)
 
-	Alerts   *notify.Notifier // nil: there are none
-	Audit    *audit.Log       // nil: nothing is recorded
+	Alerts   *notify.Notifier // nil: no alerts
+	Audit    *audit.Log       // nil: no audit record
 	Settings Settings
-	// GatePace is how often a request that waits for a gate looks at it again although nobody has called GateChanged: shorter
-	// where other processes change what it waits for. 5s unless it is set.
+	// GatePace is how often a request that waits for a gate evaluates it again without a call of GateChanged. Set it
+	// shorter where other processes change what the gate depends on. The default is 5s.
 	GatePace  time.Duration
-	CursorKey []byte                                                                // cursors are encrypted with it; nil: with one of this process
+	CursorKey []byte                                                                // the key that encrypts cursors; nil: a random one for this process
 	Health    func(context.Context) Health                                          // nil: always ready
-	Trouble   func() error                                                          // why the store takes no changes from outside, as a store.Fault; nil: it always does
-	Metrics   *prometheus.Registry                                                  // nil: one of its own
-	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // of the archive, newest first; nil: there is none
-	// Tail returns the end of what the running job of a run has printed so far; false if it cannot be read here. It may be nil.
+	Trouble   func() error                                                          // why the store accepts no changes from clients, as a store.Fault; nil: it always does
+	Metrics   *prometheus.Registry                                                  // nil: a new registry
+	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // from the archive, newest first; nil: no archive
+	// Tail returns the end of the output of a run's running job; false if it cannot be read here. It may be nil.
 	Tail      func(ctx context.Context, r run.Run) (string, bool, error)
-	Dashboard http.Handler // answers GET / and what lies below it outside the API; nil: nothing there
+	Dashboard http.Handler // serves GET / and everything below it outside the API; nil: nothing is served there
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
@@ -90,7 +90,7 @@ type API struct {
 	keys     atomic.Pointer[keys]
 	sessions *sessions
 	guesses  *guesses
-	auditor  *auditor // nil: nothing is recorded
+	auditor  *auditor // nil: no audit record
 	origins  *http.CrossOriginProtection
 	ids      *ids
 	metrics  *metrics
@@ -104,7 +104,7 @@ type API struct {
 	mux      *http.ServeMux
 }
 
-// New is an API over d.
+// New returns an API over d.
 func New(d Deps) *API {
 	a := &API{
 		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail,
@@ -150,7 +150,7 @@ func New(d Deps) *API {
 	return a
 }
 
-// routes registers everything that is described by its types; the rest is described in openapi.go.
+// routes registers all operations that their Go types describe; openapi.go describes the others.
 func (a *API) routes(h huma.API) {
 	a.sensorRoutes(h)
 	a.pipelineRoutes(h)
@@ -166,7 +166,7 @@ func (a *API) routes(h huma.API) {
 	a.sourceRoutes(h)
 }
 
-// serve passes a request that was let in on to its handler. Answers to reads carry a tag; streams cannot.
+// serve passes an accepted request to its handler. Responses to reads carry an ETag, except streams.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	if !reads(r) || r.URL.Path == streamPath || !underPrefix(r.URL.Path) {
 		a.mux.ServeHTTP(w, r)
@@ -177,7 +177,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	t.send(r)
 }
 
-// guarded lets only those through who have the role.
+// guarded lets only clients with the role through.
 func (a *API) guarded(role Role, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := whoOf(r.Context()).may(role, ""); p != nil {
@@ -188,9 +188,8 @@ func (a *API) guarded(role Role, next http.Handler) http.Handler {
 	})
 }
 
-// entry is the pipeline with that id; a Problem if it is not in force.
-// A pipeline that is not known here may have been stored a moment ago, perhaps by another replica: the store is asked before it
-// is said that there is none.
+// entry returns the pipeline with that id, or a Problem if it is not in force. A pipeline unknown here may have just
+// been stored, perhaps by another replica, so entry asks the store before it returns a 404.
 func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Problem) {
 	if e := a.catalog.Current().Get(id); e != nil {
 		return e, nil
@@ -205,7 +204,7 @@ func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Probl
 	return e, nil
 }
 
-// notInForce says why nothing can be asked of a pipeline whose row that is.
+// notInForce returns the Problem for a pipeline that is not in force; row is its row in the store.
 func notInForce(id pipeline.ID, row store.Pipeline) *Problem {
 	switch {
 	case row.Problem != "":
@@ -224,11 +223,11 @@ func noPipeline(id pipeline.ID) *Problem {
 	return problem(http.StatusNotFound, unknownPipeline, "there is no pipeline %.140q; GET %s/pipelines lists them", id, prefix)
 }
 
-// Close ends the event streams, and answers what waits for a gate: both would otherwise keep the server from shutting down.
+// Close ends the event streams and the requests that wait for a gate: both would otherwise delay the server's shutdown.
 func (a *API) Close() {
 	a.streams.close()
 	a.waits.close()
 }
 
-// Flush stores what is known of sources and was not stored yet. It is called after the last request.
+// Flush stores the activity of sources that is not stored yet. Call it after the last request.
 func (a *API) Flush(ctx context.Context) error { return a.intake.Flush(ctx, a.now()) }

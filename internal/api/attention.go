@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// AttentionList is everything that needs a person.
+// AttentionList lists everything that needs a person.
 type AttentionList struct {
 	List[client.Attention]
 	At     time.Time      `json:"at" doc:"The server's time."`
@@ -49,7 +49,7 @@ func (a *API) listAttention(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// needs lists what needs a person: of one pipeline, or of all.
+// needs lists everything that needs a person, of one pipeline or of all.
 func (a *API) needs(ctx context.Context, only pipeline.ID, now time.Time) ([]attention.Item, error) {
 	return attention.List(ctx, attention.Sources{Store: a.store.records, Catalog: a.catalog}, only, now)
 }
@@ -68,10 +68,10 @@ func actionView(a attention.Action) client.Action {
 	return client.Action{Code: a.Code, Command: a.Command}
 }
 
-// attentions groups what needs a person by pipeline.
+// attentions groups attention items by pipeline.
 type attentions map[pipeline.ID][]client.Attention
 
-// of lists that of one pipeline; [] if nothing does.
+// of lists the items of one pipeline; [] if it has none.
 func (all attentions) of(id pipeline.ID) []client.Attention {
 	if list := all[id]; list != nil {
 		return list

@@ -69,21 +69,21 @@ func auditView(e audit.Entry) client.AuditEntry {
 	return v
 }
 
-// auditor records what clients ask for.
+// auditor records the requests of clients.
 type auditor struct {
 	log      *audit.Log
-	unknown  allowance // of entries about unknown tokens: anyone can send one
-	rejected allowance // of entries about known clients that lack a role
+	unknown  allowance // for entries about unknown tokens: anyone can send one
+	rejected allowance // for entries about known clients that lack a role
 }
 
-// audits reports whether requests of a route are recorded: those that change something, except readings, which have a
-// history of their own.
+// audits reports whether requests of a route are recorded: those that change something, except readings, which have
+// their own history.
 func (rt route) audits() bool {
 	return rt.method != http.MethodGet && rt.role >= RoleOperator || rt.recorded
 }
 
-// recording wraps the handler of a route so that its requests are recorded. Without an entry there is no action: a store that
-// takes no entry would not take the action either.
+// recording wraps the handler of a route so that its requests are recorded. If the entry cannot be stored, the action
+// does not happen: the store would not accept the action either.
 func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
 	return func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
@@ -104,12 +104,12 @@ func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error))
 	}
 }
 
-// finishAudit completes an entry, also after the client has gone.
+// finishAudit completes an entry, even after the client has disconnected.
 func (a *API) finishAudit(ctx context.Context, e audit.Entry) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditLimit)
 	defer cancel()
 	if err := a.auditor.log.End(ctx, e, a.now()); err != nil {
-		// The entry stays without an outcome. The action has happened, and its own answer is what the client needs.
+		// The entry stays without an outcome. The action has happened, and the client needs its response.
 		a.logger.Error("cannot complete an audit entry", "entry", e.ID, "action", e.Action, "outcome", string(e.Outcome), "error", err)
 	}
 }
@@ -117,7 +117,7 @@ func (a *API) finishAudit(ctx context.Context, e audit.Entry) {
 // auditLimit is how long the store may take to complete an entry.
 const auditLimit = 10 * time.Second
 
-// outcomeOf returns how a handler's error reads in the record.
+// outcomeOf returns the outcome and detail that the record shows for a handler's error.
 func outcomeOf(err error) (audit.Outcome, string) {
 	if err == nil {
 		return audit.Done, ""
@@ -129,7 +129,7 @@ func outcomeOf(err error) (audit.Outcome, string) {
 	return audit.Refused, p.Detail
 }
 
-// recordRefusal records a request that was turned away before its handler, as far as the allowance lasts.
+// recordRefusal records a request that was rejected before its handler ran, as long as the allowance lasts.
 func (a *API) recordRefusal(ctx context.Context, c *call, action string, from *allowance, why *Problem) {
 	skipped, ok := from.take(a.now())
 	if !ok {
@@ -148,10 +148,10 @@ func (a *API) recordRefusal(ctx context.Context, c *call, action string, from *a
 	}
 }
 
-// described is an entry that is filled in from a request.
+// described is an entry filled in from a request.
 type described struct{ audit.Entry }
 
-// entry begins an entry about the request.
+// entry starts an entry about the request.
 func (c *call) entry(action string) described {
 	e := audit.Entry{Actor: c.who.name, Action: action, Request: c.id}
 	switch {
@@ -169,14 +169,14 @@ func (c *call) entry(action string) described {
 	return described{e}
 }
 
-// recordedFields are the fields of a request's body that are recorded as parameters. All of them are words and numbers of
-// Interlock's own; free text other than the reason, and anything that might hold a secret, is left out.
+// recordedFields are the body fields that are recorded as parameters. All of them hold Interlock's own words and
+// numbers; free text other than the reason, and anything that might hold a secret, is left out.
 var recordedFields = []string{
 	"date", "schedule", "from", "to", "force", "bypassGate", "onlyMissing", "dryRun", "until", "holdSla", "type", "result", "attempt", "category",
 	"exitCode", "route", "sink", "ids", "all",
 }
 
-// describe fills in what a request asks for: from its path, its body and, where it has none, its query.
+// describe fills in the request's parameters: from its path and its body, or its query if there is no body.
 func (e *described) describe(r *http.Request, in any) {
 	body := bodyOf(in)
 	said := func(name string) string {
@@ -219,7 +219,7 @@ func (e *described) describe(r *http.Request, in any) {
 // maxItems is how many items of a list an entry names.
 const maxItems = 50
 
-// clip bounds what a request that was not checked yet can put into an entry.
+// clip bounds the length of text from an unchecked request in an entry.
 func clip(s string) string {
 	const most = 1000
 	if len(s) <= most {

@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Role is what a client may do. Each includes the roles before it, except that a runner does not write readings: a worker
-// that could would open its own gate.
+// Role says what a client may do. Each role includes the roles before it, except that a runner may not write readings:
+// a worker that could would open its own gate.
 type Role uint8
 
-// The roles, least first.
+// The roles, from least to most.
 const (
 	RoleNone     Role = iota
 	RoleViewer        // reads
@@ -28,7 +28,7 @@ const (
 	RoleAdmin         // everything
 )
 
-// ParseRole reads a role as the server's file names it.
+// ParseRole parses a role as the server's file names it.
 func ParseRole(name string) (Role, error) {
 	for r := RoleViewer; r <= RoleAdmin; r++ {
 		if r.String() == name {
@@ -38,7 +38,7 @@ func ParseRole(name string) (Role, error) {
 	return RoleNone, fmt.Errorf("role %.40q is unknown: use viewer, sensor, runner, operator or admin", name)
 }
 
-// String is the role's name in the server's file.
+// String returns the role's name in the server's file.
 func (r Role) String() string {
 	switch r {
 	case RoleViewer:
@@ -56,29 +56,29 @@ func (r Role) String() string {
 	return "none"
 }
 
-// includes reports whether r may do what needs the other role.
+// includes reports whether r may do what requires the other role.
 func (r Role) includes(other Role) bool {
 	return r >= other && !(r == RoleRunner && other == RoleSensor)
 }
 
-// Token is a bearer token and what it may do.
+// Token is a bearer token with its role and pipelines.
 type Token struct {
-	Name      string // who it is for; recorded as who did something
+	Name      string // the client's name, recorded with its actions
 	Role      Role
 	Pipelines []string // patterns of the pipelines it is limited to; empty: all
-	Secret    string   // what is sent
+	Secret    string   // the token itself
 }
 
-// principal is who makes a request.
+// principal is the client that makes a request.
 type principal struct {
 	name      string
 	role      Role
 	pipelines []string
-	callback  string    // the callback token it came with, to be checked against the run it is used for
-	expires   time.Time // when its session ends; zero without one
+	callback  string    // the callback token of the request, checked against the run it is used for
+	expires   time.Time // when its session ends; zero without a session
 }
 
-// sees says whether p may know of a pipeline.
+// sees reports whether p may see a pipeline.
 func (p principal) sees(id pipeline.ID) bool {
 	if len(p.pipelines) == 0 {
 		return true
@@ -91,10 +91,10 @@ func (p principal) sees(id pipeline.ID) bool {
 	return false
 }
 
-// unlimited says that p is not limited to some pipelines.
+// unlimited reports whether p may see all pipelines.
 func (p principal) unlimited() bool { return len(p.pipelines) == 0 }
 
-// may says why p may not do what needs role, to the pipeline if one is named; nil if it may.
+// may returns nil if p has the role and, if id is given, may see that pipeline; otherwise the Problem says why not.
 func (p principal) may(role Role, id pipeline.ID) *Problem {
 	switch {
 	case !p.role.includes(role):
@@ -105,7 +105,7 @@ func (p principal) may(role Role, id pipeline.ID) *Problem {
 	return nil
 }
 
-// by is who is recorded as having asked: the token's name, with what the request says of the person behind it.
+// by returns the name to record: the token's name, with the person that the request names.
 func (p principal) by(said string) string {
 	switch {
 	case p.name == "":
@@ -116,14 +116,14 @@ func (p principal) by(said string) string {
 	return said + " (" + p.name + ")"
 }
 
-// keys recognises tokens. It keeps their hashes only, and compares every one of them, so that the time an answer takes
-// says nothing about how close a guess was.
+// keys recognises tokens. It keeps only their hashes and compares all of them, so that the response time does not show
+// how close a guess was.
 type keys struct{ who []key }
 
 type key struct {
 	principal
 	hash   [sha256.Size]byte
-	logins *allowance // of sessions: each is a row in the store
+	logins *allowance // for sessions: each is a row in the store
 }
 
 func newKeys(tokens []Token) *keys {
@@ -146,11 +146,11 @@ func (k *keys) find(secret string) *key {
 	return found
 }
 
-// authenticate returns the client that makes a request. Where there are no tokens, every client on a loopback address is an
-// admin, and all others are refused.
+// authenticate returns the client that makes a request. On a server without tokens, every client on a loopback address
+// is an admin, and all others are rejected.
 //
-// A known token is always accepted, however many unknown ones its address sends: many clients share an address behind a
-// proxy, and one that is set up wrongly must not stop the others.
+// A known token is always accepted, however many unknown tokens came from its address: many clients share an address
+// behind a proxy, and a misconfigured one must not block the others.
 func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 	secret, given := bearer(r)
 	if given && isCallback(secret) {
@@ -209,7 +209,7 @@ func unauthorized(format string, args ...any) *Problem {
 	return problem(http.StatusUnauthorized, plainKind, format, args...).with("WWW-Authenticate", `Bearer realm="interlock"`)
 }
 
-// bearer is the token that a request came with.
+// bearer returns the bearer token of a request.
 func bearer(r *http.Request) (string, bool) {
 	scheme, secret, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {
@@ -218,8 +218,8 @@ func bearer(r *http.Request) (string, bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// public says that a request may be answered without a token: what tells nothing of pipelines, and the dashboard's own
-// files, which ask for a token themselves.
+// public reports whether a request needs no token: those that show nothing about pipelines, and the dashboard's files,
+// which ask the user to log in.
 func public(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/openapi.json":
@@ -236,17 +236,17 @@ func public(r *http.Request) bool {
 	return !strings.HasPrefix(r.URL.Path, prefix+"/") && reads(r)
 }
 
-// Certificate is a client certificate and what its holder may do. The server has verified that one of its authorities
+// Certificate is a client certificate and what its holder may do. The server has verified that a trusted authority
 // issued it.
 type Certificate struct {
-	Name      string // recorded as who did something
+	Name      string // recorded with its actions
 	Role      Role
 	Pipelines []string // patterns of the pipelines it is limited to; empty: all
 	Subject   string   // the whole subject, as in CN=etl,O=Data; empty: any
 	SAN       string   // one of the alternative names; empty: any
 }
 
-// fits reports whether cert is the one that c means. A Certificate with neither Subject nor SAN fits none.
+// fits reports whether cert matches c. A Certificate with neither Subject nor SAN matches none.
 func (c Certificate) fits(cert *x509.Certificate) bool {
 	if c.Subject == "" && c.SAN == "" {
 		return false

@@ -47,7 +47,7 @@ func (a *API) backfill(ctx context.Context, in *struct {
 	})
 }
 
-// opens counts the periods that a backfill opened or runs again.
+// opens counts the periods that a backfill opened or reran.
 func opens(done []router.Backfilled) (n int) {
 	for _, b := range done {
 		if b.Action != router.BackfillSkip {
@@ -57,7 +57,7 @@ func opens(done []router.Backfilled) (n int) {
 	return n
 }
 
-// backfillAnswer is the answer to a backfill.
+// backfillAnswer returns the response to a backfill.
 func backfillAnswer(done []router.Backfilled) (*output[List[client.Backfilled]], *Problem) {
 	return answer(List[client.Backfilled]{Items: views(done, func(b router.Backfilled) client.Backfilled {
 		return client.Backfilled{Date: b.Period.String(), Action: string(b.Action), Reason: text(b.Reason)}

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// The pace at which unknown tokens may be tried.
+// The limits on failed logins.
 const (
-	guessSlots   = 1024             // addresses share these; more memory is never used
-	freeGuesses  = 5                // failed logins of one address before it has to wait
+	guessSlots   = 1024             // all addresses share these, so memory is bounded
+	freeGuesses  = 5                // failed logins of one address before it must wait
 	longestWait  = 5 * time.Minute  // the wait doubles from one second up to this
-	forgetAfter  = 15 * time.Minute // failures are forgotten this long after the last
-	freeForAll   = 200              // failed logins of all addresses together before those that failed have to wait
-	forAllPer    = 10               // how many of these are forgotten each second
+	forgetAfter  = 15 * time.Minute // failures expire this long after the last
+	freeForAll   = 200              // failed logins of all addresses together before addresses with failures must wait
+	forAllPer    = 10               // how many of these expire each second
 	waitForAll   = 10 * time.Second
-	ipv6Prefix   = 64 // one customer has at least this much
+	ipv6Prefix   = 64 // an IPv6 customer has at least this much
 	maxDoublings = 9  // 512 s is above longestWait
 )
 
-// guesses slows down clients that log in with unknown tokens: each address, and all of them together. It uses the same
-// memory however many addresses try. Two addresses may share a slot, and then wait for each other.
+// guesses slows down clients that log in with unknown tokens: per address, and all of them together. Its memory does
+// not grow with the number of addresses. Two addresses may share a slot, and then also share its waits.
 //
-// An address without failures may always try once, so that strangers who fail from many addresses cannot lock out an
+// An address without failures may always try once, so that attackers who fail from many addresses cannot lock out an
 // operator.
 type guesses struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	slots [guessSlots]guessSlot
-	level float64 // failures of all addresses that are not forgotten yet
+	level float64 // failures of all addresses that have not expired yet
 	at    time.Time
 }
 
@@ -40,7 +40,7 @@ type guessSlot struct {
 
 func newGuesses() *guesses { return &guesses{seed: maphash.MakeSeed()} }
 
-// wait returns how long an address must not try to log in; 0 if it may.
+// wait returns how long an address must wait before it may log in; 0 if it may now.
 func (g *guesses) wait(from netip.Addr, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +70,7 @@ func (g *guesses) failed(from netip.Addr, now time.Time) {
 	g.level++
 }
 
-// slot returns the counter of an address, empty if its failures are forgotten.
+// slot returns the counter of an address, reset if its failures have expired.
 func (g *guesses) slot(from netip.Addr, now time.Time) *guessSlot {
 	if from.Is6() {
 		if p, err := from.WithZone("").Prefix(ipv6Prefix); err == nil {
@@ -92,14 +92,14 @@ func (g *guesses) drain(now time.Time) {
 	}
 }
 
-// What a client may have written to the store by asking alone: this many rows at once, and one more in this time.
+// An allowance permits a burst of allowedAtOnce rows, then one row per allowedPer.
 const (
 	allowedAtOnce = 100
 	allowedPer    = 10 * time.Second
 )
 
-// allowance bounds how many rows are written for requests that anyone, or any reader, can send: a flood of them must not fill
-// the store.
+// allowance limits how many rows are written for requests that anyone, or any viewer, can send: a flood of them must
+// not fill the store.
 type allowance struct {
 	mu      sync.Mutex
 	used    float64
@@ -107,7 +107,7 @@ type allowance struct {
 	skipped int // since the last row
 }
 
-// take returns how many rows were skipped before this one; false if this one must not be written either.
+// take returns how many rows were skipped before this one, or false if this one must be skipped too.
 func (a *allowance) take(now time.Time) (int, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

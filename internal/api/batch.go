@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxBatch is how many readings one request may carry.
+// maxBatch is the most readings in one request.
 const maxBatch = 1000
 
 // BatchItem is one reading of a batch.
@@ -27,14 +27,14 @@ type BatchItem struct {
 	ExpiresAt string          `json:"expiresAt,omitempty" doc:"When it expires, RFC 3339."`
 }
 
-// BatchWritten is what became of one reading of a batch.
+// BatchWritten is the result of one reading of a batch.
 type BatchWritten struct {
 	Pipeline string `json:"pipeline"`
 	Key      string `json:"key" doc:"The sensor's key, without its period."`
 	client.Written
 }
 
-// putSensors takes many readings, all of them or none. The error names the first that is wrong.
+// putSensors stores many readings, all or none. The error names the first invalid one.
 func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[BatchWritten]], error) {
 	items, p := in.items()
 	if p != nil {
@@ -81,7 +81,7 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 	return answer(out), nil
 }
 
-// batchInput is a batch as it is sent: a list, or an object with the list as its items.
+// batchInput is the body of a batch: a list, or an object whose items are the list.
 type batchInput struct {
 	Body json.RawMessage
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/trend"
 )
 
-// BoardItem is a deadline that matters now.
+// BoardItem is a deadline that is overdue or near.
 type BoardItem struct {
 	State      string     `json:"state" enum:"overdue,at-risk,on-track" doc:"overdue: it has passed, and the run has not completed. at-risk: it has warned, the run failed or is held, or by the p90 of its durations the run completes after it."`
 	Pipeline   string     `json:"pipeline"`
@@ -33,15 +33,15 @@ type BoardItem struct {
 	ExpectedAt *time.Time `json:"expectedAt" doc:"When the run completes by the p90 of its durations; null if it is overdue, does not go on automatically, or has no past."`
 }
 
-// Board is the deadlines that matter now.
+// Board lists the deadlines that are overdue or near.
 type Board struct {
 	At    time.Time   `json:"at"`
 	Items []BoardItem `json:"items" doc:"Overdue ones first, then by deadline."`
 	More  bool        `json:"more" doc:"More deadlines are armed than are listed."`
 }
 
-// What a board shows: how far ahead, and the past that it expects the same of. The p90 of a pipeline is computed again after
-// boardFresh.
+// A board looks boardAhead into the future, and estimates durations from the last boardDays. It caches the p90 of a
+// pipeline for boardFresh.
 const (
 	boardAhead = 48 * time.Hour
 	boardDays  = 30
@@ -90,7 +90,7 @@ func (a *API) boardItem(state string, d store.Deadline, r run.Run, now time.Time
 	return v
 }
 
-// ahead lists deadlines that are still to come, soonest first.
+// ahead lists future deadlines, soonest first.
 func (a *API) ahead(ctx context.Context, due []store.Deadline, now time.Time) ([]BoardItem, error) {
 	who := whoOf(ctx)
 	var keys []run.Key
@@ -122,13 +122,13 @@ func (a *API) ahead(ctx context.Context, due []store.Deadline, now time.Time) ([
 	return out, nil
 }
 
-// stuck says that a run does not go on automatically: it ended without completing, or its start is held.
+// stuck reports whether a run cannot continue automatically: it ended without completing, or its start is held.
 func stuck(r run.Run, now time.Time) bool {
 	return r.Status.Ended() && r.Status != run.Completed || r.Status.Open() && r.Phase(now) == run.StartHeld
 }
 
-// expectedEnd is when a run completes if its job takes as long as the p90: from its start, or from when it can start at the
-// earliest. It is zero for a run that does not go on automatically, and without a past.
+// expectedEnd returns when a run completes if its job takes its p90: counted from its start, or from the earliest
+// possible start. It is zero if the run is stuck, or there are no completed runs to estimate from.
 func (a *API) expectedEnd(ctx context.Context, key run.Key, r run.Run, now time.Time) (time.Time, error) {
 	e := a.catalog.Current().Get(key.Pipeline)
 	if e == nil || stuck(r, now) {
@@ -154,7 +154,7 @@ func (a *API) expectedEnd(ctx context.Context, key run.Key, r run.Run, now time.
 	return expected, nil
 }
 
-// p90s keeps how long the jobs of each pipeline take, for a while: a board is asked for often, and weeks of runs are read for it.
+// p90s caches the p90 job duration of each pipeline: boards are requested often, and each p90 needs weeks of runs.
 type p90s struct {
 	mu   sync.Mutex
 	kept map[pipeline.ID]keptP90

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// call is what is known of one request while it is answered. It is the context that its handlers are given and holds the
-// answer as well: sensor writes come by the thousand, and this is one allocation instead of five.
+// call is the state of one request. It is the context of the request's handlers and also holds the response: sensor
+// writes are frequent, and this is one allocation instead of five.
 type call struct {
-	context.Context // the request's own
+	context.Context // the request's context
 	response
 
 	api   *API
@@ -20,12 +20,12 @@ type call struct {
 	path  string
 	who   principal
 	since time.Time
-	err   error // what went wrong inside, for the log
+	err   error // an internal error, for the log
 }
 
 type callKey struct{}
 
-// Value gives the call itself, and what the request's own context holds.
+// Value returns the call itself, or a value of the request's context.
 func (c *call) Value(key any) any {
 	if key == (callKey{}) {
 		return c
@@ -33,13 +33,13 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// callOf is the call that ctx belongs to; nil outside of one.
+// callOf returns the call that ctx belongs to; nil outside a call.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
-// whoOf is who makes the call that ctx belongs to; nobody outside of one.
+// whoOf returns the client that makes the call of ctx; the zero principal outside a call.
 func whoOf(ctx context.Context) principal {
 	if c := callOf(ctx); c != nil {
 		return c.who
@@ -47,7 +47,7 @@ func whoOf(ctx context.Context) principal {
 	return principal{}
 }
 
-// ids gives each request a name: a few random digits for the process, and a count.
+// ids generates request ids: a random prefix per process, and a counter.
 type ids struct {
 	prefix string
 	last   atomic.Uint64
@@ -64,10 +64,10 @@ func (i *ids) next() string {
 	return string(strconv.AppendUint(append(id[:0], i.prefix...), i.last.Add(1), 36))
 }
 
-// maxID is how long a request id from outside may be.
+// maxID is the longest request id that is accepted from a client.
 const maxID = 64
 
-// of is the id that the request came with, if it is one that can stand in a log, else a new one.
+// of returns the id that the client sent if it is safe to log, otherwise a new one.
 func (i *ids) of(given string) string {
 	if given == "" || len(given) > maxID {
 		return i.next()

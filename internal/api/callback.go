@@ -16,24 +16,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Callbacks gives each attempt the means to report its own result: the address of its run, and a token that is good
-// for that attempt and nothing else. The token is the attempt's id as the replica that starts it has signed it, so that none is ever
-// stored, and every replica that knows the others' public keys can tell whether it is genuine.
+// Callbacks lets each attempt report its own result: it holds the address of its run, and a token that is valid only
+// for that attempt. The token is the attempt's id, signed by the replica that starts it. So no token is ever stored,
+// and every replica that knows the others' public keys can verify it.
 type Callbacks struct {
-	Base    string             // the server's address, such as http://127.0.0.1:8740; empty: jobs are given no callback
-	Replica string             // who signs; letters and digits
-	Key     ed25519.PrivateKey // the same after a restart; without it there are no callbacks
-	// KeyOf gives the public key of another replica, ErrNotFound if there is no such replica. It is nil where there is only one.
+	Base    string             // the server's address, such as http://127.0.0.1:8740; empty: jobs get no callback
+	Replica string             // the replica that signs; letters and digits
+	Key     ed25519.PrivateKey // the same after a restart; empty: no callbacks
+	// KeyOf returns the public key of another replica, or ErrNotFound. It is nil if there is only one replica.
 	KeyOf func(ctx context.Context, replica string) (ed25519.PublicKey, error)
 }
 
-// callbackPrefix tells callback tokens from those of the server's file.
+// callbackPrefix marks callback tokens, so that they differ from those of the server's file.
 const callbackPrefix = "ilcb_"
 
-// permitPrefix tells permits, which workers outside are given for the attempts that they claim.
+// permitPrefix marks permits, which external workers get for the attempts they claim.
 const permitPrefix = "ilpm_"
 
-// For returns the callback of an attempt; the zero Callback where there is no key to make it with, or no address.
+// For returns the callback of an attempt; the zero Callback if there is no key or no address.
 func (c Callbacks) For(key run.Key, attempt int) job.Callback {
 	if len(c.Key) == 0 || c.Base == "" {
 		return job.Callback{}
@@ -41,18 +41,19 @@ func (c Callbacks) For(key run.Key, attempt int) job.Callback {
 	return job.Callback{URL: c.url(key), Token: c.sign(callbackPrefix, key, attempt)}
 }
 
-// url is where the result of a run's job is reported.
+// url returns the address that a run's job reports its result to.
 func (c Callbacks) url(key run.Key) string {
 	return strings.TrimSuffix(c.Base, "/") + runPath(key) + "/job"
 }
 
-// sign makes the token of an attempt, of the kind that begins with prefix. The same replica makes the same token each time.
+// sign returns the token of an attempt, of the kind that prefix names. A replica always returns the same token for an
+// attempt.
 func (c Callbacks) sign(prefix string, key run.Key, attempt int) string {
 	signature := ed25519.Sign(c.Key, signedText(prefix, key, attempt))
 	return prefix + strconv.Itoa(attempt) + "_" + c.Replica + "_" + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// signedText is what is signed: neither kind of token passes for the other.
+// signedText returns the text to sign. It includes the kind, so that neither kind of token is valid as the other.
 func signedText(prefix string, key run.Key, attempt int) []byte {
 	kind := "callback"
 	if prefix == permitPrefix {
@@ -61,7 +62,7 @@ func signedText(prefix string, key run.Key, attempt int) []byte {
 	return []byte(kind + "\x00" + string(key.Attempt(attempt)))
 }
 
-// runPath is where a run is found under the server's address.
+// runPath returns the path of a run.
 func runPath(key run.Key) string {
 	return prefix + "/runs/" + url.PathEscape(string(key.Pipeline)) + "/" + url.PathEscape(string(key.Schedule)) + "/" + url.PathEscape(key.Period.String())
 }
@@ -72,16 +73,17 @@ func isCallback(token string) bool {
 
 func isPermit(token string) bool { return strings.HasPrefix(token, permitPrefix) }
 
-// ephemeral is callbacks of this process alone, for a server that has no key: it makes and recognises permits as long as it runs.
+// ephemeral returns callbacks with a key of this process, for a server that has no key: permits are valid until it
+// stops.
 func (c Callbacks) ephemeral() Callbacks {
 	if len(c.Key) > 0 {
 		return c
 	}
-	_, key, _ := ed25519.GenerateKey(nil) // it never fails
+	_, key, _ := ed25519.GenerateKey(nil) // never fails
 	return Callbacks{Base: c.Base, Replica: "local", Key: key}
 }
 
-// attempt is the attempt of key that token was made for.
+// attempt verifies a token and returns the attempt of key that it was signed for.
 func (c Callbacks) attempt(ctx context.Context, token string, key run.Key) (int, error) {
 	kind, what := callbackPrefix, "callback token"
 	if isPermit(token) {
@@ -110,7 +112,7 @@ func (c Callbacks) attempt(ctx context.Context, token string, key run.Key) (int,
 	return n, nil
 }
 
-// maxReplica bounds what is looked up for those who only say that they are a job.
+// maxReplica is the longest replica name that is looked up: anyone can send a token that looks like a job's.
 const maxReplica = 64
 
 func (c Callbacks) keyOf(ctx context.Context, replica string) (ed25519.PublicKey, error) {

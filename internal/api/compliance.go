@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/trend"
 )
 
-// Compliance is how the deadlines of pipelines were kept.
+// Compliance reports how pipelines met their deadlines.
 type Compliance struct {
 	At         time.Time     `json:"at"`
 	Items      []Kept        `json:"items" doc:"One per pipeline that had a deadline, by id."`
@@ -24,21 +24,21 @@ type Compliance struct {
 	NextCursor *string       `json:"nextCursor" doc:"Leads to the next page; null on the last."`
 }
 
-// Kept is how a pipeline kept its deadlines.
+// Kept reports how one pipeline met its deadlines.
 type Kept struct {
 	Pipeline string       `json:"pipeline"`
 	Owner    string       `json:"owner"`
 	Windows  []KeptWindow `json:"windows" doc:"Over 7, 30 and 90 days."`
 }
 
-// OwnerKept is how the pipelines of an owner kept theirs.
+// OwnerKept reports how the pipelines of one owner met their deadlines.
 type OwnerKept struct {
 	Owner     string       `json:"owner"`
 	Pipelines int          `json:"pipelines" doc:"How many of them had a deadline."`
 	Windows   []KeptWindow `json:"windows" doc:"Over 7, 30 and 90 days."`
 }
 
-// KeptWindow counts the deadlines of some days that have ended, by the UTC day of their instant, today included.
+// KeptWindow counts the settled deadlines of the last days, today included, by their UTC day.
 type KeptWindow struct {
 	Days               int      `json:"days"`
 	Met                int      `json:"met" doc:"Completed in time."`
@@ -49,7 +49,7 @@ type KeptWindow struct {
 	LongestLateSeconds int64    `json:"longestLateSeconds" doc:"Of those that completed late."`
 }
 
-// LatenessBin counts completions between two distances from their deadline.
+// LatenessBin counts the completions within a range of lateness.
 type LatenessBin struct {
 	FromSeconds *int64 `json:"fromSeconds" doc:"Later than this; negative is before the deadline, null is no limit."`
 	ToSeconds   *int64 `json:"toSeconds" doc:"Up to this; null is no limit."`
@@ -104,7 +104,7 @@ func (a *API) compliance(ctx context.Context, in *complianceInput) (*output[Comp
 	return answer(out), nil
 }
 
-// sums are the counts of several pipelines together.
+// sums adds up the counts of several pipelines.
 type sums struct {
 	total  trend.Kept
 	owners map[string]*ownerTally
@@ -135,7 +135,7 @@ func (s *sums) byOwner() []OwnerKept {
 	return out
 }
 
-// ownerOf is a pipeline's owner; none where it is no longer in force.
+// ownerOf returns a pipeline's owner; "" if the pipeline is not in force.
 func (a *API) ownerOf(id pipeline.ID) string {
 	if e := a.catalog.Current().Get(id); e != nil {
 		return e.Owner
@@ -147,7 +147,7 @@ func sortedIDs[V any](m map[pipeline.ID]V) []pipeline.ID {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// afterID returns the id that the last page of a list ended with; "" without a cursor.
+// afterID returns the last id of the page before the cursor; "" without a cursor.
 func (a *API) afterID(list, cursor string) (pipeline.ID, error) {
 	after, err := a.cursors.open(list, cursor)
 	return pipeline.ID(after), err
@@ -164,7 +164,7 @@ func keptWindows(k trend.Kept) []KeptWindow {
 	return out
 }
 
-// percent is how many of so many, rounded down, so that 100 means all; null of none.
+// percent returns n as a percentage of of, rounded down so that 100 means all; nil if of is 0.
 func percent(n, of int) *float64 {
 	if of <= 0 {
 		return nil

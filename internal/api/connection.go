@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Bound limits how many connections s has at once, in all and from one address, and returns the listener to serve on. Where
-// there are too many, the one that has waited longest for a request is closed: connections that do nothing keep nobody out.
-// Only if all of them are busy is the new one closed.
+// Bound limits how many connections s has at once, in total and per address, and returns the listener to serve on. At
+// the limit it closes the connection that has been idle longest, so idle connections block nobody. If all of them are
+// busy, it closes the new one.
 func Bound(s *http.Server, l net.Listener, all, perAddress int) net.Listener {
 	b := &bound{Listener: l, all: all, perAddress: perAddress, open: map[*connection]bool{}, from: map[netip.Addr]int{}}
 	s.ConnState = b.moved
@@ -29,17 +29,17 @@ type bound struct {
 	from map[netip.Addr]int
 }
 
-// connection is one of them.
+// connection is a counted connection.
 type connection struct {
 	net.Conn
 	of      *bound
-	address netip.Addr // zero if it comes through a Unix socket
-	waits   bool       // for its first request, or the next
+	address netip.Addr // zero for a Unix socket
+	waits   bool       // idle: before its first request, or between two
 	since   time.Time
 	closed  sync.Once
 }
 
-// Accept returns the next connection there is room for.
+// Accept returns the next connection that is within the limits.
 func (b *bound) Accept() (net.Conn, error) {
 	for {
 		raw, err := b.Listener.Accept()
@@ -56,7 +56,7 @@ func (b *bound) Accept() (net.Conn, error) {
 				return c, nil
 			}
 			if idle == nil {
-				_ = raw.Close() // nobody was told anything on it
+				_ = raw.Close() // nothing was sent on it yet
 				break
 			}
 			_ = idle.Close()
@@ -64,7 +64,8 @@ func (b *bound) Accept() (net.Conn, error) {
 	}
 }
 
-// add counts a connection if there is room for it. Otherwise it returns the one that is to make room, if any may.
+// add counts a connection if it is within the limits. Otherwise it returns the idle connection to close, if there is
+// one.
 func (b *bound) add(c *connection) (added bool, idle *connection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +83,7 @@ func (b *bound) add(c *connection) (added bool, idle *connection) {
 	return false, idle
 }
 
-// moved hears from the server what a connection does.
+// moved is the server's ConnState hook; it tracks which connections are idle.
 func (b *bound) moved(conn net.Conn, state http.ConnState) {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
@@ -96,7 +97,7 @@ func (b *bound) moved(conn net.Conn, state http.ConnState) {
 	c.waits, c.since = state == http.StateNew || state == http.StateIdle, time.Now()
 }
 
-// Close lets others have its place.
+// Close closes the connection and stops counting it.
 func (c *connection) Close() error {
 	c.closed.Do(func() {
 		b := c.of
@@ -110,8 +111,8 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// Server is an http.Server for a with every limit set, so that no client holds a connection for nothing. Listening,
-// TLS and shutting down are the host's business; shutting down ends a's event streams.
+// Server returns an http.Server for a with every timeout and limit set, so that no client can hold a connection for
+// nothing. The host listens, sets up TLS and shuts the server down; the shutdown ends a's event streams.
 func Server(a *API, address string, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Addr:              address,

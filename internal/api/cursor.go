@@ -19,21 +19,21 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// cursors encrypts and authenticates where a page ended. A page may end with an item that the caller may not see, so the
-// name of that item must not be readable. Equal places give equal cursors, so that answers keep their ETag.
+// cursors encrypts and authenticates list positions. A page may end with an item that the client may not see, so the
+// item's name must not be readable. Equal positions produce equal cursors, so that responses keep their ETag.
 type cursors struct {
 	aead  cipher.AEAD
 	nonce []byte // the key that nonces are derived with
 }
 
-// cursorBlock is what plaintexts are padded to a multiple of, so that a cursor does not show how long a name is.
+// cursorBlock is the padding block size of plaintexts, so that a cursor does not reveal the length of a name.
 const cursorBlock = 64
 
-// newCursors derives the keys from secret. Without one, cursors are valid in this process alone.
+// newCursors derives the keys from secret. Without a secret, cursors are valid only in this process.
 func newCursors(secret []byte) *cursors {
 	if len(secret) == 0 {
 		secret = make([]byte, 32)
-		_, _ = rand.Read(secret) // it never fails: crypto/rand ends the program instead
+		_, _ = rand.Read(secret) // never fails: crypto/rand ends the program instead
 	}
 	derive := func(what string) []byte {
 		key, err := hkdf.Key(sha256.New, secret, nil, "interlock cursor "+what, 32)
@@ -44,16 +44,16 @@ func newCursors(secret []byte) *cursors {
 	}
 	block, err := aes.NewCipher(derive("encryption"))
 	if err != nil {
-		panic(err) // the key has a length that AES knows
+		panic(err) // 32 bytes is a valid AES key size
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // AES has the block size that GCM wants
+		panic(err) // AES has the block size of GCM
 	}
 	return &cursors{aead: aead, nonce: derive("nonce")}
 }
 
-// seal is the cursor for a place in a list; "" stays "".
+// seal returns the cursor for a position in a list; "" for "".
 func (c *cursors) seal(list, place string) string {
 	if place == "" {
 		return ""
@@ -66,7 +66,7 @@ func (c *cursors) seal(list, place string) string {
 	return base64.RawURLEncoding.EncodeToString(c.aead.Seal(nonce, nonce, padded, []byte(list)))
 }
 
-// open returns the place that a cursor of the list was made for; store.ErrCursor if it is of another list or of nobody.
+// open returns the position in a cursor of the list; store.ErrCursor if the cursor is of another list or not authentic.
 func (c *cursors) open(list, cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
@@ -83,10 +83,10 @@ func (c *cursors) open(list, cursor string) (string, error) {
 	return string(padded[:bytes.LastIndexByte(padded, 0x80)]), nil
 }
 
-// next is the cursor that leads on after the last item of a page.
+// next returns the cursor of the page after the item last.
 func (c *cursors) next(list, last string) *string { return text(c.seal(list, last)) }
 
-// paged is a store whose pages have cursors that callers may see.
+// paged is a store whose page cursors are safe to show to clients.
 type paged struct {
 	records
 	cursors *cursors
@@ -112,8 +112,7 @@ func (p paged) Events(ctx context.Context, q store.EventQuery) (store.Page[event
 	return through(p.cursors, "events", &q.Cursor, &q.Limit, func() (store.Page[event.Event], error) { return p.records.Events(ctx, q) })
 }
 
-// cut makes a page of a list that was read as a whole, in the order of place: of the items after the cursor that the caller may
-// see.
+// cut returns one page of a complete list that is sorted by place: the items after the cursor that the client may see.
 func cut[T, V any](c *cursors, name string, in Paging, items []T, place func(T) string, sees func(T) bool, view func(T) V) (*output[List[V]], error) {
 	after, err := c.open(name, in.Cursor)
 	if err != nil {
@@ -134,8 +133,8 @@ func cut[T, V any](c *cursors, name string, in Paging, items []T, place func(T) 
 	return answer(out), nil
 }
 
-// A page ends early once its items have maxPageBytes. Items are read from the store a piece at a time, so that no more than
-// a piece beyond that is ever in memory.
+// A page ends early once its items reach maxPageBytes. Items are read from the store pieceItems at a time, so that at
+// most one piece more than that is in memory.
 const (
 	maxPageBytes = 1 << 20
 	pieceItems   = 16
@@ -165,11 +164,11 @@ func through[T any](c *cursors, list string, cursor *string, limit *int, read fu
 	}
 }
 
-// encodedSize is about how many bytes an answer with v has.
+// encodedSize returns the size of v as JSON.
 func encodedSize(v any) int {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return maxPageBytes // as many as may be: what has no JSON form fails later
+		return maxPageBytes // counts as a full page; a value without a JSON form fails later
 	}
 	return len(text)
 }

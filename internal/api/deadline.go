@@ -43,7 +43,7 @@ func (a *API) listDeadlines(ctx context.Context, in *deadlinesInput) (*output[Li
 	return answer(list(page, func(d store.Deadline) bool { return who.sees(d.Key.Pipeline) }, deadlineView)), nil
 }
 
-// parseState reads the state of a deadline; "all" is any.
+// parseState parses the state of a deadline; "all" is any state.
 func parseState(sent string) (string, *Problem) {
 	state := strings.ToUpper(sent)
 	switch sla.State(state) {

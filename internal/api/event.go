@@ -13,13 +13,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Event is an announcement, in the envelope that all of them share, with what became of the alert about it.
+// Event is an event in its envelope, with the silence that suppressed its alert.
 type Event struct {
 	event      event.Event
-	silencedBy string // the silence that kept its alert back
+	silencedBy string // the silence that suppressed its alert
 }
 
-// MarshalJSON writes the envelope {id, source, detail-type, time, detail}, and silencedBy beside it.
+// MarshalJSON writes the envelope {id, source, detail-type, time, detail}, and adds silencedBy.
 func (e Event) MarshalJSON() ([]byte, error) {
 	whole, err := json.Marshal(e.event)
 	if err != nil {
@@ -32,7 +32,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return append(append(append(whole[:len(whole)-1], `,"silencedBy":`...), by...), '}'), nil
 }
 
-// Schema describes the envelope. What stands in a detail beside the common fields depends on the type: docs/EVENTS.md.
+// Schema describes the envelope. The other fields of detail depend on the type: see docs/EVENTS.md.
 func (Event) Schema(huma.Registry) *huma.Schema {
 	word := func(doc string) *huma.Schema { return &huma.Schema{Type: "string", Description: doc} }
 	at := &huma.Schema{Type: "string", Format: "date-time"}
@@ -104,7 +104,7 @@ func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[EventLis
 	return answer(EventList{List: list(page, f.see, view), SearchedTo: searched}), nil
 }
 
-// findEvents reads a page of events: as the store has it, or searched.
+// findEvents reads a page of events, directly from the store or by searching.
 func (a *API) findEvents(ctx context.Context, q store.EventQuery, f eventFilter) (store.Page[event.Event], *time.Time, error) {
 	if f.narrow {
 		return a.search(ctx, q, f)
@@ -125,8 +125,8 @@ func unknownType(at, name string) *Problem {
 	return badRequest("event type %.60q is unknown; docs/EVENTS.md lists them", name).at(at, "unknown")
 }
 
-// hears reports whether p may see an event. An event about no pipeline is for clients that see all of them, the audit record for
-// admins.
+// hears reports whether p may see an event. Events about no pipeline are for clients that see all pipelines, the audit
+// record is for admins.
 func (p principal) hears(e event.Event) bool {
 	if e.Type == event.Audit {
 		return p.role >= RoleAdmin
@@ -137,13 +137,13 @@ func (p principal) hears(e event.Event) bool {
 	return p.sees(e.Detail.Pipeline)
 }
 
-// shows reports whether a list or stream of events has e. The audit record, which repeats what other events say, is left
-// out unless it is asked for.
+// shows reports whether a list or stream of events includes e. Audit events repeat what other events say, so they are
+// left out unless the query asks for them.
 func shows(q store.EventQuery, e event.Event) bool {
 	return e.Type != event.Audit || q.Type == event.Audit
 }
 
-// eventQuery reads what events are asked for.
+// eventQuery parses the parameters of a query for events.
 func (a *API) eventQuery(who principal, id, kind, since string) (store.EventQuery, *Problem) {
 	var q store.EventQuery
 	var p *Problem

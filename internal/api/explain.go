@@ -73,7 +73,7 @@ func nextView(n explain.Next) client.Next {
 	return client.Next{By: string(n.By), At: instant(n.At), Until: instant(n.Until), Action: text(n.Action)}
 }
 
-// explainedRun is the run of an explanation. The job of a dry run never ran, so it has no result.
+// explainedRun returns the run of an explanation. The job of a dry run never ran, so it has no result.
 func (a *API) explainedRun(x explain.Explanation) client.Run {
 	r := a.runView(*x.Run)
 	if !x.DryRun {
@@ -98,7 +98,7 @@ func shownView(g explain.Gate) client.Shown {
 	}
 }
 
-// views is a list of views; [] where there is nothing.
+// views maps items to their views; never nil.
 func views[T, V any](items []T, view func(T) V) []V {
 	out := make([]V, len(items))
 	for i, item := range items {

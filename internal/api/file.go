@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// ConfigFile is one file that the server reads, and what there is to say about it.
+// ConfigFile is one file that the server reads, with its state and problems.
 type ConfigFile struct {
 	File       string               `json:"file"`
 	Kind       string               `json:"kind" enum:"pipeline,calendar,archetype,source"`
@@ -52,7 +52,7 @@ func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFil
 	return answer(out), nil
 }
 
-// acceptRemoval removes the pipelines whose files were lost at once.
+// acceptRemoval removes the pipelines whose files disappeared all at once.
 func (a *API) acceptRemoval(ctx context.Context, in *struct{ Body *client.Asked }) (*output[List[string]], error) {
 	if p := forAll(ctx); p != nil {
 		return nil, p

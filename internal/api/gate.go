@@ -50,7 +50,7 @@ func (a *API) getGate(ctx context.Context, in *gateInput) (*output[client.Gate],
 	return answer(out), nil
 }
 
-// gateView is what the gate of a period shows now.
+// gateView evaluates the gate of a period now.
 func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period) (client.Gate, error) {
 	now := a.now()
 	s, err := a.situation(ctx, e, date)
@@ -83,7 +83,7 @@ func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period
 	return out, nil
 }
 
-// situation is what a start of the pipeline's own run of a period depends on.
+// situation reads everything that the start of the pipeline's own run of a period depends on.
 func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Period) (gate.Situation, error) {
 	s := gate.Situation{Question: gate.Question{Definition: e.Definition, Upstream: a.catalog.Current().Definition, Period: date}}
 	key := e.Key(date)
@@ -96,7 +96,8 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 	}
 	s.Opened = s.Run.Progress.WindowStart
 	if version := s.Run.Progress.Opening.ConfigVersion; version != "" && version != e.Version {
-		// An attempt keeps the version it opened with. One that cannot be read any more is answered by the version in force.
+		// An attempt keeps the version it opened with. If that version cannot be read any more, the version in force
+		// applies.
 		if def, err := a.catalog.Definition(ctx, e.ID, version); err == nil {
 			s.Definition = def
 		}
@@ -116,7 +117,7 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 	return s, nil
 }
 
-// liveRule is the report on a rule at this moment.
+// liveRule returns a rule with its current reading.
 func liveRule(leaf store.SeenLeaf, seen rule.Leaf, now time.Time) client.Rule {
 	r := ruleView(leaf)
 	if seen.Age >= 0 {
@@ -168,7 +169,7 @@ func currentOf(e *catalog.Entry, open []run.Run, now time.Time) *client.Current 
 	return &client.Current{Date: p.String(), OpenRun: len(open) > 0, Turn: turnOf(e, p, len(open) > 0, now)}
 }
 
-// nextFire is the next period that a schedule opens automatically: none that a pause in effect outlasts.
+// nextFire returns the next period that the schedule opens automatically, skipping those before the end of a pause.
 func nextFire(e *catalog.Entry, row store.Pipeline, now time.Time) client.NextFire {
 	from := now.Add(time.Nanosecond)
 	if row.Paused() {

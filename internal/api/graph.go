@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Graph is what a pipeline waits for and what waits for it, however far away.
+// Graph is the transitive upstream and downstream pipelines of a pipeline.
 type Graph struct {
 	Pipeline  string  `json:"pipeline"`
 	Nodes     []Node  `json:"nodes" doc:"By distance, upstream first."`
@@ -25,7 +25,7 @@ type Graph struct {
 	Truncated bool    `json:"truncated" doc:"There is more than fits."`
 }
 
-// Node is a pipeline of a graph.
+// Node is a pipeline in a graph.
 type Node struct {
 	Pipeline string  `json:"pipeline"`
 	Distance int     `json:"distance" doc:"Steps downstream; negative is upstream, 0 the pipeline itself."`
@@ -35,14 +35,14 @@ type Node struct {
 	Status   *string `json:"status" doc:"Of that run."`
 }
 
-// Edge is a pipeline that waits for another.
+// Edge connects a pipeline with one that waits for it.
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to" doc:"The pipeline that waits."`
 	Kind string `json:"kind" enum:"after,sensor" doc:"after: for its run; sensor: it reads its sensors."`
 }
 
-// Block is an open run whose gate is closed by another pipeline.
+// Block is an open run whose gate another pipeline keeps closed.
 type Block struct {
 	Pipeline string     `json:"pipeline"`
 	Schedule string     `json:"schedule"`
@@ -55,7 +55,7 @@ type Block struct {
 // The limits of a graph.
 const (
 	maxNodes   = 200
-	maxWaiting = 100 // open runs whose gates are looked at
+	maxWaiting = 100 // open runs whose gates are evaluated
 )
 
 func (a *API) getGraph(ctx context.Context, in *OfPipeline) (*output[Graph], error) {
@@ -86,11 +86,11 @@ func (a *API) getGraph(ctx context.Context, in *OfPipeline) (*output[Graph], err
 type walk struct {
 	current *catalog.Snapshot
 	sees    func(pipeline.ID) bool
-	at      map[pipeline.ID]int // how far away each is
+	at      map[pipeline.ID]int // the distance of each pipeline
 	full    bool
 }
 
-// waitsFor lists, by id, what a pipeline waits for, and how.
+// waitsFor returns the pipelines that a pipeline waits for, by id, and how it waits for each.
 func waitsFor(e *catalog.Entry) map[pipeline.ID]string {
 	found := map[pipeline.ID]string{}
 	gates := []*rule.Gate{e.Gate}
@@ -206,7 +206,7 @@ func (a *API) node(ctx context.Context, id pipeline.ID, distance int) (Node, err
 	return n, nil
 }
 
-// blocks looks at the gates of the runs that wait, and says which of them another pipeline keeps closed.
+// blocks evaluates the gates of pending runs and lists those that another pipeline keeps closed.
 func (a *API) blocks(ctx context.Context, w *walk, truncated *bool) ([]Block, error) {
 	out, looked := []Block{}, 0
 	for _, id := range w.sorted() {
@@ -236,7 +236,7 @@ func (a *API) blocks(ctx context.Context, w *walk, truncated *bool) ([]Block, er
 	return out, nil
 }
 
-// blockedBy lists the other pipelines whose runs or sensors keep r from starting.
+// blockedBy lists the other pipelines whose runs or sensors prevent the start of r.
 func blockedBy(e *catalog.Entry, r run.Run, view gate.View) []Block {
 	var out []Block
 	if view.Open() {

@@ -16,22 +16,22 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxBody is how large any request's body may be.
+// maxBody is the largest request body.
 const maxBody = 1 << 20
 
-// Headers that every answer has; they are shared and must not be changed.
+// Headers of every response; they are shared and must not be changed.
 var (
 	nosniff    = []string{"nosniff"}
 	sameOrigin = []string{"same-origin"}
 	plainJSON  = []string{"application/json"}
 )
 
-// ServeHTTP answers one request: it is given an id, checked, answered, counted and logged.
+// ServeHTTP answers one request: it assigns an id, then checks, serves, counts and logs the request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in ping
 	asPing := isPing(r)
 	if asPing {
-		in, r = takePing(r) // before anything can log its path
+		in, r = takePing(r) // before its path can be logged
 	}
 	c := &call{api: a, Context: r.Context(), id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
 	c.response = response{ResponseWriter: w, request: r}
@@ -55,13 +55,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.WithContext(c)
 	c.request = r
-	if r.ContentLength < 0 || r.ContentLength > maxBody { // otherwise no more than that is read anyway
+	if r.ContentLength < 0 || r.ContentLength > maxBody { // otherwise the server reads no more than ContentLength
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	}
 	a.serve(answer, r)
 }
 
-// check says why a request is turned away before anybody looks at what it asks for.
+// check returns a Problem if a request is rejected before its handler runs.
 func (a *API) check(r *http.Request, c *call) *Problem {
 	if p := a.checkHost(r); p != nil {
 		return p
@@ -80,17 +80,18 @@ func (a *API) check(r *http.Request, c *call) *Problem {
 	return p
 }
 
-// essential reports whether a request is let through while the store takes no changes from outside. With these, people log in
-// to see why, and jobs report how they ended: without their reports, deadlines would be breached that were met.
+// essential reports whether a request is accepted while the store accepts no changes from clients. These requests let
+// people log in to see why, and let jobs report their results: without the reports, deadlines that were met would be
+// breached.
 func essential(r *http.Request, who principal) bool {
 	return r.URL.Path == prefix+"/session" || who.callback != ""
 }
 
-// reads says that a request changes nothing.
+// reads reports whether a request changes nothing.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// checkHost refuses names that a stranger's DNS may have pointed at this machine: on a loopback address only names of
-// the machine itself are expected. A request without a name comes from no browser.
+// checkHost prevents DNS rebinding: on a loopback address, it accepts only names of this machine. A request without a
+// Host header does not come from a browser.
 func (a *API) checkHost(r *http.Request) *Problem {
 	if !a.settings.Loopback || r.Host == "" {
 		return nil
@@ -105,7 +106,7 @@ func (a *API) checkHost(r *http.Request) *Problem {
 	return problem(http.StatusForbidden, wrongHost, "this server answers to localhost and loopback addresses, not to %.100q", r.Host)
 }
 
-// hostOf is the name in a Host header, without port and brackets.
+// hostOf returns the name in a Host header, without port and brackets.
 func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -113,7 +114,7 @@ func hostOf(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), "."))
 }
 
-// traced completes the span of a request, where there is one.
+// traced completes the span of a request, if it has one.
 func traced(r *http.Request, status int) {
 	span := trace.SpanFromContext(r.Context())
 	if !span.IsRecording() {
@@ -127,11 +128,11 @@ func traced(r *http.Request, status int) {
 	}
 }
 
-// finish counts and logs a request, also one whose handler panicked.
+// finish counts and logs a request, even if its handler panicked.
 func (a *API) finish(w *response, c *call) {
 	if cause := recover(); cause != nil {
 		if cause == http.ErrAbortHandler {
-			panic(cause) // the one panic that is meant for the server
+			panic(cause) // this panic is meant for the server
 		}
 		a.logger.Error("request panicked", "request", c.id, "method", w.request.Method, "path", w.request.URL.Path, "panic", cause)
 		if w.status == 0 {
@@ -159,9 +160,8 @@ func (a *API) finish(w *response, c *call) {
 	a.logger.LogAttrs(w.request.Context(), level, "request", attrs...)
 }
 
-// levelOf keeps the log readable: what failed inside is an error, who was turned away a warning, what an operator did is
-// told, and the stream of readings and reads only to those who look closely. A client that did not wait for its answer is
-// no failure.
+// levelOf keeps the log readable. Internal failures are errors, rejected clients are warnings, operators' actions are
+// info, and readings and reads are debug. A client that disconnected before its response is not a failure.
 func levelOf(w *response, err error) slog.Level {
 	switch {
 	case errors.Is(err, context.Canceled) && w.request.Context().Err() != nil:
@@ -176,10 +176,10 @@ func levelOf(w *response, err error) slog.Level {
 	return slog.LevelDebug
 }
 
-// Proxies are the networks of the reverse proxies that this server believes.
+// Proxies are the networks of the reverse proxies that this server trusts.
 type Proxies []netip.Prefix
 
-// hsts keeps browsers that came over TLS once from ever coming without it.
+// hsts makes browsers that connected over TLS once always use TLS.
 var hsts = []string{"max-age=31536000"}
 
 // secure reports whether a browser's request came over TLS, to this server or to a trusted proxy in front of it.
@@ -187,8 +187,8 @@ func (p Proxies) secure(r *http.Request) bool {
 	return r.TLS != nil || p.trusts(peer(r)) && strings.EqualFold(strings.TrimSpace(last(r.Header.Values("X-Forwarded-Proto"))), "https")
 }
 
-// client returns the address that a request came from: behind trusted proxies, the last one that is not a trusted proxy's
-// own. It is the zero address where there is none, as on a Unix socket.
+// client returns the address that a request came from: behind trusted proxies, the last address that is not a trusted
+// proxy's. It is the zero address if there is none, as on a Unix socket.
 func (p Proxies) client(r *http.Request) netip.Addr {
 	from := peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -224,7 +224,7 @@ func peer(r *http.Request) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// last returns the last element of lists that are separated by commas, which the nearest proxy has written.
+// last returns the last element of comma-separated lists, which the nearest proxy has added.
 func last(values []string) string {
 	text := strings.Join(values, ",")
 	return text[strings.LastIndexByte(text, ',')+1:]

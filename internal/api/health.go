@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// Health is how the controller is.
+// Health is the state of the controller.
 type Health struct {
 	Ready  bool
 	Checks []client.HealthCheck
@@ -25,19 +25,19 @@ func (h Health) Why() string {
 	return strings.Join(why, "; ")
 }
 
-// Unreadiness is the answer of /readyz while it is not: a Problem with the checks beside it.
+// Unreadiness is the response of /readyz while the controller is not ready: a Problem with the checks.
 type Unreadiness struct {
 	Problem
 	Checks []client.HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
 }
 
-// healthz says that the process answers.
+// healthz reports that the process is running.
 func (a *API) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, "application/json", map[string]string{"status": "ok"})
 }
 
-// readyz reports whether the controller keeps up. The checks name pipelines: a client without a token, where tokens are
-// needed, and a token that is limited to pipelines do not get them.
+// readyz reports whether the controller keeps up. The checks name pipelines, so two kinds of clients do not get them:
+// those without a token on a server that requires one, and tokens that are limited to pipelines.
 func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	h := a.health(r.Context())
 	checks := h.Checks
@@ -62,13 +62,13 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, p.Status, problemType, Unreadiness{Problem: *p, Checks: checks})
 }
 
-// writeJSON answers with v.
+// writeJSON writes v as the response.
 func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // a type of this package without a JSON form
+		panic(err) // every type of this package has a JSON form
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone has no use for it
+	_, _ = w.Write(append(body, '\n')) // the client may have disconnected
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// schemaPrefix begins references to the schemas of types.
+// schemaPrefix starts the references to schemas of types.
 const schemaPrefix = "#/components/schemas/"
 
-// newHuma is a huma API on mux. It serves no pages of its own: the description is ours to serve, and there is nothing
-// to load from elsewhere.
+// newHuma returns a huma API on mux. It serves no pages of its own: this package serves the description, and nothing is
+// loaded from other sites.
 func newHuma(mux *http.ServeMux) huma.API {
 	return humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -46,19 +46,19 @@ type route struct {
 	name    string // of the operation
 	summary string
 	tag     string
-	role    Role   // the least that may use it
-	needs   string // what a client needs, where that is not the role
-	public  bool   // it needs no token
-	status  int    // of success; 200 unless said
-	patient bool   // it may take longer than other requests
+	role    Role   // the least role that may use it
+	needs   string // what a client needs, if not just the role
+	public  bool   // needs no token
+	status  int    // on success; 200 by default
+	patient bool   // may take longer than other requests
 
 	recorded bool // in the audit record, whatever its role
 }
 
-// patience is how long a patient route may take to answer. Package client waits a little longer for these.
+// patience is how long a patient route may take. Package client waits a little longer for these.
 const patience = 10 * time.Minute
 
-// operation is the route in huma's words.
+// operation returns the route as a huma operation.
 func (rt route) operation() huma.Operation {
 	needs, security := rt.needs, needsToken
 	switch {
@@ -75,7 +75,7 @@ func (rt route) operation() huma.Operation {
 	}
 }
 
-// What a client needs, in the words and terms of the description.
+// The requirements of a route, as security schemes of the description.
 var (
 	needsToken   = []map[string][]string{{"bearer": {}}}
 	needsNoToken = []map[string][]string{{}}
@@ -85,7 +85,7 @@ const needsNothing = "Needs no token."
 
 func needsRole(r Role) string { return "Needs the role " + r.String() + "." }
 
-// let lets those through who may use the route, for the pipeline that its path names.
+// let rejects clients that may not use the route for the pipeline in its path.
 func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 	id := ctx.Param("id")
 	if id == "" {
@@ -99,25 +99,25 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 		p.write(w, r)
 		return
 	}
-	// What curl says unless told otherwise; huma would believe it.
+	// curl sends this by default; huma would take it literally.
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if rt.patient {
-		// Where there is no connection beneath, as in a test's recorder, there is no limit either.
+		// Without a connection, as in a test's recorder, there is no deadline either.
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Now().Add(patience))
-		_ = control.SetReadDeadline(time.Now().Add(patience)) // once that is over, the request counts as given up
+		_ = control.SetReadDeadline(time.Now().Add(patience)) // after this deadline the request counts as cancelled
 	}
 	next(ctx)
 }
 
-// output is an answer with nothing but a body.
+// output is a response that has only a body.
 type output[T any] struct{ Body T }
 
 func answer[T any](body T) *output[T] { return &output[T]{Body: body} }
 
-// register adds a route. Whatever error its handler returns is answered as a Problem.
+// register adds a route. Every error that its handler returns becomes a Problem.
 func register[I, O any](h huma.API, rt route, handle func(context.Context, *I) (*O, error)) {
 	if rt.audits() {
 		handle = recording(rt, handle)
@@ -137,13 +137,13 @@ func registerAs[I, O any](h huma.API, op huma.Operation, handle func(context.Con
 	})
 }
 
-// patiently is the route as one that may take longer than others.
+// patiently marks a route that may take longer than others.
 func (rt route) patiently() route {
 	rt.patient = true
 	return rt
 }
 
-// get, post are routes of these methods.
+// get and post return routes with that method.
 func get(path, name, tag, summary string) route {
 	return route{method: http.MethodGet, path: path, name: name, tag: tag, summary: summary, role: RoleViewer}
 }

@@ -17,14 +17,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The routes of events.
+// The paths that receive events.
 const (
 	cloudEventsPath = prefix + "/cloudevents"
 	lineagePath     = prefix + "/lineage"
 	ingestPath      = prefix + "/ingest/{source}"
 )
 
-// ingestRoutes registers what takes events. Their bodies are read here, because huma knows none of their formats.
+// ingestRoutes registers the routes that receive events. They read their bodies themselves, because huma does not know
+// the formats.
 func (a *API) ingestRoutes() {
 	a.mux.HandleFunc("POST "+cloudEventsPath, a.events(source.CloudEvents, cloudEvents))
 	a.mux.HandleFunc("OPTIONS "+cloudEventsPath, webhookHandshake)
@@ -32,7 +33,7 @@ func (a *API) ingestRoutes() {
 	a.mux.HandleFunc("POST "+ingestPath, a.events(source.JSON, a.jsonEvents))
 }
 
-// events takes the events that read makes of a request.
+// events returns a handler that ingests the events which read parses from a request.
 func (a *API) events(format source.Format, read func(*http.Request, []byte) ([]ingest.Event, *Problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		result, p := a.take(r, read)
@@ -43,7 +44,7 @@ func (a *API) events(format source.Format, read func(*http.Request, []byte) ([]i
 		}
 		header := w.Header()
 		header["Content-Type"] = plainJSON
-		_ = json.NewEncoder(w).Encode(result) // it is stored, whether or not the sender still waits
+		_ = json.NewEncoder(w).Encode(result) // it is stored, even if the client has disconnected
 	}
 }
 
@@ -79,7 +80,7 @@ func (a *API) take(r *http.Request, read func(*http.Request, []byte) ([]ingest.E
 	return result, nil
 }
 
-// eventBody reads the body of a request, which may be compressed: clients of OpenLineage do that.
+// eventBody reads the body of a request, which OpenLineage clients may compress.
 func eventBody(r *http.Request) ([]byte, *Problem) {
 	var in io.Reader = r.Body
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
@@ -113,7 +114,7 @@ func tooMany(most int) *Problem {
 	return problem(http.StatusRequestEntityTooLarge, plainKind, "a request has at most %d bytes of events; send fewer at once, or compress them with gzip", most)
 }
 
-// cloudEvents reads CloudEvents in binary, structured or batched mode.
+// cloudEvents parses CloudEvents in binary, structured or batched mode.
 func cloudEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem) {
 	contentType := r.Header.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(contentType)
@@ -152,7 +153,7 @@ func oneCloudEvent(event map[string]any, err error) ([]ingest.Event, *Problem) {
 	return []ingest.Event{cloudEvent(event)}, nil
 }
 
-// cloudEvent is an event whose attributes were checked.
+// cloudEvent returns an event whose attributes were checked.
 func cloudEvent(event map[string]any) ingest.Event {
 	return ingest.Event{Format: source.CloudEvents, ID: fmt.Sprintf("%s\n%s", event["source"], event["id"]), Body: event}
 }
@@ -172,8 +173,8 @@ func cloudEventBatch(body []byte) ([]ingest.Event, *Problem) {
 	return events, nil
 }
 
-// webhookHandshake answers the validation request of CloudEvents' web hooks: every origin may deliver, at any rate, as far as
-// its token allows. It tells nothing, and needs no token: senders validate before they use one.
+// webhookHandshake answers the validation request of CloudEvents web hooks: every origin may deliver, at any rate, as
+// far as its token allows. It reveals nothing and needs no token: senders validate before they use one.
 func webhookHandshake(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Allow", "POST, OPTIONS")
@@ -187,7 +188,7 @@ func webhookHandshake(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// lineage reads an event of OpenLineage.
+// lineage parses an OpenLineage event.
 func lineage(_ *http.Request, body []byte) ([]ingest.Event, *Problem) {
 	event, err := source.DecodeEvent(body)
 	if err == nil {
@@ -199,7 +200,7 @@ func lineage(_ *http.Request, body []byte) ([]ingest.Event, *Problem) {
 	return []ingest.Event{{Format: source.OpenLineage, Body: event}}, nil
 }
 
-// jsonEvents reads the events that a source of format json is sent: an object, or a list of objects.
+// jsonEvents parses the events for a source of format json: an object, or a list of objects.
 func (a *API) jsonEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem) {
 	id := source.ID(r.PathValue("source"))
 	d := a.catalog.Sources().Get(id)
@@ -232,7 +233,7 @@ func (a *API) jsonEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem
 	return events, nil
 }
 
-// eventOperations describe the routes of events.
+// eventOperations describes the routes that receive events.
 func eventOperations(h huma.API) []*huma.Operation {
 	operation := func(path, name, summary string, types ...string) *huma.Operation {
 		op := route{method: http.MethodPost, path: strings.TrimPrefix(path, prefix), name: name, tag: "Sources", role: RoleSensor, summary: summary}.operation()

@@ -45,7 +45,7 @@ func (a *API) report(ctx context.Context, in *struct {
 	return answer(client.JobReported{Run: a.runView(done.Run), Late: done.Late}), nil
 }
 
-// lateProblem refuses the result of a worker that has no say any more.
+// lateProblem rejects the result of a worker whose attempt is over.
 func lateProblem(r client.Run, attempt int) *Problem {
 	p := problem(http.StatusConflict, claimRefused+kind(router.ClaimDone),
 		"attempt %d is over: the run is %s in attempt %d; the result is logged and changes nothing", attempt, r.Status, r.Attempt)
@@ -53,8 +53,8 @@ func lateProblem(r client.Run, attempt int) *Problem {
 	return p
 }
 
-// reports is the attempt of key that whoever asks may report on, given which one was asked for: an operator on any, a runner
-// on one without a job, the job itself on its own.
+// reports returns the attempt of key that the client may report on, given the attempt it asked for. An operator may
+// report on any, a runner on those of a pipeline without a job, the job itself on its own.
 func (a *API) reports(ctx context.Context, key run.Key, asked int) (int, error) {
 	who := whoOf(ctx)
 	if who.callback == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/source"
 )
 
-// metrics counts what the API does.
+// metrics holds the metrics of the API.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -22,7 +22,7 @@ type metrics struct {
 	events   map[source.Format]eventCounters
 	readings map[string]prometheus.Counter // of events, by result
 
-	// Of sensor writes that were taken, found beforehand: there are many of them.
+	// For accepted sensor writes; looked up beforehand, because writes are frequent.
 	taken     prometheus.Counter
 	takenTime prometheus.Observer
 }
@@ -70,7 +70,7 @@ func (m *metrics) countEvents(r *prometheus.Registry) {
 	r.MustRegister(events, readings)
 }
 
-// took counts events that were taken.
+// took counts events that were accepted.
 func (m *metrics) took(events []ingest.Event, result ingest.Result) {
 	for i, matched := range result.Hits {
 		if counters := m.events[events[i].Format]; matched {
@@ -96,7 +96,7 @@ func (m *metrics) answered(r *http.Request, status int, took time.Duration) {
 	m.duration.WithLabelValues(route).Observe(took.Seconds())
 }
 
-// routeOf is the pattern that a request matched, without its method.
+// routeOf returns the pattern that a request matched, without its method.
 func routeOf(r *http.Request) string {
 	route := r.Pattern
 	if _, path, ok := strings.Cut(route, " "); ok {
@@ -108,7 +108,7 @@ func routeOf(r *http.Request) string {
 	return route
 }
 
-// methodLabel keeps what strangers send out of the labels.
+// methodLabel returns the label of a method; arbitrary methods from clients do not become labels.
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions, http.MethodPatch:

@@ -12,36 +12,37 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// OIDC is the login of people at an OpenID Connect provider.
+// OIDC configures the login at an OpenID Connect provider.
 type OIDC struct {
 	Provider IdentityProvider
 	Label    string // of the button on the login page
 	Roles    []GroupRole
 }
 
-// IdentityProvider is where people log in: package oidc asks it.
+// IdentityProvider is an OpenID Connect provider; package oidc implements it.
 type IdentityProvider interface {
-	// Address returns where to send a browser so that its user logs in.
+	// Address returns the address to send a browser to so that its user logs in.
 	Address(ctx context.Context, state, nonce, verifier string) (string, error)
-	// Exchange returns who logged in, and their groups.
+	// Exchange returns the name of the user that logged in, and their groups.
 	Exchange(ctx context.Context, code, nonce, verifier string) (name string, groups []string, err error)
 }
 
-// GroupRole is what the members of a group may do.
+// GroupRole is the role of the members of a group.
 type GroupRole struct {
 	Group     string
 	Role      Role
 	Pipelines []string // patterns of the pipelines they are limited to; empty: all
 }
 
-// oidcUser is who logged in at the provider. The groups are stored with the session, so that its role follows the server's
-// settings.
+// oidcUser is a user that logged in at the provider. The groups are stored with the session, so that its role follows
+// the server's settings.
 type oidcUser struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups"`
 }
 
-// principal returns what a user may do: the first entry for one of their groups counts. It is false if there is none.
+// principal returns what a user may do. The first entry for one of their groups counts; it returns false if there is
+// none.
 func (o *OIDC) principal(u oidcUser) (principal, bool) {
 	if o == nil {
 		return principal{}, false
@@ -54,7 +55,7 @@ func (o *OIDC) principal(u oidcUser) (principal, bool) {
 	return principal{}, false
 }
 
-// Where the login at the provider begins and ends, below prefix.
+// The paths where the login at the provider starts and ends, below prefix.
 const (
 	oidcPath     = "/session/oidc"
 	oidcCallback = oidcPath + "/callback"
@@ -63,7 +64,7 @@ const (
 // OIDCCallback is the path that the provider sends browsers back to.
 const OIDCCallback = prefix + oidcCallback
 
-// LoginMethods are the ways to log in.
+// LoginMethods lists the ways to log in.
 type LoginMethods struct {
 	Tokens bool    `json:"tokens" doc:"With a token of the server's file."`
 	OIDC   *string `json:"oidc" doc:"At an OpenID Connect provider: the label of the button, which leads to /api/v1/session/oidc; null if there is none."`
@@ -100,8 +101,8 @@ func (a *API) loginMethods(context.Context, *struct{}) (*output[LoginMethods], e
 	return answer(m), nil
 }
 
-// pendingLogin is a login that is under way at the provider. The browser keeps it in an encrypted cookie, so that the
-// server keeps nothing, and any replica can finish it.
+// pendingLogin is a login in progress at the provider. The browser keeps it in an encrypted cookie, so that the server
+// stores nothing and any replica can finish it.
 type pendingLogin struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
@@ -109,7 +110,7 @@ type pendingLogin struct {
 	Until    time.Time `json:"until"`
 }
 
-// pendingFor is how long someone may take to log in at the provider.
+// pendingFor is how long a login at the provider may take.
 const pendingFor = 10 * time.Minute
 
 // pendingCookie holds the pending login. The browser comes back from another site, so it is not SameSite=Strict.
@@ -147,7 +148,7 @@ func (a *API) backToLogin(ctx context.Context, why string) *redirect {
 	return &redirect{Location: "/?login=" + why, SetCookie: []http.Cookie{a.pendingCookie(ctx, "")}}
 }
 
-// finishOIDC opens a session for a browser that comes back from the provider.
+// finishOIDC opens a session for a browser that returns from the provider.
 func (a *API) finishOIDC(ctx context.Context, in *struct {
 	Code  string `query:"code" doc:"The provider's."`
 	State string `query:"state" doc:"That of the login."`
@@ -193,14 +194,14 @@ func (a *API) finishOIDC(ctx context.Context, in *struct {
 	return &redirect{Location: "/", SetCookie: []http.Cookie{a.pendingCookie(ctx, ""), a.sessionCookie(ctx, id)}}, nil
 }
 
-// known returns the groups that have a role: no others need to be stored.
+// known returns the groups that have a role; no others need to be stored.
 func (o *OIDC) known(groups []string) []string {
 	return slices.DeleteFunc(slices.Clone(groups), func(g string) bool {
 		return !slices.ContainsFunc(o.Roles, func(r GroupRole) bool { return r.Group == g })
 	})
 }
 
-// pending returns the login that a browser began; false if it began none with that state, or too long ago.
+// pending returns the login that a browser started; false if there is none with that state, or it has expired.
 func (a *API) pending(r *http.Request, state string, now time.Time) (pendingLogin, bool) {
 	var p pendingLogin
 	cookie, err := r.Cookie(pendingCookie)

@@ -13,12 +13,12 @@ import (
 	"github.com/interlock-go/interlock/internal/router"
 )
 
-// Once lets a client send a request again without asking twice.
+// Once lets a client repeat a request without repeating its effect.
 type Once struct {
 	Key string `header:"Idempotency-Key" maxLength:"100" doc:"Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422."`
 }
 
-// id is the id of the request as it is recorded: no two clients have the same.
+// id returns the id under which the request is recorded; it is unique per client.
 func (in Once) id(ctx context.Context) string {
 	name := whoOf(ctx).name
 	switch {
@@ -30,18 +30,18 @@ func (in Once) id(ctx context.Context) string {
 	return name + "/" + in.Key
 }
 
-// kept is an answer as it is stored: what was returned, or the problem.
+// kept is a response as it is stored: the output or the problem.
 type kept[O any] struct {
 	Output  *O       `json:"output,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 }
 
-// once answers a request with the view of its result. Under an Idempotency-Key do is called at most once with effect: it hands
-// what it is given to the router, which stores the answer in the commit that does the work. A repeat gets that answer, and
-// so does a request that is carried out at the same moment, here or by another replica. A refusal is an answer, too; an error
-// that leaves open what happened is none.
+// once answers a request with the view of its result. With an Idempotency-Key, do takes effect at most once: it passes
+// its argument to the router, which stores the response in the commit that does the work. A repeated request gets that
+// response, and so does one that runs at the same time, here or on another replica. A rejection is stored as a response
+// too; an error after which the outcome is unknown is not.
 //
-// request is what is asked for, whatever the form in which it was sent.
+// request is the content of the request, in a form that does not depend on how it was sent.
 func once[T, O any](ctx context.Context, a *API, in Once, request any, view func(T) (*O, *Problem), do func(router.Once[T]) (T, error)) (*O, error) {
 	if in.Key == "" {
 		result, err := do(router.Once[T]{})
@@ -81,7 +81,7 @@ func once[T, O any](ctx context.Context, a *API, in Once, request any, view func
 	return viewed(view(result))
 }
 
-// viewed makes an error of a problem, if there is one.
+// viewed returns p as an error, if it is not nil.
 func viewed[O any](out *O, p *Problem) (*O, error) {
 	if p != nil {
 		return nil, p
@@ -89,7 +89,7 @@ func viewed[O any](out *O, p *Problem) (*O, error) {
 	return out, nil
 }
 
-// keep is an answer in its stored form. A problem names the request that it answered first.
+// keep returns a response in its stored form. A problem names the request that it first answered.
 func keep[O any](ctx context.Context, out *O, p *Problem) ([]byte, error) {
 	if p != nil {
 		p.place(ctx)
@@ -97,7 +97,7 @@ func keep[O any](ctx context.Context, out *O, p *Problem) ([]byte, error) {
 	return json.Marshal(kept[O]{out, p})
 }
 
-// replay returns the answer that is stored for a request, and whether there is one.
+// replay returns the stored response of a request, and whether there is one.
 func replay[O any](ctx context.Context, a *API, key, request string) (*O, bool, error) {
 	answer, found, err := a.operator.Answered(ctx, key, a.now())
 	if err != nil || !found {
@@ -117,13 +117,14 @@ func replay[O any](ctx context.Context, a *API, key, request string) (*O, bool, 
 	return k.Output, true, nil
 }
 
-// requestKey is the name of a request: the client's key, apart from the keys of other clients.
+// requestKey returns the key that a response is stored under: the client's key, separate from the keys of other
+// clients.
 func requestKey(ctx context.Context, key string) string {
 	sum := sha256.Sum256([]byte(whoOf(ctx).name + "\x00" + key))
 	return hex.EncodeToString(sum[:])
 }
 
-// digest is a hash of what is asked for.
+// digest returns a hash of a request's content.
 func digest(request any) (string, error) {
 	data, err := json.Marshal(request)
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 
 func (a *API) describe(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(OpenAPI()) // a client that is gone has no use for it
+	_, _ = w.Write(OpenAPI()) // the client may have disconnected
 }
 
-// OpenAPI is the description of the API, which must not be changed. It is made of routes that answer nobody, when it is
-// first asked for: what is added to it must not meet requests that are being checked against it.
+// OpenAPI returns the description of the API; do not change it. It is built on first use from routes that serve no
+// requests, because adding to the description of live routes would race with requests being checked against it.
 var OpenAPI = sync.OnceValue(func() []byte {
 	h := newHuma(http.NewServeMux())
 	new(API).routes(h)
 	return describe(h)
 })
 
-// describe writes the description, with what does not pass through huma added.
+// describe writes the description, and adds the operations that are not registered with huma.
 func describe(h huma.API) []byte {
 	doc := h.OpenAPI()
 	doc.AddOperation(putOperation(h))
@@ -42,7 +42,7 @@ func describe(h huma.API) []byte {
 	}
 	raw, err := json.Marshal(doc)
 	if err != nil {
-		panic(err) // a type of this package that cannot be described
+		panic(err) // every type of this package can be described
 	}
 	var out bytes.Buffer
 	if err := json.Indent(&out, raw, "", "  "); err != nil {
@@ -52,7 +52,7 @@ func describe(h huma.API) []byte {
 	return out.Bytes()
 }
 
-// nullables lets what may be null be null although its words are listed, or although it is an object.
+// nullables allows null for properties that may be null although they are enums or objects.
 func nullables(s *huma.Schema, of reflect.Type) {
 	for _, f := range reflect.VisibleFields(of) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -68,7 +68,7 @@ func nullables(s *huma.Schema, of reflect.Type) {
 	}
 }
 
-// schemaOf is the schema of a type.
+// schemaOf returns the schema of a type.
 func schemaOf[T any](h huma.API, hint string) *huma.Schema {
 	return h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, hint)
 }
@@ -85,7 +85,7 @@ func problems(h huma.API) *huma.Response {
 	return &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Problem](h, "")}}}
 }
 
-// word is a parameter that is text. Every part of a path is required.
+// word returns a text parameter. Every path parameter is required.
 func word(in, name, doc string) *huma.Param {
 	return &huma.Param{In: in, Name: name, Required: in == "path", Description: doc, Schema: &huma.Schema{Type: "string"}}
 }
@@ -129,7 +129,7 @@ func streamOperation(h huma.API) *huma.Operation {
 	return &op
 }
 
-// plainOperations are those outside of the API's own path.
+// plainOperations describes the operations outside the API's prefix.
 func plainOperations(h huma.API) []*huma.Operation {
 	plain := func(path, name, summary string, ok *huma.Response) *huma.Operation {
 		return &huma.Operation{
@@ -151,7 +151,7 @@ func plainOperations(h huma.API) []*huma.Operation {
 	}
 }
 
-// pingOperations are pings, with and without a signal.
+// pingOperations describes pings, with and without a signal.
 func pingOperations(h huma.API) []*huma.Operation {
 	plain := map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}
 	var all []*huma.Operation

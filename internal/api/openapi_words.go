@@ -23,7 +23,7 @@ var tags = []*huma.Tag{
 	{Name: "Server", Description: "Health, metrics and this description."},
 }
 
-// requestExamples are bodies of requests, by operation.
+// requestExamples are example request bodies, by operation.
 var requestExamples = map[string]string{
 	"put-sensor":           `{"date": "2026-03-03", "complete": true, "count": 1200}`,
 	"put-sensors":          `[{"pipeline": "orders", "key": "landed", "data": {"date": "2026-03-03", "count": 1200}}]`,
@@ -49,7 +49,7 @@ var requestExamples = map[string]string{
 	"login":                `{"token": "TOKEN"}`,
 }
 
-// parameterExamples are values of parameters, by name.
+// parameterExamples are example values of parameters, by name.
 var parameterExamples = map[string]string{
 	"id": "orders", "pipeline": "orders", "key": "landed", "schedule": "stream", "date": "2026-03-03", "source": "landed-files", "signal": "fail",
 	"silence": "s1", "from": "2026-03-01", "to": "2026-03-07", "since": "24h", "ttl": "2h", "wait": "30s",
@@ -57,7 +57,7 @@ var parameterExamples = map[string]string{
 
 const problemExample = `{"type": "about:blank", "title": "Not Found", "status": 404, "detail": "there is no pipeline \"order\"; did you mean orders?", "instance": "/api/v1/pipelines/order", "requestId": "m1-27", "errors": []}`
 
-// addWords adds what the types do not say: servers, license, tags, and examples.
+// addWords adds what the Go types do not contain: servers, license, tags, and examples.
 func addWords(doc *huma.OpenAPI) {
 	doc.Servers = []*huma.Server{
 		{URL: "http://127.0.0.1:8740", Description: "A controller on this machine with its default address."},
@@ -86,7 +86,7 @@ func addExamples(op *huma.Operation) {
 	for _, p := range op.Parameters {
 		text, ok := parameterExamples[p.Name]
 		if p.Name == "source" && p.In == "query" {
-			text = "airflow" // who writes a reading
+			text = "airflow" // the writer of a reading
 		}
 		if ok && p.Example == nil && p.Schema.Type == "string" && p.Schema.Format == "" && p.Schema.Enum == nil {
 			p.Example = text

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Operator carries out what people ask for: package router does. A wish that is not granted is a *router.Refusal.
+// Operator carries out operators' requests; package router implements it. A rejected request is a *router.Refusal.
 type Operator interface {
 	Trigger(ctx context.Context, q router.TriggerRequest, now time.Time) (run.Run, error)
 	Rerun(ctx context.Context, q router.RerunRequest, now time.Time) (store.Rerun, error)
@@ -30,15 +30,15 @@ type Operator interface {
 	ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error)
 	Backfill(ctx context.Context, q router.BackfillRequest, now time.Time) ([]router.Backfilled, error)
 
-	// Answered and KeepAnswer are the answers to requests under an Idempotency-Key.
+	// Answered and KeepAnswer read and store the responses to requests with an Idempotency-Key.
 	Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error)
 	KeepAnswer(ctx context.Context, key string, a router.Answer, now time.Time) error
 }
 
-// noReason stands where nobody gave one.
+// noReason is recorded if the request gives no reason.
 const noReason = "no reason given"
 
-// askedBy is who is recorded: somebody always is.
+// askedBy returns the name to record; it is never empty.
 func askedBy(ctx context.Context, q *client.Asked) string {
 	said := ""
 	if q != nil {
@@ -81,7 +81,7 @@ func (a *API) operatorRoutes(h huma.API) {
 	register(h, accept, a.acceptRemoval)
 }
 
-// many is a route that does as many things as there are periods, or pipelines.
+// many returns a route that acts on many periods or pipelines.
 func many(path, name, summary string) route {
 	return post(path, name, "Pipelines", summary).patiently()
 }
@@ -102,8 +102,8 @@ func (a *API) cancel(ctx context.Context, in *struct {
 	return answer(a.runView(r)), nil
 }
 
-// mayOpen returns a Problem unless the client may open the run that q asks for. A runner may open what no schedule opens, and
-// skips no safeguard; an operator may do all of it.
+// mayOpen returns a Problem unless the client may open the run that q asks for. A runner may open only runs that no
+// schedule opens, and may not skip safeguards; an operator may do both.
 func (a *API) mayOpen(ctx context.Context, q client.TriggerRequest) *Problem {
 	who, id := whoOf(ctx), pipeline.ID(q.Pipeline)
 	if p := who.may(RoleRunner, id); p != nil || who.role.includes(RoleOperator) {
@@ -123,8 +123,8 @@ func (a *API) mayOpen(ctx context.Context, q client.TriggerRequest) *Problem {
 	return nil
 }
 
-// mayReport returns a Problem unless the client may report the result of a pipeline's job without the permit of a claim. A
-// runner may where no job is configured: elsewhere Interlock, or the worker that claimed it, knows the result.
+// mayReport returns a Problem unless the client may report the result of a pipeline's job without the permit of a
+// claim. A runner may if no job is configured: otherwise Interlock, or the worker that claimed it, knows the result.
 func (a *API) mayReport(ctx context.Context, id pipeline.ID) *Problem {
 	who := whoOf(ctx)
 	if p := who.may(RoleRunner, id); p != nil || who.role.includes(RoleOperator) {

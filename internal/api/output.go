@@ -22,7 +22,7 @@ type outputInput struct {
 	Seen    string `query:"seen" maxLength:"40" doc:"The seen of the answer before."`
 }
 
-// outputPace is how often the output of a job that is followed is read. A command's output is written down once a second.
+// outputPace is how often the output of a followed job is read. A command's output is stored once a second.
 const outputPace = 500 * time.Millisecond
 
 func (a *API) getOutput(ctx context.Context, in *outputInput) (*output[client.RunOutput], error) {
@@ -55,7 +55,7 @@ func (a *API) getOutput(ctx context.Context, in *outputInput) (*output[client.Ru
 	}
 }
 
-// parseFollow reads how long a request for output waits for more.
+// parseFollow parses how long a request for output waits for more.
 func parseFollow(sent string) (time.Duration, *Problem) {
 	if sent == "true" {
 		return 30 * time.Second, nil
@@ -93,12 +93,12 @@ func (a *API) outputOf(ctx context.Context, key run.Key, attempt int) (client.Ru
 		return out, err
 	}
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(out.Output)) // it never fails
+	_, _ = hash.Write([]byte(out.Output)) // never fails
 	out.Seen = strconv.FormatUint(hash.Sum64(), 36)
 	return out, nil
 }
 
-// liveOutput is what a running job has printed so far: as its worker sent it, or as its type reads it.
+// liveOutput returns the output of a running job so far: as its worker sent it, or as its job type reads it.
 func (a *API) liveOutput(ctx context.Context, r run.Run) (string, bool, error) {
 	if r.Claimed() {
 		note, err := a.store.Note(ctx, store.OutputNote, string(r.ID()))
@@ -117,7 +117,7 @@ func (a *API) liveOutput(ctx context.Context, r run.Run) (string, bool, error) {
 	return text, known, nil
 }
 
-// keptOutput is the output of an attempt that the job log has.
+// keptOutput returns the output of an attempt from the job log.
 func (a *API) keptOutput(ctx context.Context, key run.Key, attempt int) (string, error) {
 	logs, err := a.store.JobLogs(ctx, []run.Key{key})
 	if err != nil {

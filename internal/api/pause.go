@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// pauseOf is the pause that is asked for.
+// pauseOf returns the pause that a request asks for.
 func (a *API) pauseOf(ctx context.Context, q *client.PauseRequest) (store.Pause, *Problem) {
 	if q == nil {
 		q = &client.PauseRequest{}
@@ -27,7 +27,7 @@ func (a *API) pauseOf(ctx context.Context, q *client.PauseRequest) (store.Pause,
 	return p, problem
 }
 
-// parseEnd reads when something is to end: an instant, or after how long.
+// parseEnd parses the end of a pause: an instant, or a duration from now.
 func (a *API) parseEnd(sent string) (time.Time, *Problem) {
 	if at, ok, p := parseTime("body.until", sent); ok {
 		return at, p
@@ -98,7 +98,7 @@ func (a *API) resumeAll(ctx context.Context, in *struct{ Body *client.Asked }) (
 	return answer(names(ids)), nil
 }
 
-// forAll refuses a client that is limited to some pipelines.
+// forAll rejects a client that is limited to some pipelines.
 func forAll(ctx context.Context) *Problem {
 	if whoOf(ctx).unlimited() {
 		return nil

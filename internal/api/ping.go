@@ -19,17 +19,18 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The address of a ping is /ping/{token}/{pipeline}/{key}, with a signal behind it: /start, /fail or an exit status.
+// The address of a ping is /ping/{token}/{pipeline}/{key}, optionally followed by a signal: /start, /fail or an exit
+// status.
 const (
 	pingPath       = "/ping/{token}/{pipeline}/{key}"
 	pingSignalPath = pingPath + "/{signal}"
 	pingRoot       = "/ping"
 
-	maxPingBody   = 10 << 10 // how much of a ping's body is kept
+	maxPingBody   = 10 << 10 // how much of a ping's body is stored
 	maxExitStatus = 255
 )
 
-// ping is what the path of a ping says. It holds a token, so the path itself is kept nowhere.
+// ping is the parsed path of a ping. The path contains a token, so it is stored nowhere.
 type ping struct {
 	token    string
 	pipeline pipeline.ID
@@ -38,7 +39,7 @@ type ping struct {
 	short    bool   // parts are missing, or there are too many
 }
 
-// LoggedPath returns the path of a request as it may be logged: that of a ping contains a token.
+// LoggedPath returns the path of a request in a form that is safe to log: the path of a ping contains a token.
 func LoggedPath(r *http.Request) string {
 	if isPing(r) {
 		return pingRoot
@@ -50,7 +51,7 @@ func isPing(r *http.Request) bool {
 	return r.URL.Path == pingRoot || strings.HasPrefix(r.URL.Path, pingRoot+"/")
 }
 
-// takePing returns the ping that r is, and a request whose URL no longer contains the token.
+// takePing parses r as a ping, and returns a request whose URL no longer contains the token.
 func takePing(r *http.Request) (ping, *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), pingRoot+"/"), "/")
 	for i, part := range parts {
@@ -70,7 +71,7 @@ func takePing(r *http.Request) (ping, *http.Request) {
 	return p, &safe
 }
 
-// servePing writes the reading that a ping stands for, and answers as Healthchecks does.
+// servePing writes the reading of a ping, and responds as Healthchecks does.
 func (a *API) servePing(c *call, r *http.Request, in ping) {
 	p := a.checkPing(r, c, in)
 	if p == nil {
@@ -86,16 +87,16 @@ func (a *API) servePing(c *call, r *http.Request, in ping) {
 	}
 	a.metrics.writes.Inc()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(&c.response, "OK") // it is stored, whether or not the client still wants to know
+	_, _ = io.WriteString(&c.response, "OK") // it is stored, even if the client has disconnected
 }
 
-// checkPing returns the Problem with a ping's client. The answer to a token that is unknown, has another role or is limited to
-// other pipelines is that to a pipeline that does not exist.
+// checkPing returns a Problem if the client may not send the ping. A token that is unknown, has another role or is
+// limited to other pipelines gets the same response as a pipeline that does not exist.
 func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 	if p := a.checkHost(r); p != nil {
 		return p
 	}
-	// A GET writes, too: a page of another origin must not make one.
+	// Even a GET writes, so a page of another origin must not be able to send one.
 	writes := *r
 	writes.Method = http.MethodPost
 	if err := a.origins.Check(&writes); err != nil {
@@ -126,8 +127,8 @@ func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 	return nil
 }
 
-// pinger returns the client whose token a ping has. On a server without tokens any text is accepted. Tokens of roles that may
-// do more than write readings are not: addresses end up in the logs of proxies.
+// pinger returns the client whose token a ping has. A server without tokens accepts any text. Tokens of roles that may
+// do more than write readings are rejected, because addresses end up in the logs of proxies.
 func (a *API) pinger(ctx context.Context, c *call, secret string) (principal, *Problem) {
 	if !a.asks() {
 		if !a.settings.Loopback {
@@ -200,7 +201,7 @@ func (a *API) writePing(c *call, r *http.Request, in ping) *Problem {
 	return nil
 }
 
-// readSignal returns the status that the end of a ping's path stands for.
+// readSignal returns the status that the signal of a ping means.
 func readSignal(signal string) (pinged, *Problem) {
 	switch signal {
 	case "":
@@ -243,7 +244,8 @@ func pingBody(r *http.Request) (*string, *Problem) {
 	return &body, nil
 }
 
-// sinceStart returns the seconds since the start ping that is the last reading of that key and period; nil if another is.
+// sinceStart returns the seconds since the start ping of that key and period; nil if the last reading is not a start
+// ping.
 func (a *API) sinceStart(ctx context.Context, q store.ReadingQuery) (*float64, error) {
 	answers, err := a.store.Readings(ctx, []store.ReadingQuery{q})
 	if err != nil {

@@ -27,7 +27,7 @@ func (a *API) pipelineRoutes(h huma.API) {
 	register(h, get("/pipelines/{id}", "get-pipeline", "Pipelines", "A pipeline and its state"), a.getPipeline)
 	register(h, get("/pipelines/{id}/versions", "list-versions", "Pipelines", "The accepted versions of a pipeline's file, newest first"), a.listVersions)
 	text := get("/pipelines/{id}/versions/{version}", "get-version", "Pipelines", "One version of a pipeline's file, with its text")
-	text.role = RoleOperator // a file may hold what not every viewer should read
+	text.role = RoleOperator // a file may hold text that not every viewer should read
 	register(h, text, a.getVersion)
 	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "The upstream and downstream pipelines of a pipeline, and what blocks each"), a.getGraph)
 	register(h, get("/pipelines/{id}/gate/history", "gate-history", "Pipelines", "The last writes of the sensors that a gate reads, rule by rule"), a.ruleHistory)
@@ -85,7 +85,7 @@ func (a *API) getPipeline(ctx context.Context, in *OfPipeline) (*output[client.P
 	return answer(view), err
 }
 
-// row is a pipeline's own row; a Problem if there never was such a pipeline.
+// row returns a pipeline's row; a Problem if there never was such a pipeline.
 func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	row, err := a.store.Pipeline(ctx, id)
 	if errors.Is(err, store.ErrNotFound) || id == store.AllPipelines {
@@ -97,7 +97,7 @@ func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	return row, nil
 }
 
-// onlyPipeline is the pipeline that a query names; "" if it names none.
+// onlyPipeline returns the pipeline that a query names; "" if it names none.
 func (a *API) onlyPipeline(ctx context.Context, sent string) (pipeline.ID, error) {
 	id, p := parseID(whoOf(ctx), sent)
 	if p != nil {
@@ -144,7 +144,7 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attent
 	return v, nil
 }
 
-// describePipeline fills in what the definition in force says.
+// describePipeline fills in the fields that come from the definition in force.
 func (a *API) describePipeline(v *client.Pipeline, e *catalog.Entry, row store.Pipeline) {
 	v.Owner, v.Description, v.File = e.Owner, e.Description, text(e.File)
 	v.Schedule, v.Period, v.Timezone = text(e.Opens), text(e.Schedule.Size().String()), text(e.Schedule.Zone().String())
@@ -162,7 +162,7 @@ func (a *API) describePipeline(v *client.Pipeline, e *catalog.Entry, row store.P
 	v.Next = nextFire(e, row, a.now())
 }
 
-// problemsOf is why a pipeline's file does not count; empty where it does.
+// problemsOf returns why a pipeline's file is not in force; empty if it is.
 func (a *API) problemsOf(row store.Pipeline) []string {
 	problems := append([]string{}, row.Problems()...)
 	if t, in := a.catalog.TroubleOf(row.ID); in && row.Config != "" {

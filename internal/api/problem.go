@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Problem is every error that the API answers with: RFC 9457 problem details. All keys are always there.
+// Problem is every error response of the API: RFC 9457 problem details. All keys are always present.
 type Problem struct {
 	Type      string          `json:"type" doc:"What kind of problem it is; about:blank if the status says it all." example:"urn:interlock:problem:unknown-pipeline"`
 	Title     string          `json:"title" doc:"The status in words."`
@@ -26,23 +26,23 @@ type Problem struct {
 	RequestID string          `json:"requestId" doc:"The id of this request, as in the server's log."`
 	Errors    []ProblemDetail `json:"errors" doc:"The individual errors, if there are several or they have a location."`
 
-	*ClaimRefusal // where a worker was refused, and only there
+	*ClaimRefusal // only if a worker was rejected
 
-	header http.Header // sent along
-	cause  error       // for the log alone
-	placed bool        // it names the request that it answered first
+	header http.Header // extra response headers
+	cause  error       // only for the log
+	placed bool        // it already names the request that it first answered
 }
 
-// ProblemDetail is one thing that is wrong with a request.
+// ProblemDetail is one error in a request.
 type ProblemDetail struct {
 	Message  string `json:"message" doc:"What is wrong."`
 	Location string `json:"location" doc:"Where: query.limit, body.items[3]; empty if it has no location."`
 }
 
-// kind is what a Problem's type ends with.
+// kind is the last part of a Problem's type.
 type kind string
 
-// The kinds of problems that a client may want to tell apart.
+// The kinds of problems that a client may want to distinguish.
 const (
 	plainKind       kind = ""
 	unknownPipeline kind = "unknown-pipeline"
@@ -56,7 +56,7 @@ const (
 	notReady        kind = "not-ready"
 	storeFault      kind = "store-" // followed by the kind of the fault
 	limitReached    kind = "limit-reached"
-	claimRefused    kind = "claim-" // followed by why: held, done, not-offered, paused
+	claimRefused    kind = "claim-" // followed by the code: held, done, not-offered, paused
 )
 
 const typePrefix = "urn:interlock:problem:"
@@ -78,13 +78,13 @@ func badRequest(format string, args ...any) *Problem {
 	return problem(http.StatusBadRequest, malformed, format, args...)
 }
 
-// at adds one thing that is wrong, with its place.
+// at adds an error and its location.
 func (p *Problem) at(location, message string) *Problem {
 	p.Errors = append(p.Errors, ProblemDetail{Message: message, Location: location})
 	return p
 }
 
-// with adds a header.
+// with adds a response header.
 func (p *Problem) with(name, value string) *Problem {
 	if p.header == nil {
 		p.header = http.Header{}
@@ -93,24 +93,24 @@ func (p *Problem) with(name, value string) *Problem {
 	return p
 }
 
-// Error is the detail: a Problem is an error of this package's handlers.
+// Error returns the detail: handlers of this package return a Problem as an error.
 func (p *Problem) Error() string { return p.Detail }
 
-// Unwrap gives what lies beneath, which clients never see.
+// Unwrap returns the cause, which clients never see.
 func (p *Problem) Unwrap() error { return p.cause }
 
-// GetStatus makes a Problem an error that huma answers with.
+// GetStatus makes a Problem a huma.StatusError.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// GetHeaders lets huma send the headers along.
+// GetHeaders makes huma send the headers.
 func (p *Problem) GetHeaders() http.Header { return p.header }
 
-// ContentType is that of RFC 9457.
+// ContentType returns the media type of RFC 9457.
 func (p *Problem) ContentType(string) string { return problemType }
 
 const problemType = "application/problem+json"
 
-// write answers with p.
+// write writes p as the response.
 func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
 	p.place(r.Context())
 	for name, values := range p.header {
@@ -119,14 +119,14 @@ func (p *Problem) write(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", problemType)
 	body, err := json.Marshal(p)
 	if err != nil {
-		body = []byte("{}") // texts and numbers always have a JSON form
+		body = []byte("{}") // text and numbers always have a JSON form
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone has no use for it
+	_, _ = w.Write(append(body, '\n')) // the client may have disconnected
 }
 
-// place says which request p answers.
+// place sets the request that p answers.
 func (p *Problem) place(ctx context.Context) {
 	if c := callOf(ctx); c != nil && !p.placed {
 		p.Instance, p.RequestID = c.path, c.id
@@ -134,7 +134,7 @@ func (p *Problem) place(ctx context.Context) {
 	}
 }
 
-// problemOf is the answer to an error that a handler returned.
+// problemOf returns the response to an error that a handler returned.
 func problemOf(err error) *Problem {
 	var p *Problem
 	var r *router.Refusal
@@ -164,7 +164,7 @@ func problemOf(err error) *Problem {
 	return p
 }
 
-// faultProblem answers a write that the store refused, or a read that hit damage.
+// faultProblem returns the response to a write that the store rejected, or a read that found damaged data.
 func faultProblem(f *store.Fault) *Problem {
 	k := storeFault + kind(f.Kind)
 	if f.Kind == store.Damaged {
@@ -173,7 +173,7 @@ func faultProblem(f *store.Fault) *Problem {
 	return problem(http.StatusInsufficientStorage, k, "nothing was stored: %s", f.Remedy).with("Retry-After", "10")
 }
 
-// refusal is a wish that was not granted.
+// refusal returns the response to a rejected request.
 func refusal(r *router.Refusal) *Problem {
 	switch r.Kind {
 	case router.NotFound:
@@ -185,8 +185,8 @@ func refusal(r *router.Refusal) *Problem {
 	return problem(http.StatusConflict, refused, "%s", r.Reason)
 }
 
-// humaProblem is what huma itself finds wrong with a request. What it calls unprocessable is malformed here. The values
-// that were sent are not repeated: they may be long, or secret.
+// humaProblem returns the response to a request that huma found invalid. What huma calls unprocessable is a bad request
+// here. It does not repeat the values that were sent: they may be long or secret.
 func humaProblem(status int, message string, errs ...error) *Problem {
 	var limit *http.MaxBytesError
 	switch {
@@ -219,7 +219,7 @@ func humaProblem(status int, message string, errs ...error) *Problem {
 	return p
 }
 
-// summed puts the first thing that is wrong where a person looks first.
+// summed returns a detail that starts with the first error.
 func (p *Problem) summed(message string) string {
 	if len(p.Errors) == 0 {
 		return message

@@ -15,19 +15,19 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Limits are quotas of each pipeline, so that none can use up what all share.
+// Limits are the quotas of each pipeline, so that none can use up the shared store.
 type Limits struct {
 	SensorKeys  int   // keys that have a reading
 	SensorBytes int64 // bytes of the latest readings of all keys
 	OpenRuns    int   // runs that have not ended
 }
 
-// DefaultLimits are far above what a pipeline needs. One backfill of router.MaxBackfill periods fits.
+// DefaultLimits are far above the needs of a pipeline. One backfill of router.MaxBackfill periods fits.
 var DefaultLimits = Limits{SensorKeys: 10_000, SensorBytes: 256 << 20, OpenRuns: 20_000}
 
-// quotas counts what each pipeline uses. It reads a pipeline's usage from the store when the pipeline is first written
-// to, and counts the requests of this process from then on. Replicas do not see each other's requests, so that together
-// they may exceed a limit.
+// quotas counts the usage of each pipeline. It reads a pipeline's usage from the store on the first write to the
+// pipeline, and counts the requests of this process from then on. Replicas do not see each other's requests, so
+// together they may exceed a limit.
 type quotas struct {
 	Limits
 	store records
@@ -39,12 +39,12 @@ func newQuotas(l Limits, s records) *quotas {
 	return &quotas{Limits: l, store: s, of: map[pipeline.ID]*usage{}}
 }
 
-// usage is what one pipeline uses.
+// usage is the usage of one pipeline.
 type usage struct {
 	mu    sync.Mutex
-	sizes map[sensor.Key]int // of the latest reading of each key; nil until it is read
+	sizes map[sensor.Key]int // size of the latest reading of each key; nil until it is read
 	bytes int64
-	open  int       // runs that may be open: those counted last, and every request since that may have opened one
+	open  int       // upper bound of open runs: the last count, plus every request since that may have opened one
 	asked time.Time // when open runs were counted
 }
 
@@ -59,8 +59,8 @@ func (q *quotas) usage(id pipeline.ID) *usage {
 	return u
 }
 
-// reserve counts a reading of that size as the latest of its key, or says which limit it would exceed. The function it
-// returns takes that back.
+// reserve counts a reading of that size as the latest of its key, or returns the limit it would exceed. undo reverses
+// the count.
 func (q *quotas) reserve(ctx context.Context, id pipeline.ID, key sensor.Key, size int) (undo func(), p *Problem) {
 	u := q.usage(id)
 	u.mu.Lock()
@@ -78,7 +78,7 @@ func (q *quotas) reserve(ctx context.Context, id pipeline.ID, key sensor.Key, si
 			"the latest readings of pipeline %s have %d bytes, and limits.sensorBytes allows %s; write smaller readings, or raise limits.sensorBytes in the server's file", id, u.bytes, document.Size(q.SensorBytes))
 	}
 	if !known {
-		key = sensor.Key(strings.Clone(string(key))) // it may be part of a whole request
+		key = sensor.Key(strings.Clone(string(key))) // a copy: the key may be a slice of a whole request
 	}
 	u.set(key, size)
 	return func() {
@@ -95,7 +95,7 @@ func (u *usage) set(key sensor.Key, size int) {
 	u.sizes[key] = size
 }
 
-// readSizes reads how large the latest readings are, unless that is known.
+// readSizes reads the sizes of the latest readings once.
 func (u *usage) readSizes(ctx context.Context, s records, id pipeline.ID) error {
 	if u.sizes != nil {
 		return nil
@@ -115,10 +115,10 @@ func (u *usage) readSizes(ctx context.Context, s records, id pipeline.ID) error 
 	return nil
 }
 
-// recount is how long an answer that too many runs are open holds: counting them again takes time.
+// recount is how long "too many open runs" is cached: counting them again takes time.
 const recount = 5 * time.Second
 
-// open counts a request that may open a run of the pipeline, or says that as many are open as may be.
+// open counts a request that may open a run of the pipeline, or returns a Problem if the limit is reached.
 func (q *quotas) open(ctx context.Context, id pipeline.ID, now time.Time) *Problem {
 	u := q.usage(id)
 	u.mu.Lock()
@@ -139,8 +139,8 @@ func (q *quotas) open(ctx context.Context, id pipeline.ID, now time.Time) *Probl
 	return nil
 }
 
-// opened corrects the count of a request that was let in for one run by the number that it may have opened: 0 if it was
-// refused.
+// opened corrects the count of a request that open counted as one run: runs is how many it may have opened, 0 if it was
+// rejected.
 func (q *quotas) opened(id pipeline.ID, runs int) {
 	u := q.usage(id)
 	u.mu.Lock()
@@ -148,12 +148,12 @@ func (q *quotas) opened(id pipeline.ID, runs int) {
 	u.open = max(u.open+runs-1, 0)
 }
 
-// admit says which limit a reading would exceed. Undo takes back what it counted.
+// admit counts a reading, or returns the limit it would exceed. undo reverses the count.
 func (a *API) admit(ctx context.Context, e *catalog.Entry, r sensor.Reading, size int) (undo func(), p *Problem) {
 	counted := false
 	if opensRun(e, r) {
 		if p := a.quotas.open(ctx, e.ID, a.now()); p != nil {
-			// A run that exists already is not opened by it.
+			// A reading for an existing run does not open it.
 			key := e.Key(r.Period)
 			if found, err := a.store.RunsAt(ctx, []run.Key{key}); err != nil || len(found) == 0 {
 				return nil, p
@@ -173,7 +173,8 @@ func (a *API) admit(ctx context.Context, e *catalog.Entry, r sensor.Reading, siz
 	return func() { forget(); a.quotas.opened(e.ID, 0) }, nil
 }
 
-// opensRun says whether a reading may open the run of its own period. An undated one opens at most that of the present.
+// opensRun reports whether a reading may open the run of its own period. An undated reading opens at most the current
+// one.
 func opensRun(e *catalog.Entry, r sensor.Reading) bool {
 	if e.Opens != pipeline.ByStream || e.Start == nil || r.Period.IsZero() {
 		return false

@@ -27,7 +27,7 @@ func readingView(id pipeline.ID) func(*sensor.Reading) client.Reading {
 	}
 }
 
-// OfSensor is the path of a sensor. It is exported, like all parts of requests, because huma looks into no other.
+// OfSensor is the path of a sensor. Like all parts of requests it is exported, because huma ignores unexported ones.
 type OfSensor struct {
 	ID   string `path:"id" doc:"The pipeline's id."`
 	Key  string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."`
@@ -39,7 +39,7 @@ type historyInput struct {
 	Paging
 }
 
-// Paging is which page of a list is asked for.
+// Paging selects a page of a list.
 type Paging struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"The most items to return. A page with large items has fewer; nextCursor continues it."`
 	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
@@ -55,7 +55,7 @@ func (a *API) sensorRoutes(h huma.API) {
 	batch := post("/sensors", "put-sensors", "Sensors", "Write up to 1000 readings, all of them or none")
 	batch.role = RoleSensor
 	op := batch.operation()
-	op.SkipValidateBody = true // it is read by hand, so that an error names the reading
+	op.SkipValidateBody = true // the handler parses it, so that an error names the reading
 	op.RequestBody = jsonBody[[]BatchItem](h, "BatchItems")
 	registerAs(h, op, a.putSensors)
 }
@@ -117,7 +117,7 @@ func (a *API) getSensor(ctx context.Context, in *OfSensor) (*output[client.Readi
 	return nil, noReading(id, q.Key, "")
 }
 
-// latest returns the reading that was written last, whatever its period, and was not deleted; nil if there is none.
+// latest returns the last written reading of any period that is not deleted; nil if there is none.
 func (a *API) latest(ctx context.Context, id pipeline.ID, key sensor.Key) (*sensor.Reading, error) {
 	q, gone := store.HistoryQuery{Pipeline: id, Key: key, Limit: 10}, map[period.Period]bool{}
 	for {
@@ -137,7 +137,7 @@ func (a *API) latest(ctx context.Context, id pipeline.ID, key sensor.Key) (*sens
 	}
 }
 
-// deleteSensor deletes the reading that was written for one period, or the undated one.
+// deleteSensor deletes the reading of one period, or the undated one.
 func (a *API) deleteSensor(ctx context.Context, in *struct {
 	ID     string `path:"id" doc:"The pipeline's id."`
 	Key    string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."`
@@ -164,7 +164,7 @@ func (a *API) deleteSensor(ctx context.Context, in *struct {
 	return answer(client.Written{Version: puts[0].Version, UpdatedAt: puts[0].UpdatedAt.UTC(), Date: date(q.Period)}), nil
 }
 
-// deletable returns an error, unless there is a reading of exactly that period.
+// deletable returns an error unless there is a reading of exactly that period.
 func (a *API) deletable(ctx context.Context, id pipeline.ID, q store.ReadingQuery) error {
 	answers, err := a.store.Readings(ctx, []store.ReadingQuery{{Pipeline: id, Key: q.Key, Period: q.Period}})
 	if err != nil {
@@ -204,7 +204,7 @@ func (a *API) sensorHistory(ctx context.Context, in *historyInput) (*output[List
 	return answer(list(page, everything, readingView(id))), nil
 }
 
-// sensorQuery is the sensor that a path names, and the period that its suffix or the query does.
+// sensorQuery returns the sensor that a path names, with the period from its suffix or the query.
 func (a *API) sensorQuery(ctx context.Context, in *OfSensor) (pipeline.ID, store.ReadingQuery, error) {
 	var q store.ReadingQuery
 	id, err := a.known(ctx, in.ID)
@@ -225,7 +225,7 @@ func (a *API) sensorQuery(ctx context.Context, in *OfSensor) (pipeline.ID, store
 	return id, q, nil
 }
 
-// known is the id of a pipeline that is in force, or was: its history stays.
+// known returns the id of a pipeline that is or was in force: the history of a removed one stays.
 func (a *API) known(ctx context.Context, sent string) (pipeline.ID, error) {
 	id := pipeline.ID(sent)
 	if a.catalog.Current().Get(id) != nil {
@@ -237,5 +237,5 @@ func (a *API) known(ctx context.Context, sent string) (pipeline.ID, error) {
 	return id, nil
 }
 
-// everything is seen by whoever may see the list.
+// everything is the filter of lists in which the client may see every item.
 func everything[T any](T) bool { return true }

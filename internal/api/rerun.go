@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// RerunRequest asks for another attempt. What the path says need not be said again.
+// RerunRequest asks for another attempt. The body need not repeat what the path says.
 type RerunRequest struct {
 	Pipeline   string `json:"pipeline,omitempty" doc:"As in the path."`
 	Schedule   string `json:"schedule,omitempty" doc:"As in the path."`
@@ -65,7 +65,7 @@ func (a *API) rerun(ctx context.Context, in *struct {
 	})
 }
 
-// rerunAnswer is the answer to a request for another attempt.
+// rerunAnswer returns the response to a rerun request.
 func rerunAnswer(r store.Rerun) (*created[client.Rerun], *Problem) {
 	if !r.Accepted {
 		return nil, problem(http.StatusConflict, refused, "%s", r.Why)
@@ -73,7 +73,7 @@ func rerunAnswer(r store.Rerun) (*created[client.Rerun], *Problem) {
 	return &created[client.Rerun]{Location: runPath(r.Key), Body: rerunView(r)}, nil
 }
 
-// key is the run that the body speaks of, which is the path's where it does not say.
+// key returns the run that the body names; parts that it omits are the path's.
 func (q RerunRequest) key(path run.Key) (run.Key, *Problem) {
 	or := func(said, unsaid string) string {
 		if said != "" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// response remembers what was answered, and turns the plain-text errors of the standard library into problems.
+// response records the status and size of a response, and turns the standard library's plain-text errors into problems.
 type response struct {
 	http.ResponseWriter
 	request  *http.Request
@@ -46,7 +46,7 @@ func (w *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// standardProblem says in our words what the standard library found wrong.
+// standardProblem returns a Problem for an error of the standard library.
 func standardProblem(r *http.Request, status int, allow string) *Problem {
 	switch status {
 	case http.StatusNotFound:
@@ -60,7 +60,7 @@ func standardProblem(r *http.Request, status int, allow string) *Problem {
 	return problem(status, plainKind, "%s", http.StatusText(status))
 }
 
-// tagged holds back an answer until its tag is known, so that a client which has it already is told so and no more.
+// tagged buffers a response until its ETag is known, so that a client which already has it gets only 304.
 type tagged struct {
 	http.ResponseWriter
 	status int
@@ -82,7 +82,7 @@ func (w *tagged) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// send lets the answer go.
+// send writes the buffered response, or 304 if the client already has it.
 func (w *tagged) send(r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	if w.status == http.StatusOK {
@@ -97,10 +97,10 @@ func (w *tagged) send(r *http.Request) {
 		}
 	}
 	w.ResponseWriter.WriteHeader(w.status)
-	_, _ = w.ResponseWriter.Write(w.body) // a client that is gone has no use for it
+	_, _ = w.ResponseWriter.Write(w.body) // the client may have disconnected
 }
 
-// matches says whether a list of tags, or *, has tag in it.
+// matches reports whether a list of ETags contains tag, or is *.
 func matches(list, tag string) bool {
 	for one := range strings.SplitSeq(list, ",") {
 		one = strings.TrimSpace(one)

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// RuleHistory is the last writes of the sensor that a rule reads, as far as the rule looks at them.
+// RuleHistory is the last writes of the sensor that a rule reads, with the field that the rule uses.
 type RuleHistory struct {
 	Pipeline string         `json:"pipeline" doc:"Whose sensor it is."`
 	Key      string         `json:"key"`
@@ -29,7 +29,7 @@ type HistoryPoint struct {
 	Deleted bool      `json:"deleted" doc:"This write deleted the reading of its period."`
 }
 
-// ruleHistory gives the history of all rules of a gate in one answer.
+// ruleHistory returns the history of all rules of a gate in one response.
 func (a *API) ruleHistory(ctx context.Context, in *struct {
 	OfPipeline
 	Limit int `query:"limit" minimum:"1" maximum:"200" default:"40" doc:"How many writes of each sensor at most."`
@@ -57,7 +57,7 @@ func (a *API) ruleHistory(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// points reads the field from up to limit writes, fewer if their values are large. It keeps nothing else of them.
+// points reads the field from up to limit writes, fewer if the values are large. It keeps only the field in memory.
 func (a *API) points(ctx context.Context, q store.HistoryQuery, field string, limit, most int) ([]HistoryPoint, error) {
 	points := []HistoryPoint{}
 	for bytes := 0; ; {
@@ -74,7 +74,7 @@ func (a *API) points(ctx context.Context, q store.HistoryQuery, field string, li
 	}
 }
 
-// rulesOf lists the rules of a gate. They are what it reports on, also where it has seen nothing at all.
+// rulesOf lists the rules of a gate. A gate reports on all of its rules, even without any reading.
 func rulesOf(g *rule.Gate) []rule.Asked {
 	verdict := g.Explain(make(rule.Snapshot, len(g.Refs())), time.Time{})
 	return views(verdict.Leaves, func(l rule.Leaf) rule.Asked { return *l.Rule })

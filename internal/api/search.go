@@ -24,13 +24,13 @@ type EventType struct {
 	About    string `json:"about" doc:"What happened, in a sentence."`
 }
 
-// How many events one request reads in search of those that match: at most, and at once.
+// The most events that one request reads in search of matches, and how many it reads at once.
 const (
 	maxSearched = 5000
 	searchPiece = 100
 )
 
-// eventFilter is what a list of events is searched for above the store.
+// eventFilter is the part of an event query that the store cannot answer.
 type eventFilter struct {
 	types  map[event.Type]bool // nil: all
 	least  event.Severity      // "": all
@@ -38,7 +38,7 @@ type eventFilter struct {
 	from   time.Time
 	to     time.Time
 	see    func(event.Event) bool
-	narrow bool // the store cannot answer it alone
+	narrow bool // the store alone cannot answer the query
 }
 
 func (f eventFilter) wants(e event.Event) bool {
@@ -49,10 +49,10 @@ func (f eventFilter) wants(e event.Event) bool {
 	return f.see(e) && severe[e.Detail.Severity] >= severe[f.least] && (f.text == "" || mentions(e, f.text))
 }
 
-// severe orders the severities.
+// severe ranks the severities.
 var severe = map[event.Severity]int{event.Info: 1, event.Warning: 2, event.Critical: 3}
 
-// mentions says whether an event has the text, in lower case, in its type, run or message.
+// mentions reports whether an event has the lower-case text in its type, run or message.
 func mentions(e event.Event, text string) bool {
 	d := e.Detail
 	for _, s := range []string{d.Message, string(e.Type), string(d.Pipeline), d.Date.String(), string(d.Schedule)} {
@@ -63,7 +63,7 @@ func mentions(e event.Event, text string) bool {
 	return false
 }
 
-// search reads events until there are enough that match, or enough have been read.
+// search reads events until enough match, or the most have been read.
 func (a *API) search(ctx context.Context, q store.EventQuery, f eventFilter) (store.Page[event.Event], *time.Time, error) {
 	var out store.Page[event.Event]
 	var last *time.Time
@@ -105,10 +105,10 @@ func (a *API) search(ctx context.Context, q store.EventQuery, f eventFilter) (st
 	return out, last, nil
 }
 
-// slack is how many events beyond an instant's place are read: clocks of replicas differ a little.
+// slack is how many events after an instant's position are also read: the clocks of replicas differ a little.
 const slack = 1000
 
-// eventFilter reads what a list of events is searched for.
+// eventFilter parses the filter of an event query.
 func (a *API) eventFilter(ctx context.Context, in *eventsInput, q *store.EventQuery) (eventFilter, *Problem) {
 	who, now := whoOf(ctx), a.now()
 	f := eventFilter{least: event.Severity(in.Severity), text: strings.ToLower(strings.TrimSpace(in.Q))}

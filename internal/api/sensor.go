@@ -17,13 +17,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sensorPath is where one sensor lies. A key's / is sent as %2F, its # as %23.
+// sensorPath is the path of a sensor. A / in a key is sent as %2F, a # as %23.
 const (
 	sensorPath = prefix + "/pipelines/{id}/sensors/{key}"
 	putPattern = http.MethodPut + " " + sensorPath
 )
 
-// putSensor takes one reading. The body is the reading's data and nothing else, whatever its content type says.
+// putSensor stores one reading. The body is the reading's data and nothing else, whatever its content type.
 func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
 	in := incoming{pipeline: pipeline.ID(r.PathValue("id")), key: r.PathValue("key")}
 	put, write, p := a.takeSensor(callOf(r.Context()), r, in)
@@ -38,7 +38,7 @@ func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
 		answer.Date = new(date.String())
 	}
 	w.Header()["Content-Type"] = plainJSON
-	_ = json.NewEncoder(w).Encode(answer) // it is stored, whether or not the client still wants to know
+	_ = json.NewEncoder(w).Encode(answer) // it is stored, even if the client has disconnected
 }
 
 // takeSensor checks and stores the reading that a request carries.
@@ -47,7 +47,7 @@ func (a *API) takeSensor(c *call, r *http.Request, in incoming) (store.Put, stor
 	if p != nil {
 		return store.Put{}, write, p
 	}
-	// What was accepted is stored, also if the client has gone meanwhile: it would not know otherwise whether it was.
+	// An accepted reading is stored even if the client disconnects: otherwise the client could not know whether it was.
 	puts, err := a.store.PutReadings(context.WithoutCancel(c), []store.Write{write}, a.now())
 	if err != nil {
 		undo()
@@ -56,7 +56,7 @@ func (a *API) takeSensor(c *call, r *http.Request, in incoming) (store.Put, stor
 	return puts[0], write, nil
 }
 
-// readWrite is the write that a request asks for. Undo takes back what was counted for it.
+// readWrite returns the write that a request asks for. undo reverses its count against the limits.
 func (a *API) readWrite(who principal, r *http.Request, in incoming) (write store.Write, undo func(), p *Problem) {
 	if p := who.may(RoleSensor, in.pipeline); p != nil {
 		return store.Write{}, nil, p
@@ -93,7 +93,7 @@ func tooLarge() *Problem {
 	return problem(http.StatusRequestEntityTooLarge, plainKind, "a reading's data has at most %d bytes", sensor.MaxBytes)
 }
 
-// incoming is a reading as it was sent.
+// incoming is a reading as the client sent it.
 type incoming struct {
 	pipeline  pipeline.ID
 	key       string
@@ -103,10 +103,10 @@ type incoming struct {
 	expiresAt string
 }
 
-// maxSource is how long the name of a reading's source may be.
+// maxSource is the longest name of a reading's source.
 const maxSource = 200
 
-// reading checks what was sent, and counts it against the limits of its pipeline. It keeps nothing of in.data.
+// reading checks an incoming reading, and counts it against the limits of its pipeline. It does not retain in.data.
 func (a *API) reading(ctx context.Context, who principal, in incoming) (write store.Write, undo func(), p *Problem) {
 	e, p := a.entry(ctx, in.pipeline)
 	if p != nil {
@@ -147,7 +147,7 @@ func (a *API) reading(ctx context.Context, who principal, in incoming) (write st
 	return write, undo, p
 }
 
-// expiry is when a reading ceases to count.
+// expiry returns when a reading expires.
 func (a *API) expiry(in incoming) (time.Time, *Problem) {
 	switch {
 	case in.ttl != "" && in.expiresAt != "":

@@ -31,7 +31,7 @@ const cookieName = "interlock_session"
 // sessionPath is where browsers log in and out. Both work without a token.
 const sessionPath = prefix + "/session"
 
-// loggedIn is a session with its cookie.
+// loggedIn is a new session with its cookie.
 type loggedIn struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 	Body      Session
@@ -117,7 +117,7 @@ func (a *API) sessionCookie(ctx context.Context, id string) http.Cookie {
 	return cookie
 }
 
-// logout revokes the session, so that the cookie is worthless wherever a copy of it is kept.
+// logout revokes the session, so that copies of its cookie become invalid.
 func (a *API) logout(ctx context.Context, _ *struct{}) (*loggedOut, error) {
 	if id, given := sessionID(callOf(ctx).request); given {
 		if err := a.sessions.revoke(ctx, id, a.now()); err != nil {

@@ -17,12 +17,12 @@ import (
 // maxSessionID is the longest session id that is looked up.
 const maxSessionID = 64
 
-// touchParts is how finely the last use of a session is stored: one write per this part of the idle time, so that a
-// dashboard's reads do not each write a row.
+// touchParts divides the idle time: the last use of a session is stored once per part, so that a dashboard's reads do
+// not each write a row.
 const touchParts = 16
 
-// sessions are the browsers that logged in. They are notes in the store, so that every replica accepts them, a restart
-// keeps them and a logout ends them everywhere. The store holds neither a session's id nor a token, only hashes.
+// sessions manages the sessions of browsers. Each is a note in the store, so that every replica accepts it, it survives
+// a restart, and a logout ends it everywhere. The store holds only hashes of session ids and tokens.
 type sessions struct {
 	store interface {
 		store.Committer
@@ -33,12 +33,12 @@ type sessions struct {
 	idle     time.Duration // since the last request
 }
 
-// session is what is stored of one.
+// session is the stored form of a session.
 type session struct {
 	// Binding is a hash of the session's id and its token's hash. A session is valid for as long as the server still has
 	// the token, and has the role that the token has now.
 	Binding []byte    `json:"binding,omitempty"`
-	User    *oidcUser `json:"user,omitempty"` // who logged in at an OpenID Connect provider, without a token
+	User    *oidcUser `json:"user,omitempty"` // the user that logged in at an OpenID Connect provider, without a token
 	Opened  time.Time `json:"opened"`
 	Used    time.Time `json:"used"`
 	Revoked bool      `json:"revoked,omitempty"`
@@ -56,8 +56,8 @@ func (s *sessions) until(of session) time.Time {
 	return end
 }
 
-// open stores a new session, of a token or of next.User, and returns its id, which only the browser keeps, and when it
-// ends.
+// open stores a new session, for a token or for next.User. It returns the session's id, which only the browser keeps,
+// and when the session ends.
 func (s *sessions) open(ctx context.Context, next session, token *key, now time.Time) (id string, expires time.Time, err error) {
 	id = rand.Text()
 	next.Opened, next.Used = now, now
@@ -83,7 +83,7 @@ func (s *sessions) find(ctx context.Context, id string, keys *keys, now time.Tim
 	}
 	if now.Sub(of.Used) >= s.idle/touchParts {
 		of.Used = now
-		// On a conflict, another request stored the use first, or a logout the end.
+		// On a conflict, another request has stored its use, or a logout has ended the session.
 		if err := s.swap(ctx, sessionKey(id), note, of, now); err != nil && !errors.Is(err, store.ErrConflict) {
 			return principal{}, false, fmt.Errorf("store the use of the session: %w", err)
 		}
@@ -149,20 +149,20 @@ func (s *sessions) swap(ctx context.Context, key string, read store.Note, next s
 	return s.store.Commit(ctx, b, now)
 }
 
-// sessionKey names a session in the store without giving its id away.
+// sessionKey returns the name of a session in the store, which does not reveal its id.
 func sessionKey(id string) string {
 	sum := sha256.Sum256([]byte("session\x00" + id))
 	return hex.EncodeToString(sum[:])
 }
 
-// binding ties a session to its token. Without the session's id, which the store does not have, it says nothing about the
-// token.
+// binding ties a session to its token. Without the session's id, which is not in the store, it reveals nothing about
+// the token.
 func binding(id string, token *key) []byte {
 	sum := sha256.Sum256([]byte("binding\x00" + id + "\x00" + string(token.hash[:])))
 	return sum[:]
 }
 
-// bound returns the token that a session was opened with; nil if it is gone.
+// bound returns the token that a session was opened with; nil if it was removed.
 func (k *keys) bound(id string, to []byte) *key {
 	var found *key
 	for i := range k.who {

@@ -9,30 +9,30 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 )
 
-// Settings is who may use an API, and its limits.
+// Settings says who may use an API, and its limits.
 type Settings struct {
-	Loopback     bool   // it can be reached from its own machine only
-	ReadOnly     string // why nobody may change anything, and what to do instead; empty: whoever has the role may
+	Loopback     bool   // the server can be reached only from its own machine
+	ReadOnly     string // why changes are rejected, and what to do instead; empty: they are allowed
 	Tokens       []Token
 	Certificates []Certificate // of clients that the server has verified
-	OIDC         *OIDC         // the login at an OpenID Connect provider; nil: there is none
+	OIDC         *OIDC         // login at an OpenID Connect provider; nil: none
 	Callbacks    Callbacks
-	Proxies      Proxies       // whose X-Forwarded headers count
-	MaxFuture    time.Duration // how far ahead a reading may be dated; 400 days unless given
-	Heartbeat    time.Duration // between two signs of life of an event stream; 15s unless said
-	MaxStreams   int           // event streams at once; 256 unless said
+	Proxies      Proxies       // proxies whose X-Forwarded headers are trusted
+	MaxFuture    time.Duration // how far ahead a reading may be dated; 400 days by default
+	Heartbeat    time.Duration // interval between heartbeats of an event stream; 15s by default
+	MaxStreams   int           // event streams at once; 256 by default
 
 	StreamsPerToken int           // event streams of one token at once; 64 by default
 	SessionLifetime time.Duration // of a browser's session, from login; 7 days by default
 	SessionIdle     time.Duration // after this long without a request a session ends; 24 hours by default
-	Limits          Limits        // of each pipeline; DefaultLimits where they are 0
+	Limits          Limits        // of each pipeline; DefaultLimits where 0
 }
 
-// minSecret is how long a token must be: shorter ones can be guessed.
+// minSecret is the minimum length of a token: shorter ones can be guessed.
 const minSecret = 16
 
-// SetTokens replaces the tokens that the API accepts. Sessions and event streams of a token that is gone end. Tokens that an API must not be
-// started with are an error, and those in use stay.
+// SetTokens replaces the tokens that the API accepts. Sessions and event streams of removed tokens end. It returns an
+// error, and keeps the current tokens, if an API must not start with the new ones.
 func (a *API) SetTokens(tokens []Token) error {
 	next := a.settings
 	next.Tokens = tokens
@@ -46,7 +46,7 @@ func (a *API) SetTokens(tokens []Token) error {
 	return nil
 }
 
-// Check says why an API must not be started with s.
+// Check returns an error if an API must not start with s.
 func (s Settings) Check() error {
 	if !s.Loopback && !s.asks() {
 		return errors.New("listening on other than a loopback address needs tokens: add auth.tokens to the server's file, or listen on 127.0.0.1")

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/notify"
 )
 
-// maxSilence is how long a silence may last: what is to be quiet for good is a matter for routes.
+// maxSilence is the longest silence. To suppress alerts for good, change the routes.
 const maxSilence = 30 * 24 * time.Hour
 
 func (a *API) silenceRoutes(h huma.API) {

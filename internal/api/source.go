@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/source"
 )
 
-// Source is a source of events, and what came from it.
+// Source is a source of events, and its activity.
 type Source struct {
 	ID          string     `json:"id"`
 	Owner       string     `json:"owner"`
@@ -37,14 +37,14 @@ type Source struct {
 	Recent       []source.Taken `json:"recent" doc:"The last events that matched, newest first."`
 }
 
-// SourceList is all sources, and what none of them matched.
+// SourceList lists all sources, and the events that none of them matched.
 type SourceList struct {
 	List[Source]
 	Rejected  []client.RejectedSource `json:"rejected" doc:"Source files with errors. Where a file had a good version before, that one is active and among the items."`
 	Unmatched UnmatchedEvents         `json:"unmatched" doc:"Events that no source matched, since this server began."`
 }
 
-// UnmatchedEvents is what no source matched.
+// UnmatchedEvents counts the events that no source matched.
 type UnmatchedEvents struct {
 	CloudEvents int64           `json:"cloudevents"`
 	OpenLineage int64           `json:"openlineage"`

@@ -13,24 +13,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// streamPath is where events are followed as they happen.
+// streamPath is the path of the live event stream.
 const streamPath = prefix + "/events/stream"
 
-// The pace of a stream.
+// The timing of a stream.
 const (
 	streamBatch  = 200                   // events read at once
-	streamPause  = 50 * time.Millisecond // the least between two looks, so that a busy store is not asked for each event
-	writeTimeout = 10 * time.Second      // how long a client may take to accept what is sent
-	retryAfter   = 2 * 1000              // milliseconds until a client that lost its stream comes back
+	streamPause  = 50 * time.Millisecond // the least time between two reads, so that a busy store is not read for each event
+	writeTimeout = 10 * time.Second      // how long a client may take to accept data
+	retryAfter   = 2 * 1000              // milliseconds until a disconnected client reconnects
 )
 
-// streams counts the open ones. Each reads the store at its own pace, so that a slow client does not delay the others.
+// streams counts the open streams. Each reads the store at its own pace, so that a slow client does not delay others.
 type streams struct {
 	mu     sync.Mutex
 	open   int
 	most   int
-	of     map[string]int // open ones of each token
-	each   int            // how many one token may have
+	of     map[string]int // open streams of each token
+	each   int            // the most streams of one token
 	done   chan struct{}
 	closed bool
 }
@@ -39,8 +39,8 @@ func newStreams(most, each int) *streams {
 	return &streams{most: most, each: each, of: map[string]int{}, done: make(chan struct{})}
 }
 
-// enter counts one more stream of a client, or returns why there may be no more. A client without a name, where the server
-// has no tokens, has no limit of its own.
+// enter counts one more stream of a client, or returns a Problem at the limit. Clients without a name, on a server
+// without tokens, have no limit of their own.
 func (s *streams) enter(who principal) *Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +74,8 @@ func (s *streams) close() {
 	}
 }
 
-// stream sends events as they happen, as server-sent events whose ids are their positions. Last-Event-ID goes on after
-// that event, whatever since says; since begins in the past, and without either the first event is the next that happens.
+// stream sends live events as server-sent events whose ids are their positions. With Last-Event-ID it resumes after
+// that event, whatever since says. With since it starts in the past. Otherwise it starts with the next event.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	f, p := a.follow(r)
 	if p != nil {
@@ -99,7 +99,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.out, f.control = w, http.NewResponseController(w)
-	// The server's own limits are for requests that end. Where they cannot be lifted the stream ends with them.
+	// The server's timeouts are for requests that end. If they cannot be lifted, the stream ends with them.
 	_ = f.control.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -116,15 +116,15 @@ type follower struct {
 	who     principal
 	request *http.Request
 	query   store.EventQuery
-	resumes bool           // it goes on where an earlier one stopped
-	beats   bool           // signs of life are events, which scripts in a browser can see, rather than comments
-	at      store.Position // everything up to here has been looked at
-	told    store.Position // the client knows that
+	resumes bool           // it resumes an earlier stream
+	beats   bool           // heartbeats are events, which scripts in a browser can see, rather than comments
+	at      store.Position // everything up to here has been read
+	told    store.Position // the last position sent to the client
 	out     http.ResponseWriter
 	control *http.ResponseController
 }
 
-// follow reads what a client wants to follow, and from where.
+// follow parses the query and start of a stream.
 func (a *API) follow(r *http.Request) (*follower, *Problem) {
 	f := &follower{api: a, who: whoOf(r.Context())}
 	if p := f.who.may(RoleViewer, ""); p != nil {
@@ -161,11 +161,12 @@ func (a *API) follow(r *http.Request) (*follower, *Problem) {
 		return nil, badRequest("Last-Event-ID %.60q is not an id of this stream", last)
 	}
 	f.at, f.resumes = store.Position(n), true
-	f.query.Since = time.Time{} // how long ago grows with every try: what happened in an outage would be left out
+	f.query.Since = time.Time{} // a relative since moves with every reconnect and would skip the events of an outage
 	return f, nil
 }
 
-// find settles the place to start from. A place beyond the end is none of this store's: what happens next counts.
+// find sets the start position. A position beyond the end belongs to another store; the stream then starts with the
+// next event.
 func (f *follower) find(ctx context.Context) error {
 	start, err := f.api.store.LastPosition(ctx)
 	if err == nil && !f.query.Since.IsZero() {
@@ -181,8 +182,8 @@ func (f *follower) find(ctx context.Context) error {
 	return nil
 }
 
-// run sends what happens until the client, or the server, ends it. The first line lets the client know that the stream is
-// open, and where it stands.
+// run sends events until the client or the server ends the stream. The first line tells the client that the stream is
+// open, and its position.
 func (f *follower) run(ctx context.Context) error {
 	first := fmt.Appendf(nil, "retry: %d\nid: %d\n", retryAfter, f.at)
 	if f.beats {
@@ -227,7 +228,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// catchUp sends what there is after the last place, and says whether there may be more at once.
+// catchUp sends the events after the last position, and reports whether there may be more.
 func (f *follower) catchUp(ctx context.Context) (bool, error) {
 	events, err := f.api.store.EventsAfter(ctx, f.at, streamBatch)
 	if err != nil {
@@ -259,7 +260,7 @@ func (f *follower) catchUp(ctx context.Context) (bool, error) {
 	return len(events) == streamBatch, err
 }
 
-// stillAllowed authenticates the request again. A stream may last for weeks: it ends with its session or its token.
+// stillAllowed authenticates the request again. A stream may last for weeks; it ends with its session or token.
 func (f *follower) stillAllowed() bool {
 	who, p := f.api.authenticate(f.request, callOf(f.request.Context()))
 	if p != nil || who.may(RoleViewer, f.query.Pipeline) != nil {
@@ -274,8 +275,8 @@ func (f *follower) wants(e event.Event) bool {
 	return f.who.hears(e) && shows(q, e) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
 }
 
-// alive shows that the stream still is, and up to where it has looked, so that a client that wants few events need not
-// have all the others looked at again.
+// alive sends a heartbeat with the current position, so that a client that wants few events can resume from there
+// without all others being read again.
 func (f *follower) alive() error {
 	out := []byte(": alive\n")
 	if f.beats {
@@ -288,15 +289,15 @@ func (f *follower) alive() error {
 	return f.send(append(out, '\n'))
 }
 
-// heartbeat is a sign of life that a script in a browser can see, and after how long without one the stream is dead.
+// heartbeat returns a heartbeat that a script in a browser can see, with its interval.
 func (f *follower) heartbeat() []byte {
 	return fmt.Appendf(nil, "event: heartbeat\ndata: {\"at\":%q,\"intervalSeconds\":%g}\n",
 		f.api.now().UTC().Format(time.RFC3339Nano), f.api.settings.Heartbeat.Seconds())
 }
 
-// send gives a client its time to accept what is sent. One that does not is let go: it comes back and goes on.
+// send writes to the client with a deadline. A client that is too slow is disconnected; it can reconnect and resume.
 func (f *follower) send(out []byte) error {
-	// Where there is no connection beneath, as in a test's recorder, there is no limit either.
+	// Without a connection, as in a test's recorder, there is no deadline either.
 	_ = f.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if _, err := f.out.Write(out); err != nil {
 		return fmt.Errorf("send events: %w", err)

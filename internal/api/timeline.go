@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/timeline"
 )
 
-// Timeline is what was expected of the pipelines between two instants, and what became of it.
+// Timeline lists the runs expected between two instants, and what became of each.
 type Timeline struct {
 	From       time.Time         `json:"from"`
 	To         time.Time         `json:"to"`
@@ -28,7 +28,7 @@ type timelineInput struct {
 	Cursor   string `query:"cursor" doc:"The nextCursor of the page before."`
 }
 
-// maxPageRuns is after how many runs a page of a timeline, or of trends, ends.
+// maxPageRuns is the number of runs after which a page of a timeline or of trends ends.
 const maxPageRuns = 50_000
 
 func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline], error) {
@@ -69,7 +69,7 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 	return answer(Timeline{From: q.From, To: q.To, At: now.UTC(), Axis: string(q.Axis), Items: page.Items, NextCursor: page.NextCursor}), nil
 }
 
-// stretch reads which time is asked for: a day back and a day ahead unless the request says otherwise.
+// stretch parses the requested time range; the default is one day back to one day ahead.
 func (a *API) stretch(in *timelineInput) (timeline.Query, *Problem) {
 	const day = 24 * time.Hour
 	now := a.now().UTC()

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/trend"
 )
 
-// Durations are percentiles of how long jobs took, of runs that completed.
+// Durations are percentiles of the job durations of completed runs.
 type Durations struct {
 	Count          int     `json:"count"`
 	P50Seconds     float64 `json:"p50Seconds"`
@@ -22,7 +22,7 @@ type Durations struct {
 	LongestSeconds float64 `json:"longestSeconds"`
 }
 
-// TrendSummary is how the runs of a pipeline went over some days.
+// TrendSummary summarises the runs of a pipeline over some days.
 type TrendSummary struct {
 	Pipeline         string     `json:"pipeline"`
 	Owner            string     `json:"owner"`
@@ -37,7 +37,7 @@ type TrendSummary struct {
 	Truncated        bool       `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
 }
 
-// Trends is how the periods of one pipeline went.
+// Trends reports on the periods of one pipeline.
 type Trends struct {
 	Pipeline  string       `json:"pipeline"`
 	From      time.Time    `json:"from"`
@@ -50,7 +50,7 @@ type Trends struct {
 	Truncated bool         `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
 }
 
-// TrendDay is the runs of one day.
+// TrendDay summarises the runs of one day.
 type TrendDay struct {
 	Date      string    `json:"date"`
 	Runs      int       `json:"runs"`
@@ -58,7 +58,7 @@ type TrendDay struct {
 	Durations Durations `json:"durations"`
 }
 
-// TrendRun is one run of a trend.
+// TrendRun is one run in a trend.
 type TrendRun struct {
 	Date      string     `json:"date"`
 	Schedule  string     `json:"schedule"`
@@ -68,7 +68,7 @@ type TrendRun struct {
 	EndedAt   *time.Time `json:"endedAt"`
 }
 
-// Arrivals are when a sensor was first written for each period.
+// Arrivals lists when a sensor was first written for each period.
 type Arrivals struct {
 	Pipeline  string    `json:"pipeline" doc:"Whose sensor it is."`
 	Key       string    `json:"key"`
@@ -83,7 +83,7 @@ type Arrival struct {
 	AfterSeconds float64   `json:"afterSeconds" doc:"Since the first instant of the period."`
 }
 
-// DriftPoint is a value that moved after its run had completed.
+// DriftPoint is a value that changed after its run had completed.
 type DriftPoint struct {
 	Date      string    `json:"date"`
 	Schedule  string    `json:"schedule"`
@@ -95,7 +95,7 @@ type DriftPoint struct {
 	Threshold string    `json:"threshold"`
 }
 
-// Span is how many days are looked at.
+// Span is the number of days of a report.
 type Span struct {
 	Days int `query:"days" minimum:"1" maximum:"90" default:"30" doc:"How many days, by UTC, today included."`
 }
@@ -154,7 +154,7 @@ func (a *API) getTrends(ctx context.Context, in *struct {
 	}), nil
 }
 
-// p50Of is the p50 of a day; nil without a completed run.
+// p50Of returns the p50 of a day in seconds; nil without a completed run.
 func p50Of(d trend.Durations) *float64 {
 	if d.Count == 0 {
 		return nil
@@ -193,13 +193,13 @@ func driftView(e event.Event) DriftPoint {
 	return v
 }
 
-// Months is how the months of a pipeline went, as far as the archive reaches back.
+// Months reports on the months of a pipeline, as far back as the archive goes.
 type Months struct {
 	Pipeline string  `json:"pipeline"`
 	Items    []Month `json:"items" doc:"Newest first; months of which the archive has nothing are left out."`
 }
 
-// Month is how the periods of one month went.
+// Month reports on the periods of one month.
 type Month struct {
 	Month           string         `json:"month" doc:"Such as 2026-03."`
 	Runs            int            `json:"runs"`
@@ -218,13 +218,13 @@ type MonthDeadlines struct {
 	MetPercent *float64 `json:"metPercent" doc:"Null if no run had a deadline."`
 }
 
-// MonthDurations are percentiles of how long the jobs of a month took that succeeded.
+// MonthDurations are percentiles of the durations of a month's successful jobs.
 type MonthDurations struct {
 	Durations
 	P95Seconds float64 `json:"p95Seconds"`
 }
 
-// ErrArchiveAway is returned by Deps.Months where the archive cannot be asked. What it wraps is told to whoever asks.
+// ErrArchiveAway is returned by Deps.Months if the archive is unavailable. The response includes the error it wraps.
 var ErrArchiveAway = errors.New("the archive cannot be asked just now")
 
 func (a *API) getMonths(ctx context.Context, in *struct {
@@ -244,7 +244,7 @@ func (a *API) getMonths(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if len(items) == 0 { // of a pipeline that is gone the archive may know more than the catalog
+	if len(items) == 0 { // the archive may know a removed pipeline that the catalog does not
 		if _, p := a.entry(ctx, pipeline.ID(in.ID)); p != nil {
 			return nil, p
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// created is an answer that says where what was made lies.
+// created is a response with the location of the created resource.
 type created[T any] struct {
 	Location string `header:"Location" doc:"Where the run is; of a dry run, its explanation."`
 	Body     T

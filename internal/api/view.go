@@ -19,22 +19,22 @@ type List[T any] struct {
 	Items      []T     `json:"items" doc:"The items of this page."`
 	NextCursor *string `json:"nextCursor" doc:"Leads to the next page; null on the last."`
 
-	bytes int // of what add has added
+	bytes int // size of the items that add has added
 }
 
-// add appends an item to a page that is made item by item.
+// add appends an item to a page that is built item by item.
 func (l *List[T]) add(item T) {
 	l.Items = append(l.Items, item)
 	l.bytes += encodedSize(item)
 }
 
-// full says whether the page has enough items, or enough bytes.
+// full reports whether the page has enough items or bytes.
 func (l *List[T]) full(limit int) bool { return len(l.Items) >= limit || l.bytes >= maxPageBytes }
 
-// last is the item that a full page ends with.
+// last returns the last item of a full page.
 func (l *List[T]) last() T { return l.Items[len(l.Items)-1] }
 
-// list makes a page of views, of what the caller may see.
+// list returns a page of views of the items that the client may see.
 func list[T, V any](page store.Page[T], sees func(T) bool, view func(T) V) List[V] {
 	l := List[V]{Items: []V{}, NextCursor: text(page.Next)}
 	for _, item := range page.Items {
@@ -45,7 +45,7 @@ func list[T, V any](page store.Page[T], sees func(T) bool, view func(T) V) List[
 	return l
 }
 
-// text is s, or null where there is none.
+// text returns s, or nil if it is empty.
 func text[S ~string](s S) *string {
 	if s == "" {
 		return nil
@@ -53,7 +53,7 @@ func text[S ~string](s S) *string {
 	return new(string(s))
 }
 
-// instant is t, or null where there is none.
+// instant returns t in UTC, or nil if it is zero.
 func instant(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -61,14 +61,14 @@ func instant(t time.Time) *time.Time {
 	return new(t.UTC())
 }
 
-// date is p's name, or null where there is none.
+// date returns the name of p, or nil if it is zero.
 func date(p period.Period) *string { return text(p.String()) }
 
-// lastYear is the latest year that a request may name. RFC 3339 writes a year with four digits, and windows, deadlines
-// and time zones reach past the instant itself.
+// lastYear is the latest year that a request may name. RFC 3339 has four-digit years, and windows, deadlines and time
+// zones extend past the instant itself.
 const lastYear = 9998
 
-// checkYear refuses a year that an answer could not write. Name is the part of the request that says it.
+// checkYear rejects a year that a response could not represent. name is the field of the request that has it.
 func checkYear(name string, year int) *Problem {
 	if year < 1 || year > lastYear {
 		return badRequest("%s: year %d is out of range; use 0001 to %d", name, year, lastYear).at(name, "year out of range")
@@ -76,7 +76,7 @@ func checkYear(name string, year int) *Problem {
 	return nil
 }
 
-// parsePeriod reads a period that is sent under that name; the zero Period where there is none.
+// parsePeriod parses the period in the field name; the zero Period if it is empty.
 func parsePeriod(name, sent string) (period.Period, *Problem) {
 	if sent == "" {
 		return period.Period{}, nil
@@ -89,7 +89,7 @@ func parsePeriod(name, sent string) (period.Period, *Problem) {
 	return p, checkYear(name, year)
 }
 
-// parseTime reads an RFC 3339 instant that is sent under that name. It returns false where sent is something else.
+// parseTime parses the RFC 3339 instant in the field name. It returns false if sent is something else.
 func parseTime(name, sent string) (time.Time, bool, *Problem) {
 	t, err := time.Parse(time.RFC3339, sent)
 	if err != nil {
@@ -98,8 +98,8 @@ func parseTime(name, sent string) (time.Time, bool, *Problem) {
 	return t.UTC(), true, checkYear(name, t.UTC().Year())
 }
 
-// parseInstant reads an instant that is sent under that name: RFC 3339, a period, whose first instant in UTC is meant, or
-// how long ago; the zero time where there is none.
+// parseInstant parses the instant in the field name: RFC 3339, a period (its first instant in UTC), or a duration ago.
+// It returns the zero time if sent is empty.
 func parseInstant(name, sent string, now time.Time) (time.Time, *Problem) {
 	if sent == "" {
 		return time.Time{}, nil
@@ -118,7 +118,7 @@ func parseInstant(name, sent string, now time.Time) (time.Time, *Problem) {
 		at(name, "not an instant")
 }
 
-// parseWidth reads how wide the buckets of a timeline are.
+// parseWidth parses the bucket width of a timeline.
 func parseWidth(sent string) (time.Duration, *Problem) {
 	d, err := document.ParseDuration(sent)
 	if err != nil || d < time.Minute {
@@ -127,7 +127,7 @@ func parseWidth(sent string) (time.Duration, *Problem) {
 	return d, nil
 }
 
-// parseKey reads the three parts of a run's path.
+// parseKey parses the three parts of a run's path.
 func parseKey(id, schedule, date string) (run.Key, *Problem) {
 	key, err := run.ParseKey(strings.Join([]string{id, schedule, date}, "/"))
 	if err != nil {
@@ -136,7 +136,7 @@ func parseKey(id, schedule, date string) (run.Key, *Problem) {
 	return key, nil
 }
 
-// parseStatus reads a run's status; none where it is empty.
+// parseStatus parses a run's status; "" if it is empty.
 func parseStatus(sent string) (run.Status, *Problem) {
 	if sent == "" {
 		return "", nil
@@ -151,7 +151,8 @@ func parseStatus(sent string) (run.Status, *Problem) {
 	return "", badRequest("status %.60q is unknown; use one of %s", sent, strings.Join(known, ", ")).at("query.status", "unknown")
 }
 
-// parseID reads a pipeline's id from a query; none where it is empty. It need not be in force: its history stays.
+// parseID parses a pipeline's id in a query; "" if it is empty. It need not be in force: the history of a removed
+// pipeline stays.
 func parseID(who principal, sent string) (pipeline.ID, *Problem) {
 	id := pipeline.ID(sent)
 	switch {
@@ -165,14 +166,14 @@ func parseID(who principal, sent string) (pipeline.ID, *Problem) {
 	return id, nil
 }
 
-// underPrefix says that a path is one of the API's own.
+// underPrefix reports whether a path is below the API's prefix.
 func underPrefix(path string) bool { return strings.HasPrefix(path, prefix+"/") }
 
 func reasonView(r reason.Reason) client.Reason {
 	return client.Reason{Code: string(r.Code), Text: r.String(), Parts: views(r.Parts, partView), Also: views(r.Also, partView)}
 }
 
-// maybeReason is a reason, or null where there is none.
+// maybeReason returns a reason, or nil if it is zero.
 func maybeReason(r reason.Reason) *client.Reason {
 	if r.IsZero() {
 		return nil

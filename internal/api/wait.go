@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	maxWait  = time.Minute     // how long a request may wait for a gate
+	maxWait  = time.Minute     // the longest wait for a gate
 	gatePace = 5 * time.Second // see Deps.GatePace
 )
 
-// parseWait reads how long a request waits for a gate; 0 without.
+// parseWait parses how long a request waits for a gate; 0 if it does not.
 func parseWait(sent string) (time.Duration, *Problem) {
 	if sent == "" {
 		return 0, nil
@@ -36,41 +36,41 @@ func parseWait(sent string) (time.Duration, *Problem) {
 	return d, nil
 }
 
-// asked is a gate that requests wait for.
+// asked identifies a gate that requests wait for.
 type asked struct {
 	pipeline pipeline.ID
 	period   period.Period
 }
 
-// waits are the requests that wait for gates. Those that wait for the same gate share one watch, which looks at it on their
-// behalf: when something changed that the gate depends on, and from time to time, since rules may depend on the time alone.
+// waits manages the requests that wait for gates. Requests for the same gate share one watch. It evaluates the gate
+// when something that the gate depends on changes, and periodically, since rules may depend on the time alone.
 type waits struct {
 	api  *API
 	pace time.Duration
 
 	mu      sync.Mutex
 	watches map[asked]*watch
-	of      map[pipeline.ID]int // how many watches each pipeline has
+	of      map[pipeline.ID]int // number of watches per pipeline
 	done    chan struct{}
 	closed  bool
 }
 
-// watch looks at one gate for those who wait for it. All of it but the channels is guarded by waits.mu.
+// watch evaluates one gate for the requests that wait for it. waits.mu guards all fields except the channels.
 type watch struct {
 	asked
 	waiting int
-	stale   chan struct{}      // holds one token if something has changed since the last look
-	found   chan struct{}      // closed once there is an answer that ends the wait
-	answer  client.Gate        // once found is closed
-	stop    context.CancelFunc // nobody waits any more
+	stale   chan struct{}      // holds one token if something has changed since the last evaluation
+	found   chan struct{}      // closed once an answer ends the wait
+	answer  client.Gate        // valid once found is closed
+	stop    context.CancelFunc // called when no request waits any more
 }
 
 func newWaits(a *API, pace time.Duration) *waits {
 	return &waits{api: a, pace: cmp.Or(pace, gatePace), watches: map[asked]*watch{}, of: map[pipeline.ID]int{}, done: make(chan struct{})}
 }
 
-// GateChanged wakes the requests that wait for a gate which depends on what changed, and no others. The host calls it for
-// each change that it has handled.
+// GateChanged wakes only the requests that wait for a gate which depends on the change. The host calls it for each
+// change that it has handled.
 func (a *API) GateChanged(c store.Change) { a.waits.changed(c) }
 
 func (w *waits) changed(c store.Change) {
@@ -81,7 +81,7 @@ func (w *waits) changed(c store.Change) {
 	}
 }
 
-// waitingFor are the watches of gates that may depend on a change.
+// waitingFor returns the watches of gates that may depend on a change.
 func (w *waits) waitingFor(c store.Change) []*watch {
 	if len(w.watches) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (w *waits) waitingFor(c store.Change) []*watch {
 	return found
 }
 
-// concerned lists the pipelines whose gates may depend on a change.
+// concerned returns the pipelines whose gates may depend on a change.
 func (w *waits) concerned(c store.Change) []pipeline.ID {
 	ids := []pipeline.ID{c.Pipeline}
 	if c.Kind != store.ReadingWritten {
@@ -114,8 +114,8 @@ func (w *waits) concerned(c store.Change) []pipeline.ID {
 	return ids
 }
 
-// matters says whether a change may matter to the gate of a period: a dated reading only to its own period and those inside it.
-// Other runs of the pipeline matter, too: they may give back a slot.
+// matters reports whether a change may affect the gate of a period. A dated reading affects only its own period and
+// those inside it. Other runs of the pipeline count too: they may free a slot.
 func matters(c store.Change, p period.Period) bool {
 	return c.Kind != store.ReadingWritten || c.Period.IsZero() || c.Period == p || c.Period.Holds(p)
 }
@@ -127,7 +127,7 @@ func (o *watch) touch() {
 	}
 }
 
-// join adds a request to those that wait for a gate.
+// join adds a request to the watch of a gate.
 func (w *waits) join(e *catalog.Entry, p period.Period, first client.Gate) *watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,7 +136,7 @@ func (w *waits) join(e *catalog.Entry, p period.Period, first client.Gate) *watc
 	if one == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		one = &watch{asked: key, stale: make(chan struct{}, 1), found: make(chan struct{}), stop: stop}
-		one.touch() // what changed before it was known as one that waits
+		one.touch() // covers changes from before the watch was registered
 		w.watches[key] = one
 		w.of[key.pipeline]++
 		go w.look(ctx, one, e, blockCode(first))
@@ -145,7 +145,7 @@ func (w *waits) join(e *catalog.Entry, p period.Period, first client.Gate) *watc
 	return one
 }
 
-// leave takes a request away. The last one ends the watch.
+// leave removes a request from a watch. The last request ends the watch.
 func (w *waits) leave(one *watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +154,7 @@ func (w *waits) leave(one *watch) {
 	}
 }
 
-// end forgets a watch, so that the next request begins another.
+// end removes a watch, so that the next request starts a new one.
 func (w *waits) end(one *watch) {
 	one.stop()
 	if w.watches[one.asked] != one {
@@ -175,7 +175,7 @@ func (w *waits) close() {
 	}
 }
 
-// look looks at a gate until it ends the wait, or nobody waits.
+// look evaluates a gate until an answer ends the wait, or no request waits.
 func (w *waits) look(ctx context.Context, one *watch, e *catalog.Entry, before gate.Code) {
 	tick := time.NewTicker(w.pace)
 	defer tick.Stop()
@@ -190,7 +190,7 @@ func (w *waits) look(ctx context.Context, one *watch, e *catalog.Entry, before g
 			e = current
 		}
 		g, err := w.api.gateView(ctx, e, one.period)
-		if err != nil { // the requests that wait look themselves in the end, and report it
+		if err != nil { // the waiting requests evaluate the gate themselves in the end, and report the error
 			continue
 		}
 		if endsWait(g, before) {
@@ -205,7 +205,7 @@ func (w *waits) look(ctx context.Context, one *watch, e *catalog.Entry, before g
 	}
 }
 
-// blockCode is why a start is not allowed; "" if it is.
+// blockCode returns why a start is not allowed; "" if it is.
 func blockCode(g client.Gate) gate.Code {
 	if len(g.BlockedBy) == 0 {
 		return ""
@@ -213,14 +213,14 @@ func blockCode(g client.Gate) gate.Code {
 	return gate.Code(g.BlockedBy[0].Code)
 }
 
-// endsWait says whether a request that waits is answered: a start is allowed, it never will be, or the run has got its job
-// while the request waited.
+// endsWait reports whether an answer ends the wait: a start is allowed, it never will be, or the run's job has started
+// since.
 func endsWait(g client.Gate, before gate.Code) bool {
 	code := blockCode(g)
 	return g.Open || g.RetryAfterSeconds == nil || code != before && (code == gate.Running || code == gate.Held)
 }
 
-// awaitGate holds a request until a start is allowed or d is over, and returns what the gate shows then.
+// awaitGate holds a request until a start is allowed or d has passed, and returns the gate's state then.
 func (a *API) awaitGate(ctx context.Context, e *catalog.Entry, p period.Period, first client.Gate, d time.Duration) (client.Gate, error) {
 	one := a.waits.join(e, p, first)
 	defer a.waits.leave(one)

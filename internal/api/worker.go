@@ -18,12 +18,12 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// ClaimRequest is a worker that wants to run the job of a run's open attempt.
+// ClaimRequest is a worker's request to run the job of a run's open attempt.
 type ClaimRequest struct {
 	Worker string `json:"worker" minLength:"1" maxLength:"200" doc:"The worker's name, such as host-7/4711. It is shown wherever the run is."`
 }
 
-// ClaimRefusal is what a problem says beside the rest where a worker was refused.
+// ClaimRefusal holds the additional fields of a problem if a worker was rejected.
 type ClaimRefusal struct {
 	Code   string        `json:"code" required:"false" enum:"held,done,not-offered,paused" doc:"Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused."`
 	Worker *string       `json:"worker" required:"false" doc:"Who holds it, or held it last."`
@@ -32,7 +32,7 @@ type ClaimRefusal struct {
 	Run    client.Run    `json:"run" required:"false"`
 }
 
-// Heartbeat is a sign of life of the worker that claimed an attempt.
+// Heartbeat is a heartbeat of the worker that claimed an attempt.
 type Heartbeat struct {
 	Output string `json:"output,omitempty" maxLength:"65536" doc:"The end of what the job has printed so far, at most 64 KiB."`
 }
@@ -64,7 +64,7 @@ func (a *API) claim(ctx context.Context, in *struct {
 			return nil, badRequest("the worker's name has a control character").at("body.worker", "control character")
 		}
 	}
-	// The permit is not part of the stored answer: it is made again for each repeat.
+	// The permit is not part of the stored response: each repeat signs it again.
 	fresh := false
 	view := func(r run.Run) (*output[client.Claim], *Problem) { return answer(a.claimView(r)), nil }
 	out, err := once(ctx, a, in.Once, []any{"claim", key.String(), in.Body}, view, func(o router.Once[run.Run]) (run.Run, error) {
@@ -78,7 +78,8 @@ func (a *API) claim(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	// A worker that repeats its claim starts the job only now, so the attempt must still be its own. The repeat is a sign of life.
+	// A worker that repeats its claim has not started the job yet, so the attempt must still be its own. The repeat
+	// counts as a heartbeat.
 	if !fresh {
 		if _, err := a.operator.Heartbeat(ctx, key, out.Body.Attempt, "", a.now()); err != nil {
 			return nil, fmt.Errorf("claim run %s: %w", key, a.workerRefused(err))
@@ -92,7 +93,7 @@ func (a *API) claim(ctx context.Context, in *struct {
 	return out, nil
 }
 
-// claimView is a claim without its permit.
+// claimView returns a claim without its permit.
 func (a *API) claimView(r run.Run) client.Claim {
 	return client.Claim{
 		RunID: string(r.ID()), Attempt: r.Attempt, HeartbeatSeconds: int64(r.Progress.Opening.Limits.Heartbeat / time.Second), Deadline: r.Progress.PollEnd.UTC(),
@@ -100,7 +101,7 @@ func (a *API) claimView(r run.Run) client.Claim {
 	}
 }
 
-// permit adds what only the worker is given, and the trace that its job continues.
+// permit adds the permit, which only the worker gets, and the trace that its job continues.
 func (a *API) permit(c *client.Claim, key run.Key, trace string) {
 	c.Permit = a.permits.sign(permitPrefix, key, c.Attempt)
 	of := job.Attempt{ID: key.Attempt(c.Attempt), Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Number: c.Attempt}
@@ -143,12 +144,12 @@ func (a *API) heartbeat(ctx context.Context, in *struct {
 	}), nil
 }
 
-// workerRefused makes a problem of a refusal that is a worker's; any other error stays as it is.
+// workerRefused turns a worker's rejection into a problem; other errors stay as they are.
 func (a *API) workerRefused(err error) error {
 	var no *router.ClaimRefused
 	if !errors.As(err, &no) {
 		if errors.As(err, new(*router.Refusal)) {
-			return problemOf(err) // and not an answer to keep: the same claim may be granted later
+			return problemOf(err) // not a response to store: the same claim may be granted later
 		}
 		return err
 	}
@@ -161,7 +162,7 @@ func (a *API) workerRefused(err error) error {
 	return p
 }
 
-// closedRules are the rules that keep a gate closed.
+// closedRules returns the rules that keep a gate closed.
 func (a *API) closedRules(g *gate.Answer) []client.Rule {
 	closed := []client.Rule{}
 	if g == nil {
