@@ -20,10 +20,10 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// accessPace is how often the files of tokens and certificates are read again.
+// accessPace is how often the token and certificate files are re-read.
 const accessPace = 15 * time.Second
 
-// accessSettings reads what the API needs to know about its clients.
+// accessSettings reads the API settings that concern clients: tokens, certificates, login and limits.
 func accessSettings(f settings.File, guard *egress.Guard, getenv func(string) string) (api.Settings, error) {
 	tokens, err := readTokens(f.Auth.Tokens, getenv)
 	if err != nil {
@@ -47,7 +47,7 @@ func accessSettings(f settings.File, guard *egress.Guard, getenv func(string) st
 	return who, who.Check()
 }
 
-// newOIDC returns the login at an OpenID Connect provider; nil if the server's file has none.
+// newOIDC returns the OpenID Connect login, or nil if the server's file configures none.
 func newOIDC(o *settings.OIDC, guard *egress.Guard, getenv func(string) string) (*api.OIDC, error) {
 	if o == nil {
 		return nil, nil
@@ -70,8 +70,7 @@ func newOIDC(o *settings.OIDC, guard *egress.Guard, getenv func(string) string) 
 	return login, nil
 }
 
-// access keeps the server's tokens and certificates in step with their files, so that they can be replaced without a
-// restart.
+// access re-reads the server's token and certificate files, so that they can be replaced without a restart.
 type access struct {
 	file   settings.File
 	getenv func(string) string
@@ -86,16 +85,15 @@ type access struct {
 	certs  [sha256.Size]byte // hash of the certificates in force
 }
 
-// Reload reads the files of tokens and certificates again, and uses them for the next request and the next connection. It
-// changes only what has changed. Files that cannot be used are an error, and what was in force stays in force.
+// Reload re-reads the token and certificate files. Changes apply to the next request and the next connection. If a
+// file is not valid, Reload returns an error and the previous version stays in force.
 func (a *access) Reload(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return errors.Join(a.reloadTokens(ctx), a.reloadCertificates(ctx))
 }
 
-// use has the next Reload read the tokens and certificates that another server file names. Whether there is TLS does not
-// change.
+// use makes the next Reload read the token and certificate files that f names. It cannot switch TLS on or off.
 func (a *access) use(f settings.File) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -143,7 +141,7 @@ func (a *access) reloadCertificates(ctx context.Context) error {
 	return nil
 }
 
-// config is the TLS configuration of the server, which takes the certificates that are in force for each connection.
+// config returns the server's TLS configuration, which looks up the certificates in force for each connection.
 func (a *access) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -151,7 +149,7 @@ func (a *access) config() *tls.Config {
 	}
 }
 
-// readTLS reads the server's certificate and the authorities of its clients, with a hash of the files.
+// readTLS reads the server's certificate and the client CAs, and returns a hash of the files.
 func readTLS(f settings.TLS) (*tls.Config, [sha256.Size]byte, error) {
 	cert, certErr := os.ReadFile(f.Cert)
 	key, keyErr := os.ReadFile(f.Key)

@@ -34,7 +34,7 @@ func newAlertsRoutes(a *app) *cobra.Command {
 	})
 }
 
-// routed is which events a route fits, in words.
+// routed describes which events match a route.
 func routed(r client.AlertRoute) string {
 	var parts []string
 	add := func(name string, values []string) {
@@ -92,7 +92,7 @@ func newAlertsTest(a *app) *cobra.Command {
 	})
 }
 
-// writeSent tells whether a sink took something.
+// writeSent prints whether a sink accepted a message.
 func (a *app) writeSent(sink, what string, sent bool, why *string) {
 	if sent {
 		fmt.Fprintf(a.stdout, "%s %s accepted %s\n", a.outStyle.green("✓"), printable(sink), what)
@@ -156,7 +156,7 @@ func newAlertsRetry(a *app) *cobra.Command {
 	})
 }
 
-// addDead lets a command say which dead letters it is about.
+// addDead adds the flags that select dead letters.
 func addDead(cmd *cobra.Command, q *client.RetryRequest) {
 	cmd.Flags().BoolVar(&q.All, "all", false, "all dead letters")
 	addFilled(cmd, &q.Sink, "sink", "only those of this `SINK`")

@@ -15,7 +15,7 @@ func newArchive(a *app) *cobra.Command {
 	return group("archive", "Manage the archive in Postgres", newArchiveStatus(a), newArchiveBackfill(a))
 }
 
-// archiveOf finds the archive as serve does.
+// archiveOf returns the archive's connection string, from the same settings as serve.
 func (a *app) archiveOf(config string) (string, error) {
 	file, err := a.serverFile(config, a.printProblem)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// archiveDSN is the connection string of the archive; "" if there is none.
+// archiveDSN returns the connection string of the archive, or "" if there is no archive.
 func archiveDSN(f settings.File, getenv func(string) string) (string, error) {
 	if name := f.Archive.DSNEnv; name != "" {
 		dsn := getenv(name)
@@ -34,7 +34,7 @@ func archiveDSN(f settings.File, getenv func(string) string) (string, error) {
 	return "", nil
 }
 
-// archiving is how a controller keeps its archive. Without one the archiver is nil.
+// archiving connects a controller to its archive. archiver is nil if there is no archive.
 type archiving struct {
 	store    store.Store
 	archiver *archive.Archiver
@@ -59,7 +59,7 @@ func newArchiving(f settings.File, s store.Store, consumer string, getenv func(s
 	return a, a.archiver.Begin(context.Background(), time.Now())
 }
 
-// ticks is the copying, where there is an archive.
+// ticks returns the tick that copies to the archive; none without an archive.
 func (a *archiving) ticks() []engine.Tick {
 	if a.archiver == nil {
 		return nil
@@ -70,8 +70,8 @@ func (a *archiving) ticks() []engine.Tick {
 	}}}
 }
 
-// retain is how long history is kept now: no less than until it is archived. A store whose archive was taken out of the
-// server's file keeps nothing for it any more.
+// retain extends keep so that nothing is deleted before it is archived. If the archive was removed from the server's
+// file, the store stops keeping data for it.
 func (a *archiving) retain(ctx context.Context, keep store.Retention, now time.Time) (store.Retention, error) {
 	if a.archiver == nil {
 		return keep, archive.Leave(ctx, a.store, a.consumer)
@@ -79,7 +79,7 @@ func (a *archiving) retain(ctx context.Context, keep store.Retention, now time.T
 	return a.archiver.Retain(ctx, keep, now)
 }
 
-// check is what /readyz tells of it. A backlog is no reason to send nobody here: nothing waits for the archive.
+// check reports the archive backlog for /readyz. It is always OK: nothing in the controller waits for the archive.
 func (a *archiving) check(ctx context.Context) []client.HealthCheck {
 	if a.archiver == nil {
 		return nil
@@ -99,10 +99,10 @@ func (a *archiving) check(ctx context.Context) []client.HealthCheck {
 	return []client.HealthCheck{{Name: "archive backlog", OK: true, Detail: detail}}
 }
 
-// monthsLimit is how long the archive may take to answer.
+// monthsLimit is the timeout for queries on the archive.
 const monthsLimit = 20 * time.Second
 
-// askMonths asks the archive's views, where there is an archive.
+// askMonths returns a function that queries the archive's monthly views, or nil without an archive.
 func (a *archiving) askMonths() func(context.Context, pipeline.ID, int) ([]api.Month, error) {
 	if a.archiver == nil {
 		return nil
@@ -133,16 +133,15 @@ func monthView(m archive.Month) api.Month {
 	}
 }
 
-// The figures of the backlog.
+// The backlog metrics.
 var (
 	backlogChanges = prometheus.NewDesc("interlock_archive_backlog_changes", "Changes in the feed that are not archived yet.", nil, nil)
 	backlogSeconds = prometheus.NewDesc("interlock_archive_backlog_seconds", "Age of the oldest change or event that is not archived yet; 0 if all are.", nil, nil)
 )
 
-// Describe names the metrics.
 func (a *archiving) Describe(to chan<- *prometheus.Desc) { to <- backlogChanges; to <- backlogSeconds }
 
-// Collect shows the backlog. Without an archive, or if the store does not answer in time, it shows nothing.
+// Collect reports the backlog. It reports nothing without an archive, or if the store does not answer in time.
 func (a *archiving) Collect(to chan<- prometheus.Metric) {
 	if a.archiver == nil {
 		return

@@ -38,7 +38,7 @@ func newAttention(a *app) *cobra.Command {
 	})
 }
 
-// writeNeeding lists what needs a person, each with its reason and what to do below it.
+// writeNeeding lists the items that need attention, each with its reason and remedy below it.
 func (a *app) writeNeeding(items []client.Attention) {
 	s := a.outStyle
 	for i, n := range items {
@@ -60,7 +60,7 @@ func (a *app) writeNeeding(items []client.Attention) {
 	}
 }
 
-// subjectOf is what an item is about.
+// subjectOf returns the run, the pipeline or the part of the server that an item is about.
 func subjectOf(n client.Attention) string {
 	switch {
 	case n.Pipeline == nil:
@@ -71,7 +71,7 @@ func subjectOf(n client.Attention) string {
 	return client.RunKey{Pipeline: *n.Pipeline, Schedule: *n.Schedule, Date: *n.Date}.String()
 }
 
-// writeNeeds ends the status of all pipelines with how much needs a person.
+// writeNeeds ends the status of all pipelines with the number of items that need attention.
 func (a *app) writeNeeds(total int) {
 	switch {
 	case total == 1:

@@ -47,7 +47,7 @@ func newAudit(a *app) *cobra.Command {
 			}
 			a.more(l.next, "entries before these")
 			var rows [][]cell
-			for _, e := range slices.Backward(entries) { // the newest at the prompt
+			for _, e := range slices.Backward(entries) { // newest last, next to the prompt
 				rows = append(rows, a.auditRow(e))
 			}
 			a.sheet([]column{col("TIME"), col("ACTOR"), col("ACTION"), extraCol("ABOUT"), col("OUTCOME"), extraCol("WITH"), wrapCol("REASON")}, rows)
@@ -86,7 +86,7 @@ func (a *app) outcomeCell(outcome *string) cell {
 	return cell{printable(*outcome), a.outStyle.red}
 }
 
-// parametersOf writes what was asked for as name=value; nil if there is nothing.
+// parametersOf formats the parameters of a request as name=value, or returns nil if there are none.
 func parametersOf(parameters map[string]any) *string {
 	if len(parameters) == 0 {
 		return nil
@@ -99,8 +99,8 @@ func parametersOf(parameters map[string]any) *string {
 	return &text
 }
 
-// record stores an entry about something that the server did by itself. What it did has happened: a store that takes no
-// entry just now must not undo it, so a failure is logged.
+// record stores an audit entry about an action of the server itself. The action has already happened, so if the entry
+// cannot be stored, record only logs the error.
 func (c *controller) record(ctx context.Context, action string, parameters map[string]any) {
 	e := audit.Entry{Actor: "server", Action: action, Parameters: parameters, Outcome: audit.Done}
 	if err := c.audit.Add(ctx, e, time.Now()); err != nil {
@@ -108,10 +108,10 @@ func (c *controller) record(ctx context.Context, action string, parameters map[s
 	}
 }
 
-// maxNamed is how many pipelines one entry about files names.
+// maxNamed is how many pipelines an audit entry about files names at most.
 const maxNamed = 50
 
-// recordFiles records which pipelines have another file in force.
+// recordFiles records which pipelines' files were accepted, rejected or removed.
 func (c *controller) recordFiles(ctx context.Context, r catalog.Report) {
 	parameters := map[string]any{}
 	for name, ids := range map[string][]pipeline.ID{"accepted": r.Accepted, "rejected": r.Rejected, "removed": r.Removed} {
@@ -128,7 +128,7 @@ func (c *controller) recordFiles(ctx context.Context, r catalog.Report) {
 	}
 }
 
-// recordStart records that the server started, with which tokens.
+// recordStart records that the server started, and the names of its tokens.
 func (c *controller) recordStart(ctx context.Context) {
 	tokens := []string{}
 	for _, t := range c.file.Auth.Tokens {
@@ -137,7 +137,7 @@ func (c *controller) recordStart(ctx context.Context) {
 	c.record(ctx, "start", map[string]any{"version": version, "listen": c.file.Listen, "tokens": tokens})
 }
 
-// changedTokens returns the names of tokens that are new, gone, or have another secret, role or pipelines.
+// changedTokens returns the names of tokens that were added or removed, or whose secret, role or pipelines changed.
 func changedTokens(before, after []api.Token) []string {
 	var names []string
 	for _, pair := range [][2][]api.Token{{before, after}, {after, before}} {

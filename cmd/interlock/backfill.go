@@ -40,10 +40,10 @@ func newBackfill(a *app) *cobra.Command {
 	})
 }
 
-// backfillAtOnce is how many periods one request opens: few enough that a person sees how far it is.
+// backfillAtOnce is how many periods one request opens. It is small so that the progress display moves.
 const backfillAtOnce = 100
 
-// backfill asks for the plan, and then opens its periods part by part. The answers to all parts are shown as one.
+// backfill asks for the plan, and then opens its periods in several requests. It returns their answers as one list.
 func (a *app) backfill(ctx context.Context, c *connection, id string, q client.BackfillRequest) ([]client.Backfilled, error) {
 	dry := q
 	dry.DryRun = true
@@ -74,7 +74,7 @@ func (a *app) backfill(ctx context.Context, c *connection, id string, q client.B
 	return all, err
 }
 
-// backfillPart is one request.
+// backfillPart sends one request.
 func backfillPart(ctx context.Context, c *connection, id string, q client.BackfillRequest) ([]client.Backfilled, error) {
 	return c.Backfill(ctx, id, q, c.raw())
 }

@@ -38,12 +38,13 @@ func newBackup(a *app) *cobra.Command {
 	return cmd
 }
 
-// addData lets a command name the embedded store that it works on.
+// addData adds the --data flag, which names the embedded store's directory.
 func addData(cmd *cobra.Command, data *string) {
 	cmd.Flags().StringVar(data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
 }
 
-// embeddedStore is the data directory that was given, else that of the server's file. A Redis is refused with what to do instead.
+// embeddedStore returns the given data directory, or that of the server's file. If the store is Redis, the error says
+// what to do instead.
 func (a *app) embeddedStore(given, instead string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -55,7 +56,7 @@ func (a *app) embeddedStore(given, instead string) (string, error) {
 	return file.Data.Dir, err
 }
 
-// copied says how much of the embedded store in a data directory has been copied on its way to a file.
+// copied describes how much of the embedded store has been copied to file.
 func copied(data, file string) string {
 	whole := sqlite.Size(data)
 	var copied int64

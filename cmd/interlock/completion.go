@@ -45,13 +45,14 @@ func newCompletion(a *app) *cobra.Command {
 	}
 }
 
-// completionLimit is how long a shell waits for the server.
+// completionLimit is how long a completion waits for the server.
 const completionLimit = 2 * time.Second
 
-// completer returns words that begin like the one that is being typed.
+// completer returns candidates for the word being typed, which starts with begin.
 type completer func(begin string) []string
 
-// addCompletions has the shell complete pipelines, runs, event types and contexts wherever a command takes one.
+// addCompletions registers completions for pipelines, runs, event types and contexts on every command that accepts
+// one.
 func addCompletions(root *cobra.Command, a *app) {
 	byFlag := map[string]completer{
 		"pipeline": a.completePipeline, "type": fixed(event.Types()), "context": a.completeContext, "status": fixed(statuses()),
@@ -64,7 +65,7 @@ func addCompletions(root *cobra.Command, a *app) {
 		}
 		for flag, complete := range byFlag {
 			if cmd.Flags().Lookup(flag) != nil || cmd == root && cmd.PersistentFlags().Lookup(flag) != nil {
-				// It fails only for a flag that does not exist, or that has its own already.
+				// Registering fails only if the flag does not exist or already has a completion.
 				_ = cmd.RegisterFlagCompletionFunc(flag, complete.shell)
 			}
 		}
@@ -101,7 +102,8 @@ func statuses() []string {
 	return words
 }
 
-// completeFrom calls read with a client of the server. One that does not answer in time completes nothing.
+// completeFrom calls read with a client of the server. If the server does not answer in time, there are no
+// completions.
 func (a *app) completeFrom(read func(context.Context, *client.Client) ([]string, error)) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionLimit)
 	defer cancel()
@@ -126,7 +128,7 @@ func (a *app) completePipeline(string) []string {
 	})
 }
 
-// completeRun lists the latest runs: of the pipeline, once its name is complete.
+// completeRun lists the latest runs; once the pipeline's name is complete, only runs of that pipeline.
 func (a *app) completeRun(begin string) []string {
 	pipeline, _, named := strings.Cut(begin, "/")
 	if !named {

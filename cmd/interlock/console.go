@@ -24,14 +24,15 @@ import (
 	"github.com/interlock-go/interlock/web"
 )
 
-// isDeployed says whether a store is the tables of a deployment on AWS, where functions do what a controller does elsewhere.
+// isDeployed reports whether store names the tables of an AWS deployment, where Lambda functions replace the
+// controller.
 func isDeployed(store string) bool { return strings.HasPrefix(store, "dynamodb://") }
 
-// filesPace is how often a console that stays looks which files are in force.
+// filesPace is how often a long-running console re-reads which files are in force.
 const filesPace = 15 * time.Second
 
-// console answers questions about deployed tables in the place of a server, and passes wishes on to the functions there. It
-// starts nothing and decides nothing itself.
+// console serves the API for an AWS deployment, from its tables. It passes an operator's requests on to the Lambda
+// functions. It starts nothing and decides nothing itself.
 type console struct {
 	store   *dynamo.Store
 	catalog *catalog.Catalog
@@ -41,7 +42,8 @@ type console struct {
 	ended   sync.WaitGroup
 }
 
-// openConsole opens the tables and listens, and begins to answer. What is only to be looked at says why in readOnly.
+// openConsole opens the tables and starts serving. If readOnly is not empty, the console is read-only and readOnly
+// says why.
 func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog.Logger) (_ *console, err error) {
 	db, err := dynamo.Open(ctx, url, dynamo.Options{Follow: true})
 	if err != nil {
@@ -85,7 +87,7 @@ func (c *console) close() error {
 	return errors.Join(err, c.store.Close())
 }
 
-// onTables is a client of a console that lives as long as one command.
+// onTables returns a client of a console that lives for one command.
 func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() error, error) {
 	if !isDeployed(url) {
 		return nil, nil, usagef("--store %s is not an AWS deployment; write dynamodb://ENVIRONMENT?region=REGION, or use --server for a server", url)
@@ -99,10 +101,10 @@ func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() 
 	return asks, c.close, err
 }
 
-// onlyShown is what the dashboard of deployed tables answers to a wish.
+// onlyShown is the answer of a deployment's dashboard to any request for a change.
 const onlyShown = "the dashboard of an AWS deployment is read-only; use `interlock --store dynamodb://…` for changes"
 
-// serveTables shows deployed tables until it is stopped.
+// serveTables serves the dashboard of a deployment until ctx ends.
 func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.Logger) error {
 	if _, ok := file.Socket(); ok {
 		return usagef("the dashboard of an AWS deployment cannot listen on a socket; use a loopback address, such as 127.0.0.1:8740")
@@ -125,7 +127,7 @@ func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.
 	return c.close()
 }
 
-// follow keeps in step with the files that are in force, until ctx ends.
+// follow re-reads the files in force at intervals, until ctx ends.
 func (c *console) follow(ctx context.Context) {
 	tick := time.NewTicker(filesPace)
 	defer tick.Stop()

@@ -19,13 +19,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// contexts is the file of contexts: the servers that a user works with, by name.
+// contexts is the contexts file: the servers that a user works with, by name.
 type contexts struct {
 	Current  string                   `yaml:"current,omitempty" json:"current"`
 	Contexts map[string]serverContext `yaml:"contexts,omitempty" json:"contexts"`
 }
 
-// serverContext is one server, and where its token is found. The token itself is never stored.
+// serverContext is one server and the source of its token. The token itself is never stored.
 type serverContext struct {
 	Server       string `yaml:"server" json:"server"`
 	TokenEnv     string `yaml:"tokenEnv,omitempty" json:"tokenEnv,omitempty"`
@@ -35,7 +35,8 @@ type serverContext struct {
 	Key          string `yaml:"key,omitempty" json:"key,omitempty"`
 }
 
-// contextsFile is where contexts are stored: INTERLOCK_CONTEXTS, or interlock/contexts.yaml in the user's configuration.
+// contextsFile returns the path of the contexts file: INTERLOCK_CONTEXTS, or interlock/contexts.yaml in the user's
+// configuration directory.
 func (a *app) contextsFile() (string, error) {
 	if name := a.getenv("INTERLOCK_CONTEXTS"); name != "" {
 		return name, nil
@@ -53,12 +54,12 @@ func (a *app) contextsFile() (string, error) {
 	return filepath.Join(dir, "interlock", "contexts.yaml"), nil
 }
 
-// readContexts returns the stored contexts; none if there is no file, or no place for one.
+// readContexts returns the stored contexts. There are none if the file does not exist or there is no home directory.
 func (a *app) readContexts() (contexts, error) {
 	c := contexts{Contexts: map[string]serverContext{}}
 	name, err := a.contextsFile()
 	if err != nil {
-		return c, nil // without a home there are no contexts
+		return c, nil // without a home directory there are no contexts
 	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +77,8 @@ func (a *app) readContexts() (contexts, error) {
 	return c, nil
 }
 
-// editContexts changes the stored contexts, and then prints what edit says. It replaces their file as a whole.
+// editContexts applies edit to the stored contexts, replaces the file atomically, and prints the text that edit
+// returns.
 func (a *app) editContexts(edit func(all *contexts) (said string, err error)) error {
 	all, err := a.readContexts()
 	if err != nil {
@@ -128,7 +130,7 @@ func (c serverContext) token(a *app) (string, error) {
 			shell, flag = "cmd", "/C"
 		}
 		cmd := exec.Command(shell, flag, c.TokenCommand)
-		cmd.Stdin, cmd.Stderr = a.stdin, a.stderr // it may ask for a password
+		cmd.Stdin, cmd.Stderr = a.stdin, a.stderr // the command may ask for a password
 		out, err := cmd.Output()
 		token := strings.TrimSpace(string(out))
 		if err != nil || token == "" {
@@ -242,7 +244,7 @@ func (a *app) writeContextList(all contexts) {
 	a.sheet([]column{col(""), col("CONTEXT"), col("SERVER"), textCol("TOKEN")}, rows)
 }
 
-// tokenText says where the token is found.
+// tokenText says where the token comes from.
 func (c serverContext) tokenText() string {
 	switch {
 	case c.TokenEnv != "":

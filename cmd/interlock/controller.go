@@ -36,10 +36,10 @@ import (
 	"github.com/interlock-go/interlock/web"
 )
 
-// grace is how long a controller that is asked to stop lets what is under way finish.
+// grace is how long a stopping controller waits for work in progress.
 const grace = 10 * time.Second
 
-// controller is the parts of a running server, put together.
+// controller is a running server with all its parts.
 type controller struct {
 	file    settings.File
 	store   records
@@ -55,28 +55,28 @@ type controller struct {
 	tracing *tracing
 	logger  *slog.Logger
 	began   time.Time
-	tail    func(context.Context, run.Run) (string, bool, error) // what the running job of a run has printed
+	tail    func(context.Context, run.Run) (string, bool, error) // reads the output so far of a run's running job
 	folders engine.Folders                                       // as the server's file last named them
 	around  surroundings
-	reread  rereading // nil: there is no server file
+	reread  rereading // nil without a server file
 
-	reloadTrouble atomic.Pointer[string] // what failed in the last reload
+	reloadTrouble atomic.Pointer[string] // the error of the last reload
 
 	seenMu sync.Mutex
-	seen   catalog.Seen // as it was last written down
+	seen   catalog.Seen // as last written to disk
 }
 
-// surroundings is what a controller takes from outside.
+// surroundings is what a controller needs from its process.
 type surroundings struct {
 	getenv      func(string) string
 	logger      *slog.Logger
-	unsafeRedis bool                  // a Redis that may lose what it acknowledged is good enough
-	applying    *catalog.Progress     // counts the pipelines that the start stores; may be nil
-	between     func(records) records // set by tests, puts something between the controller and its store
+	unsafeRedis bool                  // accept a Redis that may lose acknowledged writes
+	applying    *catalog.Progress     // counts the pipelines stored during startup; may be nil
+	between     func(records) records // set by tests to wrap the store
 }
 
-// newController checks the settings, listens, opens the store and reads the files; nothing works yet. A
-// start that is refused has written nothing, and closes what it opened: the files are applied last.
+// newController checks the settings, listens, opens the store and reads the files. It starts no work. Files are
+// applied last, so that a failed start writes nothing; it closes everything it opened.
 func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
 	c := &controller{file: f, logger: s.logger, began: time.Now(), folders: folders, around: s}
 	var opened []io.Closer
@@ -119,8 +119,8 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	return c, c.load(ctx, folders)
 }
 
-// checkStart finds what makes a start impossible, before anything is written: settings, secrets that
-// are not there, and folders that cannot be read.
+// checkStart finds reasons not to start before anything is written: invalid settings, missing secrets and unreadable
+// folders.
 func checkStart(f settings.File, folders engine.Folders, s surroundings) error {
 	j, err := newJobs(f, s.getenv, api.Callbacks{})
 	if err != nil {
@@ -147,7 +147,7 @@ func checkStart(f settings.File, folders engine.Folders, s surroundings) error {
 	return folders.Check()
 }
 
-// load brings what is in force in step with the files for the first time.
+// load applies the files for the first time.
 func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 	if err := c.share(); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 	return nil
 }
 
-// assemble puts handlers, host and face together.
+// assemble builds the handlers, the engine and the HTTP server.
 func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	if err := datadir.Private(jobsDir(c.file.Data.Dir), seenFile(c.file.Data.Dir)); err != nil {
 		return err
@@ -226,7 +226,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs.guard, s)
 }
 
-// handlers are the parts that decide.
+// handlers are the parts of a controller that make decisions.
 type handlers struct {
 	monitor *slamonitor.Monitor
 	steps   *orchestrator.Orchestrator
@@ -258,7 +258,7 @@ func (c *controller) newHandlers(s store.Store, jobs *jobs, replica string) hand
 	return h
 }
 
-// assembleServer makes the HTTP face.
+// assembleServer builds the HTTP server.
 func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, guard *egress.Guard, s surroundings) error {
 	who, err := accessSettings(c.file, guard, s.getenv)
 	if err != nil {
@@ -291,7 +291,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	return nil
 }
 
-// watched has the requests that wait for a gate look at it again after each change that may open it.
+// watched wraps handle so that requests waiting for a gate check it again after each change that may open it.
 func (c *controller) watched(handle func(context.Context, store.Change, time.Time) error) func(context.Context, store.Change, time.Time) error {
 	return func(ctx context.Context, change store.Change, now time.Time) error {
 		err := handle(ctx, change, now)
@@ -300,10 +300,10 @@ func (c *controller) watched(handle func(context.Context, store.Change, time.Tim
 	}
 }
 
-// sharedGatePace is how often waiting requests look at their gate where other replicas handle changes, too.
+// sharedGatePace is how often waiting requests check their gate if other replicas handle changes too.
 const sharedGatePace = time.Second
 
-// gatePace is how often waiting requests look at their gate without a change that this replica has handled; 0: as usual.
+// gatePace is how often waiting requests check their gate if this replica handles no change; 0 is the default.
 func (c *controller) gatePace() time.Duration {
 	if c.store.shared {
 		return sharedGatePace
@@ -311,7 +311,7 @@ func (c *controller) gatePace() time.Duration {
 	return 0
 }
 
-// taskHandlers says who carries out which kind of task.
+// taskHandlers maps each kind of task to its handler.
 func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *router.Router, monitor *slamonitor.Monitor, probes *prober.Prober) map[store.TaskKind]func(context.Context, store.Claim) error {
 	at := func(f func(context.Context, store.Claim, time.Time) error) func(context.Context, store.Claim) error {
 		return func(ctx context.Context, c store.Claim) error { return f(ctx, c, time.Now()) }
@@ -337,7 +337,7 @@ func (c *controller) taskHandlers(steps *orchestrator.Orchestrator, routes *rout
 	return handlers
 }
 
-// address is where the server can be reached from its own machine.
+// address is the server's address for clients on the same machine.
 func (c *controller) address() string {
 	if _, ok := c.file.Socket(); ok {
 		return c.file.Listen
@@ -379,7 +379,7 @@ func (c *controller) run(ctx context.Context) error {
 	return errors.Join(failure, c.stop(worked, watched))
 }
 
-// stop ends everything: requests first, so that nothing new comes in, the store last.
+// stop shuts everything down: the HTTP server first, so that no new requests arrive, and the store last.
 func (c *controller) stop(worked <-chan error, watched <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
@@ -405,5 +405,5 @@ func (c *controller) serve() error {
 	return err
 }
 
-// jobsDir is where running commands are kept.
+// jobsDir is the directory for the state of running commands.
 func jobsDir(data string) string { return filepath.Join(data, "jobs") }

@@ -56,8 +56,8 @@ func newDemo(a *app) *cobra.Command {
 func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop)   // whoever asks twice wants it to end at once
-	signal.Ignore(syscall.SIGPIPE) // a reader who leaves ends the story in good order
+	context.AfterFunc(ctx, stop)   // a second signal ends the process at once
+	signal.Ignore(syscall.SIGPIPE) // if the reader closes the pipe, the demo still shuts down cleanly
 	dir, err := demoDir(f.data)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	return err
 }
 
-// demoDir is an empty directory for the project.
+// demoDir returns an empty directory for the demo's project.
 func demoDir(named string) (string, error) {
 	if named == "" {
 		return os.MkdirTemp("", "interlock-demo-")
@@ -108,12 +108,12 @@ func demoDir(named string) (string, error) {
 	return dir, nil
 }
 
-// demoState is where the controller of a demo keeps its state.
+// demoState is the data directory of the demo's controller.
 func demoState(dir string) string { return filepath.Join(dir, "interlock-data") }
 
-// playDemo has the controller work on the project in dir, and tells the story beside it.
+// playDemo runs the controller on the project in dir, and plays the demo's story against it.
 func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string, c *controller) error {
-	// The controller outlives the story: it stops when that has been summed up.
+	// The controller stops only after the story has printed its summary.
 	working, halt := context.WithCancel(context.WithoutCancel(ctx))
 	defer halt()
 	telling, quit := context.WithCancel(ctx)
@@ -131,7 +131,7 @@ func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string, c *control
 	return errors.Join(told, <-worked)
 }
 
-// demoController is the controller of a demo's project. Unless an address is given, any will do.
+// demoController opens the controller of the demo's project. Unless --listen is given, it uses any free address.
 func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*controller, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -146,7 +146,7 @@ func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*co
 	}
 	file.Data.Dir, file.Data.Reserve = demoState(dir), 0
 	folders := engine.Folders{Pipelines: []string{filepath.Join(dir, "pipelines")}, Calendars: []string{filepath.Join(dir, "calendars")}}
-	log, err := os.Create(filepath.Join(dir, "interlock.log")) // open until the process ends
+	log, err := os.Create(filepath.Join(dir, "interlock.log")) // stays open until the process ends
 	if err != nil {
 		return nil, fmt.Errorf("open the demo's log: %w", err)
 	}
@@ -163,7 +163,7 @@ func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*co
 	return c, err
 }
 
-// commandFor is with what commands for a server at that address begin, as they are to be typed.
+// commandFor returns the start of a command line for a server at that address.
 func commandFor(address string) string {
 	if address == client.DefaultServer {
 		return os.Args[0]
@@ -171,8 +171,8 @@ func commandFor(address string) string {
 	return os.Args[0] + " --server " + address
 }
 
-// flushing sends each piece of text at once: a story is no answer that comes when everything is over. Where it can no
-// longer be sent, there is nobody left to tell it to.
+// flushing flushes after each write, so that the story appears as it happens. If a write fails, the reader is gone
+// and flushing calls quit.
 type flushing struct {
 	*app
 	quit func()
@@ -189,8 +189,7 @@ func (w flushing) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// endJobs ends the commands that a stopped controller has left running, which it does on purpose, and waits until they are
-// gone.
+// endJobs ends the commands that the stopped controller left running on purpose, and waits until they have exited.
 func endJobs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

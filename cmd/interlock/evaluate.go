@@ -84,7 +84,7 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	return verdict(e.open(), a.print(f.format, e.report(), func() { e.write(a) }))
 }
 
-// evaluation is a pipeline's gate on given facts.
+// evaluation evaluates a pipeline's gate on given facts.
 type evaluation struct {
 	def    *pipeline.Definition
 	at     time.Time
@@ -96,7 +96,7 @@ type evaluation struct {
 
 func (e *evaluation) open() bool { return len(e.unmet) == 0 }
 
-// ask evaluates the start condition and the rules. Upstream runs are not among the facts.
+// ask evaluates the start condition and the rules. It does not know upstream runs.
 func (e *evaluation) ask() error {
 	q := gate.Question{Definition: e.def, Period: e.period, Gate: e.def.Facts}
 	var err error
@@ -105,13 +105,13 @@ func (e *evaluation) ask() error {
 	return err
 }
 
-// given has facts read as a store's readings are.
+// given serves facts as store readings.
 type given struct {
 	own   pipeline.ID
 	facts facts
 }
 
-// Readings are those that were given.
+// Readings returns the given readings.
 func (g given) Readings(_ context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
 	answers := make([][]*sensor.Reading, len(queries))
 	for i, q := range queries {
@@ -120,10 +120,10 @@ func (g given) Readings(_ context.Context, queries []store.ReadingQuery) ([][]*s
 	return answers, nil
 }
 
-// RunsAt are none.
+// RunsAt returns no runs.
 func (g given) RunsAt(context.Context, []run.Key) (map[run.Key]run.Run, error) { return nil, nil }
 
-// unread lists the given sensors that no rule looks at, which are often misspelt.
+// unread lists the given sensors that no rule reads; their names are often misspelt.
 func (e *evaluation) unread() []sensorName {
 	read := map[sensorName]bool{}
 	for _, ref := range e.def.Facts.Refs() {
@@ -143,24 +143,24 @@ func (e *evaluation) unread() []sensorName {
 	return unread
 }
 
-// evaluationReport is what `evaluate --format json` prints; every key is always there.
+// evaluationReport is the output of `evaluate --format json`. All keys are always present.
 type evaluationReport struct {
 	Open           bool          `json:"open"`
-	Outcome        rule.Outcome  `json:"outcome"` // what the rules alone say
+	Outcome        rule.Outcome  `json:"outcome"` // of the rules alone
 	BlockedBy      []blockReport `json:"blockedBy"`
 	StartCondition *leafReport   `json:"startCondition"`
 	Pipeline       pipeline.ID   `json:"pipeline"`
 	Date           string        `json:"date"`
 	At             string        `json:"at"`
 	Excluded       bool          `json:"excluded"`
-	ExcludedReason *string       `json:"excludedReason"` // why the calendar suppresses the period
-	After          []pipeline.ID `json:"after"`          // upstreams, which are not asked
+	ExcludedReason *string       `json:"excludedReason"` // why the calendar excludes the period
+	After          []pipeline.ID `json:"after"`          // upstreams, which are not checked
 	Rules          []leafReport  `json:"rules"`
-	PreferUntil    *string       `json:"preferUntil"` // when preferred rules cease to close the gate
-	Degraded       []string      `json:"degraded"`    // preferred rules that do not pass and without which the gate is open
-	OpensAt        *string       `json:"opensAt"`     // when a closed gate opens if the facts stay as they are
-	// Run and RetryAfterSeconds are always null: given facts know of no run. They are here so that the answer has the
-	// form of the API's.
+	PreferUntil    *string       `json:"preferUntil"` // when preferred rules stop keeping the gate closed
+	Degraded       []string      `json:"degraded"`    // preferred rules that do not pass although the gate is open
+	OpensAt        *string       `json:"opensAt"`     // when a closed gate opens if the facts do not change
+	// Run and RetryAfterSeconds are always null, because there are no runs. They keep the report in the same form as
+	// the API's answer.
 	Run               *struct{} `json:"run"`
 	RetryAfterSeconds *int64    `json:"retryAfterSeconds"`
 }
@@ -172,18 +172,18 @@ type blockReport struct {
 	Until  *string   `json:"until"`
 }
 
-// leafReport is the report on one rule. Value is what was seen, Needs what the rule compares it with.
+// leafReport is the report on one rule. Value is the value read, Needs the value that the rule compares it with.
 type leafReport struct {
 	Key     string       `json:"key"`
 	Check   rule.Check   `json:"check"`
 	Field   *string      `json:"field"`
 	Needs   any          `json:"needs"`
-	Time    *string      `json:"time"` // settled and over in words
+	Time    *string      `json:"time"` // describes settled and over
 	From    *string      `json:"from"`
 	Level   rule.Level   `json:"level"`
 	Group   *string      `json:"group"`
-	Outcome rule.Outcome `json:"outcome"` // of the rule itself
-	// EffectiveOutcome is the outcome after every "not" around the rule: what it contributes to the gate.
+	Outcome rule.Outcome `json:"outcome"` // before any "not"
+	// EffectiveOutcome is the outcome after every "not" around the rule: the rule's contribution to the gate.
 	EffectiveOutcome rule.Outcome `json:"effectiveOutcome"`
 	Value            any          `json:"value"`
 	Reason           string       `json:"reason"`
@@ -229,7 +229,7 @@ func levelOf(leaf rule.Leaf) rule.Level {
 	return rule.Required
 }
 
-// textOrNull makes what is absent null in JSON.
+// textOrNull returns nil for "", so that JSON has null.
 func textOrNull(s string) *string {
 	if s == "" {
 		return nil

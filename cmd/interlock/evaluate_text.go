@@ -12,10 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// write prints one line per rule, the gate's answer, and what a reader should know beside it.
+// write prints one line per rule, whether the gate is open, and notes.
 func (e *evaluation) write(a *app) {
 	var start *client.Rule
-	if e.answer.Start != nil && e.def.Opens != pipeline.ByCron { // under cron it is one of the rules
+	if e.answer.Start != nil && e.def.Opens != pipeline.ByCron { // under cron the start condition is one of the rules
 		start = new(leafRule(*e.answer.Start))
 	}
 	a.writeRules(start, leafRules(e.answer.Verdict.Leaves))
@@ -25,13 +25,13 @@ func (e *evaluation) write(a *app) {
 	}
 }
 
-// The widest a condition and a value are shown; the whole of both is in the JSON.
+// The maximum widths of a condition and a value. JSON output has both in full.
 const (
 	conditionCells = 48
 	valueCells     = 32
 )
 
-// leafRule is a rule on given facts in the form of the API's.
+// leafRule converts a rule's result to the API's form.
 func leafRule(leaf rule.Leaf) client.Rule {
 	r := reportOn(leaf)
 	return client.Rule{
@@ -48,7 +48,7 @@ func leafRules(leaves []rule.Leaf) []client.Rule {
 	return rules
 }
 
-// outcomeMark shows whether a rule speaks for opening.
+// outcomeMark marks whether a rule lets the gate open.
 func outcomeMark(o rule.Outcome, advisory bool, s style) cell {
 	c := cell{"?", s.yellow}
 	switch o {
@@ -64,7 +64,7 @@ func outcomeMark(o rule.Outcome, advisory bool, s style) cell {
 	return c
 }
 
-// why says what keeps the gate closed, or sums up the rules that count.
+// why says what keeps the gate closed, or sums up the rules that are not advisory.
 func (e *evaluation) why() string {
 	v := e.answer.Verdict
 	if v.Outcome == rule.Pass && !e.open() {

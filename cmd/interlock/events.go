@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// eventFlags say which events.
+// eventFlags select the events to list.
 type eventFlags struct {
 	follow                bool
 	kind, pipeline, since string
@@ -61,17 +61,18 @@ func (a *app) listEvents(ctx context.Context, c *connection, f *eventFlags) erro
 		}
 		a.more(l.next, "events before these")
 		var rows [][]cell
-		for _, e := range slices.Backward(events) { // the newest at the prompt
+		for _, e := range slices.Backward(events) { // newest last, next to the prompt
 			rows = append(rows, a.eventRow(e))
 		}
 		fmt.Fprint(a.stdout, a.eventTable(rows))
 	})
 }
 
-// messageColumn is where an event's row has its message.
+// messageColumn is the index of the message in an event's row.
 const messageColumn = 3
 
-// eventTable lays out events. If a line would be too wide, each message is below its event, wrapped; never with `-o wide`.
+// eventTable lays out events. If a line would be too wide, it wraps each message below its event, except with `-o
+// wide`.
 func (a *app) eventTable(rows [][]cell) string {
 	whole := table("", rows)
 	fits := !slices.ContainsFunc(strings.Split(whole, "\n"), func(line string) bool { return cells(withoutColours(line)) > a.width })
@@ -98,7 +99,7 @@ func (a *app) eventTable(rows [][]cell) string {
 	return b.String()
 }
 
-// followEvents prints events as they come, until Ctrl-C.
+// followEvents prints events as they arrive, until Ctrl-C.
 func (a *app) followEvents(ctx context.Context, c *connection, f *eventFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -118,7 +119,7 @@ func (a *app) followEvents(ctx context.Context, c *connection, f *eventFlags) er
 	return err
 }
 
-// lost tells that a stream has to be made again; what happens meanwhile is not lost.
+// lost reports that the stream is reconnecting. No events are lost meanwhile.
 func (a *app) lost(err error) {
 	fmt.Fprintln(a.stderr, a.errStyle.dim(printable("interlock: "+err.Error()+"; retrying")))
 }
@@ -143,13 +144,13 @@ func (a *app) eventRow(e client.Event) []cell {
 	return row
 }
 
-// The widths of a column whose other rows are not known yet.
+// The column widths of a table whose later rows are not known yet.
 const (
 	typeCells  = 24
 	aboutCells = 32
 )
 
-// padded widens an event's row so that those below it will mostly stand in line.
+// padded pads an event's row so that later rows usually align with it.
 func padded(row []cell) []cell {
 	row[1].text = fmt.Sprintf("%-*s", typeCells, row[1].text)
 	row[2].text = fmt.Sprintf("%-*s", aboutCells, row[2].text)

@@ -17,39 +17,39 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// The exit codes of exec where its command did not run. Otherwise the exit code is the command's own.
+// The exit codes of exec if the command did not run. Otherwise exec exits with the command's own code.
 const (
 	exitClosed      = 100 // the gate stayed closed
-	exitHeld        = 101 // another worker has it
-	exitUnavailable = 102 // excluded, paused, no such period or pipeline
+	exitHeld        = 101 // another worker holds the attempt
+	exitUnavailable = 102 // the period is excluded, the pipeline paused, or either does not exist
 	exitAway        = 103 // the server could not be reached
-	exitNotRunnable = 126 // the command is there and cannot be run, as shells have it
-	exitNotFound    = 127 // there is no such command
-	exitBySignal    = 128 // plus the signal
+	exitNotRunnable = 126 // the command exists but cannot be run, as in shells
+	exitNotFound    = 127 // no such command
+	exitBySignal    = 128 // plus the signal's number
 )
 
-// codeError ends a command that has printed what there is to say with that exit code.
+// codeError ends a command with that exit code, after the command has printed its message.
 type codeError int
 
 func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// What exec does if the server cannot be reached.
+// What exec does if it cannot reach the server.
 const (
 	staysClosed = "closed"
 	runsOpen    = "open"
 )
 
-// openPatience is how long exec with --on-unreachable open tries to reach a server that it has not reached yet. One that it
-// has reached, and whose gate was closed, it asks again as long as --wait says.
+// openPatience is how long exec with --on-unreachable open keeps trying to reach a server for the first time. Once a
+// server has answered that the gate is closed, exec retries for as long as --wait says.
 const openPatience = 30 * time.Second
 
-// execution is what exec was asked for.
+// execution is one call of exec.
 type execution struct {
 	pipeline, date, worker string
 	wait                   time.Duration
 	open                   bool // run the command if the server cannot be reached
 	argv                   []string
-	program                string // where the command is
+	program                string // path of the command
 	traceparent            string
 }
 
@@ -87,7 +87,7 @@ func newExec(a *app) *cobra.Command {
 	return cmd
 }
 
-// execArguments accepts a pipeline, and after -- a command.
+// execArguments accepts a pipeline, and a command after "--".
 func execArguments(cmd *cobra.Command, args []string) error {
 	switch dash := cmd.ArgsLenAtDash(); {
 	case len(args) == 0 || dash == 0:
@@ -118,7 +118,7 @@ func (a *app) exec(ctx context.Context, x execution) error {
 	if err != nil {
 		return a.notAcquired(x, err, signals)
 	}
-	defer func() { _ = end() }() // all that was asked of it is answered
+	defer func() { _ = end() }() // every request has been answered
 	lease, err := c.Acquire(waiting, client.AcquireRequest{
 		Pipeline: x.pipeline, Date: x.date, Worker: x.worker, Wait: x.wait, Patience: x.patience(), Traceparent: x.traceparent,
 	})
@@ -135,7 +135,7 @@ func (x execution) patience() time.Duration {
 	return 0
 }
 
-// defaultWorker names this process.
+// defaultWorker returns a name for this process.
 func defaultWorker() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -144,10 +144,10 @@ func defaultWorker() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }
 
-// traceVariable is the trace of a program, in its environment.
+// traceVariable is the environment variable with a program's trace.
 const traceVariable = "TRACEPARENT"
 
-// traceparent is the trace that the claim belongs to: that of the environment, or a new one.
+// traceparent returns the claim's trace: the one in the environment, or a new one.
 func (a *app) traceparent() string {
 	if given := a.getenv(traceVariable); given != "" {
 		return given
@@ -157,7 +157,7 @@ func (a *app) traceparent() string {
 	return fmt.Sprintf("00-%x-%x-01", id[:16], id[16:])
 }
 
-// cannotRun says that there is no such command to run.
+// cannotRun reports that the command cannot be run, and returns the exit code.
 func (a *app) cannotRun(name string, err error) error {
 	var failed *exec.Error
 	if errors.As(err, &failed) {
@@ -170,7 +170,8 @@ func (a *app) cannotRun(name string, err error) error {
 	return codeError(exitNotFound)
 }
 
-// notAcquired says why the command does not run, or runs it if the server is not there and the user said so.
+// notAcquired reports why the command does not run. If the server is unreachable and --on-unreachable is open, it
+// runs the command.
 func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	var refused *client.RefusedError
 	if sig := signals.caught(); sig != 0 {
@@ -180,7 +181,7 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 		return a.refused(refused)
 	}
 	if !isAway(err) {
-		if errors.As(err, new(*client.Problem)) { // a token that is missing, a wrong date
+		if errors.As(err, new(*client.Problem)) { // for example a missing token or an invalid date
 			a.note("%v; %s did not run", hinted(err), x.argv[0])
 			return codeError(exitUsage)
 		}
@@ -198,7 +199,7 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	return end.code()
 }
 
-// isAway reports whether the server could not be reached, or is in no state to answer.
+// isAway reports whether the server is unreachable or unable to answer.
 func isAway(err error) bool {
 	var unreachable *client.UnreachableError
 	var tables *dynamo.UnreachableError
@@ -206,11 +207,11 @@ func isAway(err error) bool {
 	return errors.As(err, &unreachable) || errors.As(err, &tables) || errors.As(err, &problem) && problem.Status >= 500
 }
 
-// refused says why there was nothing to run.
+// refused reports why exec did not get an attempt.
 func (a *app) refused(r *client.RefusedError) error {
 	if r.Why == client.RefusedCompleted {
 		if a.errTerminal {
-			a.note("%s", r.Reason) // a scheduler that tries again and again need not hear of it
+			a.note("%s", r.Reason) // only on a terminal: a scheduler that retries often does not need this message
 		}
 		return nil
 	}
@@ -225,7 +226,7 @@ func (a *app) refused(r *client.RefusedError) error {
 		return codeError(exitUsage)
 	case client.RefusedClosed, client.RefusedCompleted:
 	}
-	if rules := closedRules(r.Gate); len(rules) > 1 { // the reason names the first
+	if rules := closedRules(r.Gate); len(rules) > 1 { // the reason already names the first rule
 		for _, rule := range rules {
 			fmt.Fprintf(a.stderr, "  %s\n", printable(rule))
 		}
@@ -233,12 +234,12 @@ func (a *app) refused(r *client.RefusedError) error {
 	return codeError(exitClosed)
 }
 
-// note prints a line of exec itself: never on stdout, which is the command's.
+// note prints a message of exec itself to stderr; stdout belongs to the command.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printableLines(fmt.Sprintf(format, args...)))
 }
 
-// closedRules are the rules that keep a gate closed, one line each.
+// closedRules returns one line for each rule that keeps a gate closed.
 func closedRules(g *client.Gate) []string {
 	var lines []string
 	if g == nil {

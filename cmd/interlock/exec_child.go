@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	maxTail    = 64 << 10        // how much of the command's output is reported
-	maxLine    = 300             // how much of its last line stands in the message
-	drainLimit = 5 * time.Second // for output that processes of the command's own still write after its end
+	maxTail    = 64 << 10        // bytes of the command's output that are reported
+	maxLine    = 300             // bytes of the last line of output in the message
+	drainLimit = 5 * time.Second // for output that the command's child processes write after it has exited
 )
 
-// The exit codes of commands that say which category a failure has, as in jobs of type command.
+// The exit codes with which a command states the category of its failure, as in jobs of type command.
 const (
 	codePermanent = 2
 	codeTransient = 75
 )
 
-// childEnd is how a command ended.
+// childEnd describes how a command ended.
 type childEnd struct {
 	exit   int
-	signal syscall.Signal // what killed it; 0 if it ended by itself
-	output string         // the end of what it printed
+	signal syscall.Signal // the signal that killed it, or 0
+	output string         // the end of its output
 }
 
-// code is the exit code of exec itself; nil for 0.
+// code returns the exit code of exec itself as an error; nil for 0.
 func (e childEnd) code() error {
 	switch {
 	case e.signal != 0:
@@ -46,7 +46,7 @@ func (e childEnd) code() error {
 	return nil
 }
 
-// report is the result in the form that the server expects.
+// report returns the result in the API's form.
 func (e childEnd) report() client.JobReport {
 	r := client.JobReport{Result: "success", Message: "exit code 0", Output: e.output, ExitCode: &e.exit}
 	switch {
@@ -65,7 +65,7 @@ func (e childEnd) report() client.JobReport {
 	return r
 }
 
-// withLastLine adds the last line that was printed.
+// withLastLine appends the last line of output to text.
 func withLastLine(text, output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
@@ -96,7 +96,7 @@ func (a *app) runClaimed(ctx context.Context, x execution, lease *client.Lease, 
 	return end.code()
 }
 
-// deliver reports the result. It retries until the server answers or ctx ends.
+// deliver reports the result. It retries until the server answers, ctx ends or a signal arrives.
 func (a *app) deliver(ctx context.Context, lease *client.Lease, r client.JobReport, signals *signals) {
 	ctx, cancel := signals.cancels(ctx)
 	defer cancel()
@@ -105,8 +105,8 @@ func (a *app) deliver(ctx context.Context, lease *client.Lease, r client.JobRepo
 	}
 }
 
-// runChild runs the command to its end; lease is nil where it runs without the gate. An error means that it could not be
-// started.
+// runChild runs the command until it ends. lease is nil if the command runs without the gate. An error means that the
+// command could not be started.
 func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (childEnd, error) {
 	// The kernel sends the parent-death signal when the thread that started the child ends, so that thread must stay.
 	runtime.LockOSThread()
@@ -133,12 +133,12 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 			select {
 			case <-lease.Lost():
 				a.note("%v; stopping %s", lease.Why(), x.argv[0])
-				_ = stopChild(cmd.Process, group) // it may have just ended
+				_ = stopChild(cmd.Process, group) // it may have just exited
 			case <-over:
 			}
 		}()
 	}
-	_ = cmd.Wait() // how it ended is in its state
+	_ = cmd.Wait() // the error is in ProcessState
 	end := childEnd{exit: cmd.ProcessState.ExitCode(), output: tail.text()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		end.signal = status.Signal()
@@ -146,8 +146,8 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	return end, nil
 }
 
-// passThrough passes the command's output through and keeps its end. Where stdout and stderr are the same file the command has
-// one pipe for both, so that nothing is reordered.
+// passThrough copies the command's output and keeps its end. If stdout and stderr are the same file, the command gets
+// one pipe for both, so that the order is kept.
 func (a *app) passThrough(cmd *exec.Cmd, tail *tail) {
 	out := &tee{a.direct, tail}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -167,8 +167,8 @@ func sameFile(a, b io.Writer) bool {
 	return failed == nil && failedToo == nil && os.SameFile(first, second)
 }
 
-// childEnv is the environment of the command: that of exec, and what the server adds. A trace that exec was given stays; otherwise
-// the command continues the attempt's.
+// childEnv returns the command's environment: that of exec plus the lease's variables. A trace in exec's environment
+// is kept; otherwise the command continues the attempt's trace.
 func (a *app) childEnv(x execution, lease *client.Lease) []string {
 	env := append(os.Environ(), traceVariable+"="+x.traceparent, "INTERLOCK_PIPELINE="+x.pipeline, "INTERLOCK_WORKER="+x.worker)
 	if x.date != "" {
@@ -184,10 +184,10 @@ func (a *app) childEnv(x execution, lease *client.Lease) []string {
 			}
 		}
 	}
-	return env // of a name that is there twice, the last one counts
+	return env // if a name occurs twice, the last value wins
 }
 
-// tee passes output through and keeps its end.
+// tee copies output and keeps its end.
 type tee struct {
 	to   io.Writer
 	tail *tail
@@ -223,6 +223,6 @@ func (t *tail) text() string {
 			data = data[1:]
 		}
 	}
-	// What is no text is left out: as U+FFFD it would need more bytes than it has.
+	// Invalid UTF-8 is removed: replacing it by U+FFFD would take more bytes.
 	return strings.ToValidUTF8(string(data), "")
 }

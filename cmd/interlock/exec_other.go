@@ -4,13 +4,13 @@ package main
 
 import "syscall"
 
-// ownGroup is false: a signal to exec's group reaches the command, too.
+// ownGroup is always false: signals to exec's group also reach the command.
 func ownGroup() bool { return false }
 
 // childAttributes leaves the command in exec's process group.
 func childAttributes(bool) *syscall.SysProcAttr { return nil }
 
-// guardGroup is not called: no command has a group of its own.
+// guardGroup is never called: no command has its own group.
 func guardGroup(int) (func(), error) { return func() {}, nil }
 
 func guards([]string) bool { return false }

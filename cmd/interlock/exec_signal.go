@@ -10,15 +10,16 @@ import (
 	"golang.org/x/term"
 )
 
-// signals are those that exec itself gets. While its command runs it passes them on; before and after, they end the waiting.
+// signals handles the signals that exec receives. While the command runs, it forwards them to the command; before and
+// after, a signal cancels the context that exec waits on.
 type signals struct {
 	came     chan os.Signal
-	terminal bool // exec's input is a terminal, which sends its own signals to the command, too
+	terminal bool // stdin is a terminal, which also sends its signals to the command
 
 	mu     sync.Mutex
-	first  syscall.Signal // that came while there was no command
+	first  syscall.Signal // received while no command was running
 	child  *os.Process
-	group  bool // the child has a process group of its own
+	group  bool // the child has its own process group
 	cancel context.CancelFunc
 }
 
@@ -48,7 +49,7 @@ func (s *signals) handle(sig os.Signal) {
 	}
 	if s.child != nil {
 		if !s.terminal || !fromTerminal(number) {
-			_ = signalChild(s.child, s.group, number) // it may have just ended
+			_ = signalChild(s.child, s.group, number) // the child may have just exited
 		}
 		return
 	}
@@ -63,7 +64,7 @@ func (s *signals) handle(sig os.Signal) {
 	}
 }
 
-// cancels returns a context that ends with a signal, unless the command is running.
+// cancels returns a context that a signal cancels, unless the command is running.
 func (s *signals) cancels(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
@@ -72,14 +73,14 @@ func (s *signals) cancels(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// forward passes signals on to a process, or its group, from now on; nil: to none.
+// forward sends further signals to a process or its group; nil stops forwarding.
 func (s *signals) forward(to *os.Process, group bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.child, s.group = to, group
 }
 
-// caught is the first signal that came while there was no command; 0 if none did.
+// caught returns the first signal received while no command was running, or 0.
 func (s *signals) caught() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ func newExplain(a *app) *cobra.Command {
 	})
 }
 
-// writeExplanation prints the server's words, with colours where there are some.
+// writeExplanation prints the server's explanation, with colours on a terminal.
 func (a *app) writeExplanation(lines []client.Line) {
 	s := a.outStyle
 	marks := map[string]string{"pass": s.green("✓"), "fail": s.red("✗"), "unknown": s.yellow("?")}

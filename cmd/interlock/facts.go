@@ -14,10 +14,10 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// maxFactsBytes bounds a sensors file: far more than any gate reads.
+// maxFactsBytes limits a sensors file: far more than any gate reads.
 const maxFactsBytes = 16 << 20
 
-// sensorName is a sensor of a pipeline; the pipeline is "" for the one that is evaluated.
+// sensorName is a sensor of a pipeline. from is "" for the evaluated pipeline.
 type sensorName struct {
 	from string
 	key  sensor.Key
@@ -30,7 +30,7 @@ func (n sensorName) String() string {
 	return n.from + ":" + string(n.key)
 }
 
-// facts are the given readings, the latest of each period, by sensor.
+// facts holds the given readings by sensor, one per period.
 type facts map[sensorName][]*sensor.Reading
 
 // openFacts reads a sensors file, or stdin for "-".
@@ -42,7 +42,8 @@ func (a *app) openFacts(file string) ([]byte, error) {
 	return data, err
 }
 
-// readInput reads a file, or stdin for "-": at most one byte more than most, so that the caller can tell that it is too large.
+// readInput reads a file, or stdin for "-". It reads at most one byte more than most, so that the caller can detect
+// input that is too large.
 func (a *app) readInput(what, file string, most int64) ([]byte, error) {
 	in := a.stdin
 	if file != stdinName {
@@ -60,8 +61,8 @@ func (a *app) readInput(what, file string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// parseFacts reads {key: {fields…}}. A key may name another pipeline in front ("other:key") and a period behind
-// ("key#2026-03-03"); each entry is one reading, written at the given time. own is the pipeline that is evaluated.
+// parseFacts reads {key: {fields…}}. A key may have another pipeline as prefix ("other:key") and a period as suffix
+// ("key#2026-03-03"). Each entry is one reading, written at the given time. own is the evaluated pipeline.
 func parseFacts(file string, data []byte, own pipeline.ID, written time.Time) (facts, error) {
 	entries, err := jsonEntries(data)
 	if err != nil {
@@ -105,7 +106,7 @@ func parseFact(entry jsonEntry, own pipeline.ID, written time.Time) (sensorName,
 	return name, &sensor.Reading{Key: key, Period: p, Fields: fields, UpdatedAt: written, Version: 1}, nil
 }
 
-// add refuses a second reading of one sensor for one period: nobody could say which was meant.
+// add rejects a second reading of the same sensor and period as ambiguous.
 func (f facts) add(name sensorName, reading *sensor.Reading) error {
 	for _, other := range f[name] {
 		if other.Period == reading.Period {
@@ -120,7 +121,8 @@ func (f facts) add(name sensorName, reading *sensor.Reading) error {
 	return nil
 }
 
-// of gives what a rule reads: another pipeline's sensor by its full name, else by its key alone.
+// of returns the readings for a rule. It looks up another pipeline's sensor by its full name first, then by its key
+// alone.
 func (f facts) of(own pipeline.ID, from string, key sensor.Key) (sensorName, []*sensor.Reading) {
 	if pipeline.ID(from) == own {
 		from = ""
@@ -132,13 +134,13 @@ func (f facts) of(own pipeline.ID, from string, key sensor.Key) (sensorName, []*
 	return name, f[name]
 }
 
-// jsonEntry is one member of a JSON object, its value unread.
+// jsonEntry is one member of a JSON object with its undecoded value.
 type jsonEntry struct {
 	key   string
 	value json.RawMessage
 }
 
-// jsonEntries reads the members of a JSON object in their order, repeated ones included.
+// jsonEntries reads the members of a JSON object in order, including duplicates.
 func jsonEntries(data []byte) ([]jsonEntry, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if token, err := d.Token(); err != nil {
@@ -152,7 +154,7 @@ func jsonEntries(data []byte) ([]jsonEntry, error) {
 		if err != nil {
 			return nil, notJSON(data, d, err)
 		}
-		entry := jsonEntry{key: token.(string)} // between { and } the decoder gives nothing else here
+		entry := jsonEntry{key: token.(string)} // inside an object, the decoder returns only strings here
 		if err := d.Decode(&entry.value); err != nil {
 			return nil, fmt.Errorf("%q: %w", entry.key, notJSON(data, d, err))
 		}
@@ -167,7 +169,7 @@ func jsonEntries(data []byte) ([]jsonEntry, error) {
 	return entries, nil
 }
 
-// notJSON says where data stops being JSON.
+// notJSON says where data stops being valid JSON.
 func notJSON(data []byte, d *json.Decoder, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("not JSON: it ends in the middle")

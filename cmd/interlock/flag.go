@@ -39,7 +39,7 @@ func (c *choice) Set(s string) error {
 const (
 	textFormat   = "text"
 	jsonFormat   = "json"
-	wideFormat   = "wide" // text, with tables as wide as they are
+	wideFormat   = "wide" // text with full-width tables
 	githubFormat = "github"
 	sarifFormat  = "sarif"
 	junitFormat  = "junit"
@@ -59,7 +59,7 @@ func addChoice(cmd *cobra.Command, c *choice, name, usage string) {
 func addShortChoice(cmd *cobra.Command, c *choice, name, short, usage string) {
 	cmd.Flags().VarP(c, name, short, usage)
 	complete := cobra.FixedCompletions(c.options, cobra.ShellCompDirectiveNoFileComp)
-	// It fails only for a flag that does not exist, and this one was made above.
+	// Registering fails only if the flag does not exist.
 	_ = cmd.RegisterFlagCompletionFunc(name, complete)
 }
 
@@ -80,7 +80,7 @@ func (c *count) Set(s string) error {
 	return nil
 }
 
-// instant is a flag for a point in time, RFC 3339; zero when it was not given.
+// instant is a flag for an RFC 3339 time; zero if not set.
 type instant struct{ value time.Time }
 
 var _ pflag.Value = (*instant)(nil)
@@ -103,19 +103,19 @@ func (i *instant) Set(s string) error {
 	return nil
 }
 
-// instantShape is RFC 3339 to the letter; the time package alone takes some near misses.
+// instantShape is strict RFC 3339; time.Parse accepts some invalid forms.
 var instantShape = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$`)
 
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
-	if err != nil || !instantShape.MatchString(s) || t.IsZero() { // zero is how programs write "none", and how we do
+	if err != nil || !instantShape.MatchString(s) || t.IsZero() { // a zero time often means "not set", in other programs and in ours
 		return time.Time{}, errors.New("it must be a time like 2026-03-03T06:00:00Z or 2026-03-03T06:00:00-05:00")
 	}
 	return t, nil
 }
 
-// instantOrDay is an instant that may also be written as a date: the first moment of that day, in a zone that is
-// known only once the pipeline file has been read.
+// instantOrDay is an instant that may also be written as a date, which means the start of that day. The time zone is
+// known only after the pipeline file has been read.
 type instantOrDay struct {
 	instant
 	day period.Period
@@ -143,7 +143,7 @@ func (i *instantOrDay) String() string {
 	return i.instant.String()
 }
 
-// in is the moment meant, or fallback when the flag was not given.
+// in returns the time in the given zone, or fallback if the flag is not set.
 func (i *instantOrDay) in(zone *time.Location, fallback time.Time) time.Time {
 	switch {
 	case !i.day.IsZero():
@@ -155,7 +155,7 @@ func (i *instantOrDay) in(zone *time.Location, fallback time.Time) time.Time {
 	}
 }
 
-// slice is a flag for a period of any size; zero when it was not given.
+// slice is a flag for a period of any size; zero if not set.
 type slice struct{ period.Period }
 
 var _ pflag.Value = (*slice)(nil)
@@ -171,8 +171,8 @@ func (s *slice) Set(text string) error {
 	return nil
 }
 
-// filled is a flag for text that may be left out but not be empty: what a script makes of a variable that is not set would
-// otherwise ask for everything, or for ever.
+// filled is an optional flag whose value must not be empty. An unset variable in a script gives an empty value, which
+// would otherwise select everything or mean no limit.
 type filled string
 
 var _ pflag.Value = (*filled)(nil)
@@ -188,7 +188,7 @@ func (f *filled) Set(text string) error {
 	return nil
 }
 
-// addFilled gives cmd a flag for text that is not empty where it is given.
+// addFilled adds a flag that rejects an empty value.
 func addFilled(cmd *cobra.Command, value *string, name, usage string) {
 	cmd.Flags().Var((*filled)(value), name, usage)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// maxHold is how long a server holds a question.
+// maxHold is how long the server holds a request.
 const maxHold = time.Minute
 
 func newGate(a *app) *cobra.Command {
@@ -39,8 +39,8 @@ func newGate(a *app) *cobra.Command {
 	})
 }
 
-// awaitGate asks until the gate is open, waiting is pointless or the time is over: at most once a minute, since the server
-// holds each question for as long.
+// awaitGate polls until the gate is open, can no longer open, or the wait is over. It sends at most one request a
+// minute, because the server holds each request for up to a minute.
 func awaitGate(ctx context.Context, c *client.Client, id, date string, wait time.Duration, raw client.CallOption) (client.Gate, error) {
 	g, err := c.Gate(ctx, id, date, raw)
 	for end := time.Now().Add(wait); err == nil && !g.Open && g.RetryAfterSeconds != nil; {
@@ -61,11 +61,11 @@ func awaitGate(ctx context.Context, c *client.Client, id, date string, wait time
 	return g, err
 }
 
-// writeAnswer prints the rules, the answer, and why it is no.
+// writeAnswer prints the rules, whether the gate is open, and why not.
 func (a *app) writeAnswer(g client.Gate) {
 	start := g.StartCondition
 	if start != nil && slices.ContainsFunc(g.Rules, func(r client.Rule) bool { return r.Key == start.Key && ruleText(r) == ruleText(*start) }) {
-		start = nil // it is one of the rules
+		start = nil // the start condition is one of the rules
 	}
 	a.writeRules(start, g.Rules)
 	fmt.Fprintf(a.stdout, "%s %s: %s\n", g.Pipeline, g.Date, a.openWord(g.Open))
@@ -77,7 +77,7 @@ func (a *app) writeAnswer(g client.Gate) {
 	}
 }
 
-// writeRules prints a line per rule, after the start condition, if there is one.
+// writeRules prints one line per rule, after the start condition if there is one.
 func (a *app) writeRules(start *client.Rule, rules []client.Rule) {
 	var rows [][]cell
 	if start != nil {
@@ -90,7 +90,6 @@ func (a *app) writeRules(start *client.Rule, rules []client.Rule) {
 	}
 }
 
-// openWord says whether a gate is open.
 func (a *app) openWord(open bool) string {
 	if open {
 		return a.outStyle.green("open")
@@ -98,7 +97,7 @@ func (a *app) openWord(open bool) string {
 	return a.outStyle.red("closed")
 }
 
-// timeLines say what a gate is open without, and when time alone opens it.
+// timeLines lists the preferred rules that an open gate does without, and when a closed gate opens by time alone.
 func timeLines(preferUntil, opensAt *time.Time, degraded []string) []string {
 	var lines []string
 	for _, missing := range degraded {

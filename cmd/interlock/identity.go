@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// identity is what a controller is known by and signs with. Both are made once and kept in its data directory, so that a
-// restart finds its own jobs and knows the tokens it gave them.
+// identity is a controller's name and its signing key. Both are created once and kept in the data directory, so that
+// after a restart the controller recognises its own jobs and the tokens it issued to them.
 type identity struct {
 	replica  string
 	callback ed25519.PrivateKey
@@ -39,11 +39,11 @@ func loadIdentity(dir string) (identity, error) {
 	return identity{replica: replica[:16], callback: ed25519.NewKeyFromSeed(seed[:])}, nil
 }
 
-// callbacks is how this replica's jobs report their results, to it or to any other on the same store: there each finds the public
-// keys of all.
+// callbacks returns how this replica's jobs report their results. A job may report to any replica on the same store,
+// because the replicas publish their public keys there.
 func (c *controller) callbacks(ctx context.Context, who identity) (api.Callbacks, error) {
 	base := c.file.CallbackURL
-	if _, onSocket := c.file.Socket(); base == "" && !onSocket { // a socket has no address that a job could be given
+	if _, onSocket := c.file.Socket(); base == "" && !onSocket { // jobs cannot call back to a socket
 		base = c.address()
 	}
 	signed := api.Callbacks{Base: base, Replica: who.replica, Key: who.callback}
@@ -57,7 +57,7 @@ func (c *controller) callbacks(ctx context.Context, who identity) (api.Callbacks
 	return signed, publishKey(ctx, c.store, who)
 }
 
-// publishKey lets the other replicas know a public key, unless they do.
+// publishKey stores the replica's public key for the other replicas, unless it is stored already.
 func publishKey(ctx context.Context, to store.Store, who identity) error {
 	public := who.callback.Public().(ed25519.PublicKey)
 	before, err := to.Note(ctx, store.KeyNote, who.replica)
@@ -75,10 +75,11 @@ func publishKey(ctx context.Context, to store.Store, who identity) error {
 	return nil
 }
 
-// cursorNote names the note with the key that cursors of lists are encrypted with.
+// cursorNote names the note that holds the encryption key of list cursors.
 const cursorNote = "cursors"
 
-// cursorKey reads the key that cursors are encrypted with, or stores a new one. All replicas use it, and restarts keep it.
+// cursorKey reads the key that encrypts list cursors, or creates and stores it. All replicas share it, and it
+// survives restarts.
 func cursorKey(ctx context.Context, in store.Store) ([]byte, error) {
 	for {
 		note, err := in.Note(ctx, store.KeyNote, cursorNote)
@@ -99,7 +100,7 @@ func cursorKey(ctx context.Context, in store.Store) ([]byte, error) {
 	}
 }
 
-// keptSecret reads a random text from a file, which it makes if it is not there.
+// keptSecret reads a random secret from a file. If the file does not exist, it creates one.
 func keptSecret(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	text := strings.TrimSpace(string(data))
@@ -110,11 +111,11 @@ func keptSecret(path string) (string, error) {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	text = hex.EncodeToString(randomBytes())
-	// A controller that was killed here must not come back as somebody else twice.
+	// The write is atomic: a controller killed halfway must not change its identity again at the next start.
 	return text, writeWhole(path, []byte(text+"\n"))
 }
 
-// writeWhole writes a file as a whole or not at all.
+// writeWhole replaces a file atomically.
 func writeWhole(path string, data []byte) error {
 	half := path + ".new"
 	if err := os.WriteFile(half, data, 0o600); err != nil {
@@ -128,6 +129,6 @@ func writeWhole(path string, data []byte) error {
 
 func randomBytes() []byte {
 	b := make([]byte, 32)
-	_, _ = rand.Read(b) // it never fails: crypto/rand ends the program instead
+	_, _ = rand.Read(b) // never fails: crypto/rand crashes the program instead
 	return b
 }

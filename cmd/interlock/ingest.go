@@ -24,7 +24,7 @@ func newIngest(a *app) *cobra.Command {
 		newIngestOne(a, "soda", "the result of a Soda scan", "soda/CHECK", artifact.Soda))
 }
 
-// ingestFlags are the flags of each kind of results.
+// ingestFlags are the flags of all ingest commands.
 type ingestFlags struct {
 	pipeline, date string
 	dryRun, fail   bool
@@ -86,7 +86,7 @@ func newIngestOne(a *app, name, what, keys string, read func(artifact.File) (*ar
 	return cmd
 }
 
-// readDbtFiles reads files, and of directories the ones that dbt names.
+// readDbtFiles reads files. In a directory it reads the files with dbt's usual names.
 func readDbtFiles(paths []string) ([]artifact.File, error) {
 	var files []artifact.File
 	for _, path := range paths {
@@ -120,7 +120,7 @@ func readArtifact(name string) (artifact.File, error) {
 	return artifact.File{Name: name, Data: data}, err
 }
 
-// ingested is the answer of ingest.
+// ingested is the JSON output of ingest.
 type ingested struct {
 	Pipeline string             `json:"pipeline"`
 	Date     *string            `json:"date"`
@@ -153,7 +153,7 @@ func (a *app) ingest(cmd *cobra.Command, f *ingestFlags, result *artifact.Result
 	return verdict(!f.fail || result.Passed(), a.writeIngested(f, result))
 }
 
-// maxSent is how many readings the server takes at once.
+// maxSent is how many readings the server accepts in one request.
 const maxSent = 1000
 
 func send(ctx context.Context, c *client.Client, f *ingestFlags, result *artifact.Result) error {

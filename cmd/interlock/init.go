@@ -37,7 +37,7 @@ func (a *app) init(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names { // before anything is written
+	for _, name := range names { // check before writing anything
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s already exists, and init changes no files; choose another directory", filepath.Join(dir, name))
 		}
@@ -52,7 +52,7 @@ func (a *app) init(dir string) error {
 	return nil
 }
 
-// goTo is how a shell gets to a directory.
+// goTo returns the shell command that changes to a directory.
 func goTo(dir string) string {
 	if filepath.Clean(dir) == "." {
 		return ""
@@ -63,7 +63,7 @@ func goTo(dir string) string {
 	return "cd " + dir + " && "
 }
 
-// plainRunes mean nothing to a shell.
+// plainRunes need no quoting in a shell.
 const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
 
 func projectFiles() ([]string, error) {

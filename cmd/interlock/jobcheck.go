@@ -22,7 +22,7 @@ type jobTestFlags struct {
 	start bool
 }
 
-// trialFlags are the flags of commands that try a part of a pipeline file as a server would.
+// trialFlags are the flags of commands that try part of a pipeline file as the server would.
 type trialFlags struct {
 	config string
 	date   slice
@@ -30,7 +30,7 @@ type trialFlags struct {
 	format *choice
 }
 
-// addTrialFlags gives cmd these flags; about says what --date is the period of.
+// addTrialFlags adds these flags; about says whose period --date is.
 func addTrialFlags(cmd *cobra.Command, about string) *trialFlags {
 	f := &trialFlags{shelf: addShelfFlags(cmd), format: addFormat(cmd)}
 	addServerFile(cmd, &f.config)
@@ -88,13 +88,14 @@ func (a *app) jobTest(ctx context.Context, file string, f *jobTestFlags) error {
 type jobTest struct {
 	def     *pipeline.Definition
 	jobs    *jobs
-	limit   time.Duration // of one call
+	limit   time.Duration // timeout of one call
 	attempt job.Attempt
 	now     func() time.Time
 	report  jobTestReport
 }
 
-// prepare makes the types of a server with that file. Commands run in a directory of their own, which is removed in the end.
+// prepare creates the job types as a server with that file would. Commands run in a temporary directory, which
+// cleanUp removes.
 func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 	file, err := a.serverFile(f.config, a.printProblem)
 	if err != nil {
@@ -104,7 +105,7 @@ func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 		return nil, fmt.Errorf("create a directory for the job: %w", err)
 	}
 	cleanUp = func() { os.RemoveAll(file.Data.Dir) }
-	if t.jobs, err = newJobs(file, a.getenv, api.Callbacks{}); err != nil { // there is no server to call back
+	if t.jobs, err = newJobs(file, a.getenv, api.Callbacks{}); err != nil { // there is no server to call back to
 		cleanUp()
 		return nil, err
 	}
@@ -114,7 +115,8 @@ func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 	return cleanUp, nil
 }
 
-// check asks whether the job could be started. The error is errNo or errUnreachable, once told.
+// check checks whether the job could be started, and adds the findings to the report. It returns errNo,
+// errUnreachable or nil.
 func (t *jobTest) check(ctx context.Context) error {
 	kind := t.jobs.types[t.def.Job.Type]
 	if kind == nil {
@@ -135,7 +137,7 @@ func (t *jobTest) check(ctx context.Context) error {
 	return t.tell("target", checker.Check(limited, expanded))
 }
 
-// tell notes what a question came to, and gives the command's end for it.
+// tell adds the result of a check to the report, and returns the command's error for it.
 func (t *jobTest) tell(what string, err error) error {
 	unsure, refusal := (*job.Unsure)(nil), (*job.Refusal)(nil)
 	switch {
@@ -158,23 +160,23 @@ func (t *jobTest) found(what string, result foundResult, message string) {
 	t.report.Findings = append(t.report.Findings, jobFinding{Check: what, Result: result, Message: message})
 }
 
-// foundResult is what a question about a job came to.
+// foundResult is the result of a check.
 type foundResult string
 
 const (
 	foundOK          foundResult = "ok"
-	foundUnsure      foundResult = "unsure" // nothing is wrong as far as can be seen
+	foundUnsure      foundResult = "unsure" // found no problem, but could not check everything
 	foundNo          foundResult = "no"
 	foundUnreachable foundResult = "unreachable"
 )
 
-// jobTestReport is what `job test --format json` prints; every key is always there.
+// jobTestReport is the output of `job test --format json`. All keys are always present.
 type jobTestReport struct {
 	Pipeline pipeline.ID  `json:"pipeline"`
 	Type     string       `json:"type"`
 	Date     string       `json:"date"`
 	Findings []jobFinding `json:"findings"`
-	Run      *jobTrial    `json:"run"` // null without --start, or where it was not tried
+	Run      *jobTrial    `json:"run"` // null without --start, or if the job was not started
 }
 
 type jobFinding struct {
@@ -183,8 +185,8 @@ type jobFinding struct {
 	Message string      `json:"message"`
 }
 
-// jobTrial is a job that was run for the test. Result is success, fail or timeout, or how far it came: refused, unanswered,
-// started, unknown.
+// jobTrial is a test run of a job. Result is success, fail or timeout, or the last stage that the run reached:
+// refused, unanswered, started or unknown.
 type jobTrial struct {
 	ID       string  `json:"id"`
 	Handle   string  `json:"handle"`

@@ -21,12 +21,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// jobs is everything that starts jobs.
+// jobs holds the job types and everything needed to start jobs.
 type jobs struct {
 	types    map[string]job.Type
 	commands *command.Type
 	guard    *egress.Guard
-	// expand gives an attempt its config, with variables and secrets put in, and its callback.
+	// expand fills in an attempt's config, with its variables and secrets, and its callback.
 	expand func(a job.Attempt, of *pipeline.Job) (job.Attempt, error)
 }
 
@@ -54,8 +54,8 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	}, nil
 }
 
-// programs returns how programs run on this machine. The user who runs them must not be able to read what the server
-// keeps from them.
+// programs returns the policy for running programs on this machine. The user that runs them must not be able to read
+// the server's own secrets and data.
 func programs(f settings.File) (program.Policy, error) {
 	policy := program.Policy{
 		Off:    f.Jobs.Command == "off",
@@ -84,12 +84,12 @@ func programs(f settings.File) (program.Policy, error) {
 	return policy, policy.Check(append(f.SecretFiles(), f.Data.Dir)...)
 }
 
-// sweepAfter is how long the directory of an ended job stays at least. By then no start call that was repeated is under way
-// any more.
+// sweepAfter is the minimum time that an ended job's directory is kept. After that, no repeated start call can still
+// be in progress.
 const sweepAfter = 2 * time.Minute
 
-// sweep removes the directories of commands whose result is stored: their output is in the job log. Those of which the store
-// does not know go after keep.
+// sweep removes the directories of commands whose result is stored: their output is in the job log. It removes
+// directories that the store does not know after keep.
 func (j *jobs) sweep(ctx context.Context, in store.Reader, now time.Time, keep time.Duration) error {
 	_, err := j.commands.Sweep(ctx, now.Add(-sweepAfter), func(id run.AttemptID, since time.Time) (bool, error) {
 		key, attempt, err := run.ParseAttemptID(string(id))
@@ -105,7 +105,7 @@ func (j *jobs) sweep(ctx context.Context, in store.Reader, now time.Time, keep t
 	return err
 }
 
-// readTokens reads the tokens that the server's file names.
+// readTokens reads the tokens named in the server's file.
 func readTokens(list []settings.Token, getenv func(string) string) ([]api.Token, error) {
 	var tokens []api.Token
 	for _, t := range list {
@@ -122,7 +122,8 @@ func readTokens(list []settings.Token, getenv func(string) string) ([]api.Token,
 	return tokens, nil
 }
 
-// tails reads what running jobs have printed so far, of those types that can: on the replica that a job belongs to.
+// tails returns a function that reads the output so far of a running job. It works only on the job's own replica, and
+// only for job types that support it.
 func (j *jobs) tails(replica string, known *catalog.Catalog) func(context.Context, run.Run) (string, bool, error) {
 	return func(ctx context.Context, r run.Run) (string, bool, error) {
 		p := r.Progress
@@ -147,7 +148,7 @@ func (j *jobs) tails(replica string, known *catalog.Catalog) func(context.Contex
 	}
 }
 
-// newEvaluator is what asks the probes of a server with that file.
+// newEvaluator creates the evaluator that runs probes, as configured in f.
 func newEvaluator(f settings.File, getenv func(string) string) (*evaluator.Evaluator, error) {
 	guard, err := egress.New(f.Egress.Allow)
 	if err != nil {
@@ -164,7 +165,7 @@ func newEvaluator(f settings.File, getenv func(string) string) (*evaluator.Evalu
 	return evaluator.New(evaluator.Options{Guard: guard, Secrets: secrets, Getenv: getenv, Programs: policy}), nil
 }
 
-// newSecrets allows what a server's file lets pipelines read.
+// newSecrets returns the secrets that the server's file lets pipelines read.
 func newSecrets(f settings.File, guard *egress.Guard, getenv func(string) string) (*job.Secrets, error) {
 	s, err := job.NewSecrets(f.Secrets.Env, f.Secrets.Files, func(name string) (string, bool) {
 		value := getenv(name)

@@ -14,11 +14,11 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// trialAttempt is an attempt that no schedule makes: its id is new each time, so that no target takes the job for one that
-// ran before, or for one that is still to run.
+// trialAttempt returns an attempt that is not on any schedule. Its id is random, so that the target cannot mistake it
+// for a past or future attempt.
 func trialAttempt(def *pipeline.Definition, date slice, now time.Time) job.Attempt {
 	var random [4]byte
-	rand.Read(random[:]) // it never fails
+	rand.Read(random[:]) // never fails
 	p := date.Period
 	if p.IsZero() {
 		p = def.Schedule.PeriodAt(now)
@@ -27,7 +27,7 @@ func trialAttempt(def *pipeline.Definition, date slice, now time.Time) job.Attem
 	return job.Attempt{ID: key.Attempt(1), Pipeline: def.ID, Schedule: def.Opens, Period: p, Number: 1, File: def.File}
 }
 
-// run starts the job and follows it to its end.
+// run starts the job and polls it until it ends.
 func (t *jobTest) run(ctx context.Context) error {
 	began := t.now()
 	trial := &jobTrial{ID: string(t.attempt.ID)}
@@ -42,7 +42,7 @@ func (t *jobTest) run(ctx context.Context) error {
 		if refusal.Category == run.Permanent {
 			return errNo
 		}
-		return errUnreachable // another time it may start
+		return errUnreachable // a later try may succeed
 	case err != nil:
 		var found bool
 		if started.Handle, found = t.find(ctx, kind); !found {
@@ -65,7 +65,7 @@ func (t *jobTest) run(ctx context.Context) error {
 	return trial.ended(t.def.Job, *status)
 }
 
-// start makes the start call, with the time that a server gives it. A call that is the job limits itself.
+// start calls the job's target with the server's timeout. A blocking job has a timeout of its own.
 func (t *jobTest) start(ctx context.Context, kind job.Type) (job.Started, error) {
 	if blocking, ok := kind.(job.Blocking); ok {
 		if _, is := blocking.Limit(t.attempt.Config); is {
@@ -77,7 +77,7 @@ func (t *jobTest) start(ctx context.Context, kind job.Type) (job.Started, error)
 	return kind.Start(limited, t.attempt)
 }
 
-// find looks for a job whose start had no answer, also for one that was given up.
+// find looks for a job whose start call got no answer, even if ctx has ended.
 func (t *jobTest) find(ctx context.Context, kind job.Type) (run.Handle, bool) {
 	finder, ok := kind.(job.Finder)
 	if !ok {
@@ -89,10 +89,10 @@ func (t *jobTest) find(ctx context.Context, kind job.Type) (run.Handle, bool) {
 	return h, found && err == nil
 }
 
-// trialPoll is how often a job is looked at while somebody waits for it.
+// trialPoll is the interval between polls.
 const trialPoll = 2 * time.Second
 
-// follow looks at the job until it has ended. One that takes longer than its poll window, or is given up, is stopped.
+// follow polls the job until it ends. It stops the job if the poll window or ctx ends first.
 func (t *jobTest) follow(ctx context.Context, kind job.Type, h run.Handle) (*job.Status, error) {
 	watching, cancel := context.WithTimeout(ctx, t.def.Job.PollWindow)
 	defer cancel()
@@ -118,7 +118,7 @@ func (t *jobTest) follow(ctx context.Context, kind job.Type, h run.Handle) (*job
 	}
 }
 
-// leave stops a job that is no longer followed, and says why it is not.
+// leave stops a job that is no longer polled, and returns the reason.
 func (t *jobTest) leave(ctx context.Context, kind job.Type, h run.Handle, last error) error {
 	why := fmt.Sprintf("it did not end within its poll window of %s", t.def.Job.PollWindow)
 	if ctx.Err() != nil {
@@ -138,7 +138,7 @@ func (t *jobTest) leave(ctx context.Context, kind job.Type, h run.Handle, last e
 	return fmt.Errorf("%s, and was stopped", why)
 }
 
-// ended notes how the job ended, with the category that the pipeline's own classes give it.
+// ended records the job's result, with the category that the pipeline's own failure classes give it.
 func (r *jobTrial) ended(of *pipeline.Job, s job.Status) error {
 	category := s.Category
 	if s.Result != run.ResultSuccess {

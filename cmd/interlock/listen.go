@@ -13,11 +13,11 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// maxSocketPath is how long the path of a Unix socket may be. The operating system takes a little more, which the
-// directory that the socket is made in needs.
+// maxSocketPath is the maximum length of a Unix socket's path. The operating system allows slightly more; the rest is
+// for the temporary directory in which the socket is created.
 const maxSocketPath = 80
 
-// listenOn listens where the server's file says.
+// listenOn listens on the address or socket in the server's file.
 func listenOn(ctx context.Context, f settings.File) (net.Listener, error) {
 	path, ok := f.Socket()
 	if !ok {
@@ -34,8 +34,8 @@ func listenOn(ctx context.Context, f settings.File) (net.Listener, error) {
 	return l, nil
 }
 
-// listenOnSocket makes a Unix socket and puts it in its place once it has its mode, so that there is no moment at which it
-// has another. It replaces the socket of a server that was killed, and nothing else.
+// listenOnSocket creates a Unix socket, sets its mode, and then moves it to path, so that path never has another
+// mode. It replaces the socket of a server that was killed, and nothing else.
 func listenOnSocket(ctx context.Context, path, mode string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("the path of a socket has at most %d bytes, this one has %d; use a shorter one", maxSocketPath, len(path))
@@ -57,14 +57,14 @@ func listenOnSocket(ctx context.Context, path, mode string) (net.Listener, error
 	if err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // it moves
+	l.SetUnlinkOnClose(false) // the socket is renamed below
 	if err := errors.Join(os.Chmod(made, os.FileMode(permissions)), os.Rename(made, path)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return &socket{UnixListener: l, path: path}, nil
 }
 
-// checkSocket returns an error if path is taken by something else than the socket of a server that is gone.
+// checkSocket returns an error unless path is free or is the socket of a server that is gone.
 func checkSocket(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if os.IsNotExist(err) {
@@ -87,13 +87,13 @@ func checkSocket(ctx context.Context, path string) error {
 	return fmt.Errorf("another server listens on %s; stop it, or use another path", path)
 }
 
-// socket removes its file when it is closed.
+// socket is a listener that removes its file on Close.
 type socket struct {
 	*net.UnixListener
 	path string
 }
 
-// Close stops listening.
+// Close removes the file and stops listening.
 func (s *socket) Close() error {
 	err := os.Remove(s.path)
 	if os.IsNotExist(err) {
@@ -102,11 +102,12 @@ func (s *socket) Close() error {
 	return errors.Join(s.UnixListener.Close(), err)
 }
 
-// reservedDescriptors is how many open files the store, jobs, probes and alerts are left at least.
+// reservedDescriptors is the minimum number of file descriptors reserved for the store, jobs, probes and alerts.
 const reservedDescriptors = 256
 
-// connections returns how many connections the server takes: as many as its file says, unless the store and the jobs would be
-// left with too few descriptors. Those are a quarter of what the process may have, and at least reservedDescriptors.
+// connections returns the maximum number of client connections: the configured number, or less so that enough
+// descriptors are left for the store and the jobs. A quarter of the process's limit is reserved, and at least
+// reservedDescriptors.
 func connections(wanted, descriptors int) int {
 	return max(min(wanted, descriptors-max(descriptors/4, reservedDescriptors)), 16)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// show prints an answer of the server: as it was sent, or for people.
+// show prints the server's answer: the JSON as sent, or text.
 func (a *app) show(format *choice, raw json.RawMessage, text func()) error {
 	if format.value != jsonFormat {
 		a.wide = format.value == wideFormat
 		text()
 		return nil
 	}
-	// It is not decoded in between: a number may not fit into what Go would make of it.
+	// The JSON is not decoded: a number may not fit the Go type.
 	var out bytes.Buffer
 	if err := json.Indent(&out, bytes.TrimSpace(raw), "", "  "); err != nil {
 		return fmt.Errorf("print the answer: %w", err)
@@ -29,7 +29,7 @@ func (a *app) show(format *choice, raw json.RawMessage, text func()) error {
 	return nil
 }
 
-// print prints an answer that was found without a server: v as JSON, or for people.
+// print prints an answer that did not come from a server: v as JSON, or text.
 func (a *app) print(format *choice, v any, text func()) error {
 	if format.value == jsonFormat {
 		return writeJSON(a.stdout, v)
@@ -39,10 +39,10 @@ func (a *app) print(format *choice, v any, text func()) error {
 	return nil
 }
 
-// maxListed is how many items a list may be asked for.
+// maxListed is the largest --limit.
 const maxListed = 100_000
 
-// addLimit gives cmd a --limit flag; 0 is everything.
+// addLimit adds a --limit flag; 0 lists everything.
 func addLimit(cmd *cobra.Command, usual int) *count {
 	limit := &count{value: usual, most: maxListed}
 	usage := "the most items to list"
@@ -53,15 +53,15 @@ func addLimit(cmd *cobra.Command, usual int) *count {
 	return limit
 }
 
-// listing is the part of a list that was asked for.
+// listing is the part of a list that was requested.
 type listing[T any] struct {
 	items []T
-	raw   []json.RawMessage          // the same as they were sent
-	last  map[string]json.RawMessage // the last page as it was sent
-	next  string                     // leads to what was left out
+	raw   []json.RawMessage          // the items as sent
+	last  map[string]json.RawMessage // the last page as sent
+	next  string                     // cursor for the rest of the list
 }
 
-// read asks for one page after the other until there are as many items as wanted.
+// read requests pages until it has as many items as wanted.
 func read[T any](c *connection, limit *count, ask func(client.Paging) (client.Page[T], error)) (listing[T], error) {
 	var l listing[T]
 	for {
@@ -81,8 +81,8 @@ func read[T any](c *connection, limit *count, ask func(client.Paging) (client.Pa
 	}
 }
 
-// none returns the pipeline that an empty list is about, or an error if there is no such pipeline: a misspelt name must
-// not look like nothing to worry about.
+// none returns the pipeline that an empty list is about. If the pipeline does not exist, it returns an error: a
+// misspelt name must not look like an empty list.
 func none[T any](ctx context.Context, c *connection, l listing[T], pipeline string) (client.Pipeline, error) {
 	if len(l.items) > 0 || pipeline == "" {
 		return client.Pipeline{}, nil
@@ -90,7 +90,7 @@ func none[T any](ctx context.Context, c *connection, l listing[T], pipeline stri
 	return c.Pipeline(ctx, pipeline)
 }
 
-// page is the next one to ask for.
+// page returns the next page to request.
 func (l *listing[T]) page(limit int) client.Paging {
 	size := client.MaxPage
 	if limit > 0 {
@@ -99,8 +99,8 @@ func (l *listing[T]) page(limit int) client.Paging {
 	return client.Paging{Limit: size, Cursor: l.next}
 }
 
-// showList prints a list, or returns the error that there is in its place: as JSON in the form of the server's last page, with
-// the items of all pages, or for people.
+// showList prints a list unless err is set, which it returns. JSON output has the form of the server's last page,
+// with the items of all pages.
 func showList[T any](c *connection, l listing[T], err error, text func(items []T)) error {
 	if err != nil || c.format.value != jsonFormat {
 		return c.show(err, func() { text(l.items) })
@@ -122,14 +122,14 @@ func showList[T any](c *connection, l listing[T], err error, text func(items []T
 	return c.show(nil, nil)
 }
 
-// more says that a list goes on.
+// more says that the list is longer.
 func (a *app) more(next, what string) {
 	if next != "" {
 		fmt.Fprintln(a.stdout, a.outStyle.dim("There are more "+what+": raise --limit to list them."))
 	}
 }
 
-// facts is a table of names and values; what has no value is left out.
+// facts prints a table of names and values, without the rows that have no value.
 func (a *app) facts(rows ...[]cell) {
 	var kept [][]cell
 	for _, row := range rows {
@@ -143,7 +143,7 @@ func (a *app) facts(rows ...[]cell) {
 
 func fact(name, value string) []cell { return []cell{plain(name), plain(printable(value))} }
 
-// orNone is the text, if there is one.
+// orNone returns the text, or "" for nil.
 func orNone(s *string) string {
 	if s == nil {
 		return ""
@@ -151,7 +151,7 @@ func orNone(s *string) string {
 	return *s
 }
 
-// orDash shows in a table what may be absent.
+// orDash returns the text for a table, or a dash for nil or "".
 func orDash(s *string) string {
 	if s == nil || *s == "" {
 		return "–"
@@ -161,7 +161,7 @@ func orDash(s *string) string {
 
 const timeShape = "2006-01-02 15:04:05Z"
 
-// shortTime is an instant in UTC for a table.
+// shortTime formats a time in UTC for a table.
 func shortTime(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return "–"
@@ -169,7 +169,7 @@ func shortTime(t *time.Time) string {
 	return t.UTC().Format(timeShape)
 }
 
-// someTime is an instant in UTC, if there is one.
+// someTime formats a time in UTC, or returns "" for nil.
 func someTime(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// shelfFlags say where the calendars and archetypes are that pipeline files name.
+// shelfFlags name the folders of calendars and archetypes that pipeline files refer to.
 type shelfFlags struct{ calendars, archetypes []string }
 
 func addShelfFlags(cmd *cobra.Command) *shelfFlags {
@@ -22,7 +22,7 @@ func addShelfFlags(cmd *cobra.Command) *shelfFlags {
 	return f
 }
 
-// beside completes flags that were not given by the folders a project usually has: next to a path, else one step up.
+// beside fills in flags that are not set with a project's usual folders: next to path, or else one level up.
 func (f shelfFlags) beside(path string) shelfFlags {
 	if len(f.calendars) == 0 {
 		f.calendars = folders("calendars", path)
@@ -33,7 +33,8 @@ func (f shelfFlags) beside(path string) shelfFlags {
 	return f
 }
 
-// folders gives the directories of that name next to paths (inside those that are directories), else those one step up.
+// folders returns the directories called name next to paths (inside a path that is a directory), or else those one
+// level up.
 func folders(name string, paths ...string) []string {
 	if near := foldersAt(name, "", paths); len(near) > 0 {
 		return near
@@ -55,13 +56,13 @@ func foldersAt(name, step string, paths []string) []string {
 	return found
 }
 
-// isDir is for looking around: what cannot be looked at is not there.
+// isDir reports whether path is a directory. It ignores errors: an unreadable path counts as missing.
 func isDir(path string) bool {
 	dir, err := files.IsDir(path)
 	return err == nil && dir
 }
 
-// options reads what pipeline files refer to.
+// options reads the calendars and archetypes that pipeline files refer to.
 func (f shelfFlags) options() (pipeline.Options, error) {
 	opts := pipeline.Options{Jobs: all.Kinds()}
 	var err error
@@ -72,7 +73,7 @@ func (f shelfFlags) options() (pipeline.Options, error) {
 	return opts, err
 }
 
-// loadOne reads a single pipeline. If its file is not valid, its problems are printed as validate prints them.
+// loadOne reads a single pipeline. If its file is not valid, it prints the problems as validate does.
 func (a *app) loadOne(file string, shelf shelfFlags) (*pipeline.Definition, error) {
 	dir, err := files.IsDir(file)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	mostAttempts = 10_000           // that the server can be asked about
+	mostAttempts = 10_000           // the highest attempt the server accepts
 	logsHold     = 30 * time.Second // how long the server waits for more output
-	keptLogs     = 128 << 10        // how much of what was printed is compared with what comes
+	keptLogs     = 128 << 10        // how much printed output is kept to compare with the next answer
 )
 
 func newLogs(a *app) *cobra.Command {
@@ -59,13 +59,13 @@ func newLogs(a *app) *cobra.Command {
 	})
 }
 
-// attemptOf is the attempt at the end of RUN, as events and emails name one; 0 if there is none.
+// attemptOf returns the attempt number at the end of RUN, as in events and emails, or 0.
 func attemptOf(run string) int {
 	parts := strings.Split(run, "/")
 	if len(parts) != 4 {
 		return 0
 	}
-	n, _ := strconv.Atoi(parts[3]) // RUN was read before
+	n, _ := strconv.Atoi(parts[3]) // RUN was already validated
 	return n
 }
 
@@ -76,12 +76,12 @@ type logs struct {
 	key    client.RunKey
 	query  client.OutputQuery
 	json   bool
-	shown  string // the end of what was printed
+	shown  string // the end of the printed output
 	noted  string // the latest note
 }
 
-// follow prints output as it comes, until the job has ended. Only the first answer may be an error: after that a server that
-// is away is reported and asked again.
+// follow prints output as it arrives, until the job ends. It returns an error only for the first request; after that,
+// it reports an unreachable server and retries.
 func (l *logs) follow(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -99,7 +99,7 @@ func (l *logs) follow(ctx context.Context) error {
 		case !goesOn:
 			return nil
 		case l.query.Seen != seen:
-			continue // the server waits until there is more
+			continue // the server holds the request until there is more
 		}
 		select {
 		case <-ctx.Done():
@@ -109,7 +109,7 @@ func (l *logs) follow(ctx context.Context) error {
 	}
 }
 
-// next asks for what is new and prints it. It says whether there may be more.
+// next requests new output and prints it. It reports whether there may be more.
 func (l *logs) next(ctx context.Context) (bool, error) {
 	out, err := l.client.Output(ctx, l.key, l.query, l.client.raw())
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 	}
-	// A retry is another attempt: it is not shown as if this one went on.
+	// From now on, request this attempt only: the output of a retry must not look like a continuation.
 	l.query = client.OutputQuery{Attempt: out.Attempt, Seen: out.Seen, Follow: logsHold}
 	switch {
 	case l.json && changed:
@@ -144,13 +144,13 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 	return out.Running, l.flush()
 }
 
-// starts says whether the job of the attempt is still to be started, or has been since its output was read.
+// starts reports whether the attempt's job has not started yet, or started after its output was read.
 func (l *logs) starts(ctx context.Context, attempt int) (bool, error) {
 	r, err := l.client.Run(ctx, l.key)
 	return err == nil && r.Attempt == attempt && slices.Contains([]client.Status{client.Pending, client.Triggering, client.Running}, r.Status), err
 }
 
-// more prints what the answer before did not have.
+// more prints the output that earlier answers did not contain.
 func (l *logs) more(out client.RunOutput) {
 	fresh, gap := since(l.shown, out.Output)
 	if gap {
@@ -164,8 +164,9 @@ func (l *logs) more(out client.RunOutput) {
 	}
 }
 
-// since is what now has after the end of before; both are the end of a text that grows. A gap is between them where they have
-// nothing in common. What was kept of an output may be less than what was shown of it.
+// since returns the part of now that comes after before; both are the end of a growing text. gap reports that they do
+// not overlap, so some output may be missing. The stored output of an ended job may be shorter than the output
+// already shown.
 func since(before, now string) (fresh string, gap bool) {
 	if strings.Contains(before, strings.TrimSpace(now)) {
 		return "", false
@@ -180,7 +181,7 @@ func since(before, now string) (fresh string, gap bool) {
 
 func (l *logs) print(text string) { fmt.Fprint(l.stdout, printableLines(text)) }
 
-// end finishes the last line, or says why there is none.
+// end finishes the last line, or says why there is no output.
 func (l *logs) end(out client.RunOutput) {
 	text := out.Output + l.shown
 	switch {
@@ -198,7 +199,7 @@ func (l *logs) end(out client.RunOutput) {
 
 const unreadable = "the output of this job cannot be read while it runs"
 
-// note is said once, beside the output.
+// note prints a note to stderr, unless it repeats the latest one.
 func (l *logs) note(text string) {
 	if l.noted == text {
 		return

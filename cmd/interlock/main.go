@@ -1,5 +1,5 @@
-// Command interlock is the controller and its command line. Each command has a file of its own, which reads flags,
-// calls the packages that decide, and prints their answer; nothing is decided here.
+// Command interlock is the controller and its command line. Each command has its own file, which reads flags, calls
+// the packages that make the decisions, and prints the result. Nothing is decided here.
 package main
 
 import (
@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-	_ "time/tzdata" // schedules must not depend on the zone data of the machine
+	_ "time/tzdata" // schedules must not depend on the machine's time zone data
 
 	"golang.org/x/term"
 
@@ -22,7 +22,7 @@ var version = unversioned
 
 const unversioned = "dev"
 
-// world is everything a command takes from outside.
+// world is the environment of a command.
 type world struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -30,15 +30,15 @@ type world struct {
 	unsetenv       func(string) error
 	now            func() time.Time
 	terminal       func(io.Writer) bool
-	columns        func(io.Writer) int                  // of a terminal; 0 if it is none
-	after          func(time.Duration) <-chan time.Time // as time.After
+	columns        func(io.Writer) int                  // of a terminal; 0 if it is not one
+	after          func(time.Duration) <-chan time.Time // like time.After
 }
 
 func main() {
 	if !passesThrough(os.Args[1:]) {
 		program.Protect()
 	}
-	// A process that keeps a command for the controller must be there fast, and needs nothing of what follows.
+	// A command keeper must start fast, and needs nothing of the rest.
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
 	}
@@ -65,7 +65,7 @@ func columnsOf(w io.Writer) int {
 	return 0
 }
 
-// passesThrough reports whether the arguments are those of exec, whose command gets the open files and the rights of this
+// passesThrough reports whether the arguments call exec, whose command inherits the open files and privileges of this
 // process.
 func passesThrough(args []string) bool {
 	for i := 0; i < len(args); i++ {
@@ -73,7 +73,7 @@ func passesThrough(args []string) bool {
 		case !strings.HasPrefix(args[i], "-"):
 			return args[i] == "exec"
 		case !strings.Contains(name, "="):
-			i++ // every flag of the program itself has a value
+			i++ // every global flag takes a value
 		}
 	}
 	return false

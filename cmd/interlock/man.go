@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newMan is for packages: it writes the manual pages of all commands.
+// newMan writes the manual pages of all commands, for packages.
 func newMan(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write the manual pages", Hidden: true,
@@ -29,7 +29,7 @@ func newMan(a *app) *cobra.Command {
 	}
 }
 
-// writeManual writes the page of cmd and of every command below it.
+// writeManual writes the pages of cmd and all its subcommands.
 func writeManual(cmd *cobra.Command, dir string, n *int) error {
 	if cmd.Hidden {
 		return nil
@@ -47,7 +47,7 @@ func writeManual(cmd *cobra.Command, dir string, n *int) error {
 	return nil
 }
 
-// manualPage is a page in the man macros of troff.
+// manualPage returns a page in troff's man macros.
 func manualPage(cmd *cobra.Command, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %q 1 \"\" %q \"Interlock\"\n", strings.ToUpper(name), "interlock "+version)
@@ -104,7 +104,7 @@ func writeOptions(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// roff escapes text: backslashes and dashes, and lines that begin with a control character.
+// roff escapes backslashes, dashes, and lines that begin with a control character.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -18,7 +18,7 @@ import (
 const (
 	defaultSlots = 10
 	mostSlots    = 10000
-	// lastYear is the last one that RFC 3339 can write.
+	// lastYear is the last year in RFC 3339.
 	lastYear = 9999
 )
 
@@ -58,14 +58,14 @@ func (a *app) next(file string, f *nextFlags) error {
 	return a.print(f.format, slotReports(list), func() { writeSlots(a.stdout, def, list, a.outStyle) })
 }
 
-// coming is one expected period with its instants; those that do not exist are zero.
+// coming is an expected period with its times. A time that does not exist is zero.
 type coming struct {
 	schedule.Slot
 	sla.Instants
 }
 
-// comingSlots lists the first periods that fire, or without fires start, at or after from. What only people open
-// is never expected. An excluded period and a dry run have no deadlines.
+// comingSlots lists the first periods that fire at or after from; a schedule without fires counts from the period's
+// start. A pipeline that is only triggered by hand has none. Excluded periods and dry runs have no deadlines.
 func comingSlots(def *pipeline.Definition, from time.Time, count int) []coming {
 	var list []coming
 	if def.Opens == pipeline.ByHand {
@@ -84,7 +84,7 @@ func comingSlots(def *pipeline.Definition, from time.Time, count int) []coming {
 	return list
 }
 
-// slotReport is one item of what `next --format json` prints; every key is always there.
+// slotReport is an item in the output of `next --format json`. All keys are always present.
 type slotReport struct {
 	FireAt   *string `json:"fireAt"`
 	Date     string  `json:"date"`
@@ -106,7 +106,7 @@ func slotReports(list []coming) []slotReport {
 	return reports
 }
 
-// timeOrNull is RFC 3339 in UTC; an instant that does not exist is null in JSON.
+// timeOrNull formats a time as RFC 3339 in UTC; nil for a zero time.
 func timeOrNull(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -114,7 +114,7 @@ func timeOrNull(t time.Time) *string {
 	return textOrNull(period.Stamp(t))
 }
 
-// writeSlots prints the coming periods as a table under a line about the schedule.
+// writeSlots prints the coming periods as a table, below a line about the schedule.
 func writeSlots(w io.Writer, def *pipeline.Definition, list []coming, s style) {
 	fmt.Fprintln(w, s.bold(string(def.ID))+"  "+strings.Join(aboutSchedule(def), "  "))
 	switch {
@@ -182,8 +182,8 @@ func headRow(def *pipeline.Definition, deadlines bool, s style) []cell {
 	return row
 }
 
-// localTime shows the weekday, and the zone's abbreviation and offset, without which a clock change cannot be seen.
-// Zones without an abbreviation of their own have the offset in its place, which need not be said twice.
+// localTime formats a time with its weekday, zone abbreviation and offset, so that a clock change is visible. Some
+// zones have only an offset as abbreviation; it is shown once.
 func localTime(t time.Time) string {
 	if name, _ := t.Zone(); strings.HasPrefix(name, "+") || strings.HasPrefix(name, "-") {
 		return t.Format("Mon 2006-01-02 15:04 -07:00")
@@ -198,7 +198,7 @@ func deadlineText(t time.Time, zone *time.Location) string {
 	return t.In(zone).Format("2006-01-02 15:04 MST")
 }
 
-// slotNote says why a period is excluded, and that the clock was changed since the one before it.
+// slotNote says why a period is excluded, and whether the clock changed since the previous one.
 func slotNote(c coming, before, at time.Time) string {
 	var notes []string
 	if c.Excluded != "" {

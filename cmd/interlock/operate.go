@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// safeguards are what an operator may skip, and must then say why.
+// safeguards are the checks that an operator may skip, with a reason.
 type safeguards struct {
 	force, bypassGate bool
 	reason            string
@@ -35,10 +35,10 @@ func (s *safeguards) check() error {
 	return nil
 }
 
-// blank says that a text tells nobody anything.
+// blank reports whether a text is empty or only white space.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// asked is who asks, and why.
+// asked returns the requester and the reason.
 func (a *app) asked(reason string) client.Asked {
 	return client.Asked{Reason: reason, RequestedBy: a.person()}
 }

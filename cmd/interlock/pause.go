@@ -39,7 +39,8 @@ func newPause(a *app) *cobra.Command {
 	})
 }
 
-// endOf is when a pause ends, in the server's words: how long is counted by its clock, not by ours.
+// endOf returns the end of a pause in the API's form. A duration stays a duration: the server's clock counts, not
+// ours.
 func endOf(length string, until instant) (string, error) {
 	switch {
 	case length == "":

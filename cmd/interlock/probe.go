@@ -69,7 +69,7 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *trialFlags) er
 	return end
 }
 
-// noProbe names the probes that there are.
+// noProbe returns an error that names the existing probes.
 func noProbe(file, name string, def *pipeline.Definition) error {
 	var names []string
 	for _, p := range def.Probes {
@@ -84,7 +84,7 @@ func noProbe(file, name string, def *pipeline.Definition) error {
 	return usagef("%s has no probe %q; it has %s", file, name, strings.Join(names, ", "))
 }
 
-// probeTrial is a probe that is asked by hand.
+// probeTrial is a probe that is run by hand.
 type probeTrial struct {
 	def    *pipeline.Definition
 	probe  pipeline.Probe
@@ -94,10 +94,10 @@ type probeTrial struct {
 
 	answer probe.Answer
 	broken *probe.Failure
-	leaves []rule.Leaf // of the rules that read it
+	leaves []rule.Leaf // of the rules that read the probe
 }
 
-// take notes what became of the question, and gives the command's end for it.
+// take records the probe's answer or error, and returns the command's error for it.
 func (t *probeTrial) take(answer probe.Answer, failed error, now time.Time) error {
 	t.took = now.Sub(t.began)
 	about, err := t.period, error(nil)
@@ -117,7 +117,7 @@ func (t *probeTrial) take(answer probe.Answer, failed error, now time.Time) erro
 	return errUnreachable
 }
 
-// judge has the rules look at the answer.
+// judge evaluates the rules that read the probe.
 func (t *probeTrial) judge(r *sensor.Reading, now time.Time) error {
 	gates := []*rule.Gate{t.def.Facts}
 	if t.def.Start != nil && t.def.Opens != pipeline.ByCron {
@@ -156,7 +156,7 @@ func (t *probeTrial) look(g *rule.Gate, r *sensor.Reading, now time.Time) {
 	}
 }
 
-// probeReport is what `probe run --format json` prints; every key is always there.
+// probeReport is the output of `probe run --format json`. All keys are always present.
 type probeReport struct {
 	Pipeline        pipeline.ID   `json:"pipeline"`
 	Probe           string        `json:"probe"`
@@ -165,9 +165,9 @@ type probeReport struct {
 	Broken          bool          `json:"broken"`
 	Status          *string       `json:"status"`
 	Value           sensor.Fields `json:"value"`
-	Reason          *string       `json:"reason"` // its own, or why it broke
+	Reason          *string       `json:"reason"` // of the probe, or why it failed
 	FailureCategory *string       `json:"failureCategory"`
-	Rules           []leafReport  `json:"rules"` // that read it
+	Rules           []leafReport  `json:"rules"` // the rules that read the probe
 }
 
 func (t *probeTrial) report() probeReport {

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// writeProblems prints each problem of set with the line it is about and a caret under its column.
+// writeProblems prints each problem of set with its source line and a caret under its column.
 func writeProblems(w io.Writer, set *pipeline.Set, s style) {
 	for _, p := range set.Problems {
 		fmt.Fprintln(w, problemLine(p, s))
@@ -22,7 +22,7 @@ func writeProblems(w io.Writer, set *pipeline.Set, s style) {
 	}
 }
 
-// problemLine is "file:line:column: path: message"; a warning is marked after its place.
+// problemLine returns "file:line:column: path: message", with "warning" after the position of a warning.
 func problemLine(p document.Problem, s style) string {
 	line := s.bold(printable(fmt.Sprintf("%s:%d:%d:", p.File, p.Line, p.Column)))
 	if p.Severity == document.Warning {
@@ -34,12 +34,12 @@ func problemLine(p document.Problem, s style) string {
 	return line + " " + printable(p.Message)
 }
 
-// snippetRunes is how much of a long line is shown.
+// snippetRunes is how much of a long source line is shown.
 const snippetRunes = 120
 
-// snippet is a source line behind its number, and below it a caret under the column, which counts characters.
-// A tab stays a tab in both lines and a wide character is as wide in both, so the caret stands right whatever the
-// terminal makes of them. Nothing is shown of a line that is not there.
+// snippet returns a source line with its number, and below it a caret under the column, which counts characters. The
+// caret line repeats tabs and wide characters, so that the caret is in the right place on any terminal. It returns ""
+// if there is no such line.
 func snippet(line string, number, column int, gutter, caret func(string) string) string {
 	if strings.TrimSpace(line) == "" || column < 1 {
 		return ""
@@ -60,7 +60,7 @@ func snippet(line string, number, column int, gutter, caret func(string) string)
 		gutter(label+" |"), string(text), gutter(strings.Repeat(" ", len(label))+" |"), pad.String(), caret("^"))
 }
 
-// around cuts a long line to what stands near at, and says where at is then.
+// around cuts a long line to the part near at, and returns the new position of at.
 func around(text []rune, at int) ([]rune, int) {
 	if len(text) <= snippetRunes {
 		return text, at
@@ -77,7 +77,7 @@ func around(text []rune, at int) ([]rune, int) {
 	return cut, at - from
 }
 
-// writeJSON prints v for programs: indented, and with <, > and & as they are.
+// writeJSON prints v as indented JSON, with <, > and & unescaped.
 func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -85,7 +85,7 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// writeAnnotations prints problems as GitHub workflow commands, which show up beside the lines of a pull request.
+// writeAnnotations prints problems as GitHub workflow commands, which appear next to the lines of a pull request.
 func writeAnnotations(w io.Writer, problems []document.Problem) {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -99,7 +99,7 @@ func writeAnnotations(w io.Writer, problems []document.Problem) {
 	}
 }
 
-// summary is one line about a whole report: "3 errors and 1 warning in 2 of 5 files".
+// summary summarises a report in one line: "3 errors and 1 warning in 2 of 5 files".
 func summary(problems []document.Problem, files int) string {
 	errs, warnings := 0, 0
 	affected := map[string]bool{}

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// progressPace is how often a terminal shows how long something has taken.
+// progressPace is how often the elapsed time is updated.
 const progressPace = time.Second
 
-// progress shows on a terminal that work is under way, how far it is if one can say, and for how long it has taken, from its
-// second second on. In a pipe or a log it shows nothing. The caller ends it before it prints anything else, unless that goes
-// through a statusLine.
+// progress shows on a terminal that work is in progress: how far it is, if known, and the elapsed time, once it has
+// taken a second. It shows nothing in a pipe or a log. The caller must call end before printing anything else, unless
+// it prints through a statusLine.
 func (a *app) progress(what string, far ...func() string) (end func()) {
 	if !a.errTerminal {
 		return func() {}
@@ -50,7 +50,7 @@ func (a *app) progress(what string, far ...func() string) (end func()) {
 	})
 }
 
-// statusLine is a terminal whose last line shows the status of something. What is written to it takes the place of that line.
+// statusLine is a terminal whose last line shows a status. Text written to it replaces that line.
 type statusLine struct {
 	mu    sync.Mutex
 	out   io.Writer

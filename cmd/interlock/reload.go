@@ -16,17 +16,17 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// reloads lists what a reload (SIGHUP) reads again, in this order.
+// reloads lists the steps of a reload (SIGHUP), in order.
 func (c *controller) reloads(ctx context.Context) []func() error {
 	return []func() error{
-		c.reloadFile, // the server's file, as far as it can change while the server runs
+		c.reloadFile, // the settings that can change while the server runs
 		func() error { return c.access.Reload(ctx) },           // tokens and certificates
 		func() error { c.reload.Again(c.folders); return nil }, // pipelines, calendars and archetypes
 	}
 }
 
-// reloadOn reloads at each signal until ctx ends. What cannot be used stays as it was, and is logged and shown in /readyz
-// until the next reload.
+// reloadOn reloads at each signal until ctx ends. If a step fails, the previous settings stay in force; the error is
+// logged, and shown in /readyz until the next reload.
 func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 	for {
 		select {
@@ -57,9 +57,9 @@ func (c *controller) reloadCheck() []client.HealthCheck {
 	return nil
 }
 
-// reloadFile reads the server's file again. It takes over tokens, the paths of certificates, and the folders of pipelines,
-// calendars and archetypes; it logs which other changes need a restart. A file that a server would not start with changes
-// nothing.
+// reloadFile re-reads the server's file. It applies tokens, certificate paths, and the folders of pipelines,
+// calendars and archetypes, and logs which other changes need a restart. If the file is not valid for a start,
+// nothing changes.
 func (c *controller) reloadFile() error {
 	next, folders, err := c.reread()
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *controller) reloadFile() error {
 	return nil
 }
 
-// needRestart lists the keys of the server's file that differ and cannot change while the server runs.
+// needRestart lists the keys of the server's file that have changed and take effect only after a restart.
 func needRestart(now, next settings.File) []string {
 	next.Auth.Tokens = now.Auth.Tokens
 	next.Pipelines, next.Calendars, next.Archetypes, next.Sources = now.Pipelines, now.Calendars, now.Archetypes, now.Sources
@@ -94,5 +94,5 @@ func needRestart(now, next settings.File) []string {
 	return names
 }
 
-// rereading reads what a controller was started with once more.
+// rereading re-reads the settings that a controller was started with.
 type rereading func() (settings.File, engine.Folders, error)

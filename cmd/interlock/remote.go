@@ -20,13 +20,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// exitUnreachable says that the server could not be asked.
+// exitUnreachable is the exit code if the server could not be reached.
 const exitUnreachable = 3
 
-// remoteFlags say which server to ask.
+// remoteFlags name the server to connect to.
 type remoteFlags struct{ server, token, store, ca, cert, key, context string }
 
-// addRemoteFlags gives every command the flags that name the server.
+// addRemoteFlags adds the flags that name the server to every command.
 func addRemoteFlags(root *cobra.Command, a *app) {
 	a.remote = &remoteFlags{}
 	root.PersistentFlags().StringVar(&a.remote.server, "server", "", "`URL` of the server, HOST:PORT, or unix:PATH of its socket (INTERLOCK_SERVER, default "+client.DefaultServer+")")
@@ -38,18 +38,18 @@ func addRemoteFlags(root *cobra.Command, a *app) {
 	root.PersistentFlags().StringVar(&a.remote.token, "token", "", "bearer `TOKEN` for the server (INTERLOCK_TOKEN)")
 }
 
-// connection is a client whose answer is shown in the format that the user asked for.
+// connection is a client that shows answers in the format that the user chose.
 type connection struct {
 	*client.Client
 	app    *app
 	format *choice
-	answer json.RawMessage // as the server sent it
+	answer json.RawMessage // as sent by the server
 }
 
-// raw has a call keep its answer for show.
+// raw makes a call keep its answer for show.
 func (c *connection) raw() client.CallOption { return client.Raw(&c.answer) }
 
-// show prints the answer, or returns the error that there is in its place.
+// show prints the answer, unless err is set, which it returns.
 func (c *connection) show(err error, text func()) error {
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (c *connection) show(err error, text func()) error {
 	return c.app.show(c.format, c.answer, text)
 }
 
-// asking makes cmd one that asks a server, and gives it a --format flag.
+// asking makes cmd a command that sends requests to a server, and adds a --format flag.
 func (a *app) asking(cmd *cobra.Command, ask func(ctx context.Context, c *connection, args []string) error) *cobra.Command {
 	format := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -68,7 +68,7 @@ func (a *app) asking(cmd *cobra.Command, ask func(ctx context.Context, c *connec
 	return cmd
 }
 
-// connected calls ask with a client of the server or of deployed tables, and says what a person can do about its error.
+// connected calls ask with a client of the server or of a deployment's tables. It adds a remedy to ask's error.
 func (a *app) connected(ctx context.Context, ask func(c *client.Client) error) error {
 	c, end, err := a.connect(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *app) connected(ctx context.Context, ask func(c *client.Client) error) e
 	return errors.Join(hinted(ask(c)), end())
 }
 
-// connect returns a client of the server or of deployed tables, and what ends it.
+// connect returns a client of the server or of a deployment's tables, and a function that closes it.
 func (a *app) connect(ctx context.Context) (*client.Client, func() error, error) {
 	if a.remote.store != "" {
 		return a.onTables(ctx, a.remote.store)
@@ -86,8 +86,8 @@ func (a *app) connect(ctx context.Context) (*client.Client, func() error, error)
 	return c, func() error { return nil }, err
 }
 
-// server is the one that flags, environment or a context name, in this order. What a context says is used for its own server
-// alone: its token never goes to another.
+// server returns a client of the server that flags, environment or a context name, in this order. A context's
+// settings are used for its own server only: its token is never sent to another.
 func (a *app) server() (*client.Client, error) {
 	chosen, err := a.chosenContext()
 	if err != nil {
@@ -117,8 +117,8 @@ func (a *app) server() (*client.Client, error) {
 	return c, nil
 }
 
-// chosenContext returns the context that --context or INTERLOCK_CONTEXT names, else the current one. It is empty if the server
-// is named otherwise.
+// chosenContext returns the context that --context or INTERLOCK_CONTEXT names, or the current one. It is empty if the
+// server is named in another way.
 func (a *app) chosenContext() (serverContext, error) {
 	if a.remote.server != "" {
 		if a.remote.context != "" {
@@ -140,8 +140,8 @@ func (a *app) chosenContext() (serverContext, error) {
 	return all.find(name)
 }
 
-// withScheme completes HOST:PORT: http on this machine, https elsewhere, so that no token travels unencrypted unless the user
-// writes http.
+// withScheme adds a scheme to HOST:PORT: http for this machine, https otherwise. So a token is never sent unencrypted
+// unless the user writes http.
 func withScheme(address string) string {
 	if strings.Contains(address, "://") || strings.HasPrefix(address, "unix:") {
 		return address
@@ -156,7 +156,7 @@ func withScheme(address string) string {
 	return "https://" + address
 }
 
-// clientTLS reads the authorities that vouch for a server, and the certificate that a command presents to it.
+// clientTLS reads the CAs that the client trusts, and its client certificate.
 func clientTLS(ca, cert, key string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
@@ -182,16 +182,16 @@ func clientTLS(ca, cert, key string) (*tls.Config, error) {
 	return config, nil
 }
 
-// The server's words for programs end where what to do begins: "; GET /api/v1/pipelines lists them".
+// forPrograms begins the remedy in the server's messages for API clients: "; GET /api/v1/pipelines lists them".
 const forPrograms = "; GET "
 
-// hinted says what a person at a command line can do about an error.
+// hinted adds a remedy for command-line users to an error.
 func hinted(err error) error {
 	var problem *client.Problem
 	var unreachable *client.UnreachableError
 	switch {
 	case errors.As(err, &unreachable) && unreachable.Late:
-		return err // another server is no remedy
+		return err // another server would not help
 	case errors.As(err, &unreachable):
 		return hint{err, err.Error() + " (set --server or INTERLOCK_SERVER, or start one with `interlock serve`)"}
 	case !errors.As(err, &problem):
@@ -209,7 +209,7 @@ func hinted(err error) error {
 	return err
 }
 
-// hint is an error in other words.
+// hint is an error with another text.
 type hint struct {
 	error
 	text string
@@ -218,7 +218,7 @@ type hint struct {
 func (h hint) Error() string { return h.text }
 func (h hint) Unwrap() error { return h.error }
 
-// remoteCode is the exit code for what a server answered; ok is false where the error is not the server's.
+// remoteCode returns the exit code for a server's answer. ok is false if err did not come from the server.
 func remoteCode(err error) (code int, ok bool) {
 	var problem *client.Problem
 	var unreachable *client.UnreachableError
@@ -237,10 +237,10 @@ func remoteCode(err error) (code int, ok bool) {
 	}
 }
 
-// maxName is how long the server lets the name of a person be.
+// maxName is the maximum length of a person's name on the server.
 const maxName = 200
 
-// person is who sits at the command line, for the record.
+// person returns the user's name, for the audit log.
 func (a *app) person() string {
 	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
 		if who := a.getenv(name); who != "" && len(who) <= maxName {
@@ -250,7 +250,7 @@ func (a *app) person() string {
 	return ""
 }
 
-// arguments accepts exactly the named ones.
+// arguments accepts exactly the named arguments.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -263,7 +263,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// below is the name of a command without the program's: "sensor get".
+// below returns the name of a command without the program's name: "sensor get".
 func below(cmd *cobra.Command) string {
 	if cmd.Parent() == nil || cmd.Parent() == cmd.Root() {
 		return cmd.Name()
@@ -271,7 +271,7 @@ func below(cmd *cobra.Command) string {
 	return below(cmd.Parent()) + " " + cmd.Name()
 }
 
-// list joins names as one says them.
+// list joins names with commas and "and".
 func list(names []string) string {
 	text := names[0]
 	for i, name := range names[1:] {
@@ -284,7 +284,7 @@ func list(names []string) string {
 	return text
 }
 
-// group is a command that only holds others.
+// group returns a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -18,7 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// share makes the controller one of several on its store: it stores only what it saw change, also while it was away.
+// share makes the controller one of several replicas on its store. It then stores only changes that it saw in its own
+// files, including changes made while it was down.
 func (c *controller) share() error {
 	if !c.store.shared {
 		return nil
@@ -32,7 +33,7 @@ func (c *controller) share() error {
 	return nil
 }
 
-// seenFile is where a replica keeps what its files came to.
+// seenFile is where a replica keeps the state in which it last saw its files.
 func seenFile(data string) string { return filepath.Join(data, "files.json") }
 
 func readSeen(path string) (catalog.Seen, error) {
@@ -50,7 +51,7 @@ func readSeen(path string) (catalog.Seen, error) {
 	return seen, nil
 }
 
-// keepSeen writes down what the files came to, if that has changed.
+// keepSeen writes the last seen state of the files to disk, if it has changed.
 func (c *controller) keepSeen() error {
 	c.seenMu.Lock()
 	defer c.seenMu.Unlock()
@@ -69,7 +70,7 @@ func (c *controller) keepSeen() error {
 	return nil
 }
 
-// acceptRemoval removes the pipelines whose files were lost, and writes down that they are gone.
+// acceptRemoval removes the pipelines whose files were lost, and stores the new state on disk.
 func (c *controller) acceptRemoval(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
 	ids, err := c.catalog.AcceptRemoval(ctx, by, why, now)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *controller) acceptRemoval(ctx context.Context, by, why string, now time
 	return ids, c.keepSeen()
 }
 
-// takeConfig brings the catalog up to what another replica has stored.
+// takeConfig updates the catalog with files that another replica has stored.
 func (c *controller) takeConfig(ctx context.Context, id pipeline.ID) error {
 	if id == "" {
 		return c.catalog.Load(ctx)
@@ -87,10 +88,10 @@ func (c *controller) takeConfig(ctx context.Context, id pipeline.ID) error {
 	return c.catalog.Refresh(ctx, id)
 }
 
-// mostDifferences bounds what is told of files that differ.
+// mostDifferences limits how many differing files are reported.
 const mostDifferences = 20
 
-// replicaChecks is what /readyz tells of a controller that is one of several.
+// replicaChecks returns the /readyz checks of a controller that is one of several replicas.
 func (c *controller) replicaChecks(h engine.Health) []client.HealthCheck {
 	var checks []client.HealthCheck
 	for _, replica := range slices.Sorted(maps.Keys(h.Elsewhere)) {

@@ -89,12 +89,12 @@ func writeSARIF(w io.Writer, problems []document.Problem) error {
 
 func ruleOf(s document.Severity) string { return "interlock/" + string(s) }
 
-// fileURI is a relative reference for a path of this machine.
+// fileURI returns a relative URI reference for a local path.
 func fileURI(name string) string {
 	return (&url.URL{Path: filepath.ToSlash(name)}).String()
 }
 
-// problemText is a problem without its place.
+// problemText formats a problem without its position.
 func problemText(p document.Problem) string {
 	if p.Path == "" {
 		return p.Message
@@ -102,7 +102,7 @@ func problemText(p document.Problem) string {
 	return p.Path + ": " + p.Message
 }
 
-// junitSuites is a JUnit report, which CI services show as tests: one for each file.
+// junitSuites is a JUnit report, which CI services show as tests: one per file.
 type junitSuites struct {
 	XMLName xml.Name   `xml:"testsuites"`
 	Suite   junitSuite `xml:"testsuite"`
@@ -119,7 +119,7 @@ type junitCase struct {
 	Name    string        `xml:"name,attr"`
 	Class   string        `xml:"classname,attr"`
 	Failure *junitFailure `xml:"failure,omitempty"`
-	Output  string        `xml:"system-out,omitempty"` // its warnings
+	Output  string        `xml:"system-out,omitempty"` // the file's warnings
 }
 
 type junitFailure struct {
@@ -127,7 +127,7 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-// writeJUnit prints a test for each of the files, in which errors are failures.
+// writeJUnit prints one test per file, with errors as failures.
 func writeJUnit(w io.Writer, problems []document.Problem, files []string) error {
 	suite := junitSuite{Name: "interlock validate"}
 	byFile := map[string][]document.Problem{}

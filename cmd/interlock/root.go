@@ -15,21 +15,21 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// What the exit code of a command says.
+// The exit codes of most commands.
 const (
 	exitFine  = 0 // done, or the answer is yes
 	exitNo    = 1 // the answer is no
-	exitUsage = 2 // wrong use: a flag, an argument or a file that cannot be taken
+	exitUsage = 2 // a flag, argument or file is not valid
 )
 
-// errNo is returned by a command that has printed its answer, and the answer is no; errUnreachable by one that has printed
-// why there is none.
+// A command that has printed its answer returns errNo if the answer is no. One that has printed why there is no
+// answer returns errUnreachable.
 var (
 	errNo          = errors.New("the answer is no")
 	errUnreachable = errors.New("nothing answered")
 )
 
-// verdict ends a command that has printed its answer: with err if it could not, else with errNo unless the answer is yes.
+// verdict returns err, or errNo if the answer is no.
 func verdict(yes bool, err error) error {
 	if err == nil && !yes {
 		return errNo
@@ -37,34 +37,34 @@ func verdict(yes bool, err error) error {
 	return err
 }
 
-// usageError is a command line that cannot be understood; it is told together with the way to the help text.
+// usageError is an invalid command line. It is printed with a pointer to the help text.
 type usageError struct{ error }
 
-// loggedError is an error that is in the log already.
+// loggedError is an error that has already been logged.
 type loggedError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// app is what commands work with: where they read and write, and how that looks.
+// app is the environment of all commands: where they read and write, and how output looks.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	direct         io.Writer // stdout without a buffer, for what a command passes through
+	direct         io.Writer // unbuffered stdout, for output that a command passes through
 	now            func() time.Time
 	getenv         func(string) string
-	takeenv        func(names []string) // takes secrets out of the process's environment; getenv still returns them
-	flush          func() error         // sends what was printed so far
+	takeenv        func(names []string) // removes secrets from the process's environment; getenv still returns them
+	flush          func() error         // flushes stdout
 	after          func(time.Duration) <-chan time.Time
-	terminal       bool // stdout is one
-	errTerminal    bool // stderr is one
+	terminal       bool // stdout is a terminal
+	errTerminal    bool // stderr is a terminal
 	width          int  // of tables
-	wide           bool // tables are as wide as they are
+	wide           bool // tables have their full width
 	outStyle       style
 	errStyle       style
 	remote         *remoteFlags
 }
 
-// execute runs one command line and gives its exit code.
+// execute runs one command line and returns its exit code.
 func execute(args []string, w world) int {
 	out := bufio.NewWriter(w.stdout)
 	env := &environment{read: w.getenv, unset: w.unsetenv}
@@ -77,19 +77,19 @@ func execute(args []string, w world) int {
 		a.width = max(narrow, w.columns(w.stdout))
 	}
 	root := newRoot(a)
-	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
+	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own arguments
 	cmd, err := root.ExecuteC()
 	if cmd == root && err != nil {
 		err = unknownCommand(root, err)
 	}
-	// An answer that could not be written was not given, whatever it was.
+	// If the answer could not be written, the command failed, whatever its result.
 	if flushErr := out.Flush(); flushErr != nil {
 		err = fmt.Errorf("write the answer: %w", flushErr)
 	}
 	return a.exitCode(cmd, err)
 }
 
-// exitCode tells err to the user and gives the code for it.
+// exitCode prints err, unless the command has already printed it, and returns its exit code.
 func (a *app) exitCode(cmd *cobra.Command, err error) int {
 	switch {
 	case err == nil:
@@ -124,7 +124,7 @@ func newRoot(a *app) *cobra.Command {
 		Example:            "  interlock validate pipelines/",
 		SilenceUsage:       true,
 		SilenceErrors:      true,
-		DisableSuggestions: true, // unknownCommand makes one line of them
+		DisableSuggestions: true, // unknownCommand puts them on one line
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE:  noEmptyArgument,
 	}
@@ -133,7 +133,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp(root))
-	// Not cobra's own flag: its template is one of text/template, with which the linker keeps every method.
+	// Not cobra's own version flag: it uses text/template, which makes the linker keep every method.
 	printVersion := root.Flags().BoolP("version", "v", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *printVersion {
@@ -154,7 +154,7 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// newHelp is the help command; unlike the library's own it takes an unknown name for the mistake it is.
+// newHelp returns the help command. Unlike cobra's own, it rejects unknown names.
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -170,7 +170,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// unknownCommand says in one line that there is no such command, and which one is close.
+// unknownCommand returns a one-line error with the closest command names.
 func unknownCommand(root *cobra.Command, err error) error {
 	var word string
 	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q for", &word); scanErr != nil {
@@ -186,7 +186,7 @@ func unknownCommand(root *cobra.Command, err error) error {
 	return usagef("unknown command %q", word)
 }
 
-// flagError makes a usage error of what the flag library says, with the flag that was probably meant.
+// flagError turns pflag's error into a usage error, and suggests the closest flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	if !errors.As(err, &missing) {
@@ -212,7 +212,7 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// atMostOne accepts one argument of that name, or none.
+// atMostOne accepts one argument or none.
 func atMostOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
@@ -222,7 +222,7 @@ func atMostOne(name string) cobra.PositionalArgs {
 	}
 }
 
-// noArguments refuses any.
+// noArguments rejects any argument.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no arguments, but got %q", cmd.Name(), args[0])
@@ -230,11 +230,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// noEmptyArgument refuses what a script makes of a variable that is not set: no thing has an empty name. Only a shell that
-// completes a command, by way of a hidden one, may have a word that is still empty.
+// noEmptyArgument rejects empty arguments, which usually come from unset variables in scripts: nothing has an empty
+// name. Hidden commands are exempt, because completion passes the word being typed, which may be empty.
 func noEmptyArgument(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
-		args = args[:dash] // what follows is for another program
+		args = args[:dash] // the rest is for another program
 	}
 	for i, arg := range args {
 		if arg == "" && !cmd.Hidden {
@@ -244,7 +244,7 @@ func noEmptyArgument(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// environment is the process's environment without the secrets that were taken out of it.
+// environment is the process's environment, and the secrets that were removed from it.
 type environment struct {
 	read  func(name string) string
 	unset func(name string) error
@@ -253,7 +253,7 @@ type environment struct {
 	taken map[string]string
 }
 
-// get returns a variable, also one that was taken.
+// get returns a variable, even if take has removed it.
 func (e *environment) get(name string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -263,7 +263,7 @@ func (e *environment) get(name string) string {
 	return e.read(name)
 }
 
-// take removes variables from the process's environment, so that no program started with it sees them. Only get still
+// take removes variables from the process's environment, so that child processes do not inherit them. Only get still
 // returns them.
 func (e *environment) take(names []string) {
 	e.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// writeRun shows all that is kept of a run.
+// writeRun prints everything that is stored about a run.
 func (a *app) writeRun(r client.RunDetail) {
 	status := a.statusCell(r.Run)
 	fmt.Fprintf(a.stdout, "%s  %s\n\n", a.outStyle.bold(r.Key().String()), status.paint(status.text))
@@ -58,7 +58,7 @@ func askedText(r client.Run) string {
 	return text
 }
 
-// windowText says until when a waiting run's gate is evaluated.
+// windowText says until when the gate of a waiting run is evaluated.
 func windowText(r client.Run) string {
 	if r.Status != client.Pending || r.WindowEnd == nil {
 		return ""
@@ -151,7 +151,7 @@ func (a *app) ruleRow(r client.Rule) []cell {
 	}
 }
 
-// outcomeOf is how a rule counts for the gate; one that this version does not know is not known to hold.
+// outcomeOf returns a rule's contribution to the gate. An outcome that this version does not know counts as unknown.
 func outcomeOf(r client.Rule) rule.Outcome {
 	var o rule.Outcome
 	if o.UnmarshalText([]byte(r.EffectiveOutcome)) != nil {
@@ -160,7 +160,7 @@ func outcomeOf(r client.Rule) rule.Outcome {
 	return o
 }
 
-// ruleText is what a rule asks: `status equals "ready"`.
+// ruleText describes a rule's condition: `status equals "ready"`.
 func ruleText(r client.Rule) string {
 	a := rule.Asked{Check: rule.Check(r.Check), Value: r.Needs}
 	if r.Field != nil {
@@ -206,7 +206,7 @@ func (a *app) writeReruns(reruns []client.Rerun) {
 	a.sheet([]column{col("AT"), col("BY"), col("ANSWER"), extraCol("REASON"), wrapCol("WHY")}, rows)
 }
 
-// writeOutput shows the end of what the last job printed.
+// writeOutput prints the end of the last job's output.
 func (a *app) writeOutput(attempts []client.Attempt) {
 	if len(attempts) == 0 {
 		return
@@ -224,7 +224,7 @@ func (a *app) writeJobOutput(text string) {
 	}
 }
 
-// writeLeft says that the job of an ended run may still run.
+// writeLeft warns that the job of an ended run may still be running.
 func writeLeft(w io.Writer, r client.Run) {
 	switch {
 	case r.JobStopping:

@@ -42,7 +42,7 @@ func newRuns(a *app) *cobra.Command {
 	})
 }
 
-// reasonCells is the widest that a reason is shown in a table.
+// reasonCells is the maximum width of a reason in a table.
 const reasonCells = 100
 
 // The phases of a run that its status alone does not show.
@@ -56,7 +56,7 @@ const (
 	phaseUnread  = "status-unread"
 )
 
-// statusText is a run's status, with the phase where that says more.
+// statusText returns a run's status, with its phase if that says more.
 func statusText(r client.Run) string {
 	switch r.Phase {
 	case phaseNotDue, phaseBackoff, phaseSlot, phaseRefused, phaseOffered, phaseHeld, phaseUnread:
@@ -68,7 +68,7 @@ func statusText(r client.Run) string {
 	return string(r.Status)
 }
 
-// reasonText says why a run has its status, or what it waits for.
+// reasonText says why a run has its status, or what it is waiting for.
 func reasonText(r client.Run) string {
 	switch r.Phase {
 	case phaseHeld:
@@ -111,7 +111,7 @@ func (a *app) writeRuns(runs []client.Run) {
 	a.sheet([]column{col("RUN"), col("STATUS"), extraCol("ATTEMPT"), extraCol("OPENED"), extraCol("ENDED"), wrapCol("REASON")}, rows)
 }
 
-// runFlags let a run be named by its pipeline and period, too.
+// runFlags name a run by its pipeline and period.
 type runFlags struct{ date, schedule string }
 
 func addRunFlags(cmd *cobra.Command) *runFlags {
@@ -121,7 +121,7 @@ func addRunFlags(cmd *cobra.Command) *runFlags {
 	return f
 }
 
-// key is the run that the argument and the flags name.
+// key returns the run that the argument and the flags name.
 func (f *runFlags) key(ctx context.Context, c *client.Client, arg string) (client.RunKey, error) {
 	if !strings.Contains(arg, "/") {
 		if f.date == "" {
@@ -139,7 +139,7 @@ func (f *runFlags) key(ctx context.Context, c *client.Client, arg string) (clien
 	return key, nil
 }
 
-// ownRun completes a key with the pipeline's own schedule.
+// ownRun fills in the pipeline's own schedule if key has none.
 func ownRun(ctx context.Context, c *client.Client, key client.RunKey) (client.RunKey, error) {
 	if key.Schedule != "" {
 		return key, nil

@@ -19,7 +19,7 @@ import (
 
 //go:generate go run . schema --dir ../../api/schema
 
-// schemas are the kinds of files that have a schema, the usual one first.
+// schemas are the kinds of files that have a schema, the default first.
 var schemas = []struct {
 	name string
 	make func() *jsonschema.Schema
@@ -68,11 +68,11 @@ func newSchema(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "write the schemas of all kinds of files into `DIR`")
-	addFormat(cmd).value = jsonFormat // a schema is JSON either way
+	addFormat(cmd).value = jsonFormat // a schema is JSON in every format
 	return cmd
 }
 
-// writeSchemas writes each schema into a file of its own.
+// writeSchemas writes each schema to its own file.
 func (a *app) writeSchemas(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create the directory of the schemas: %w", err)

@@ -77,7 +77,7 @@ func (a *app) sensorOptions(source, ttl string) ([]client.CallOption, error) {
 	return options, nil
 }
 
-// sensorFields reads the fields of a write from arguments or a file.
+// sensorFields reads the fields of a reading from arguments or a file.
 func (a *app) sensorFields(pairs []string, file string) (map[string]any, error) {
 	switch {
 	case file != "" && len(pairs) > 0:
@@ -101,7 +101,7 @@ func (a *app) sensorFields(pairs []string, file string) (map[string]any, error) 
 	return fields, nil
 }
 
-// fieldValue takes a JSON scalar as it is, and anything else as text.
+// fieldValue parses a JSON scalar; anything else is a string.
 func fieldValue(text string) any {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -208,7 +208,7 @@ func newSensorDelete(a *app) *cobra.Command {
 	})
 }
 
-// readingFor names a reading by its period.
+// readingFor describes a reading by its period.
 func readingFor(date *string) string {
 	if date == nil {
 		return "undated reading"

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redis"
 )
 
-// serveFlags are the flags of serve; each wins over the server's file.
+// serveFlags are the flags of serve; each overrides the server's file.
 type serveFlags struct {
 	pipelines, calendars, archetypes, sources []string
 	data, store, listen, config               string
@@ -63,11 +63,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if err == nil || f.logFormat.value != jsonFormat {
 		return err
 	}
-	logger.Error("interlock ends", "error", err)
+	logger.Error("interlock failed", "error", err)
 	return loggedError{err}
 }
 
-// newLogger returns the server's log. What libraries log goes there, too, so that a log in JSON is nothing but JSON.
+// newLogger returns the server's logger. Libraries log to it too, so that a JSON log contains only JSON.
 func (a *app) newLogger(format string) *slog.Logger {
 	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if format == jsonFormat {
@@ -81,7 +81,7 @@ func (a *app) newLogger(format string) *slog.Logger {
 
 func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logger) error {
 	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // first of all: it must never end the server
+	signal.Notify(hangups, syscall.SIGHUP) // before anything else: SIGHUP must never end the server
 	defer signal.Stop(hangups)
 	read := func() (settings.File, engine.Folders, error) {
 		file, err := a.serverFile(f.config, a.problemLog(f.logFormat.value, logger))
@@ -134,7 +134,8 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	return err
 }
 
-// problemLog returns how a problem of the server's file is reported: with its line, or as an entry of a log in JSON.
+// problemLog returns a function that reports a problem in the server's file: as text with its source line, or as an
+// entry in a JSON log.
 func (a *app) problemLog(format string, logger *slog.Logger) func(p document.Problem, line string) {
 	if format != jsonFormat {
 		return a.printProblem
@@ -142,20 +143,20 @@ func (a *app) problemLog(format string, logger *slog.Logger) func(p document.Pro
 	return func(p document.Problem, _ string) { logger.Error("problem in a file", "problem", p.String()) }
 }
 
-// printProblem prints a problem with the line it is about.
+// printProblem prints a problem with its source line.
 func (a *app) printProblem(p document.Problem, line string) {
 	fmt.Fprintln(a.stderr, problemLine(p, a.errStyle))
 	fmt.Fprint(a.stderr, snippet(line, p.Line, p.Column, a.errStyle.dim, a.errStyle.red))
 }
 
-// usualServerFile is read if it is there.
+// usualServerFile is read if it exists.
 const usualServerFile = "interlock.yaml"
 
 func addServerFile(cmd *cobra.Command, config *string) {
 	cmd.Flags().StringVar(config, "config", "", "`FILE` of the server (default ./"+usualServerFile+", if it exists)")
 }
 
-// serverFile reads the server's file, or gives the defaults where there is none.
+// serverFile reads the server's file, or returns the defaults if there is none.
 func (a *app) serverFile(name string, report func(p document.Problem, line string)) (settings.File, error) {
 	path := name
 	if path == "" {
@@ -178,7 +179,8 @@ func (a *app) serverFile(name string, report func(p document.Problem, line strin
 	return f, nil
 }
 
-// override lets flags win over the file, and says which folders may be missing: calendars, archetypes and sources that nobody named.
+// override applies flags to the file and returns the folders. Calendars, archetypes and sources may be missing if
+// neither flags nor file name another folder than the default.
 func (f *serveFlags) override(file *settings.File) engine.Folders {
 	usual := settings.Default()
 	optional := map[string]bool{}

@@ -7,32 +7,33 @@ import (
 	"time"
 )
 
-// narrow is how wide a table may be where the terminal does not say: 80 columns.
+// narrow is the maximum width of a table if the terminal's width is unknown.
 const narrow = 80
 
 // column is one column of a sheet.
 type column struct {
 	title string
-	// extra columns are left out where they do not fit, the last one first. `-o wide` shows all of them.
+	// extra columns are dropped if they do not fit, the last one first. `-o wide` shows all of them.
 	extra bool
-	// text is cut to the space that is left, or wrapped. Only the last column may be text.
+	// text is cut or wrapped to fit. Only the last column may be text.
 	text, wrap bool
 }
 
-// The columns of a sheet: one that is always there, one that is not, one that may be cut, and one that is wrapped.
+// The kinds of columns: always shown, dropped if too wide, cut, and wrapped.
 func col(title string) column      { return column{title: title} }
 func extraCol(title string) column { return column{title: title, extra: true} }
 func textCol(title string) column  { return column{title: title, text: true} }
 func wrapCol(title string) column  { return column{title: title, text: true, wrap: true} }
 
-// How much of a text is shown: extra columns give way to the first 40 columns of it, names to the first 16.
+// Extra columns are dropped if the text would have less than goodText columns. Long names get a line of their own if
+// it would have less than leastText.
 const (
 	goodText  = 40
 	leastText = 16
 )
 
-// sheet prints a table that fits the terminal, or 80 columns where there is none. With `-o wide` it is as wide as it is.
-// Names are never cut: one that would make the table too wide has a line of its own.
+// sheet prints a table that fits the terminal, or 80 columns without a terminal. With `-o wide` it has its full
+// width. Names are never cut: a name that would make the table too wide gets its own line.
 func (a *app) sheet(columns []column, rows [][]cell) {
 	head := make([]cell, len(columns))
 	for i, c := range columns {
@@ -45,8 +46,8 @@ func (a *app) sheet(columns []column, rows [][]cell) {
 	fmt.Fprint(a.stdout, table("", all))
 }
 
-// fit makes a table at most so wide, if it can: it leaves out extra columns and cuts the text. Where that is not enough, long
-// names are put on lines of their own.
+// fit makes a table at most that wide, if possible: it drops extra columns and cuts the text. If that is not enough,
+// it puts long names on their own lines.
 func fit(columns []column, rows [][]cell, most int) [][]cell {
 	left, shown, room := leaveOut(columns, rows, most)
 	if room < min(leastText, textWidth(left, shown)) {
@@ -55,13 +56,13 @@ func fit(columns []column, rows [][]cell, most int) [][]cell {
 	return cut(left, shown, max(room, leastText))
 }
 
-// textWidth is how wide the text of a table is; 0 without one.
+// textWidth returns the width of a table's text column, or 0 if it has none.
 func textWidth(columns []column, rows [][]cell) int {
 	_, flexible := used(columns, rows)
 	return flexible
 }
 
-// namesAlone puts first cells that are wider than most on a line of their own, above the rest of their row.
+// namesAlone puts first cells wider than most on their own line, above the rest of the row.
 func namesAlone(rows [][]cell, most int) [][]cell {
 	var all [][]cell
 	for _, row := range rows {
@@ -74,7 +75,7 @@ func namesAlone(rows [][]cell, most int) [][]cell {
 	return all
 }
 
-// leaveOut leaves out extra columns as long as there is too little room for the text, which it also returns.
+// leaveOut drops extra columns until the text has enough room. room is the space left for the text.
 func leaveOut(columns []column, rows [][]cell, most int) (left []column, shown [][]cell, room int) {
 	for {
 		used, flexible := used(columns, rows)
@@ -91,7 +92,7 @@ func leaveOut(columns []column, rows [][]cell, most int) (left []column, shown [
 	}
 }
 
-// used is how wide the columns are that cannot be cut, and how wide the one is that can.
+// used returns the total width of the columns that cannot be cut, and the width of the one that can.
 func used(columns []column, rows [][]cell) (fixed, flexible int) {
 	for i, c := range columns {
 		widest := 0
@@ -151,7 +152,7 @@ func cut(columns []column, rows [][]cell, most int) [][]cell {
 	return fitted
 }
 
-// wrapped splits text at spaces into lines of at most so many terminal columns. A longer word has a line of its own.
+// wrapped splits text at spaces into lines of at most that many terminal columns. A longer word gets its own line.
 func wrapped(text string, most int) []string {
 	var lines []string
 	line := ""
@@ -171,7 +172,7 @@ func wrapped(text string, most int) []string {
 
 const minuteShape = "2006-01-02 15:04Z"
 
-// tableTime is an instant in UTC for a table: to the second with `-o wide`, else to the minute.
+// tableTime formats a time in UTC for a table: to the second with `-o wide`, otherwise to the minute.
 func (a *app) tableTime(t *time.Time) string {
 	switch {
 	case t == nil || t.IsZero():

@@ -52,7 +52,7 @@ func newSilenceAdd(a *app) *cobra.Command {
 	})
 }
 
-// silenced is what a silence is about.
+// silenced describes the alerts that a silence covers.
 func silenced(s client.Silence) string {
 	if s.Type != nil {
 		return printable(s.Pipeline + " of type " + *s.Type)

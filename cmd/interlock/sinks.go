@@ -24,10 +24,10 @@ import (
 	"github.com/interlock-go/interlock/internal/template"
 )
 
-// answerWithin is how long a sink may take to answer.
+// answerWithin is the timeout for a sink's answer.
 const answerWithin = 30 * time.Second
 
-// sinkParts is what sinks are made of.
+// sinkParts is what the sinks are built from.
 type sinkParts struct {
 	guard   *egress.Guard
 	getenv  func(string) string
@@ -39,7 +39,7 @@ func (c *controller) sinkParts(guard *egress.Guard, getenv func(string) string) 
 	return sinkParts{guard: guard, getenv: getenv, threads: notify.NewThreads(c.store), logger: c.logger}
 }
 
-// newSinks makes the places that alerts go to. The log is always one of them.
+// newSinks creates the alert sinks. The log is always one of them.
 func newSinks(a settings.Alerts, p sinkParts) ([]sink.Sink, error) {
 	makers := []func() (sink.Sink, error){func() (sink.Sink, error) { return logsink.New(p.logger), nil }}
 	if a.Slack != nil {
@@ -115,7 +115,7 @@ func (p sinkParts) webhook(a settings.Alerts, i int) (sink.Sink, error) {
 	return s, nil
 }
 
-// source names this server in CloudEvents: by the address that people use, else by its machine.
+// source names this server in CloudEvents: by its public URL, or else by its host name.
 func (p sinkParts) source(a settings.Alerts) string {
 	if a.BaseURL != "" {
 		return a.BaseURL
@@ -134,7 +134,7 @@ func (p sinkParts) alertmanager(f settings.Alertmanager) (sink.Sink, error) {
 	}), err
 }
 
-// repeat sends again what is open in sinks that forget.
+// repeat resends open alerts to sinks that would otherwise drop them.
 func repeat(ctx context.Context, sinks []sink.Sink) error {
 	var failures []error
 	for _, s := range sinks {
@@ -145,7 +145,7 @@ func repeat(ctx context.Context, sinks []sink.Sink) error {
 	return errors.Join(failures...)
 }
 
-// readSecret reads what the server's file only names: an environment variable or a file.
+// readSecret reads a secret from the environment variable or file named in the server's file.
 func readSecret(what, env, file string, getenv func(string) string) (string, error) {
 	secret, from := getenv(env), "environment variable "+env
 	if file != "" {
@@ -161,7 +161,7 @@ func readSecret(what, env, file string, getenv func(string) string) (string, err
 	return secret, nil
 }
 
-// readOptionalSecret is readSecret where the file may name nothing, which is no secret.
+// readOptionalSecret is like readSecret, but returns "" if neither is named.
 func readOptionalSecret(what, env, file string, getenv func(string) string) (string, error) {
 	if env == "" && file == "" {
 		return "", nil
@@ -169,7 +169,7 @@ func readOptionalSecret(what, env, file string, getenv func(string) string) (str
 	return readSecret(what, env, file, getenv)
 }
 
-// notifier tells people of events, as the server's file says.
+// notifier creates the notifier with the alert settings of the server's file.
 func (c *controller) notifier(sinks []sink.Sink) *notify.Notifier {
 	a := c.file.Alerts
 	return notify.New(notify.Options{
@@ -183,7 +183,7 @@ func (c *controller) notifier(sinks []sink.Sink) *notify.Notifier {
 	})
 }
 
-// routes are the alert routes of the server's file, the default last.
+// routes returns the alert routes of the server's file, the default last.
 func routes(a *settings.Alerts) []notify.Route {
 	var list []notify.Route
 	for i, r := range a.Routes {

@@ -62,7 +62,7 @@ func (a *app) writeSources(all client.Sources) {
 	}
 }
 
-// writeRejected names the source files with errors, and what is wrong with them.
+// writeRejected lists the source files with errors, and the errors.
 func (a *app) writeRejected(all client.Sources) {
 	active := map[string]bool{}
 	for _, s := range all.Items {
@@ -85,7 +85,7 @@ func (a *app) writeRejected(all client.Sources) {
 	}
 }
 
-// writeSourceNotes shows what there is to say about a source beside its figures.
+// writeSourceNotes prints notes about a source.
 func (a *app) writeSourceNotes(s client.EventSource) {
 	if s.Silence != nil {
 		fmt.Fprintf(a.stdout, "\n%s\n", a.outStyle.red(printable(*s.Silence)))
@@ -101,7 +101,7 @@ func (a *app) writeSourceNotes(s client.EventSource) {
 	}
 }
 
-// wouldWrite is a reading that an event would give.
+// wouldWrite is a reading that an event would write.
 type wouldWrite struct {
 	Pipeline string         `json:"pipeline"`
 	Key      string         `json:"key"`
@@ -110,7 +110,7 @@ type wouldWrite struct {
 	TTL      *string        `json:"ttl"`
 }
 
-// sourceTest is the answer of sources test.
+// sourceTest is the JSON output of sources test.
 type sourceTest struct {
 	Source     string                `json:"source"`
 	Format     string                `json:"format"`
@@ -145,7 +145,7 @@ func newSourcesTest(a *app) *cobra.Command {
 	return cmd
 }
 
-// loadSource reads a single source. If its file is not valid, its problems are printed as validate prints them.
+// loadSource reads a single source. If its file is not valid, it prints the problems as validate does.
 func (a *app) loadSource(file string) (*source.Definition, error) {
 	if dir, err := files.IsDir(file); err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (a *app) writeSourceTest(t sourceTest) {
 		if w.Date != nil {
 			when = "for " + *w.Date
 		}
-		data, _ := json.Marshal(w.Data) // it came from JSON
+		data, _ := json.Marshal(w.Data) // never fails: Data was decoded from JSON
 		fmt.Fprintf(a.stdout, "would write %s %s, %s: %s\n", w.Pipeline, w.Key, when, printable(string(data)))
 	}
 	for _, p := range t.Problems {

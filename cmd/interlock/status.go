@@ -68,8 +68,8 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 	}
 }
 
-// shareProblems leaves a problem that several pipelines have, such as a folder that cannot be read, to
-// the first of them, with the number of the others.
+// shareProblems shows a problem that several pipelines have, such as an unreadable folder, only on the first of them,
+// with the number of the others.
 func shareProblems(pipelines []client.Pipeline) []client.Pipeline {
 	count := map[string]int{}
 	for _, p := range pipelines {
@@ -95,7 +95,7 @@ func shareProblems(pipelines []client.Pipeline) []client.Pipeline {
 	return all
 }
 
-// comingFire is the next fire that opens a run: none that a pause outlasts.
+// comingFire returns the next fire that opens a run. A fire during a pause does not count.
 func comingFire(p client.Pipeline) client.NextFire {
 	if fire := p.Next.FireAt; p.Pause.Paused && fire != nil && (p.Pause.Until == nil || p.Pause.Until.After(*fire)) {
 		return client.NextFire{}
@@ -103,7 +103,7 @@ func comingFire(p client.Pipeline) client.NextFire {
 	return p.Next
 }
 
-// condition is a pipeline's state in a word: what needs a person comes before everything else.
+// conditionOf returns a pipeline's state in one word; needing attention takes precedence.
 func conditionOf(p client.Pipeline) string {
 	switch {
 	case len(p.Attention) > 0:
@@ -137,7 +137,7 @@ func stateCounts(pipelines []client.Pipeline) string {
 
 const needAttention = "need attention"
 
-// writeAttention lists the runs that need a person. Problems of files are writeTrouble's.
+// writeAttention lists the runs that need attention. writeTrouble prints the problems of files.
 func (a *app) writeAttention(pipelines ...client.Pipeline) {
 	var rows [][]cell
 	for _, p := range pipelines {
@@ -156,7 +156,7 @@ func (a *app) writeAttention(pipelines ...client.Pipeline) {
 	}
 }
 
-// writeTrouble says why a pipeline's file is not in force, and that it is paused.
+// writeTrouble says why a pipeline's file is not in force, and whether the pipeline is paused.
 func (a *app) writeTrouble(p client.Pipeline) {
 	if len(p.Problems) > 0 {
 		fmt.Fprintf(a.stdout, "\n%s is %s:\n", p.ID, p.State)

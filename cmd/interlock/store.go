@@ -17,16 +17,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
-// records is what a controller remembers, wherever that is.
+// records is the controller's store, with what the controller needs to know about it.
 type records struct {
 	store.Store
-	shared  bool                        // other controllers work on it, too
-	trouble func() error                // why it takes no changes from outside; nil if that is never known
-	probe   func(context.Context) error // finds out, and returns trouble; nil where the store does so itself
-	dir     *datadir.Dir                // nil where the store itself has taken it
+	shared  bool                        // other controllers use it too
+	trouble func() error                // why it rejects writes from outside; nil if the store cannot tell
+	probe   func(context.Context) error // probes the store and returns trouble; nil if the store does this itself
+	dir     *datadir.Dir                // nil if the store itself holds the lock
 }
 
-// Close closes the store before it gives the data directory back.
+// Close closes the store, and then releases the data directory.
 func (r records) Close() error {
 	err := r.Store.Close()
 	if r.dir != nil {
@@ -35,7 +35,7 @@ func (r records) Close() error {
 	return err
 }
 
-// openStore takes the data directory and opens the store that the settings name.
+// openStore locks the data directory and opens the store that the settings name.
 func openStore(ctx context.Context, f settings.File, s surroundings) (records, error) {
 	if !settings.IsRedis(f.Store) {
 		if f.Store != "sqlite" {
@@ -59,7 +59,7 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 	if err != nil {
 		return records{}, err
 	}
-	dir, err := datadir.Take(f.Data.Dir) // last, so that a Redis that is refused leaves no directory
+	dir, err := datadir.Take(f.Data.Dir) // last, so that a rejected Redis leaves no directory behind
 	if err != nil {
 		return records{}, errors.Join(err, db.Close())
 	}
@@ -69,7 +69,7 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 	return records{Store: db, shared: true, trouble: db.Trouble, dir: dir}, nil
 }
 
-// redisURL is the store's address with the password that the environment holds, unless it has one.
+// redisURL returns the store's URL. If it has no password, redisURL adds the one from the environment.
 func redisURL(f settings.File, getenv func(string) string) (string, error) {
 	if f.Redis == nil || f.Redis.PasswordEnv == "" {
 		return f.Store, nil
@@ -80,7 +80,7 @@ func redisURL(f settings.File, getenv func(string) string) (string, error) {
 	}
 	u, err := url.Parse(f.Store)
 	if err != nil {
-		return f.Store, nil // the store says what is wrong with it, and shows no password
+		return f.Store, nil // opening the store reports the invalid URL, without the password
 	}
 	if _, has := u.User.Password(); !has {
 		u.User = url.UserPassword(u.User.Username(), password)
@@ -88,13 +88,14 @@ func redisURL(f settings.File, getenv func(string) string) (string, error) {
 	return u.String(), nil
 }
 
-// probeEvery is how often the store is probed, and so how late a full disk is noticed while nothing is written.
+// probeEvery is how often the store is probed: the longest time until a full disk is noticed if nothing is written.
 const probeEvery = 5 * time.Second
 
-// storeWatch probes the store, and reports once when it stops taking changes from outside and once when it takes them again.
+// storeWatch probes the store. It reports once when the store stops accepting writes from outside, and once when it
+// accepts them again.
 type storeWatch struct {
 	c         *controller
-	since     time.Time // zero while it takes changes
+	since     time.Time // zero while the store accepts writes
 	announced bool      // INFRA_ALARM is stored
 }
 
@@ -120,7 +121,7 @@ func (w *storeWatch) look(ctx context.Context, now time.Time) error {
 	}
 	switch {
 	case err != nil && !w.announced:
-		// Where not even this can be stored, the log and /readyz have said it, and it is tried again.
+		// If even this cannot be stored, the log and /readyz have reported it, and the next tick retries.
 		w.announced = w.announce(ctx, "ALARM", store.FaultOf(err).Remedy, now) == nil
 	case err == nil && w.announced:
 		if err := w.announce(ctx, "OK", "the store accepts writes again", now); err != nil {
@@ -141,7 +142,7 @@ func (w *storeWatch) announce(ctx context.Context, state, message string, now ti
 	return w.c.store.Commit(ctx, b, now)
 }
 
-// storeCheck reports whether the store takes changes from outside.
+// storeCheck reports whether the store accepts writes from outside.
 func (c *controller) storeCheck() []client.HealthCheck {
 	if c.store.trouble == nil {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/text/width"
 )
 
-// style colours text, or leaves it alone.
+// style colours text if colours is set.
 type style struct{ colours bool }
 
-// styleFor uses colours only on a terminal that shows them, and never against the user's wish (no-color.org).
+// styleFor uses colours only on a terminal that supports them, and never if NO_COLOR is set (no-color.org).
 func styleFor(w world, out io.Writer) style {
 	return style{colours: w.getenv("NO_COLOR") == "" && w.getenv("TERM") != "dumb" && w.terminal(out)}
 }
@@ -38,8 +38,8 @@ type cell struct {
 
 func plain(text string) cell { return cell{text: text} }
 
-// table lays out rows in columns as wide as their widest cell, two spaces apart. It measures before it paints, so that
-// colours do not disturb the columns.
+// table lays out rows in columns as wide as their widest cell, two spaces apart. It measures text without colours, so
+// that colours do not shift the columns.
 func table(indent string, rows [][]cell) string {
 	columns := 0
 	for _, row := range rows {
@@ -69,10 +69,10 @@ func table(indent string, rows [][]cell) string {
 	return b.String()
 }
 
-// alone says that a row is one cell above the rest of its row, which the columns need not make room for.
+// alone reports whether a row is a single cell above the rest of its row; it does not affect the column widths.
 func alone(row []cell, columns int) bool { return len(row) == 1 && columns > 1 }
 
-// cells is how many columns of a terminal text takes.
+// cells returns the width of text in terminal columns.
 func cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -93,8 +93,8 @@ func runeCells(r rune) int {
 	}
 }
 
-// printable replaces what could move the cursor, change colours or turn the direction of writing, since the text
-// may come from any file. Tabs stay.
+// printable replaces characters that could move the cursor, change colours or reverse the writing direction, because
+// text may come from any file. Tabs stay.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
@@ -104,7 +104,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// shorten cuts text to at most so many terminal columns.
+// shorten cuts text to at most that many terminal columns.
 func shorten(text string, most int) string {
 	if cells(text) <= most {
 		return text
@@ -118,7 +118,7 @@ func shorten(text string, most int) string {
 	return text
 }
 
-// printableLines is printable for a text of several lines.
+// printableLines is printable for text of several lines.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

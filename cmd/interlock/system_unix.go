@@ -8,23 +8,24 @@ import (
 	"syscall"
 )
 
-// passedOn are the signals that exec passes on to its command. SIGPIPE is caught so that a closed output is an error of exec's
-// copy, which closes the command's pipe: the command then gets the signal that it would have got without exec.
+// passedOn are the signals that exec catches and passes on to its command. SIGPIPE is caught so that a closed output
+// fails exec's copy instead of killing exec. exec then closes the command's pipe, and the command gets the SIGPIPE
+// that it would have got without exec.
 var passedOn = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGPIPE,
 }
 
 func passes(s syscall.Signal) bool { return s != syscall.SIGPIPE }
 
-// ends reports whether a signal ends a program that does not catch it, and is meant to.
+// ends reports whether a signal is meant to end a program that does not catch it.
 func ends(s syscall.Signal) bool { return s != syscall.SIGWINCH }
 
-// fromTerminal reports whether a terminal sends the signal to all processes in its foreground.
+// fromTerminal reports whether a terminal sends the signal to its whole foreground process group.
 func fromTerminal(s syscall.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGWINCH
 }
 
-// signalChild sends a signal to the command, or to all of its process group.
+// signalChild sends a signal to the command, or to its whole process group.
 func signalChild(p *os.Process, group bool, s syscall.Signal) error {
 	if group {
 		return syscall.Kill(-p.Pid, s)
@@ -34,7 +35,7 @@ func signalChild(p *os.Process, group bool, s syscall.Signal) error {
 
 func stopChild(p *os.Process, group bool) error { return signalChild(p, group, syscall.SIGTERM) }
 
-// descriptors returns how many files the process may have open. Go has raised that to the hard limit at start.
+// descriptors returns the limit of open files. Go raises it to the hard limit at start.
 func descriptors() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

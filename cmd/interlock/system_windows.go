@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// passedOn are the signals that end exec. Windows passes none on: a console sends its own to all its processes.
+// passedOn are the signals that end exec. Windows forwards none: a console sends signals to all its processes itself.
 var passedOn = []os.Signal{os.Interrupt}
 
 func passes(syscall.Signal) bool { return true }
@@ -19,5 +19,5 @@ func signalChild(p *os.Process, _ bool, s syscall.Signal) error { return p.Signa
 
 func stopChild(p *os.Process, _ bool) error { return p.Kill() }
 
-// descriptors returns how many files the process may have open, where nothing limits that.
+// descriptors returns the limit of open files: Windows has none.
 func descriptors() int { return math.MaxInt32 }

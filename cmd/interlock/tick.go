@@ -24,7 +24,7 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// ticks is what is done again and again.
+// ticks returns the controller's periodic tasks.
 func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer) []engine.Tick {
 	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
@@ -45,7 +45,7 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 			if err != nil {
 				return err
 			}
-			for range 100 { // small steps, and not for ever
+			for range 100 { // small steps, with an upper bound
 				if n, err := c.store.Trim(ctx, keep, now); n == 0 || err != nil {
 					return err
 				}
@@ -59,7 +59,7 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 	}...)
 }
 
-// repeatTick sends open alerts again, where a sink needs that.
+// repeatTick resends open alerts, if a sink needs that.
 func repeatTick(sinks []sink.Sink) []engine.Tick {
 	if !slices.ContainsFunc(sinks, func(s sink.Sink) bool { _, ok := s.(sink.Repeater); return ok }) {
 		return nil
@@ -69,7 +69,7 @@ func repeatTick(sinks []sink.Sink) []engine.Tick {
 	}}}
 }
 
-// heartbeat tells somebody else that the watchdog has looked: the watcher is watched.
+// heartbeat tells an external monitor that the watchdog is running.
 type heartbeat struct {
 	url    string
 	client *http.Client
@@ -85,20 +85,20 @@ func (h heartbeat) send(ctx context.Context) error {
 		return fmt.Errorf("send the heartbeat to watchdog.heartbeatURL: %w", refused)
 	}
 	if err != nil {
-		return fmt.Errorf("send the heartbeat: no answer") // the error holds the URL, which may hold a token
+		return fmt.Errorf("send the heartbeat: no answer") // not the error itself: it contains the URL, which may contain a token
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusMultipleChoices { // redirects are not followed: nobody would have noticed the beat
+	if resp.StatusCode >= http.StatusMultipleChoices { // a redirect is not followed, so the monitor has not received the heartbeat
 		return fmt.Errorf("send the heartbeat: answered %s", resp.Status)
 	}
 	return nil
 }
 
-// healthLimit is how long the store may take to say how things are: whoever asks for health has little patience, and to wait longer
-// for an answer is an answer, too.
+// healthLimit is the timeout for the store in a health check. Clients of /readyz do not wait long, and a slow store
+// is itself a finding.
 const healthLimit = 2 * time.Second
 
-// health is what /readyz reports. The heartbeat is sent only while it is ready.
+// health returns the checks of /readyz. The heartbeat is sent only while the controller is ready.
 func (c *controller) health(ctx context.Context) api.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthLimit)
 	defer cancel()
@@ -107,7 +107,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 	if len(h.Why) > 0 {
 		keepsUp.Detail = strings.Join(h.Why, "; ")
 	}
-	// A store that takes no changes comes first: it is why timers are late.
+	// A store that rejects writes comes first: it is why timers are late.
 	checks := append(c.storeCheck(), keepsUp, client.HealthCheck{
 		Name: "feed", OK: true, Detail: fmt.Sprintf("%d changes to handle, the oldest from %s ago", h.FeedBacklog, h.FeedLag.Round(time.Millisecond)),
 	})
@@ -135,7 +135,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 	return api.Health{Ready: h.Ready, Checks: checks}
 }
 
-// waitingCalls reports attempts that cannot call their job's target because all workers for that are taken.
+// waitingCalls reports attempts that wait to call their job's target because all workers are busy.
 func (c *controller) waitingCalls(h engine.Health) []client.HealthCheck {
 	var checks []client.HealthCheck
 	for _, jobType := range slices.Sorted(maps.Keys(h.Waiting)) {
@@ -152,7 +152,7 @@ func (c *controller) waitingCalls(h engine.Health) []client.HealthCheck {
 	return checks
 }
 
-// failingTasks reports tasks that keep failing. The others are not held up by them, so the controller is still ready.
+// failingTasks reports tasks that keep failing. They do not block other tasks, so the controller is still ready.
 func failingTasks(h engine.Health) []client.HealthCheck {
 	if len(h.Failing) == 0 {
 		return nil
@@ -166,7 +166,7 @@ func failingTasks(h engine.Health) []client.HealthCheck {
 		count, t.ID, period.Stamp(t.Due), t.Failures, t.Error)}}
 }
 
-// logReport logs what became of changed files.
+// logReport logs which pipelines were accepted, removed or rejected.
 func logReport(logger *slog.Logger, r catalog.Report) {
 	for _, id := range r.Accepted {
 		logger.Info("pipeline accepted", slog.String("pipeline", string(id)))
@@ -183,8 +183,8 @@ func logReport(logger *slog.Logger, r catalog.Report) {
 	}
 }
 
-// unreadable reports what keeps files from being read, and that they can be read again, each once: in
-// the log, and where a folder cannot be read as an event, in /readyz and in every status.
+// unreadable reports once when files cannot be read, and once when they can be read again. It reports to the log; if
+// a folder is unreadable, also as an event, in /readyz and in every status.
 func (c *controller) unreadable() func(error) {
 	var last string
 	return func(err error) {

@@ -24,9 +24,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// tracing makes spans of what the controller does: one per request, change, task and step. Without an OTLP endpoint in the
-// environment (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) it sends none, and only passes on the trace
-// of each request, which the store carries to the jobs.
+// tracing creates spans for the controller's work: one per request, change, task and step. Without an OTLP endpoint
+// in the environment (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) it exports none. It then only
+// propagates the trace of each request, through the store, to the jobs.
 type tracing struct {
 	tracer trace.Tracer
 	stop   func(context.Context) error
@@ -46,7 +46,7 @@ func newTracing(getenv func(string) string) (*tracing, error) {
 	}
 	who, err := resource.Merge(
 		resource.NewSchemaless(attribute.String("service.name", "interlock"), attribute.String("service.version", version)),
-		resource.Environment()) // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win
+		resource.Environment()) // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override
 	if err != nil {
 		return nil, fmt.Errorf("set up tracing: %w", err)
 	}
@@ -54,8 +54,8 @@ func newTracing(getenv func(string) string) (*tracing, error) {
 	return &tracing{tracer: provider.Tracer("github.com/interlock-go/interlock"), stop: provider.Shutdown}, nil
 }
 
-// begin starts a span that continues the trace of a traceparent, where there is one. What is stored with the context carries the span
-// on to what follows from it.
+// begin starts a span that continues parent's trace, if there is one. Anything stored with the returned context
+// carries the span on to later work.
 func (t *tracing) begin(ctx context.Context, parent, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if parent != "" {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{job.TraceHeader: parent})
@@ -64,8 +64,8 @@ func (t *tracing) begin(ctx context.Context, parent, name string, options ...tra
 	return store.WithTrace(ctx, job.Traceparent(ctx)), span
 }
 
-// task traces the handler of a kind of task. The steps of an attempt, and what they bring about, are siblings: each has the
-// span that opened or woke the attempt as its parent, however many there are.
+// task traces the handler of a kind of task. All steps of an attempt, and the work they cause, are siblings: their
+// parent is the span that opened or woke the attempt.
 func (t *tracing) task(kind store.TaskKind, handle func(context.Context, store.Claim) error) func(context.Context, store.Claim) error {
 	return func(ctx context.Context, c store.Claim) error {
 		ctx, span := t.begin(ctx, c.Task.Trace, "task "+string(kind), trace.WithAttributes(subject(c.Task.Pipeline, c.Task.Key)...))
@@ -76,7 +76,7 @@ func (t *tracing) task(kind store.TaskKind, handle func(context.Context, store.C
 	}
 }
 
-// await traces the wait for the end of a job in the trace of its attempt.
+// await traces the wait for a job's end, in the trace of its attempt.
 func (t *tracing) await(tasks interface {
 	Task(ctx context.Context, id string) (store.Task, error)
 }, handle func(context.Context, run.Key, int) error,
@@ -107,13 +107,13 @@ func (t *tracing) change(handle func(context.Context, store.Change, time.Time) e
 	}
 }
 
-// step traces a part of a task: a step of an attempt, or the start of its job.
+// step traces part of a task: a step of an attempt, or the start of its job.
 func (t *tracing) step(ctx context.Context, name string, r run.Run) (context.Context, func(error)) {
 	ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(append(subject(r.Pipeline, r.Key), attribute.Int("interlock.attempt", r.Attempt))...))
 	return ctx, func(err error) { _ = ended(span, err) }
 }
 
-// requests traces what is asked over HTTP.
+// requests traces HTTP requests.
 func (t *tracing) requests(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, span := t.begin(r.Context(), r.Header.Get(job.TraceHeader), r.Method, trace.WithSpanKind(trace.SpanKindServer),
@@ -123,7 +123,7 @@ func (t *tracing) requests(h http.Handler) http.Handler {
 	})
 }
 
-// subject names the run that a span is about, where it is about one.
+// subject returns the attributes for a pipeline and, if there is one, its run.
 func subject(id pipeline.ID, key run.Key) []attribute.KeyValue {
 	all := []attribute.KeyValue{attribute.String("interlock.pipeline", string(id))}
 	if key != (run.Key{}) {

@@ -85,7 +85,7 @@ func (a *app) validate(paths []string, f validateFlags) error {
 	return verdict(!set.Failed(), a.writeReport(set, p, f.format.value))
 }
 
-// limit is how long an attempt may take; 0 means what is usual.
+// limit returns how long an attempt may take; 0 is the default.
 func (f validateFlags) limit() (time.Duration, error) {
 	if f.timeLimit == "" {
 		return 0, nil
@@ -100,7 +100,7 @@ func (f validateFlags) limit() (time.Duration, error) {
 	return d, nil
 }
 
-// offers is what the deployment on the platform offers; nil if the flags do not say.
+// offers returns what the deployment offers; nil if no flag says so.
 func (f validateFlags) offers() (*pipeline.Offers, error) {
 	switch {
 	case f.jobs == nil && f.env == nil && f.secrets == nil && f.params == nil:
@@ -118,7 +118,7 @@ func (f validateFlags) offers() (*pipeline.Offers, error) {
 	return &pipeline.Offers{Jobs: f.jobs, Env: f.env, Secrets: f.secrets, Parameters: f.params}, nil
 }
 
-// stdinName is the argument that stands for standard input, and its name in a report.
+// stdinName is the argument that stands for standard input, and its file name in a report.
 const stdinName = "-"
 
 // readGiven reads the files to validate.
@@ -176,11 +176,11 @@ type project struct {
 	servers   []pipeline.Source // server files
 	sources   []pipeline.Source // source files
 	opts      pipeline.Options
-	borrowed  []pipeline.Source // calendars and archetypes that nobody named: there for the pipelines that refer to them
+	borrowed  []pipeline.Source // calendars and archetypes not named in paths, read because pipelines may refer to them
 }
 
-// withoutPrograms reports whether the project's server runs no programs on its machine. Of several servers it is not known
-// which one the pipelines are for.
+// withoutPrograms reports whether the project's server runs no programs on its machine. With several server files it
+// is unknown which one the pipelines are for.
 func (p *project) withoutPrograms() bool {
 	if len(p.servers) != 1 {
 		return false
@@ -193,7 +193,7 @@ func (p *project) files() int {
 	return len(p.pipelines) + len(p.servers) + len(p.sources) + len(p.opts.Calendars) + len(p.opts.Archetypes)
 }
 
-// names are the files that the report is about: what was asked for, and of the borrowed ones those with problems.
+// names returns the files that the report covers: those in paths, and borrowed files with problems.
 func (p *project) names(set *pipeline.Set) []string {
 	var names []string
 	for _, src := range slices.Concat(p.pipelines, p.servers, p.sources, p.opts.Calendars, p.opts.Archetypes) {
@@ -206,8 +206,8 @@ func (p *project) names(set *pipeline.Set) []string {
 	return names
 }
 
-// readProject reads paths and tells their files apart by what they hold. Calendars and archetypes are those found,
-// and those of the flags or, without flags, of the folders a project usually has. Config, unless it is "", is a server file.
+// readProject reads paths and detects the kind of each file by its content. Calendars and archetypes also come from
+// the folders in flags or, without flags, from a project's usual folders. config is a server file unless it is "".
 func readProject(paths []string, flags shelfFlags, config string) (*project, error) {
 	sources, whole, err := readPaths(paths)
 	if err != nil {
@@ -246,8 +246,8 @@ func readProject(paths []string, flags shelfFlags, config string) (*project, err
 	return p, nil
 }
 
-// checkSources adds the problems of source files to the report. The pipelines that they write to are those that are checked
-// with them, or those beside them.
+// checkSources adds the problems of source files to the report. Sources may write to the pipelines checked with them,
+// or else to those in the folders beside them.
 func (p *project) checkSources(set *pipeline.Set, paths []string) error {
 	if len(p.sources) == 0 {
 		return nil
@@ -276,8 +276,8 @@ func (p *project) checkSources(set *pipeline.Set, paths []string) error {
 	return nil
 }
 
-// usualFolders looks one step up only for a project that has shown nothing of the kind: a broken calendar in its own
-// calendars/ is to be checked as one, but somebody else's are none of its business.
+// usualFolders searches one level up only if paths contain no file of that kind. A broken calendar in the project's
+// own calendars/ is checked as a calendar; calendars of another project are not read.
 func usualFolders(name string, paths []string, found []pipeline.Source) []string {
 	if len(found) > 0 {
 		return foldersAt(name, "", paths)
@@ -304,7 +304,7 @@ func sortSources(sources []pipeline.Source) project {
 	return p
 }
 
-// without gives the sources that are not among others, whatever way their names were written.
+// without returns the sources that are not in others, comparing absolute paths.
 func without(sources, others []pipeline.Source) []pipeline.Source {
 	taken := map[string]bool{}
 	for _, src := range others {
@@ -313,7 +313,7 @@ func without(sources, others []pipeline.Source) []pipeline.Source {
 	return slices.DeleteFunc(slices.Clone(sources), func(src pipeline.Source) bool { return taken[absolute(src.File)] })
 }
 
-// absolute falls back to the name itself where the working directory is gone.
+// absolute returns the absolute path, or path itself if the working directory is gone.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -321,8 +321,8 @@ func absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// readPaths reads all of paths and says whether any is a directory. One that holds nothing to check is refused,
-// since silence about it would look like success.
+// readPaths reads all paths and reports whether any is a directory. A path without any file to check is an error: no
+// output would look like success.
 func readPaths(paths []string) (sources []pipeline.Source, whole bool, err error) {
 	for _, path := range paths {
 		dir, err := files.IsDir(path)

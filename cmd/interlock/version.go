@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// buildReport is what `version --format json` prints.
+// buildReport is the output of `version --format json`.
 type buildReport struct {
 	Version string  `json:"version"`
 	Go      string  `json:"go"`
@@ -41,7 +41,8 @@ func versionLine(r buildReport) string {
 	return line + ")"
 }
 
-// buildVersion returns the version that -ldflags set, or the module version of a binary that `go install …@v1.2.3` built.
+// buildVersion returns the version set by -ldflags, or the module version if the binary was built by `go install
+// …@v1.2.3`.
 func buildVersion(set string, info *debug.BuildInfo, ok bool) string {
 	if set != unversioned || !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return set
@@ -49,7 +50,7 @@ func buildVersion(set string, info *debug.BuildInfo, ok bool) string {
 	return info.Main.Version
 }
 
-// revision is the commit, or "unknown".
+// revision returns the commit, or "unknown".
 func revision() string {
 	if at := commit(); at != nil {
 		return *at
@@ -57,7 +58,7 @@ func revision() string {
 	return "unknown"
 }
 
-// commit is what the binary was built from, where the Go tool wrote that down.
+// commit returns the commit that the binary was built from, or nil if the Go tool did not record it.
 func commit() *string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

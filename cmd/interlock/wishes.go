@@ -17,24 +17,24 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// wishes pass what an operator asks for to the functions of a deployment: each is a row that the stream-router carries out and
-// answers. Writing the row is all that the operator's own AWS identity must be allowed to do.
+// wishes passes an operator's requests to the functions of a deployment. Each request is a row that the stream-router
+// carries out and answers. So the operator's AWS identity needs no permission except to write that row.
 type wishes struct{ *console }
 
 var _ api.Operator = wishes{}
 
 const (
-	routerWithin = 30 * time.Second       // how long a request may take to be answered
-	answerPoll   = 250 * time.Millisecond // how often the console reads whether it was
+	routerWithin = 30 * time.Second       // timeout for the stream-router's answer
+	answerPoll   = 250 * time.Millisecond // how often the console polls for it
 )
 
-// unanswered says that the stream-router has not answered in time.
+// unanswered is the error if the stream-router does not answer in time.
 func unanswered() error {
 	return &router.Refusal{Kind: router.Conflict, Reason: fmt.Sprintf(
 		"the request is stored, but the stream-router did not answer within %s; check its log and its queue", routerWithin)}
 }
 
-// await calls read until it returns true, an error, or the time is over.
+// await calls read until it returns true or an error, or the timeout ends.
 func await(ctx context.Context, read func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, routerWithin)
 	defer cancel()
@@ -59,7 +59,7 @@ func await(ctx context.Context, read func(context.Context) (bool, error)) error 
 	}
 }
 
-// Rerun writes the request where the stream-router finds it, and waits for its answer.
+// Rerun writes the request for the stream-router and waits for its answer.
 func (w wishes) Rerun(ctx context.Context, q router.RerunRequest, now time.Time) (answer store.Rerun, err error) {
 	asked := dynamo.RerunRequest{
 		ID: q.ID, Key: run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
@@ -80,7 +80,7 @@ func (w wishes) Rerun(ctx context.Context, q router.RerunRequest, now time.Time)
 	return answer, err
 }
 
-// ask writes an operation where the stream-router finds it, and waits for its answer. A refusal is an error.
+// ask writes an operation for the stream-router and waits for its answer. A refusal is returned as an error.
 func (w wishes) ask(ctx context.Context, o awslambda.Operation, now time.Time) (out awslambda.Outcome, err error) {
 	if o.ID == "" {
 		o.ID = rand.Text()
@@ -112,19 +112,19 @@ func (w wishes) ask(ctx context.Context, o awslambda.Operation, now time.Time) (
 	return out, err
 }
 
-// Trigger asks for a run.
+// Trigger requests a run.
 func (w wishes) Trigger(ctx context.Context, q router.TriggerRequest, now time.Time) (run.Run, error) {
 	return runOf(w.ask(ctx, awslambda.Operation{
 		ID: q.ID, Action: awslambda.Trigger, Pipeline: q.Pipeline, Period: q.Period, By: q.By, Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
 	}, now))
 }
 
-// Cancel asks for the end of a run.
+// Cancel requests the end of a run.
 func (w wishes) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
 	return runOf(w.ask(ctx, awslambda.Operation{Action: awslambda.Cancel, Pipeline: key.Pipeline, Key: key, By: by, Reason: why}, now))
 }
 
-// runOf is the run of an answer.
+// runOf returns the run in an outcome.
 func runOf(out awslambda.Outcome, err error) (run.Run, error) {
 	if err != nil || out.Run == nil {
 		return run.Run{}, err
@@ -132,7 +132,7 @@ func runOf(out awslambda.Outcome, err error) (run.Run, error) {
 	return *out.Run, nil
 }
 
-// Report reports the result of a job. That of a worker, which claimed its attempt here, needs no function.
+// Report reports the result of a job. The result of a worker, which claimed its attempt here, needs no function.
 func (w wishes) Report(ctx context.Context, o run.Outcome, now time.Time) (router.Reported, error) {
 	r, err := w.store.Run(ctx, o.Key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -148,7 +148,8 @@ func (w wishes) Report(ctx context.Context, o run.Outcome, now time.Time) (route
 	return *out.Reported, nil
 }
 
-// workers serves workers on the tables themselves: what they ask for needs no function, only the swap of a run.
+// workers returns a router that serves workers directly on the tables: their requests need no function, only a
+// compare-and-swap of the run.
 func (w wishes) workers() *router.Router {
 	return router.New(router.Deps{Store: w.store, Catalog: w.catalog})
 }
@@ -158,17 +159,17 @@ func (w wishes) Claim(ctx context.Context, q router.ClaimRequest, now time.Time)
 	return w.workers().Claim(ctx, q, now)
 }
 
-// Heartbeat records that a worker was heard of.
+// Heartbeat records a worker's heartbeat.
 func (w wishes) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
 	return w.workers().Heartbeat(ctx, key, attempt, output, now)
 }
 
-// Trace is the trace that an attempt belongs to.
+// Trace returns the trace of an attempt.
 func (w wishes) Trace(ctx context.Context, key run.Key) (string, error) {
 	return w.workers().Trace(ctx, key)
 }
 
-// Pause asks for the pause of a pipeline.
+// Pause requests the pause of a pipeline.
 func (w wishes) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
 	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Pause, Pipeline: id, Pause: p, By: p.By, Reason: p.Why}, now)
 	if err != nil || out.Pause == nil {
@@ -177,25 +178,25 @@ func (w wishes) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now ti
 	return *out.Pause, nil
 }
 
-// PauseAll asks for the pause of all pipelines.
+// PauseAll requests the pause of all pipelines.
 func (w wishes) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
 	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.PauseAll, Pause: p, By: p.By, Reason: p.Why}, now)
 	return out.Pipelines, err
 }
 
-// Resume asks for the end of a pause.
+// Resume requests the end of a pause.
 func (w wishes) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
 	_, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Resume, Pipeline: id, By: by, Reason: why}, now)
 	return err
 }
 
-// ResumeAll asks for the end of the pause of all pipelines.
+// ResumeAll requests the end of the pause of all pipelines.
 func (w wishes) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
 	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.ResumeAll, By: by, Reason: why}, now)
 	return out.Pipelines, err
 }
 
-// Backfill asks for the runs of a range of periods.
+// Backfill requests the runs of a range of periods.
 func (w wishes) Backfill(ctx context.Context, q router.BackfillRequest, now time.Time) ([]router.Backfilled, error) {
 	out, err := w.ask(ctx, awslambda.Operation{
 		ID: q.ID, Action: awslambda.Backfill, Pipeline: q.Pipeline, From: q.From, To: q.To, By: q.By, Reason: q.Reason, OnlyMissing: q.OnlyMissing, DryRun: q.DryRun,
@@ -203,10 +204,10 @@ func (w wishes) Backfill(ctx context.Context, q router.BackfillRequest, now time
 	return out.Backfilled, err
 }
 
-// Answered knows the answers to claims. The stream-router recognises any other request that is repeated by its id.
+// Answered returns stored answers to claims. The stream-router recognises any other repeated request by its id.
 func (w wishes) Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error) {
 	return w.workers().Answered(ctx, key, now)
 }
 
-// KeepAnswer keeps none: what is refused has changed nothing, and may be asked for again.
+// KeepAnswer stores nothing: a refused request changed nothing, and may be sent again.
 func (w wishes) KeepAnswer(context.Context, string, router.Answer, time.Time) error { return nil }
