@@ -18,15 +18,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// controller is a whole controller with one pipeline. It begins at ten past nine, and its jobs run until a test reports
-// their result.
+// controller is a whole controller with one pipeline. It starts at ten past nine, and its jobs run until a test
+// reports their result.
 type controller struct {
 	*testing.T
 	*controllertest.Controller
 	job string // the section of its file
 }
 
-// newController has a job that may take all day.
+// newController returns a controller with a job that may take all day.
 func newController(t *testing.T, sections string) *controller {
 	t.Helper()
 	return controllerWith(t, "job: {type: command, config: {command: x}, jobPollWindowSeconds: 86400}\n", sections)
@@ -39,14 +39,14 @@ func controllerWith(t *testing.T, section, sections string) *controller {
 	return c
 }
 
-// edit puts a new version of the pipeline's file in force; none takes it away.
+// edit puts a new version of the pipeline's file in force; none removes it.
 func (c *controller) edit(sections string) {
 	c.Helper()
 	c.file(sections)
 	c.Settle()
 }
 
-// file is edit, with nobody who looks at it yet.
+// file is edit without any task running yet.
 func (c *controller) file(sections string) {
 	c.Helper()
 	if sections == "" {
@@ -56,16 +56,16 @@ func (c *controller) file(sections string) {
 	c.Apply("pipeline: {id: orders, owner: t}\n" + sections + c.job)
 }
 
-// until lets time go by.
+// until advances the clock.
 func (c *controller) until(when string) {
 	c.Helper()
 	c.Pass(at(c.T, when).Sub(c.Now()))
 }
 
-// down lets time go by with nobody there.
+// down advances the clock while the controller is down.
 func (c *controller) down(when string) { c.Move(at(c.T, when)) }
 
-// hold pauses the pipeline together with its deadlines; "" until somebody resumes it.
+// hold pauses the pipeline together with its deadlines; "" means until resumed.
 func (c *controller) hold(until string) {
 	c.Helper()
 	p := store.Pause{By: "ada", Why: "maintenance", HoldSLA: true}
@@ -90,7 +90,7 @@ func (c *controller) trigger(date string) {
 	c.Settle()
 }
 
-// report tells the result of a run's job.
+// report reports the result of a run's job.
 func (c *controller) report(key string, result run.Result) {
 	c.Helper()
 	_, err := c.Router.Report(ctx, run.Outcome{Key: c.Key(key), Report: run.Report{Result: result}}, c.Now())
@@ -98,7 +98,7 @@ func (c *controller) report(key string, result run.Result) {
 	c.Settle()
 }
 
-// first carries a task out before anything else that is due.
+// first runs a task before anything else that is due.
 func (c *controller) first(task string) {
 	c.Helper()
 	claims, err := c.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 100, Lease: time.Minute}, c.Now())
@@ -111,7 +111,7 @@ func (c *controller) first(task string) {
 	c.Settle()
 }
 
-// ledger fails unless these are the deadlines, each as "date kind state breach", and why where it was cancelled.
+// ledger fails unless these are the deadlines, each as "date kind state breach", with the reason if cancelled.
 func (c *controller) ledger(want ...string) {
 	c.Helper()
 	page, err := c.Store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "orders", Limit: 100})
@@ -125,7 +125,7 @@ func (c *controller) ledger(want ...string) {
 	}
 }
 
-// told fails unless these are the breaches that were told, each as "time type date: message".
+// told fails unless these are the breaches reported, each as "time type date: message".
 func (c *controller) told(want ...string) {
 	c.Helper()
 	var got []string
@@ -139,7 +139,7 @@ func (c *controller) told(want ...string) {
 	}
 }
 
-// only gives the one event of a type.
+// only returns the one event of a type.
 func (c *controller) only(t event.Type) event.Event {
 	c.Helper()
 	found := slices.DeleteFunc(c.events(), func(e event.Event) bool { return e.Type != t })

@@ -18,8 +18,8 @@ func TestSuppressedPeriodHasNoDeadlineWhenItsExclusionIsLifted(t *testing.T) {
 	c.told()
 }
 
-// Whoever arms may come before whoever finds that the fire was suppressed.
-func TestPeriodThatWasSuppressedInADowntimeBreachesNothing(t *testing.T) {
+// The arming task may run before the one that finds that the fire was suppressed.
+func TestPeriodSuppressedDuringDowntimeBreachesNothing(t *testing.T) {
 	for _, first := range []string{"arm/orders", "reopen/orders"} {
 		t.Run(first, func(t *testing.T) {
 			c := newController(t, closed)
@@ -32,7 +32,7 @@ func TestPeriodThatWasSuppressedInADowntimeBreachesNothing(t *testing.T) {
 	}
 }
 
-func TestDeadlineOfAPeriodThatBecomesExcludedIsCancelled(t *testing.T) {
+func TestDeadlineOfAnExcludedPeriodIsCancelled(t *testing.T) {
 	c := newController(t, everyDay)
 	c.edit(closed)
 	c.ledger("2026-03-03 absolute CANCELLED 03T14:00 excluded", "2026-03-04 absolute ARMED 04T14:00")
@@ -54,7 +54,7 @@ func TestDeadlineDoesNotReturnOnceItsPeriodWasSuppressed(t *testing.T) {
 	c.ledger("2026-03-03 absolute CANCELLED 03T14:00 excluded", "2026-03-04 absolute ARMED 04T14:00")
 }
 
-func TestReadingForASuppressedPeriodSetsNoDeadline(t *testing.T) {
+func TestReadingForASuppressedPeriodArmsNoDeadline(t *testing.T) {
 	c := newController(t, strings.Replace(relative, "schedule: {", holiday, 1))
 	c.Write("orders", "a", "status=ready")
 	c.edit(relative)
@@ -62,7 +62,7 @@ func TestReadingForASuppressedPeriodSetsNoDeadline(t *testing.T) {
 	c.ledger()
 }
 
-// A write has tomorrow suppressed before it begins. The day after is the next that is expected.
+// A write suppresses tomorrow before it begins. The day after is the next expected one.
 func TestPeriodAfterASuppressedOneIsArmed(t *testing.T) {
 	const open = untilReady + "sla: {deadline: \"14:00\"}\n"
 	c := newController(t, strings.Replace(open, "schedule: {", "schedule: {exclude: {dates: [2026-03-04]}, ", 1))

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// A breach is alerted no more where RETRY_EXHAUSTED was. Other ends of a run said nothing of the kind.
-func TestBreachOfAFailedRunIsMutedOnlyWhereRetryExhaustedWasTold(t *testing.T) {
+// A breach raises no second alert if RETRY_EXHAUSTED was emitted. Other ends of a run raised none.
+func TestBreachOfAFailedRunIsMutedOnlyAfterRetryExhausted(t *testing.T) {
 	const polled = "job: {type: command, config: {command: x}}\n"
 	fail := func(c *controller) { c.report("orders/stream/2026-03-03", run.ResultFail) }
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ const everyDay = "schedule: {cron: \"0 10 * * *\"}\nsla: {deadline: \"14:00\"}\n
 // onDays is everyDay on fewer days of the week.
 func onDays(days string) string { return strings.Replace(everyDay, "* * *", "* * "+days, 1) }
 
-func TestPeriodThatAnEditedCronDropsHasNoDeadline(t *testing.T) {
+func TestPeriodDroppedByAnEditedCronHasNoDeadline(t *testing.T) {
 	c := newController(t, everyDay)
 	c.until("11:10")
 	c.ledger("2026-03-03 absolute ARMED 03T14:00", "2026-03-04 absolute ARMED 04T14:00")
@@ -22,7 +22,7 @@ func TestPeriodThatAnEditedCronDropsHasNoDeadline(t *testing.T) {
 	c.told("03T14:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T14:00:00Z: attempt 1 is RUNNING")
 }
 
-func TestDeadlineOfADroppedPeriodThatIsExpectedAgainCounts(t *testing.T) {
+func TestDeadlineOfADroppedPeriodReturnsIfExpectedAgain(t *testing.T) {
 	c := newController(t, everyDay)
 	c.until("11:10")
 	c.edit(onDays("1,2,5"))
@@ -31,8 +31,8 @@ func TestDeadlineOfADroppedPeriodThatIsExpectedAgainCounts(t *testing.T) {
 	c.ledger("2026-03-03 absolute BREACHED 03T14:00", "2026-03-04 absolute ARMED 04T14:00", "2026-03-06 absolute ARMED 06T14:00")
 }
 
-// The run goes on under the version that it was opened with, and its deadline with it.
-func TestRunThatWasOpenedKeepsItsDeadlineWhenAnEditDropsItsPeriod(t *testing.T) {
+// The run continues under the version it opened with, and so does its deadline.
+func TestOpenRunKeepsItsDeadlineWhenAnEditDropsItsPeriod(t *testing.T) {
 	c := newController(t, everyDay)
 	c.until("11:10")
 	c.edit(onDays("5"))
@@ -45,7 +45,7 @@ func TestRunThatWasOpenedKeepsItsDeadlineWhenAnEditDropsItsPeriod(t *testing.T) 
 	c.told("03T14:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T14:00:00Z: attempt 1 is RUNNING")
 }
 
-func TestEditCancelsWhatNothingExpectsAnyMore(t *testing.T) {
+func TestEditCancelsDeadlinesOfUnexpectedPeriods(t *testing.T) {
 	for _, c := range []struct {
 		name, before, after string
 		want                []string
@@ -130,7 +130,7 @@ func TestEditThatDropsOneDeadlineLeavesTheOther(t *testing.T) {
 }
 
 // A reading opens the run of exactly the period that it names.
-func TestDeadlineOfAReadingThatNamesAnHourOutlivesAnEdit(t *testing.T) {
+func TestDeadlineOfAReadingForAnHourSurvivesAnEdit(t *testing.T) {
 	const start = "schedule: {trigger: {key: a, check: equals, field: status, value: ready}}\n"
 	c := newController(t, start+"sla: {maxDuration: 4h}\n")
 	c.Write("orders", "a#2026-03-03T08", "status=pending")
@@ -140,7 +140,7 @@ func TestDeadlineOfAReadingThatNamesAnHourOutlivesAnEdit(t *testing.T) {
 
 const twice = "schedule: {cron: \"0 6,18 * * *\", trigger: {key: a, check: exists}}\nsla: {maxDuration: 2h}\n"
 
-func TestReadingForAPeriodWithoutAFireSetsNoDeadline(t *testing.T) {
+func TestReadingForAPeriodWithoutAFireArmsNoDeadline(t *testing.T) {
 	c := newController(t, twice)
 	c.Write("orders", "a", "n=1")
 	c.until("12:00")
@@ -149,13 +149,13 @@ func TestReadingForAPeriodWithoutAFireSetsNoDeadline(t *testing.T) {
 	c.ledger("2026-03-03T18 relative ARMED 03T14:00")
 }
 
-func TestReadingForAPeriodWhoseFireWasBeforeTheHorizonSetsNoDeadline(t *testing.T) {
+func TestReadingForAPeriodBeforeTheHorizonArmsNoDeadline(t *testing.T) {
 	c := newController(t, twice)
 	c.Write("orders", "a#2026-03-03T06", "n=1")
 	c.ledger()
 }
 
-func TestReadingForAPeriodWithoutAFireCountsOnceAPersonHasOpenedIt(t *testing.T) {
+func TestReadingForAPeriodWithoutAFireCountsOnceTriggered(t *testing.T) {
 	c := newController(t, twice)
 	c.trigger("2026-03-03T09")
 	c.Write("orders", "a", "n=1")

@@ -13,7 +13,7 @@ const (
 	holiday    = "schedule: {exclude: {dates: [2026-03-03]}, "
 )
 
-func TestRelativeDeadlineReturnsWithTheInstantsItHad(t *testing.T) {
+func TestRelativeDeadlineReturnsWithItsOriginalTimes(t *testing.T) {
 	again := func(c *controller) { c.edit(relative) }
 	for _, c := range []struct {
 		name, why  string
@@ -42,7 +42,7 @@ func TestRelativeDeadlineReturnsWithTheInstantsItHad(t *testing.T) {
 	}
 }
 
-func TestReadingOfAPauseDoesNotMoveTheDeadlineThatReturns(t *testing.T) {
+func TestReadingDuringAPauseDoesNotMoveTheDeadline(t *testing.T) {
 	c := newController(t, relative)
 	c.Write("orders", "a", "status=pending")
 	c.hold("")
@@ -61,7 +61,7 @@ func TestBothDeadlinesReturnAfterAPause(t *testing.T) {
 	c.ledger("2026-03-03 relative ARMED 03T13:10", "2026-03-03 absolute ARMED 03T14:00", "2026-03-04 absolute ARMED 04T14:00")
 }
 
-func TestDeadlineThatPassedInAPauseDoesNotReturn(t *testing.T) {
+func TestDeadlinePassedDuringAPauseDoesNotReturn(t *testing.T) {
 	c := newController(t, relative)
 	c.Write("orders", "a", "status=pending")
 	c.hold("")
@@ -72,7 +72,7 @@ func TestDeadlineThatPassedInAPauseDoesNotReturn(t *testing.T) {
 	c.told()
 }
 
-func TestDeadlineThatTheFileDroppedInAPauseDoesNotReturn(t *testing.T) {
+func TestDeadlineDroppedDuringAPauseDoesNotReturn(t *testing.T) {
 	c := newController(t, relative)
 	c.Write("orders", "a", "status=pending")
 	c.hold("")
@@ -81,7 +81,7 @@ func TestDeadlineThatTheFileDroppedInAPauseDoesNotReturn(t *testing.T) {
 	c.ledger("2026-03-03 relative CANCELLED 03T13:10 paused")
 }
 
-func TestDeadlineOfARunThatCompletedInAPauseIsMet(t *testing.T) {
+func TestDeadlineOfARunCompletedDuringAPauseIsMet(t *testing.T) {
 	c := newController(t, relative)
 	c.Write("orders", "a", "status=ready")
 	c.hold("")
@@ -91,8 +91,8 @@ func TestDeadlineOfARunThatCompletedInAPauseIsMet(t *testing.T) {
 	c.ledger("2026-03-03 relative MET 03T13:10")
 }
 
-// What a person ended stays so.
-func TestDeadlineOfARunThatWasCancelledInAPauseDoesNotReturn(t *testing.T) {
+// A deadline that an operator ended stays cancelled.
+func TestDeadlineOfARunCancelledDuringAPauseDoesNotReturn(t *testing.T) {
 	c := newController(t, both)
 	c.Write("orders", "a", "status=ready")
 	c.hold("")
@@ -113,7 +113,7 @@ func TestDeadlineOfAManualRunReturnsAfterAPause(t *testing.T) {
 	c.ledger("2026-03-03 absolute ARMED 03T14:00")
 }
 
-// A return opens no past, but this run is open.
+// A returning file opens no past periods, but this run is open.
 func TestDeadlineOfAnOpenRunReturnsWithItsFile(t *testing.T) {
 	c := newController(t, everyDay)
 	c.until("11:00")

@@ -22,7 +22,7 @@ import (
 
 var ctx = context.Background()
 
-// at is a time on 3 March 2026, or on a day further on: "10:00", "1d 10:00".
+// at returns a time on 3 March 2026, or on a later day: "10:00", "1d 10:00".
 func at(t *testing.T, text string) time.Time {
 	t.Helper()
 	day, clock := 0, text
@@ -65,7 +65,7 @@ func (w *world) edit(when, sections string) {
 	}
 }
 
-// advance carries out every arm and deadline task that is due up to then, each at its own time.
+// advance runs every arm and deadline task that is due up to then, each at its own time.
 func (w *world) advance(until string) {
 	w.Helper()
 	end := at(w.T, until)
@@ -103,7 +103,7 @@ func (w *world) perform(c store.Claim, now time.Time) {
 	}
 }
 
-// ledger is every deadline as "date kind state breach".
+// ledger lists every deadline as "date kind state breach".
 func (w *world) ledger() []string {
 	w.Helper()
 	page, err := w.store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "orders", Limit: 100})
@@ -117,7 +117,7 @@ func (w *world) ledger() []string {
 	return lines
 }
 
-// told is every SLA event as "time type date", oldest first.
+// told lists every SLA event as "time type date", oldest first.
 func (w *world) told() []string {
 	w.Helper()
 	events, err := w.store.EventsAfter(ctx, 0, 1000)
@@ -156,7 +156,7 @@ func TestRunningAndNextPeriodAreArmedWhetherOrNotDataArrives(t *testing.T) {
 	}, w.told())
 }
 
-func TestHorizonIsNeverLookedBehind(t *testing.T) {
+func TestNothingBeforeTheHorizonIsArmed(t *testing.T) {
 	w := newWorld(t, "08:30", daily) // after today's fire
 	w.advance("09:00")
 	w.want("ledger", []string{"2026-03-04 absolute ARMED 04T10:00"}, w.ledger())
@@ -183,7 +183,7 @@ func TestExcludedPeriodsAndDryRunsAreNotArmed(t *testing.T) {
 	w.want("ledger of a dry run", nil, w.ledger())
 }
 
-func TestEditMovesWhatIsToCome(t *testing.T) {
+func TestEditMovesComingDeadlines(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("08:15")
 	w.edit("08:20", strings.Replace(daily, "10:00", "11:00", 1))
@@ -196,22 +196,22 @@ func TestEditMovesWhatIsToCome(t *testing.T) {
 	}, w.told())
 }
 
-// The task may be carried out before this controller has heard of the version that asks for it: another one accepted it, or
-// this one is just about to put it in force.
-func TestVersionThatIsNotHeardOfYetIsArmed(t *testing.T) {
+// The task may run before this controller has loaded the version that scheduled it: another controller accepted it,
+// or this one is about to.
+func TestVersionNotLoadedYetIsArmed(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("07:00")
-	w.catalog = catalog.New(w.store, all.Kinds()) // of another controller; the monitor keeps its own
+	w.catalog = catalog.New(w.store, all.Kinds()) // another controller's; the monitor keeps its own
 	w.edit("07:30", strings.Replace(daily, "10:00", "11:00", 1))
 	w.advance("07:30")
 	w.want("ledger", []string{"2026-03-03 absolute ARMED 03T11:00"}, w.ledger())
-	w.monitor = slamonitor.New(w.store, catalog.New(w.store, all.Kinds())) // it has heard of nothing
+	w.monitor = slamonitor.New(w.store, catalog.New(w.store, all.Kinds())) // nothing is loaded
 	w.edit("07:40", daily)
 	w.advance("07:40")
 	w.want("ledger", []string{"2026-03-03 absolute ARMED 03T10:00"}, w.ledger())
 }
 
-func TestEditThatChangesNothingOfTheDeadlineLeavesItAlone(t *testing.T) {
+func TestEditThatDoesNotAffectTheDeadlineLeavesItAlone(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("08:15")
 	w.edit("08:20", daily+"validation: {rules: [{key: a, check: exists}]}\n")
@@ -317,7 +317,7 @@ func (w *world) complete(when string) run.Run {
 	return r
 }
 
-func TestDeadlineOfACompletedRunIsMetEvenIfItsCommitForgot(t *testing.T) {
+func TestDeadlineOfACompletedRunIsMetEvenIfItsCommitLeftItArmed(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("08:00")
 	w.complete("08:45")
@@ -328,7 +328,7 @@ func TestDeadlineOfACompletedRunIsMetEvenIfItsCommitForgot(t *testing.T) {
 func TestLateCompletionIsNeverMet(t *testing.T) {
 	w := newWorld(t, "07:00", "schedule: {cron: \"0 8 * * *\"}\nsla: {deadline: \"10:00\"}\n")
 	w.advance("09:00")
-	r := w.complete("10:20") // nobody looked at ten
+	r := w.complete("10:20") // nothing fired at ten
 	page, err := w.store.Deadlines(ctx, store.DeadlineQuery{Key: r.Key})
 	if err != nil || len(page.Items) != 1 {
 		t.Fatal(page, err)
@@ -357,7 +357,7 @@ func TestRelativeDeadlineCountsFromTheFirstReading(t *testing.T) {
 	w.want("events", []string{"03T10:30 RELATIVE_SLA_WARNING 2026-03-03", "03T11:00 RELATIVE_SLA_BREACH 2026-03-03"}, w.told())
 }
 
-// Nobody was there between the reading and the end of its deadline. That is no backfill: the reading came in time.
+// The controller was down between the reading and its deadline. That is no backfill: the reading arrived in time.
 func TestRelativeDeadlineThatPassedUnseenIsBreached(t *testing.T) {
 	w := newWorld(t, "07:00", "schedule: {trigger: {key: a, check: exists}}\nsla: {maxDuration: 2h}\n")
 	w.advance("07:00")
@@ -381,7 +381,7 @@ func TestRelativeDeadlineThatPassedUnseenIsBreached(t *testing.T) {
 func TestRestartDuringTheInstantFiresOnce(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("09:00")
-	late := at(t, "10:05") // down over warning and breach
+	late := at(t, "10:05") // down during warning and breach
 	for range 2 {
 		claims, err := w.store.Claim(ctx, store.ClaimQuery{Replica: "r", Limit: 10, Lease: time.Minute}, late)
 		if err != nil {
