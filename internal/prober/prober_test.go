@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// orders opens by hand and waits for a probe that is asked when its gate needs it.
+// orders is manual and waits for a probe that runs when its gate needs it.
 const orders = `pipeline: {id: orders, owner: tests}
 schedule: {trigger: {key: ready, check: exists}, evaluation: {window: 4h, interval: 10m}}
 probes: [{key: landing, command: x, ttl: 5m}]
@@ -27,14 +27,14 @@ validation: {rules: [{key: landing, check: equals, field: status, value: PASS}]}
 job: {type: lambda, config: {functionName: f}}
 `
 
-// each asks its probe each minute, and opens runs on what that finds.
+// each runs its probe every minute, and opens runs on the result.
 const each = `pipeline: {id: each, owner: tests}
 schedule: {trigger: {key: landing, check: equals, field: status, value: PASS}}
 probes: [{key: landing, command: x, interval: 1m}]
 job: {type: lambda, config: {functionName: f}}
 `
 
-func TestGateThatNeedsAValueHasItAskedFor(t *testing.T) {
+func TestGateThatNeedsAValueRunsItsProbe(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Pass(time.Hour)
 	w.wantAsked()
@@ -50,12 +50,12 @@ func TestGateThatNeedsAValueHasItAskedFor(t *testing.T) {
 	}
 }
 
-func TestValueIsAskedForAgainOnlyWhenItHasExpired(t *testing.T) {
+func TestProbeRunsAgainOnlyWhenItsValueHasExpired(t *testing.T) {
 	w := newWorld(t, strings.Replace(orders, "ttl: 5m", "ttl: 15m", 1))
 	w.answer = fails
 	w.write("orders", "ready", "2026-03-03", nil)
 	w.wantAsked("orders/landing 2026-03-03 1")
-	w.Pass(10 * time.Minute) // the gate looks, and the value counts
+	w.Pass(10 * time.Minute) // the gate is evaluated, and the value counts
 	w.wantAsked()
 	w.wantRun("orders/stream/2026-03-03", "PENDING 1")
 	w.answer = passes
@@ -64,7 +64,7 @@ func TestValueIsAskedForAgainOnlyWhenItHasExpired(t *testing.T) {
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 }
 
-func TestProbeThatBreaksLeavesNoValueAndIsTriedAgainWhileSomebodyWaits(t *testing.T) {
+func TestFailingProbeLeavesNoValueAndIsRetriedWhileARunWaits(t *testing.T) {
 	w := newWorld(t, orders)
 	w.answer = breaks
 	w.write("orders", "ready", "2026-03-03", nil)
@@ -88,7 +88,7 @@ func TestProbeThatBreaksLeavesNoValueAndIsTriedAgainWhileSomebodyWaits(t *testin
 	}
 }
 
-func TestProbeThatBreaksRestsAlsoWhenTheGateLooksMoreOften(t *testing.T) {
+func TestFailingProbeBacksOffHoweverOftenTheGateIsEvaluated(t *testing.T) {
 	w := newWorld(t, strings.Replace(orders, "interval: 10m", "interval: 1s", 1))
 	w.answer = breaks
 	w.write("orders", "ready", "2026-03-03", nil)
@@ -98,7 +98,7 @@ func TestProbeThatBreaksRestsAlsoWhenTheGateLooksMoreOften(t *testing.T) {
 	}
 }
 
-func TestLastValueOutlivesAFailureUntilItExpires(t *testing.T) {
+func TestLastValueSurvivesAFailureUntilItExpires(t *testing.T) {
 	w := newWorld(t, each)
 	w.Pass(time.Second)
 	w.wantRun("each/stream/2026-03-03", "RUNNING 1")
@@ -118,7 +118,7 @@ func TestLastValueOutlivesAFailureUntilItExpires(t *testing.T) {
 	}
 }
 
-func TestIntervalAsksAboutTheCurrentPeriodAndOpensItsRun(t *testing.T) {
+func TestIntervalProbesTheCurrentPeriodAndOpensItsRun(t *testing.T) {
 	w := newWorld(t, each)
 	w.wantAsked("each/landing 2026-03-03 1")
 	w.wantRun("each/stream/2026-03-03", "RUNNING 1")
@@ -138,7 +138,7 @@ func TestIntervalAsksAboutTheCurrentPeriodAndOpensItsRun(t *testing.T) {
 	w.wantRun("each/stream/2026-03-04", "RUNNING 1")
 }
 
-func TestWhatAProbeFindsLaterIsNoLateData(t *testing.T) {
+func TestLaterProbeResultIsNotLateData(t *testing.T) {
 	n := 0
 	w := newWorld(t, strings.Replace(orders, "command: x, ttl: 5m", "command: x, interval: 1m", 1))
 	w.answer = func(probe.Request) (probe.Answer, error) {
@@ -147,7 +147,7 @@ func TestWhatAProbeFindsLaterIsNoLateData(t *testing.T) {
 	}
 	w.write("orders", "ready", "2026-03-03", nil)
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
-	w.write("orders", "landing", "2026-03-03", sensor.Fields{"status": "PASS", "count": int64(99)}) // an answer that was on its way
+	w.write("orders", "landing", "2026-03-03", sensor.Fields{"status": "PASS", "count": int64(99)}) // an answer that was in flight
 	w.ended = true
 	w.Pass(3 * time.Hour)
 	w.wantRun("orders/stream/2026-03-03", "COMPLETED 1")
@@ -157,7 +157,7 @@ func TestWhatAProbeFindsLaterIsNoLateData(t *testing.T) {
 	}
 }
 
-func TestExcludedPeriodIsNotAskedAbout(t *testing.T) {
+func TestExcludedPeriodIsNotProbed(t *testing.T) {
 	w := newWorld(t, each+"exclusions: {dates: [2026-03-03]}\n")
 	w.Pass(time.Hour)
 	w.wantAsked()
@@ -167,7 +167,7 @@ func TestExcludedPeriodIsNotAskedAbout(t *testing.T) {
 	}
 }
 
-func TestProbeOfASharedPipelineIsAskedAboutTheReadersPeriod(t *testing.T) {
+func TestSharedProbeRunsForTheReadersPeriod(t *testing.T) {
 	const common = "pipeline: {id: common, owner: tests}\nprobes: [{key: up, command: x}]\n"
 	reader := strings.NewReplacer("probes: [{key: landing, command: x, ttl: 5m}]\n", "", "{key: landing,", "{key: up, from: common,").Replace(orders)
 	w := newWorld(t, common, reader)
@@ -176,7 +176,7 @@ func TestProbeOfASharedPipelineIsAskedAboutTheReadersPeriod(t *testing.T) {
 	w.wantRun("orders/stream/2026-03-01", "RUNNING 1")
 }
 
-func TestDryRunHasItsProbesAskedToo(t *testing.T) {
+func TestDryRunRunsItsProbesToo(t *testing.T) {
 	w := newWorld(t, orders+"dryRun: true\n")
 	w.write("orders", "ready", "2026-03-02", nil)
 	w.wantAsked("orders/landing 2026-03-02 1")
@@ -186,7 +186,7 @@ func TestDryRunHasItsProbesAskedToo(t *testing.T) {
 	}
 }
 
-func TestDryRunOfAnotherPeriodHasItsProbesAskedEachInterval(t *testing.T) {
+func TestDryRunOfAnotherPeriodRunsItsProbesEachInterval(t *testing.T) {
 	w := newWorld(t, strings.Replace(orders, "ttl: 5m", "interval: 1m, ttl: 1d", 1)+"dryRun: true\n")
 	w.answer = fails
 	w.write("orders", "ready", "2026-03-01", nil)
@@ -202,12 +202,12 @@ func TestDryRunOfAnotherPeriodHasItsProbesAskedEachInterval(t *testing.T) {
 	w.Pass(5 * time.Minute)
 	for _, asked := range w.asked {
 		if strings.Contains(asked, "2026-03-01") {
-			t.Errorf("asked %s, for which nobody waits any more", asked)
+			t.Errorf("probed %s, which no run waits for any more", asked)
 		}
 	}
 }
 
-func TestRunFromBeforeADryRunHasItsProbesAskedOn(t *testing.T) {
+func TestRealRunKeepsItsProbesBesideADryRun(t *testing.T) {
 	lasting := strings.Replace(orders, "ttl: 5m", "ttl: 15m", 1)
 	w := newWorld(t, lasting)
 	w.answer = fails
@@ -223,7 +223,7 @@ func TestRunFromBeforeADryRunHasItsProbesAskedOn(t *testing.T) {
 	}
 }
 
-func TestPostRunRulesHaveTheirProbesAskedToo(t *testing.T) {
+func TestPostRunRulesRunTheirProbesToo(t *testing.T) {
 	const after = "pipeline: {id: orders, owner: tests}\nschedule: {trigger: {key: ready, check: exists}}\nprobes: [{key: out, command: x, ttl: 1h}]\n" +
 		"job: {type: lambda, config: {functionName: f}}\npostRun: {rules: [{key: out, check: equals, field: status, value: PASS}], evaluation: {window: 2h, interval: 10m}}\n"
 	w := newWorld(t, after)
@@ -284,12 +284,12 @@ func TestOpenAttemptOfARemovedPipelineFinishes(t *testing.T) {
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 }
 
-func TestMendedFileEndsTheRest(t *testing.T) {
+func TestFixedFileEndsTheBackoff(t *testing.T) {
 	w := newWorld(t, each)
 	w.answer = breaks
 	w.apply(each + "# broken\n")
 	w.Pass(2 * time.Hour)
-	w.Pass(14 * time.Hour) // a new day, about which somebody asks
+	w.Pass(14 * time.Hour) // a new day with a waiting run
 	if !w.state("each", "landing").Open() {
 		t.Fatalf("its state is %+v", w.state("each", "landing"))
 	}
@@ -298,7 +298,7 @@ func TestMendedFileEndsTheRest(t *testing.T) {
 	w.wantAsked("each/landing 2026-03-04 1")
 }
 
-func TestManyProbesOfOneGateAreAllAsked(t *testing.T) {
+func TestManyProbesOfOneGateAllRun(t *testing.T) {
 	var probes, rules []string
 	for i := range 25 {
 		probes = append(probes, fmt.Sprintf("{key: p%02d, command: x}", i))
@@ -313,7 +313,7 @@ func TestManyProbesOfOneGateAreAllAsked(t *testing.T) {
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 }
 
-func TestOneQuestionIsAskedByOneReplicaAtATime(t *testing.T) {
+func TestOneReplicaRunsAProbeAtATime(t *testing.T) {
 	w := newWorld(t, orders)
 	claim := func(replica string) []store.Claim {
 		claims, err := w.Store.Claim(t.Context(), store.ClaimQuery{Replica: replica, Limit: 10, Lease: time.Minute}, w.Now())
@@ -322,7 +322,7 @@ func TestOneQuestionIsAskedByOneReplicaAtATime(t *testing.T) {
 	}
 	var others []string
 	w.answer = func(probe.Request) (probe.Answer, error) {
-		// While it is asked somebody else looks for work, and the gate looks once more.
+		// While it runs, another replica looks for work, and the gate is evaluated again.
 		for _, c := range claim("two") {
 			others = append(others, c.Task.ID)
 			w.Check(w.Store.Release(t.Context(), []store.Lease{c.Lease}, w.Now()))
@@ -333,19 +333,19 @@ func TestOneQuestionIsAskedByOneReplicaAtATime(t *testing.T) {
 	w.wantAsked("orders/landing 2026-03-03 1")
 	for _, id := range others {
 		if strings.HasPrefix(id, "probe") {
-			t.Errorf("another replica was given %s meanwhile", id)
+			t.Errorf("another replica claimed %s meanwhile", id)
 		}
 	}
 }
 
-func TestAnswerOfALeaseThatWasLostIsPassedOver(t *testing.T) {
+func TestAnswerUnderALostLeaseIsIgnored(t *testing.T) {
 	w := newWorld(t, orders)
 	slow, stalled := probe.Answer{Status: probe.Pass}, store.Claim{}
 	w.answer = func(probe.Request) (probe.Answer, error) {
 		if len(w.asked) > 1 {
 			return probe.Answer{Status: probe.Fail, Reason: "gone again"}, nil
 		}
-		// This replica stands still until its lease is long gone and another has asked.
+		// This replica is stalled until its lease has long expired and another has run the probe.
 		w.Move(w.Now().Add(2 * time.Minute))
 		claims, err := w.Store.Claim(t.Context(), store.ClaimQuery{Replica: "two", Task: "probe/orders/landing#2026-03-03", Limit: 1, Lease: time.Minute}, w.Now())
 		w.Check(err)
@@ -368,7 +368,7 @@ func TestAnswerOfALeaseThatWasLostIsPassedOver(t *testing.T) {
 		}
 	}
 	if !errors.Is(lost, store.ErrConflict) {
-		t.Errorf("the one who lost its lease got %v", lost)
+		t.Errorf("the replica that lost its lease got %v", lost)
 	}
 	w.Settle()
 	if r := w.reading("orders", "landing", "2026-03-03"); r == nil || r.Fields["status"] != "FAIL" {
@@ -377,7 +377,7 @@ func TestAnswerOfALeaseThatWasLostIsPassedOver(t *testing.T) {
 	w.wantRun("orders/stream/2026-03-03", "PENDING 1")
 }
 
-func TestAskingThatIsBrokenOffSaysNothingAboutTheProbe(t *testing.T) {
+func TestCancelledProbeIsNotAFailure(t *testing.T) {
 	w := newWorld(t, orders)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.answer = func(probe.Request) (probe.Answer, error) {
@@ -397,7 +397,7 @@ func TestAskingThatIsBrokenOffSaysNothingAboutTheProbe(t *testing.T) {
 	}
 }
 
-func TestReplicaThatHasNotHeardOfAFileFetchesIt(t *testing.T) {
+func TestReplicaLoadsAFileItDoesNotKnow(t *testing.T) {
 	w := newWorld(t)
 	other := catalog.New(w.Store, all.Kinds())
 	w.Probe = prober.New(prober.Deps{Store: w.Store, Catalog: other, Evaluator: w}).Run

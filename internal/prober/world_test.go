@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// world is a controller whose probes answer as the test says. Jobs run until they are told to end.
+// world is a controller whose probes answer as the test says. Jobs run until the test ends them.
 type world struct {
 	*testing.T
 	*controllertest.Controller
@@ -36,7 +36,7 @@ func newWorld(t *testing.T, files ...string) *world {
 	return w
 }
 
-// apply puts exactly these files in force, with all that follows from it.
+// apply puts exactly these files in force, with all consequences.
 func (w *world) apply(files ...string) {
 	w.Helper()
 	w.Apply(files...)
@@ -70,7 +70,7 @@ func (t target) Status(context.Context, job.Attempt, run.Handle) (job.Status, er
 	return job.Status{Done: t.w.ended, Result: run.ResultSuccess}, nil
 }
 
-// wantAsked compares what was asked since the last time.
+// wantAsked compares the probes run since the last call.
 func (w *world) wantAsked(want ...string) {
 	w.Helper()
 	if diff := cmp.Diff(want, w.asked); diff != "" {
@@ -88,7 +88,7 @@ func (w *world) wantRun(name, want string) {
 	}
 }
 
-// reading is what a sensor shows for a period, as rules see it; nil if nothing.
+// reading returns what rules see of a sensor for a period; nil if nothing.
 func (w *world) reading(id pipeline.ID, key sensor.Key, date string) *sensor.Reading {
 	w.Helper()
 	answers, err := w.Store.Readings(w.Context(), []store.ReadingQuery{{Pipeline: id, Key: key, Period: w.Period(date)}})
@@ -107,7 +107,7 @@ func (w *world) state(id pipeline.ID, key string) probe.State {
 	return s
 }
 
-// write is a reading from outside.
+// write writes an external reading.
 func (w *world) write(id pipeline.ID, key sensor.Key, date string, fields sensor.Fields) {
 	w.Helper()
 	_, err := w.Store.PutReadings(w.Context(), []store.Write{{Pipeline: id, Reading: sensor.Reading{Key: key, Period: w.Period(date), Fields: fields}}}, w.Now())
