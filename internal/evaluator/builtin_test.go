@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// fresh asks about files with a config.
+// fresh makes the probe a file-freshness check with a config.
 func (b *bench) fresh(config map[string]any) *bench {
 	b.request.Probe.Builtin, b.request.Probe.Config = pipeline.FileFreshness, config
 	return b
@@ -59,7 +59,7 @@ func TestFreshFilesPass(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNotThereOldFewOrSmallFail(t *testing.T) {
+func TestMissingOldFewOrSmallFilesFail(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.csv"), "12345", 2*time.Hour)
 	for want, config := range map[string]map[string]any{
@@ -76,7 +76,7 @@ func TestFilesThatAreNotThereOldFewOrSmallFail(t *testing.T) {
 	}
 }
 
-func TestConfigThatDoesNotFitOnceItIsFilledIsBroken(t *testing.T) {
+func TestConfigInvalidAfterFillingIsAFailure(t *testing.T) {
 	newBench(t).fresh(map[string]any{"path": "/x", "maxAge": "${HOUR}"}).broken(run.Permanent, "config.maxAge: ")
 }
 
@@ -109,7 +109,7 @@ func TestEndpointStatus(t *testing.T) {
 		t.Errorf("an expected answer: %+v", got)
 	}
 	if got = ask("127.0.0.1", map[string]any{"url": server.URL + "/${DATE}", "expect": []any{int64(200)}}).answer(); got.Status != probe.Fail {
-		t.Errorf("another answer than expected: %+v", got)
+		t.Errorf("an unexpected answer: %+v", got)
 	}
 	slow := ask("127.0.0.1", map[string]any{"url": server.URL + "/hangs"})
 	slow.request.Probe.Timeout = 100 * time.Millisecond
@@ -119,7 +119,7 @@ func TestEndpointStatus(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	if got = ask("127.0.0.1", map[string]any{"url": gone.URL}).answer(); got.Status != probe.Fail || !strings.Contains(got.Reason, "connection refused") {
-		t.Errorf("nobody there: %+v", got)
+		t.Errorf("nothing listening: %+v", got)
 	}
 	ask("10.0.0.0/8", map[string]any{"url": server.URL}).broken(run.Permanent, "egress.allow")
 }

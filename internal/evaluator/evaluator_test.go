@@ -32,7 +32,7 @@ import (
 
 const secret = `Zq9"Xv8&Jw7`
 
-// bench is an evaluator, and the request that tests change.
+// bench is an evaluator, and the request that tests modify.
 type bench struct {
 	*testing.T
 	evaluator *evaluator.Evaluator
@@ -60,7 +60,7 @@ func newBench(t *testing.T, allow ...string) *bench {
 	}
 }
 
-// shell has the probe be a script.
+// shell makes the probe a shell script.
 func (b *bench) shell(script string) *bench {
 	b.request.Probe.Command = []string{"sh", "-c", script}
 	return b
@@ -80,7 +80,7 @@ func (b *bench) answer() probe.Answer {
 	return a
 }
 
-// broken asks for a failure of that category that says so.
+// broken expects a failure of that category with these words.
 func (b *bench) broken(category run.Category, words string) {
 	b.Helper()
 	a, err := b.ask()
@@ -116,7 +116,7 @@ func TestProgramIsAskedOnStdinAndAnswersOnStdout(t *testing.T) {
 	}
 }
 
-func TestProgramThatReadsNothingMayAnswer(t *testing.T) {
+func TestProgramThatIgnoresStdinMayAnswer(t *testing.T) {
 	b := newBench(t).shell(`echo '{"status":"FAIL"}'`)
 	b.request.Probe.Config["long"] = strings.Repeat("x", 1<<20)
 	if a := b.answer(); a.Status != probe.Fail {
@@ -146,7 +146,7 @@ func TestProgramsThatAreTurnedOffAreNotRun(t *testing.T) {
 	}
 }
 
-// TestProgramRunsAsAnotherUser asks a probe as nobody, which takes root. Without root it is not asked.
+// TestProgramRunsAsAnotherUser runs a probe as nobody, which requires root; it is skipped otherwise.
 func TestProgramRunsAsAnotherUser(t *testing.T) {
 	b := newBench(t).shell(`echo "{\"status\": \"PASS\", \"value\": {\"who\": \"$(id -un) $USER\"}}"`)
 
@@ -178,7 +178,7 @@ func TestProgramThatFailsIsBroken(t *testing.T) {
 	b.broken(run.Permanent, "cannot be executed: no such file or directory")
 }
 
-// gone waits until the process whose number is in the file is no more.
+// gone waits until the process whose id is in the file has ended.
 func (b *bench) gone(file string) {
 	b.Helper()
 	text, err := os.ReadFile(file)
@@ -207,7 +207,7 @@ func TestProgramThatHangsIsEnded(t *testing.T) {
 	b.broken(run.Timeout, "gave no answer within its timeout of 1s, and was ended")
 }
 
-func TestChildThatIsLeftBehindHoldsNothingUp(t *testing.T) {
+func TestLeftoverChildDelaysNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	b := newBench(t).shell(`sleep 3600 & echo $! >` + file + `; echo '{"status":"PASS"}'`)
 	if a := b.answer(); a.Status != probe.Pass {
@@ -221,7 +221,7 @@ func TestProgramThatFloodsIsEnded(t *testing.T) {
 	newBench(t).shell(`i=0; while [ $i -lt 20000 ]; do echo 0123456789 >&2; i=$((i+1)); done; echo '{"status":"PASS"}'; exit 1`).broken(run.Transient, "exited with code 1: 0123456789")
 }
 
-func TestWhoeverGivesUpIsToldSoAndNobodyIsLeft(t *testing.T) {
+func TestCancelledProbeReturnsAndLeavesNoProcess(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	file := filepath.Join(t.TempDir(), "pid")
 	b := newBench(t).shell(`trap '' TERM; (trap '' TERM; while :; do sleep 3600; done) & echo $! >` + file + `.new; mv ` + file + `.new ` + file + `; wait`)
@@ -240,7 +240,7 @@ func TestWhoeverGivesUpIsToldSoAndNobodyIsLeft(t *testing.T) {
 	b.gone(file)
 }
 
-func TestSecretsReachTheProbeAndNobodyElse(t *testing.T) {
+func TestSecretsReachOnlyTheProbe(t *testing.T) {
 	b := newBench(t).shell(`echo "token $TOKEN" >&2; exit 1`)
 	b.request.Probe.Env = map[string]string{"TOKEN": "${env:TOKEN}"}
 	b.broken(run.Transient, "exited with code 1: token ***")
@@ -291,7 +291,7 @@ func TestEndpointThatGivesNoAnswerIsBroken(t *testing.T) {
 	newBench(t, "127.0.0.1").serve(respond(200, strings.Repeat("x", 100<<10))).broken(run.Permanent, "answered with more than 64 KiB")
 	newBench(t).serve(respond(200, `{"status":"PASS"}`)).broken(run.Permanent, "egress.allow")
 	b := newBench(t, "127.0.0.1").serve(func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then is the end of the connection noticed
+		io.Copy(io.Discard, r.Body) // otherwise the end of the connection goes unnoticed
 		<-r.Context().Done()
 	})
 	b.request.Probe.Timeout = 100 * time.Millisecond

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// database asks a real Postgres with a table of orders.
+// database makes the probe query a real Postgres with a table of orders.
 func (b *bench) database(dsn, query string, more ...any) *bench {
 	secrets, err := job.NewSecrets([]string{"WAREHOUSE"}, nil, func(string) (string, bool) { return dsn, true })
 	if err != nil {
@@ -47,8 +47,8 @@ func ordersDatabase(t *testing.T) string {
 	return dsn
 }
 
-// The columns of the one row are the fields.
-func TestQueryGivesItsRow(t *testing.T) {
+// The columns of the single row are the fields.
+func TestQueryReturnsItsRow(t *testing.T) {
 	dsn := ordersDatabase(t)
 	got := newBench(t).database(dsn, `SELECT count(*) AS rows, sum(amount) AS total, max(at) AS newest, bool_and(done) AS complete, max(day) AS day, NULL AS nothing,
 		1.5::float8 AS ratio, '{"a":[1]}'::jsonb AS detail, 'x' AS text FROM orders WHERE day = '${DATE}'`).answer()
@@ -65,7 +65,7 @@ func TestQueryGivesItsRow(t *testing.T) {
 	}
 }
 
-func TestQueryThatCannotBeAnswered(t *testing.T) {
+func TestFailingQueries(t *testing.T) {
 	dsn := ordersDatabase(t)
 	for query, want := range map[string]probe.Failure{
 		"SELECT amount FROM orders":                              {Category: run.Permanent, Reason: "more than one row"},
@@ -86,7 +86,7 @@ func TestQueryThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
-// The connection string is a secret, and only an operator says which variable may hold one.
+// The connection string is a secret, and only an operator decides which variable may hold one.
 func TestConnectionStringIsASecret(t *testing.T) {
 	b := newBench(t).database("postgres://etl:Zq81-hidden@127.0.0.1:1/warehouse?connect_timeout=1", "SELECT 1")
 	b.request.Probe.Timeout = 5 * time.Second
