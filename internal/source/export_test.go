@@ -1,4 +1,4 @@
 package source
 
-// Paths is the parser of paths, for tests.
+// Paths is the path parser, for tests.
 var Paths = paths

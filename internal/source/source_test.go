@@ -50,7 +50,7 @@ func event(t *testing.T, text string) map[string]any {
 	return e
 }
 
-// show lists what an event gives, a line each.
+// show lists the readings of an event, one per line.
 func show(all []source.Mapped) string {
 	var lines []string
 	for _, m := range all {
@@ -64,7 +64,7 @@ func show(all []source.Mapped) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestAnEventBecomesTheReadingsOfItsSource(t *testing.T) {
+func TestEventBecomesTheReadingsOfItsSource(t *testing.T) {
 	set := mustLoad(t, landed)
 	for _, c := range []struct{ event, want string }{
 		{`{"type":"com.example.orders.landed","subject":"orders/2026-03-03","data":{"rows":1200}}`, `orders landed 2026-03-03 {"complete":true,"count":1200}`},
@@ -82,7 +82,7 @@ func TestAnEventBecomesTheReadingsOfItsSource(t *testing.T) {
 		}
 	}
 	if got := set.Map(source.OpenLineage, event(t, `{"type":"com.example.orders.landed","subject":"orders/2026-03-03"}`)); got != nil {
-		t.Errorf("a source of CloudEvents takes OpenLineage: %v", got)
+		t.Errorf("a CloudEvents source accepts OpenLineage: %v", got)
 	}
 }
 
@@ -118,8 +118,8 @@ write:
 	}
 }
 
-// The period of lineage never comes from the instant at which an event was sent.
-func TestEventTimeIsNoPeriod(t *testing.T) {
+// The period of lineage never comes from the time at which an event was sent.
+func TestEventTimeIsNotAPeriod(t *testing.T) {
 	loaded := load(t, `source: {id: a, owner: x, format: openlineage}
 match: [{path: "$['eventTime']", matches: '^(?P<day>[0-9-]+)T'}]
 write: [{pipeline: orders, key: k, period: "${day}", fields: {n: 1}}]
@@ -144,7 +144,7 @@ write: [{pipeline: orders, key: k, period: "${day}", fields: {n: 1}}]
 	}
 }
 
-func TestMistakesAreReportedAtTheirPlace(t *testing.T) {
+func TestMistakesAreReportedAtTheirPosition(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Replace(landed, "equals:", "equal:", 1):                                                         `match[0].equal: unknown key "equal"; did you mean "equals"?`,
 		strings.Replace(landed, "${day}", "${dya}", 1):                                                          `write[0].period: unknown variable ${dya}; did you mean ${day}?`,
@@ -167,8 +167,8 @@ func TestMistakesAreReportedAtTheirPlace(t *testing.T) {
 	}
 }
 
-// A bad file never keeps a good one from being read; two files with one id are both refused.
-func TestFilesAreReadApart(t *testing.T) {
+// A bad file never affects a good one; two files with the same id are both rejected.
+func TestFilesAreReadIndependently(t *testing.T) {
 	other := strings.Replace(landed, "orders-landed", "other", 1)
 	loaded := load(t, landed, "source: [", other, landed)
 	if len(loaded.Definitions) != 1 || loaded.Definitions[0].ID != "other" {
@@ -179,8 +179,8 @@ func TestFilesAreReadApart(t *testing.T) {
 	}
 }
 
-// Sources are found by the text that the fewest share, and give the same as trying each of them.
-func TestIndexFindsWhatTryingEachFinds(t *testing.T) {
+// Sources are indexed by the text that the fewest share, with the same result as trying each of them.
+func TestIndexFindsTheSameAsTryingEach(t *testing.T) {
 	var texts []string
 	for i := range 30 {
 		texts = append(texts, fmt.Sprintf(`source: {id: s%d, owner: x, format: cloudevents}
