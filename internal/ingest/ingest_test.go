@@ -26,7 +26,7 @@ match: [{path: $.type, equals: landed}]
 write: [{pipeline: orders, key: landed, fields: {n: {path: $.n}}}]
 `
 
-// desk is an intake on a store of its own.
+// desk is an intake with its own store.
 type desk struct {
 	*testing.T
 	store   *memory.Store
@@ -65,7 +65,7 @@ func (d *desk) take(at time.Time) {
 	}
 }
 
-// check is a pass of the watchdog. It returns the alarms there are.
+// check runs a watchdog pass and returns the alarms.
 func (d *desk) check(at time.Time) string {
 	d.Helper()
 	if _, err := ingest.CheckSilence(ctx, d.store, d.catalog.Sources(), at); err != nil {
@@ -83,7 +83,7 @@ func (d *desk) check(at time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// Missing events are reported once, their return ends that, and a busy source costs one commit a minute.
+// Missing events are reported once, their return ends the silence, and a busy source costs one commit a minute.
 func TestSilenceIsReportedOnceAndItsEnd(t *testing.T) {
 	d := newDesk(t)
 	for day := range 5 {
@@ -114,7 +114,7 @@ func TestSilenceIsReportedOnceAndItsEnd(t *testing.T) {
 	}
 }
 
-// Without three days of events nothing is usual.
+// Without three days of events no interval is known.
 func TestNewSourceIsNotMissed(t *testing.T) {
 	d := newDesk(t)
 	d.take(noon)
@@ -124,7 +124,7 @@ func TestNewSourceIsNotMissed(t *testing.T) {
 	}
 }
 
-// What came is stored: the first event at once, the rest within a minute or when the process ends.
+// Activity is stored: the first event at once, the rest within a minute or on shutdown.
 func TestActivityIsStored(t *testing.T) {
 	d := newDesk(t)
 	for i := range 10 {
