@@ -33,7 +33,7 @@ func newWorld(t *testing.T, files ...string) *world {
 	return w
 }
 
-// lane is what is shown of a pipeline between two instants.
+// lane returns what is shown of a pipeline between two instants.
 func (w *world) lane(id string, q timeline.Query) timeline.Lane {
 	w.Helper()
 	look, err := timeline.New(ctx, timeline.Sources{Store: w.Store, Catalog: w.Catalog}, q, w.Now())
@@ -43,12 +43,12 @@ func (w *world) lane(id string, q timeline.Query) timeline.Lane {
 	return lane
 }
 
-// around is the stretch around now.
+// around returns the range around now.
 func (w *world) around(back, ahead time.Duration) timeline.Query {
 	return timeline.Query{From: w.Now().Add(-back), To: w.Now().Add(ahead), Axis: timeline.ByPeriod}
 }
 
-// shown lists "date phase", and "*" behind what lies outside the stretch.
+// shown lists "date phase", with "*" for slots outside the range.
 func shown(l timeline.Lane) []string {
 	out := []string{}
 	for _, s := range l.Slots {
@@ -83,7 +83,7 @@ job: {type: command, maxRetries: 0, config: {command: [load]}}
 
 func TestFailedRunOfLastNightIsShownAndCounted(t *testing.T) {
 	w := newWorld(t, nightly)
-	w.Pass(16 * time.Hour) // ten past one on Wednesday: the run for Tuesday runs
+	w.Pass(16 * time.Hour) // ten past one on Wednesday: the run for Tuesday is running
 	w.finish("nightly/cron/2026-03-03", run.Report{Result: run.ResultFail, Message: "exit code 75, connection refused", Category: run.Transient, Exited: true, ExitCode: 75})
 	w.Pass(8 * time.Hour)
 	l := w.lane("nightly", w.around(12*time.Hour, 12*time.Hour))
@@ -97,11 +97,11 @@ func TestFailedRunOfLastNightIsShownAndCounted(t *testing.T) {
 	}
 }
 
-func TestOpenRunAndTheLastThatEndedStayWhateverTheStretch(t *testing.T) {
+func TestOpenAndLastEndedRunsAreShownForAnyRange(t *testing.T) {
 	w := newWorld(t, nightly)
 	w.Pass(16 * time.Hour)
 	w.finish("nightly/cron/2026-03-03", run.Report{Result: run.ResultSuccess})
-	w.Pass(24 * time.Hour) // Thursday, ten past one: the run for Wednesday runs
+	w.Pass(24 * time.Hour) // Thursday, ten past one: the run for Wednesday is running
 	at := w.Now().Add(-100 * 24 * time.Hour)
 	w.shows(w.lane("nightly", timeline.Query{From: at, To: at.Add(time.Hour), Axis: timeline.ByPeriod}), "2026-03-03 completed *", "2026-03-04 running *")
 	w.shows(w.lane("nightly", timeline.Query{From: at, To: at.Add(90 * 24 * time.Hour), Axis: timeline.ByPeriod}), "2026-03-03 completed *", "2026-03-04 running *")
@@ -118,7 +118,7 @@ func TestLastHourOfADayIsShown(t *testing.T) {
 	}
 }
 
-func TestLongStretchesAreCountedWithoutACut(t *testing.T) {
+func TestLongRangesAreNotTruncated(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: hourly, owner: data}\nschedule: {cron: \"5 * * * *\", offset: -1}\njob: {type: command, config: {command: [load]}}\n")
 	w.Pass(time.Second)
 	w.past("hourly", 30*24)
@@ -148,14 +148,14 @@ func TestLongStretchesAreCountedWithoutACut(t *testing.T) {
 		}
 	}
 	if len(one.Buckets) != 0 || inside < l.Buckets[3].Total {
-		t.Errorf("zoomed in there are %v, and the bucket counted %d", shown(one), l.Buckets[3].Total)
+		t.Errorf("zoomed in there are %v, but the bucket counted %d", shown(one), l.Buckets[3].Total)
 	}
 	if l := w.lane("hourly", w.around(90*24*time.Hour, 0)); l.Counts["failed"] != 72 || l.Width != 24*time.Hour {
 		t.Errorf("90 days count %v in buckets of %s", l.Counts, l.Width)
 	}
 }
 
-// A week is a cell of a week, however long the stretch is: a bucket would draw one of its days.
+// A week is shown as a week, however long the range is: a bucket would show one of its days.
 func TestWeeksAreListedOneByOneOverNinetyDays(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: weekly, owner: data}\nschedule: {cron: \"0 6 * * 1\", offset: -1, period: week}\n")
 	w.past("weekly", 12)
@@ -165,7 +165,7 @@ func TestWeeksAreListedOneByOneOverNinetyDays(t *testing.T) {
 	}
 }
 
-// past writes so many periods before the current one, of which every tenth failed.
+// past writes that many periods before the current one, of which every tenth failed.
 func (w *world) past(id string, n int) {
 	w.Helper()
 	e := w.Catalog.Current().Get(pipeline.ID(id))
@@ -187,7 +187,7 @@ func (w *world) past(id string, n int) {
 	}
 }
 
-func TestRetryHoldAndPauseAreShownAsWhatTheyAre(t *testing.T) {
+func TestRetryHoldAndPauseAreDistinguished(t *testing.T) {
 	w := newWorld(t, strings.Replace(nightly, "maxRetries: 0", "maxRetries: 2, retryBackoff: 10m", 1))
 	w.Pass(16 * time.Hour)
 	w.finish("nightly/cron/2026-03-03", run.Report{Result: run.ResultFail, Message: "exit code 75, connection refused", Category: run.Transient})
@@ -207,7 +207,7 @@ func TestRetryHoldAndPauseAreShownAsWhatTheyAre(t *testing.T) {
 	}
 }
 
-func TestFirstClosedRuleIsNamedWithWhatItSaw(t *testing.T) {
+func TestFirstClosedRuleIsNamedWithItsValue(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: gated, owner: data}
 schedule: {trigger: {key: go, check: exists}, evaluation: {window: 1h, interval: 5m}}
@@ -226,7 +226,7 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 1000}]}
 	}
 }
 
-func TestDryRunsAreNoCompletedRuns(t *testing.T) {
+func TestDryRunsAreNotCompletedRuns(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: dry, owner: data}
 schedule: {trigger: {key: go, check: exists}}
