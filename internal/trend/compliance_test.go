@@ -30,7 +30,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// ended stores a deadline whose instant was so long before noon. One that was done so late is given, too.
+// ended stores a deadline that long before noon; late is how late its run completed.
 func ended(t *testing.T, s *memory.Store, id pipeline.ID, ago time.Duration, state sla.State, late time.Duration) {
 	t.Helper()
 	at := noon.Add(-ago)
@@ -83,7 +83,7 @@ func TestDeadlinesAreCountedOverEachWindow(t *testing.T) {
 	}
 }
 
-func TestRunThatCompletesAfterAllIsCountedOnceItsDayIsLookedAtAgain(t *testing.T) {
+func TestLateCompletionIsCountedOnceItsDayIsReadAgain(t *testing.T) {
 	s := memory.New()
 	ended(t, s, "orders", 10*day, sla.Breached, never)
 	l := trend.NewLedger(s)
@@ -104,7 +104,7 @@ func TestRunThatCompletesAfterAllIsCountedOnceItsDayIsLookedAtAgain(t *testing.T
 	b.SwapDeadline(old, next)
 	must(t, s.Commit(ctx, b, noon))
 	if n := late(noon.Add(time.Minute)); n != 0 {
-		t.Errorf("a day that is long over was read again at once: %d", n)
+		t.Errorf("a day long past was read again at once: %d", n)
 	}
 	if n := late(noon.Add(time.Hour)); n != 1 {
 		t.Errorf("%d completed late, want 1", n)

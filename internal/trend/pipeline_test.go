@@ -24,7 +24,7 @@ schedule: {cron: "5 * * * *"}
 validation: {rules: [{key: landed, check: exists}]}
 `
 
-// known is a store in which orders is in force.
+// known returns a store in which orders is in force.
 func known(t *testing.T) (*memory.Store, *catalog.Entry) {
 	t.Helper()
 	s := memory.New()
@@ -34,7 +34,7 @@ func known(t *testing.T) (*memory.Store, *catalog.Entry) {
 	return s, c.Current().Get("orders")
 }
 
-// ran stores a run of so long before noon that took so long and needed so many attempts.
+// ran stores a run that long before noon, with its duration and number of attempts.
 func ran(t *testing.T, s *memory.Store, ago, took time.Duration, attempts int, status run.Status) {
 	t.Helper()
 	at := noon.Add(-ago)
@@ -68,7 +68,7 @@ func TestSummaryComparesTheDaysWithAsManyBefore(t *testing.T) {
 	}
 }
 
-func TestEveryRunCountsAlsoWhereNotAllAreListed(t *testing.T) {
+func TestEveryRunCountsEvenIfNotAllAreListed(t *testing.T) {
 	s, e := known(t)
 	const runs = trend.MaxListed + 500
 	for i := range runs {
@@ -115,7 +115,7 @@ func TestFirstWriteForAPeriodIsItsArrival(t *testing.T) {
 	eleven := period.At(noon.Add(-time.Hour), period.Hour, time.UTC)
 	put(eleven, noon.Add(-50*time.Minute))
 	put(eleven, noon.Add(-10*time.Minute))
-	put(period.Period{}, noon.Add(2*time.Minute)) // undated: it speaks of the hour in which it was written
+	put(period.Period{}, noon.Add(2*time.Minute)) // undated: for the hour in which it was written
 	got, err := trend.Look(ctx, s, e, 7, noon)
 	must(t, err)
 	var arrived []string
