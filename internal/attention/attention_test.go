@@ -71,7 +71,7 @@ sla: {deadline: "12:00"}
 job: {type: command, maxRetries: 0, jobPollWindowSeconds: 86400, config: {command: [load]}}
 `
 
-func TestNothingNeedsAttentionWhereAllIsWell(t *testing.T) {
+func TestNothingNeedsAttentionIfAllIsWell(t *testing.T) {
 	w := newWorld(t, daily)
 	w.Pass(23 * time.Hour)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
@@ -89,10 +89,10 @@ func TestFailedRunNeedsAttentionUntilALaterOneEnds(t *testing.T) {
 		t.Errorf("the reason is %q: %+v", got, item.Reason)
 	}
 	if !item.Since.Equal(w.Now()) {
-		t.Errorf("it is so since %s", item.Since)
+		t.Errorf("since %s", item.Since)
 	}
 	w.Pass(10 * time.Hour)
-	w.needs(want) // the breach of its deadline is no second row
+	w.needs(want) // the breach of its deadline is not a second item
 	w.Pass(14 * time.Hour)
 	w.finish("orders/cron/2026-03-05", run.Report{Result: run.ResultSuccess})
 	w.needs()
@@ -109,7 +109,7 @@ func TestRunningJobIsOverdueOnceItsDeadlineHasPassed(t *testing.T) {
 	w.needs()
 }
 
-// missSome pauses a pipeline over three fires and resumes it after the last one's window.
+// missSome pauses a pipeline during three fires and resumes it after the last one's window.
 func (w *world) missSome(id pipeline.ID) {
 	w.Helper()
 	_, err := w.Router.Pause(ctx, id, store.Pause{By: "ada", Why: "migration", HoldSLA: true}, w.Now())
@@ -145,7 +145,7 @@ func TestMissingPeriodsNeedAttentionUntilEachHasARun(t *testing.T) {
 	}
 }
 
-func TestLaterRunMakesUpForMissingOnesWhereTheFileSaysSo(t *testing.T) {
+func TestLaterRunMakesUpForMissingOnesWithCatchUpLatest(t *testing.T) {
 	w := newWorld(t, strings.Replace(daily, "{cron: \"0 8 * * *\"}", "{cron: \"0 8 * * *\", catchUp: latest}", 1))
 	w.missSome("orders")
 	if items := w.list(""); len(items) != 1 || items[0].Kind != attention.Missing {
@@ -183,7 +183,7 @@ func TestRejectedFileNeedsAttention(t *testing.T) {
 	}
 }
 
-func TestUndeliveredAlertsAreOneRowPerSink(t *testing.T) {
+func TestUndeliveredAlertsAreOneItemPerSink(t *testing.T) {
 	w := newWorld(t, daily)
 	for i := range 110 {
 		var b store.Batch
