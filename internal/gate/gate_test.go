@@ -29,7 +29,7 @@ func define(t *testing.T, texts ...string) map[pipeline.ID]*pipeline.Definition 
 	}
 	set := pipeline.Load(sources, pipeline.Options{Jobs: all.Kinds()})
 	if set.Failed() {
-		t.Fatalf("refused: %v", set.Problems)
+		t.Fatalf("rejected: %v", set.Problems)
 	}
 	defs := map[pipeline.ID]*pipeline.Definition{}
 	for _, d := range set.Definitions {
@@ -47,7 +47,7 @@ func at(t *testing.T, name string) period.Period {
 	return p
 }
 
-// write stores a reading for a period ("" is undated) at now.
+// write stores a reading for a period ("" means undated) at now.
 func write(t *testing.T, s store.Sensors, id pipeline.ID, key sensor.Key, date string, fields sensor.Fields, now time.Time) {
 	t.Helper()
 	r := sensor.Reading{Key: key, Fields: fields}
@@ -74,7 +74,7 @@ schedule: {cron: "0 8 * * *", trigger: {key: ready, check: equals, field: status
 validation: {rules: [{key: rows, check: gte, field: count, value: 10}, {key: shared, check: exists, from: common}]}
 `
 
-func TestGateOpensOnWhatTheStoreShows(t *testing.T) {
+func TestGateOpensOnStoredReadings(t *testing.T) {
 	s := memory.New()
 	q := gate.Question{Definition: define(t, orders)["orders"], Period: at(t, "2026-03-03")}
 	if v := look(t, s, q, morning); v.Open() {
@@ -121,7 +121,7 @@ schedule: {trigger: {key: ready, check: exists}}
 validation: {rules: [{key: rows, check: exists}]}
 `
 
-func TestStartConditionIsSeenBesideAGateWithoutIt(t *testing.T) {
+func TestStartConditionIsIncludedBesideTheGate(t *testing.T) {
 	s := memory.New()
 	q := gate.Question{Definition: define(t, streamed)["events"], Period: at(t, "2026-03-03")}
 	write(t, s, "events", "ready", "", sensor.Fields{"n": int64(1)}, morning)
@@ -140,7 +140,7 @@ func TestStartConditionIsSeenBesideAGateWithoutIt(t *testing.T) {
 	}
 }
 
-func TestPostRunRulesAreLookedAtAlone(t *testing.T) {
+func TestPostRunRulesAreEvaluatedAlone(t *testing.T) {
 	s := memory.New()
 	d := define(t, streamed+"postRun: {rules: [{key: out, check: exists}]}\n")["events"]
 	v := look(t, s, gate.Question{Definition: d, Gate: d.PostRun.Gate, Period: at(t, "2026-03-03")}, morning)
@@ -149,7 +149,7 @@ func TestPostRunRulesAreLookedAtAlone(t *testing.T) {
 	}
 }
 
-// judge is the gate's outcome on nothing but the facts of a view.
+// judge returns the gate's outcome on the facts of a view alone.
 func judge(d *pipeline.Definition, v gate.View, now time.Time) rule.Outcome {
 	snapshot := make(rule.Snapshot, len(d.Gate.Refs()))
 	for i := range snapshot {
@@ -175,7 +175,7 @@ func TestStoredFactsAloneGiveTheSameVerdict(t *testing.T) {
 	for _, now := range []time.Time{morning, morning.Add(2 * time.Hour)} {
 		v := look(t, s, q, now)
 		if got := judge(d, v, now); got != v.Verdict.Outcome {
-			t.Errorf("at %s the facts alone give %s, the look gave %s", now, got, v.Verdict.Outcome)
+			t.Errorf("at %s the facts alone give %s, the evaluation gave %s", now, got, v.Verdict.Outcome)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func landed(t *testing.T, s store.Store, day string, except ...string) {
 	for from := p.Start(zone); from.Before(p.End(zone)); from = from.Add(time.Hour) {
 		name := day + from.In(zone).Format("T15")
 		if name == "2026-11-01T01" && from.In(zone).Format("-07:00") == "-05:00" {
-			name += "-05:00" // the hour that comes twice
+			name += "-05:00" // the repeated hour
 		}
 		if !slices.Contains(except, name) {
 			write(t, s, "gold", "landed", name, sensor.Fields{"complete": true, "note": strings.Repeat("x", 50)}, morning)
@@ -59,7 +59,7 @@ func TestEveryHourOfADayCounts(t *testing.T) {
 	}
 	s := memory.New()
 	landed(t, s, "2026-11-01", "2026-11-01T01-05:00", "2026-11-01T07")
-	write(t, s, "gold", "landed", "", sensor.Fields{"complete": true}, morning) // undated: a fact about no hour
+	write(t, s, "gold", "landed", "", sensor.Fields{"complete": true}, morning) // undated: says nothing about an hour
 	v := look(t, s, gate.Question{Definition: def, Period: at(t, "2026-11-01")}, morning)
 	if want := "23 of 25: T01-05:00 no reading, T07 no reading"; v.Verdict.Leaves[0].Reason != want {
 		t.Errorf("%s, want %s", v.Verdict.Leaves[0].Reason, want)
@@ -90,7 +90,7 @@ validation: {rules: [{key: q, check: exists, over: {last: 3, of: day, atLeast: 2
 	}
 }
 
-// stored is a snapshot as it is read back from a store.
+// stored returns a snapshot as read back from a store.
 func stored(t *testing.T, v gate.View, now time.Time) store.Snapshot {
 	t.Helper()
 	text, err := json.Marshal(store.Snapshot{At: now, Sensors: v.Sensors, PreferUntil: v.PreferUntil, Degraded: v.Degraded})
@@ -104,14 +104,14 @@ func stored(t *testing.T, v gate.View, now time.Time) store.Snapshot {
 	return s
 }
 
-func TestTimeAloneOpensAGateAtTheInstantItNames(t *testing.T) {
+func TestGateOpensByTimeAloneAtOpensAt(t *testing.T) {
 	def := define(t, hourly)["gold"]
 	s := memory.New()
 	q := gate.Question{Definition: def, Period: at(t, "2026-03-03")}
 	six := time.Date(2026, 3, 4, 11, 0, 0, 0, time.UTC) // in New York
 	landed(t, s, "2026-03-03", "2026-03-03T05")
 	write(t, s, "gold", "rows", "2026-03-03", sensor.Fields{"count": int64(7)}, six.Add(-20*time.Minute))
-	write(t, s, "gold", "rows", "2026-03-03", sensor.Fields{"count": int64(7)}, six.Add(-10*time.Minute)) // identical: settled goes on
+	write(t, s, "gold", "rows", "2026-03-03", sensor.Fields{"count": int64(7)}, six.Add(-10*time.Minute)) // identical: settled continues
 	nine := six.Add(3 * time.Hour)
 	if v := look(t, s, q, six); v.Open() || !v.OpensAt.IsZero() || !v.PreferUntil.Equal(nine) {
 		t.Errorf("without an hour: open %t, opens at %s, prefers until %s", v.Open(), v.OpensAt, v.PreferUntil)

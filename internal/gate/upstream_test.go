@@ -45,7 +45,7 @@ func (h house) look(t *testing.T, date string) gate.View {
 	}, morning)
 }
 
-// move brings the run of silver for a period to a status.
+// move moves the run of silver for a period to a status.
 func (h house) move(t *testing.T, date string, to run.Status, attempt int, now time.Time) {
 	t.Helper()
 	ctx := context.Background()
@@ -83,7 +83,7 @@ func TestUpstreamOfTheSameSizeMustBeCompleted(t *testing.T) {
 	}
 }
 
-func TestReadingOfAnUpstreamIsNotBelieved(t *testing.T) {
+func TestReadingOfAnUpstreamDoesNotOpenTheGate(t *testing.T) {
 	h := newHouse(t, "day", "0 6 * * *")
 	write(t, h.store, "gold", "run/silver", "2026-03-03", sensor.Fields{"status": "COMPLETED"}, morning)
 	if h.look(t, "2026-03-03").Open() {
@@ -91,7 +91,7 @@ func TestReadingOfAnUpstreamIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestEveryExpectedSliceOfASmallerUpstreamCounts(t *testing.T) {
+func TestEveryExpectedPeriodOfASmallerUpstreamCounts(t *testing.T) {
 	h := newHouse(t, "day", "5 6-8 * * *") // three hours of each day
 	for _, hour := range []string{"06", "08"} {
 		h.move(t, "2026-03-03T"+hour, run.Completed, 1, morning)
@@ -119,7 +119,7 @@ func TestEveryExpectedSliceOfASmallerUpstreamCounts(t *testing.T) {
 	}
 }
 
-func TestLargerUpstreamIsTheSliceThatHoldsThePeriod(t *testing.T) {
+func TestLargerUpstreamIsThePeriodThatContainsOurs(t *testing.T) {
 	h := newHouse(t, "hour", "0 6 * * *")
 	h.move(t, "2026-03-03", run.Completed, 1, morning)
 	if v := h.look(t, "2026-03-03T10"); !v.Open() {
@@ -130,7 +130,7 @@ func TestLargerUpstreamIsTheSliceThatHoldsThePeriod(t *testing.T) {
 	}
 }
 
-func TestRunOfTheVeryPeriodComesBeforeTheLargerOne(t *testing.T) {
+func TestRunOfTheExactPeriodTakesPrecedence(t *testing.T) {
 	h := newHouse(t, "day", "0 6 * * *")
 	h.move(t, "2026-03-03", run.Completed, 1, morning)
 	h.move(t, "2026-03-03T10", run.Running, 1, morning)
@@ -146,7 +146,7 @@ func TestRunOfTheVeryPeriodComesBeforeTheLargerOne(t *testing.T) {
 	}
 }
 
-func TestUpstreamThatIsGoneOrLeavesNothingKeepsTheGateClosed(t *testing.T) {
+func TestUpstreamWithoutPeriodsKeepsTheGateClosed(t *testing.T) {
 	h := newHouse(t, "day", "5 6 * * 1") // Mondays
 	h.defs["silver"] = define(t, `
 pipeline: {id: silver, owner: tests}
