@@ -58,7 +58,7 @@ func TestPeriodOfAWrite(t *testing.T) {
 	}
 }
 
-func TestMalformedDateRefusesTheWrite(t *testing.T) {
+func TestMalformedDateIsRejected(t *testing.T) {
 	for data, says := range map[string]string{
 		`{"date":"2026-W54"}`:                            "is not a calendar date",
 		`{"date":202603}`:                                "a month like 2026-03",

@@ -29,7 +29,7 @@ func TestDecodeKeepsEachKindOfValue(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesWhatIsNoObject(t *testing.T) {
+func TestDecodeRejectsNonObjects(t *testing.T) {
 	deep := func(open, end string, n int) string { return strings.Repeat(open, n) + strings.Repeat(end, n) }
 	for name, tc := range map[string]struct{ data, says string }{
 		"nothing":          {"", "data is empty"},
@@ -69,7 +69,7 @@ func TestDecodeRefusesWhatIsNoObject(t *testing.T) {
 	}
 }
 
-func TestDecodeTakesTheLargestAllowed(t *testing.T) {
+func TestDecodeAcceptsTheLargestAllowed(t *testing.T) {
 	data := `{"a":"` + strings.Repeat("x", sensor.MaxBytes-8) + `"}`
 	if _, err := sensor.Decode([]byte(data)); err != nil {
 		t.Errorf("%d bytes: %v", len(data), err)
@@ -88,7 +88,7 @@ func TestDecodeTakesTheLargestAllowed(t *testing.T) {
 	}
 }
 
-func TestNormalizeBringsForeignTypesHome(t *testing.T) {
+func TestNormalizeConvertsForeignTypes(t *testing.T) {
 	at := time.Date(2026, 3, 3, 7, 0, 0, 5000, time.UTC)
 	got, err := sensor.Normalize(map[string]any{
 		"int": 1, "i8": int8(-1), "i16": int16(2), "i32": int32(3), "i64": int64(4),
@@ -110,7 +110,7 @@ func TestNormalizeBringsForeignTypesHome(t *testing.T) {
 	}
 }
 
-func TestNormalizeRefusesWhatNoReadingHolds(t *testing.T) {
+func TestNormalizeRejectsUnsupportedValues(t *testing.T) {
 	loop, object, named := []any{nil}, map[string]any{}, map[any]any{}
 	loop[0], object["o"], named["n"] = loop, object, named
 	for name, tc := range map[string]struct {
@@ -138,8 +138,8 @@ func TestNormalizeRefusesWhatNoReadingHolds(t *testing.T) {
 	}
 }
 
-// FuzzDecode compares with encoding/json: what Decode takes is JSON and means the same, and what it
-// refuses breaks one of the limits.
+// FuzzDecode compares with encoding/json: what Decode accepts is JSON with the same meaning, and
+// what it rejects breaks one of the limits.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1,"b":[true,null,"x"],"c":{"d":1e3}}`, `{"a":1,"a":2}`, `{"a":[1,]}`, `[{}]`, `{"a":1e999}`, "{\"\\ud800\":\"\xff\"}",
@@ -153,16 +153,16 @@ func FuzzDecode(f *testing.F) {
 		refused := json.Unmarshal(data, &want)
 		if err != nil {
 			if limit := regexp.MustCompile(`twice|deeper|at most|UTF-8|fits`); refused == nil && want != nil && !limit.MatchString(err.Error()) {
-				t.Fatalf("refused %q: %v", data, err)
+				t.Fatalf("rejected %q: %v", data, err)
 			}
 			return
 		}
 		if refused != nil || want == nil {
-			t.Fatalf("took %q, which is no object: %v", data, refused)
+			t.Fatalf("accepted %q, which is not an object: %v", data, refused)
 		}
 		text, err := json.Marshal(got)
 		if err != nil {
-			t.Fatalf("decoded %q to what is no JSON: %v", data, err)
+			t.Fatalf("decoded %q, which is not JSON: %v", data, err)
 		}
 		var again map[string]any
 		if err := json.Unmarshal(text, &again); err != nil {
@@ -172,7 +172,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("decoded %q differently: %s", data, diff)
 		}
 		if back, err := sensor.Decode(text); len(text) <= sensor.MaxBytes && (err != nil || !sensor.SameData(got, back)) {
-			t.Fatalf("own output %q is other data: %v", text, err)
+			t.Fatalf("own output %q differs: %v", text, err)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestParseKeySplitsThePeriodOff(t *testing.T) {
 	}
 }
 
-func TestParseKeyRefusesOtherNames(t *testing.T) {
+func TestParseKeyRejectsInvalidNames(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                                "sensor key is empty",
 		"#2026-03-03":                     "sensor key is empty",
@@ -53,12 +53,12 @@ func TestParseKeyRefusesOtherNames(t *testing.T) {
 	}
 }
 
-func TestEngineKeysAreRefusedFromOutside(t *testing.T) {
+func TestEngineKeysAreRejectedFromOutside(t *testing.T) {
 	if _, _, err := sensor.ExternalKey("run/silver"); err == nil || !strings.Contains(err.Error(), "engine") {
 		t.Errorf("run/silver: %v", err)
 	}
 	if _, _, err := sensor.ExternalKey("a b"); err == nil {
-		t.Error("took a malformed key")
+		t.Error("accepted a malformed key")
 	}
 	for _, text := range []string{"runs/silver", "run", "x/run/y#20260303"} {
 		if _, _, err := sensor.ExternalKey(text); err != nil {

@@ -21,7 +21,7 @@ func TestPlainDataIsReadWithoutTokens(t *testing.T) {
 	}
 }
 
-// What one reads, the other reads as the same; what is wrong, or unusual, is left to the one that can say so.
+// Both decode the same data to the same value; errors and unusual input are left to tokens, which explain them.
 func TestPlainAndTokensAgree(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{
 		"{", "}", "[", "]", ":", ",", " ", "\n", `"a"`, `"b"`, `"`, `\`, `"\u0061"`, "é", "\x00", "true", "false", "null", "nul",
@@ -41,7 +41,7 @@ func TestPlainAndTokensAgree(t *testing.T) {
 	})
 }
 
-func TestPlainLeavesWhatIsWrongToTokens(t *testing.T) {
+func TestPlainLeavesErrorsToTokens(t *testing.T) {
 	for _, data := range []string{
 		"", "{", "{}\x00", "{}{}", "{} 1", `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":[`, `{"a":[1`, `{"a":[1,`, `{"a":[1,]}`, `{"a":[,]}`,
 		`{"a":"`, `{"a":tru}`, `{"a":truex}`, `{"a":nul`, `{"a":-}`, `{"a":01}`, `{"a":-01}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e}`, `{"a":1e+}`, `{"a":+1}`,
@@ -53,7 +53,7 @@ func TestPlainLeavesWhatIsWrongToTokens(t *testing.T) {
 	}
 }
 
-func TestPlainLeavesWhatNestsTooDeepToTokens(t *testing.T) {
+func TestPlainLeavesDeepNestingToTokens(t *testing.T) {
 	deepest := strings.Repeat(`{"a":`, maxDepth-1) + "{}" + strings.Repeat("}", maxDepth-1)
 	if _, ok := decodePlain([]byte(deepest)); !ok {
 		t.Errorf("%d levels are not read", maxDepth)

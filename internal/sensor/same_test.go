@@ -48,7 +48,7 @@ func TestSameDataComparesByValue(t *testing.T) {
 		t.Error("no fields and no fields differ")
 	}
 	if sensor.SameData(sensor.Fields{"a": int64(1)}, sensor.Fields{"a": int64(1), "b": int64(2)}) {
-		t.Error("a field more is the same")
+		t.Error("an additional field makes no difference")
 	}
 }
 

@@ -21,7 +21,7 @@ func readings(t failer, names ...string) []*sensor.Reading {
 	return out
 }
 
-// shown names the reading that was picked: its period, "undated", or "none, other …".
+// shown names the picked reading: its period, "undated", or "none, other …".
 func shown(s sensor.Seen) string {
 	switch {
 	case s.Reading == nil:
@@ -32,7 +32,7 @@ func shown(s sensor.Seen) string {
 	return s.Reading.Period.String()
 }
 
-func TestForPeriodPicksTheSmallestSliceThatHolds(t *testing.T) {
+func TestForPeriodPicksTheSmallestContainingPeriod(t *testing.T) {
 	for _, tc := range []struct {
 		period string
 		latest []string
@@ -82,7 +82,7 @@ func TestForPeriodDoesNotDependOnOrder(t *testing.T) {
 	})
 }
 
-func TestUndatedReadingFromBeforeTheSliceStartsNothing(t *testing.T) {
+func TestUndatedReadingFromBeforeThePeriodStartsNothing(t *testing.T) {
 	day := parsed(t, "2026-03-03")
 	written := func(at time.Time) []*sensor.Reading { return []*sensor.Reading{{Key: "k", UpdatedAt: at}} }
 
