@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-func TestAttemptWhoseStartWasRefusedHasEnded(t *testing.T) {
+func TestAttemptWithARefusedStartHasEnded(t *testing.T) {
 	at := time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
 	refused := func(attempt int, after time.Duration) store.JobEntry {
 		return store.JobEntry{Attempt: attempt, Event: store.JobRefused, At: at.Add(after), Category: run.Transient, Message: "connection refused"}
@@ -30,7 +30,7 @@ func TestAttemptWhoseStartWasRefusedHasEnded(t *testing.T) {
 	}
 }
 
-func TestAttemptThatWasReplacedEndsWhereTheNextOneOpened(t *testing.T) {
+func TestReplacedAttemptEndsWhenTheNextOneOpens(t *testing.T) {
 	at := time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
 	got := explain.Attempts(run.Run{Attempt: 2, Progress: run.Progress{Opening: run.Opening{At: at}}}, nil, nil)
 	if a := got[0]; !a.EndedAt.Equal(at) || a.Result != "" {

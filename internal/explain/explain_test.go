@@ -50,7 +50,7 @@ schedule: {after: [orders]}
 job: {type: command, config: {command: [load]}}
 `
 
-// opened is the world of orders on Wednesday, when today's run waits since eight.
+// opened returns the world of orders on Wednesday, when today's run has been waiting since eight.
 func opened(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, orders)
@@ -83,7 +83,7 @@ func TestMissingSensorIsUnknownAndHinted(t *testing.T) {
 	)
 }
 
-func TestRunningAndCompletedRunsShowWhatTheyStartedOn(t *testing.T) {
+func TestRunningAndCompletedRunsShowTheirStartSnapshot(t *testing.T) {
 	w := opened(t)
 	w.Write("orders", "source#2026-03-04", "status=ready")
 	w.Write("orders", "rows#2026-03-04", "count=5000")
@@ -101,7 +101,7 @@ func TestRunningAndCompletedRunsShowWhatTheyStartedOn(t *testing.T) {
 	}
 }
 
-func TestFailedRunTellsEachAttempt(t *testing.T) {
+func TestFailedRunListsEachAttempt(t *testing.T) {
 	w := opened(t)
 	w.Write("orders", "source#2026-03-04", "status=ready")
 	w.Write("orders", "rows#2026-03-04", "count=5000")
@@ -128,7 +128,7 @@ func TestCancelledRunSaysByWhom(t *testing.T) {
 	w.says(w.explain("orders", "2026-03-04"), explain.Cancelled, "CANCELLED\ncancelled by ann: wrong day\n", "interlock rerun orders")
 }
 
-func TestPauseIsTheFirstThingSaid(t *testing.T) {
+func TestPauseComesFirst(t *testing.T) {
 	w := opened(t)
 	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ann", Why: "migration", Until: w.Now().Add(2 * time.Hour)}, w.Now())
 	w.Check(err)
@@ -141,7 +141,7 @@ func TestPauseIsTheFirstThingSaid(t *testing.T) {
 		"`interlock resume orders`", "`interlock resume --all`")
 }
 
-func TestRunThatNeverWasSaysWhyNot(t *testing.T) {
+func TestMissingRunIsExplained(t *testing.T) {
 	w := newWorld(t, orders, stream, weekdays, downstream)
 	for _, c := range []struct {
 		id, date string
@@ -162,12 +162,12 @@ func TestRunThatNeverWasSaysWhyNot(t *testing.T) {
 
 func TestMissedFireIsFoundAgain(t *testing.T) {
 	w := newWorld(t, orders)
-	w.Move(w.Now().Add(72 * time.Hour)) // nobody there for three days
+	w.Move(w.Now().Add(72 * time.Hour)) // down for three days
 	w.Settle()
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "its fire at 2026-03-05T08:00:00Z was missed")
 }
 
-func TestStartConditionThatCameTooLateOpensNothing(t *testing.T) {
+func TestLateStartConditionOpensNothing(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Write("stream", "landed#2026-03-02", "status=ready")
 	w.says(w.explain("stream", "2026-03-02"), explain.NotOpened,
@@ -181,7 +181,7 @@ func TestRemovedPipelineOpensNothing(t *testing.T) {
 	w.says(w.explain("orders", ""), explain.NotOpened, "orders  NOT OPENED\n")
 }
 
-func TestRerunIsHintedAsItWouldBeAccepted(t *testing.T) {
+func TestHintedRerunWouldBeAccepted(t *testing.T) {
 	w := newWorld(t, weekdays)
 	key, _ := run.ParseKey("weekdays/cron/2026-03-07")
 	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: key.Pipeline, Period: key.Period, By: "ann", Reason: "audit", Force: true}, w.Now())
@@ -191,7 +191,7 @@ func TestRerunIsHintedAsItWouldBeAccepted(t *testing.T) {
 	w.says(w.explain("weekdays", "2026-03-07"), explain.Cancelled, "`interlock rerun weekdays --date 2026-03-07 --force --reason TEXT`")
 	w.Apply(orders)
 	if x := w.explain("weekdays", "2026-03-07"); strings.Contains(x.Text(), "rerun") {
-		t.Errorf("nothing of a removed pipeline is run again:\n%s", x.Text())
+		t.Errorf("a removed pipeline cannot be rerun:\n%s", x.Text())
 	}
 }
 
@@ -222,7 +222,7 @@ func TestHeldStartWaitsForAnOperator(t *testing.T) {
 	w.says(w.explain("orders", ""), explain.Held, "the start of attempt 1 has been held since 2026-03-04T08:10:00Z (now): the target does not answer", "`interlock job complete orders/cron/2026-03-04 success` or `fail`")
 }
 
-func TestWordsOfUsersStayOnTheirLine(t *testing.T) {
+func TestUserTextStaysOnItsLine(t *testing.T) {
 	w := opened(t)
 	w.Write("orders", "source#2026-03-04", "status=ready\n\x1b[31mCOMPLETED: all is well")
 	for line := range strings.Lines(w.explain("orders", "").Text()) {
@@ -232,14 +232,14 @@ func TestWordsOfUsersStayOnTheirLine(t *testing.T) {
 	}
 }
 
-func TestAttemptsAreNumberedEvenIfNothingIsLeftOfThem(t *testing.T) {
+func TestAttemptsAreNumberedWithoutRecords(t *testing.T) {
 	got := explain.Attempts(run.Run{Attempt: 2}, []store.JobEntry{{Attempt: 9, Event: store.JobFail}}, nil)
 	if diff := cmp.Diff([]int{1, 2}, []int{got[0].Number, got[1].Number}); diff != "" || len(got) != 2 {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestDryRunSaysThatItStartsNothing(t *testing.T) {
+func TestDryRunExplainsThatItStartsNothing(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, "job:", "dryRun: true\njob:", 1))
 	w.Write("stream", "landed#2026-03-03", "status=ready")
 	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "WAITING (dry run, no job is started)", "its rule does not pass")
@@ -261,7 +261,7 @@ func TestRunThatWaitsForASlotSaysSo(t *testing.T) {
 	w.says(w.explain("stream", "2026-03-04"), explain.Waiting, "the gate is open, but as many jobs are running as schedule.maxActive allows, since 2026-03-03T09:10:00Z (now)")
 }
 
-func TestRefusedStartSaysWhenItIsTriedAgain(t *testing.T) {
+func TestRefusedStartNamesItsRetryTime(t *testing.T) {
 	w := opened(t)
 	key, _ := run.ParseKey("orders/cron/2026-03-04")
 	r, err := w.Store.Run(ctx, key)

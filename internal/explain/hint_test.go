@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// gated waits in the run of 2026-03-03 with the given rules.
+// gated returns a world in which the run of 2026-03-03 waits with the given rules.
 func gated(t *testing.T, rules string) *world {
 	t.Helper()
 	w := newWorld(t, "pipeline: {id: gated, owner: data}\nschedule: {trigger: {key: go, check: exists}}\nvalidation: {rules: ["+rules+"]}\n")
@@ -16,10 +16,10 @@ func gated(t *testing.T, rules string) *world {
 	return w
 }
 
-func TestOnlyAReadingThatIsTooYoungWaitsForTime(t *testing.T) {
+func TestOnlyATooRecentReadingWaitsForTime(t *testing.T) {
 	w := gated(t, "{key: rest, check: age_gt, field: since, value: 10m}")
 	if x := w.explain("gated", "2026-03-03"); strings.Contains(x.Text(), "only time is needed") {
-		t.Errorf("no time brings a reading that nobody writes:\n%s", x.Text())
+		t.Errorf("time alone does not create a reading:\n%s", x.Text())
 	}
 	w.Write("gated", "rest#2026-03-03", "since="+w.Now().Format("2006-01-02T15:04:05Z07:00"))
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "only time is needed")
@@ -33,7 +33,7 @@ func TestHintedWriteKeepsWhatOtherRulesNeed(t *testing.T) {
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 count=5 status=ok`")
 }
 
-// The start condition of an open run is not asked again, but others may read it.
+// The start condition of an open run is not checked again, but others may read it.
 func TestHintedWriteKeepsTheStartCondition(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: gated, owner: data}
@@ -49,7 +49,7 @@ func TestAlternativesAreHintedOneByOne(t *testing.T) {
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 a=1`", "`interlock sensor set gated k#2026-03-03 b=2`")
 }
 
-func TestSensorThatMustBeAbsentIsToBeDeleted(t *testing.T) {
+func TestHintDeletesASensorThatMustBeAbsent(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: gated, owner: data}\nschedule: {trigger: {key: go, check: exists}}\n"+
 		"validation: {rules: [{not: {key: hold, check: exists}}]}\n")
 	w.Write("gated", "hold", "why=migration")
@@ -70,11 +70,11 @@ func TestHintedTextStaysText(t *testing.T) {
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 s='\"null\"'`")
 	w = gated(t, `{key: k, check: equals, field: my field, value: ok}`)
 	if x := w.explain("gated", "2026-03-03"); strings.Contains(x.Text(), "sensor set") {
-		t.Errorf("a shell would make two words of the field:\n%s", x.Text())
+		t.Errorf("a shell would split the field into two words:\n%s", x.Text())
 	}
 }
 
-func TestUpstreamIsHintedByItsOwnPeriod(t *testing.T) {
+func TestUpstreamHintNamesItsOwnPeriod(t *testing.T) {
 	hourly := "pipeline: {id: hourly, owner: data}\nschedule: {period: hour, trigger: {key: go, check: exists}}\n"
 	daily := "pipeline: {id: daily, owner: data}\nschedule: {after: [hourly]}\n"
 	below := "pipeline: {id: below, owner: data}\nschedule: {after: [daily], period: hour}\n"

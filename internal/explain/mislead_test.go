@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// promisesNoReading fails if an explanation names a sensor write where no write opens the run.
+// promisesNoReading fails if an explanation suggests a sensor write although no write opens the run.
 func (w *world) promisesNoReading(x explain.Explanation) {
 	w.Helper()
 	for _, hint := range x.Opens {
@@ -32,7 +32,7 @@ func TestEditOfAStartConditionDoesNotPromiseToOpenThePast(t *testing.T) {
 		"an edit does not open past periods", "`interlock trigger stream --date 2026-03-03`")
 }
 
-// The stream of a table has whole seconds: what was written in the second of the acceptance counts as written before it.
+// The stream of a table has whole seconds: a write in the second of the acceptance counts as before it.
 func TestReadingFromBeforeThePipelineDoesNotPromiseToOpenThePast(t *testing.T) {
 	w := newWorld(t)
 	w.Write("stream", "landed#2026-03-03", "status=ready")
@@ -44,7 +44,7 @@ func TestReadingFromBeforeThePipelineDoesNotPromiseToOpenThePast(t *testing.T) {
 		"the start condition was met 2026-03-03T09:10:00Z (10m ago), before the pipeline was first accepted, 2026-03-03T09:10:00Z (10m ago)",
 		"a new pipeline does not open past periods", "`interlock trigger stream --date 2026-03-03`")
 	if strings.Contains(x.Text(), "edit") {
-		t.Errorf("nobody has edited it:\n%s", x.Text())
+		t.Errorf("it was not edited:\n%s", x.Text())
 	}
 }
 
@@ -86,7 +86,7 @@ func TestEditOfACronDoesNotPromiseToOpenThePast(t *testing.T) {
 		"`interlock trigger weekdays --date 2026-03-04`")
 }
 
-// What was overlooked in the last day is opened by the watchdog; anything older is left to an operator.
+// The watchdog opens what was overlooked in the last day; anything older is left to an operator.
 func TestOverlookedStartConditionIsPromisedOnlyAsFarAsTheWatchdogLooksBack(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, `, deadline: "18:00"`, "", 1))
 	w.Put("stream", "landed#2026-03-03", "status=ready")
@@ -100,12 +100,12 @@ func TestAfterTheStartDeadlineNoReadingIsRecommended(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Pass(8 * time.Hour) // 17:10
 	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "`interlock sensor set stream landed#2026-03-03 status=ready`")
-	w.Pass(time.Hour) // the watchdog has not looked yet
+	w.Pass(time.Hour) // before the watchdog's next pass
 	x := w.explain("stream", "2026-03-03")
 	w.says(x, explain.NotOpened, "the start condition was not met before its deadline, 2026-03-03T18:00:00Z (10m ago)", "`interlock trigger stream --date 2026-03-03`")
 	w.promisesNoReading(x)
 
-	w.Move(w.Now().Add(7 * time.Minute)) // when the watchdog looks
+	w.Move(w.Now().Add(7 * time.Minute)) // at the watchdog's pass
 	key, _ := run.ParseKey("stream/stream/2026-03-03")
 	if closed, err := w.Router.CloseStart(ctx, key, w.Now()); err != nil || !closed {
 		t.Fatalf("closed %v, %v", closed, err)
@@ -136,7 +136,7 @@ job: {type: command, config: {command: [load]}}
 	}
 }
 
-// Outside a start deadline a changed reading of the start condition reopens an exhausted run, and any other does not.
+// Outside a start deadline a changed reading of the start condition reopens an exhausted run; no other reading does.
 func TestExhaustedRunSaysWhichReadingReopensIt(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, `, deadline: "18:00"`, "", 1))
 	w.Write("stream", "landed#2026-03-03", "status=ready")
@@ -210,13 +210,13 @@ func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
 	}
 }
 
-func TestRejectedFileIsNamedBesideWhatIsInForce(t *testing.T) {
+func TestRejectedFileIsNamedBesideTheVersionInForce(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Offer(strings.NewReplacer("window: 1h", "windw: 1h", "owner: data", "ownr: data").Replace(stream))
 	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "the newest version of the file has problems and is not active: ", "pipeline.owner: is required", "(and 2 more)")
 }
 
-func TestCompletedRunNamesDataThatItHasNotUsed(t *testing.T) {
+func TestCompletedRunNamesUnusedData(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, "job: {", "job: {maxDriftReruns: 0, ", 1))
 	w.Write("stream", "rows#2026-03-03", "count=20")
 	w.Write("stream", "landed#2026-03-03", "status=ready")

@@ -25,7 +25,7 @@ func (w *world) needs(x explain.Explanation, by explain.By, action string) {
 	}
 }
 
-// A period that nothing opens has rules that pass, and is not open all the same.
+// A period that nothing opens may have rules that pass, but is not open.
 func TestPeriodThatNothingOpensNeedsAnOperatorThoughItsRulesPass(t *testing.T) {
 	w := opened(t)
 	w.ready("2026-03-01")
@@ -37,7 +37,7 @@ func TestPeriodThatNothingOpensNeedsAnOperatorThoughItsRulesPass(t *testing.T) {
 	}
 }
 
-// A fire that was dealt with and left no run does not open one "yet".
+// A fire that was handled and left no run does not open one "yet".
 func TestFireThatOpenedNoRunIsNotPromised(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Move(w.Now().Add(23*time.Hour + 30*time.Second)) // just after the fire, and nothing was handled
@@ -82,7 +82,7 @@ func TestNextOfAWaitingRun(t *testing.T) {
 	x = w.explain("orders", "")
 	w.needs(x, explain.ByTime, "")
 	if n := x.Next(); !n.At.After(w.Now()) || x.LetsStart() {
-		t.Errorf("in backoff it goes on at %s, lets it start: %v", n.At, x.LetsStart())
+		t.Errorf("in backoff it continues at %s, lets it start: %v", n.At, x.LetsStart())
 	}
 	w.Pass(time.Hour)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "no network"})

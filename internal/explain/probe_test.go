@@ -24,7 +24,7 @@ validation:
 job: {type: command, config: {command: [load]}}
 `
 
-// remember stores how a probe has done.
+// remember stores the state of a probe.
 func (w *world) remember(id, key string, s probe.State) {
 	w.Helper()
 	read, err := w.Store.Note(ctx, store.ProbeNote, id+"/"+key)
@@ -38,7 +38,7 @@ func (w *world) remember(id, key string, s probe.State) {
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
 }
 
-func TestProbesOfAClosedGateSayHowTheyStand(t *testing.T) {
+func TestProbesOfAClosedGateAreDescribed(t *testing.T) {
 	w := newWorld(t, probed)
 	w.Pass(23 * time.Hour)
 	w.says(w.explain("probed", ""), explain.Waiting,

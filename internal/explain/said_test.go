@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Every sentence has a code, and its instants and commands are parts of their own.
-func TestExplanationIsSaidInCodesAndParts(t *testing.T) {
+// Every sentence has a code, and its times and commands are separate parts.
+func TestExplanationHasCodesAndParts(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: nightly, owner: data}\nschedule: {cron: \"0 1 * * *\"}\n")
 	x := w.explain("nightly", "2026-03-04")
 	if x.State != explain.NotOpened || x.Said.Summary.Code != "opens-at" || x.Summary != "the schedule opens this run 2026-03-04T01:00:00Z (in 15h50m)" {

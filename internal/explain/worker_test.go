@@ -19,7 +19,7 @@ job: {type: external, config: {heartbeat: 2m}, maxRetries: 1, retryBackoff: 5m}
 
 const outsideDay = "outside/cron/2026-03-04"
 
-// offeredOutside is Wednesday, 08:10: the attempt of today's run is offered.
+// offeredOutside returns a world on Wednesday, 08:10: the attempt of today's run is offered.
 func offeredOutside(t *testing.T, file string) *world {
 	t.Helper()
 	w := newWorld(t, file)

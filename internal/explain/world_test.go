@@ -16,13 +16,13 @@ import (
 
 var ctx = context.Background()
 
-// world is a controller of which tests ask for explanations. Jobs run until a test reports their result.
+// world is a controller whose runs the tests explain. Jobs run until a test reports their result.
 type world struct {
 	*testing.T
 	*controllertest.Controller
 }
 
-// newWorld begins with the given pipeline files.
+// newWorld starts with the given pipeline files.
 func newWorld(t *testing.T, files ...string) *world {
 	t.Helper()
 	w := &world{t, controllertest.New(t, memory.New(), map[string]job.Type{"command": controllertest.Idle{}})}
@@ -31,7 +31,7 @@ func newWorld(t *testing.T, files ...string) *world {
 	return w
 }
 
-// finish reports the result of a run's job, with all that follows from it.
+// finish reports the result of a run's job, with all consequences.
 func (w *world) finish(key string, r run.Report) {
 	w.Helper()
 	k, err := run.ParseKey(key)
@@ -58,7 +58,7 @@ func (w *world) explain(id, date string) explain.Explanation {
 	return x
 }
 
-// says fails unless the explanation's text has all of these in it.
+// says fails unless the explanation's text contains all of these.
 func (w *world) says(x explain.Explanation, state explain.State, parts ...string) {
 	w.Helper()
 	text := x.Text()
