@@ -34,7 +34,7 @@ func loadWith(archetype, text string) *pipeline.Set {
 	})
 }
 
-func TestArchetypeBringsItsProbesAndRules(t *testing.T) {
+func TestArchetypeAddsItsProbesAndRules(t *testing.T) {
 	set := loadWith(freshSource, minimal+"archetype: fresh-source\nwith: {path: /data, least: 3}\nvalidation: {rules: [{key: own, check: exists}]}\n")
 	if set.Failed() {
 		t.Fatal(report(set))
@@ -87,7 +87,7 @@ func TestProblemsOfAnArchetypeNameBothFiles(t *testing.T) {
 	}
 }
 
-func TestAnArchetypeIsCheckedWhereNobodyUsesIt(t *testing.T) {
+func TestUnusedArchetypeIsChecked(t *testing.T) {
 	for _, c := range []struct{ name, old, made, want string }{
 		{"unknown check", "check: gte", "check: gtee", `arch.yaml:12:27: rules[1].check: unknown value "gtee"; did you mean "gte"?`},
 		{"unknown key of a rule", "field: count", "feild: count", `arch.yaml:12:32: rules[1].feild: unknown key "feild"; did you mean "field"?`},
@@ -108,13 +108,13 @@ func TestAnArchetypeIsCheckedWhereNobodyUsesIt(t *testing.T) {
 				t.Errorf("got\n%s\nwant %s", strings.Join(got, "\n"), c.want)
 			}
 			if len(set.Definitions) != 1 {
-				t.Error("the pipeline that does not use it was refused")
+				t.Error("the pipeline that does not use it was rejected")
 			}
 		})
 	}
 }
 
-func TestParametersStandInTextsAsPeopleWriteThem(t *testing.T) {
+func TestParametersAreFormattedAsPeopleWriteThem(t *testing.T) {
 	const archetype = `name: a
 parameters:
   share: {type: number, enum: [1, 12345678.5]}
@@ -154,7 +154,7 @@ func TestParameterWithABlankRemainsOneWord(t *testing.T) {
 	}
 }
 
-func TestAnArchetypeWithErrorsIsNotCalledUnknown(t *testing.T) {
+func TestArchetypeWithErrorsIsNotCalledUnknown(t *testing.T) {
 	set := loadWith(strings.Replace(freshSource, "check: gte", "check: gtee", 1), minimal+"archetype: fresh-source\nwith: {path: a}\n")
 	want := []string{
 		`a.yaml:2:12: archetype: archetype "fresh-source" has errors; correct arch.yaml first`,
@@ -251,7 +251,7 @@ func TestReadinessRuleSaysHowManyTraitsMustPass(t *testing.T) {
 	}
 }
 
-func TestThresholdThatIsTooHighAsksForAll(t *testing.T) {
+func TestTooHighThresholdRequiresAll(t *testing.T) {
 	set := loadWith(strings.Replace(olderArchetype, "READY", "{type: majority-pass, threshold: 1e19}", 1), olderPipeline)
 	if set.Failed() {
 		t.Fatal(report(set))
@@ -262,7 +262,7 @@ func TestThresholdThatIsTooHighAsksForAll(t *testing.T) {
 	}
 }
 
-func TestProblemsOfTraitsStandWhereTheyAreWritten(t *testing.T) {
+func TestTraitProblemsAreReportedAtTheirPosition(t *testing.T) {
 	for _, c := range []struct {
 		name, archetype, pipeline string
 		want                      []string
@@ -296,17 +296,17 @@ func TestRequiredTraitNeedsAnEvaluator(t *testing.T) {
 	got := strings.Join(report(set), "\n")
 	for _, name := range []string{"freshness", "schema"} {
 		if !strings.Contains(got, `the trait "`+name+`" needs an evaluator`) {
-			t.Errorf("no word about %s in\n%s", name, got)
+			t.Errorf("%s is not mentioned in\n%s", name, got)
 		}
 	}
 	if strings.Contains(got, "cost") {
-		t.Errorf("the optional trait was asked for:\n%s", got)
+		t.Errorf("the optional trait was required:\n%s", got)
 	}
 }
 
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-// snapshot shows the gate each fact as an undated reading written at noon.
+// snapshot returns each fact as an undated reading written at noon.
 func snapshot(g *rule.Gate, facts map[sensor.Key]sensor.Fields) rule.Snapshot {
 	var s rule.Snapshot
 	for _, ref := range g.Refs() {
@@ -323,7 +323,7 @@ func decide(g *rule.Gate, facts map[sensor.Key]sensor.Fields) rule.Outcome {
 	return g.Decide(snapshot(g, facts), noon)
 }
 
-func TestACalendarWithErrorsIsNotCalledUnknown(t *testing.T) {
+func TestCalendarWithErrorsIsNotCalledUnknown(t *testing.T) {
 	for calendar, want := range map[string]string{
 		"name: us\ndates: [2026-13-01]\n": `calendar "us" has errors; correct cal.yaml first`,
 		"nam: us\n":                       `there is no calendar "us"; correct cal.yaml first, which may be meant`,

@@ -45,10 +45,10 @@ func TestAWSAddsItsLimits(t *testing.T) {
 			set := pipeline.Load(sources(minimal+c.text), pipeline.Options{Jobs: all.Kinds(), Whole: true, Platform: pipeline.AWS})
 			got := strings.Join(report(set), "\n")
 			if !strings.Contains(got, c.want) || set.Failed() != c.refused || c.want == "" && got != "" {
-				t.Errorf("refused %v\n%s\nwant %v with %q", set.Failed(), got, c.refused, c.want)
+				t.Errorf("rejected %v\n%s\nwant %v with %q", set.Failed(), got, c.refused, c.want)
 			}
 			if elsewhere := load(minimal + c.text); elsewhere.Failed() {
-				t.Errorf("refused on other platforms too: %v", report(elsewhere))
+				t.Errorf("rejected on other platforms too: %v", report(elsewhere))
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// FuzzLoad feeds the loader any bytes, as a pipeline, a calendar and an archetype at once.
+// FuzzLoad passes arbitrary bytes to the loader, as a pipeline, a calendar and an archetype at once.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/seeds/*.yaml", "testdata/seeds/fragments/*.yaml", "../../examples/medallion/*/*.yaml"} {
 		files, err := filepath.Glob(pattern)
@@ -36,7 +36,7 @@ func FuzzLoad(f *testing.F) {
 		})
 		for _, p := range set.Problems {
 			if p.Line < 1 || p.Column < 1 || p.Message == "" || (p.Severity != document.Error && p.Severity != document.Warning) {
-				t.Errorf("problem without place or text: %+v", p)
+				t.Errorf("problem without position or text: %+v", p)
 			}
 		}
 		for _, d := range set.Definitions {

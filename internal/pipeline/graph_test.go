@@ -44,7 +44,7 @@ func TestCycleIsReportedInEachOfItsFiles(t *testing.T) {
 	}
 }
 
-func TestFileOnAnyCycleIsTold(t *testing.T) {
+func TestFileOnAnyCycleIsReported(t *testing.T) {
 	set := load(following("a", "b", "d"), following("b", "c"), following("c", "a"), following("d", "c"), following("e", "a"))
 	want := []string{
 		`a.yaml:2:20: schedule.after[0]: upstreams form a cycle: a → b → c → a; none of them could ever start`,
@@ -58,7 +58,7 @@ func TestFileOnAnyCycleIsTold(t *testing.T) {
 	}
 }
 
-// web is six pipelines and what each comes after.
+// web is six pipelines and the upstreams of each.
 type web [6][]int
 
 func drawWeb(t *rapid.T) (w web) {
@@ -79,7 +79,7 @@ func (w web) files() (texts []string) {
 	return texts
 }
 
-// leads says that one can get from a pipeline to another by upstreams, in any number of steps.
+// leads reports whether a pipeline reaches another by upstreams, in any number of steps.
 func (w web) leads(from, to int) bool {
 	reached := []int{from}
 	for i := 0; i < len(reached); i++ {
@@ -92,8 +92,8 @@ func (w web) leads(from, to int) bool {
 	return slices.Contains(reached, to)
 }
 
-// Whatever follows what, an upstream is told of if and only if it leads back, and the way that is told is one.
-func TestEveryUpstreamThatLeadsBackIsTold(t *testing.T) {
+// An upstream is reported if and only if it leads back, and the reported path is a cycle.
+func TestEveryUpstreamThatLeadsBackIsReported(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWeb(t)
 		told := map[string]string{}
@@ -105,7 +105,7 @@ func TestEveryUpstreamThatLeadsBackIsTold(t *testing.T) {
 				message, is := told[fmt.Sprintf("%c.yaml schedule.after[%d]", 'a'+i, k)]
 				switch {
 				case is != w.leads(up, i):
-					t.Fatalf("upstream %d of p%d is told %q; %v", k, i, message, w)
+					t.Fatalf("upstream %d of p%d is reported as %q; %v", k, i, message, w)
 				case is && !w.isWayAround(message, i, up):
 					t.Fatalf("upstream %d of p%d: %s; %v", k, i, message, w)
 				}
@@ -114,7 +114,7 @@ func TestEveryUpstreamThatLeadsBackIsTold(t *testing.T) {
 	})
 }
 
-// isWayAround says that a message names a way from one pipeline to its upstream and on, back to itself.
+// isWayAround reports whether a message names a path from one pipeline to its upstream and on, back to itself.
 func (w web) isWayAround(message string, from, first int) bool {
 	_, way, _ := strings.Cut(strings.TrimSuffix(message, "; none of them could ever start"), ": ")
 	var at []int
@@ -162,7 +162,7 @@ func TestPipelineAfterItselfIsACycle(t *testing.T) {
 	}
 }
 
-func TestDiamondIsNoCycle(t *testing.T) {
+func TestDiamondIsNotACycle(t *testing.T) {
 	set := load(following("top", "left", "right"), following("left", "base"), following("right", "base"), "pipeline: {id: base, owner: t}")
 	if len(set.Problems) > 0 {
 		t.Error(report(set))
@@ -197,7 +197,7 @@ func TestUnknownNamesAreErrorsOnlyWhenAllFilesAreGiven(t *testing.T) {
 	}
 }
 
-func TestAPipelineIsNotTakenForItsOwnUpstream(t *testing.T) {
+func TestPipelineIsNotSuggestedAsItsOwnUpstream(t *testing.T) {
 	want := []string{
 		`a.yaml:2:20: schedule.after[0]: there is no pipeline "order" among the files given; did you mean "borders"?`,
 		`b.yaml:2:20: schedule.after[0]: there is no pipeline "order" among the files given; did you mean "orders"?`,
@@ -229,7 +229,7 @@ func TestUnknownNameMayBeAFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestUnreadFileCountsAsWhatIsInForceOfIt(t *testing.T) {
+func TestUnreadableFileCountsAsItsVersionInForce(t *testing.T) {
 	before := load(following("up", "far"), "pipeline: {id: far, owner: t}\n").Find("up")
 	inForce := func(file string) *pipeline.Definition {
 		if file == "a.yaml" {
@@ -240,7 +240,7 @@ func TestUnreadFileCountsAsWhatIsInForceOfIt(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		texts []string
-		want  []string // of the other files
+		want  []string // problems of the other files
 	}{
 		{"it can be named", []string{"]", following("down", "up"), "pipeline: {id: far, owner: t}\n"}, nil},
 		{"also where its id is no longer one", []string{"pipeline: {id: No Good, owner: t}\n", following("down", "up")}, nil},

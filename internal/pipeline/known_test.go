@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// reload reads texts, some of them for the second time. It gives the set, and how many of the definitions were known.
+// reload reads texts, some of them for the second time. It returns the set, and how many definitions were known.
 func reload(before map[string]*pipeline.Definition, texts ...string) (set *pipeline.Set, reused int) {
 	set = pipeline.Load(sources(texts...), pipeline.Options{Jobs: all.Kinds(), Whole: true, Known: func(src pipeline.Source) *pipeline.Definition {
 		return before[src.File+string(src.Data)]
@@ -25,7 +25,7 @@ func reload(before map[string]*pipeline.Definition, texts ...string) (set *pipel
 	return set, reused
 }
 
-// known is what texts were read into.
+// known returns what texts were read into.
 func known(texts ...string) map[string]*pipeline.Definition {
 	all, set := map[string]*pipeline.Definition{}, load(texts...)
 	for _, src := range sources(texts...) {
@@ -38,21 +38,21 @@ func known(texts ...string) map[string]*pipeline.Definition {
 	return all
 }
 
-// undatedStatus is a rule that there is a warning about.
+// undatedStatus is a rule that causes a warning.
 const undatedStatus = "schedule: {cron: '@daily'}\nvalidation: {rules: [{key: ready, check: equals, field: status, value: done}]}\n"
 
-func TestFileThatWasReadBeforeIsNotReadAgain(t *testing.T) {
+func TestKnownFileIsNotReadAgain(t *testing.T) {
 	texts := []string{minimal, following("next", "minimal"), "pipeline: {id: warned, owner: t}\n" + undatedStatus}
 	set, reused := reload(known(texts...), texts...)
 	if reused != 3 {
-		t.Errorf("%d of 3 definitions are those from before", reused)
+		t.Errorf("%d of 3 definitions were reused", reused)
 	}
 	if diff := cmp.Diff(report(load(texts...)), report(set)); diff != "" || len(set.Problems) != 1 {
 		t.Errorf("problems (-read +known):\n%s", diff)
 	}
 }
 
-func TestKnownFileStillMeetsTheOthers(t *testing.T) {
+func TestKnownFileIsStillCheckedWithOthers(t *testing.T) {
 	reads := "pipeline: {id: reads, owner: t}\nschedule: {trigger: {key: a, check: exists, from: minimal}}\n" +
 		"validation: {rules: [{any: [{key: b, check: exists, from: minimal}, {key: c, check: exists}]}]}\npostRun: {rules: [{key: d, check: exists, from: minimal}]}\n"
 	before := []string{minimal, following("next", "minimal"), reads}
@@ -70,7 +70,7 @@ func TestKnownFileStillMeetsTheOthers(t *testing.T) {
 	}
 }
 
-// Whatever changes, reading what changed gives the same as reading everything.
+// Whatever changes, rereading only the changed files gives the same result as reading everything.
 func TestKnownFilesChangeNothing(t *testing.T) {
 	text := rapid.Custom(func(t *rapid.T) string {
 		id := rapid.SampledFrom([]string{"a", "b", "c"})

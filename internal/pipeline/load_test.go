@@ -44,7 +44,7 @@ func one(t *testing.T, text string) *pipeline.Definition {
 	return set.Definitions[0]
 }
 
-// report is the problems as a person sees them, one per line; warnings are marked.
+// report lists the problems as a person sees them, one per line; warnings are marked.
 func report(set *pipeline.Set) []string {
 	var lines []string
 	for _, p := range set.Problems {
@@ -88,7 +88,7 @@ func TestExplicitZeroTurnsABudgetOff(t *testing.T) {
 	}
 }
 
-func TestExamplesOfTheDocumentsLoadUnchanged(t *testing.T) {
+func TestDocumentedExamplesLoad(t *testing.T) {
 	files, err := filepath.Glob("testdata/seeds/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples found: %v", err)
@@ -114,7 +114,7 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-func TestScheduleIDFollowsWhatOpensTheRun(t *testing.T) {
+func TestScheduleIDDependsOnWhatOpensTheRun(t *testing.T) {
 	for _, c := range []struct {
 		schedule string
 		want     pipeline.ScheduleID
@@ -159,14 +159,14 @@ func TestPeriodSizeIsDerived(t *testing.T) {
 	}
 }
 
-func TestPlaceForSharedSensorsLoads(t *testing.T) {
+func TestPipelineForSharedSensorsLoads(t *testing.T) {
 	d := one(t, minimal)
 	if d.Job != nil || d.Opens != pipeline.ByHand {
 		t.Errorf("got %+v", d)
 	}
 }
 
-func TestBadFileDoesNotTouchTheGoodOnes(t *testing.T) {
+func TestBadFileDoesNotAffectGoodOnes(t *testing.T) {
 	set := load(minimal, "pipeline: {id: broken}\n", "]not yaml[", "pipeline: {id: other, owner: x}")
 	if len(set.Definitions) != 2 || set.Find("minimal") == nil || set.Find("other") == nil {
 		t.Errorf("got %d definitions; %v", len(set.Definitions), report(set))

@@ -42,7 +42,7 @@ rules:
 	}
 }
 
-func TestAddressOfAProbeMayHoldVariablesEverywhere(t *testing.T) {
+func TestProbeURLMayContainVariablesAnywhere(t *testing.T) {
 	d := one(t, minimal+"probes: [{key: a, url: 'https://${env:HOST}/a'}, {key: b, url: '${env:BASE}/b'}]\n")
 	if len(d.Probes) != 2 || d.Probes[0].URL != "https://${env:HOST}/a" {
 		t.Errorf("got %+v", d.Probes)
@@ -60,7 +60,7 @@ func TestTraitMayHaveABuiltinEvaluator(t *testing.T) {
 	}
 }
 
-// forms draws some traits and writes them down twice: as traits of an archetype, and as probes and rules.
+// forms draws some traits and writes them twice: as traits of an archetype, and as probes and rules.
 func forms(t *rapid.T) (older, archetype, newer string, keys []sensor.Key) {
 	required := rapid.IntRange(1, 5).Draw(t, "required")
 	optional := rapid.IntRange(0, 2).Draw(t, "optional")
@@ -100,7 +100,7 @@ func forms(t *rapid.T) (older, archetype, newer string, keys []sensor.Key) {
 	return older, archetype, newer, keys
 }
 
-// someFacts draws what probes may have left behind: an answer, an odd one, one that has expired, or nothing.
+// someFacts draws possible probe results: an answer, an odd one, an expired one, or nothing.
 func someFacts(t *rapid.T, keys []sensor.Key) map[sensor.Key]*sensor.Reading {
 	facts := map[sensor.Key]*sensor.Reading{}
 	for _, key := range keys {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestEveryProblemOfAFileIsReportedAtItsPlace(t *testing.T) {
+func TestEveryProblemIsReportedAtItsPosition(t *testing.T) {
 	set := load(`pipeline:
   id: Orders
   owner: ""
@@ -67,7 +67,7 @@ postRun:
 	}
 }
 
-func TestValuesThatAreOnlyWrongTogetherNameBothPlaces(t *testing.T) {
+func TestConflictingValuesNameBothPositions(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{
 			"cron with include", "schedule:\n  cron: \"0 8 * * *\"\n  include: {dates: [2026-03-31]}\n",
@@ -122,7 +122,7 @@ func TestValuesThatAreOnlyWrongTogetherNameBothPlaces(t *testing.T) {
 	}
 }
 
-func TestSingleMistakesSayWhatWouldBeRight(t *testing.T) {
+func TestMistakesNameTheRemedy(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"poll window", "job: {type: glue, config: {jobName: x}, jobPollWindowSeconds: 30}\n", `job.jobPollWindowSeconds: 30 is too short; use 60 to 86400`},
 		{"unknown variable", "job: {type: command, config: {command: [run, \"${DAY}\"]}}\n", `job.config.command[1]: unknown variable ${DAY}`},
@@ -196,7 +196,7 @@ func TestWarningsDoNotFail(t *testing.T) {
 	}
 }
 
-func TestDeadlineAfterItsFireIsNotWarnedOf(t *testing.T) {
+func TestDeadlineAfterItsFireCausesNoWarning(t *testing.T) {
 	for _, text := range []string{
 		"schedule: {cron: \"0 9 * * *\"}\nsla: {deadline: \"09:01\"}\n",
 		"schedule: {cron: \"0 22 * * *\"}\nsla: {deadline: \"06:00\"}\n", // overnight
@@ -211,7 +211,7 @@ func TestDeadlineAfterItsFireIsNotWarnedOf(t *testing.T) {
 	}
 }
 
-func TestStatusBesideAnAgeRuleIsNotWarnedOf(t *testing.T) {
+func TestStatusBesideAnAgeRuleCausesNoWarning(t *testing.T) {
 	set := load(minimal + `schedule: {trigger: {key: b, check: exists}}
 validation:
   rules:
@@ -226,7 +226,7 @@ validation:
 	}
 }
 
-func TestASectionWithNothingLeftInItIsNoAbsentOne(t *testing.T) {
+func TestEmptySectionIsNotAnAbsentOne(t *testing.T) {
 	for section, want := range map[string]string{
 		"validation:":              `a.yaml:2:1: validation.rules: is required: The rules`,
 		"postRun:":                 `a.yaml:2:1: postRun.rules: is required: Rules, all of which must pass`,

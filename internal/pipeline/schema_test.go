@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// compiledSchema is the printed schema in the hands of an independent validator.
+// compiledSchema returns the printed schema, compiled by an independent validator.
 func compiledSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := json.Marshal(pipeline.Schema(all.Kinds()))
@@ -58,7 +58,7 @@ func examples(t *testing.T) map[string]map[string]any {
 	return found
 }
 
-// asJSON brings a value to the types that a JSON decoder gives.
+// asJSON converts a value to the types of a JSON decoder.
 func asJSON(t interface{ Fatal(...any) }, value any) any {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -110,7 +110,7 @@ func TestWhatTheSchemaRejectsIsRejected(t *testing.T) {
 	}
 }
 
-// mutate changes one place of value: a key goes, a key comes, a value becomes another.
+// mutate changes one place of value: it removes a key, adds a key, or changes a value.
 func mutate(t *rapid.T, value any) {
 	for depth := 0; ; depth++ {
 		switch v := value.(type) {
@@ -162,7 +162,7 @@ func inside(value any) bool {
 // keys are sorted, because rapid replays a choice by its position.
 func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
-// odd is a value that often does not belong where it is put.
+// odd returns a value that often does not belong where it is put.
 func odd(t *rapid.T) any {
 	values := []any{
 		nil, true, false, json.Number("0"), json.Number("-1"), json.Number("7"), json.Number("100000"), json.Number("1.5"),

@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-func TestDefinitionKeepsTheFilesThatItNames(t *testing.T) {
+func TestDefinitionKeepsTheFilesItRefersTo(t *testing.T) {
 	holidays := pipeline.Source{File: "holidays.yaml", Data: []byte("name: holidays\ndates: [2026-12-25]\n")}
 	unused := pipeline.Source{File: "unused.yaml", Data: []byte("name: unused\ndates: [2026-12-26]\n")}
 	template := pipeline.Source{File: "template.yaml", Data: []byte("name: template\nrules: [{key: a, check: exists}]\n")}
@@ -17,7 +17,7 @@ func TestDefinitionKeepsTheFilesThatItNames(t *testing.T) {
 	)}}, pipeline.Options{Calendars: []pipeline.Source{unused, holidays}, Archetypes: []pipeline.Source{template}, Whole: true})
 	d := set.Find("orders")
 	if d == nil {
-		t.Fatalf("refused: %v", set.Problems)
+		t.Fatalf("rejected: %v", set.Problems)
 	}
 	if diff := cmp.Diff([]pipeline.Source{holidays}, d.Calendars); diff != "" {
 		t.Errorf("calendars (-want +got):\n%s", diff)
@@ -27,7 +27,7 @@ func TestDefinitionKeepsTheFilesThatItNames(t *testing.T) {
 	}
 }
 
-func TestRefusedFilesSayWhichPipelineTheyAre(t *testing.T) {
+func TestRejectedFilesNameTheirPipeline(t *testing.T) {
 	sources := []pipeline.Source{
 		{File: "good.yaml", Data: []byte("pipeline: {id: good, owner: tests}\n")},
 		{File: "no-owner.yaml", Data: []byte("pipeline: {id: broken}\n")},
