@@ -12,15 +12,15 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// chapter is one thing to see.
+// chapter is one part of the demo.
 type chapter struct {
 	title string
-	prose string // %s is the minute that it is about
+	prose string // %s is its minute
 	tell  func(s *story, ctx context.Context, p period.Period) error
-	about int // which minute
+	about int // index of its minute
 }
 
-// chapters are the story. Each goes on when what it waits for has happened.
+// chapters are the demo in order. Each ends when the events that it waits for have happened.
 var chapters = []chapter{
 	{"A gate waits, then opens", `
 		The earthquakes of %s have landed in bronze, and their source says so: that opens a run of
@@ -77,7 +77,7 @@ func (s *story) waitingGate(ctx context.Context, p period.Period) error {
 	return s.await(ctx, want{event.ValidationPassed, quakeSilver, p, 1}, want{event.JobTriggered, quakeSilver, p, 1})
 }
 
-// showGate shows what the API says of the gate of earthquake-silver.
+// showGate prints the API's answer about the gate of earthquake-silver.
 func (s *story) showGate(ctx context.Context, p period.Period) error {
 	g, err := s.api.gate(ctx, quakeSilver, p)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *story) lateRecord(ctx context.Context, p period.Period) error {
 	return s.await(ctx, want{event.LateDataArrival, quakeSilver, p, 2})
 }
 
-// landLate lands the n-th late record of a minute.
+// landLate writes the n-th late record of a minute.
 func (s *story) landLate(ctx context.Context, p period.Period, n int) error {
 	one := s.quakes.lateRecord(p, n)
 	if err := s.quakes.land(p, one); err != nil {
@@ -214,10 +214,10 @@ func (s *story) missed(ctx context.Context, _ period.Period) error {
 	return s.await(ctx, want{event.PipelineResumed, rates, period.Period{}, 0}, want{event.ScheduleMissed, rates, period.Period{}, 0})
 }
 
-// slack is how long after a fire of exchange-rates its window is certainly over: five seconds are in the file.
+// slack is how long after a fire of exchange-rates its window is certainly over: the file says five seconds.
 const slack = 6 * time.Second
 
-// tooLate is the first instant from now on at which it is too late for the fire, and for any other that has come.
+// tooLate returns the first instant from now on at which the windows of this fire and of any other since are over.
 func tooLate(now, fire time.Time) time.Time {
 	when := fire.Add(slack)
 	if now.After(when) {

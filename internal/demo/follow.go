@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// patience is how long an event is waited for. It is far more than any takes: whoever waits so long waits in vain.
+// patience is the timeout for an event. No event takes nearly that long.
 const patience = 30 * time.Second
 
 // follower reads the events of a store one after the other.
@@ -24,10 +24,10 @@ type follower struct {
 	read  []store.StoredEvent
 }
 
-// next is the next event, when it comes.
+// next waits for and returns the next event.
 func (f *follower) next(ctx context.Context) (event.Event, error) {
 	for len(f.read) == 0 {
-		changed := f.store.EventsChanged() // before reading, so that nothing falls in between
+		changed := f.store.EventsChanged() // before reading, so that no event is missed
 		read, err := f.store.EventsAfter(ctx, f.at, 100)
 		if err != nil {
 			return event.Event{}, err
@@ -46,7 +46,7 @@ func (f *follower) next(ctx context.Context) (event.Event, error) {
 	return e.Event, nil
 }
 
-// want is an event that the story cannot go on without. Fields that are zero may be anything.
+// want is an event that the story needs. Zero fields match anything.
 type want struct {
 	kind     event.Type
 	pipeline pipeline.ID
@@ -64,14 +64,14 @@ func (w want) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s of %s %s", w.kind, w.pipeline, w.period))
 }
 
-// await tells what happens until all that is wanted has happened.
+// await narrates events until all wanted ones have happened.
 func (s *story) await(ctx context.Context, wanted ...want) error {
 	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for len(wanted) > 0 {
 		e, err := s.log.next(within)
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			return fmt.Errorf("waited %s for %s, and it did not come", patience, list(wanted))
+			return fmt.Errorf("timed out after %s waiting for %s", patience, list(wanted))
 		}
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func list(wanted []want) string {
 	return strings.Join(words, " and ")
 }
 
-// completed wants an attempt to complete.
+// completed returns the want for a completed attempt.
 func completed(id pipeline.ID, p period.Period, attempt int) want {
 	return want{event.JobCompleted, id, p, attempt}
 }

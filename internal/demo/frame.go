@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// begin introduces what is there, and sets up what the last chapter is about.
+// begin introduces the project, and sets up the last chapter.
 func (s *story) begin(ctx context.Context) error {
 	s.say.heading("Interlock at work")
 	s.say.prose(`
@@ -36,7 +36,7 @@ func (s *story) tryThese(title string) {
 	}
 }
 
-// epilogue says what goes on after the story.
+// epilogue says what continues after the story.
 func (s *story) epilogue() {
 	s.say.heading("That was the story. The sources catch up and continue, minute by minute.")
 	s.say.line("")
@@ -44,10 +44,10 @@ func (s *story) epilogue() {
 	s.say.line("\n  The project's files are watched: change one in %s/pipelines\n  and it takes effect within two seconds. Ctrl-C ends it.\n", s.Project)
 }
 
-// short is a minute's name as the story says it.
+// short returns a minute's name as the story shows it.
 func (s *story) short(p period.Period) string { return short(p, s.Now()) }
 
-// summary says what has been seen.
+// summary lists what was shown.
 func (s *story) summary() {
 	title := "What you have seen"
 	if s.seen < len(chapters) {
@@ -70,7 +70,7 @@ func (s *story) summary() {
 		count(s.counts[event.JobCompleted], "completion"), count(s.counts[event.JobFailed], "failure"))
 }
 
-// count is a number of things, in words.
+// count returns a number of things in words.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

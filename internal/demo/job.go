@@ -19,19 +19,19 @@ import (
 // JobCommand is the argument that makes a process of the binary a job of the project; see Job.
 const JobCommand = "demo-job"
 
-// errNotReady is a job that failed because the world was not ready for it.
+// errNotReady is the error of a job whose input is not ready.
 var errNotReady = errors.New("try again later")
 
-// What the exit codes of a job say to the controller.
+// The exit codes of a job.
 const (
 	exitDone     = 0
-	exitBroken   = 2  // trying again is of no use
-	exitNotReady = 75 // it is
+	exitBroken   = 2  // a retry is useless
+	exitNotReady = 75 // retry later
 )
 
-// Job is what the project's jobs do, in the project's directory: "silver SOURCE PERIOD", "gold SOURCE PERIOD" or "rates
-// PERIOD". Each makes one file out of others, the same one however often it is asked, and says in one line what is in
-// it. The answer is its exit code.
+// Job implements the project's jobs, in the project's directory: "silver SOURCE PERIOD", "gold SOURCE PERIOD" or
+// "rates PERIOD". Each derives one file from others, always the same one, and prints one line about it. It returns
+// the exit code.
 func Job(args []string, stdout, stderr io.Writer) int {
 	said, err := lake(".").work(args)
 	switch {
@@ -64,7 +64,7 @@ func (l lake) work(args []string) (string, error) {
 	return "", fmt.Errorf("%s does not know %q", JobCommand, args)
 }
 
-// refine makes silver of bronze: each record once, and only with a value.
+// refine derives silver from bronze: each record once, and only with a value.
 func (l lake) refine(source string, p period.Period) (string, error) {
 	if _, err := os.Stat(l.busy(source, p)); err == nil {
 		return "", fmt.Errorf("the bronze file is still being written: %w", errNotReady)
@@ -109,7 +109,7 @@ func (l lake) readBronze(source string, p period.Period) ([]record, error) {
 	return records, lines.Err()
 }
 
-// minute is what gold says of a minute.
+// minute is the gold summary of a minute.
 type minute struct {
 	Period      string  `json:"period"`
 	Records     int     `json:"records"`
@@ -118,7 +118,7 @@ type minute struct {
 	HighestName string  `json:"highestName"`
 }
 
-// sumUp makes gold of silver.
+// sumUp derives gold from silver.
 func (l lake) sumUp(source string, p period.Period) (string, error) {
 	f, err := os.Open(l.path(silver, source, p))
 	if err != nil {
@@ -145,7 +145,7 @@ func (l lake) sumUp(source string, p period.Period) (string, error) {
 	return said, writeJSON(l.path(gold, source, p), m)
 }
 
-// rates writes down what a dollar costs.
+// rates writes the price of a dollar.
 func (l lake) rates(p period.Period) (string, error) {
 	_, m := p.Clock()
 	euro := math.Round((0.9+0.002*math.Sin(float64(m)))*10000) / 10000

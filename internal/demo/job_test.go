@@ -14,7 +14,7 @@ import (
 
 var someMinute = period.At(time.Date(2026, 3, 3, 10, 15, 0, 0, time.UTC), period.Minute, time.UTC)
 
-// work runs a job in a project that holds someMinute of bronze, and gives its exit code and what it printed.
+// work runs a job in a project with someMinute of bronze, and returns its exit code and output.
 func work(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

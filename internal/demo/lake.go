@@ -11,28 +11,28 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// lake is the folder of a project's data: layer/source/period.
+// lake is the directory of a project's data: layer/source/period.
 type lake string
 
-// The layers, and the files that each holds for a minute.
+// The layers, and the files that each has for a minute.
 const (
 	bronze = "bronze" // records as they came, one JSON object a line
-	silver = "silver" // records that count, as CSV
+	silver = "silver" // valid records, as CSV
 	gold   = "gold"   // one JSON object
 )
 
 var suffixes = map[string]string{bronze: ".jsonl", silver: ".csv", gold: ".json"}
 
-// path is the file of a period. Its name has no colon, which not every file system takes.
+// path returns the file of a period. Its name has no colon, which some file systems do not allow.
 func (l lake) path(layer, source string, p period.Period) string {
 	name := strings.ReplaceAll(p.String(), ":", "")
 	return filepath.Join(string(l), layer, source, name+suffixes[layer])
 }
 
-// busy is the file that says that somebody still writes to a bronze file.
+// busy returns the marker file of a bronze file that is still being written.
 func (l lake) busy(source string, p period.Period) string { return l.path(bronze, source, p) + ".busy" }
 
-// write makes a file appear as a whole.
+// write writes a file atomically.
 func write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", path, err)
@@ -47,10 +47,10 @@ func write(path string, content []byte) error {
 	return nil
 }
 
-// record is one thing that a source has seen. Value is what it measured: a magnitude, or a change of price in percent.
+// record is one observation of a source: a magnitude, or a change of price in percent.
 type record struct {
 	ID    string    `json:"id"`
 	Time  time.Time `json:"time"`
 	Name  string    `json:"name"`
-	Value *float64  `json:"value"` // null where the instrument had none
+	Value *float64  `json:"value"` // null if the instrument had none
 }

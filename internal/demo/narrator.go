@@ -18,7 +18,7 @@ type narrator struct {
 	colours bool
 }
 
-// The colours, as terminals number them.
+// The colours, as terminal codes.
 const (
 	bold   = "1"
 	dim    = "2"
@@ -35,7 +35,7 @@ func (n *narrator) paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// line writes one line. What cannot be written is nobody's loss: the reader has gone.
+// line prints one line. Write errors are ignored: the reader has gone.
 func (n *narrator) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(n.out, format+"\n", args...)
 }
@@ -43,7 +43,7 @@ func (n *narrator) line(format string, args ...any) {
 // heading begins a chapter.
 func (n *narrator) heading(text string) { n.line("\n%s", n.paint(bold, text)) }
 
-// prose is what the narrator says himself. Where its lines end in the source says nothing.
+// prose prints the narrator's text, wrapped. Line breaks in the source do not matter.
 func (n *narrator) prose(text string) {
 	n.line("")
 	line := ""
@@ -57,15 +57,15 @@ func (n *narrator) prose(text string) {
 	n.line("%s\n", line)
 }
 
-// measure is how many characters a line of prose has at most: no terminal has fewer columns.
+// measure is the width of prose, in characters.
 const measure = 80
 
-// deed is what somebody outside does.
+// deed prints what a source or an operator does.
 func (n *narrator) deed(now time.Time, who, what string) {
 	n.line("  %s  %s %s", n.paint(dim, at(now)), n.paint(cyan, who), what)
 }
 
-// event tells an event in a sentence, and what its job printed, if that is known.
+// event prints an event as a sentence, and the output of its job, if known.
 func (n *narrator) event(e event.Event, printed string) {
 	subject := strings.TrimSpace(string(e.Detail.Pipeline) + " " + short(e.Detail.Date, e.Time))
 	text := sentence(e)
@@ -75,7 +75,7 @@ func (n *narrator) event(e event.Event, printed string) {
 	n.line("  %s  %s %s %s", n.paint(dim, at(e.Time)), n.paint(mood(e), subject), harmless(text), n.paint(dim, "("+string(e.Type)+")"))
 }
 
-// mood is the colour of an event.
+// mood returns the colour of an event.
 func mood(e event.Event) string {
 	switch {
 	case e.Detail.Severity == event.Critical:
@@ -87,7 +87,7 @@ func mood(e event.Event) string {
 	}
 }
 
-// short is a period's name, without the day where that is today.
+// short returns a period's name, without the day if that is today.
 func short(p period.Period, today time.Time) string {
 	if p.Size() != period.Minute || p.Outer(period.Day) != period.At(today, period.Day, time.UTC) {
 		return p.String()
@@ -96,7 +96,7 @@ func short(p period.Period, today time.Time) string {
 	return fmt.Sprintf("%02d:%02d", hour, minute)
 }
 
-// harmless replaces what could move the cursor or change colours: jobs may print anything.
+// harmless replaces control characters that could move the cursor or change colours: jobs may print anything.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -106,7 +106,7 @@ func harmless(text string) string {
 	}, text)
 }
 
-// mark says of a rule, or of a thing to be seen, whether it is there.
+// mark returns the symbol for an outcome.
 func (n *narrator) mark(outcome string) string {
 	switch outcome {
 	case "pass":

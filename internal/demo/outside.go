@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// outside is how the world talks to the controller: over HTTP, as anybody's sources and operators would.
+// outside is a client of the controller's HTTP API, like any source or operator.
 type outside struct {
 	address string
 	client  *http.Client
@@ -40,7 +40,7 @@ func (o *outside) push(ctx context.Context, who string, r reading) error {
 	return o.call(ctx, http.MethodPut, path, body, nil)
 }
 
-// reading is what a source has to say.
+// reading is a sensor write of a source.
 type reading struct {
 	pipeline pipeline.ID
 	key      sensor.Key
@@ -48,7 +48,7 @@ type reading struct {
 	fields   sensor.Fields
 }
 
-// words are the reading as the narrator says it.
+// words returns the reading as the narrator shows it.
 func (r reading) words(now time.Time) string {
 	var fields []string
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
@@ -57,7 +57,7 @@ func (r reading) words(now time.Time) string {
 	return fmt.Sprintf("%s of %s for %s: %s", r.key, r.pipeline, short(r.period, now), strings.Join(fields, " "))
 }
 
-// pause and resume are an operator's.
+// pause and resume are operator requests.
 func (o *outside) pause(ctx context.Context, id pipeline.ID, who, why string) error {
 	return o.call(ctx, http.MethodPost, fmt.Sprintf("/pipelines/%s/pause", id), asked{who, why}, nil)
 }
@@ -71,7 +71,7 @@ type asked struct {
 	Reason      string `json:"reason"`
 }
 
-// gate is what the API says of a pipeline's gate.
+// gate is the API's answer about a pipeline's gate.
 type gate struct {
 	Open  bool       `json:"open"`
 	Rules []gateRule `json:"rules"`
@@ -83,7 +83,7 @@ type gateRule struct {
 	Reason  string `json:"reason"`
 }
 
-// gate asks "may I run?".
+// gate requests a pipeline's gate: "may I run?".
 func (o *outside) gate(ctx context.Context, id pipeline.ID, p period.Period) (gate, error) {
 	var g gate
 	err := o.call(ctx, http.MethodGet, fmt.Sprintf("/pipelines/%s/gate?date=%s", id, url.QueryEscape(p.String())), nil, &g)

@@ -13,7 +13,7 @@ import (
 //go:embed project
 var embedded embed.FS
 
-// files is the project: pipelines, a calendar and the server's file.
+// files returns the project: pipelines, a calendar and the server's file.
 func files() fs.FS {
 	sub, err := fs.Sub(embedded, "project")
 	if err != nil {
@@ -22,7 +22,8 @@ func files() fs.FS {
 	return sub
 }
 
-// Write puts the project into dir. Its jobs are processes of binary, which calls Job when its first argument is JobCommand.
+// Write writes the project into dir. Its jobs are processes of binary, which calls Job when its first argument is
+// JobCommand.
 func Write(dir, binary string) error {
 	put := strings.NewReplacer(`"@interlock@"`, quoted(binary), `"@project@"`, quoted(dir))
 	return fs.WalkDir(files(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -44,11 +45,11 @@ func Write(dir, binary string) error {
 	})
 }
 
-// quoted is text in the quotes that YAML shares with JSON, with no variable in it for a job to fill in.
+// quoted quotes text for YAML, as JSON does, and escapes variables.
 func quoted(text string) string {
 	q, err := json.Marshal(strings.ReplaceAll(text, "${", `\${`))
 	if err != nil {
-		panic(err) // there is no text that is not JSON
+		panic(err) // every text can be encoded as JSON
 	}
 	return string(q)
 }

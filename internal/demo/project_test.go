@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// written is the project as Write leaves it in dir.
+// written returns the project as Write leaves it in dir.
 func written(t *testing.T, dir, binary string) *pipeline.Set {
 	t.Helper()
 	if err := Write(dir, binary); err != nil {

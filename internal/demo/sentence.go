@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// sentences say what an event means for its pipeline, whose name goes before. Where a sentence ends with a colon, the
+// sentences describe an event, with the name of its pipeline before them. If a sentence ends with a colon, the
 // event's own message follows.
 var sentences = map[event.Type]string{
 	event.ValidationPassed:    "finds its gate open",
@@ -29,7 +29,7 @@ var sentences = map[event.Type]string{
 	event.DryRunCompleted:     "has started nothing",
 }
 
-// sentence is an event in words, without its subject.
+// sentence returns an event in words, without its subject.
 func sentence(e event.Event) string {
 	d := e.Detail
 	if text, ok := detailed(e); ok {
@@ -45,7 +45,7 @@ func sentence(e event.Event) string {
 	return text
 }
 
-// detailed makes a sentence of what an event says beyond its message.
+// detailed builds a sentence from an event's details.
 func detailed(e event.Event) (text string, ok bool) {
 	switch extra := e.Detail.Extra.(type) {
 	case event.Opening:
@@ -70,7 +70,7 @@ func detailed(e event.Event) (text string, ok bool) {
 	return "", false
 }
 
-// opening is why a run opened, or another attempt of it.
+// opening says why a run opened, or another attempt of it.
 func opening(e event.Event) (string, bool) {
 	if e.Type != event.TriggerStarted {
 		return "", false
@@ -94,7 +94,7 @@ func failed(t event.Type, f event.Finished) (string, bool) {
 	return fmt.Sprintf("has failed with exit code %d", *f.ExitCode), true
 }
 
-// due is how a run stands to its deadline. What the message says after its colon is where the run stands.
+// due describes the state of a run's deadline. The message names the run's state after its colon.
 func due(e event.Event, d event.Deadline) (string, bool) {
 	_, state, _ := strings.Cut(e.Detail.Message, "Z: ")
 	switch e.Type {
@@ -107,7 +107,7 @@ func due(e event.Event, d event.Deadline) (string, bool) {
 	}
 }
 
-// late says what has changed, and what follows from it.
+// late says what has changed, and the consequence.
 func late(id pipeline.ID, l event.Late) string {
 	var changes []string
 	for _, s := range l.Sensors {
@@ -141,7 +141,7 @@ func projected(p event.Projection) (string, bool) {
 	return fmt.Sprintf("would meet its deadline with %ds to spare", p.MarginSeconds), p.Status == "met"
 }
 
-// clock is how instants are shown: in UTC, as the periods are.
+// clock is the format of instants: in UTC, like the periods.
 const clock = "15:04:05"
 
 func at(t time.Time) string { return t.UTC().Format(clock) }

@@ -12,26 +12,26 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// source is a simulated producer of bronze data. The records of its first, second, third minute are the same in every
-// run of the demo, whichever minutes those are.
+// source is a simulated producer of bronze data. The records of its n-th minute are the same in every run of the
+// demo.
 type source struct {
 	name  string
 	seed  uint64
-	names []string                 // of what it observes
+	names []string                 // of the observed things
 	value func(*rand.Rand) float64 // of one observation
 	lake  lake
 
 	first period.Period // minutes are counted from here
 }
 
-// perMinute is how many records come in a minute, a repeated one and one without a value included.
+// perMinute is the number of records per minute, including a duplicate and one without a value.
 const perMinute = 24
 
 func earthquakes(l lake, first period.Period) *source {
 	return &source{
 		name: "earthquakes", seed: 1906, lake: l, first: first,
 		names: []string{"Kamchatka", "Valparaíso", "Izmir", "Honshu", "Anchorage", "Lombok", "Reykjanes", "Kermadec Islands"},
-		value: func(r *rand.Rand) float64 { return min(2.5+r.ExpFloat64()*0.6, 5.8) }, // small ones are many
+		value: func(r *rand.Rand) float64 { return min(2.5+r.ExpFloat64()*0.6, 5.8) }, // most are small
 	}
 }
 
@@ -43,7 +43,7 @@ func crypto(l lake, first period.Period) *source {
 	}
 }
 
-// records are the records of a minute, as they come: mostly right.
+// records returns the records of a minute, most of them valid.
 func (s *source) records(p period.Period) []record {
 	minute := int(p.Start(time.UTC).Sub(s.first.Start(time.UTC)) / time.Minute)
 	r := rand.New(rand.NewPCG(s.seed, uint64(minute)))
@@ -63,7 +63,8 @@ func (s *source) record(r *rand.Rand, p period.Period, id string, i int) record 
 	}
 }
 
-// lateRecord is one that comes after its minute was thought complete. It matters: it is the strongest of all.
+// lateRecord returns a record that comes after its minute counted as complete. It matters: it is the strongest of
+// all.
 func (s *source) lateRecord(p period.Period, n int) record {
 	value := 6.0 + float64(n)/10
 	return record{
@@ -72,7 +73,7 @@ func (s *source) lateRecord(p period.Period, n int) record {
 	}
 }
 
-// land puts records of a minute into its bronze file, after those that are there.
+// land appends records to the bronze file of a minute.
 func (s *source) land(p period.Period, records ...record) error {
 	path := s.lake.path(bronze, s.name, p)
 	there, err := os.ReadFile(path)

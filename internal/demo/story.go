@@ -25,7 +25,7 @@ const (
 	rates       pipeline.ID = "exchange-rates"
 )
 
-// Who acts in the story.
+// The actors of the story.
 const (
 	quakeSource = "earthquake source"
 	coinSource  = "crypto source"
@@ -40,7 +40,7 @@ const (
 	strongest    sensor.Key = "strongest"
 )
 
-// story is one telling.
+// story is one run of the demo.
 type story struct {
 	Options
 	say *narrator
@@ -48,15 +48,15 @@ type story struct {
 	log follower
 
 	quakes, coins *source
-	first         period.Period // the first minute that there is data for
-	pausedAt      time.Time     // when exchange-rates was
+	first         period.Period // the first minute with data
+	pausedAt      time.Time     // of exchange-rates
 
 	seen   int // chapters
 	counts map[event.Type]int
-	over   bool // the story is
+	over   bool // the story has ended
 }
 
-// history is how many minutes before the present the data begins, so that no minute of the story lies ahead.
+// history is how many minutes before the present the data begins, so that no minute of the story is in the future.
 const history = 5
 
 func newStory(o Options) *story {
@@ -68,7 +68,7 @@ func newStory(o Options) *story {
 	}
 }
 
-// tell tells all chapters in order.
+// tell plays all chapters in order.
 func (s *story) tell(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -94,19 +94,19 @@ func (s *story) chapter(ctx context.Context, c chapter) error {
 	return c.tell(s, ctx, p)
 }
 
-// breath is the time to read what was told before something else happens.
+// breath is the time to read before the next event.
 const breath = 3 * time.Second
 
-// prose is what the narrator says himself, and the time to read it.
+// prose prints the narrator's text, and waits while it is read.
 func (s *story) prose(ctx context.Context, text string) error {
 	s.say.prose(text)
 	return s.wait(ctx, breath)
 }
 
-// minute is the n-th minute that there is data for.
+// minute returns the n-th minute with data.
 func (s *story) minute(n int) period.Period { return s.first.Add(n, time.UTC) }
 
-// wait is the sources' waiting, and the reader's. Speed makes it shorter; the controller's clock goes on as it does.
+// wait waits for the sources and the reader. Speed shortens it; the controller's clock is unaffected.
 func (s *story) wait(ctx context.Context, d time.Duration) error {
 	return s.until(ctx, s.Now().Add(time.Duration(float64(d)/s.Speed)))
 }
@@ -123,7 +123,7 @@ func (s *story) until(ctx context.Context, at time.Time) error {
 	}
 }
 
-// event notes an event, and tells it unless the reader can do without.
+// event records an event, and prints it unless it is skipped.
 func (s *story) event(ctx context.Context, e event.Event) {
 	s.counts[e.Type]++
 	if !s.skip(e) {
@@ -131,8 +131,8 @@ func (s *story) event(ctx context.Context, e event.Event) {
 	}
 }
 
-// skip reports whether an event is left out: the audit record, files at the beginning, open gates after the first, and, once
-// the story is over, everything that goes well except completions.
+// skip reports whether an event is not printed: the audit record, files at the beginning, open gates after the first,
+// and, once the story is over, all successes except completions.
 func (s *story) skip(e event.Event) bool {
 	switch {
 	case e.Type == event.Audit:
@@ -145,8 +145,7 @@ func (s *story) skip(e event.Event) bool {
 	return s.over && e.Detail.Severity == event.Info && e.Type != event.JobCompleted
 }
 
-// printed is the last line that the job of an ended attempt printed. It is only for show, so one that cannot be read is
-// left out.
+// printed returns the last line of output of an ended attempt's job, or "" if it cannot be read.
 func (s *story) printed(ctx context.Context, e event.Event) string {
 	if e.Type != event.JobCompleted && e.Type != event.JobFailed {
 		return ""
@@ -166,13 +165,13 @@ func (s *story) printed(ctx context.Context, e event.Event) string {
 	return ""
 }
 
-// push has somebody write a sensor, and tells it.
+// push writes a sensor and prints that.
 func (s *story) push(ctx context.Context, who string, r reading) error {
 	s.say.deed(s.Now(), who, "pushes "+r.words(s.Now()))
 	return s.api.push(ctx, who, r)
 }
 
-// status is a source's word about a minute.
+// status returns a source's reading about a minute.
 func status(id pipeline.ID, p period.Period, count int, complete bool) reading {
 	return reading{id, minuteStatus, p, sensor.Fields{"count": count, "complete": complete}}
 }
@@ -197,8 +196,8 @@ func (s *story) deliver(ctx context.Context, p period.Period) error {
 // stride is how long the sources wait between two minutes while they catch up with the present.
 const stride = 5 * time.Second
 
-// live lets the sources go on and tells what becomes of it: first with the minutes that have passed since the data began, then
-// with each minute when it ends.
+// live lets the sources continue and narrates the events: first for the minutes that have passed since the data
+// began, then for each minute when it ends.
 func (s *story) live(ctx context.Context) error {
 	s.epilogue()
 	s.over = true
@@ -216,7 +215,7 @@ func (s *story) live(ctx context.Context) error {
 	}
 }
 
-// tellUntil tells what happens until an instant.
+// tellUntil narrates events until an instant.
 func (s *story) tellUntil(ctx context.Context, at time.Time) error {
 	within, cancel := context.WithDeadline(ctx, at)
 	defer cancel()

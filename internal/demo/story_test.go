@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// storyOn is a story that is told from s, and what it has told.
+// storyOn returns a story on s, and its output.
 func storyOn(s *memory.Store) (*story, *bytes.Buffer) {
 	var out bytes.Buffer
 	return newStory(Options{Store: s, Out: &out, Speed: 1, Now: time.Now}), &out
@@ -75,7 +75,7 @@ func TestAnEventThatDoesNotComeIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := storyOn(memory.New())
 		err := s.await(t.Context(), completed(quakeSilver, someMinute, 1))
-		want := "waited 30s for JOB_COMPLETED of earthquake-silver 2026-03-03T10:15, and it did not come"
+		want := "timed out after 30s waiting for JOB_COMPLETED of earthquake-silver 2026-03-03T10:15"
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// dimensions are those by which CloudWatch knows the metrics.
+// dimensions are the CloudWatch dimensions of the metrics.
 var dimensions = map[string][]string{
 	"AWS/Lambda Errors":                          {"FunctionName"},
 	"AWS/Lambda Invocations":                     {"FunctionName"},
@@ -23,7 +23,7 @@ var dimensions = map[string][]string{
 	"AWS/SQS ApproximateNumberOfMessagesVisible": {"QueueName"},
 }
 
-// alarms are those of the module, by name.
+// alarms returns the alarms of the module, by name.
 func alarms(t testing.TB, m *module) map[string]cty.Value {
 	t.Helper()
 	v, err := m.local("alarms")
@@ -31,7 +31,7 @@ func alarms(t testing.TB, m *module) map[string]cty.Value {
 	return v.AsValueMap()
 }
 
-// named are the names that the instances of a kind of resource have.
+// named returns the names of all instances of a kind of resource.
 func (m *module) named(t testing.TB, kind, attribute string) []string {
 	t.Helper()
 	var all []string
@@ -97,7 +97,7 @@ func TestAlarmsAreAllThere(t *testing.T) {
 	}
 }
 
-// The watchdog's own alarm is raised by what is missing; every other by what is there.
+// The watchdog's own alarm is raised by missing data; every other by existing data.
 func TestTheWatchdogIsWatched(t *testing.T) {
 	m := least(t)
 	b := m.blocks["aws_cloudwatch_metric_alarm.this"]
@@ -136,7 +136,7 @@ func TestStreamsAreReadThroughTheAliasThatIsWatched(t *testing.T) {
 	}
 }
 
-// An alarm that is over is an event like the one that began it, and no warning.
+// The end of an alarm is an event like its beginning, but not a warning.
 func TestChangedAlarmIsAnEventOfTheCatalogue(t *testing.T) {
 	m := least(t)
 	b := m.blocks["aws_cloudwatch_event_target.alarm"]
@@ -171,7 +171,8 @@ func TestChangedAlarmIsAnEventOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// An alarm may be that of the function that would bring it to the bus: whoever has to hear of it does not depend on that.
+// An alarm may be about the function that would put it on the bus, so its notification must not depend on that
+// function.
 func TestChangedAlarmGoesToTheBusAndPastIt(t *testing.T) {
 	m := least(t)
 	targets, err := m.instances(m.blocks["aws_cloudwatch_event_target.alarm"])

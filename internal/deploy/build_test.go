@@ -16,7 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// zipped builds a function in a copy of the repository, and gives its zip file.
+// zipped builds a function in a copy of the repository, and returns its zip file.
 func zipped(t testing.TB, repository string) []byte {
 	t.Helper()
 	allIsInput(t)
@@ -63,7 +63,7 @@ func TestZipFilesAreTheSameWhereverTheyAreBuilt(t *testing.T) {
 	}
 }
 
-// The functions judge by the time limit of the executions that there are, and so does the check.
+// The functions and the check use the time limit of the actual executions.
 func TestFilesAreCheckedByTheTimeLimitThatIsDeployed(t *testing.T) {
 	m := parse(t, terraformDir, map[string]cty.Value{"sfn_timeout_seconds": cty.NumberIntVal(86400), "interlock_path": cty.StringVal("il")})
 	v, err := m.eval(m.blocks["data.external.check"].Body.Attributes["program"].Expr, nil)
@@ -82,7 +82,7 @@ func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 		t.Helper()
 		out, err := exec.Command("sh", script, name, limit, "http,glue", "JOBS_TOKEN", "arn:aws:secretsmanager:eu-west-1:1:secret:warehouse-??????", "arn:aws:ssm:eu-west-1:1:parameter/orders/*", path).Output()
 		check(t, err)
-		var answer map[string]string // all that Terraform takes
+		var answer map[string]string // Terraform accepts only strings
 		check(t, json.Unmarshal(out, &answer))
 		warned = answer["warnings"]
 		return answer["problems"]

@@ -15,10 +15,10 @@ import (
 
 const sdk = "github.com/aws/aws-sdk-go-v2/service/"
 
-// operation is the type of a request or an answer, which every call of the SDK mentions.
+// operation matches the input or output type of an SDK call.
 var operation = regexp.MustCompile(`^([A-Z][A-Za-z]+)Input$`)
 
-// calls are the calls of the SDK that the files of a package make, as "service:Call".
+// calls returns the SDK calls in the files of a package, as "service:Call".
 func calls(t testing.TB, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go"))
@@ -33,7 +33,7 @@ func calls(t testing.TB, dir string) []string {
 	return slices.Compact(all)
 }
 
-// callsIn are those of one file.
+// callsIn returns those of one file.
 func callsIn(t testing.TB, name string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(name)), nil, parser.SkipObjectResolution)
@@ -53,7 +53,7 @@ func callsIn(t testing.TB, name string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// needed are the permissions that a call takes.
+// needed returns the permissions that a call requires.
 func needed(call string) []string {
 	if other := permission[call]; other != nil {
 		return other
@@ -61,11 +61,11 @@ func needed(call string) []string {
 	return []string{call}
 }
 
-// sdkImports are the names by which a file knows the services of the SDK.
+// sdkImports returns the names of the SDK's services in a file.
 func sdkImports(file *ast.File) map[string]string {
 	known := map[string]string{}
 	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value) // the parser has read it
+		path, _ := strconv.Unquote(spec.Path.Value) // the parser has validated it
 		service, ok := strings.CutPrefix(path, sdk)
 		if !ok || strings.Contains(service, "/") {
 			continue

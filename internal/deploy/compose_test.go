@@ -14,7 +14,7 @@ import (
 
 const composeFile = "deploy/compose/compose.yaml"
 
-// composed is what these tests look at of a compose file.
+// composed is the part of a compose file that these tests check.
 type composed struct {
 	Services map[string]service `yaml:"services"`
 	Configs  map[string]struct {
@@ -39,7 +39,7 @@ type service struct {
 	} `yaml:"healthcheck"`
 }
 
-// controllers are the services that run the image of the Dockerfile.
+// controllers returns the services that run the image of the Dockerfile.
 func (c composed) controllers() map[string]service {
 	found := map[string]service{}
 	for name, s := range c.Services {
@@ -86,7 +86,7 @@ func TestEveryServiceHasAHealthCheck(t *testing.T) {
 	}
 }
 
-// pinned is a tag that names one release of an image.
+// pinned matches a tag that names one release of an image.
 var pinned = regexp.MustCompile(`^[a-z]+:\d+\.\d+(\.\d+)?-[a-z]+$`)
 
 func TestImagesArePinned(t *testing.T) {
@@ -125,7 +125,7 @@ func TestNothingButControllersCanBeReached(t *testing.T) {
 	}
 }
 
-// variable is a variable of the compose file with what follows its name.
+// variable matches a variable of the compose file, and what follows its name.
 var variable = regexp.MustCompile(`\$\{([A-Z_]+)([^}]*)\}`)
 
 func TestNoSecretHasADefault(t *testing.T) {
@@ -161,7 +161,7 @@ func TestMountedFilesAreThere(t *testing.T) {
 	}
 }
 
-// scripts are the programs that a pipeline's job names by a relative path.
+// scripts returns the programs that a pipeline's job names by a relative path.
 var scripts = regexp.MustCompile(`command: \[(\./[a-z/.]+)`)
 
 func TestJobsOfTheExampleAreThere(t *testing.T) {
@@ -204,7 +204,7 @@ func TestControllersWorkInTheExample(t *testing.T) {
 
 func TestComposeTakesTheFile(t *testing.T) {
 	if out, err := exec.Command("docker", "compose", "version").CombinedOutput(); err != nil {
-		t.Skipf("docker compose does not work here, so it was not asked; the other tests have read the file: %s", strings.TrimSpace(string(out)))
+		t.Skipf("docker compose does not work here; only the other tests have checked the file: %s", strings.TrimSpace(string(out)))
 	}
 	ask := exec.Command("docker", "compose", "-f", filepath.Join(root, filepath.FromSlash(composeFile)), "config", "--quiet")
 	ask.Env = append(os.Environ(), "POSTGRES_PASSWORD=a", "OPERATOR_TOKEN=b", "SENSOR_TOKEN=c")

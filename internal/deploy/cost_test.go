@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// state is what these tests look at of a state of the machine.
+// state is the part of a state of the machine that these tests check.
 type state struct {
 	Type    string
 	Next    string
@@ -19,7 +19,7 @@ type state struct {
 	Choices []struct{ Next string }
 }
 
-// bare is a variable of the template that stands for a number.
+// bare matches a template variable that stands for a number.
 var bare = regexp.MustCompile(`"\$\{[a-z_]+\}"|\$\{[a-z_]+\}`)
 
 func states(t testing.TB) map[string]state {
@@ -35,7 +35,7 @@ func states(t testing.TB) map[string]state {
 	return machine.States
 }
 
-// The way of a run through the machine, and what comes on top of it for each further look.
+// The path of a run through the machine, and the additional path of each further poll.
 var (
 	shortest = strings.Fields(`InitEvalLoop Evaluate IsReady Trigger HasTriggerResult CheckSLA ScheduleSLAAlerts InitJobPollLoop WaitForJob CheckJob
 		IsJobDone CheckCancelSLA CancelSLASchedules Done`)
@@ -43,7 +43,7 @@ var (
 	lookAtJob  = strings.Fields("IsJobDone IncrementJobPollElapsed CheckJobPollExhausted WaitForJob CheckJob IsJobDone")
 )
 
-// walk follows a way through the machine and counts the functions that are called on it.
+// walk follows a path through the machine and counts the function calls on it.
 func walk(t *testing.T, machine map[string]state, way []string) (calls int) {
 	t.Helper()
 	for i, name := range way {
@@ -96,7 +96,7 @@ func TestManualNamesEveryVariableAndOutput(t *testing.T) {
 	}
 }
 
-// told is what the manual calls permissions.
+// told maps the phrases of the manual to permissions.
 var told = map[string]string{
 	"PutEvents": "events:PutEvents", "StartExecution": "states:StartExecution", "Invoke of the orchestrator": "lambda:InvokeFunction",
 	"Create-, Update- and DeleteSchedule": "scheduler:CreateSchedule", "SendMessage": "sqs:SendMessage", "receives messages": "sqs:ReceiveMessage",

@@ -1,6 +1,6 @@
-// Package deploy holds the tests of what is in the folder deploy: that its files can be read by what will read them, speak of
-// commands, flags, routes and variables that there are, and keep to what docs/DEPLOY.md and docs/AWS.md say of them. None of
-// them needs a container engine or an account.
+// Package deploy tests the files in the folder deploy: they are valid for the programs that read them, use only
+// commands, flags, routes and variables that exist, and agree with docs/DEPLOY.md and docs/AWS.md. No test needs a
+// container engine or an account.
 package deploy
 
 import (
@@ -24,7 +24,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// read gives a file of the repository.
+// read returns a file of the repository.
 func read(t testing.TB, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
@@ -32,11 +32,11 @@ func read(t testing.TB, name string) string {
 	return string(data)
 }
 
-// notSources are directories of what git ignores.
+// notSources are directories that git ignores.
 var notSources = []string{".git", "node_modules", "bin", "interlock-data", ".terraform"}
 
-// allIsInput reads all files of the repository. Tests that start programs which read them call it: go test repeats a stored
-// result unless a file changed that the test itself has read.
+// allIsInput reads all files of the repository. Tests that start programs which read them call it: go test reuses a
+// cached result unless a file that the test itself has opened changes.
 func allIsInput(t testing.TB) {
 	t.Helper()
 	check(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -51,7 +51,7 @@ func allIsInput(t testing.TB) {
 	}))
 }
 
-// documents decodes the YAML documents of a file, one for each that is in it.
+// documents decodes all YAML documents of a file.
 func documents[T any](t testing.TB, name string) []T {
 	t.Helper()
 	var all []T

@@ -15,7 +15,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// functions are those of Terraform that the modules use.
+// functions are the Terraform functions that the modules use.
 var functions = map[string]function.Function{
 	"can": tryfunc.CanFunc, "try": tryfunc.TryFunc, "contains": stdlib.ContainsFunc, "alltrue": allTrue, "anytrue": anyTrue, "values": stdlib.ValuesFunc, "concat": stdlib.ConcatFunc, "flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc,
 	"join": stdlib.JoinFunc, "jsonencode": stdlib.JSONEncodeFunc, "jsondecode": stdlib.JSONDecodeFunc, "nonsensitive": same, "keys": stdlib.KeysFunc, "length": counting, "lookup": stdlib.LookupFunc,
@@ -24,12 +24,12 @@ var functions = map[string]function.Function{
 
 	"abspath": ofText(filepath.Abs),
 	"file":    ofText(func(name string) (string, error) { data, err := os.ReadFile(name); return string(data), err }),
-	// What these would say depends on what was built, or is looked at by a test of its own.
+	// The result of these depends on the build, or has its own test.
 	"filebase64sha256": ofText(func(name string) (string, error) { return "<hash of " + filepath.Base(name) + ">", nil }),
 	"templatefile":     templating, "fileset": finding, "yamldecode": decoding,
 }
 
-// ofText is a function from a text to a text.
+// ofText converts a Go function on strings.
 func ofText(do func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "text", Type: cty.String}},
@@ -41,14 +41,14 @@ func ofText(do func(string) (string, error)) function.Function {
 	})
 }
 
-// same gives what it is given.
+// same returns its argument.
 var same = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType}},
 	Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
 	Impl:   func(args []cty.Value, _ cty.Type) (cty.Value, error) { return args[0], nil },
 })
 
-// templating names the file and nothing else.
+// templating returns only the file's name.
 var templating = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "vars", Type: cty.DynamicPseudoType, AllowUnknown: true}},
 	Type:   function.StaticReturnType(cty.String),
@@ -58,7 +58,7 @@ var templating = function.New(&function.Spec{
 	},
 })
 
-// anyTrue says whether an element of a list is true.
+// anyTrue reports whether an element of a list is true.
 var anyTrue = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "of", Type: cty.DynamicPseudoType}},
 	Type:   function.StaticReturnType(cty.Bool),
@@ -72,7 +72,7 @@ var anyTrue = function.New(&function.Spec{
 	},
 })
 
-// allTrue says whether all elements of a list are true.
+// allTrue reports whether all elements of a list are true.
 var allTrue = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "of", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowDynamicType: true}},
 	Type:   function.StaticReturnType(cty.Bool),
@@ -89,7 +89,7 @@ var allTrue = function.New(&function.Spec{
 	},
 })
 
-// counting counts the elements of a collection; unlike the library's, Terraform's takes objects, too.
+// counting counts the elements of a collection; unlike the library's, Terraform's also accepts objects.
 var counting = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "of", Type: cty.DynamicPseudoType}},
 	Type:   function.StaticReturnType(cty.Number),
@@ -118,7 +118,7 @@ var finding = function.New(&function.Spec{
 	},
 })
 
-// decoding reads YAML.
+// decoding decodes YAML.
 var decoding = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "text", Type: cty.String}},
 	Type:   function.StaticReturnType(cty.DynamicPseudoType),

@@ -9,12 +9,12 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// needs are the addresses that an expression speaks of.
+// needs returns the addresses that an expression refers to.
 func needs(e hclsyntax.Expression) []string {
 	var all []string
 	for _, path := range e.Variables() {
 		steps := stepsOf(path)
-		whole := 1 // steps that name what is declared
+		whole := 1 // number of steps that name the declaration
 		if path.RootName() == "data" {
 			whole = 2
 		}
@@ -25,7 +25,7 @@ func needs(e hclsyntax.Expression) []string {
 	return all
 }
 
-// needsIn are those of everything in a block.
+// needsIn returns those of everything in a block.
 func needsIn(body *hclsyntax.Body) []string {
 	var all []string
 	for _, a := range body.Attributes {
@@ -37,12 +37,12 @@ func needsIn(body *hclsyntax.Body) []string {
 	return all
 }
 
-// Terraform makes one thing after the other, whole resources at a time: none may need itself, however far around.
+// Terraform creates whole resources one after the other: none may depend on itself, however indirectly.
 func TestNothingWaitsInACircle(t *testing.T) {
 	m := least(t)
 	waits := map[string][]string{}
 	for address, b := range m.blocks {
-		if !strings.HasPrefix(address, "var.") { // what is given waits for nothing; a condition speaks of its own variable
+		if !strings.HasPrefix(address, "var.") { // variables depend on nothing; a condition refers to its own variable
 			waits[address] = needsIn(b.Body)
 		}
 	}

@@ -35,7 +35,7 @@ func TestPreCommitHookRunsValidateOnTheRightFiles(t *testing.T) {
 	}
 }
 
-// The action's script runs here with an interlock that notes how it is called.
+// The action's script runs with a fake interlock that records its arguments.
 func TestValidateActionCallsValidate(t *testing.T) {
 	action := documents[struct {
 		Runs struct {

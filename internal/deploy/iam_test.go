@@ -18,10 +18,10 @@ type grant struct {
 	actions, resources []string
 }
 
-// keyPolicy is the one policy that is part of what it is about: "*" means that key.
+// keyPolicy is the policy of the key itself: "*" means that key.
 const keyPolicy = "key"
 
-// grants are all statements of all policy documents.
+// grants returns all statements of all policy documents.
 func (m *module) grants(t testing.TB) []grant {
 	t.Helper()
 	var all []grant
@@ -55,7 +55,7 @@ func (m *module) statement(t testing.TB, name string, from generated) grant {
 	list := func(attribute string) []string {
 		a := from.body.Attributes[attribute]
 		if a == nil {
-			return nil // of who may take a role: there is no resource
+			return nil // a trust policy, which has no resource
 		}
 		v, err := m.eval(a.Expr, from.extra)
 		check(t, err)
@@ -64,8 +64,8 @@ func (m *module) statement(t testing.TB, name string, from generated) grant {
 	return grant{document: name, effect: m.text(t, &hclsyntax.Block{Body: from.body}, "effect", from.extra), actions: list("actions"), resources: list("resources")}
 }
 
-// unnamed are actions, the first of their statements, on what has no name that a policy could hold: network interfaces before
-// they are there, traces, and an account's list of who delivers logs.
+// unnamed are actions, the first of their statements, on resources without a name that a policy could contain:
+// network interfaces before they exist, traces, and an account's log deliveries.
 var unnamed = map[string]bool{
 	"ec2:AssignPrivateIpAddresses": true, "xray:PutTelemetryRecords": true, "xray:GetSamplingRules": true, "logs:CreateLogDelivery": true,
 }
@@ -88,7 +88,7 @@ func TestNoPermissionIsForEverything(t *testing.T) {
 	}
 }
 
-// documents are the policy documents that a function's own is made of.
+// documents returns the policy documents that make up a function's policy.
 func (m *module) documentsOf(t testing.TB, name string) []string {
 	t.Helper()
 	all := []string{name}
@@ -104,7 +104,7 @@ func (m *module) documentsOf(t testing.TB, name string) []string {
 	return all
 }
 
-// granted is what a function may do: action and resource, a line each.
+// granted returns a function's permissions: action and resource, one per line.
 func (m *module) granted(t testing.TB, of string) []string {
 	t.Helper()
 	documents := m.documentsOf(t, strings.ReplaceAll(of, "-", "_"))
@@ -123,13 +123,13 @@ func (m *module) granted(t testing.TB, of string) []string {
 	return slices.Compact(all)
 }
 
-// services are the modules of the SDK, by the name that permissions have.
+// services are the modules of the SDK, by the prefix of their permissions.
 var services = map[string]string{
 	"dynamodb": "dynamodb", "eventbridge": "events", "scheduler": "scheduler", "sfn": "states", "lambda": "lambda", "secretsmanager": "secretsmanager", "sqs": "sqs",
 	"glue": "glue", "emr": "elasticmapreduce", "emrserverless": "emr-serverless", "cloudwatchlogs": "logs",
 }
 
-// permission is what a call of the SDK takes, where that is not of its own name.
+// permission maps SDK calls to permissions with another name.
 var permission = map[string][]string{
 	"lambda:Invoke": {"lambda:InvokeFunction"},
 	"dynamodb:TransactWriteItems": {
@@ -138,7 +138,7 @@ var permission = map[string][]string{
 	"scheduler:CreateSchedule": {"scheduler:CreateSchedule", "iam:PassRole"},
 }
 
-// may says whether one of the permissions is for that action on a resource that contains all of some words.
+// may reports whether one of the permissions allows that action on a resource that contains all words.
 func may(granted []string, action string, words ...string) bool {
 	return slices.ContainsFunc(granted, func(line string) bool {
 		what, resource, _ := strings.Cut(line, " ")
@@ -146,8 +146,8 @@ func may(granted []string, action string, words ...string) bool {
 	})
 }
 
-// A function that does one thing has the one table that it takes. That these are enough is shown where all of them play together:
-// awslambdatest gives them no other.
+// A function with one purpose has access to one table only. awslambdatest shows that this is enough: it gives the
+// functions no other.
 func TestFunctionsThatDoOneThingHaveOneTable(t *testing.T) {
 	m := everything(t)
 	for name, own := range map[string]string{"event-sink": dynamo.Events, "alert-dispatcher": dynamo.Events, "sla-monitor": dynamo.Control} {
@@ -159,7 +159,7 @@ func TestFunctionsThatDoOneThingHaveOneTable(t *testing.T) {
 	}
 }
 
-// The event-sink appends: it reads where the last event is, or whether one is there, and takes nothing away.
+// The event-sink appends: it reads the position of the last event, or whether one exists, and deletes nothing.
 func TestEventSinkOnlyAppends(t *testing.T) {
 	var got []string
 	for _, line := range everything(t).granted(t, "event-sink") {

@@ -13,7 +13,7 @@ import (
 // stage is one stage of the Dockerfile.
 type stage struct {
 	image        string
-	instructions [][2]string // such as RUN, and what follows
+	instructions [][2]string // such as RUN, and its arguments
 }
 
 // stages reads the Dockerfile.
@@ -35,7 +35,7 @@ func stages(t testing.TB) []stage {
 	return all
 }
 
-// said gives what follows each use of an instruction.
+// said returns the arguments of each use of an instruction.
 func (s stage) said(word string) []string {
 	var found []string
 	for _, i := range s.instructions {
@@ -46,7 +46,7 @@ func (s stage) said(word string) []string {
 	return found
 }
 
-// words reads the form of a command that is a JSON list.
+// words parses a command in JSON form.
 func words(t testing.TB, list string) []string {
 	t.Helper()
 	var all []string
@@ -61,7 +61,7 @@ var built struct {
 	dir, err string
 }
 
-// binary is what the Dockerfile's build stage makes, by the commands that stand there.
+// binary builds the binary with the commands of the Dockerfile's build stage.
 func binary(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
@@ -72,7 +72,7 @@ func binary(t testing.TB) string {
 		built.dir = scratch
 		for _, command := range stages(t)[0].said("RUN") {
 			if command == "go mod download" {
-				continue // the build has what it needs, and tests do without the network
+				continue // the dependencies are there, and tests do not use the network
 			}
 			cmd := exec.Command("sh", "-c", strings.ReplaceAll(command, "/out/", scratch+"/"))
 			cmd.Dir = root
@@ -97,7 +97,7 @@ func TestBuildStageMakesAStaticBinary(t *testing.T) {
 	}
 	f, err := elf.Open(name)
 	if err != nil {
-		t.Skip("this system's programs are not of the image's form")
+		t.Skip("this system cannot run the image's programs")
 	}
 	defer f.Close()
 	for _, p := range f.Progs {
@@ -122,7 +122,7 @@ func TestImageRunsAsNobodySpecial(t *testing.T) {
 	}
 }
 
-// commandLines are the commands that the files call the binary with, by where they stand.
+// commandLines returns the command lines of the binary in the files, by location.
 func commandLines(t testing.TB) map[string][]string {
 	t.Helper()
 	all := stages(t)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// manifest is what these tests look at of a Kubernetes object.
+// manifest is the part of a Kubernetes object that these tests check.
 type manifest struct {
 	Kind     string `yaml:"kind"`
 	Metadata struct {
@@ -71,7 +71,7 @@ func manifests(t testing.TB, kind string) []manifest {
 	return slices.DeleteFunc(documents[manifest](t, "deploy/kubernetes/interlock.yaml"), func(m manifest) bool { return m.Kind != kind })
 }
 
-// pods are the containers of the controllers.
+// pods returns the containers of the controllers.
 func pods(t testing.TB) []container {
 	t.Helper()
 	sets := manifests(t, "StatefulSet")
@@ -81,7 +81,7 @@ func pods(t testing.TB) []container {
 	return sets[0].Spec.Template.Spec.Containers
 }
 
-// settingsOfPods is their server's file.
+// settingsOfPods returns their server's file.
 func settingsOfPods(t testing.TB) string {
 	t.Helper()
 	return manifests(t, "ConfigMap")[0].Data["interlock.yaml"]

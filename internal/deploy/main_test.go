@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// scratch is a folder of this run, for what several tests use and one of them makes.
+// scratch is a temporary directory that the tests of this run share.
 var scratch string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// module is a Terraform module, read and evaluated without Terraform's providers: whatever only AWS could answer is a text that
-// names it, such as <aws_sqs_queue.alerts.arn>, or unknown.
+// module is a Terraform module, read and evaluated without Terraform's providers: a value that only AWS knows is a
+// text that names it, such as <aws_sqs_queue.alerts.arn>, or unknown.
 type module struct {
 	dir    string
 	blocks map[string]*hclsyntax.Block // by address: aws_sqs_queue.alerts, data.external.check, var.tags, output.table_names
@@ -22,7 +22,7 @@ type module struct {
 	given  map[string]cty.Value // variables that the caller sets
 	known  map[string]cty.Value // locals that were evaluated
 
-	answers map[string]cty.Value // what AWS is taken to answer, by address and attribute
+	answers map[string]cty.Value // assumed answers of AWS, by address and attribute
 }
 
 // parse reads all files of a module.
@@ -84,7 +84,7 @@ func (m *module) all(kind string) map[string]*hclsyntax.Block {
 	return found
 }
 
-// eval gives the value of an expression; extra are names that hold there alone, such as each.
+// eval evaluates an expression; extra are local names, such as each.
 func (m *module) eval(e hcl.Expression, extra map[string]cty.Value) (cty.Value, error) {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: functions}
 	roots := map[string]*node{}
@@ -111,7 +111,7 @@ func (m *module) eval(e hcl.Expression, extra map[string]cty.Value) (cty.Value, 
 	return v, nil
 }
 
-// node is a value that is put together from the paths that lead into it.
+// node is a value that is built from the paths into it.
 type node struct {
 	value    cty.Value
 	children map[string]*node
@@ -141,7 +141,7 @@ func (n *node) object() cty.Value {
 	return cty.ObjectVal(fields)
 }
 
-// place puts what path leads to under its root.
+// place puts the value of a path under its root.
 func (m *module) place(under *node, path hcl.Traversal) error {
 	steps := stepsOf(path)
 	switch path.RootName() {
@@ -163,7 +163,7 @@ func (m *module) place(under *node, path hcl.Traversal) error {
 	return m.placeForeign(under, path.RootName(), steps)
 }
 
-// placeForeign puts a stand-in for what AWS would answer. A resource as a whole is unknown.
+// placeForeign puts a placeholder for an answer of AWS. A resource as a whole is unknown.
 func (m *module) placeForeign(under *node, name string, steps []string) error {
 	whole := 1 // steps that name the resource
 	if name == "data" {
@@ -186,7 +186,7 @@ func (m *module) placeForeign(under *node, name string, steps []string) error {
 	return nil
 }
 
-// stepsOf is a path after its root. Indexes are steps like names.
+// stepsOf returns a path after its root. Indexes are steps like names.
 func stepsOf(path hcl.Traversal) []string {
 	var steps []string
 	for _, s := range path[1:] {
@@ -224,7 +224,7 @@ func (m *module) local(name string) (cty.Value, error) {
 	}
 	e, there := m.locals[name]
 	if !there {
-		return cty.NilVal, fmt.Errorf("nobody declares local.%s", name)
+		return cty.NilVal, fmt.Errorf("local.%s is not declared", name)
 	}
 	v, err := m.eval(e, nil)
 	if err == nil {
@@ -233,7 +233,7 @@ func (m *module) local(name string) (cty.Value, error) {
 	return v, err
 }
 
-// instances are what each stands for in a block: once for every element of its for_each, and otherwise once, for nothing.
+// instances returns the values of each in a block: one for every element of its for_each, or a single empty one.
 func (m *module) instances(b *hclsyntax.Block) ([]map[string]cty.Value, error) {
 	a := b.Body.Attributes["for_each"]
 	if a == nil {
@@ -254,7 +254,7 @@ func (m *module) instances(b *hclsyntax.Block) ([]map[string]cty.Value, error) {
 	return all, nil
 }
 
-// text evaluates an attribute that is a text.
+// text evaluates a text attribute.
 func (m *module) text(t testing.TB, b *hclsyntax.Block, name string, extra map[string]cty.Value) string {
 	t.Helper()
 	a := b.Body.Attributes[name]
@@ -266,7 +266,7 @@ func (m *module) text(t testing.TB, b *hclsyntax.Block, name string, extra map[s
 	return shown(v)
 }
 
-// shown is a value as text.
+// shown returns a value as text.
 func shown(v cty.Value) string {
 	v, _ = v.Unmark()
 	switch {
@@ -284,7 +284,7 @@ func shown(v cty.Value) string {
 	return v.GoString()
 }
 
-// texts are the elements of a list, as texts.
+// texts returns the elements of a list as texts.
 func texts(v cty.Value) []string {
 	var all []string
 	if v.IsKnown() && !v.IsNull() && v.CanIterateElements() {
@@ -296,5 +296,5 @@ func texts(v cty.Value) []string {
 	return all
 }
 
-// sorted is a copy in order.
+// sorted returns a sorted copy.
 func sorted(all []string) []string { return slices.Sorted(slices.Values(all)) }

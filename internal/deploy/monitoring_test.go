@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/metrics"
 )
 
-// metricName finds names in PromQL and in Go. What a histogram adds is cut off.
+// metricName finds metric names in PromQL and in Go, without the suffixes of histograms.
 var (
 	metricName = regexp.MustCompile(`\b(interlock|go|process)_[a-z0-9_]+`)
 	metricInGo = regexp.MustCompile(`"(interlock_[a-z0-9]+_[a-z0-9_]+)"`)
@@ -116,7 +116,7 @@ func TestEveryAlertRuleHasATest(t *testing.T) {
 	}
 }
 
-// serviceMonitor is what this test reads of one.
+// serviceMonitor is the part of a ServiceMonitor that this test reads.
 type serviceMonitor struct {
 	Spec struct {
 		Selector struct {

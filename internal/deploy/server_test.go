@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// named are the environment variables that a server's file speaks of.
+// named returns the environment variables that a server's file refers to.
 func named(f settings.File) []string {
 	var names []string
 	for _, token := range f.Auth.Tokens {
@@ -24,7 +24,7 @@ func named(f settings.File) []string {
 	return slices.DeleteFunc(append(names, f.Secrets.Env...), func(name string) bool { return name == "" })
 }
 
-// checkServer says what is wrong with a server's file for a container with these variables.
+// checkServer checks a server's file for a container with these variables.
 func checkServer(t *testing.T, where, text string, given []string) {
 	t.Helper()
 	f, problems := settings.Parse(where, []byte(text))
@@ -42,10 +42,10 @@ func checkServer(t *testing.T, where, text string, given []string) {
 	}
 }
 
-// dataDir is where the image keeps what must not be lost.
+// dataDir is the image's directory for persistent data.
 const dataDir = "/var/lib/interlock"
 
-// The address that jobs report to leads to every controller there.
+// The callback address of jobs reaches every controller.
 func TestJobsCanReportToAnyController(t *testing.T) {
 	composed, _ := settings.Parse("compose", []byte(read(t, "deploy/compose/interlock.yaml")))
 	_, port, _ := net.SplitHostPort(composed.Listen)

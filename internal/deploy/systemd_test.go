@@ -10,7 +10,7 @@ import (
 
 const unitFile = "deploy/systemd/interlock.service"
 
-// unit gives the settings of the unit file, the last of each name.
+// unit returns the settings of the unit file, the last of each name.
 func unit(t testing.TB) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -27,7 +27,7 @@ func TestSystemdTakesTheUnit(t *testing.T) {
 		t.Skip("there is no systemd-analyze: install systemd")
 	}
 	name := filepath.Join(t.TempDir(), "interlock.service")
-	text := strings.ReplaceAll(read(t, unitFile), "/usr/local/bin/interlock", binary(t)) // it wants to see the program
+	text := strings.ReplaceAll(read(t, unitFile), "/usr/local/bin/interlock", binary(t)) // systemd-analyze checks that the program exists
 	check(t, os.WriteFile(name, []byte(text), 0o600))
 	out, err := exec.Command("systemd-analyze", "verify", "--man=no", name).CombinedOutput()
 	for line := range strings.Lines(string(out)) {

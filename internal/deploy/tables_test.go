@@ -29,7 +29,7 @@ func TestTablesAreThoseOfTheStore(t *testing.T) {
 	}
 }
 
-// table is what is deployed of a table, as text.
+// table is a deployed table, as text.
 type table struct {
 	Name, Hash, Range, Billing, Stream, View, TTL, Recovery, Key string
 	Attributes, Indexes                                          []string
@@ -63,7 +63,7 @@ func (m *module) table(t testing.TB, b *hclsyntax.Block) table {
 	return got
 }
 
-// wanted is what the store asks for.
+// wanted returns the table that the store requires.
 func wanted(of dynamo.Table) table {
 	want := table{
 		Name: dynamo.TableName("test", of.Name), Hash: "PK", Range: "SK", Billing: "PAY_PER_REQUEST", TTL: dynamo.TTL + " true",

@@ -26,7 +26,7 @@ func arns(list ...string) cty.Value {
 	return cty.ListVal(all)
 }
 
-// everything is the module with all that a caller can turn on.
+// everything is the module with all options turned on.
 func everything(t testing.TB) *module {
 	t.Helper()
 	example, err := filepath.Abs(filepath.Join(root, "examples", "aws"))
@@ -66,10 +66,10 @@ func everything(t testing.TB) *module {
 	return parse(t, terraformDir, given)
 }
 
-// triggers are the kinds of jobs that need permissions.
+// triggers are the job types that need permissions.
 var triggers = []string{"glue", "emr", "emr_serverless", "sfn", "lambda"}
 
-// least is the module as it is with nothing but what it asks for.
+// least is the module with only its required variables.
 func least(t testing.TB) *module {
 	t.Helper()
 	return parse(t, terraformDir, map[string]cty.Value{"environment": cty.StringVal("test"), "dist_path": cty.StringVal("dist")})
@@ -121,7 +121,7 @@ func (m *module) evalAll(t *testing.T, address string, body *hclsyntax.Body, ext
 	}
 }
 
-// generated is a block that a dynamic one makes.
+// generated is a block of a dynamic block.
 type generated struct {
 	body  *hclsyntax.Body
 	extra map[string]cty.Value
@@ -187,7 +187,7 @@ func TestVariablesHaveTheirDefaults(t *testing.T) {
 	}
 }
 
-// holds says whether all conditions of a variable hold.
+// holds reports whether all conditions of a variable hold.
 func (m *module) holds(t testing.TB, name string) bool {
 	t.Helper()
 	fine := true
@@ -236,7 +236,7 @@ func TestVariablesRefuseWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// placeholder is a variable of a Terraform template.
+// placeholder matches a variable of a Terraform template.
 var placeholder = regexp.MustCompile(`\$\{([a-z_]+)\}`)
 
 func TestStateMachineGetsItsVariables(t *testing.T) {

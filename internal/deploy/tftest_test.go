@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Terraform needs its providers to run the module's own tests (deploy/terraform/tests), and make test has them only where they can
-// be fetched. So the runs are evaluated here, too, by what the module says itself: the same variables, the same assertions.
+// Terraform needs its providers to run the module's own tests (deploy/terraform/tests), and make test has them only
+// if they can be downloaded. So the runs are also evaluated here, with the module's own variables and assertions.
 func TestRunsOfTheModulesOwnTestsHold(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(terraformDir), "tests", "*.tftest.hcl"))
 	check(t, err)
@@ -52,7 +52,7 @@ func TestRunsOfTheModulesOwnTestsHold(t *testing.T) {
 	}
 }
 
-// givenBy are the variables that blocks set, as their types have them. Paths begin in the module.
+// givenBy returns the variables that blocks set, converted to their types. Paths are relative to the module.
 func (m *module) givenBy(t *testing.T, blocks []*hclsyntax.Block) map[string]cty.Value {
 	t.Helper()
 	given := map[string]cty.Value{}
@@ -84,7 +84,7 @@ func (m *module) givenBy(t *testing.T, blocks []*hclsyntax.Block) map[string]cty
 	return given
 }
 
-// mockedBy are the answers of data sources that mocks give, by address and attribute.
+// mockedBy returns the mocked answers of data sources, by address and attribute.
 func (m *module) mockedBy(t *testing.T, file *hclsyntax.Body) map[string]cty.Value {
 	t.Helper()
 	answers := map[string]cty.Value{}
@@ -117,7 +117,7 @@ func blocksOf(b *hclsyntax.Body, kind string) (all []*hclsyntax.Block) {
 	return all
 }
 
-// expect makes sure that a run is refused for what it names, and for nothing else.
+// expect checks that a run is rejected for the named reasons only.
 func (m *module) expect(t *testing.T, run *hclsyntax.Body, refused map[string]bool) {
 	t.Helper()
 	var expected []string
@@ -141,8 +141,8 @@ func (m *module) expect(t *testing.T, run *hclsyntax.Body, refused map[string]bo
 	}
 }
 
-// assert evaluates a condition on the resources as they are declared. One that rests on what only AWS knows cannot be decided in
-// a plan, so that is an error, too.
+// assert evaluates a condition on the declared resources. A condition that depends on AWS cannot be decided in a
+// plan, so it is an error, too.
 func (m *module) assert(t *testing.T, condition hclsyntax.Expression) {
 	t.Helper()
 	roots := map[string]map[string]cty.Value{}
@@ -178,7 +178,7 @@ func (m *module) assert(t *testing.T, condition hclsyntax.Expression) {
 	}
 }
 
-// declared is a resource as a whole: an object, or as many as it has instances.
+// declared returns a whole resource: an object, or one per instance.
 func (m *module) declared(t *testing.T, address string) cty.Value {
 	t.Helper()
 	b := m.blocks[address]
@@ -206,7 +206,7 @@ func (m *module) declared(t *testing.T, address string) cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// fields are the attributes of a block, and the blocks inside it as lists.
+// fields returns the attributes of a block, and its nested blocks as lists.
 func (m *module) fields(t *testing.T, body *hclsyntax.Body, extra map[string]cty.Value) cty.Value {
 	t.Helper()
 	all := map[string]cty.Value{}
@@ -234,7 +234,7 @@ func (m *module) fields(t *testing.T, body *hclsyntax.Body, extra map[string]cty
 	return cty.ObjectVal(all)
 }
 
-// generated are the blocks that a dynamic block stands for.
+// generated returns the blocks of a dynamic block.
 func (m *module) generated(t *testing.T, b *hclsyntax.Block, extra map[string]cty.Value) []cty.Value {
 	t.Helper()
 	all := []cty.Value{}
@@ -251,8 +251,8 @@ func (m *module) generated(t *testing.T, b *hclsyntax.Block, extra map[string]ct
 	return all
 }
 
-// alike gives objects of one kind the same fields, as a provider's schema does: blocks that are not there are none, attributes
-// are null.
+// alike gives objects of one kind the same fields, as a provider's schema does: missing blocks are empty lists,
+// missing attributes null.
 func alike(list []cty.Value) []cty.Value {
 	fields := map[string]cty.Value{}
 	for _, one := range list {

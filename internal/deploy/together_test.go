@@ -15,10 +15,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// guard ends what would otherwise wait for ever; no test depends on how long it is.
+// guard bounds waits that would otherwise never end; no test depends on its length.
 const guard = 2 * time.Minute
 
-// world is what the compose file puts together, without containers: the same server's file with other addresses.
+// world is the setup of the compose file without containers: the same server's file with other addresses.
 type world struct {
 	t       *testing.T
 	program string
@@ -48,7 +48,7 @@ type controller struct {
 	server, file string
 }
 
-// start starts a replica with a directory of its own, and comes back once it listens.
+// start starts a replica with its own directory, and returns once it listens.
 func (w *world) start() *controller {
 	w.t.Helper()
 	dir := w.t.TempDir()
@@ -66,7 +66,7 @@ func (w *world) start() *controller {
 		if _, rest, ok := strings.Cut(lines.Text(), "listens on "); ok {
 			c.server = strings.Fields(rest)[0]
 			go func() {
-				for lines.Scan() { // so that it never waits for a reader
+				for lines.Scan() { // so that a full pipe never blocks it
 				}
 			}()
 			return c
@@ -91,7 +91,7 @@ func (c *controller) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// until repeats a command until it prints something, however that is broken into lines.
+// until repeats a command until its output contains want, ignoring line breaks.
 func (c *controller) until(want string, args ...string) {
 	c.t.Helper()
 	limit, again := time.After(guard), time.NewTicker(200*time.Millisecond)

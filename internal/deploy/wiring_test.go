@@ -59,7 +59,7 @@ func TestFunctionsAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// environment is what a function finds in its environment.
+// environment returns the environment variables of a function.
 func (m *module) environment(t testing.TB, of awslambda.Function) map[string]string {
 	t.Helper()
 	b := m.blocks["aws_lambda_function.this"]
@@ -104,7 +104,8 @@ func TestFunctionsUnderstandTheirEnvironment(t *testing.T) {
 	}
 }
 
-// reached are the constructors of package awscall that a function of ours leads to, as "awscall.NewBus".
+// reached collects the constructors of package awscall that a function uses, directly or indirectly, as
+// "awscall.NewBus".
 func reached(t testing.TB, dir, name string, seen map[string]bool) {
 	t.Helper()
 	here := dir + "." + name
@@ -143,10 +144,10 @@ func reached(t testing.TB, dir, name string, seen map[string]bool) {
 
 const ours = "github.com/interlock-go/interlock/"
 
-// imported is the folder of a package of this host that a file knows by a name.
+// imported returns the folder of the package that a file imports under a name.
 func imported(file *ast.File, name string) string {
 	for _, spec := range file.Imports {
-		target, _ := strconv.Unquote(spec.Path.Value) // the parser has read it
+		target, _ := strconv.Unquote(spec.Path.Value) // the parser has validated it
 		if dir, ok := strings.CutPrefix(target, ours); ok && path.Base(dir) == name && strings.HasPrefix(dir, "internal/awslambda/") {
 			return dir
 		}
@@ -154,7 +155,7 @@ func imported(file *ast.File, name string) string {
 	return ""
 }
 
-// clients are the files with the clients of AWS, by their constructors.
+// clients maps constructors to the files of the AWS clients.
 var clients = map[string]string{
 	"internal/awslambda/awscall.NewBus":        "internal/awslambda/awscall/bus.go",
 	"internal/awslambda/awscall.NewEntries":    "internal/awslambda/awscall/entry.go",
@@ -182,7 +183,7 @@ func TestFunctionsMayDoWhatTheyCall(t *testing.T) {
 			}
 		}
 		if f == awslambda.StreamRouter || f == awslambda.EventSink {
-			delete(called, "sqs:SendMessage") // Lambda sends what they could not handle, in their role
+			delete(called, "sqs:SendMessage") // Lambda sends failed records in their role
 		}
 		for action, does := range called {
 			if !does && may(granted, action, "<") || !does && may(granted, action, ":test-interlock-") {
@@ -255,8 +256,8 @@ func TestMonitorMayDoWhatDeadlinesTake(t *testing.T) {
 	}
 }
 
-// Nothing stands in front of the event-sink, nor of the stream-router where it is given an event, that would keep what it fails
-// on.
+// Nothing in front of the event-sink, or of the stream-router for events, keeps a failed event, so they need
+// dead-letter queues.
 func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
 	m := least(t)
 	b := m.blocks["aws_lambda_function.this"]
@@ -284,7 +285,7 @@ func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
 	}
 }
 
-// Events of others reach the stream-router, and what cannot be delivered is kept.
+// External events reach the stream-router, and undeliverable ones are kept.
 func TestEventsOfOthersReachTheStreamRouter(t *testing.T) {
 	m := everything(t)
 	for name, want := range map[string]string{
@@ -305,7 +306,7 @@ func TestEventsOfOthersReachTheStreamRouter(t *testing.T) {
 	}
 }
 
-// What the functions are given of the streams is what they were tested with.
+// The deployed stream filters are those that the functions were tested with.
 func TestStreamsAreFilteredAsInTheTests(t *testing.T) {
 	m := least(t)
 	filters, err := m.local("stream_filters")
@@ -324,7 +325,7 @@ func TestStreamsAreFilteredAsInTheTests(t *testing.T) {
 	}
 }
 
-// What the first records lead to must not be published before it has somewhere to go.
+// The first records must not be published before their destination exists.
 func TestStreamsAreReadOnceEventsHaveTargets(t *testing.T) {
 	waits := needs(least(t).blocks["aws_lambda_event_source_mapping.stream"].Body.Attributes["depends_on"].Expr)
 	for _, first := range []string{"aws_cloudwatch_event_target.sink", "aws_cloudwatch_event_target.alerts", "aws_lambda_permission.rule", "aws_sqs_queue_policy.alerts"} {
@@ -334,7 +335,8 @@ func TestStreamsAreReadOnceEventsHaveTargets(t *testing.T) {
 	}
 }
 
-// A function lives long enough for the longest start that a file may ask for, and the state machine waits for it.
+// A function's timeout is long enough for the longest start that a file may request, and the state machine waits for
+// it.
 func TestAStartFitsIntoTheFunction(t *testing.T) {
 	functions, err := least(t).local("functions")
 	check(t, err)

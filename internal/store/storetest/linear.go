@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	histories = 25 // how many are recorded
-	fewer     = 5  // of a store that is slow
+	histories = 25 // recorded
+	fewer     = 5  // of a slow store
 	clients   = 5
 	calls     = 14 // of each client
 )
@@ -223,14 +223,14 @@ func (r reply) String() string {
 // recorder records who called what when, by a shared counter.
 type recorder struct {
 	clock   atomic.Int64 // counts calls and returns
-	passed  atomic.Int64 // the time that has gone by since noon
+	passed  atomic.Int64 // time since noon
 	mu      sync.Mutex
 	history []porcupine.Operation
 	failed  error
 }
 
-// record lets clients loose on an empty store. The seed decides what each of them does with what it is answered; how they meet
-// is up to the machine.
+// record runs clients on an empty store. The seed decides how each client reacts to its answers; the scheduler
+// decides how they interleave.
 func record(ctx context.Context, s store.Store, seed uint64) ([]porcupine.Operation, error) {
 	rec := &recorder{}
 	first := rec.client(0, seed)
@@ -248,7 +248,7 @@ func record(ctx context.Context, s store.Store, seed uint64) ([]porcupine.Operat
 	return rec.history, rec.failed
 }
 
-// historyText is a history for people, in the order of the calls.
+// historyText formats a history in the order of the calls.
 func historyText(history []porcupine.Operation) string {
 	slices.SortFunc(history, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 	var text strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// unfenced takes what is committed under a lease that somebody else has by now.
+// unfenced accepts commits under a lease that another holder has by now.
 type unfenced struct{ store.Store }
 
 func (s unfenced) Commit(ctx context.Context, b store.Batch, now time.Time) error {
@@ -21,7 +21,7 @@ func (s unfenced) Commit(ctx context.Context, b store.Batch, now time.Time) erro
 	return s.Store.Commit(ctx, b, now)
 }
 
-// lastWins swaps a run whatever its version is by now.
+// lastWins swaps a run whatever its current version is.
 type lastWins struct{ store.Store }
 
 func (s lastWins) Commit(ctx context.Context, b store.Batch, now time.Time) error {
@@ -37,7 +37,7 @@ func (s lastWins) Commit(ctx context.Context, b store.Batch, now time.Time) erro
 	return s.Store.Commit(ctx, b, now)
 }
 
-// forgetful does not recognise a Batch that it has taken.
+// forgetful does not recognise a Batch that it has committed.
 type forgetful struct {
 	store.Store
 	n *atomic.Int64
@@ -48,7 +48,7 @@ func (s forgetful) Commit(ctx context.Context, b store.Batch, now time.Time) err
 	return s.Store.Commit(ctx, b, now)
 }
 
-// stale answers reads from what it read before.
+// stale answers reads from a cache.
 type stale struct {
 	store.Store
 	mu   *sync.Mutex
@@ -67,7 +67,7 @@ func (s stale) Run(ctx context.Context, key run.Key) (run.Run, error) {
 	return fresh, err
 }
 
-// generous gives a task to whoever asks, held or not.
+// generous grants a task to every claim, held or not.
 type generous struct{ store.Store }
 
 func (s generous) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// checkModel makes random calls to a store and to the model, and compares what they answer and what they then show.
+// checkModel makes random calls to a store and to the model, and compares their answers and contents.
 func checkModel(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 	if o.Slow {
 		set(t, "rapid.checks", "5")
@@ -48,7 +48,7 @@ func checkModel(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 	})
 }
 
-// set gives a flag another value for the rest of the test.
+// set sets a flag for the rest of the test.
 func set(t *testing.T, name, value string) {
 	f := flag.Lookup(name)
 	before := f.Value.String()
@@ -67,10 +67,10 @@ type walker struct {
 	sent   []store.Batch
 	leases []store.Lease
 	query  store.ClaimQuery  // of the last claim
-	held   [2][]store.Change // received and not done, by group
+	held   [2][]store.Change // received and not acknowledged, by group
 }
 
-// The names that the walk uses: few, so that calls meet.
+// The names that the walk uses: few, so that calls collide.
 var (
 	modelRuns  = []run.Key{keyOf("orders", "2026-11-01T01"), keyOf("orders", "2026-11-01T01-05:00"), keyOf("silver", "2026-11-01")}
 	modelTasks = []string{"a", "b", "c"}
@@ -82,12 +82,12 @@ var (
 	followers  = []string{"router", "archive"}
 )
 
-// pass lets some time go by, mostly none, so that leases live for some calls.
+// pass advances the time, mostly by nothing, so that leases live for some calls.
 func (w *walker) pass(t *rapid.T) {
 	w.now = w.now.Add(rapid.SampledFrom([]time.Duration{0, 0, 0, 10 * time.Second, 30 * time.Second}).Draw(t, "pass"))
 }
 
-// lately are the last few of a list, which are most likely to matter still.
+// lately returns the last few of a list, which most likely still matter.
 func lately[T any](list []T) []T { return list[max(0, len(list)-3):] }
 
 func (w *walker) commit(t *rapid.T) {
@@ -122,7 +122,7 @@ func (w *walker) commit(t *rapid.T) {
 	w.sent = append(w.sent, b)
 }
 
-// drawSwap moves a run on from the version it has, or sometimes from another.
+// drawSwap swaps a run from its current version, or sometimes from another.
 func (w *walker) drawSwap(t *rapid.T, b *store.Batch, key run.Key) {
 	read := w.m.runs[key].Version
 	if rapid.IntRange(0, 5).Draw(t, "stale") == 0 {
@@ -146,7 +146,7 @@ func (w *walker) drawTask(t *rapid.T, id string) store.Task {
 	return task
 }
 
-// send hands a Batch to both, which must answer alike.
+// send commits a Batch to both, which must answer alike.
 func (w *walker) send(t *rapid.T, b store.Batch) {
 	want := w.m.commit(b, w.now)
 	got := w.f.s.Commit(w.f.ctx, b, w.now)
@@ -272,7 +272,7 @@ func (w *walker) done(t *rapid.T) {
 	}
 }
 
-// compare reads everything that can be read of both.
+// compare reads everything from both.
 func (w *walker) compare(*rapid.T) {
 	f := w.f
 	all := f.runs(store.RunQuery{})
