@@ -10,42 +10,42 @@ import (
 	"time"
 )
 
-// AcquireRequest is what Acquire waits for and claims.
+// AcquireRequest says which attempt Acquire waits for and claims.
 type AcquireRequest struct {
 	Pipeline    string
 	Date        string        // the period; the pipeline's current one by default
-	Worker      string        // who claims it
-	Wait        time.Duration // how long to wait for the gate; 0: not at all
-	Patience    time.Duration // how long to go on asking a server that was never reached; Wait unless it is above 0 and shorter
-	Traceparent string        // of the trace that the claim belongs to
+	Worker      string        // the name of the worker that claims it
+	Wait        time.Duration // how long to wait for the gate; 0: do not wait
+	Patience    time.Duration // how long to retry a server that was never reached; Wait unless it is above 0 and shorter
+	Traceparent string        // the trace that the claim belongs to
 }
 
-// Refused says why Acquire claimed nothing.
+// Refused is the kind of reason why Acquire claimed nothing.
 type Refused string
 
-// Why an attempt was not claimed.
+// Why no attempt was claimed.
 const (
 	RefusedCompleted   Refused = "completed"   // the run is COMPLETED: there is nothing to do
 	RefusedClosed      Refused = "closed"      // the gate stayed closed
-	RefusedHeld        Refused = "held"        // another worker has it
+	RefusedHeld        Refused = "held"        // another worker holds it
 	RefusedUnavailable Refused = "unavailable" // excluded, paused, a dry run, or no such period or pipeline
 	RefusedJob         Refused = "job"         // the pipeline's job is not run by workers
 )
 
-// RefusedError says that no attempt was claimed.
+// RefusedError is returned if no attempt was claimed.
 type RefusedError struct {
 	Why    Refused
 	Reason string // one sentence
-	Gate   *Gate  // as it was seen last; nil if it never was
+	Gate   *Gate  // its last known state; nil if it was never read
 }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Acquire waits until a start of a pipeline's run is allowed, and claims its attempt. It opens the run if the pipeline's schedule
-// leaves that to people. Where there is nothing to run, the error is a *RefusedError. A server that cannot be reached is asked
-// again until the wait is over; then the error is an *UnreachableError.
+// Acquire waits until a start of a pipeline's run is allowed, and claims its attempt. It opens the run if no schedule
+// does. If there is nothing to run, the error is a *RefusedError. It retries a server that cannot be reached until the
+// wait is over; then the error is an *UnreachableError.
 //
-// The lease must be ended with Finish. Until then it sends heartbeats.
+// The caller must end the lease with Finish. Until then it sends heartbeats.
 func (c *Client) Acquire(ctx context.Context, q AcquireRequest) (*Lease, error) {
 	w := &waiter{c: c, q: q, key: rand.Text(), since: time.Now()}
 	for {
@@ -56,35 +56,36 @@ func (c *Client) Acquire(ctx context.Context, q AcquireRequest) (*Lease, error) 
 	}
 }
 
-// errAgain says that there is more to do.
+// errAgain tells Acquire to take another step.
 var errAgain = errors.New("ask again")
 
-// waiter is the way to a claim.
+// waiter is the state of one Acquire.
 type waiter struct {
 	c     *Client
 	q     AcquireRequest
-	key   string // under which the claim is made
+	key   string // the idempotency key of the claim
 	since time.Time
 
-	gate     *Gate     // as it was seen last
-	pipeline *Pipeline // nil until it was asked for
-	early    int       // answers that came before the end of their wait and did not help, less one for each that did not
-	failed   int       // questions in a row that were not answered
-	acted    bool      // the run has been opened or claimed, by this client or another, since the last question
-	conflict *Problem  // the latest answer 409 to opening or claiming
+	gate     *Gate     // its last known state
+	pipeline *Pipeline // nil until it is read
+	early    int       // responses that came early without ending the wait, less one for each that did not come early
+	failed   int       // failed requests in a row
+	acted    bool      // the run was opened or claimed, by this client or another, since the last request
+	conflict *Problem  // the latest 409 response to opening or claiming
 }
 
-// The pace of a wait.
+// The timing of a wait.
 const (
-	offerGrace = 10 * time.Second // how long an attempt that is about to be offered is waited for in any case
-	soon       = 5 * time.Second  // a gate that opens by itself within this is waited for in any case
-	maxHold    = time.Minute      // the longest that a server holds a question
-	mostEarly  = 5                // early answers after which the pace is one question per maxHold
-	slowest    = 15 * time.Second // between two tries to reach a server
+	offerGrace = 10 * time.Second // how long to wait for an attempt that is about to be offered, whatever Wait says
+	soon       = 5 * time.Second  // a gate that opens within this time is awaited, whatever Wait says
+	maxHold    = time.Minute      // the longest that a server holds a request
+	mostEarly  = 5                // early responses after which the pace is one request per maxHold
+	slowest    = 15 * time.Second // the longest wait between two attempts to reach a server
 	settlePace = 50 * time.Millisecond
 )
 
-// step asks once and acts on the answer. It returns errAgain, after a pause if need be, while there is more to do.
+// step sends one request and acts on the response. It returns errAgain, after a pause if needed, while there is more to
+// do.
 func (w *waiter) step(ctx context.Context) (*Lease, error) {
 	asked, hold := time.Now(), w.hold()
 	g, err := w.ask(ctx, hold)
@@ -100,8 +101,8 @@ func (w *waiter) step(ctx context.Context) (*Lease, error) {
 		case !conflict(err):
 			return nil, w.unanswered(ctx, err)
 		}
-		_ = errors.As(err, &w.conflict) // it is one
-		w.acted = true                  // the gate, asked again, says what has become of the run
+		_ = errors.As(err, &w.conflict) // err is a *Problem here
+		w.acted = true                  // the next request for the gate shows the state of the run
 		if err := w.checkJob(ctx); err != nil {
 			return nil, err
 		}
@@ -125,12 +126,12 @@ func (w *waiter) step(ctx context.Context) (*Lease, error) {
 	return nil, w.pause(ctx, hold-time.Since(asked))
 }
 
-// settling reports whether the run's job has ended, and what follows from its result is about to be decided.
+// settling reports whether the run's job has ended and its result is about to be acted on.
 func (g Gate) settling() bool {
 	return g.Run != nil && (g.Run.Status == Failed || g.Run.Status == Running && g.Run.Result != nil)
 }
 
-// ask asks for the gate, and has the server hold its answer for that long.
+// ask requests the gate; the server holds the response for up to hold.
 func (w *waiter) ask(ctx context.Context, hold time.Duration) (Gate, error) {
 	if hold <= 0 {
 		return w.c.Gate(ctx, w.q.Pipeline, w.q.Date)
@@ -140,16 +141,16 @@ func (w *waiter) ask(ctx context.Context, hold time.Duration) (Gate, error) {
 	return w.c.AwaitGate(ctx, w.q.Pipeline, w.q.Date, hold.Round(time.Millisecond))
 }
 
-// left is what is left of the wait.
+// left returns the rest of the wait.
 func (w *waiter) left() time.Duration { return w.q.Wait - time.Since(w.since) }
 
-// overdue reports whether the wait is over, and with it the time that a run needs to be opened, offered and settled.
+// overdue reports whether the wait is over, including the time that a run needs to be opened, offered and settled.
 func (w *waiter) overdue() bool { return time.Since(w.since) >= w.q.Wait+offerGrace }
 
-// hold is how long the server is to hold the next question: not the first one, which is mostly answered with yes.
+// hold returns how long the server should hold the next request: not the first one, because the gate is mostly open.
 func (w *waiter) hold() time.Duration {
 	if w.gate == nil || w.acted {
-		return 0 // a question is held while another worker has the run
+		return 0 // the server would hold the request while another worker has the run
 	}
 	hold := min(max(w.left(), w.grace()), maxHold)
 	for _, b := range w.gate.BlockedBy {
@@ -160,7 +161,7 @@ func (w *waiter) hold() time.Duration {
 	return max(hold, 0)
 }
 
-// grace is how long the gate is waited for whatever the request says: runs are opened and offered a moment after their time,
+// grace returns how long to wait for the gate even without Wait: runs are opened and offered a moment after their time,
 // and clocks differ a little.
 func (w *waiter) grace() time.Duration {
 	for _, b := range w.gate.BlockedBy {
@@ -174,20 +175,20 @@ func (w *waiter) grace() time.Duration {
 	return offerGrace - time.Since(w.since)
 }
 
-// open opens the run. One that another client has opened meanwhile is as good.
+// open opens the run. It is no error if another client has opened it meanwhile.
 func (w *waiter) open(ctx context.Context) error {
 	_, err := w.c.Trigger(ctx, TriggerRequest{Pipeline: w.q.Pipeline, Date: w.q.Date, Asked: Asked{Reason: "a worker asked for it", RequestedBy: w.q.Worker}},
 		IdempotencyKey("open/"+w.key), Traceparent(w.q.Traceparent))
 	if err != nil && !conflict(err) {
 		return w.unanswered(ctx, err)
 	}
-	_ = errors.As(err, &w.conflict) // it is one, if there is an error
+	_ = errors.As(err, &w.conflict) // err, if any, is a *Problem here
 	w.acted = true
 	return w.pause(ctx, time.Second)
 }
 
-// contested returns errAgain after a claim that was refused though the gate was open. That another worker was faster the gate
-// says when it is asked again; where it never does, the refusal stands once the wait is over.
+// contested returns errAgain after a claim that was rejected although the gate was open. If another worker was faster,
+// the next request for the gate shows it; if it never does, the rejection becomes the result once the wait is over.
 func (w *waiter) contested(ctx context.Context) error {
 	if w.overdue() {
 		return w.refuse(RefusedClosed, "%s", w.conflict.Detail)
@@ -195,7 +196,7 @@ func (w *waiter) contested(ctx context.Context) error {
 	return w.pause(ctx, time.Second)
 }
 
-// checkJob returns an error if the pipeline's job is not one that workers run.
+// checkJob returns an error if workers do not run the pipeline's job.
 func (w *waiter) checkJob(ctx context.Context) error {
 	if w.pipeline != nil {
 		return nil
@@ -220,12 +221,12 @@ func (w *waiter) refuse(why Refused, format string, args ...any) error {
 	return &RefusedError{Why: why, Reason: fmt.Sprintf(format, args...), Gate: w.gate}
 }
 
-// blocked reports whether one of these blocks a start.
+// blocked reports whether one of the codes blocks a start.
 func (w *waiter) blocked(codes ...string) bool {
 	return slices.ContainsFunc(w.gate.BlockedBy, func(b StartBlock) bool { return slices.Contains(codes, b.Code) })
 }
 
-// refusal returns why nothing more is waited for; nil while there is something to wait for.
+// refusal returns an error if waiting is pointless; nil otherwise.
 func (w *waiter) refusal() error {
 	g, reason := w.gate, ""
 	if len(g.BlockedBy) > 0 {
@@ -251,7 +252,7 @@ func (w *waiter) refusal() error {
 	return w.refuse(RefusedClosed, "the gate of %s is closed for %s: %s", g.Pipeline, g.Date, reason)
 }
 
-// claim claims the attempt, under one key however often it is asked for.
+// claim claims the attempt, with the same idempotency key on every try.
 func (w *waiter) claim(ctx context.Context) (*Lease, error) {
 	key := w.gate.Run.Key()
 	name := fmt.Sprintf("claim/%s/%d", w.key, w.gate.Run.Attempt)
@@ -262,7 +263,7 @@ func (w *waiter) claim(ctx context.Context) (*Lease, error) {
 	return newLease(w.c, key, claim), nil
 }
 
-// unanswered returns the error of a call that failed, or errAgain after a pause if it is worth another try.
+// unanswered returns the error of a failed call, or errAgain after a pause if a retry makes sense.
 func (w *waiter) unanswered(ctx context.Context, err error) error {
 	var problem *Problem
 	switch {
@@ -285,7 +286,7 @@ func (w *waiter) unanswered(ctx context.Context, err error) error {
 	return rest(ctx, min(left, slowest, time.Second<<min(w.failed-1, 4)))
 }
 
-// pause returns errAgain. If it is called often it first lets the rest of a wait pass.
+// pause returns errAgain. If it is called often, it first waits for the rest of the hold.
 func (w *waiter) pause(ctx context.Context, left time.Duration) error {
 	if left <= 0 {
 		w.early = max(w.early-1, 0)
@@ -309,19 +310,19 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// conflict reports whether the server refused because of how things stand: 409.
+// conflict reports whether the server rejected the request because of the current state: 409.
 func conflict(err error) bool {
 	var problem *Problem
 	return errors.As(err, &problem) && problem.Status == http.StatusConflict
 }
 
-// final reports whether the server's answer will be the same if it is asked again.
+// final reports whether a retry would get the same response.
 func final(err error) bool {
 	var problem *Problem
 	return errors.As(err, &problem) && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusTooManyRequests
 }
 
-// Traceparent makes a call part of a trace (W3C Trace Context); an empty one does nothing.
+// Traceparent makes a call part of a trace (W3C Trace Context); "" has no effect.
 func Traceparent(parent string) CallOption {
 	return func(r *call) {
 		if parent != "" {

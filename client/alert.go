@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// AlertRoute says which events go where. The first that fits an event decides; what is empty fits any.
+// AlertRoute says which events go to which sinks. The first route that matches an event applies; empty fields match
+// any.
 type AlertRoute struct {
 	Name      string            `json:"name"`
 	Types     []string          `json:"types" doc:"Event types; empty: all."`
@@ -20,35 +21,35 @@ type AlertRoute struct {
 	Interval  *string           `json:"interval" doc:"The least time between two alerts of one group; null if each event is sent individually."`
 }
 
-// AlertRoutes lists the routes, in the order in which they are asked.
+// AlertRoutes lists the routes, in the order in which they are matched.
 func (c *Client) AlertRoutes(ctx context.Context, options ...CallOption) ([]AlertRoute, error) {
 	return items[AlertRoute](ctx, c, get(path("alerts", "routes"), nil), options)
 }
 
-// DeadLetter is an alert that a sink would not take.
+// DeadLetter is an alert that a sink did not accept.
 type DeadLetter struct {
 	Sink   string     `json:"sink"`
 	Event  Event      `json:"event"` // the last one of a burst
-	Count  int        `json:"count"` // how many events it stood for
+	Count  int        `json:"count"` // how many events it stands for
 	Since  *time.Time `json:"since"`
 	Reason string     `json:"reason"`
 	Tries  int        `json:"tries"`
 	At     time.Time  `json:"at"`
 }
 
-// DeadLetters lists the alerts that a sink, or any where it is empty, would not take, oldest first.
+// DeadLetters lists the alerts that a sink did not accept, oldest first; an empty sink means all sinks.
 func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOption) ([]DeadLetter, error) {
 	return every[DeadLetter](ctx, c, get(path("alerts", "dead"), query("sink", sink)), options)
 }
 
-// RetryRequest says which dead letters are sent again, or discarded: those of some events, or all.
+// RetryRequest says which dead letters to send again or discard: those of some events, or all.
 type RetryRequest struct {
 	Sink string   `json:"sink,omitempty" doc:"Only those of this sink."`
 	IDs  []string `json:"ids,omitempty" maxItems:"1000" doc:"The ids of their events."`
 	All  bool     `json:"all,omitempty" doc:"All dead letters; required if ids is empty."`
 }
 
-// Retried is what became of a dead letter that was sent again.
+// Retried is the result of sending a dead letter again.
 type Retried struct {
 	Sink  string  `json:"sink"`
 	ID    string  `json:"id" doc:"The event's."`
@@ -66,14 +67,14 @@ func (c *Client) DiscardDeadLetters(ctx context.Context, q RetryRequest, options
 	return items[DeadLetter](ctx, c, many(path("alerts", "dead", "discard"), q), options)
 }
 
-// Tested is what a sink said to a sample.
+// Tested is the response of a sink to a sample.
 type Tested struct {
 	Sink  string  `json:"sink"`
 	Sent  bool    `json:"sent" doc:"The sink accepted it."`
 	Error *string `json:"error" doc:"Why not."`
 }
 
-// TestAlertRoute has the server send a sample through the sinks of a route.
+// TestAlertRoute makes the server send a sample through the sinks of a route.
 func (c *Client) TestAlertRoute(ctx context.Context, route, by string, options ...CallOption) ([]Tested, error) {
 	body := struct {
 		Route       string `json:"route"`
@@ -82,7 +83,7 @@ func (c *Client) TestAlertRoute(ctx context.Context, route, by string, options .
 	return items[Tested](ctx, c, many(path("alerts", "test"), body), options)
 }
 
-// SilenceRequest asks to hear nothing of some pipelines for a while.
+// SilenceRequest asks to suppress alerts about some pipelines for a while.
 type SilenceRequest struct {
 	Pipeline    string `json:"pipeline" minLength:"1" maxLength:"200" doc:"A pattern of ids, such as silver-*."`
 	Type        string `json:"type,omitempty" doc:"Only events of this type."`
@@ -91,7 +92,7 @@ type SilenceRequest struct {
 	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
 }
 
-// Silence keeps back alerts. The events are recorded all the same.
+// Silence suppresses alerts. The events are still recorded.
 type Silence struct {
 	ID          string     `json:"id"`
 	Pipeline    string     `json:"pipeline" doc:"A pattern of ids."`
@@ -107,12 +108,12 @@ type Silence struct {
 	Suppressed  int        `json:"suppressed" doc:"How many alerts it has held back."`
 }
 
-// Silence keeps alerts back for a while.
+// Silence suppresses alerts for a while.
 func (c *Client) Silence(ctx context.Context, q SilenceRequest, options ...CallOption) (Silence, error) {
 	return ask[Silence](ctx, c, post(path("silences"), q), options)
 }
 
-// Silences lists those that are active, or all that are remembered.
+// Silences lists the active silences, or all that are stored.
 func (c *Client) Silences(ctx context.Context, all bool, options ...CallOption) ([]Silence, error) {
 	values := url.Values{}
 	if all {
@@ -121,7 +122,7 @@ func (c *Client) Silences(ctx context.Context, all bool, options ...CallOption) 
 	return every[Silence](ctx, c, get(path("silences"), values), options)
 }
 
-// EndSilence ends a silence before its time.
+// EndSilence ends a silence early.
 func (c *Client) EndSilence(ctx context.Context, id string, q Asked, options ...CallOption) (Silence, error) {
 	end := call{method: http.MethodDelete, path: path("silences", id), query: query("reason", q.Reason, "requestedBy", q.RequestedBy)}
 	return ask[Silence](ctx, c, end, options)

@@ -24,7 +24,7 @@ type Action struct {
 	Command string `json:"command" doc:"A command line; TEXT and a|b are for the reader to fill in."`
 }
 
-// Reason is why something is as it is. The code is stable, the wording is not.
+// Reason says why something is in its state. The code is stable, the wording is not.
 type Reason struct {
 	Code  string `json:"code" doc:"Stable; the wording of the sentence is not."`
 	Text  string `json:"text" doc:"The sentence, in English and UTC."`
@@ -32,7 +32,7 @@ type Reason struct {
 	Also  []Part `json:"also" doc:"Parameters that the sentence does not mention, such as exitCode and lastLine."`
 }
 
-// Part is a piece of a reason: words, or a parameter with its name.
+// Part is a piece of a reason: words, or a named parameter.
 type Part struct {
 	Kind    string     `json:"kind" enum:"text,instant,duration,command" doc:"command: a command line that can be copied."`
 	Name    *string    `json:"name" doc:"The parameter's name; null for the words between parameters."`
@@ -41,7 +41,7 @@ type Part struct {
 	Seconds *float64   `json:"seconds" doc:"Of a duration."`
 }
 
-// AttentionPage is a page of what needs a person. Total and Counts, by code, are of all pages.
+// AttentionPage is a page of items that need a person. Total and Counts, by code, cover all pages.
 type AttentionPage struct {
 	Page[Attention]
 	At     time.Time      `json:"at"`
@@ -49,13 +49,13 @@ type AttentionPage struct {
 	Counts map[string]int `json:"counts"`
 }
 
-// AttentionQuery is what is asked for: everything, or what is about one pipeline.
+// AttentionQuery selects all items, or those of one pipeline.
 type AttentionQuery struct {
 	Pipeline string
 	Paging
 }
 
-// Attention lists what needs a person now, most pressing first.
+// Attention lists what needs a person now, most urgent first.
 func (c *Client) Attention(ctx context.Context, q AttentionQuery, options ...CallOption) (AttentionPage, error) {
 	return ask[AttentionPage](ctx, c, get(path("attention"), query(q.with("pipeline", q.Pipeline)...)), options)
 }

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// maxAnswer bounds what is read of one answer.
+// maxAnswer is the most bytes that are read of one response.
 const maxAnswer = 64 << 20
 
 // CallOption changes one call.
 type CallOption func(*call)
 
-// Raw copies the answer as the server sent it, with all that a newer server may say and this package does not know.
+// Raw copies the response as the server sent it, including fields of a newer server that this package does not know.
 func Raw(to *json.RawMessage) CallOption { return func(r *call) { r.raw = to } }
 
-// IdempotencyKey makes a repeated call the same call: for 24 hours, a second trigger, rerun or backfill under that key returns
-// the first answer, also a refusal, and changes nothing. The same key with another request is a *Problem with status 422. It is
-// for callers that ask again when an answer was lost; without it each call has a key of its own.
+// IdempotencyKey makes a call safe to repeat: for 24 hours, a second trigger, rerun or backfill with that key returns
+// the first response, even a rejection, and changes nothing. The same key with another request is a *Problem with
+// status 422. Use it to repeat a call whose response was lost; by default each call has a random key.
 func IdempotencyKey(key string) CallOption {
 	return func(r *call) { r.header.Set("Idempotency-Key", key) }
 }
 
-// Permit makes a call with the permit of a claim instead of the client's token: heartbeats and the result of the attempt.
+// Permit uses the permit of a claim instead of the client's token: for heartbeats and the result of the attempt.
 func Permit(permit string) CallOption {
 	return func(r *call) { r.header.Set("Authorization", "Bearer "+permit) }
 }
@@ -45,13 +45,13 @@ type call struct {
 	header http.Header
 	raw    *json.RawMessage
 
-	patient bool // it may take longer than other calls
+	patient bool // may take longer than other calls
 }
 
-// The time limits of calls.
+// The timeouts of calls.
 const (
 	usually  = time.Minute
-	patience = 11 * time.Minute // a little more than the server gives itself
+	patience = 11 * time.Minute // a little more than the server's own timeout
 )
 
 func (r call) limit() time.Duration {
@@ -65,19 +65,20 @@ func get(path string, query url.Values) call {
 	return call{method: http.MethodGet, path: path, query: query}
 }
 
-// post is a wish. It has a key of its own, so that a proxy which sends it twice does not ask twice.
+// post returns a call that changes something. It has a random idempotency key, so that a proxy which sends it twice has
+// no effect.
 func post(path string, body any) call {
 	return call{method: http.MethodPost, path: path, body: body, header: http.Header{"Idempotency-Key": {rand.Text()}}}
 }
 
-// many is a wish for as many things as there are periods, pipelines or alerts.
+// many returns a call that acts on many periods, pipelines or alerts.
 func many(path string, body any) call {
 	r := post(path, body)
 	r.patient = true
 	return r
 }
 
-// path joins parts to a path of the API, each escaped. Dots alone would be taken for a step up.
+// path joins the escaped parts to a path of the API. It also escapes dots, so that no part is taken for a step up.
 func path(parts ...string) string {
 	var b strings.Builder
 	b.WriteString("/api/v1")
@@ -91,7 +92,7 @@ func path(parts ...string) string {
 	return b.String()
 }
 
-// query collects the parameters that were given.
+// query collects the parameters that are not empty.
 func query(pairs ...string) url.Values {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -114,7 +115,7 @@ func (r *call) apply(options []CallOption) {
 	}
 }
 
-// ask makes a call and decodes its answer.
+// ask makes a call and decodes its response.
 func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T, error) {
 	var answer T
 	r.apply(options)
@@ -141,13 +142,13 @@ func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T
 	return answer, nil
 }
 
-// items makes a call whose answer is a list without further pages.
+// items makes a call whose response is a list with a single page.
 func items[T any](ctx context.Context, c *Client, r call, options []CallOption) ([]T, error) {
 	page, err := ask[Page[T]](ctx, c, r, options)
 	return page.Items, err
 }
 
-// every reads all pages of a list as one.
+// every reads all pages of a list.
 func every[T any](ctx context.Context, c *Client, r call, options []CallOption) ([]T, error) {
 	var whole struct {
 		Items      []json.RawMessage `json:"items"`
@@ -187,7 +188,7 @@ func every[T any](ctx context.Context, c *Client, r call, options []CallOption) 
 	return items, nil
 }
 
-// decode keeps numbers as they were written: fields of a sensor may not fit a float64.
+// decode keeps numbers as json.Number: fields of a sensor may not fit a float64.
 func decode(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -195,12 +196,12 @@ func decode(data []byte, into any) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("there is something after the answer")
+		return errors.New("unexpected data after the response")
 	}
 	return nil
 }
 
-// send makes a request and gives its answer, if that is a success. Its body must be closed.
+// send sends a request and returns its response if it is a success. The caller must close its body.
 func (c *Client) send(ctx context.Context, h *http.Client, r call) (*http.Response, error) {
 	req, err := c.request(ctx, r)
 	if err != nil {
@@ -246,22 +247,22 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	return req, nil
 }
 
-// Page is one page of a list, newest first unless said otherwise. NextCursor leads to the next one; it is empty on the last.
+// Page is one page of a list, newest first unless documented otherwise. NextCursor is empty on the last page.
 type Page[T any] struct {
 	Items      []T    `json:"items"`
 	NextCursor string `json:"nextCursor"`
 }
 
-// MaxPage is how many items a page may have.
+// MaxPage is the most items of a page.
 const MaxPage = 500
 
-// Paging is which page of a list is asked for. A Limit of 0 leaves its size to the server.
+// Paging selects a page of a list. With a Limit of 0 the server chooses the size.
 type Paging struct {
 	Limit  int
 	Cursor string
 }
 
-// with adds the page to the parameters of a list.
+// with adds the paging to the parameters of a list.
 func (p Paging) with(pairs ...string) []string {
 	if p.Limit > 0 {
 		pairs = append(pairs, "limit", strconv.Itoa(p.Limit))

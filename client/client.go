@@ -1,12 +1,14 @@
-// Package client talks to an Interlock server: it pushes sensors, asks whether a gate is open, and does what an operator
-// does. The command line is built on it; so may be anybody's job or sensor. It decides nothing and keeps nothing.
+// Package client talks to an Interlock server: it writes sensors, asks whether a gate is open, and does what an
+// operator does. The command line is built on it, and any job or sensor can use it. It decides nothing and stores
+// nothing.
 //
-// Every method takes a context and returns a *Problem where the server refused, with its own words, or an
-// *UnreachableError where it could not be asked. Nothing is tried again behind the caller's back, except that Follow,
-// Acquire and a Lease go on after a lost connection.
+// Every method takes a context. It returns a *Problem with the server's own words if the server rejected the request,
+// or an *UnreachableError if the server could not be reached. It never retries silently, except that Follow, Acquire
+// and a Lease continue after a lost connection.
 //
-// The server itself sends and takes the types of this package, and writes api/openapi.json, which it serves at /openapi.json,
-// from their tags: doc says what a field means, enum which values it may have. A field that is null in JSON is nil.
+// The server sends and receives the types of this package, and generates api/openapi.json, which it serves at
+// /openapi.json, from their tags: doc is the description of a field, enum its possible values. A field that is null in
+// JSON is nil.
 package client
 
 import (
@@ -20,32 +22,32 @@ import (
 	"time"
 )
 
-// DefaultServer is where a server listens unless it is told otherwise.
+// DefaultServer is the default address of a server.
 const DefaultServer = "http://127.0.0.1:8740"
 
 // Client talks to one server. It is safe for concurrent use.
 type Client struct {
 	base   *url.URL
-	socket string // the address of a server on a Unix socket; empty for any other
+	socket string // the address of a server on a Unix socket; otherwise empty
 	token  string
 	http   *http.Client
-	timed  bool          // each call has a time limit of ours
+	timed  bool          // each call has this package's timeout
 	idle   time.Duration // how long an event stream may be silent before it counts as lost
 }
 
-// Option changes a Client that is being made.
+// Option configures a Client.
 type Option func(*Client)
 
 // WithToken sends a bearer token with every request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
-// WithHTTPClient uses h, with its time limit, if it has one. Without it a call has a minute; what may be much work, such as a
-// backfill, has a little more than the server gives itself for it.
+// WithHTTPClient uses h, including its timeout. Without this option a call has a minute; a call that may be much work,
+// such as a backfill, has a little more than the server's own timeout.
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *Client) { c.http, c.timed = h, false }
 }
 
-// WithTLS uses config for connections over TLS: other authorities than the machine's, or a client certificate. It has no
+// WithTLS uses config for TLS connections: for other authorities than the machine's, or a client certificate. It has no
 // effect together with WithHTTPClient.
 func WithTLS(config *tls.Config) Option {
 	return func(c *Client) {
@@ -55,13 +57,13 @@ func WithTLS(config *tls.Config) Option {
 	}
 }
 
-// socketScheme begins the address of a server on a Unix socket.
+// socketScheme starts the address of a server on a Unix socket.
 const socketScheme = "unix:"
 
-// New returns a client of the server at an address such as http://127.0.0.1:8740, or unix:/run/interlock.sock for one that
-// listens on a Unix socket.
+// New returns a client of the server at an address such as http://127.0.0.1:8740, or unix:/run/interlock.sock for a
+// Unix socket.
 func New(server string, options ...Option) (*Client, error) {
-	// A server sends a sign of life every 15 seconds.
+	// A server sends a heartbeat every 15 seconds.
 	c := &Client{http: &http.Client{}, timed: true, idle: time.Minute}
 	if path, ok := strings.CutPrefix(server, socketScheme); ok {
 		if path == "" {
@@ -106,23 +108,24 @@ func (c *Client) server() string {
 	return c.base.Redacted()
 }
 
-// stay follows no redirect: on most of them a PUT or POST would become a GET, which looks like success and writes nothing.
+// stay follows no redirects: most of them would turn a PUT or POST into a GET, which looks like success and writes
+// nothing.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Readiness is whether the controller keeps up.
+// Readiness reports whether the controller keeps up.
 type Readiness struct {
 	Status string        `json:"status" doc:"ready"`
 	Checks []HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
 }
 
-// HealthCheck is one thing that the controller needs in order to do its work.
+// HealthCheck is one check of the controller.
 type HealthCheck struct {
 	Name   string `json:"name" doc:"The check: store, feed, timers, watchdog, files."`
 	OK     bool   `json:"ok" doc:"Whether it is as it should be."`
 	Detail string `json:"detail" doc:"How it is, for people."`
 }
 
-// Ready asks whether the controller keeps up. A *Problem with status 503 says what does not.
+// Ready asks whether the controller keeps up. If it does not, the *Problem with status 503 says why.
 func (c *Client) Ready(ctx context.Context, options ...CallOption) (Readiness, error) {
 	return ask[Readiness](ctx, c, get("/readyz", nil), options)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Event is an announcement of something that happened.
+// Event is an event that the server recorded.
 type Event struct {
 	ID     string      `json:"id"`
 	Source string      `json:"source"`
@@ -15,13 +15,13 @@ type Event struct {
 	Time   time.Time   `json:"time"`
 	Detail EventDetail `json:"detail"`
 
-	SilencedBy *string `json:"silencedBy"` // the silence that kept the alert about it back
+	SilencedBy *string `json:"silencedBy"` // the silence that suppressed its alert
 
-	Raw      json.RawMessage `json:"-"` // as the server sent it, with what only its type has
-	Position string          `json:"-"` // where it stands in a stream that is followed, to go on after it later
+	Raw      json.RawMessage `json:"-"` // as the server sent it, including the fields of its type
+	Position string          `json:"-"` // its position in a followed stream, to resume after it later
 }
 
-// EventDetail is what the details of all events have in common. What more there is depends on the type.
+// EventDetail has the common fields of all events. The other fields depend on the type.
 type EventDetail struct {
 	Pipeline  string    `json:"pipelineId"` // empty for events about the platform
 	Schedule  string    `json:"scheduleId"`
@@ -33,7 +33,7 @@ type EventDetail struct {
 	CausedBy  string    `json:"causedBy"`
 }
 
-// UnmarshalJSON keeps the event as it was sent, too.
+// UnmarshalJSON also keeps the event as it was sent.
 func (e *Event) UnmarshalJSON(data []byte) error {
 	type plain Event
 	if err := json.Unmarshal(data, (*plain)(e)); err != nil {
@@ -43,7 +43,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// EventQuery is which events are asked for; what is empty may be anything.
+// EventQuery selects events; empty fields match any.
 type EventQuery struct {
 	Pipeline string
 	Schedule string // with Pipeline and Date: the events of one run
@@ -76,7 +76,7 @@ type AuditEntry struct {
 	Error       *string        `json:"error" doc:"Why it was refused, or the error."`
 }
 
-// AuditQuery says which entries; empty fields mean any.
+// AuditQuery selects entries; empty fields match any.
 type AuditQuery struct {
 	Actor        string // a token, certificate, user or person
 	Action       string

@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// Following is which events are followed.
+// Following says which events to follow.
 type Following struct {
 	Pipeline string
 	Type     string
-	Since    string      // begin in the past: RFC 3339, a period, or how long ago; else with what happens next
-	After    string      // begin after the event of this Position, whatever Since says
-	Lost     func(error) // told of each lost connection, if it is not nil
+	Since    string      // start in the past: RFC 3339, a period, or how long ago; by default start with the next event
+	After    string      // start after the event with this Position, whatever Since says
+	Lost     func(error) // called for each lost connection, if not nil
 }
 
-// The pace of coming back to a stream that was lost.
+// The timing of reconnects.
 const (
 	firstRetry = 2 * time.Second // unless the server says otherwise
 	lastRetry  = 30 * time.Second
 	maxLine    = 4 << 20
 )
 
-// Follow calls each with every event as it is announced, until ctx ends or each returns an error, which Follow returns. A
-// connection that is lost, or silent for too long, is made again and goes on after the last event: none is left out, and
-// none comes twice. Only the first connection must succeed at once.
+// Follow calls each with every event as it is recorded, until ctx ends or each returns an error, which Follow returns.
+// If the connection is lost, or silent for too long, Follow reconnects and resumes after the last event: it skips none
+// and repeats none. Only the first connection must succeed at once.
 func (c *Client) Follow(ctx context.Context, q Following, each func(Event) error) error {
 	s := &stream{client: c, query: q, each: each, last: q.After, retry: firstRetry}
 	for failures := 0; ; failures++ {
@@ -56,7 +56,7 @@ func (c *Client) Follow(ctx context.Context, q Following, each func(Event) error
 	}
 }
 
-// passing says that a failure may be over soon: a server that restarts, or has too many streams.
+// passing reports whether a failure is temporary: a server that restarts, or has too many streams.
 func passing(err error) bool {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -65,21 +65,21 @@ func passing(err error) bool {
 	return !errors.Is(err, bufio.ErrTooLong)
 }
 
-// stream is a stream of events over one connection after the other.
+// stream is a stream of events over consecutive connections.
 type stream struct {
 	client *Client
 	query  Following
 	each   func(Event) error
 	last   string        // the position of the last event
-	retry  time.Duration // what the server wants a client to wait
-	ever   bool          // there was a connection once
-	opened bool          // the latest connection was made
+	retry  time.Duration // how long the server asks clients to wait
+	ever   bool          // a connection has succeeded before
+	opened bool          // the latest connection succeeded
 
 	refused error // what each returned
 	lost    error // why the latest connection ended
 }
 
-// read follows events over one connection until it ends, and notes why it did.
+// read follows events over one connection until it ends, and records why it ended.
 func (s *stream) read(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -129,7 +129,7 @@ func (s *stream) connect(ctx context.Context) (*http.Response, error) {
 	case s.last != "":
 		r.header.Set("Last-Event-ID", s.last)
 	case s.query.Since != "":
-		r.query.Set("since", s.query.Since) // only to begin with: how long ago would be later with every try
+		r.query.Set("since", s.query.Since) // only for the first connection: a relative since moves with every reconnect
 	}
 	resp, err := s.client.send(ctx, &endless, r)
 	if err != nil {
@@ -142,10 +142,10 @@ func (s *stream) connect(ctx context.Context) (*http.Response, error) {
 	return resp, nil
 }
 
-// message is one message of a stream of server-sent events.
+// message is one message of server-sent events.
 type message struct{ id, name, data, retry string }
 
-// add takes a line and says whether the message is complete.
+// add adds a line, and reports whether the message is complete.
 func (m *message) add(line string) bool {
 	if line == "" {
 		return true
@@ -165,15 +165,15 @@ func (m *message) add(line string) bool {
 		}
 		m.data += value
 	}
-	return false // also for a comment, which is a sign of life
+	return false // including comments, which are heartbeats
 }
 
-// take notes where the stream stands and passes its event on, if the message has one.
+// take records the position of the stream and passes on the message's event, if it has one.
 func (s *stream) take(m message) error {
 	if ms, err := strconv.ParseInt(m.retry, 10, 32); err == nil && ms > 0 {
 		s.retry = time.Duration(ms) * time.Millisecond
 	}
-	if m.data != "" && m.name == "" { // named messages are none of the log
+	if m.data != "" && m.name == "" { // named messages are not events
 		e := Event{}
 		if err := json.Unmarshal([]byte(m.data), &e); err != nil {
 			return s.client.unreachable(errors.New("an event of the stream is not JSON"))

@@ -23,7 +23,7 @@ type Gate struct {
 	RetryAfterSeconds *int64       `json:"retryAfterSeconds" doc:"When to ask again; null while a start is allowed, or if asking again is pointless."`
 }
 
-// Turn is when a period is, and whether it is its turn to run.
+// Turn says when a period is, and whether it may run now.
 type Turn struct {
 	StartsAt time.Time  `json:"startsAt" doc:"The period's first instant."`
 	EndsAt   time.Time  `json:"endsAt" doc:"The first instant after the period."`
@@ -39,7 +39,7 @@ type StartBlock struct {
 	Until  *time.Time `json:"until" doc:"When it ends automatically; null if unknown."`
 }
 
-// Rule is the report on one rule. Numbers in Needs and Value are json.Number.
+// Rule is the result of one rule. Numbers in Needs and Value are json.Number.
 type Rule struct {
 	Key              string     `json:"key"`
 	Check            string     `json:"check"`
@@ -58,20 +58,20 @@ type Rule struct {
 	Source           *string    `json:"source" doc:"Who wrote it, if known."`
 }
 
-// Gate asks whether a start of a pipeline's run is allowed now; an empty date means the period of a fire now.
+// Gate asks whether a start of a pipeline's run is allowed now; an empty date means the period that would fire now.
 func (c *Client) Gate(ctx context.Context, id, date string, options ...CallOption) (Gate, error) {
 	return ask[Gate](ctx, c, get(path("pipelines", id, "gate"), query("date", date)), options)
 }
 
-// AwaitGate is Gate, but the server holds the request until a start is allowed, never will be, or another has started the job,
-// and at most for wait, which may be 60s.
+// AwaitGate is Gate, but the server holds the request until a start is allowed, never will be, or another client has
+// started the job. It waits at most for wait, up to 60s.
 func (c *Client) AwaitGate(ctx context.Context, id, date string, wait time.Duration, options ...CallOption) (Gate, error) {
 	r := get(path("pipelines", id, "gate"), query("date", date, "wait", wait.String()))
 	r.patient = true
 	return ask[Gate](ctx, c, r, options)
 }
 
-// Explanation is why a run stands as it does.
+// Explanation says why a run is in its state.
 type Explanation struct {
 	Pipeline  string     `json:"pipeline"`
 	Schedule  *string    `json:"schedule"`
@@ -98,14 +98,14 @@ type Explanation struct {
 	Lines     []Line     `json:"lines" doc:"The text line by line, each with its kind."`
 }
 
-// Said is what an explanation says, as codes with parameters.
+// Said is the text of an explanation as codes with parameters.
 type Said struct {
 	Summary Reason   `json:"summary"`
 	Reasons []Reason `json:"reasons"`
 	Opens   []Reason `json:"opens"`
 }
 
-// Next says whether a run goes on automatically, and if not, what a person can do.
+// Next says whether a run continues automatically, and if not, what a person can do.
 type Next struct {
 	By     string     `json:"by" enum:"start,time,data,slot,worker,job,operator,nothing" doc:"What it needs to go on: start: its job is about to start. time: at an instant, or a moment from now. data: its rules, or what opens it, must be met. slot: another job of the pipeline must end. worker: a worker must claim it. job: its job must end. operator: it does not go on automatically. nothing: it is done, or its pipeline is not active."`
 	At     *time.Time `json:"at" doc:"When it goes on, if its data stays as it is; null if that is unknown."`
@@ -119,7 +119,7 @@ type Line struct {
 	Text  string `json:"text" doc:"Of a rule, without the mark for its outcome."`
 }
 
-// Budgets are how many attempts each cause may open, by the file in force.
+// Budgets are how many attempts each cause may open, according to the file in force.
 type Budgets struct {
 	Retries      int `json:"retries"`
 	CodeRetries  int `json:"codeRetries"`
@@ -127,13 +127,13 @@ type Budgets struct {
 	ManualReruns int `json:"manualReruns"`
 }
 
-// Silenced is a silence that kept back alerts about a run.
+// Silenced is a silence that suppressed alerts about a run.
 type Silenced struct {
 	By     string `json:"by" doc:"The silence's id."`
 	Alerts int    `json:"alerts" doc:"How many."`
 }
 
-// Shown is what the rules of a gate showed at some moment.
+// Shown is the result of a gate's rules at some moment.
 type Shown struct {
 	Live     bool      `json:"live" doc:"The rules now, rather than at the start of the run."`
 	At       time.Time `json:"at"`
@@ -147,8 +147,8 @@ type Shown struct {
 	OpensAt     *time.Time `json:"opensAt" doc:"When a closed gate opens if its data stays as it is; null if time alone does not open it."`
 }
 
-// Explain says why the run of a period waits, how it went, or why there is none. An empty date means the newest open run
-// or, without one, the period of a fire now.
+// Explain says why the run of a period waits, how it went, or why there is none. An empty date means the newest open
+// run or, without one, the period that would fire now.
 func (c *Client) Explain(ctx context.Context, id, date string, options ...CallOption) (Explanation, error) {
 	return ask[Explanation](ctx, c, get(path("pipelines", id, "explain"), query("date", date)), options)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Lease is a claimed attempt: the caller alone may run the job. It sends heartbeats until Finish.
+// Lease is a claimed attempt: only its holder may run the job. It sends heartbeats until Finish.
 type Lease struct {
 	Claim
 	Key RunKey
@@ -19,16 +19,16 @@ type Lease struct {
 
 	mu     sync.Mutex
 	output func() string
-	sent   string // of the output, with the last heartbeat
+	sent   string // the output sent with the last heartbeat
 	why    error
 }
 
-// The pace of a claimed attempt.
+// The timing of a lease.
 const (
 	slowestBeat = 30 * time.Second
-	beatLimit   = 15 * time.Second // for one heartbeat
-	beatAgain   = 3 * time.Second  // after one that failed
-	reportAgain = 10 * time.Second // at most, between two tries to report
+	beatLimit   = 15 * time.Second // timeout of one heartbeat
+	beatAgain   = 3 * time.Second  // wait after a failed heartbeat
+	reportAgain = 10 * time.Second // longest wait between two tries to report
 	settleLimit = 2 * time.Second
 )
 
@@ -39,29 +39,29 @@ func newLease(c *Client, key RunKey, claim Claim) *Lease {
 	return l
 }
 
-// SendOutput sends the text that tail returns, the end of the job's output, with every heartbeat from now on.
+// SendOutput sends the result of tail, the end of the job's output, with every heartbeat from now on.
 func (l *Lease) SendOutput(tail func() string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.output = tail
 }
 
-// Lost is closed when the server says that the attempt is no longer the caller's: it was given up, cancelled, or has a result.
-// The job should stop. Why says more.
+// Lost is closed when the server reports that the caller no longer holds the attempt: it was given up or cancelled, or
+// has a result. The job should stop. Why returns the reason.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
-// Why is the server's reason once Lost is closed.
+// Why returns the server's reason once Lost is closed.
 func (l *Lease) Why() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.why
 }
 
-// every is the time between two heartbeats: a third of what the server allows.
+// every returns the interval between heartbeats: a third of the server's limit.
 func (l *Lease) every() time.Duration {
 	every := time.Duration(l.HeartbeatSeconds) * time.Second / 3
 	if every <= 0 {
-		return slowestBeat // none is asked for; they still carry the output, and show a cancelled run
+		return slowestBeat // the server requires none; they still send the output and detect a cancelled run
 	}
 	return min(max(every, time.Second), slowestBeat)
 }
@@ -100,7 +100,7 @@ func (l *Lease) beatOnce(ctx context.Context) error {
 	return err
 }
 
-// trace makes a call part of the attempt's trace.
+// trace returns the option that makes a call part of the attempt's trace.
 func (l *Lease) trace() CallOption {
 	if l.Traceparent == nil {
 		return Traceparent("")
@@ -108,7 +108,7 @@ func (l *Lease) trace() CallOption {
 	return Traceparent(*l.Traceparent)
 }
 
-// newOutput is the end of the output; empty if the last heartbeat had it.
+// newOutput returns the end of the output; "" if the last heartbeat has sent it.
 func (l *Lease) newOutput() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,9 +129,9 @@ func (l *Lease) unsent() {
 	l.sent = ""
 }
 
-// Finish reports the result of the job and ends the heartbeats. A server that cannot be reached is asked again until it answers,
-// the attempt's deadline has passed, or ctx ends. A *Problem with status 409 says that the attempt was no longer the caller's,
-// and that the result changes nothing.
+// Finish reports the result of the job and ends the heartbeats. It retries a server that cannot be reached until it
+// answers, the attempt's deadline has passed, or ctx ends. A *Problem with status 409 means that the caller no longer
+// held the attempt, and that the result changes nothing.
 func (l *Lease) Finish(ctx context.Context, r JobReport) (JobReported, error) {
 	defer l.done.Wait()
 	defer l.stop()
@@ -149,8 +149,8 @@ func (l *Lease) Finish(ctx context.Context, r JobReport) (JobReported, error) {
 	}
 }
 
-// settled waits a moment until the run shows the result, so that what the caller asks next is answered accordingly. It is only
-// a convenience: the result is stored.
+// settled waits a moment until the run shows the result, so that the caller's next request sees it. It is only a
+// convenience: the result is stored.
 func (l *Lease) settled(ctx context.Context, done JobReported) JobReported {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
@@ -167,7 +167,7 @@ func (l *Lease) settled(ctx context.Context, done JobReported) JobReported {
 	return done
 }
 
-// Claim is an attempt that a worker has been given: it runs the job, sends heartbeats, and reports the result.
+// Claim is a claimed attempt: the worker runs the job, sends heartbeats, and reports the result.
 type Claim struct {
 	RunID            string            `json:"runId" doc:"The attempt's id, which its job may use as an idempotency key."`
 	Attempt          int               `json:"attempt"`
@@ -180,7 +180,7 @@ type Claim struct {
 	Run              Run               `json:"run"`
 }
 
-// Claim asks for the offered attempt of a run whose job is external. Exactly one worker gets it; for all others it is a
+// Claim claims the offered attempt of a run whose job is external. Exactly one worker gets it; all others get a
 // *Problem with status 409.
 func (c *Client) Claim(ctx context.Context, key RunKey, worker string, options ...CallOption) (Claim, error) {
 	return ask[Claim](ctx, c, post(key.path("claim"), struct {
@@ -188,7 +188,7 @@ func (c *Client) Claim(ctx context.Context, key RunKey, worker string, options .
 	}{worker}), options)
 }
 
-// HeartbeatTaken says until when the next heartbeat is due.
+// HeartbeatTaken says when the next heartbeat is due.
 type HeartbeatTaken struct {
 	RunID    string     `json:"runId"`
 	Attempt  int        `json:"attempt"`
@@ -196,8 +196,8 @@ type HeartbeatTaken struct {
 	Deadline time.Time  `json:"deadline" doc:"When the result must have been reported."`
 }
 
-// Heartbeat says that the worker of an attempt is alive, and sends the end of its output, at most 64 KiB. It
-// needs the Permit of the claim. A worker that has lost its attempt gets a *Problem with status 409.
+// Heartbeat reports that the worker of an attempt is alive, and sends the end of its output, at most 64 KiB. It needs
+// the Permit of the claim. A worker that has lost its attempt gets a *Problem with status 409.
 func (c *Client) Heartbeat(ctx context.Context, key RunKey, output string, options ...CallOption) (HeartbeatTaken, error) {
 	return ask[HeartbeatTaken](ctx, c, post(key.path("heartbeat"), struct {
 		Output string `json:"output,omitempty"`

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Asked is who asks for something, and why. The server records RequestedBy beside the name of the token.
+// Asked says who requests something, and why. The server records RequestedBy beside the name of the token.
 type Asked struct {
 	Reason      string `json:"reason,omitempty" maxLength:"1000" doc:"Why."`
 	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
 }
 
-// TriggerRequest is a wish to open the run of a period.
+// TriggerRequest asks to open the run of a period.
 type TriggerRequest struct {
 	Pipeline   string `json:"pipeline" doc:"The pipeline's id."`
 	Date       string `json:"date,omitempty" doc:"The period; default that of a fire at the current time."`
@@ -25,14 +25,14 @@ func (c *Client) Trigger(ctx context.Context, q TriggerRequest, options ...CallO
 	return ask[Run](ctx, c, post(path("runs"), q), options)
 }
 
-// RerunRequest is a wish for another attempt of a run.
+// RerunRequest asks for another attempt of a run.
 type RerunRequest struct {
 	Force      bool `json:"force,omitempty"`      // skip circuit breaker and budget
-	BypassGate bool `json:"bypassGate,omitempty"` // start whatever the gate says
+	BypassGate bool `json:"bypassGate,omitempty"` // start whatever the gate's state
 	Asked
 }
 
-// Rerun is a request for another attempt and its answer.
+// Rerun is a request for another attempt, with the server's decision.
 type Rerun struct {
 	ID          string    `json:"id"`
 	Pipeline    string    `json:"pipeline"`
@@ -48,7 +48,7 @@ type Rerun struct {
 	Attempt     *int      `json:"attempt" doc:"The attempt that was opened."`
 }
 
-// Rerun asks for another attempt of a run. One that is rejected is a *Problem.
+// Rerun asks for another attempt of a run. A rejected request returns a *Problem.
 func (c *Client) Rerun(ctx context.Context, key RunKey, q RerunRequest, options ...CallOption) (Rerun, error) {
 	return ask[Rerun](ctx, c, post(key.path("reruns"), q), options)
 }
@@ -58,12 +58,12 @@ func (c *Client) Cancel(ctx context.Context, key RunKey, q Asked, options ...Cal
 	return ask[Run](ctx, c, post(key.path("cancel"), q), options)
 }
 
-// AcceptRemoval removes the pipelines whose files their folder lost at once, and returns their ids.
+// AcceptRemoval removes the pipelines whose files disappeared all at once, and returns their ids.
 func (c *Client) AcceptRemoval(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
 	return items[string](ctx, c, many(path("config", "accept-removal"), q), options)
 }
 
-// JobReport is the result of a run's job, told from outside.
+// JobReport is the result of a run's job, reported by a client.
 type JobReport struct {
 	Result      string `json:"result" enum:"success,fail,timeout" doc:"How it ended."`
 	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"The attempt; default that of the callback token, else the latest."`
@@ -74,18 +74,18 @@ type JobReport struct {
 	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who reports it."`
 }
 
-// JobReported is what became of a result.
+// JobReported is the server's response to a result.
 type JobReported struct {
 	Run  Run  `json:"run"`
 	Late bool `json:"late" doc:"The attempt had already ended: the result is logged and changes nothing."`
 }
 
-// Report tells the result of a run's job. A job itself may use the token that it was given as INTERLOCK_CALLBACK_TOKEN.
+// Report reports the result of a run's job. The job itself may use the token in INTERLOCK_CALLBACK_TOKEN.
 func (c *Client) Report(ctx context.Context, key RunKey, r JobReport, options ...CallOption) (JobReported, error) {
 	return ask[JobReported](ctx, c, post(key.path("job"), r), options)
 }
 
-// BackfillRequest is a wish for the runs of a stretch of time.
+// BackfillRequest asks for the runs of a range of periods.
 type BackfillRequest struct {
 	From        string `json:"from" doc:"The first period."`
 	To          string `json:"to" doc:"The last period, included."`
@@ -94,14 +94,14 @@ type BackfillRequest struct {
 	Asked
 }
 
-// Backfilled is what became, or would become, of one period.
+// Backfilled is what a backfill did, or would do, with one period.
 type Backfilled struct {
 	Date   string  `json:"date"`
 	Action string  `json:"action" enum:"open,rerun,skip"`
 	Reason *string `json:"reason" doc:"Why it is left alone."`
 }
 
-// Backfill opens the runs of all expected periods of a stretch of time, oldest first.
+// Backfill opens the runs of all expected periods in a range, oldest first.
 func (c *Client) Backfill(ctx context.Context, id string, q BackfillRequest, options ...CallOption) ([]Backfilled, error) {
 	return items[Backfilled](ctx, c, many(path("pipelines", id, "backfill"), q), options)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pipeline is a pipeline and how it stands.
+// Pipeline is a pipeline and its state.
 type Pipeline struct {
 	ID          string            `json:"id"`
 	State       State             `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems or cannot be read, and an older version is active; rejected: no version was ever active."`
@@ -35,14 +35,14 @@ type Pipeline struct {
 	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
 }
 
-// Current is the period of a pipeline whose gate says most now.
+// Current is the period of a pipeline whose gate is most relevant now.
 type Current struct {
 	Date    string `json:"date"`
 	OpenRun bool   `json:"openRun" doc:"It is that of an open run."`
 	Turn
 }
 
-// State is how a pipeline stands.
+// State is the state of a pipeline.
 type State string
 
 // The states of a pipeline.
@@ -54,7 +54,7 @@ const (
 	StateRemoved  State = "removed"
 )
 
-// Pause is an operator's stop of a pipeline, or of all.
+// Pause is an operator's pause of a pipeline, or of all.
 type Pause struct {
 	Paused  bool       `json:"paused"`
 	By      *string    `json:"by"`
@@ -64,7 +64,7 @@ type Pause struct {
 	HoldSLA bool       `json:"holdSla" doc:"Deadlines are cancelled meanwhile."`
 }
 
-// NextFire is the next period that a schedule opens by itself.
+// NextFire is the next period that a schedule opens automatically.
 type NextFire struct {
 	Date     *string    `json:"date"`
 	FireAt   *time.Time `json:"fireAt"`
@@ -77,7 +77,7 @@ func (c *Client) Pipelines(ctx context.Context, p Paging, options ...CallOption)
 	return ask[Page[Pipeline]](ctx, c, get(path("pipelines"), query(p.with()...)), options)
 }
 
-// Pipeline gives one pipeline.
+// Pipeline returns one pipeline.
 func (c *Client) Pipeline(ctx context.Context, id string, options ...CallOption) (Pipeline, error) {
 	return ask[Pipeline](ctx, c, get(path("pipelines", id), nil), options)
 }
@@ -98,7 +98,7 @@ type VersionText struct {
 	Archetypes []SourceText `json:"archetypes" doc:"The archetypes it was read with."`
 }
 
-// SourceText is a file that belongs to a version.
+// SourceText is a file of a version.
 type SourceText struct {
 	File string `json:"file"`
 	Text string `json:"text"`
@@ -109,25 +109,25 @@ func (c *Client) Versions(ctx context.Context, id string, options ...CallOption)
 	return every[Version](ctx, c, get(path("pipelines", id, "versions"), nil), options)
 }
 
-// Version gives one version with its text.
+// Version returns one version with its text.
 func (c *Client) Version(ctx context.Context, id, version string, options ...CallOption) (VersionText, error) {
 	return ask[VersionText](ctx, c, get(path("pipelines", id, "versions", version), nil), options)
 }
 
-// PauseRequest is a wish to stop a pipeline.
+// PauseRequest asks to pause a pipeline.
 type PauseRequest struct {
 	Until   string `json:"until,omitempty" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h."`
 	HoldSLA bool   `json:"holdSla,omitempty" doc:"Cancel its deadlines meanwhile."`
 	Asked
 }
 
-// Pause stops a pipeline: readings are kept, nothing opens or starts.
+// Pause pauses a pipeline: readings are stored, but nothing opens or starts.
 func (c *Client) Pause(ctx context.Context, id string, q PauseRequest, options ...CallOption) (Pause, error) {
 	return ask[Pause](ctx, c, post(path("pipelines", id, "pause"), q), options)
 }
 
-// PauseAll stops all pipelines, also those that are added later, and returns the ids of those in force. It leaves the pipelines'
-// own pauses alone.
+// PauseAll pauses all pipelines, including those added later, and returns the ids of those in force. It does not change
+// the pipelines' own pauses.
 func (c *Client) PauseAll(ctx context.Context, q PauseRequest, options ...CallOption) ([]string, error) {
 	return items[string](ctx, c, many(path("pause"), q), options)
 }
@@ -137,13 +137,13 @@ func (c *Client) Resume(ctx context.Context, id string, q Asked, options ...Call
 	return ask[Pause](ctx, c, post(path("pipelines", id, "resume"), q), options)
 }
 
-// ResumeAll ends the pause of all pipelines and returns the ids of those that are not paused any more: a pipeline with a pause of
-// its own stays paused.
+// ResumeAll ends the pause of all pipelines and returns the ids of those that are no longer paused: a pipeline with its
+// own pause stays paused.
 func (c *Client) ResumeAll(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
 	return items[string](ctx, c, many(path("resume"), q), options)
 }
 
-// Probe is an evaluator of a pipeline, and how it has done of late.
+// Probe is an evaluator of a pipeline, with its recent results.
 type Probe struct {
 	Pipeline string        `json:"pipeline" doc:"Whose probe it is."`
 	Key      string        `json:"key" doc:"The sensor that it writes."`
@@ -157,7 +157,7 @@ type Probe struct {
 	Failures ProbeFailures `json:"failures" doc:"What went wrong since."`
 }
 
-// ProbeAnswer is what a probe said last; all nil if it never did.
+// ProbeAnswer is the last answer of a probe; all fields are nil if it never answered.
 type ProbeAnswer struct {
 	At           *time.Time `json:"at"`
 	Date         *string    `json:"date" doc:"The period that it was asked about."`
@@ -167,7 +167,7 @@ type ProbeAnswer struct {
 	Milliseconds *int64     `json:"milliseconds" doc:"How long it took."`
 }
 
-// ProbeFailures are the times that a probe broke since its last answer.
+// ProbeFailures counts the failures of a probe since its last answer.
 type ProbeFailures struct {
 	Count    int        `json:"count"`
 	Since    *time.Time `json:"since"`

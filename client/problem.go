@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// Problem is the server's refusal (RFC 9457).
+// Problem is an error response of the server (RFC 9457).
 type Problem struct {
-	Type      string          `json:"type"` // tells kinds of problems apart: urn:interlock:problem:unknown-pipeline
+	Type      string          `json:"type"` // the kind of problem, such as urn:interlock:problem:unknown-pipeline
 	Title     string          `json:"title"`
 	Status    int             `json:"status"`
-	Detail    string          `json:"detail"` // what is wrong, and what would be right
+	Detail    string          `json:"detail"` // what is wrong, and how to fix it
 	Instance  string          `json:"instance"`
-	RequestID string          `json:"requestId"` // as it stands in the server's log
+	RequestID string          `json:"requestId"` // as in the server's log
 	Errors    []ProblemDetail `json:"errors"`
 }
 
-// ProblemDetail is one thing that is wrong with a request.
+// ProblemDetail is one error in a request.
 type ProblemDetail struct {
 	Message  string `json:"message"`
 	Location string `json:"location"`
@@ -35,10 +35,10 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("the server answered %d %s", p.Status, p.Title)
 }
 
-// UnreachableError says that the server could not be asked, or did not answer as one, or not in time.
+// UnreachableError means that the server could not be reached, did not answer in time, or is not an Interlock server.
 type UnreachableError struct {
 	Server string
-	Late   bool // it was not waited for any longer: this package's own time limit was over
+	Late   bool // this package's timeout expired
 	Err    error
 }
 
@@ -49,11 +49,11 @@ func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("cannot reach the server at %s: %v", e.Server, e.Err)
 }
 
-// Unwrap gives what kept the server from being reached.
+// Unwrap returns why the server could not be reached.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// lateError says that an answer was not there within our own time limit. What was asked for may be done for all that, unless it
-// was only a question.
+// lateError means that there was no response within this package's timeout. The server may still have done what was
+// asked, unless it was only a query.
 type lateError struct {
 	limit    time.Duration
 	question bool
@@ -67,13 +67,14 @@ func (e lateError) Error() string {
 	return text + ", and the request may or may not have been carried out, in whole or in part"
 }
 
-// Unwrap makes it what a time limit of the caller's would be.
+// Unwrap makes it equal to the error of a caller's own deadline.
 func (lateError) Unwrap() error { return context.DeadlineExceeded }
 
-// maxProblem bounds what is read of a refusal.
+// maxProblem is the most bytes that are read of an error response.
 const maxProblem = 1 << 20
 
-// refusal reads the server's refusal. An answer that is none comes from something else.
+// refusal reads the server's error response. Anything but a problem comes from something other than an Interlock
+// server.
 func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	if to, err := resp.Location(); err == nil {
 		return c.unreachable(fmt.Errorf("it answered %s and points to %s", resp.Status, to.Redacted()))
@@ -89,7 +90,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	return p
 }
 
-// unanswered is why a call under ctx got no answer. Where our own time limit ended it, the connection is not to blame.
+// unanswered returns the error of a call without a response. If this package's timeout ended it, the error says so.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	var late lateError
 	if errors.As(context.Cause(ctx), &late) {
@@ -99,7 +100,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 }
 
 func (c *Client) unreachable(err error) error {
-	// The address, which the message names already, is left out.
+	// The message already names the address, so leave it out.
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err

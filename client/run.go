@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Run is one pipeline, one schedule, one period of data, and how it stands.
+// Run is one run of a pipeline, for one schedule and one period, and its state.
 type Run struct {
 	Pipeline       string     `json:"pipeline"`
 	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
@@ -53,10 +53,10 @@ type Run struct {
 	Version        int64      `json:"version" doc:"Grows with every change."`
 }
 
-// Key names the run.
+// Key returns the key of the run.
 func (r Run) Key() RunKey { return RunKey{r.Pipeline, r.Schedule, r.Date} }
 
-// Status is how a run stands.
+// Status is the status of a run.
 type Status string
 
 // The statuses of a run. COMPLETED, FAILED_FINAL, VALIDATION_EXHAUSTED and CANCELLED end it.
@@ -72,7 +72,7 @@ const (
 	Cancelled           Status = "CANCELLED"
 )
 
-// Counters are the attempts that each cause has opened.
+// Counters counts the attempts that each cause has opened.
 type Counters struct {
 	Retries      int `json:"retries"`
 	CodeRetries  int `json:"codeRetries"`
@@ -82,7 +82,7 @@ type Counters struct {
 	Forced       int `json:"forced"`
 }
 
-// RunDetail is a run with everything that is kept of it.
+// RunDetail is a run with all stored details.
 type RunDetail struct {
 	Run
 	Why       *Reason    `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
@@ -94,7 +94,7 @@ type RunDetail struct {
 	Reruns    []Rerun    `json:"reruns" doc:"Requests for further attempts and their answers, oldest first."`
 }
 
-// Attempt is one try to bring a run to COMPLETED.
+// Attempt is one attempt of a run.
 type Attempt struct {
 	Attempt      int        `json:"attempt"`
 	Cause        *string    `json:"cause"`
@@ -114,7 +114,7 @@ type Attempt struct {
 	Output       *string    `json:"output" doc:"The end of the job's output."`
 }
 
-// JobEntry is one thing that happened to a run's job.
+// JobEntry is one entry of a run's job log.
 type JobEntry struct {
 	Attempt  int       `json:"attempt"`
 	At       time.Time `json:"at"`
@@ -130,7 +130,7 @@ type JobEntry struct {
 // RunKey names a run: pipeline, schedule and date.
 type RunKey struct{ Pipeline, Schedule, Date string }
 
-// ParseRunKey reads "pipeline/schedule/date", or an attempt's id, which has a number behind.
+// ParseRunKey parses "pipeline/schedule/date", or an attempt's id, which ends with a number.
 func ParseRunKey(text string) (RunKey, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 4 {
@@ -150,7 +150,7 @@ func (k RunKey) path(more ...string) string {
 	return path(append([]string{"runs", k.Pipeline, k.Schedule, k.Date}, more...)...)
 }
 
-// RunQuery is which runs are asked for; what is empty may be anything.
+// RunQuery selects runs; empty fields match any.
 type RunQuery struct {
 	Pipeline string
 	Date     string
@@ -165,12 +165,12 @@ func (c *Client) Runs(ctx context.Context, q RunQuery, options ...CallOption) (P
 	return ask[Page[Run]](ctx, c, get(path("runs"), query(parameters...)), options)
 }
 
-// Run gives one run with everything that is kept of it.
+// Run returns one run with all stored details.
 func (c *Client) Run(ctx context.Context, key RunKey, options ...CallOption) (RunDetail, error) {
 	return ask[RunDetail](ctx, c, get(key.path(), nil), options)
 }
 
-// RunOutput is the end of what the job of an attempt has printed.
+// RunOutput is the end of the output of an attempt's job.
 type RunOutput struct {
 	Pipeline string    `json:"pipeline"`
 	Schedule string    `json:"schedule"`
@@ -183,14 +183,14 @@ type RunOutput struct {
 	At       time.Time `json:"at" doc:"The server's time."`
 }
 
-// OutputQuery is whose output is asked for.
+// OutputQuery selects an attempt's output.
 type OutputQuery struct {
 	Attempt int           // 0: the latest
 	Follow  time.Duration // how long the server holds the request until there is more than Seen, or the job has ended; at most 60s
-	Seen    string        // of the answer before
+	Seen    string        // the Seen of the last response
 }
 
-// Output gives the end of what the job of an attempt has printed, also while it runs.
+// Output returns the end of the output of an attempt's job, even while it runs.
 func (c *Client) Output(ctx context.Context, key RunKey, q OutputQuery, options ...CallOption) (RunOutput, error) {
 	parameters := []string{"seen", q.Seen}
 	if q.Attempt != 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Written is what became of a write.
+// Written is the result of a write.
 type Written struct {
 	Version   int64     `json:"version" doc:"The reading's version: larger than that of every write before it."`
 	UpdatedAt time.Time `json:"updatedAt" doc:"When it was written, by the store."`
@@ -26,14 +26,14 @@ type Reading struct {
 	Deleted   bool           `json:"deleted" doc:"This write deleted the reading of its period, and has no data. Only a history shows it."`
 }
 
-// WithSource names who writes the reading of PutSensor, or who deletes that of DeleteSensor.
+// WithSource names the writer of a reading in PutSensor, or who deletes it in DeleteSensor.
 func WithSource(name string) CallOption { return func(r *call) { r.query.Set("source", name) } }
 
-// WithTTL has the reading of PutSensor count for that long only.
+// WithTTL makes the reading of PutSensor expire after d.
 func WithTTL(d time.Duration) CallOption { return func(r *call) { r.query.Set("ttl", d.String()) } }
 
-// PutSensor writes a sensor of a pipeline. The key may carry a period ("hourly-status#2026-03-03T07"); fields named date,
-// hour and minute say the same. When it returns without an error the reading is stored for good.
+// PutSensor writes a sensor of a pipeline. The key may include a period ("hourly-status#2026-03-03T07"), and so may
+// fields named date, hour and minute. When it returns without an error, the reading is stored durably.
 func (c *Client) PutSensor(ctx context.Context, pipeline, key string, fields map[string]any, options ...CallOption) (Written, error) {
 	if fields == nil {
 		fields = map[string]any{}
@@ -51,44 +51,44 @@ type SensorWrite struct {
 	ExpiresAt *time.Time     `json:"expiresAt,omitempty"`
 }
 
-// SensorWritten is what became of one reading of a batch.
+// SensorWritten is the result of one reading of a batch.
 type SensorWritten struct {
 	Pipeline string `json:"pipeline"`
 	Key      string `json:"key"`
 	Written
 }
 
-// PutSensors writes up to 1000 readings of any pipelines, all of them or none; the *Problem names the one that is wrong.
-// The answers are in the order of the writes.
+// PutSensors writes up to 1000 readings of any pipelines, all or none; the *Problem names the invalid one. The results
+// are in the order of the writes.
 func (c *Client) PutSensors(ctx context.Context, writes []SensorWrite, options ...CallOption) ([]SensorWritten, error) {
 	return items[SensorWritten](ctx, c, post(path("sensors"), writes), options)
 }
 
-// Sensors gives the latest reading of every key of a pipeline, by key.
+// Sensors returns the latest reading of every key of a pipeline, by key.
 func (c *Client) Sensors(ctx context.Context, pipeline string, options ...CallOption) ([]Reading, error) {
 	return every[Reading](ctx, c, get(path("pipelines", pipeline, "sensors"), nil), options)
 }
 
-// Sensor gives a reading of a key: what a rule sees for that period or, for "", the latest, whatever its period.
+// Sensor returns the reading that a rule uses for that period or, for "", the latest of any period.
 func (c *Client) Sensor(ctx context.Context, pipeline, key, date string, options ...CallOption) (Reading, error) {
 	return ask[Reading](ctx, c, get(path("pipelines", pipeline, "sensors", key), query("date", date)), options)
 }
 
-// DeleteSensor deletes the reading that a key has for that period or, for "", the undated one; the key may carry the period
-// instead. Rules then see the sensor as if that reading had never been written. A *Problem with status 404 says that there is
+// DeleteSensor deletes the reading of a key for that period or, for "", the undated one; the key may include the period
+// instead. Rules then act as if that reading had never been written. A *Problem with status 404 means that there is
 // none.
 func (c *Client) DeleteSensor(ctx context.Context, pipeline, key, date string, options ...CallOption) (Written, error) {
 	r := call{method: http.MethodDelete, path: path("pipelines", pipeline, "sensors", key), query: query("date", date)}
 	return ask[Written](ctx, c, r, options)
 }
 
-// SensorQuery is which writes of a sensor are asked for.
+// SensorQuery selects writes of a sensor.
 type SensorQuery struct {
-	Date string // of this period alone
+	Date string // only this period
 	Paging
 }
 
-// SensorHistory gives the writes of a key, newest first.
+// SensorHistory returns the writes of a key, newest first.
 func (c *Client) SensorHistory(ctx context.Context, pipeline, key string, q SensorQuery, options ...CallOption) (Page[Reading], error) {
 	return ask[Page[Reading]](ctx, c, get(path("pipelines", pipeline, "sensors", key, "history"), query(q.with("date", q.Date)...)), options)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// EventSource is a source of events, and what came from it.
+// EventSource is a source of events, and its activity.
 type EventSource struct {
 	ID          string     `json:"id"`
 	Owner       string     `json:"owner"`
@@ -15,29 +15,29 @@ type EventSource struct {
 	Pipelines   []string   `json:"pipelines"` // that it names
 	Matched     int64      `json:"matched"`   // events
 	Written     int64      `json:"written"`   // readings
-	Repeated    int64      `json:"repeated"`  // readings of events that had come before
+	Repeated    int64      `json:"repeated"`  // readings of repeated events
 	Problems    int64      `json:"problems"`
 	LastProblem *string    `json:"lastProblem"`
 	ProblemAt   *time.Time `json:"problemAt"`
 	FirstEvent  *time.Time `json:"firstEvent"`
 	LastEvent   *time.Time `json:"lastEvent"`
 
-	UsualSeconds *int64        `json:"usualSeconds"` // between events; nil while too little is known
-	ExpectedBy   *time.Time    `json:"expectedBy"`   // after this an event is missing
-	Silence      *string       `json:"silence"`      // for how long there has been no event, if one is missing
+	UsualSeconds *int64        `json:"usualSeconds"` // usual time between events; nil while too little is known
+	ExpectedBy   *time.Time    `json:"expectedBy"`   // an event is missing after this time
+	Silence      *string       `json:"silence"`      // how long there has been no event, if one is missing
 	Recent       []SourceEvent `json:"recent"`       // newest first
 }
 
 // SourceEvent is an event that a source matched.
 type SourceEvent struct {
 	At       time.Time `json:"at"`
-	Event    string    `json:"event"` // what names it
+	Event    string    `json:"event"` // a name for it
 	Written  int       `json:"written"`
 	Repeated int       `json:"repeated"`
 	Problems []string  `json:"problems"`
 }
 
-// UnmatchedEvents counts events that no source matched, since the server began.
+// UnmatchedEvents counts the events that no source has matched since the server started.
 type UnmatchedEvents struct {
 	CloudEvents int64         `json:"cloudevents"`
 	OpenLineage int64         `json:"openlineage"`
@@ -49,23 +49,23 @@ type UnmatchedEvents struct {
 type EventSample struct {
 	At     time.Time `json:"at"`
 	Format string    `json:"format"`
-	Event  string    `json:"event"` // what names it
+	Event  string    `json:"event"` // a name for it
 }
 
-// Sources is all sources, and what none of them matched.
+// Sources lists all sources, and the events that none of them matched.
 type Sources struct {
 	Items     []EventSource    `json:"items"`
 	Rejected  []RejectedSource `json:"rejected"`
 	Unmatched UnmatchedEvents  `json:"unmatched"`
 }
 
-// RejectedSource is a source file with errors. Where it had a good version before, that one is active.
+// RejectedSource is a source file with errors. If an earlier version was valid, that one is active.
 type RejectedSource struct {
 	File     string        `json:"file"`
 	Problems []FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
 }
 
-// FileProblem is something wrong at a place in a file.
+// FileProblem is a problem at a location in a file.
 type FileProblem struct {
 	Line     int    `json:"line"`
 	Column   int    `json:"column"`

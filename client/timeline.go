@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Timeline is what was expected of the pipelines between two instants, and what became of it.
+// Timeline lists the runs expected between two instants, and what became of each.
 type Timeline struct {
 	From       time.Time  `json:"from"`
 	To         time.Time  `json:"to"`
@@ -25,7 +25,7 @@ type Schedule struct {
 	Truncated     bool           `json:"truncated" doc:"Always false: what does not fit is counted in buckets."`
 }
 
-// Bucket counts the periods that begin in a part of the time asked for.
+// Bucket counts the periods that begin in a part of the timeline.
 type Bucket struct {
 	From     time.Time      `json:"from"`
 	To       time.Time      `json:"to"`
@@ -65,7 +65,7 @@ type Slot struct {
 	Outside      bool       `json:"outside" doc:"It lies outside the time asked for, and is shown because it is open, or the last that ended."`
 }
 
-// TimelineQuery is which stretch of time is asked for: a day back and a day ahead unless said.
+// TimelineQuery selects a range of time; the default is one day back to one day ahead.
 type TimelineQuery struct {
 	From, To string // RFC 3339, a period, or how long ago
 	Axis     string // period (the default) or execution
@@ -74,12 +74,12 @@ type TimelineQuery struct {
 	Paging
 }
 
-// Timeline shows what is and was expected of each pipeline, and what became of it.
+// Timeline shows the expected runs of each pipeline, and what became of each.
 func (c *Client) Timeline(ctx context.Context, q TimelineQuery, options ...CallOption) (Timeline, error) {
 	return ask[Timeline](ctx, c, get(path("timeline"), query(q.with("from", q.From, "to", q.To, "axis", q.Axis, "bucket", q.Bucket, "pipeline", q.Pipeline)...)), options)
 }
 
-// Deadline is one row of the ledger of deadlines.
+// Deadline is one entry of the deadline ledger.
 type Deadline struct {
 	Pipeline string     `json:"pipeline"`
 	Schedule string     `json:"schedule"`
@@ -96,11 +96,11 @@ type Deadline struct {
 	Reason   *string    `json:"reason" doc:"Why it was cancelled."`
 }
 
-// DeadlineQuery is which deadlines are asked for.
+// DeadlineQuery selects deadlines.
 type DeadlineQuery struct {
 	Pipeline string
-	State    string // ARMED unless said; all is any
-	From, To string // by their instant, To not included: RFC 3339, a period, or how long ago
+	State    string // default ARMED; "all" for any
+	From, To string // range of their instants, To excluded: RFC 3339, a period, or how long ago
 	Paging
 }
 
