@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Evaluated records a verdict of the gate. Before a start is repeated a closed gate sends the run back to
-// PENDING, in the same attempt, with what is left of its window. A bypassed gate counts as open: the verdict is
-// still asked for, so that the record shows what was bypassed.
+// Evaluated records a verdict of the gate. Before a start is repeated, a closed gate sends the run back to
+// PENDING, in the same attempt, with the rest of its window. A bypassed gate counts as open: it is still
+// evaluated, so that the record shows what was bypassed.
 func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 	open = open || r.Progress.Opening.GateBypassed
 	next, err := r.stay("an evaluation", now, Pending, Triggering)
@@ -38,8 +38,8 @@ func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// EvaluateBy makes the next evaluation of a closed gate at an instant, if that is earlier: time alone opens the gate then. The
-// zero time changes nothing.
+// EvaluateBy moves the next evaluation of a closed gate forward to at, when time alone opens the gate. It
+// does nothing if at is zero or later than the next evaluation.
 func (r Run) EvaluateBy(at time.Time) Run {
 	if !at.IsZero() && at.Before(r.Progress.NextEvaluation) {
 		r.Progress.NextEvaluation = at.Round(0).UTC()
@@ -47,9 +47,10 @@ func (r Run) EvaluateBy(at time.Time) Run {
 	return r
 }
 
-// Wake moves the version of an attempt because something that it depends on has changed: a sensor was
-// written, a slot became free, a pause ended. Whoever has decided on the version before must decide again.
-// A PENDING or offered attempt is evaluated now, but never before the end of a backoff or before schedule.time.
+// Wake raises the version of an attempt because something that it depends on has changed: a sensor was
+// written, a slot became free, a pause ended. A decision based on the previous version then fails its
+// compare-and-swap and is made again. A PENDING or offered attempt is evaluated now, but never before the end
+// of a backoff or before schedule.time.
 func (r Run) Wake(now time.Time) (Run, error) {
 	if !r.Offered() && (r.Status == Triggering || r.Status == Running) {
 		r.Version++
@@ -69,14 +70,14 @@ func (r Run) Wake(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Repeats says that the gate is evaluated again before the job is started: a start was refused and no other call has been made
-// yet, or the attempt is offered.
+// Repeats reports whether the gate must be evaluated again before the job is started: a start was rejected
+// and not repeated yet, or the attempt is offered.
 func (r Run) Repeats() bool {
 	return r.Status == Triggering && r.Progress.AskedAt.IsZero() && r.Progress.Held.Reason == ""
 }
 
-// WaitForSlot records that the gate is open but the pipeline's jobs already are as many as it may have.
-// Window and time limit stand still from now until a start, or until the gate is found closed.
+// WaitForSlot records that the gate is open but the pipeline has no free slot. The window and the time limit
+// stop until the attempt starts, or until the gate is found closed.
 func (r Run) WaitForSlot(now time.Time) (Run, error) {
 	next, err := r.stay("the wait for a slot", now, Pending)
 	if err != nil {
@@ -94,8 +95,8 @@ func (r Run) WaitForSlot(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// LeaveQueue records that an attempt which cannot be evaluated does not wait for a slot any more. Its window and time limit
-// count again.
+// LeaveQueue records that an attempt which cannot be evaluated no longer waits for a slot. Its window and
+// time limit continue.
 func (r Run) LeaveQueue(now time.Time) (Run, error) {
 	next, err := r.stay("the end of the wait for a slot", now, Pending)
 	if err != nil {
@@ -106,15 +107,16 @@ func (r Run) LeaveQueue(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Start is what must be stored before a start call is made.
+// Start is stored before a start call is made.
 type Start struct {
-	Snapshot SnapshotID // the facts on which the gate is open, or was bypassed
-	Degraded string     // the preferred sensors without which the gate is open, separated by commas
-	Replica  string     // the replica that the job belongs to, where it belongs to one
+	Snapshot SnapshotID // the facts that the gate was evaluated on
+	Degraded string     // the preferred sensors that the gate is open without, separated by commas
+	Replica  string     // the replica that owns the job, if one does
 }
 
-// Trigger records that a start call is about to be made, the first or a repeated one. It uses up the open
-// verdict: each start call has an evaluation of its own. Without one, or without a snapshot, it refuses.
+// Trigger records that a start call is about to be made, the first or a repeated one. It consumes the open
+// verdict: each start call needs its own evaluation. Without an open verdict or a snapshot it returns an
+// error.
 func (r Run) Trigger(s Start, now time.Time) (Run, error) {
 	p := r.Progress
 	if !p.GateOpen {
@@ -142,8 +144,9 @@ func (r Run) Trigger(s Start, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Refused records that the target turned the start call down, or certainly never saw it. It is repeated
-// after a while, unless the failure is permanent or the tries are spent: then the attempt has failed.
+// Refused records that the target rejected the start call, or certainly never received it. The call is
+// repeated after a backoff, unless the failure is permanent or the tries are used up: then the attempt has
+// failed.
 func (r Run) Refused(why Report, now time.Time) (Run, error) {
 	why.Result = ResultFail
 	why, err := why.check()
@@ -172,11 +175,11 @@ func (r Run) Refused(why Report, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// maxPostponed is the longest wait until a start is tried again that the controller could not make.
+// maxPostponed is the longest backoff of a postponed start.
 const maxPostponed = time.Minute
 
-// Postpone records that the controller could not make the start call for lack of its own resources. It is tried again after a
-// while, until the attempt's time limit, and counts neither as a try nor against any budget.
+// Postpone records that the controller could not make the start call for lack of its own resources. It is
+// retried with a backoff until the attempt's time limit, and counts neither as a try nor against any budget.
 func (r Run) Postpone(now time.Time) (Run, error) {
 	next, err := r.stay("a postponed start", now, Triggering)
 	if err != nil {
@@ -192,7 +195,7 @@ func (r Run) Postpone(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Hold records a start with no answer that may not be repeated: an operator decides.
+// Hold records a start call without a response that must not be repeated: an operator decides.
 func (r Run) Hold(reason string, now time.Time) (Run, error) {
 	next, err := r.stay("a held start", now, Triggering)
 	if err != nil {
@@ -207,8 +210,8 @@ func (r Run) Hold(reason string, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Started records that the target took the job: by its answer, or found again after a lost one. A pipeline
-// without a job has no handle.
+// Started records that the target accepted the job: it answered the start call, or the job was found after
+// the response was lost. A pipeline without a job has no handle.
 func (r Run) Started(h Handle, now time.Time) (Run, error) {
 	if r.Status == Triggering && r.Progress.AskedAt.IsZero() {
 		return r, fmt.Errorf("record the start of run %s: no start call is unanswered", r.ID())
@@ -235,7 +238,7 @@ func (r Run) Polled(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// PollFailed records a poll that could not read the job's status. The job may be running all the same.
+// PollFailed records a poll that could not read the job's status. The job may still be running.
 func (r Run) PollFailed(reason string, now time.Time) (Run, error) {
 	next, err := r.polled(now)
 	if err != nil {

@@ -5,7 +5,7 @@ import "time"
 // Cause is why an attempt was opened.
 type Cause string
 
-// The causes. Those of a first attempt spend nothing; each cause of a further attempt has its own counter.
+// The causes. Those of a first attempt use no budget; each cause of a further attempt has a counter.
 const (
 	CauseCron      Cause = "cron"            // a fire
 	CauseInclude   Cause = "include date"    // a listed day
@@ -13,17 +13,17 @@ const (
 	CauseUpstream  Cause = "upstream"        // upstream pipelines completed (again)
 	CauseManual    Cause = "manual"          // an operator, whatever the reason text
 
-	CauseTransient Cause = "transient" // retry: the world failed
+	CauseTransient Cause = "transient" // retry: a temporary failure
 	CauseTimeout   Cause = "timeout"   // retry: the job took too long
-	CauseUnknown   Cause = "unknown"   // retry: it failed and nobody can say why
-	CauseCode      Cause = "code"      // retry: their code or our request was wrong
+	CauseUnknown   Cause = "unknown"   // retry: it failed for an unknown reason
+	CauseCode      Cause = "code"      // retry: the job's code or the request was wrong
 
-	CauseDrift    Cause = "drift"     // a post-run sensor moved
+	CauseDrift    Cause = "drift"     // a post-run value changed
 	CauseLateData Cause = "late data" // an input changed after the run completed
 	CauseReopened Cause = "reopened"  // a changed write after the window
 )
 
-// Counter is the budget that a further attempt spends.
+// Counter names the budget that a further attempt uses.
 type Counter string
 
 // The counters of a run.
@@ -36,7 +36,8 @@ const (
 	Reopenings   Counter = "reopenings"
 )
 
-// Counter says what a further attempt for this cause spends. Drift, late data and upstream reruns share one.
+// Counter returns the budget that a further attempt for this cause uses. Drift, late data and upstream reruns
+// share one.
 func (c Cause) Counter() Counter {
 	switch c {
 	case CauseTransient, CauseTimeout, CauseUnknown:
@@ -56,7 +57,7 @@ func (c Cause) Counter() Counter {
 	}
 }
 
-// on says which arrow a further attempt for this cause takes; none for the causes of a first attempt.
+// on returns the transition of a further attempt for this cause; false for the causes of a first attempt.
 func (c Cause) on() (On, bool) {
 	switch c.Counter() {
 	case Retries, CodeRetries:
@@ -70,21 +71,21 @@ func (c Cause) on() (On, bool) {
 	}
 }
 
-// Counters are the attempts that each cause has opened. They live as long as the run, so that no restart,
-// replica or rerun gives a spent budget back.
+// Counters counts the attempts that each cause has opened. They last as long as the run, so that no restart,
+// replica or rerun restores a used budget.
 type Counters struct {
 	Retries      int `json:"retries"`
 	CodeRetries  int `json:"codeRetries"`
 	DriftReruns  int `json:"driftReruns"`
 	ManualReruns int `json:"manualReruns"`
 	Reopenings   int `json:"reopenings"`
-	Forced       int `json:"forced"` // forced attempts: they skip the budget and spend none
+	Forced       int `json:"forced"` // forced attempts: they skip the budget and use none
 
-	// ReopenedUntil is the end of the window that the last reopening gave: one reopening per window.
+	// ReopenedUntil is the end of the window of the last reopening: one reopening per window.
 	ReopenedUntil time.Time `json:"reopenedUntil,omitzero"`
 }
 
-// Used is how much of the cause's budget is spent.
+// Used returns how much of the cause's budget is used.
 func (c Counters) Used(cause Cause) int {
 	if n := c.of(cause); n != nil {
 		return *n

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Reported records the job's result; Complete acts on it. The first result counts; one for another attempt,
-// or for an attempt that no longer waits for one, changes nothing.
+// Reported records the job's result; Complete acts on it. The first result counts. A result of another
+// attempt, or of an attempt that no longer waits for one, changes nothing.
 func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	if o.Key != r.Key || o.Attempt != r.Attempt {
 		return r, fmt.Errorf("record the result of %s: run %s is at attempt %d", o.Key.Attempt(o.Attempt), r.Key, r.Attempt)
@@ -32,8 +32,8 @@ func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Complete brings a run with a reported result to COMPLETED or FAILED. The commit that stores it closes the run's
-// deadlines as well.
+// Complete moves a run with a reported result to COMPLETED or FAILED. The commit that stores it also closes
+// the run's deadlines.
 func (r Run) Complete(now time.Time) (Run, error) {
 	rep := r.Progress.Report
 	on := OnFailed
@@ -52,7 +52,7 @@ func (r Run) Complete(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Exhausted ends a run whose gate was closed to the end of its window, or whose offer no worker claimed.
+// Exhausted ends a run whose gate stayed closed for its whole window, or whose offer no worker claimed.
 func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
 	if r.Status == Triggering {
 		if !r.Offered() {
@@ -67,8 +67,7 @@ func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
 	return next, err
 }
 
-// PollExhausted records that the job gave no result within its poll window. The run is on its way to
-// FAILED_FINAL; see GiveUp.
+// PollExhausted records that the job had no result within its poll window. FAILED_FINAL follows; see GiveUp.
 func (r Run) PollExhausted(left Leftover, now time.Time) (Run, error) {
 	next, err := r.move(OnPollWindow, "no result within the poll window", now)
 	if err != nil {
@@ -78,7 +77,7 @@ func (r Run) PollExhausted(left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// GiveUp ends a failed run that gets no further attempt by itself.
+// GiveUp ends a failed run that gets no further attempt automatically.
 func (r Run) GiveUp(reason string, now time.Time) (Run, error) {
 	if r.Status == JobPollExhausted {
 		return r.move(OnGivenUp, reason, now)
@@ -88,10 +87,10 @@ func (r Run) GiveUp(reason string, now time.Time) (Run, error) {
 
 const pastLimit = "past its time limit"
 
-// TimedOut says that the run ended because an attempt was past its overall time limit.
+// TimedOut reports whether the run ended because an attempt exceeded its overall time limit.
 func (r Run) TimedOut() bool { return r.Status == FailedFinal && r.Reason == pastLimit }
 
-// TimeOut ends an attempt that is past its overall time limit.
+// TimeOut ends an attempt that has exceeded its overall time limit.
 func (r Run) TimeOut(left Leftover, now time.Time) (Run, error) {
 	next, err := r.move(OnTimeLimit, pastLimit, now)
 	if err != nil {
@@ -101,7 +100,8 @@ func (r Run) TimeOut(left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Cancel ends an open run for an operator. The commit that stores it cancels the run's deadlines as well.
+// Cancel ends an open run on an operator's request. The commit that stores it also cancels the run's
+// deadlines.
 func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
 	next, err := r.move(OnCancelled, fmt.Sprintf("cancelled by %s: %s", by, why), now)
 	if err != nil {
@@ -111,8 +111,8 @@ func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// SettleLeft records what became of the job which an attempt left behind: its target says that it has ended, or nobody can say
-// any more. Nothing else comes of it.
+// SettleLeft records the end of a job that an ended attempt left running: its target reports that it has
+// ended, or its state can no longer be read. Nothing else follows from it.
 func (r Run) SettleLeft(left Leftover, now time.Time) (Run, error) {
 	if !r.Progress.Left.MayRun() || left == JobStopping {
 		return r, fmt.Errorf("record that the job of run %s is %q: it is %q", r.ID(), left, r.Progress.Left)
@@ -122,7 +122,8 @@ func (r Run) SettleLeft(left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// LeftStarted records the answer to a start call that came after its attempt had ended: the job runs, and is to be stopped.
+// LeftStarted records the response to a start call that arrived after its attempt had ended: the job runs,
+// and must be stopped.
 func (r Run) LeftStarted(h Handle, now time.Time) (Run, error) {
 	if r.Progress.Left != JobStopping || !r.Progress.StartedAt.IsZero() {
 		return r, fmt.Errorf("record the start of run %s: it has no unanswered start call", r.ID())
@@ -132,7 +133,7 @@ func (r Run) LeftStarted(h Handle, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// leave notes what became of a job whose result nobody waits for any more.
+// leave records the state of a job whose result is no longer awaited.
 func (p *Progress) leave(from Status, left Leftover) {
 	if from == Running || from == Triggering {
 		p.Left = left

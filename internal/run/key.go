@@ -9,19 +9,19 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Key identifies a run: one pipeline, one way of opening, one slice of data.
+// Key identifies a run: one pipeline, one schedule, one period.
 type Key struct {
 	Pipeline pipeline.ID         `json:"pipeline"`
 	Schedule pipeline.ScheduleID `json:"schedule"`
 	Period   period.Period       `json:"date"`
 }
 
-// String is "{pipeline}/{schedule}/{period}". None of the three can contain a slash.
+// String returns "{pipeline}/{schedule}/{period}". None of the three can contain a slash.
 func (k Key) String() string {
 	return string(k.Pipeline) + "/" + string(k.Schedule) + "/" + k.Period.String()
 }
 
-// ParseKey reads what String writes.
+// ParseKey parses the result of String.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	if len(parts) != 3 {
@@ -42,11 +42,11 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// AttemptID is "{pipeline}/{schedule}/{period}/{attempt}": the idempotency key handed to the job, and the
+// AttemptID is "{pipeline}/{schedule}/{period}/{attempt}": the idempotency key of the job, and part of the
 // name of everything that must happen once per attempt.
 type AttemptID string
 
-// Attempt names the nth attempt of k, counted from 1.
+// Attempt returns the id of the nth attempt of k, counted from 1.
 func (k Key) Attempt(n int) AttemptID {
 	return AttemptID(k.String() + "/" + strconv.Itoa(n))
 }

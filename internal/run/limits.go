@@ -2,17 +2,17 @@ package run
 
 import "time"
 
-// Limits are what an attempt may take, copied from its config version when it opens, so that an edit of the
-// file never moves a window that is already open.
+// Limits are the limits of an attempt. They are copied from its config version when it opens, so that an edit
+// of the file never changes an open window.
 type Limits struct {
 	Window       time.Duration `json:"window"`              // how long the gate is evaluated
-	Interval     time.Duration `json:"interval"`            // how often
-	PollInterval time.Duration `json:"pollInterval"`        // how often the job is looked at; 0: its result is only ever reported
-	PollWindow   time.Duration `json:"pollWindow"`          // how long
-	Heartbeat    time.Duration `json:"heartbeat,omitempty"` // how long a worker outside may be silent; 0: as long as it likes
+	Interval     time.Duration `json:"interval"`            // the interval between evaluations
+	PollInterval time.Duration `json:"pollInterval"`        // the interval between polls of the job; 0: its result is only reported
+	PollWindow   time.Duration `json:"pollWindow"`          // how long the job is polled
+	Heartbeat    time.Duration `json:"heartbeat,omitempty"` // how long an external worker may be silent; 0: no limit
 	RunTimeout   time.Duration `json:"runTimeout"`          // the server's limit for a whole attempt
-	StartTries   int           `json:"startTries"`          // how often a refused start is made in all
-	StartBackoff time.Duration `json:"startBackoff"`        // the wait after the first refusal, doubled after each
+	StartTries   int           `json:"startTries"`          // the most start calls, including the first
+	StartBackoff time.Duration `json:"startBackoff"`        // the wait after the first rejection, doubled after each
 }
 
 const (
@@ -22,15 +22,14 @@ const (
 	longest         = 10 * 366 * 24 * time.Hour // keeps sums of limits far from overflow
 )
 
-// TimeLimit is how long a whole attempt may take: the server's limit, or what its window and its poll
-// window need plus half an hour, if that is more.
+// TimeLimit returns how long a whole attempt may take: the server's limit or, if that is more, the window
+// plus the poll window plus half an hour.
 func (l Limits) TimeLimit() time.Duration {
 	l = l.bounded()
 	return max(l.RunTimeout, l.Window+l.PollWindow+slack)
 }
 
-// bounded brings limits that no checked file can hold into a range in which every attempt ends and no
-// loop spins.
+// bounded clamps limits that no valid file can contain, so that every attempt ends and no loop spins.
 func (l Limits) bounded() Limits {
 	within := func(d, least time.Duration) time.Duration { return min(max(d, least), longest) }
 	l.Interval = within(l.Interval, leastInterval)
@@ -46,7 +45,7 @@ func (l Limits) bounded() Limits {
 	return l
 }
 
-// startBackoff is the wait before a start is repeated, after that many refusals.
+// startBackoff returns the wait before a start is repeated after that many rejections.
 func (l Limits) startBackoff(refused int) time.Duration {
 	wait := min(l.StartBackoff, maxStartBackoff)
 	for n := 1; n < refused && wait < maxStartBackoff; n++ {

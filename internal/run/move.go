@@ -8,11 +8,11 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// MoveError says that what happened cannot happen to a run in that state. The run is unchanged.
+// MoveError means that a run in that state has no such transition. The run is unchanged.
 type MoveError struct {
 	Key  Key
 	From Status
-	To   Status // where it would have led
+	To   Status // the target of the transition
 	On   On
 }
 
@@ -34,7 +34,7 @@ func (e *MoveError) Error() string {
 	return fmt.Sprintf("move run %s from %s to %s on %q: possible there: %s", e.Key, from, e.To, e.On, possible)
 }
 
-// move is the one place where a status changes: it follows an arrow of the table or refuses.
+// move is the only place where a status changes: it follows a transition of the table or returns an error.
 func (r Run) move(on On, reason string, now time.Time) (Run, error) {
 	to, ok := target(r.Status, on)
 	if !ok {
@@ -49,18 +49,18 @@ func (r Run) move(on On, reason string, now time.Time) (Run, error) {
 	return r, nil
 }
 
-// refuse is the error for an arrow that does not exist.
+// refuse returns the error for a transition that does not exist.
 func (r Run) refuse(on On) *MoveError {
 	e := &MoveError{Key: r.Key, From: r.Status, On: on}
 	for _, t := range transitions {
 		if t.On == on {
-			e.To = t.To // each event has one target, wherever it starts
+			e.To = t.To // each event has one target, from any state
 		}
 	}
 	return e
 }
 
-// stay refuses a change within a state unless the run is in that state.
+// stay returns the run for a change that keeps its status; an error if the status is not in the list.
 func (r Run) stay(what string, now time.Time, in ...Status) (Run, error) {
 	for _, s := range in {
 		if r.Status == s {
@@ -90,8 +90,8 @@ func New(key Key, o Opening) (Run, error) {
 	return r, nil
 }
 
-// Closed is a run whose start condition was not met before its deadline: it ends without an attempt, and
-// only an operator's trigger or rerun gives it one.
+// Closed returns a run whose start condition was not met before its deadline: it ends without an attempt, and
+// only an operator's trigger or rerun opens one.
 func Closed(key Key, now time.Time) (Run, error) {
 	r, err := Run{Key: key}.move(OnStartDeadline, "start deadline", now)
 	if err != nil {
@@ -101,8 +101,8 @@ func Closed(key Key, now time.Time) (Run, error) {
 	return r, nil
 }
 
-// NextAttempt opens attempt+1 and spends the budget of its cause, unless it is the first of a run that ended without one. Whether
-// that budget allows it is decided beforehand, in package rerun; both belong into one commit.
+// NextAttempt opens attempt+1 and uses the budget of its cause, unless it is the first of a run that ended
+// without one. Package rerun decides beforehand whether the budget allows it; both belong in one commit.
 func (r Run) NextAttempt(o Opening) (Run, error) {
 	on, ok := o.Cause.on()
 	if !ok {
@@ -131,7 +131,8 @@ func (r Run) NextAttempt(o Opening) (Run, error) {
 	return next, nil
 }
 
-// begin is the progress of a fresh attempt. Window and time limit count from when it may first evaluate.
+// begin returns the progress of a new attempt. The window and the time limit count from the first possible
+// evaluation.
 func begin(o Opening) (Progress, error) {
 	if (o.Forced || o.GateBypassed) && (o.By == "" || o.Reason == "") {
 		return Progress{}, fmt.Errorf("a forced or bypassed attempt needs who and why, got %q and %q", o.By, o.Reason)

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Category says whose fault a failure is, which decides what it may cost. Empty means nobody can say; it is
-// budgeted as transient.
+// Category classifies a failure, which decides the budget of a retry. Empty means unknown; it is budgeted as
+// transient.
 type Category string
 
 // The failure categories.
 const (
-	Permanent Category = "PERMANENT" // their code or our request is wrong: the same again will fail again
-	Transient Category = "TRANSIENT" // the world: the same again may succeed
+	Permanent Category = "PERMANENT" // the job's code or the request is wrong: a retry fails again
+	Transient Category = "TRANSIENT" // a temporary failure: a retry may succeed
 	Timeout   Category = "TIMEOUT"   // it took too long
 	Unknown   Category = ""
 )
 
-// Valid says whether c is one of the four.
+// Valid reports whether c is one of the four categories.
 func (c Category) Valid() bool {
 	return c == Permanent || c == Transient || c == Timeout || c == Unknown
 }
 
-// Cause is what a retry after such a failure is opened for.
+// Cause returns the cause of a retry after such a failure.
 func (c Category) Cause() Cause {
 	switch c {
 	case Permanent:
@@ -38,7 +38,7 @@ func (c Category) Cause() Cause {
 	}
 }
 
-// Result is how a job ended.
+// Result is the result of a job.
 type Result string
 
 // The results a job can have.
@@ -48,29 +48,29 @@ const (
 	ResultTimeout Result = "timeout"
 )
 
-// Valid says whether r is one of them.
+// Valid reports whether r is one of the results.
 func (r Result) Valid() bool { return r == ResultSuccess || r == ResultFail || r == ResultTimeout }
 
-// Report is what is known of a job's end. The zero Report means that it has not ended.
+// Report describes the end of a job. The zero Report means that it has not ended.
 type Report struct {
 	Result   Result    `json:"result"`
 	Category Category  `json:"category,omitempty"`
 	Message  string    `json:"message,omitempty"`
-	Exited   bool      `json:"exited,omitempty"` // there is an exit code
+	Exited   bool      `json:"exited,omitempty"` // ExitCode is set
 	ExitCode int       `json:"exitCode,omitempty"`
-	By       string    `json:"by,omitempty"` // who reported it, where that was not the controller itself
+	By       string    `json:"by,omitempty"` // who reported it, if not the controller itself
 	At       time.Time `json:"at,omitzero"`
 }
 
-// Outcome is a report on one attempt of one run. It has no say over any other attempt.
+// Outcome is the report of one attempt of one run. It does not affect any other attempt.
 type Outcome struct {
 	Key     Key `json:"key"`
 	Attempt int `json:"attempt"`
 	Report
-	Output string `json:"-"` // the end of what the job printed; the run does not keep it
+	Output string `json:"-"` // the end of the job's output; not stored in the run
 }
 
-// check refuses a report that no job can give, and fills in what its result implies.
+// check returns an error for an invalid report, and fills in the category that its result implies.
 func (r Report) check() (Report, error) {
 	switch r.Result {
 	case ResultSuccess:

@@ -2,7 +2,7 @@ package run
 
 import "time"
 
-// Phase is where a run stands, finer than its Status: it says what an open run waits for.
+// Phase is finer than Status: it says what an open run waits for.
 type Phase string
 
 // The phases of a run.
@@ -13,21 +13,21 @@ const (
 	WaitingForSlot Phase = "max-active"    // PENDING: its gate is open, but no slot is free
 	Starting       Phase = "starting"      // TRIGGERING: a start call is being made
 	Offering       Phase = "offered"       // TRIGGERING: no worker has claimed it yet
-	StartRefused   Phase = "start-refused" // TRIGGERING: the target refused, and is asked again
-	StartHeld      Phase = "held"          // TRIGGERING: it is not known whether the job was started
+	StartRefused   Phase = "start-refused" // TRIGGERING: the target rejected the start, which is repeated
+	StartHeld      Phase = "held"          // TRIGGERING: it is unknown whether the job was started
 	JobRunning     Phase = "running"       // RUNNING
 	StatusUnread   Phase = "status-unread" // RUNNING: several polls in a row could not read the job's status
-	Settling       Phase = "settling"      // FAILED, JOB_POLL_EXHAUSTED: whether it is retried is being decided
+	Settling       Phase = "settling"      // FAILED, JOB_POLL_EXHAUSTED: the retry decision is pending
 	Done           Phase = "completed"     // COMPLETED
 	FailedForGood  Phase = "failed"        // FAILED_FINAL
 	GateClosed     Phase = "exhausted"     // VALIDATION_EXHAUSTED
 	CalledOff      Phase = "cancelled"     // CANCELLED
 )
 
-// UnreadPolls is how many polls in a row have to fail before a job's status counts as unread.
+// UnreadPolls is how many polls in a row must fail before a job's status counts as unread.
 const UnreadPolls = 3
 
-// Phase is where r stands at now.
+// Phase returns the phase of r at now.
 func (r Run) Phase(now time.Time) Phase {
 	p := r.Progress
 	switch r.Status {

@@ -1,35 +1,35 @@
-// Package run is the unit that is done or not done: one pipeline, one schedule, one period of data.
+// Package run is the state machine of a run: one pipeline, one schedule, one period of data.
 //
 // The life of a run. Something opens it (a cron fire, a sensor write that meets the start condition, an
-// upstream, an operator) and it is PENDING: attempt 1 waits for its gate. The gate is evaluated at once,
-// then each interval and whenever a sensor is written, until its window ends; closed to the end is
-// VALIDATION_EXHAUSTED. Once open, the run becomes TRIGGERING together with the snapshot it was open on,
-// the start call is made with the attempt's id as idempotency key, and the run becomes RUNNING with the
-// job's handle. The job is looked at each poll interval until it has a result: COMPLETED, or FAILED, which
-// becomes either attempt 2 (PENDING again, after a backoff) or FAILED_FINAL. An ended run comes back only
-// as a further attempt: by a rerun, or by the reopening of an exhausted window. The arrows are drawn at
-// Status; what an open attempt does next, and when, is decided in package lifecycle; whether another
-// attempt may be opened, in package rerun.
+// upstream, an operator) and it is PENDING: attempt 1 waits for its gate. The gate is evaluated at once, then
+// each interval and whenever a sensor is written, until its window ends; if it stays closed, the run becomes
+// VALIDATION_EXHAUSTED. Once the gate is open, the run becomes TRIGGERING, stored together with the snapshot
+// of the gate. Then the start call is made with the attempt's id as idempotency key, and the run becomes
+// RUNNING with the job's handle. The job is polled each poll interval until it has a result: COMPLETED, or
+// FAILED, which becomes either attempt 2 (PENDING again, after a backoff) or FAILED_FINAL. An ended run
+// continues only with a further attempt: by a rerun, or by the reopening of an exhausted window. Status draws
+// the transitions. Package lifecycle decides what an open attempt does next, and when; package rerun decides
+// whether another attempt may be opened.
 //
-// A Run is a plain value, one row in a store. Every change to it is a method that returns the changed
-// value with a higher version, or an error and nothing changed; a store writes it by compare-and-swap on
-// the version that was read. The package never reads a clock, starts or stores anything.
+// A Run is a plain value, one row in a store. Every change to it is a method that returns the changed value
+// with a higher version, or an error and nothing changed; a store writes it by compare-and-swap on the
+// version that was read. The package never reads a clock, starts or stores anything.
 package run
 
 import "time"
 
-// Run is everything that is known of a run, and enough to decide its next step. It holds no pointers: a
-// copy is independent, and two runs are the same if they are ==.
+// Run is the whole state of a run, and enough to decide its next step. It holds no pointers: a copy is
+// independent, and two runs are the same if they are ==.
 type Run struct {
 	Key
 
-	// Version grows by one with every change. A commit that makes several changes at once swaps the
-	// version it read, not the last but one.
+	// Version grows by one with every change. A commit that makes several changes at once compares with the
+	// version it read, not with the one before the last change.
 	Version int64  `json:"version"`
 	Status  Status `json:"status"`           // only the methods of this package change it
-	Reason  string `json:"reason,omitempty"` // why it has that status, for people
+	Reason  string `json:"reason,omitempty"` // why it has that status, as text
 
-	Attempt   int       `json:"attempt"` // the latest; 0 for a run closed before any was opened
+	Attempt   int       `json:"attempt"` // the latest; 0 for a run that closed before any was opened
 	OpenedAt  time.Time `json:"openedAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
@@ -37,15 +37,15 @@ type Run struct {
 	Counters Counters `json:"counters"`
 	Progress Progress `json:"progress"`
 
-	// StartDeadlinePassed marks a run that its start condition's deadline closed: no write reopens it.
+	// StartDeadlinePassed marks a run that the deadline of its start condition closed: no write reopens it.
 	StartDeadlinePassed bool `json:"startDeadlinePassed,omitempty"`
 }
 
-// ID names the latest attempt.
+// ID returns the id of the latest attempt.
 func (r Run) ID() AttemptID { return r.Key.Attempt(r.Attempt) }
 
-// Settled reports whether nothing more will be asked about the job of attempt n: its result is stored, or it has none, and it
-// does not run any more as far as its target says.
+// Settled reports whether the job of attempt n needs no more calls: its result is stored, or it has none, and
+// according to its target it no longer runs.
 func (r Run) Settled(n int) bool {
 	if r.Attempt != n {
 		return r.Attempt > n
@@ -53,23 +53,23 @@ func (r Run) Settled(n int) bool {
 	return (r.Progress.Report.Result != "" || !r.Status.Open()) && !r.Progress.Left.MayRun()
 }
 
-// EndSnapshot names the stored facts that the end of the latest attempt was decided on.
+// EndSnapshot returns the id of the stored facts on which the end of the latest attempt was decided.
 func (r Run) EndSnapshot() SnapshotID { return SnapshotID(r.ID() + "/end") }
 
-// Verdict says that the gate was looked at when the run was last changed, and whether it was open.
+// Verdict reports whether the gate was open, and whether it was evaluated in the run's last change.
 func (r Run) Verdict() (open, looked bool) {
 	p := r.Progress
 	return p.GateOpen || r.Status == Triggering, !p.LastEvaluation.IsZero() && p.LastEvaluation.Equal(r.UpdatedAt)
 }
 
-// Opening is why and how an attempt is opened.
+// Opening describes why and how an attempt is opened.
 type Opening struct {
 	Cause  Cause  `json:"cause"`
-	By     string `json:"by,omitempty"`     // who asked, where somebody did
-	Reason string `json:"reason,omitempty"` // why, in their words
+	By     string `json:"by,omitempty"`     // who requested it, if anyone
+	Reason string `json:"reason,omitempty"` // the reason they gave
 
-	Forced       bool `json:"forced,omitempty"`       // breaker and budget were skipped
-	GateBypassed bool `json:"gateBypassed,omitempty"` // the gate counts as open whatever it says
+	Forced       bool `json:"forced,omitempty"`       // circuit breaker and budget were skipped
+	GateBypassed bool `json:"gateBypassed,omitempty"` // the gate counts as open, whatever its rules say
 
 	ConfigVersion string    `json:"configVersion,omitempty"`
 	Limits        Limits    `json:"limits"`
@@ -77,43 +77,44 @@ type Opening struct {
 	From          time.Time `json:"from,omitzero"` // when its window starts, if later: schedule.time, a backoff
 }
 
-// Handle is how a job type finds its job again. Its text is the job type's own business.
+// Handle is the job type's id of a job. Only the job type interprets it.
 type Handle string
 
-// SnapshotID refers to stored facts: those on which a gate was open, or those on which an attempt ended.
+// SnapshotID refers to stored facts: those on which a gate was evaluated, or those on which an attempt ended.
 type SnapshotID string
 
-// Held is a start that nobody can tell the fate of and that must not be repeated blindly.
+// Held is a start call with an unknown outcome, which must not be repeated blindly.
 type Held struct {
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`
 }
 
-// Progress is what the latest attempt has been given and has done. A new attempt begins with a new one, so
-// nothing of an old try can judge the next.
+// Progress is the state of the latest attempt. A new attempt begins with a new one, so nothing of an earlier
+// attempt affects it.
 type Progress struct {
 	Opening Opening `json:"opening"`
 
 	WindowStart    time.Time `json:"windowStart,omitzero"`
 	WindowEnd      time.Time `json:"windowEnd,omitzero"`
 	LimitAt        time.Time `json:"limitAt,omitzero"`        // the attempt's overall time limit
-	NextEvaluation time.Time `json:"nextEvaluation,omitzero"` // and until when an open verdict holds; the window may end before
+	NextEvaluation time.Time `json:"nextEvaluation,omitzero"` // also the end of an open verdict; the window may end before
 	LastEvaluation time.Time `json:"lastEvaluation,omitzero"`
-	GateOpen       bool      `json:"gateOpen,omitempty"` // the last verdict, until a start uses it up
+	GateOpen       bool      `json:"gateOpen,omitempty"` // the last verdict, until a start consumes it
 
-	// WaitingSince is set while the gate is open but no slot is free. Window and time limit stand still.
+	// WaitingSince is set while the gate is open but no slot is free. The window and the time limit stop
+	// meanwhile.
 	WaitingSince time.Time `json:"waitingSince,omitzero"`
 
 	Snapshot   SnapshotID `json:"snapshot,omitempty"`
 	Degraded   string     `json:"degraded,omitempty"`   // the preferred sensors that the snapshot lacks, separated by commas
-	Replica    string     `json:"replica,omitempty"`    // the one replica that may handle the job, where there is one
+	Replica    string     `json:"replica,omitempty"`    // the only replica that may handle the job, if there is one
 	StartTries int        `json:"startTries,omitempty"` // start calls made
 	Postponed  int        `json:"postponed,omitempty"`  // start calls that the controller could not make for lack of its own resources
-	AskedAt    time.Time  `json:"askedAt,omitzero"`     // a start call was made and its answer is not known
-	NextTry    time.Time  `json:"nextTry,omitzero"`     // when a refused start may be repeated
-	Unanswered bool       `json:"unanswered,omitempty"` // an earlier start call had no answer, and its job may exist
+	AskedAt    time.Time  `json:"askedAt,omitzero"`     // set while a start call has no response
+	NextTry    time.Time  `json:"nextTry,omitzero"`     // when a rejected start may be repeated
+	Unanswered bool       `json:"unanswered,omitempty"` // an earlier start call had no response, and its job may exist
 	Held       Held       `json:"held,omitzero"`
-	Offer      Offer      `json:"offer,omitzero"` // where a worker outside runs the job
+	Offer      Offer      `json:"offer,omitzero"` // set if an external worker runs the job
 
 	Handle    Handle    `json:"handle,omitempty"`
 	StartedAt time.Time `json:"startedAt,omitzero"`
@@ -122,34 +123,34 @@ type Progress struct {
 	PollEnd   time.Time `json:"pollEnd,omitzero"`
 	Unread    Unread    `json:"unread,omitzero"`
 
-	Report Report   `json:"report,omitzero"` // the job's result, once there is one
+	Report Report   `json:"report,omitzero"` // the job's result; zero until it has one
 	Left   Leftover `json:"left,omitempty"`
 }
 
-// Unread is a job whose status could not be read, since the first poll in a row that failed. The zero Unread means that the
-// last poll succeeded.
+// Unread describes a job whose status could not be read, since the first of the failed polls in a row. The
+// zero Unread means that the last poll succeeded.
 type Unread struct {
 	Since  time.Time `json:"since"`
 	Polls  int       `json:"polls"` // how many in a row
 	Reason string    `json:"reason"`
 }
 
-// Leftover says what became of the job of an attempt that ended without its result.
+// Leftover is the state of the job of an attempt that ended without its result.
 type Leftover string
 
-// What may be left of a job. One that is asked to stop still runs until its target says otherwise: until then it is asked
-// again, and keeps its slot.
+// The states of a left job. A job that was asked to stop counts as running until its target says otherwise:
+// until then the stop is repeated, and the job keeps its slot.
 const (
 	NothingLeft Leftover = ""
-	JobStopped  Leftover = "stopped"       // its target says that it has ended
-	JobStopping Leftover = "stopping"      // its target has not said so yet
-	JobMayRun   Leftover = "may still run" // it cannot be stopped, or its target cannot be asked
+	JobStopped  Leftover = "stopped"       // its target reports that it has ended
+	JobStopping Leftover = "stopping"      // its target has not reported the end yet
+	JobMayRun   Leftover = "may still run" // it cannot be stopped, or its target cannot be reached
 )
 
-// MayRun says that the job may still run: a rerun must ask for its status first.
+// MayRun reports whether the job may still run: a rerun must first check its status.
 func (l Leftover) MayRun() bool { return l == JobStopping || l == JobMayRun }
 
-// shift moves window and time limit by the time that the attempt waited for a slot.
+// shift moves the window and the time limit by the time that the attempt waited for a slot.
 func (p *Progress) shift(now time.Time) {
 	if p.WaitingSince.IsZero() {
 		return

@@ -1,6 +1,6 @@
 package run
 
-// Status is where a run stands. Every arrow below is a row of transitions and nothing else is possible:
+// Status is the state of a run. Every arrow below is a row of transitions, and no other is possible:
 //
 //	(no run) ──opened──> PENDING ──gate open──> TRIGGERING ──started──> RUNNING ──succeeded──> COMPLETED
 //	(no run) ──start deadline──> VALIDATION_EXHAUSTED
@@ -19,10 +19,10 @@ package run
 //	any open state ──time limit──> FAILED_FINAL
 //	any ended state ──rerun──> PENDING
 //
-// retry, rerun and reopened begin attempt+1; gate closed goes back within the same attempt, because the
-// gate is evaluated again before a start is repeated. TRIGGERING reaches a result directly where the
-// start call is the job itself, and where an operator reports one for a held start. A window closes on
-// TRIGGERING where the attempt was offered and no worker claimed it.
+// retry, rerun and reopened begin attempt+1; gate closed stays in the same attempt, because the gate is
+// evaluated again before a start is repeated. TRIGGERING reaches a result directly if the start call is the
+// job itself, or if an operator reports one for a held start. A window closes on TRIGGERING if the attempt
+// was offered and no worker claimed it.
 type Status string
 
 // The states of a run. COMPLETED, FAILED_FINAL, VALIDATION_EXHAUSTED and CANCELLED end it.
@@ -31,9 +31,9 @@ const (
 	Triggering          Status = "TRIGGERING"           // its job is being started, or waits for a worker to claim it
 	Running             Status = "RUNNING"              // its job runs
 	Completed           Status = "COMPLETED"            // its job succeeded
-	Failed              Status = "FAILED"               // its job failed; retry or final failure is being settled
-	FailedFinal         Status = "FAILED_FINAL"         // failed, and no budget opens another attempt
-	JobPollExhausted    Status = "JOB_POLL_EXHAUSTED"   // its job gave no result within the poll window
+	Failed              Status = "FAILED"               // its job failed; the retry decision is pending
+	FailedFinal         Status = "FAILED_FINAL"         // failed, and no budget allows another attempt
+	JobPollExhausted    Status = "JOB_POLL_EXHAUSTED"   // its job had no result within the poll window
 	ValidationExhausted Status = "VALIDATION_EXHAUSTED" // its gate did not open within the window
 	Cancelled           Status = "CANCELLED"            // an operator ended it
 )
@@ -41,7 +41,7 @@ const (
 // noRun is the status of the zero Run: there is no such run yet.
 const noRun Status = ""
 
-// Ended says that nothing more happens to the run by itself.
+// Ended reports whether the run has ended: nothing more happens to it automatically.
 func (s Status) Ended() bool {
 	switch s {
 	case Completed, FailedFinal, ValidationExhausted, Cancelled:
@@ -51,7 +51,7 @@ func (s Status) Ended() bool {
 	}
 }
 
-// Open says that the run is on its way: a real state, and not an ended one.
+// Open reports whether the run exists and has not ended.
 func (s Status) Open() bool {
 	switch s {
 	case Pending, Triggering, Running, Failed, JobPollExhausted:
@@ -61,7 +61,7 @@ func (s Status) Open() bool {
 	}
 }
 
-// Statuses lists every state, in the order a run may pass through them.
+// Statuses lists every state, in the order in which a run may pass through them.
 func Statuses() []Status {
 	return []Status{
 		Pending, Triggering, Running, Completed, Failed, FailedFinal,
@@ -69,23 +69,23 @@ func Statuses() []Status {
 	}
 }
 
-// On is what happened to a run.
+// On is an event in the life of a run.
 type On string
 
-// What can happen to a run. Each has one target state, wherever it starts from.
+// The events. Each leads to one target state, from any state.
 const (
 	OnOpened        On = "opened"           // a fire, a start condition, an upstream or an operator
 	OnStartDeadline On = "start deadline"   // the start condition was not met in time: closed without an attempt
-	OnGateOpen      On = "gate open"        // the gate is open and the start is about to be made
+	OnGateOpen      On = "gate open"        // the gate is open and the start call is about to be made
 	OnGateClosed    On = "gate closed"      // it closed again before the start was repeated
 	OnWindowClosed  On = "window closed"    // the last evaluation of the window found it closed, or no worker claimed the offer
-	OnStarted       On = "started"          // the target took the job, or a worker claimed it
-	OnStartFailed   On = "start failed"     // it refused for good, or too often
+	OnStarted       On = "started"          // the target accepted the job, or a worker claimed it
+	OnStartFailed   On = "start failed"     // the target rejected it permanently, or too often
 	OnSucceeded     On = "succeeded"        // the job's result
 	OnFailed        On = "failed"           // the job's result
 	OnPollWindow    On = "poll window over" // no result in time
-	OnGivenUp       On = "given up"         // what a poll window over leads to
-	OnRetry         On = "retry"            // the failure's budget opens another attempt
+	OnGivenUp       On = "given up"         // follows poll window over
+	OnRetry         On = "retry"            // the failure's budget allows another attempt
 	OnBudgetSpent   On = "budget spent"     // it does not
 	OnCancelled     On = "cancelled"        // an operator
 	OnTimeLimit     On = "time limit"       // the attempt's overall limit
@@ -138,7 +138,7 @@ var transitions = []Transition{
 	{ValidationExhausted, Pending, OnReopened},
 }
 
-// target is where on leads from a state.
+// target returns the state that on leads to from a state.
 func target(from Status, on On) (Status, bool) {
 	for _, t := range transitions {
 		if t.From == from && t.On == on {
