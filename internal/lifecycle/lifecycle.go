@@ -18,10 +18,10 @@
 //	      none          → job-poll-exhausted, then complete-trigger: FAILED_FINAL
 //	past the time limit → infra-failure, from any of these
 //
-// A start is never asked for without an evaluation that found the gate open since the attempt opened and
-// since the last start call; an open verdict holds for one interval. While the attempt waits for a slot its window
-// and time limit stand still. Next does not know of pauses and free slots: the steps themselves look at
-// those. It performs nothing; the steps are package orchestrator's, the states package run's.
+// A start needs an evaluation that found the gate open since the attempt opened and since the last start call;
+// an open verdict is valid for one interval. While the attempt waits for a slot, its window and time limit
+// stop. Next does not know about pauses and free slots: the steps check those. It performs nothing; package
+// orchestrator has the steps, package run the states.
 package lifecycle
 
 import (
@@ -32,10 +32,10 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// TaskID names the task that advances a run, whichever attempt is open.
+// TaskID returns the id of the task that advances a run, whichever attempt is open.
 func TaskID(key run.Key) string { return "advance/" + key.String() }
 
-// Kind is what is to be done.
+// Kind is the kind of a step.
 type Kind string
 
 // The kinds of steps.
@@ -51,17 +51,17 @@ const (
 	None                Kind = "none"
 )
 
-// Step is what an attempt does next.
+// Step is the next step of an attempt.
 type Step struct {
 	Kind Kind `json:"kind"`
-	// Due is, for Wait, the later instant at which to ask again unless the run changes before; for None it
-	// is zero; for everything else the instant since which the step has been due, at or before now.
+	// For Wait, Due is when to call Next again unless the run changes before. For None it is zero. For all
+	// others it is the instant since which the step has been due, at or before now.
 	Due    time.Time `json:"due,omitzero"`
 	Reason string    `json:"reason"`
 }
 
-// Next is the step that r takes at now. It answers for every run, also for one that no sound history leads
-// to, and gives the same answer until r changes or Due comes.
+// Next returns the step that r takes at now. It has an answer for every run, even one that no valid history
+// leads to, and returns the same answer until r changes or Due is reached.
 func Next(r run.Run, now time.Time) Step {
 	p := r.Progress
 	switch {
@@ -98,8 +98,8 @@ func Next(r run.Run, now time.Time) Step {
 	}
 }
 
-// due is a step that is to be taken now, and since when that has been so. A row from a clock that was
-// ahead of ours makes it due now.
+// due returns a step to take now, and since when it has been due. If since is in the future, because another
+// clock was ahead, it is now.
 func due(k Kind, since, now time.Time, reason string) Step {
 	if since.After(now) {
 		since = now
@@ -111,13 +111,13 @@ func until(at time.Time, reason string) Step {
 	return Step{Kind: Wait, Due: at.UTC(), Reason: reason}
 }
 
-// standsStill says that window and time limit do not move because the attempt waits for a slot.
+// standsStill reports whether the window and the time limit stop because the attempt waits for a slot.
 func standsStill(r run.Run) bool {
 	return r.Status == run.Pending && !r.Progress.WaitingSince.IsZero()
 }
 
-// waiting looks again each interval, or as soon as a freed slot wakes the run. Nothing ends the attempt:
-// the jobs that hold the slots have limits of their own.
+// waiting evaluates again each interval, or as soon as a freed slot wakes the run. Nothing ends the attempt:
+// the jobs that hold the slots have their own limits.
 func waiting(p run.Progress, now time.Time) Step {
 	switch {
 	case verdictHolds(p, now):
@@ -129,7 +129,7 @@ func waiting(p run.Progress, now time.Time) Step {
 	}
 }
 
-// pastLimit ends the attempt, after one last look at a job that may have ended while nobody looked.
+// pastLimit ends the attempt, after one last poll of a job that may have ended since the last one.
 func pastLimit(r run.Run, now time.Time) Step {
 	p := r.Progress
 	if p.LimitAt.IsZero() {
@@ -164,7 +164,7 @@ func pending(p run.Progress, now time.Time) Step {
 	}
 }
 
-// triggering sees a start through to its answer.
+// triggering follows a start call until it has a response.
 func triggering(p run.Progress, now time.Time) Step {
 	switch {
 	case p.Held.Reason != "":
@@ -180,7 +180,8 @@ func triggering(p run.Progress, now time.Time) Step {
 	}
 }
 
-// offered waits for a worker until the window has ended. The gate is evaluated meanwhile: one that closes takes the offer back.
+// offered waits for a worker until the window has ended. The gate is evaluated meanwhile: if it closes, the
+// offer is withdrawn.
 func offered(p run.Progress, now time.Time) Step {
 	end := p.OfferEnd()
 	next := earlier(p.NextEvaluation, end)
@@ -210,7 +211,7 @@ func claimed(p run.Progress, now time.Time) Step {
 	return until(earlier(next, p.LimitAt), fmt.Sprintf("worker %s runs the job; its next heartbeat or result is due at %s", p.Offer.Worker, period.Stamp(next)))
 }
 
-// running looks at the job until its poll window has ended.
+// running polls the job until its poll window has ended.
 func running(p run.Progress, now time.Time) Step {
 	if !polls(p) {
 		return until(p.LimitAt, "the job's result will be reported from outside")
@@ -225,12 +226,12 @@ func running(p run.Progress, now time.Time) Step {
 	return due(CheckJob, next, now, "the next poll of the job is due")
 }
 
-// verdictHolds says that the gate was found open so lately that a start may rest on it.
+// verdictHolds reports whether the last open verdict is recent enough for a start.
 func verdictHolds(p run.Progress, now time.Time) bool {
 	return p.GateOpen && !p.LastEvaluation.IsZero() && now.Before(p.NextEvaluation)
 }
 
-// polls says that the job can be asked for its result.
+// polls reports whether the job's status can be polled.
 func polls(p run.Progress) bool { return p.Opening.Limits.PollInterval > 0 }
 
 func earlier(a, b time.Time) time.Time {
