@@ -9,17 +9,17 @@ import (
 
 const (
 	maxBackoff = 15 * time.Minute
-	jitterPart = 5 // up to a fifth of the wait is taken off
+	jitterPart = 5 // up to a fifth of the wait is subtracted
 )
 
-// backoff is the wait before a retry of an attempt.
+// backoff returns the wait before an attempt is retried.
 func backoff(first time.Duration, used int, id run.AttemptID) time.Duration {
 	return Backoff(first, maxBackoff, used, string(id))
 }
 
-// Backoff is the wait before something is tried again: the first wait doubled per retry already made, capped at most, then
-// shortened by up to a fifth so that many that failed together do not return together. The share is drawn from
-// the id of what is tried: whoever decides, and however often, finds the same instant.
+// Backoff returns the wait before a retry: the first wait doubled per retry already made, at most most, then
+// shortened by up to a fifth so that many failures at once are not retried at once. The jitter is derived from
+// id, so every caller computes the same instant.
 func Backoff(first, most time.Duration, used int, id string) time.Duration {
 	wait := min(max(first, 0), most)
 	for n := 0; n < used && wait > 0 && wait < most; n++ {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Movement is how a post-run value stands to its baseline.
+// Movement is the result of comparing a post-run value with its baseline.
 type Movement struct {
-	Known   bool   // both are numbers, so that they can be compared
+	Known   bool   // both are numbers, so they can be compared
 	Drifted bool   // they differ by more than the threshold
 	Delta   string // current − baseline, if Known
-	Reason  string // for people; says what cannot be compared if not Known
+	Reason  string // as text; says what cannot be compared if not Known
 }
 
 // Drift compares the drift field of a reading with its baseline: it has drifted if |current − baseline| >
 // threshold, without rounding. A nil value means that the field is missing, which is neither zero nor
-// steady: like anything that is no number, it makes the movement unknown and must be reported.
+// unchanged: like anything that is not a number, it makes the result unknown and must be reported.
 func Drift(baseline, current any, threshold float64) Movement {
 	was, why := number(baseline)
 	if was == nil {
@@ -42,15 +42,15 @@ func Drift(baseline, current any, threshold float64) Movement {
 	return m
 }
 
-// decimalText is what counts as a number in text form. Hex, Inf, NaN and fractions do not, and the exponent
-// is short, so that nobody makes us compute with a billion digits.
+// decimalText matches numbers in text form. Hex, Inf, NaN and fractions do not count, and the exponent is
+// short, so that no input makes us compute with a billion digits.
 var decimalText = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
-// maxText is the longest text that is read as a number.
+// maxText is the longest text that is parsed as a number.
 const maxText = 400
 
-// number is v as an exact number, or nil and what it is instead. A float means the shortest decimal that
-// names it, which is what its writer wrote.
+// number returns v as an exact number, or nil and what it is instead. A float is converted by its shortest
+// decimal form, which is what its writer wrote.
 func number(v any) (*big.Rat, string) {
 	text := ""
 	switch v := v.(type) {
@@ -81,7 +81,7 @@ func number(v any) (*big.Rat, string) {
 
 func noNumber(found string) string { return "has " + found + ", which is not a number" }
 
-// quote shows a value without letting a long one flood a message.
+// quote quotes a value, shortened if it is long.
 func quote(s string) string {
 	const shown = 40
 	if len(s) > shown {
@@ -90,7 +90,7 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// decimal writes n for people: in full, which is exact for decimals, or with an exponent where that is long.
+// decimal formats n: in full, which is exact for decimals, or with an exponent if that is long.
 func decimal(n *big.Rat) string {
 	const longest = 40
 	digits, _ := n.FloatPrec()

@@ -8,35 +8,35 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Request is an operator's wish for another attempt. Who asked and why go into the attempt's Opening;
-// they do not change the answer.
+// Request is an operator's request for another attempt. The attempt's Opening records who requested it and why;
+// they do not affect the decision.
 type Request struct {
-	Force      bool // skips breaker, budget and a job that still runs, and opens a run that was never there
-	BypassGate bool // the gate counts as open; with Force, also in place of an attempt that waits for it
+	Force      bool // skips circuit breaker, budget and a job that still runs, and opens a run that does not exist
+	BypassGate bool // the gate counts as open; with Force, also replaces an attempt that waits for it
 }
 
-// Facts are what a request is judged by.
+// Facts are what the decision on a request depends on.
 type Facts struct {
 	Run        run.Run // the zero Run if there is none
-	JobRunning bool    // the last attempt left its job (run.JobMayRun), and when asked it still runs
+	JobRunning bool    // the last attempt left its job (run.JobMayRun), and its target says it still runs
 	Excluded   string  // why the calendar excludes the period; "" if it does not
-	Then       []Seen  // what gate and start condition showed when the last attempt started
-	Now        []Seen  // what they show now
+	Then       []Seen  // the gate and start condition when the last attempt started
+	Now        []Seen  // the same sensors now
 }
 
-// Seen is what a snapshot holds of one sensor of the gate or the start condition. Sensors that the job
-// itself writes are not among them.
+// Seen is the state of one sensor of the gate or the start condition in a snapshot. It excludes sensors that
+// the job itself writes.
 type Seen struct {
 	Sensor  string // "pipeline/key"
-	Content string // a hash of the data; "" where there was no reading
+	Content string // a hash of the data; "" if there was no reading
 }
 
-// Decide answers a request of an operator. The circuit breaker guards completed runs: without new input,
-// running again only produces the same output. Force skips breaker, budget and a job that still runs, and
-// opens a run that does not exist. It repeats a run of an excluded period, which somebody has wanted before,
-// but what the calendar suppressed is revived by a forced trigger alone; and nothing opens a second attempt
-// beside an open one. With BypassGate as well, it replaces an attempt that waits for its gate or its backoff:
-// that one has started nothing.
+// Decide decides on an operator's request. The circuit breaker protects completed runs: without new input,
+// running again only produces the same output. Force skips the circuit breaker, the budget and a job that still
+// runs, and opens a run that does not exist. It reruns an existing run of an excluded period, but only a forced
+// trigger opens a period that the calendar excluded. No request opens a second attempt beside an open one.
+// Force with BypassGate replaces an attempt that waits for its gate or its backoff, because that attempt has
+// started nothing.
 func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	r := f.Run
 	exists := r.Status != ""
@@ -69,10 +69,10 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	return accept(now, "manual rerun %d of %d", b.Used+1, b.Max)
 }
 
-// Changed lists the sensors that show data now which they did not show then, sorted. The same data
-// written again is no change, nor is a reading that is gone: neither is something new to process. It is
-// the comparison of the circuit breaker and of late data alike. A sensor may be listed twice, since a rule
-// sees a standing fact where the start condition sees nothing.
+// Changed lists the sensors that have data now which they did not have then, sorted. The same data written
+// again is no change, nor is a deleted reading: neither is new input. Both the circuit breaker and late data
+// use it. A sensor may be listed twice, since a rule may use an undated reading that the start condition
+// ignores.
 func Changed(then, now []Seen) []string {
 	before := make(map[Seen]bool, len(then))
 	for _, s := range then {

@@ -1,7 +1,7 @@
-// Package rerun decides whether a run may have another attempt, and when: budgets and backoff of retries,
-// the answer to a rerun request with its circuit breaker, the reopening of an exhausted window, what
-// counts as drift, and which category a failure has. It opens nothing itself: the attempt is opened by
-// run.Run.NextAttempt, which also spends the budget, in the same commit that acts on the verdict.
+// Package rerun decides whether a run may have another attempt, and when: budgets and backoff of retries, rerun
+// requests and their circuit breaker, the reopening of an exhausted window, drift, and the category of a
+// failure. It opens nothing itself: run.Run.NextAttempt opens the attempt and uses the budget, in the commit
+// that acts on the verdict.
 package rerun
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Rejection is why another attempt is refused. Empty means that it is not.
+// Rejection is why another attempt is rejected; "" if it is not.
 type Rejection string
 
-// Why another attempt may be refused.
+// The reasons to reject another attempt.
 const (
 	NoSuchRun       Rejection = "no such run"
 	AlreadyOpen     Rejection = "already open"
@@ -24,12 +24,12 @@ const (
 	Excluded        Rejection = "excluded period"
 	BudgetSpent     Rejection = "budget spent"
 	NothingNew      Rejection = "nothing new"      // the circuit breaker
-	WrongState      Rejection = "wrong state"      // this cause says nothing about a run in that state
-	StartDeadline   Rejection = "start deadline"   // only an operator reopens what the start deadline closed
+	WrongState      Rejection = "wrong state"      // this cause does not apply to a run in that state
+	StartDeadline   Rejection = "start deadline"   // only an operator reopens a run that the start deadline closed
 	AlreadyReopened Rejection = "already reopened" // once per window
 )
 
-// Verdict is the answer. Reason is for people and always set.
+// Verdict is a decision. Reason is text for people, and always set.
 type Verdict struct {
 	Open      bool
 	At        time.Time // when the attempt's window starts, if Open
@@ -45,17 +45,17 @@ func reject(why Rejection, format string, args ...any) Verdict {
 	return Verdict{Rejection: why, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Budgets are a pipeline's limits on further attempts. Zero switches a cause off.
+// Budgets are a pipeline's limits on further attempts. Zero disables a cause.
 type Budgets struct {
 	Retries      int           // transient, timeout and unknown failures
 	CodeRetries  int           // permanent failures
 	DriftReruns  int           // drift, late data and upstream reruns together
-	ManualReruns int           // requests of operators
+	ManualReruns int           // operators' requests
 	Backoff      time.Duration // the wait before the first retry, doubled per retry
 }
 
-// BudgetsOf is how many further attempts a pipeline's file allows. Without a job there is nowhere to say so, and what
-// the file would mean by saying nothing holds.
+// BudgetsOf returns how many further attempts a pipeline's file allows. Without a job the file cannot set them,
+// so the defaults apply.
 func BudgetsOf(j *pipeline.Job) Budgets {
 	if j == nil {
 		return Budgets{CodeRetries: 1, DriftReruns: 1, ManualReruns: 1, Backoff: 30 * time.Second}
@@ -73,7 +73,7 @@ type Budget struct {
 	Backoff   time.Duration // the wait before the first retry; unused by other causes
 }
 
-// spent says which key of the file allows no further attempt: "maxRetries: 3 used up".
+// spent names the key of the file that allows no further attempt: "maxRetries: 3 used up".
 func (b Budget) spent() string {
 	if b.Max == 0 {
 		return b.Key + ": 0"
@@ -81,7 +81,7 @@ func (b Budget) spent() string {
 	return fmt.Sprintf("%s: %d used up", b.Key, b.Max)
 }
 
-// For is what is left for that cause in r.
+// For returns the budget of that cause in r.
 func (b Budgets) For(r run.Run, cause run.Cause) Budget {
 	left := Budget{Used: r.Counters.Used(cause), Backoff: b.Backoff}
 	switch cause.Counter() {
@@ -100,9 +100,10 @@ func (b Budgets) For(r run.Run, cause run.Cause) Budget {
 	return left
 }
 
-// Next says whether cause may open another attempt of r, and when. A failure is retried after a backoff;
-// drift, late data and an upstream's new completion bring their own proof and meet only their budget, at
-// once. Requests of operators are answered by Decide, changed writes after the window by Reopen.
+// Next decides whether cause may open another attempt of r, and when. A failure is retried after a backoff.
+// Drift, late data and an upstream's new completion are themselves the evidence of new input, so only their
+// budget is checked and the attempt opens at once. Decide decides on operators' requests, Reopen on changed
+// writes after the window.
 func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	var want run.Status
 	retry := false
@@ -127,15 +128,15 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	return accept(now.Add(wait), "%s retry %d of %d in %s", cause, b.Used+1, b.Max, wait.Round(time.Second))
 }
 
-// Retry decides what follows a failed attempt: the next one after a backoff, or the end of the run. It also returns the
-// budget that the failure's category spends.
+// Retry decides what follows a failed attempt: the next one after a backoff, or the end of the run. It also
+// returns the budget of the failure's category.
 func Retry(failed run.Run, j *pipeline.Job, now time.Time) (Verdict, Budget) {
 	cause := failed.Progress.Report.Category.Cause()
 	budget := BudgetsOf(j).For(failed, cause)
 	return Next(failed, cause, budget, now), budget
 }
 
-// Final says why a failed run ends without another attempt: what its job reported, and what stands against a retry.
+// Final returns why a failed run ends without another attempt: the job's report, and why it is not retried.
 func Final(r run.Run, why string) string {
 	text := "failed after 1 attempt"
 	if r.Attempt != 1 {
@@ -157,9 +158,8 @@ func refuseState(r run.Run, cause run.Cause, want run.Status) Verdict {
 // MaxReopenings is how often changed writes may reopen one run.
 const MaxReopenings = 5
 
-// Reopen says whether a changed write that meets the start condition reopens a run whose window ended
-// without an open gate. It costs no budget, so it is bounded by itself: once per window that it gives,
-// and a few times per run.
+// Reopen decides whether a changed write that meets the start condition reopens a run whose gate stayed closed
+// for its window. It uses no budget, so it has its own limits: once per window, and MaxReopenings per run.
 func Reopen(r run.Run, now time.Time) Verdict {
 	used := r.Counters.Reopenings
 	switch {
@@ -175,8 +175,8 @@ func Reopen(r run.Run, now time.Time) Verdict {
 	return accept(now, "reopening %d of %d", used+1, MaxReopenings)
 }
 
-// Classify is the category of a failed job: the user's first class that matches, else what the job type
-// found. A class that names neither a pattern nor an exit code matches nothing.
+// Classify returns the category of a failed job: the first matching class of the pipeline's file, otherwise the
+// job type's own. A class with neither a pattern nor an exit code matches nothing.
 func Classify(classes []pipeline.Class, failure run.Report) run.Category {
 	for _, c := range classes {
 		if matches(c, failure) {
