@@ -1,7 +1,9 @@
-// Package reason holds why something is as it is, as a code with named parameters, so that a program can act on it and each
-// reader can put its instants and durations into words: the terminal in UTC, the dashboard in the zone that is chosen there.
+// Package reason represents why something is in its state: a code with named parameters. A program can act on
+// the code, and each reader can format instants and durations itself: the terminal in UTC, the dashboard in the
+// selected time zone.
 //
-// It decides nothing. Packages explain, attention and timeline write reasons; the API returns them as they are.
+// It decides nothing. Packages explain, attention and timeline create reasons; the API returns them as they
+// are.
 package reason
 
 import (
@@ -33,20 +35,20 @@ const (
 type Part struct {
 	Kind    Kind
 	Name    string
-	Text    string // of an instant or a duration, its form in UTC without a distance
+	Text    string // for an instant or a duration, its form in UTC without the distance from now
 	At      time.Time
 	Seconds float64
-	bare    bool // Tell says only the instant
+	bare    bool // Tell omits the distance from now
 }
 
-// Reason is one sentence in parts. The zero Reason is none.
+// Reason is one sentence in parts. The zero Reason means that there is none.
 type Reason struct {
 	Code  Code
 	Parts []Part // the sentence
 	Also  []Part // parameters that the sentence does not mention
 }
 
-// New makes a reason. Each {name} in format stands for the parameter with that name.
+// New returns a reason. Each {name} in format is replaced by the parameter with that name.
 func New(code Code, format string, params ...Part) Reason {
 	r := Reason{Code: code}
 	used := make([]bool, len(params))
@@ -89,7 +91,7 @@ func index(params []Part, name string) int {
 	return -1
 }
 
-// At is a parameter that is an instant.
+// At returns a parameter that is an instant.
 func At(name string, t time.Time) Part {
 	if t.IsZero() {
 		return Part{Kind: Text, Name: name, Text: "at an unknown time"}
@@ -97,25 +99,25 @@ func At(name string, t time.Time) Part {
 	return Part{Kind: Instant, Name: name, Text: period.Stamp(t), At: t.UTC()}
 }
 
-// On is a parameter that is an instant whose distance from now says nothing.
+// On returns a parameter that is an instant whose distance from now does not matter.
 func On(name string, t time.Time) Part {
 	p := At(name, t)
 	p.bare = true
 	return p
 }
 
-// For is a parameter that is a duration.
+// For returns a parameter that is a duration.
 func For(name string, d time.Duration) Part {
 	return Part{Kind: Duration, Name: name, Text: Span(d), Seconds: d.Seconds()}
 }
 
-// Str is a parameter that is a text.
+// Str returns a parameter that is text.
 func Str[S ~string](name string, s S) Part { return Part{Kind: Text, Name: name, Text: string(s)} }
 
-// Int is a parameter that is a whole number.
+// Int returns a parameter that is a whole number.
 func Int(name string, n int) Part { return Part{Kind: Text, Name: name, Text: strconv.Itoa(n)} }
 
-// Value is a parameter that is a value of a sensor's field, as JSON.
+// Value returns a parameter that is the value of a sensor's field, as JSON.
 func Value(name string, v any) Part {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -124,10 +126,10 @@ func Value(name string, v any) Part {
 	return Part{Kind: Text, Name: name, Text: string(text)}
 }
 
-// IsZero says that there is no reason.
+// IsZero reports whether there is no reason.
 func (r Reason) IsZero() bool { return r.Code == "" && len(r.Parts) == 0 }
 
-// Param is the text of the parameter with that name; "" if there is none.
+// Param returns the text of the parameter with that name; "" if there is none.
 func (r Reason) Param(name string) string {
 	for _, p := range slices.Concat(r.Parts, r.Also) {
 		if p.Name == name {
@@ -137,10 +139,10 @@ func (r Reason) Param(name string) string {
 	return ""
 }
 
-// String is the sentence in UTC.
+// String returns the sentence in UTC.
 func (r Reason) String() string { return r.text(func(p Part) string { return p.Text }) }
 
-// Tell is the sentence in UTC, each instant with how far from now it is.
+// Tell returns the sentence in UTC, with the distance of each instant from now.
 func (r Reason) Tell(now time.Time) string {
 	return r.text(func(p Part) string {
 		if p.Kind == Instant && !p.bare {
@@ -162,7 +164,7 @@ func (r Reason) text(show func(Part) string) string {
 	return w.String()
 }
 
-// When is an instant in UTC with how far from now it is.
+// When formats an instant in UTC with its distance from now.
 func When(t, now time.Time) string {
 	switch d := t.Sub(now); {
 	case t.IsZero():
@@ -176,7 +178,7 @@ func When(t, now time.Time) string {
 	}
 }
 
-// Span is a duration in its two largest units.
+// Span formats a duration in its two largest units.
 func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch d = d.Round(time.Second); {
@@ -197,8 +199,8 @@ func trimZero(s, tail, instead string) string {
 	return s
 }
 
-// Say makes a reason from a format as fmt.Sprintf knows it. An argument that is a Part becomes that part; any other becomes
-// text. What stands between two backticks of the format is a command.
+// Say returns a reason from a fmt.Sprintf format. An argument that is a Part becomes that part; any other
+// becomes text. Text between backticks in the format is a command.
 func Say(code Code, format string, args ...any) Reason {
 	s := sentence{Reason: Reason{Code: code}}
 	for format != "" {
@@ -225,10 +227,10 @@ func Say(code Code, format string, args ...any) Reason {
 	return s.Reason
 }
 
-// sentence is a reason in the making.
+// sentence is a reason under construction.
 type sentence struct {
 	Reason
-	text    strings.Builder // of the part that is being written
+	text    strings.Builder // the current part
 	command bool
 }
 
@@ -245,7 +247,7 @@ func (s *sentence) argument(verb string, arg any) {
 	}
 }
 
-// quote begins or ends a command.
+// quote starts or ends a command.
 func (s *sentence) quote() {
 	if s.command {
 		s.flush(Command)
