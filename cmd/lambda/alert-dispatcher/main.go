@@ -1,4 +1,4 @@
-// Command alert-dispatcher is the AWS function that brings alerts to Slack.
+// Command alert-dispatcher is the AWS Lambda function that sends alerts to Slack.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command event-sink is the AWS function that keeps the events of the bus.
+// Command event-sink is the AWS Lambda function that stores the events of the bus.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command orchestrator is the AWS function that takes the steps of attempts. It alone may start jobs.
+// Command orchestrator is the AWS Lambda function that advances attempts. Only it may start jobs.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 
 func main() {
 	program.Protect()                                         // from the commands that it runs
-	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg { // a process that keeps a command for the function
+	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg { // this process is a command keeper
 		os.Exit(command.Keep())
 	}
 	wire.Serve(wire.Host(wire.Begin(awslambda.Orchestrator)).Orchestrate)

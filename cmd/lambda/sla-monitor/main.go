@@ -1,4 +1,4 @@
-// Command sla-monitor is the AWS function that looks after deadlines.
+// Command sla-monitor is the AWS Lambda function that handles deadlines.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command stream-router is the AWS function that follows the streams of the tables.
+// Command stream-router is the AWS Lambda function that handles records of the tables' streams.
 package main
 
 import (

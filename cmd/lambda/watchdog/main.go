@@ -1,4 +1,5 @@
-// Command watchdog is the AWS function that looks for what did not happen, and forgets what is old.
+// Command watchdog is the AWS Lambda function that detects what should have happened but didn't, and deletes old
+// data.
 package main
 
 import (
