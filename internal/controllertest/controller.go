@@ -1,5 +1,6 @@
-// Package controllertest is a controller without a clock, for tests of what handles changes and tasks: a store in memory, all
-// handlers, and an instant that tests move. Whatever follows from a step has happened when the step is over.
+// Package controllertest provides a controller with a manual clock, for tests of the handlers of changes and tasks:
+// an in-memory store, all handlers, and a time that tests move. When a call returns, everything it caused has
+// happened.
 package controllertest
 
 import (
@@ -24,12 +25,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// Tuesday is when tests begin: the third of March 2026, ten past nine in the morning, UTC.
+// Tuesday is the time at which tests begin: Tuesday 3 March 2026, 09:10 UTC.
 var Tuesday = time.Date(2026, 3, 3, 9, 10, 0, 0, time.UTC)
 
 var ctx = context.Background()
 
-// T is what is needed of *testing.T and *rapid.T.
+// T is the common part of *testing.T and *rapid.T.
 type T interface {
 	Helper()
 	Fatal(args ...any)
@@ -37,7 +38,7 @@ type T interface {
 	Errorf(format string, args ...any)
 }
 
-// Controller is one replica, in the hands of a test.
+// Controller is one replica that a test drives step by step.
 type Controller struct {
 	T       T
 	Store   *memory.Store
@@ -45,14 +46,15 @@ type Controller struct {
 	Router  *router.Router
 	Steps   *orchestrator.Orchestrator
 	Monitor *slamonitor.Monitor
-	// Probe carries out a task that asks a probe. Unless a test says otherwise, nobody is asked.
+	// Probe handles tasks that run a probe. By default it finishes the task without running the probe.
 	Probe func(ctx context.Context, c store.Claim, now func() time.Time) error
 
 	mu  sync.Mutex
 	now time.Time
 }
 
-// New begins on that Tuesday, without pipelines, on a store that may have been used before. Jobs are the types that there are.
+// New returns a controller at Tuesday, without pipelines. The store may have been used before. jobs are the available
+// job types.
 func New(t T, s *memory.Store, jobs map[string]job.Type) *Controller {
 	t.Helper()
 	c := &Controller{T: t, Store: s, Catalog: catalog.New(s, all.Kinds()), now: Tuesday}
@@ -71,7 +73,7 @@ func New(t T, s *memory.Store, jobs map[string]job.Type) *Controller {
 	return c
 }
 
-// Check ends the test if something has failed.
+// Check fails the test if err is not nil.
 func (c *Controller) Check(err error) {
 	c.T.Helper()
 	if err != nil {
@@ -79,21 +81,21 @@ func (c *Controller) Check(err error) {
 	}
 }
 
-// Now is the instant it is.
+// Now returns the current time of the test.
 func (c *Controller) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Move makes it another instant, with nobody there meanwhile.
+// Move sets the time. Nothing runs meanwhile.
 func (c *Controller) Move(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = to
 }
 
-// Apply puts exactly these files in force.
+// Apply puts exactly these files in force. It fails the test if one is rejected.
 func (c *Controller) Apply(files ...string) {
 	c.T.Helper()
 	if report := c.Offer(files...); len(report.Rejected) > 0 {
@@ -101,7 +103,7 @@ func (c *Controller) Apply(files ...string) {
 	}
 }
 
-// Offer is Apply for files of which some may be wrong.
+// Offer is like Apply, but files may be rejected.
 func (c *Controller) Offer(files ...string) catalog.Report {
 	c.T.Helper()
 	var sources []pipeline.Source
@@ -113,7 +115,7 @@ func (c *Controller) Offer(files ...string) catalog.Report {
 	return report
 }
 
-// Put writes a reading: undated, or dated by a "#period" behind its key. Pairs are field=value.
+// Put writes a reading: undated, or dated by a "#period" suffix of its key. Pairs are field=value.
 func (c *Controller) Put(id, key string, pairs ...string) {
 	c.T.Helper()
 	name, p, err := sensor.ParseKey(key)
@@ -128,7 +130,7 @@ func (c *Controller) Put(id, key string, pairs ...string) {
 	c.Check(err)
 }
 
-// Delete deletes a reading; its key is that of Put.
+// Delete deletes a reading; key is as in Put.
 func (c *Controller) Delete(id, key string) {
 	c.T.Helper()
 	name, p, err := sensor.ParseKey(key)
@@ -138,14 +140,14 @@ func (c *Controller) Delete(id, key string) {
 	c.Check(err)
 }
 
-// Write is Put, with all that follows from it.
+// Write is Put followed by Settle.
 func (c *Controller) Write(id, key string, pairs ...string) {
 	c.T.Helper()
 	c.Put(id, key, pairs...)
 	c.Settle()
 }
 
-// Settle lets everything happen that is due at this instant.
+// Settle handles all changes and tasks that are due at the current time, and those that follow from them.
 func (c *Controller) Settle() {
 	c.T.Helper()
 	for range 1000 {
@@ -153,10 +155,10 @@ func (c *Controller) Settle() {
 			return
 		}
 	}
-	c.T.Fatal("it never comes to rest")
+	c.T.Fatal("still not settled: each round finds more changes or tasks")
 }
 
-// React reacts to the changes there are, and says whether there were any.
+// React handles all pending changes, and reports whether there were any.
 func (c *Controller) React() bool {
 	c.T.Helper()
 	changes := c.Changes()
@@ -166,7 +168,7 @@ func (c *Controller) React() bool {
 	return len(changes) > 0
 }
 
-// Changes takes the changes that nobody has handled yet.
+// Changes receives and acknowledges the pending changes.
 func (c *Controller) Changes() []store.Change {
 	c.T.Helper()
 	n, _, err := c.Store.Backlog(ctx, "router")
@@ -180,7 +182,7 @@ func (c *Controller) Changes() []store.Change {
 	return changes
 }
 
-// Work performs a task that is due, and says whether there was one.
+// Work performs one due task, and reports whether there was one.
 func (c *Controller) Work() bool {
 	c.T.Helper()
 	claims, err := c.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 1, Lease: time.Minute}, c.Now())
@@ -193,7 +195,7 @@ func (c *Controller) Work() bool {
 	return len(claims) > 0
 }
 
-// Perform carries out one task.
+// Perform performs one task.
 func (c *Controller) Perform(claim store.Claim) error {
 	now := c.Now()
 	switch claim.Task.Kind {
@@ -219,11 +221,11 @@ func (c *Controller) Perform(claim store.Claim) error {
 	case store.RunProbe:
 		return c.Probe(ctx, claim, c.Now)
 	default:
-		return fmt.Errorf("nobody here performs tasks of kind %q", claim.Task.Kind)
+		return fmt.Errorf("no handler for tasks of kind %q", claim.Task.Kind)
 	}
 }
 
-// Pass lets time go by, task by task.
+// Pass advances the time by d, task by task.
 func (c *Controller) Pass(d time.Duration) {
 	c.T.Helper()
 	until := c.Now().Add(d)
@@ -240,10 +242,10 @@ func (c *Controller) Pass(d time.Duration) {
 		}
 		c.Settle()
 	}
-	c.T.Fatal("it never comes to rest")
+	c.T.Fatal("still not settled: each round finds more changes or tasks")
 }
 
-// Key reads a run's key, such as orders/stream/2026-03-03.
+// Key parses a run key, such as orders/stream/2026-03-03.
 func (c *Controller) Key(text string) run.Key {
 	c.T.Helper()
 	k, err := run.ParseKey(text)
@@ -251,7 +253,7 @@ func (c *Controller) Key(text string) run.Key {
 	return k
 }
 
-// Period reads a period, such as 2026-03-03.
+// Period parses a period, such as 2026-03-03.
 func (c *Controller) Period(text string) period.Period {
 	c.T.Helper()
 	p, err := period.Parse(text)
@@ -259,7 +261,7 @@ func (c *Controller) Period(text string) period.Period {
 	return p
 }
 
-// Idle is where jobs run until somebody reports their result.
+// Idle is a job type whose jobs run until a result is reported.
 type Idle struct{}
 
 // Start starts a job.
@@ -267,7 +269,7 @@ func (Idle) Start(_ context.Context, a job.Attempt) (job.Started, error) {
 	return job.Started{Handle: run.Handle("handle of " + a.ID)}, nil
 }
 
-// Status says that a job is still running.
+// Status reports that the job is still running.
 func (Idle) Status(context.Context, job.Attempt, run.Handle) (job.Status, error) {
 	return job.Status{}, nil
 }
