@@ -1,23 +1,22 @@
-# Everything a contributor needs. Plain make and sh; needs Go and git, nothing else.
+# The tasks of a contributor. Plain make and sh; needs only Go and git.
 # Tools are pinned in tools.mod and built on first use.
 
 TOOL = go tool -modfile=tools.mod
 
-# Packages that our binary need not reach, because others use them: the public client, the store that tests run on, the
-# simulator.
-# The dead-code check passes over them.
+# Packages that the binary need not reach, because others use them: the public client, the in-memory store for tests,
+# the simulator. The dead-code check skips them.
 UNREACHED = client internal/store/memory internal/sim
 
-# Packages whose tests start programs, servers or simulated worlds, which takes its time; make quick leaves them out.
+# Packages whose tests are slow because they start programs, servers or simulated worlds; make quick skips them.
 SLOW = cmd/interlock|internal/archive|internal/awslambda|internal/deploy|internal/evaluator|internal/job|internal/promise|internal/scenario|internal/sim|internal/store/dynamo
 
-# The processor of the functions on AWS.
+# The architecture of the AWS Lambda functions.
 ARCH = arm64
 
 # How long each fuzz target runs.
 FUZZTIME = 5s
 
-# Which worlds the simulator plays.
+# The seeds of the simulated worlds: how many, and the first.
 SEEDS = 1000
 FROM = 1000
 
@@ -26,7 +25,7 @@ FROM = 1000
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## see Interlock at work: a controller, two simulated sources, and what can happen to them
+demo: build ## see Interlock at work: a controller, two simulated sources, and their failures
 	@bin/interlock demo
 
 tour: build ## walk through the offline commands on the medallion example
@@ -35,7 +34,7 @@ tour: build ## walk through the offline commands on the medallion example
 test: ## all checks and all tests
 	@UNREACHED='$(UNREACHED)' sh scripts/check.sh all
 
-quick: ## the inner loop: vet, and the short tests of packages that start no programs and servers
+quick: ## the inner loop: vet, and the short tests of packages that start no programs or servers
 	@go vet ./...
 	@RAPID_SEED=1 go test -short $$(go list ./... | grep -vE '/($(SLOW))(/|$$)')
 
@@ -46,7 +45,7 @@ build: ## build bin/interlock, a static binary
 release: ## build dist/: archives, deb, rpm, SBOM, checksums, man pages (make release VERSION=v0.1.0)
 	@sh scripts/release.sh '$(VERSION)'
 
-lambda: ## build the six functions of AWS, dist/*.zip (ARCH=x86_64 for that processor)
+lambda: ## build the six AWS Lambda functions, dist/*.zip (ARCH=x86_64 for that architecture)
 	@ARCH=$(ARCH) sh deploy/build.sh dist
 
 fmt: ## format all Go files
@@ -61,7 +60,7 @@ fuzz: ## each fuzz target for FUZZTIME (make fuzz FUZZTIME=1m)
 sim: ## play SEEDS simulated worlds from FROM on, with everything that may go wrong (make sim SEEDS=5000 FROM=20000)
 	@go run ./internal/sim/simulate -from $(FROM) -seeds $(SEEDS)
 
-nightly: ## what takes long or tries something new each time: simulated worlds, property tests, fuzz targets, all stories on AWS
+nightly: ## slow and randomised tests: simulated worlds, property tests, fuzz targets, all stories on AWS
 	@go run ./internal/sim/simulate -from random -seeds 10000
 	@CGO_ENABLED=1 go test -race -shuffle=on -count=1 -timeout 120m ./...
 	@RAPID_CHECKS=2000 go test -count=1 -timeout 60m $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | grep 'pgregory.net/rapid' | cut -d' ' -f1)
@@ -74,7 +73,7 @@ nightly: ## what takes long or tries something new each time: simulated worlds, 
 bench: ## speed, as ratios measured in one run
 	@sh scripts/bench.sh
 
-generate: ## write generated files anew
+generate: ## regenerate the generated files
 	@go generate ./...
 
 web: ## build the dashboard from web/ (needs Node 20.19 or later; `go build` does not)

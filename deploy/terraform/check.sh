@@ -1,8 +1,8 @@
 #!/bin/sh
-# check.sh INTERLOCK TIMELIMIT JOBTYPES ENV SECRETS PARAMETERS PATH... answers Terraform with {"problems": "…", "warnings": "…"}:
-# what `interlock validate` reports about the files, where an execution may take that long, jobs of these types may be started,
-# ${env:NAME} may read these variables, and ${secret:NAME} and ${ssm:NAME} what has these ARNs. Without errors, what it reports is
-# warnings.
+# check.sh INTERLOCK TIMELIMIT JOBTYPES ENV SECRETS PARAMETERS PATH... prints {"problems": "…", "warnings": "…"} for
+# Terraform: the report of `interlock validate` on the files. TIMELIMIT is the longest execution, JOBTYPES the job
+# types that may be started, ENV the variables that ${env:NAME} may read, and SECRETS and PARAMETERS the ARNs that
+# ${secret:NAME} and ${ssm:NAME} may read. A report without errors goes to warnings.
 set -u
 command=$1 limit=$2 types=$3 env=$4 secrets=$5 parameters=$6
 shift 6
@@ -15,7 +15,7 @@ validate() {
 		${secrets:+--secrets "$secrets"} ${parameters:+--parameters "$parameters"} "$@"
 }
 
-# text makes a text a JSON string.
+# text encodes a text as a JSON string.
 text() {
 	printf '%s' "$1" | awk '
 		BEGIN { printf "\"" }
