@@ -1,7 +1,7 @@
 import { request } from "./client";
 import { live } from "./live";
 
-/** A key by which a repeated request is known to be the same one. */
+/** An idempotency key for a request. */
 export function onceKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join("");
 }

@@ -2,7 +2,7 @@ import type { components } from "./schema";
 
 export type Problem = components["schemas"]["Problem"];
 
-/** Why a request was not answered as hoped: what the server said, or that it could not be reached. */
+/** Why a request failed: the server's error, or that it could not be reached. */
 export class Failure extends Error {
   constructor(
     message: string,
@@ -12,7 +12,7 @@ export class Failure extends Error {
   }
 }
 
-/** What an answer holds, and the tag by which a later answer is known to be the same. */
+/** An answer's data and its ETag. */
 export interface Answer<T> {
   data: T;
   tag: string | null;

@@ -14,7 +14,7 @@ function sameTag(old: unknown, fresh: unknown): boolean {
   return a !== undefined && a.tag !== null && a.tag === b.tag;
 }
 
-/** What a view knows of an answer. Data stays while it is read again, so that nothing flickers. */
+/** The state of an answer in a view. Data stays while it is read again, so that nothing flickers. */
 export interface Resource<T> {
   data: T | undefined;
   failure: Failure | undefined; // of the latest request

@@ -3,7 +3,7 @@ import { Failure, read, request, strangers } from "./client";
 import { live } from "./live";
 import type { components } from "./schema";
 
-/** Who looks at the page. */
+/** The viewer of the page. */
 export type Session = components["schemas"]["Session"];
 
 export type Known = { state: "asking" } | { state: "in"; session: Session } | { state: "out"; why?: string } | { state: "unreachable" };

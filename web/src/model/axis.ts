@@ -1,6 +1,6 @@
 import { date, day, fromWall, hour, minute, offset, shortClock, weekday } from "./time";
 
-// What part of time a timeline shows, and where its ticks are.
+// The time window of a timeline, and its ticks.
 
 export interface Window {
   from: number;
@@ -16,7 +16,7 @@ export function spanName(span: number): string {
   return names.get(span) ?? `${span / hour}h`;
 }
 
-/** The zoom level of that name; undefined where there is none. */
+/** The zoom level of that name; undefined if there is none. */
 export function parseSpan(name: string | null): number | undefined {
   return spans.find((s) => names.get(s) === name);
 }
@@ -26,7 +26,7 @@ export function zoom(span: number, by: 1 | -1): number {
   return spans[Math.min(spans.length - 1, Math.max(0, at + by))] ?? span;
 }
 
-/** How much of a live window lies behind now. Weeks are looked back on. */
+/** How much of a live window lies behind now. A window of weeks is mostly in the past. */
 const behind = (span: number) => (span < 30 * day ? 0.8 : 0.97);
 
 /**
@@ -48,10 +48,10 @@ export interface Tick {
 
 const steps = [minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 14 * day, 28 * day];
 
-/** How many pixels a tick's words need: those of days are longer than those of hours. */
+/** The width of a tick's label in pixels: labels of days are longer than those of hours. */
 const room = (step: number) => (step < day ? 74 : 84);
 
-/** The ticks of a window that is so many pixels wide, at round times of the zone, none of them closer than their words need. */
+/** The ticks of a window of the given width in pixels, at round times of the zone and far enough apart for their labels. */
 export function ticks(w: Window, width: number, zone: string): Tick[] {
   const span = w.to - w.from;
   const step = steps.find((s) => (s / span) * width >= room(s)) ?? 28 * day;
@@ -67,7 +67,7 @@ export function ticks(w: Window, width: number, zone: string): Tick[] {
   return out;
 }
 
-/** The days that a window shows, for people. */
+/** The days of a window, as text. */
 export function title(w: Window, zone: string): string {
   const a = date(w.from, zone);
   const b = date(w.to - 1, zone);

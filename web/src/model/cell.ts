@@ -2,7 +2,7 @@ import type { Window } from "./axis";
 import type { Lane } from "./lane";
 import { type Bucket, type Kind, endOf, executionOf, kindOf, kindOfPhase, kinds, type Promise, promiseOf, type Slot, startOf } from "./slot";
 
-/** Which time places a period: that of its data, or that in which it ran. */
+/** Which time positions a period: that of its data, or that of its run. */
 export type Axis = "period" | "execution";
 
 /** Cell is what a lane draws: one period, or several that are too narrow to be told apart. */
@@ -22,9 +22,9 @@ export interface Cell {
   width: number;
 }
 
-/** Below this many pixels periods are drawn together. */
+/** Periods narrower than this many pixels are merged. */
 const narrow = 5;
-/** The width of a cell that stands at the edge for what lies outside. */
+/** The width of a cell at the edge that stands for periods outside the window. */
 const edge = 14;
 
 const rank = new Map(kinds.map((k, i) => [k, i]));
@@ -33,7 +33,7 @@ const worse = (a: Kind, b: Kind): Kind => (rank.get(a)! <= rank.get(b)! ? a : b)
 const promiseRank: (Promise | undefined)[] = ["breached", "warned", "armed", "met", undefined];
 const worsePromise = (a: Promise | undefined, b: Promise | undefined) => (promiseRank.indexOf(a) <= promiseRank.indexOf(b) ? a : b);
 
-/** Kinds that need nobody: outside the window they are left out, the others stand at its edge. */
+/** Kinds that need no attention: outside the window they are omitted, while others are shown at its edge. */
 const calm: ReadonlySet<Kind> = new Set<Kind>(["completed", "dryrun", "due", "upcoming", "excluded"]);
 
 const stretch = (slot: Slot, axis: Axis, now: number) => (axis === "execution" ? executionOf(slot, now) : { from: startOf(slot), to: endOf(slot) });
@@ -44,7 +44,7 @@ export function isDrawn(slot: Slot, w: Window, axis: Axis): boolean {
   return !calm.has(kindOf(slot)) || inside(stretch(slot, axis, 0), w);
 }
 
-/** Places the periods of a lane in a window that is so many pixels wide. */
+/** Positions the periods of a lane in a window of the given width in pixels. */
 export function cells(lane: Pick<Lane, "slots" | "buckets">, w: Window, width: number, axis: Axis = "period", now = 0): Cell[] {
   const scale = width / (w.to - w.from);
   const counted = lane.buckets.length > 0; // then only what lies outside is drawn from the list
@@ -77,7 +77,7 @@ function ofBucket(b: Bucket): Cell {
   };
 }
 
-/** Cuts a cell to the window; undefined where nothing of it is in there. */
+/** Clips a cell to the window; undefined if it lies outside. */
 function place(c: Cell, w: Window, scale: number): Cell | undefined {
   if (!inside(c, w)) return undefined;
   const from = Math.max(c.from, w.from);

@@ -3,7 +3,7 @@ export interface Line {
   text: string;
 }
 
-/** What changed between two texts, line by line: the longest common part stays. */
+/** The line diff of two texts, by their longest common subsequence. */
 export function diff(before: string, after: string): Line[] {
   const a = before.split("\n");
   const b = after.split("\n");

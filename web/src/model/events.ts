@@ -4,7 +4,7 @@ import { day, hour, minute } from "./time";
 export const severities = ["info", "warning", "critical"] as const;
 export type Severity = (typeof severities)[number];
 
-/** What a list of events is narrowed down to; an empty text leaves everything. */
+/** The filter of an event list; an empty text matches everything. */
 export interface Filter {
   type: string;
   pipeline: string;
@@ -23,13 +23,13 @@ export function filterQuery(f: Filter): URLSearchParams {
 
 const units: Record<string, number> = { d: day, h: hour, m: minute };
 
-/** An instant that is written as one, or as how long ago. */
+/** Parses an instant, or a duration before now. */
 function instantOf(text: string, now: number): number {
   const ago = /^(\d+)([dhm])$/.exec(text);
   return ago ? now - Number(ago[1]) * units[ago[2]!]! : Date.parse(text);
 }
 
-/** Whether an event that has just happened belongs into a list with this filter. */
+/** Whether a live event matches this filter. */
 export function wants(f: Filter, e: Event, now = Date.now()): boolean {
   const at = Date.parse(e.time);
   if (f.type && e["detail-type"] !== f.type) return false;
@@ -40,7 +40,7 @@ export function wants(f: Filter, e: Event, now = Date.now()): boolean {
   return text.includes(f.q.toLowerCase());
 }
 
-/** Events that came live before those that were read, each once, newest first. */
+/** Merges live events with those read before, without duplicates, newest first. */
 export function merge(news: readonly Event[], read: readonly Event[]): Event[] {
   const seen = new Set<string>();
   const out: Event[] = [];

@@ -26,7 +26,7 @@ export interface Layout {
   height: number;
 }
 
-/** Places what a pipeline waits for at its left and what waits for it at its right, by how far away it is. */
+/** Places upstreams to the left of a pipeline and downstreams to its right, by distance. */
 export function layout(g: Pick<Graph, "nodes" | "edges" | "blocks">): Layout {
   const least = Math.min(...g.nodes.map((n) => n.distance));
   const columns = new Map<number, Node[]>();

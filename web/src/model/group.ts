@@ -1,4 +1,4 @@
-/** The items by what they have in common, in the order in which they come. */
+/** Groups items by a key, in their original order. */
 export function groupBy<T, K>(items: readonly T[], by: (item: T) => K): Map<K, T[]> {
   const out = new Map<K, T[]>();
   for (const item of items) {

@@ -4,7 +4,7 @@ import { duration } from "./time";
 export type Window = components["schemas"]["KeptWindow"];
 type Bin = components["schemas"]["LatenessBin"];
 
-/** What a rate is called for: all well, a few misses, or trouble. */
+/** The severity of a rate: good, a few misses, or bad. */
 export function grade(percent: number | null): "good" | "fair" | "poor" | "none" {
   if (percent === null) return "none";
   if (percent >= 99) return "good";
@@ -16,7 +16,7 @@ export function percentText(percent: number | null): string {
   return `${percent === 100 ? "100" : (Math.floor(percent * 10) / 10).toFixed(1)} %`;
 }
 
-/** Where a completion lies to its deadline, in words. */
+/** How early or late a completion was, in words. */
 export function binName(b: Bin): string {
   if (b.never) return "never completed";
   const far = (s: number) => duration(Math.abs(s) * 1000);
@@ -33,7 +33,7 @@ interface Kept {
   windows: Window[];
 }
 
-/** Those with breaches in a window, the lowest rate first, then by the number of breaches. */
+/** The entries with breaches in a window, lowest rate first, then by the number of breaches. */
 export function offenders<T extends Kept>(items: readonly T[], window: number, most: number): T[] {
   const of = (k: T) => k.windows[window]!;
   return items

@@ -16,7 +16,7 @@ export interface Lane {
   counts: ReadonlyMap<Filter, number>;
 }
 
-/** What can be asked of the lanes beside their kinds. */
+/** The filters on lanes other than their kinds. */
 export type Filter = Kind | "late";
 
 export interface Choice {
@@ -53,7 +53,7 @@ function countsOf(s: Schedule, w: Window, axis: Axis): Map<Filter, number> {
   return new Map([...out].filter(([, n]) => n > 0));
 }
 
-/** How many periods of each kind the lanes have that the search leaves. */
+/** The number of periods of each kind in the lanes that match the search. */
 export function count(lanes: readonly Lane[], search = ""): Map<Filter, number> {
   const out = new Map<Filter, number>();
   for (const lane of lanes) {
@@ -96,7 +96,7 @@ function groupOf(p: Pipeline, by: string): string {
   return name || `no ${by}`;
 }
 
-/** The rows to draw: the lanes that are wanted, by name as people count unless sorted or grouped otherwise. */
+/** The rows to draw: the matching lanes, in natural order of their names unless sorted or grouped otherwise. */
 export function rows(lanes: readonly Lane[], c: Choice): Row[] {
   const shown = lanes.filter((l) => wanted(l, c));
   const order = (a: Lane, b: Lane) =>
@@ -110,7 +110,7 @@ export function rows(lanes: readonly Lane[], c: Choice): Row[] {
   });
 }
 
-/** Whether a name from outside is one of the filters. */
+/** Whether a name is a known filter. */
 export function isFilter(name: string): name is Filter {
   return name === "late" || (kinds as readonly string[]).includes(name);
 }

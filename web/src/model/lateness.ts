@@ -8,7 +8,7 @@ export interface Lateness {
   late: boolean;
 }
 
-/** How a run stands to its deadline: early or late, and by how much. */
+/** How early or late a run is for its deadline. */
 export function lateness(d: Pick<Deadline, "state" | "breachAt" | "doneAt" | "warned">, now: number): Lateness {
   const breach = Date.parse(d.breachAt);
   switch (d.state) {

@@ -1,27 +1,27 @@
 import { day, duration, hour, minute, second } from "./time";
 
-/** Round distances between durations, smallest first. */
+/** Round step sizes of a duration axis, smallest first. */
 export const durationSteps = [
   second, 2 * second, 5 * second, 10 * second, 15 * second, 30 * second, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute,
   hour, 2 * hour, 3 * hour, 6 * hour, 12 * hour, day, 2 * day, 7 * day, 14 * day, 28 * day, 91 * day,
 ];
 
-/** Round distances between counts, smallest first. */
+/** Round step sizes of a count axis, smallest first. */
 export const countSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** From where to where an axis goes for values between low and high: from nought, or where near is set and all are far from it, from them. */
+/** The range of an axis for values between low and high. It begins at zero, or, with near set and all values far from zero, at the lowest value. */
 export function room(low: number, high: number, near: boolean): [number, number] {
   const from = near && low > high / 2 ? low : Math.min(0, low);
   const margin = 0.06 * (high - from) || 1;
   return [from === 0 ? 0 : from - margin, high + margin];
 }
 
-/** How much larger or smaller something is than it was, in per cent; undefined where it was nothing. */
+/** The change from before to now in per cent; undefined if before is zero. */
 export function change(now: number, before: number): number | undefined {
   return before > 0 ? ((now - before) / before) * 100 : undefined;
 }
 
-/** A duration on an axis: unlike elsewhere, two that are near each other never look the same. */
+/** A duration on an axis: unlike elsewhere, nearby values never look the same. */
 export function axisText(ms: number): string {
   if (ms === 0) return "0";
   if (Math.abs(ms) < hour) return duration(ms);

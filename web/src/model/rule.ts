@@ -9,7 +9,7 @@ export function value(v: unknown): string {
   return typeof v === "string" ? v : JSON.stringify(v);
 }
 
-/** What a rule asks for, in a few words. */
+/** A rule's requirement, in a few words. */
 export function asks(r: Pick<Rule, "check" | "field" | "needs"> & Partial<Pick<Rule, "time">>): string {
   const time = r.time ? `, ${r.time}` : "";
   if (r.check === "exists") return `${r.field ? `${r.field} ` : ""}exists${time}`;
@@ -23,7 +23,7 @@ export function closing(gate: { at: string; preferUntil: string | null; rules: r
   return gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && (r.level === "required" || (r.level === "preferred" && preferred))) ?? [];
 }
 
-/** What a closed rule asks for and what it saw, such as "rows: count ≥ 1000, but it is 12". */
+/** A closed rule's requirement and the observed value, such as "rows: count ≥ 1000, but it is 12". */
 export function ruleText(r: Rule): string {
   const name = `${r.from ? `${r.from}/` : ""}${r.key}`;
   return r.value === null || r.value === undefined ? `${name}: ${asks(r)}, but there is no reading` : `${name}: ${asks(r)}, but it is ${value(r.value)}`;
@@ -41,7 +41,7 @@ export function spark(values: readonly { at: number; value: number }[], width: n
   return [...values].sort((a, b) => a.at - b.at).map((v) => `${x(v.at).toFixed(1)},${y(v.value).toFixed(1)}`).join(" ");
 }
 
-/** A value that a rule saw as a figure: true and false count as one and nought, and so does whether a text is the one that is needed. */
+/** An observed value as a number: true and false are 1 and 0, and so is whether a text equals the required one. */
 export function figure(v: unknown, r: Pick<Rule, "check" | "needs">): number | undefined {
   if (typeof v === "boolean") return v ? 1 : 0;
   if (typeof v === "number") return v;
@@ -53,7 +53,7 @@ export function figure(v: unknown, r: Pick<Rule, "check" | "needs">): number | u
 
 export type RuleHistory = components["schemas"]["RuleHistory"];
 
-/** The history of what a rule reads. */
+/** The history of the field that a rule reads. */
 export function historyOf(all: readonly RuleHistory[] | undefined, pipeline: string, r: Rule): RuleHistory | undefined {
   return all?.find((h) => h.pipeline === (r.from ?? pipeline) && h.key === r.key && h.field === r.field);
 }

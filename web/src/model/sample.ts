@@ -1,7 +1,7 @@
 import type { Pipeline } from "./lane";
 import { lengthOf, type Slot } from "./slot";
 
-// Values for tests, of which a test says what it is about.
+// Sample values for tests, which override only the fields that matter.
 
 export function slot(date: string, over: Partial<Slot> = {}): Slot {
   const whole = date.length === 10 ? `${date}T00:00:00Z` : date.length === 13 ? `${date}:00:00Z` : `${date}:00Z`;

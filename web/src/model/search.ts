@@ -1,4 +1,4 @@
-/** Where a text contains what is searched for, whatever its case; at most a thousand places. */
+/** The positions of a search term in a text, ignoring case; at most a thousand. */
 export function matches(text: string, search: string): number[] {
   const wanted = search.toLowerCase();
   if (!wanted) return [];

@@ -12,7 +12,7 @@ export type Kind =
   | "completed" | "dryrun" | "running" | "offered" | "starting" | "waiting" | "held" | "failed" | "final" | "exhausted" | "cancelled"
   | "excluded" | "missing" | "paused" | "due" | "upcoming";
 
-/** The kinds, the one that most needs to be seen first. */
+/** The kinds, most important first. */
 export const kinds: readonly Kind[] = [
   "final", "held", "exhausted", "missing", "failed", "running", "offered", "starting", "waiting", "paused", "cancelled", "completed", "dryrun",
   "due", "excluded", "upcoming",
@@ -63,7 +63,7 @@ export function kindOfStatus(status: string): Kind {
 
 export type Size = "month" | "week" | "day" | "hour" | "minute";
 
-/** How much data a period holds, by the form of its name. */
+/** The length of a period, from the format of its name. */
 export function sizeOf(period: string): Size {
   if (/^\d{4}-W\d\d$/.test(period)) return "week";
   if (/^\d{4}-\d\d$/.test(period)) return "month";

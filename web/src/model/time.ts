@@ -79,7 +79,7 @@ export function weekday(at: number, zone: string): string {
   return `${p.weekday} ${p.month}-${p.day}`;
 }
 
-/** A time of the same day as now without its date. */
+/** A time, without its date if that is today. */
 export function moment(at: number, now: number, zone: string): string {
   const on = date(at, zone);
   return on === date(now, zone) ? clock(at, zone) : `${on} ${clock(at, zone)}`;
@@ -89,7 +89,7 @@ export function utc(at: number): string {
   return new Date(at).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** How long something took, in the two largest units that say something. */
+/** A duration in its two largest non-zero units. */
 export function duration(ms: number): string {
   const sign = ms < 0 ? "−" : "";
   const left = Math.abs(ms);

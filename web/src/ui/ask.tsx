@@ -27,7 +27,7 @@ interface Props {
   children?: ReactNode;
 }
 
-/** Asks for what an action needs, and why. What the server answers is shown, and only success closes it. */
+/** A dialog for an action's parameters and reason. It shows the server's answer, and only success closes it. */
 export function Ask({ title, submit, danger, reason, because, act, children }: Props) {
   const { close, tell } = useAsk();
   const [busy, setBusy] = useState(false);
@@ -69,7 +69,7 @@ export function Ask({ title, submit, danger, reason, because, act, children }: P
   );
 }
 
-/** A field of a form as text, without what is around it; undefined where it is empty. */
+/** A form field as trimmed text; undefined if it is empty. */
 export function field(form: FormData, name: string): string | undefined {
   const v = form.get(name);
   return typeof v === "string" && v.trim() ? v.trim() : undefined;

@@ -5,7 +5,7 @@ export const Zone = createContext("local");
 
 export const useZone = () => useContext(Zone);
 
-/** The time, as often as it is asked for. */
+/** The current time, updated at the given interval. */
 export function useNow(every: number): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

@@ -5,7 +5,7 @@ import { Link } from "./link";
 
 const shapes = { info: "·", warning: "▲", critical: "◆" } as const;
 
-/** One event. A brief one leaves out what the page is about anyway. */
+/** One event. A brief one omits what the page shows anyway. */
 export function EventRow({ event: e, brief = false }: { event: Event; brief?: boolean }) {
   const d = e.detail;
   return (

@@ -12,7 +12,7 @@ export interface OlderItems<T> {
   more: (() => void) | undefined; // reads the next page, where there is one
 }
 
-/** The pages of a list after its first, read one by one when they are asked for. */
+/** The pages of a list after its first, loaded one by one on demand. */
 export function useOlder<T>(path: string, first: string | null): OlderItems<T> {
   const [state, setState] = useState<{ items: T[]; cursor: string | null; began: boolean; trouble: string }>({ items: [], cursor: null, began: false, trouble: "" });
   useEffect(() => setState({ items: [], cursor: null, began: false, trouble: "" }), [path]);

@@ -4,7 +4,7 @@ import { Age, Time } from "./clock";
 import { RuleMark } from "./mark";
 import { Spark } from "./spark";
 
-/** What time does to a gate: rules that are only preferred, and rules that pass later if their data stays as it is. */
+/** How time affects a gate: rules that are only preferred, and rules that pass later if their data does not change. */
 export function GateTimes({ gate, starts }: { gate: { live?: boolean; outcome: string; preferUntil: string | null; degraded: readonly string[]; opensAt: string | null }; starts: boolean }) {
   const live = gate.live !== false;
   if (gate.degraded.length > 0) return <p className="notice">{live ? "Open" : "Started"} without {gate.degraded.join(", ")}, which {gate.degraded.length === 1 ? "is" : "are"} only preferred and {live ? (gate.degraded.length === 1 ? "does" : "do") : "did"} not pass.</p>;
@@ -24,7 +24,7 @@ interface Props {
   lately?: { pipeline: string; histories: readonly RuleHistory[] | undefined };
 }
 
-/** The rules of a gate, each with what it saw. */
+/** The rules of a gate, each with its observed value. */
 export function Rules({ rules, now, when, push, lately }: Props) {
   const [open, setOpen] = useState<number | null>(null);
   return (
@@ -59,7 +59,7 @@ export function Rules({ rules, now, when, push, lately }: Props) {
   );
 }
 
-/** What the rule's field was, write by write. */
+/** The values of the rule's field, write by write. */
 function Lately({ rule, history }: { rule: Rule; history: RuleHistory }) {
   const points = history.points.flatMap((p) => {
     const v = figure(p.value, rule);

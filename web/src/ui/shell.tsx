@@ -15,7 +15,7 @@ const Palette = lazy(async () => ({ default: (await import("./palette")).Palette
 const Help = lazy(async () => ({ default: (await import("./help")).Help }));
 const ZoneChoice = lazy(async () => ({ default: (await import("./zonechoice")).ZoneChoice }));
 
-/** What surrounds every view: where one is, whether what one sees is fresh, and the keys that work everywhere. */
+/** The frame of every view: navigation, the freshness of the data, and the global keys. */
 export function Shell({ place, session, logout, children }: { place: Place; session: Session; logout: () => Promise<void>; children: ReactNode }) {
   const [open, setOpen] = useState<"palette" | "help" | null>(null);
   const [dialog, setDialog] = useState<ReactNode>(null);
@@ -67,7 +67,7 @@ function useCounts(): Partial<Record<string, number>> {
   return list ? { "/": list.total, "/alerts": list.counts.undelivered, "/config": (list.counts.rejected ?? 0) + (list.counts.degraded ?? 0) } : {};
 }
 
-/** Keys that work in every view, unless somebody is typing. */
+/** Keys that work in every view, except while typing. */
 function useKeys(open: (what: "palette" | "help") => void, busy: boolean) {
   useEffect(() => {
     let prefix = 0;
@@ -135,7 +135,7 @@ function ThemeButton() {
   );
 }
 
-/** Says for a while what became of an action. */
+/** Briefly shows the result of an action. */
 function Told({ message, clear }: { message: string; clear: () => void }) {
   useEffect(() => {
     if (!message) return;

@@ -15,7 +15,7 @@ export function Failed({ what, message }: { what: string; message: string }) {
   return <div className="state error" role="alert"><strong>Could not read {what}.</strong> <span>{message}</span></div>;
 }
 
-/** Shows what a resource holds, or why there is nothing to show. Old data is shown with a word about its age. */
+/** Shows the data of a resource, or why there is none. Old data is shown with its age. */
 export function Show<T>({ resource, what, children }: { resource: Resource<T>; what: string; children: (data: T) => ReactNode }) {
   if (resource.data === undefined) {
     if (resource.failure) return <Failed what={what} message={resource.failure.message} />;

@@ -7,7 +7,7 @@ export interface Column<T> {
   label: string;
   hint?: string;
   right?: boolean;
-  /** What to sort by; without it, the column cannot be sorted by. */
+  /** The sort key; without it, the column is not sortable. */
   by?: (row: T) => number | string;
   show: (row: T) => ReactNode;
 }
@@ -20,7 +20,7 @@ export function parseOrder(text: string | null, usual: Order): Order {
   return text.startsWith("-") ? { name: text.slice(1), down: true } : { name: text, down: false };
 }
 
-/** The rows by a column, those that are equal as they were. */
+/** Sorts the rows by a column, stably. */
 export function ordered<T>(rows: readonly T[], columns: readonly Column<T>[], order: Order): T[] {
   const by = columns.find((c) => c.name === order.name)?.by;
   if (!by) return [...rows];
@@ -34,7 +34,7 @@ interface Props<T> {
   columns: readonly Column<T>[];
   usual: Order;
   id: (row: T) => string;
-  /** Under which name the order stands in the address. */
+  /** The query parameter of the order. */
   param?: string;
 }
 

@@ -27,7 +27,7 @@ export function useExplanation(k: Key | null): Explanation | undefined {
   return useResource<Explanation>(path, { on: (e) => e.detail.pipelineId === k?.pipeline }).data;
 }
 
-/** What is said of a run that only a person moves on. */
+/** The text for a run that needs a person to continue. */
 export const stuck = "Nothing more happens automatically.";
 
 function answered(r: Rerun): string {
@@ -56,7 +56,7 @@ export function RerunOne({ k }: { k: Key }) {
   );
 }
 
-/** What a forced rerun passes over, in words. */
+/** What a forced rerun skips, in words. */
 export function skipped(x: Pick<Explanation, "run" | "gate">): string[] {
   const spent = x.run?.counters.manualReruns ?? 0;
   const all = [
@@ -87,7 +87,7 @@ export function StartAnyway({ k, x }: { k: Key; x: Explanation }) {
   );
 }
 
-/** A rerun that was refused, and the way around. */
+/** A refused rerun, with the option to force it. */
 function Refused({ k, why, reason }: { k: Key; why: string; reason: string }) {
   const { open, close } = useAsk();
   return (

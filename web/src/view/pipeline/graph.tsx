@@ -8,7 +8,7 @@ import { Link } from "../../ui/link";
 import { Glyph } from "../../ui/mark";
 import { Show } from "../../ui/state";
 
-/** What this pipeline waits for, what waits for it, and what blocks whom. */
+/** The upstreams and downstreams of this pipeline, and which block which. */
 export function Graph({ id }: { id: string }) {
   const graph = useResource<Answer>(`/pipelines/${encodeURIComponent(id)}/graph`, { every: 10_000 });
   return (

@@ -19,7 +19,7 @@ type Gate = components["schemas"]["Gate"];
 type Timeline = components["schemas"]["Timeline"];
 type Histories = components["schemas"]["ListRuleHistory"];
 
-/** The gate of one pipeline as it stands, and what became of its last periods. */
+/** The current gate of one pipeline, and the results of its last periods. */
 export function PipelineView({ id }: { id: string }) {
   const mine = (e: { detail: { pipelineId: string } }) => e.detail.pipelineId === id;
   const pipeline = useResource<Pipeline>(`/pipelines/${encodeURIComponent(id)}`, { on: mine, every: 5000 });

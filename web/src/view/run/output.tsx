@@ -81,7 +81,7 @@ function Marked({ text, hits, length, current }: { text: string; hits: readonly 
   return <>{parts}{text.slice(at)}</>;
 }
 
-/** The attempts that printed something, oldest first; what the log holds counts where the attempt has nothing. */
+/** The attempts with output, oldest first; the log is used if the attempt has none. */
 export function outputs(attempts: readonly Attempt[], log: readonly components["schemas"]["JobEntry"][]): Props["attempts"] {
   return attempts.flatMap((a) => {
     const text = a.output ?? log.findLast((l) => l.attempt === a.attempt && l.output)?.output;

@@ -63,7 +63,7 @@ export function RunView({ pipeline, schedule, date }: Key) {
   );
 }
 
-/** What the attempts printed; that of a running job as it prints it. */
+/** The output of the attempts, live for a running job. */
 function RunOutput({ x, k }: { x: Explanation; k: Key }) {
   const running = x.run?.status === "RUNNING";
   const text = useLiveOutput(k, x.run?.attempt, running);

@@ -6,7 +6,7 @@ import { type Choice, type Filter, isFilter, type Pipeline } from "../../model/l
 import { day, hour } from "../../model/time";
 import { useQuery } from "../../route/route";
 
-/** How much to show unless said: some dozens of the most common periods. */
+/** The default zoom: some dozens of the most common periods. */
 export function usualSpan(pipelines: readonly Pipeline[]): number {
   const sizes = groupBy(pipelines, (p) => p.period);
   const of = (size: Pipeline["period"]) => sizes.get(size)?.length ?? 0;
