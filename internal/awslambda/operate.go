@@ -16,7 +16,7 @@ import (
 // Action is what an operator requests.
 type Action string
 
-// The actions. A rerun has a row of its own, RERUN_REQUEST#.
+// The actions. A rerun has its own row, RERUN_REQUEST#.
 const (
 	Trigger   Action = "trigger"
 	Cancel    Action = "cancel"

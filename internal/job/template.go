@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Template variables such as ${DATE} may stand in any text of a job's config. Their names are checked with the pipeline;
-// here they are only kept out of the way of other checks.
+// Template variables such as ${DATE} may occur in any text of a job's config. Their names are checked with the
+// pipeline; the functions here only keep them from disturbing other checks.
 
-// HasVariable reports whether text holds a template variable.
+// HasVariable reports whether text contains a template variable.
 func HasVariable(text string) bool { return Mask(text) != text }
 
-// HasSecret reports whether text takes a part from the environment, a file or a service that stores secrets.
+// HasSecret reports whether text contains a value from the environment, a file or a secret store.
 func HasSecret(text string) bool {
 	return slices.ContainsFunc([]string{"${env:", "${file:", "${secret:", "${ssm:"}, func(prefix string) bool { return strings.Contains(text, prefix) })
 }
 
-// Mask is text with each template variable replaced by the digit 1, which fits wherever a variable's value would: in a
-// host, a port, a path, a JSON number or text. An escaped \${ is no variable.
+// Mask returns text with each template variable replaced by the digit 1, which is valid wherever a variable may
+// occur: in a host, a port, a path, a JSON number or text. An escaped \${ is not a variable.
 func Mask(text string) string {
 	var masked strings.Builder
 	for {
@@ -38,7 +38,7 @@ func Mask(text string) string {
 	return masked.String()
 }
 
-// VariableEnd is the length of the template variable that text begins with; 0 when it begins with none.
+// VariableEnd returns the length of the template variable at the beginning of text; 0 if there is none.
 func VariableEnd(text string) int {
 	if !strings.HasPrefix(text, "${") {
 		return 0

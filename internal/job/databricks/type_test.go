@@ -157,7 +157,7 @@ func TestWhateverAnswersIsToldFromAWorkspace(t *testing.T) {
 	})
 }
 
-// attempt is one of a run of its own.
+// attempt returns the attempt of a new run.
 func attempt(t *testing.T, config string) job.Attempt {
 	t.Helper()
 	return jobtest.Expand(t, jobtest.AttemptOf(t, "orders/cron/2026-03-03T07/2"), config, new(databricks.Config))

@@ -29,7 +29,7 @@ var changeClaims = []claim{
 	{"AChangeIsHeldByOne", changeByOne},
 }
 
-// write appends changes, each with a transaction of its own.
+// write appends changes, each in its own transaction.
 func (f *fixture) write(changes ...string) {
 	f.t.Helper()
 	for _, c := range changes {
