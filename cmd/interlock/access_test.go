@@ -28,7 +28,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// authority issues certificates.
+// authority is a test CA.
 type authority struct {
 	t    *testing.T
 	cert *x509.Certificate
@@ -44,7 +44,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return a
 }
 
-// issue signs a certificate; the authority's first one signs itself.
+// issue signs a certificate; the authority's first certificate is self-signed.
 func (a *authority) issue(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -91,18 +91,18 @@ func writePEM(t *testing.T, dir, name, kind string, der []byte) string {
 	return path
 }
 
-// loopback is a certificate for a server on this machine.
+// loopback is a template for the certificate of a server on this machine.
 func loopback() *x509.Certificate {
 	return &x509.Certificate{Subject: pkix.Name{CommonName: "interlock"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 }
 
-// get asks a server that ca vouches for, on a connection of its own.
+// get sends a request on a new connection to a server whose certificate the authority issued.
 func (a *authority) get(address, token string, certs ...tls.Certificate) (status int, body string, server *x509.Certificate, err error) {
 	a.t.Helper()
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	config := &tls.Config{RootCAs: pool}
-	if len(certs) > 0 { // whether or not the server accepts its authority
+	if len(certs) > 0 { // sent whether or not the server accepts its CA
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certs[0], nil }
 	}
 	transport := &http.Transport{TLSClientConfig: config}
@@ -223,7 +223,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 		t.Error("the server still uses the certificate of before")
 	}
 	ca.write(dir, "other", loopback())
-	if err := os.Rename(filepath.Join(dir, "other.key"), key); err != nil { // a key that is not that of the certificate
+	if err := os.Rename(filepath.Join(dir, "other.key"), key); err != nil { // this key does not belong to the certificate
 		t.Fatal(err)
 	}
 	if err := s.c.access.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "tls.key") {
@@ -291,7 +291,7 @@ func TestCommandPresentsItsCertificate(t *testing.T) {
 	authorities := writePEM(t, dir, "ca.pem", "CERTIFICATE", ca.cert.Raw)
 	mine, minesKey := ca.write(dir, "ann", &x509.Certificate{Subject: pkix.Name{CommonName: "ann"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	s := serve(t, site{config: fmt.Sprintf("tls: {cert: %s, key: %s, clientCA: %s}\nauth: {certificates: [{name: ann, role: admin, subject: CN=ann}]}", cert, key, authorities)})
-	s.must(3, "status") // the authority is not one of this machine's
+	s.must(3, "status") // the system does not trust this CA
 	s.must(1, "status", "--ca", authorities)
 	s.must(0, "status", "--ca", authorities, "--cert", mine, "--key", minesKey)
 	for name, value := range map[string]string{"INTERLOCK_CA": authorities, "INTERLOCK_CERT": mine, "INTERLOCK_KEY": minesKey} {
@@ -353,7 +353,7 @@ func TestSocketReplacesNoOtherFile(t *testing.T) {
 	}
 }
 
-// socketDir is a directory whose path is short enough for a socket.
+// socketDir returns a directory whose path is short enough for a socket.
 func socketDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "il")
@@ -364,7 +364,7 @@ func socketDir(t *testing.T) string {
 	return dir
 }
 
-// serveListening starts a controller that listens where config says.
+// serveListening starts a controller that listens as configured.
 func serveListening(t *testing.T, config string) *service {
 	t.Helper()
 	dir := t.TempDir()
@@ -407,7 +407,7 @@ func TestSessionsAndTheRecordAreSharedByReplicas(t *testing.T) {
 	config := "store: " + server.URL() + "\nauth: {tokens: [{name: root, role: admin, tokenEnv: ROOT}]}"
 	env := map[string]string{"ROOT": "root-0123456789abc"}
 	one, two := serve(t, site{config: config, env: env}), serve(t, site{config: config, env: env})
-	cookies, err := cookiejar.New(nil) // cookies are for a host, whatever its port
+	cookies, err := cookiejar.New(nil) // cookies belong to a host, on any port
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// action is what action.yml says.
+// action is the content of action.yml.
 type action struct {
 	Inputs map[string]struct {
 		Default  string `yaml:"default"`
@@ -56,7 +56,7 @@ func readAction(t *testing.T) action {
 	return a
 }
 
-// expression is what GitHub replaces.
+// expression matches an expression that GitHub replaces.
 var expression = regexp.MustCompile(`\$\{\{ *(\S+?) *\}\}`)
 
 // workflow runs the action's step as GitHub does.
@@ -113,7 +113,7 @@ func (w *workflow) command(inputs map[string]string) *exec.Cmd {
 	return cmd
 }
 
-// given is what the step leaves to the next ones, by the names in action.yml.
+// given returns the outputs of the step, by their names in action.yml.
 func (w *workflow) given() map[string]string {
 	w.Helper()
 	text, err := os.ReadFile(w.path("outputs"))
@@ -172,7 +172,7 @@ func TestGitHubActionRunsUnderTheGate(t *testing.T) {
 	}
 }
 
-// GitHub interrupts the step's own process.
+// On cancellation, GitHub interrupts the step's own process.
 func TestCancelledWorkflowReportsItsAttempt(t *testing.T) {
 	w := &workflow{daemon: execGround(t, ""), action: readAction(t)}
 	cmd := w.command(map[string]string{"run": "echo $$ >" + w.path("pid") + "; while :; do sleep 0.05; done"})
@@ -186,7 +186,7 @@ func TestCancelledWorkflowReportsItsAttempt(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // its state says how
+	_ = cmd.Wait() // the result is in ProcessState
 	if diff := cmp.Diff(map[string]string{"exit-code": "143", "ran": "true"}, w.given()); diff != "" || cmd.ProcessState.ExitCode() != 143 {
 		t.Errorf("%v, -want +got: %s", cmd.ProcessState, diff)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// hook is a receiver of webhooks that answers as it is told, and keeps what it has taken.
+// hook is a webhook receiver with configurable answers, which records the events it accepts.
 type hook struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -61,7 +61,7 @@ func (h *hook) has() (asked int, taken []string) {
 	return h.asked, slices.Clone(h.taken)
 }
 
-// brokenFile has a job that fails at once, and is not tried again.
+// brokenFile has a job that fails at once and is not retried.
 const brokenFile = `
 pipeline: {id: broken, owner: data}
 job: {type: command, config: {command: ["false"]}, maxRetries: 0, maxCodeRetries: 0, pollInterval: 1s}

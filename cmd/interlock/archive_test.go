@@ -15,13 +15,13 @@ import (
 
 const archiveConfig = "archive: {dsnEnv: TEST_ARCHIVE, interval: 1s}\n"
 
-// metrics is what Prometheus would fetch.
+// metrics returns the body of /metrics.
 func (s *service) metrics() string {
 	s.t.Helper()
 	return s.body("/metrics")
 }
 
-// body is what is at a path.
+// body returns the body of a GET request.
 func (s *service) body(path string) string {
 	s.t.Helper()
 	resp, err := http.Get(s.address + path)

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// attack runs a shell script as a command job of a controller, and returns what it printed.
+// attack runs a shell script as a command job of a controller, and returns its output.
 func (d *daemon) attack(script string) string {
 	d.Helper()
 	d.pipeline("attack", "schedule: {trigger: {key: go, check: exists}}\n"+
@@ -37,7 +37,7 @@ func (d *daemon) attack(script string) string {
 	return *got.Attempts[0].Output
 }
 
-// withTokens has the controllers of a ground ask for a token that stands in their environment.
+// withTokens makes the controllers of a ground require a token, which they read from their environment.
 func (g *ground) withTokens() {
 	g.env = append(g.env, "OPS_TOKEN=open-sesame-0123456789abcdef")
 	g.token = "open-sesame-0123456789abcdef"
@@ -45,9 +45,10 @@ func (g *ground) withTokens() {
 
 const asksForTokens = "auth: {tokens: [{name: ops, role: admin, tokenEnv: OPS_TOKEN}]}\n"
 
-// TestACommandCannotReadTheControllersSecrets has a command look for the tokens of the controller that started it: in the
-// environment of the controller and of the keeper, and in their memory. The name of a secret variable gives it away in
-// each environment; its value is not in the script, so that the script does not find itself.
+// TestACommandCannotReadTheControllersSecrets runs a command that looks for the secrets of the controller that started
+// it: in the environment, the memory and the open files of the controller and of the keeper, and in its own
+// environment. It searches for the name of the secret variable; the secret's value is not in the script, so that the
+// script does not find itself.
 func TestACommandCannotReadTheControllersSecrets(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -71,7 +72,7 @@ echo done`
 				root = false
 			}
 			for _, line := range strings.Split(strings.TrimSpace(g.start().attack(script)), "\n") {
-				// Root may read everybody's memory; see docs/SECURITY.md.
+				// Root may read the memory of all processes; see docs/SECURITY.md.
 				if line != "done" && !(root && strings.HasSuffix(line, "open")) {
 					t.Errorf("%s", line)
 				}
@@ -80,8 +81,8 @@ echo done`
 	}
 }
 
-// TestACommandOfAnotherUserCannotReadTheDataDirectory runs commands as nobody, which takes root. Without root the
-// controller refuses to start, and says what it takes.
+// TestACommandOfAnotherUserCannotReadTheDataDirectory runs commands as the user nobody, which requires root. Without
+// root, the controller must refuse to start and say what it needs.
 func TestACommandOfAnotherUserCannotReadTheDataDirectory(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -128,7 +129,7 @@ func TestCommandsThatAreTurnedOffAreRejected(t *testing.T) {
 	}
 }
 
-// TestARefusedHeartbeatIsReported has the heartbeat go to an address that the egress guard refuses.
+// TestARefusedHeartbeatIsReported sends the heartbeat to an address that the egress guard rejects.
 func TestARefusedHeartbeatIsReported(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()

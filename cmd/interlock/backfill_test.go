@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// backfills returns the client of a server that backfills days. Before each request it calls allowed with the number of periods,
-// and rejects the request if allowed returns false.
+// backfills returns a client of a fake server that backfills days. Before each request, the server calls allowed with
+// the number of periods, and rejects the request if allowed returns false.
 func backfills(t *testing.T, allowed func(days int, dry bool) bool) *connection {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q client.BackfillRequest
@@ -56,7 +56,7 @@ func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
 		}
 		if parts = append(parts, days); len(parts) == 2 {
 			ticks <- noon
-			ticks <- noon // once this one is taken, the line of the first is shown
+			ticks <- noon // once this tick is received, the line of the first tick is on screen
 		}
 		return true
 	})

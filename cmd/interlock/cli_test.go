@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// example is a command of docs/CLI.md, with what it prints.
+// example is a command in docs/CLI.md with its output.
 type example struct {
 	line string
 	want string
@@ -18,8 +18,8 @@ type example struct {
 
 var examplePattern = regexp.MustCompile("(?s)```console\n\\$ ([^\n]+)\n(.*?)```")
 
-// TestTheCommandLineIsAsItsManualShows runs the examples of docs/CLI.md on a real controller. With -update it writes anew what
-// they print.
+// TestTheCommandLineIsAsItsManualShows runs the examples of docs/CLI.md on a real controller. With -update it
+// rewrites their output.
 func TestTheCommandLineIsAsItsManualShows(t *testing.T) {
 	file, err := filepath.Abs("../../docs/CLI.md")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestTheCommandLineIsAsItsManualShows(t *testing.T) {
 		parts := examplePattern.FindStringSubmatch(block)
 		e := example{parts[1], parts[2]}
 		got := e.run(t, s)
-		if s == nil { // the first one is init
+		if s == nil { // the first example is init
 			t.Chdir("shop")
 			prepareShop(t)
 			s = serveStarter(t)
@@ -60,8 +60,8 @@ func TestTheCommandLineIsAsItsManualShows(t *testing.T) {
 	}
 }
 
-// prepareShop adds what the manual speaks of, and keeps the heartbeat from firing in between: it would be in some lists
-// and not in others.
+// prepareShop adds what the examples need, and keeps the heartbeat pipeline from firing, because it would then appear
+// in some lists only.
 func prepareShop(t *testing.T) {
 	t.Helper()
 	beat := "pipelines/heartbeat.yaml"
@@ -77,7 +77,7 @@ func prepareShop(t *testing.T) {
 	}
 }
 
-// run runs the example and gives all that it prints.
+// run runs the example and returns all of its output.
 func (e example) run(t *testing.T, s *service) string {
 	t.Helper()
 	c := call{env: map[string]string{"USER": "ann"}}
@@ -96,7 +96,7 @@ func (e example) run(t *testing.T, s *service) string {
 
 var wordPattern = regexp.MustCompile(`'[^']*'|\S+`)
 
-// words splits a line as a shell does, where only whole words are quoted.
+// words splits a line like a shell in which only whole words are quoted.
 func words(line string) []string {
 	all := wordPattern.FindAllString(line, -1)
 	for i := range all {
@@ -105,7 +105,7 @@ func words(line string) []string {
 	return all
 }
 
-// moments is what depends on when a command is run, and what stands for it.
+// moments are the time-dependent parts of outputs, and their placeholders.
 var moments = []struct {
 	pattern *regexp.Regexp
 	instead string
@@ -119,7 +119,7 @@ var moments = []struct {
 	{regexp.MustCompile(`(TIME +)\d+ +`), "${1}N "},
 }
 
-// momentless leaves out of a text what depends on when it was printed.
+// momentless replaces the time-dependent parts of a text.
 func momentless(text string) string {
 	for _, m := range moments {
 		text = m.pattern.ReplaceAllString(text, m.instead)

@@ -8,7 +8,7 @@ func TestConnectionsLeaveDescriptorsToStoreAndJobs(t *testing.T) {
 		{4096, 4096, 3072},
 		{4096, 1024, 768},
 		{4096, 512, 256},
-		{4096, 64, 16}, // too few for anything: the server can be asked all the same
+		{4096, 64, 16}, // too few for the reserve: the server still accepts some connections
 		{16, 1 << 20, 16},
 	} {
 		if got := connections(c.wanted, c.descriptors); got != c.want {

@@ -33,7 +33,7 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 5}]}
 job: {type: glue, config: {jobName: orders}}
 `
 
-// deployed gives the URL of tables in which one pipeline is in force, and the tables as a function holds them.
+// deployed returns the URL of tables with one pipeline in force, and the tables as a Lambda function opens them.
 func deployed(t *testing.T) (string, *dynamo.Store) {
 	t.Helper()
 	url := dynamotest.Own(t)
@@ -41,7 +41,7 @@ func deployed(t *testing.T) (string, *dynamo.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.Close() }) // it never fails
+	t.Cleanup(func() { _ = db.Close() }) // never fails
 	files := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(deployedOrders)}}}
 	report, err := catalog.New(db, all.Kinds()).Apply(t.Context(), files, time.Now())
 	if err != nil || len(report.Accepted) != 1 {
@@ -64,7 +64,7 @@ func TestDeployedTables(t *testing.T) {
 	}
 }
 
-// offered opens the run of a pipeline whose job workers run, and has it offered, as the functions do.
+// offered opens the run of a pipeline with an external job and offers it, as the functions do.
 func offered(t *testing.T, db *dynamo.Store) client.RunKey {
 	t.Helper()
 	files := catalog.Files{Pipelines: []pipeline.Source{
@@ -91,7 +91,7 @@ func offered(t *testing.T, db *dynamo.Store) client.RunKey {
 	return client.RunKey{Pipeline: "nightly", Schedule: string(r.Schedule), Date: r.Period.String()}
 }
 
-// Workers claim, send heartbeats and report through the tables. The functions see what became of it in the run's row.
+// Workers claim, send heartbeats and report through the tables. The functions see the result in the run's row.
 func workersClaim(t *testing.T, url string, db *dynamo.Store) {
 	key := offered(t, db)
 	c, err := openConsole(t.Context(), url, "127.0.0.1:0", "", slog.New(slog.DiscardHandler))
@@ -160,7 +160,7 @@ func commandsWork(t *testing.T, url string, db *dynamo.Store) {
 	}
 }
 
-// What an operator asks for is written as a row, and answered by the function that follows the stream.
+// An operator's request is written as a row, and the function that follows the stream answers it.
 func operatorsAsk(t *testing.T, url string, db *dynamo.Store) {
 	answers := func(id, data string) {
 		t.Helper()
@@ -201,7 +201,7 @@ func TestStoreThatIsNoDeploymentIsWrongUse(t *testing.T) {
 	}
 }
 
-// A rerun is asked for by a row, and answered by whoever follows the stream.
+// A rerun request is a row, and the function that follows the stream answers it.
 func rerunWaits(t *testing.T, url string, db *dynamo.Store) {
 	asked := dynamo.RerunRequest{ID: "r1", Reason: "late"}
 	asked.Key.Pipeline, asked.Key.Schedule = "orders", pipeline.ByStream

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// demoProgram builds the binary, which tells of itself where it lies.
+// demoProgram builds the binary; the demo prints commands with the binary's path.
 func demoProgram(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -31,7 +31,7 @@ func demoProgram(t *testing.T) string {
 	return binary
 }
 
-// demoProcess is a demo on a free port, with a temporary directory of its own.
+// demoProcess returns a demo on a free port, with its own temporary directory.
 func demoProcess(ctx context.Context, binary, temp string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, append([]string{"demo", "--listen", "127.0.0.1:0", "--speed", "20"}, args...)...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
@@ -80,7 +80,7 @@ func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
 	}
 	text := bufio.NewScanner(stdout)
 	pid := startSleeper(ctx, t, strings.TrimSpace(after(t, text, "API ")), project)
-	for _, command := range []string{"status", "explain"} { // as the reader is told to type them
+	for _, command := range []string{"status", "explain"} { // as the demo prints them
 		words := strings.Fields(binary + after(t, text, binary))
 		if out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput(); err != nil || words[3] != command {
 			t.Errorf("%q: %v: %s", words, err, out)
@@ -102,7 +102,7 @@ func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
 	}
 }
 
-// after finds what a demo says after some words, up to the end of the line or a comma.
+// after returns the demo's text after some words, up to the end of the line or a comma.
 func after(t *testing.T, text *bufio.Scanner, words string) string {
 	t.Helper()
 	for text.Scan() {
@@ -115,7 +115,7 @@ func after(t *testing.T, text *bufio.Scanner, words string) string {
 	return ""
 }
 
-// startSleeper adds a pipeline to a running demo whose job would take long, and gives the job's process.
+// startSleeper adds a pipeline with a long job to a running demo, and returns the job's process id.
 func startSleeper(ctx context.Context, t *testing.T, address, project string) int {
 	t.Helper()
 	stream := request(ctx, t, http.MethodGet, address+"/api/v1/events/stream?pipeline=sleeper")
@@ -134,7 +134,7 @@ func startSleeper(ctx context.Context, t *testing.T, address, project string) in
 	return readNumber(ctx, t, pipe)
 }
 
-// request sends one to the demo's API.
+// request sends a request to the demo's API.
 func request(ctx context.Context, t *testing.T, method, url string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader("{}"))
@@ -148,10 +148,10 @@ func request(ctx context.Context, t *testing.T, method, url string) *http.Respon
 	return resp
 }
 
-// readNumber reads a line with a number from a pipe, when it comes.
+// readNumber waits for a line with a number from a pipe.
 func readNumber(ctx context.Context, t *testing.T, pipe string) int {
 	t.Helper()
-	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // as a writer, too, so that it does not end before it begins
+	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // also as a writer, so that reading does not end at once
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func readNumber(ctx context.Context, t *testing.T, pipe string) int {
 	return n
 }
 
-// untilEvent reads a stream of events until one of that type.
+// untilEvent reads an event stream until an event of that type.
 func untilEvent(t *testing.T, stream *bufio.Scanner, kind string) {
 	t.Helper()
 	for stream.Scan() {
@@ -183,7 +183,8 @@ func untilEvent(t *testing.T, stream *bufio.Scanner, kind string) {
 	t.Fatalf("the stream ended without %s: %v", kind, stream.Err())
 }
 
-// nothingLeft looks for processes of the binary, where /proc shows them, and for files in its temporary directory.
+// nothingLeft fails if a process of the binary is still running (where there is /proc) or files are left in its
+// temporary directory.
 func nothingLeft(t *testing.T, binary, temp string) {
 	t.Helper()
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// onSmallDisk has controllers run with a data directory on a disk of its own of that size, such as 16m. That needs a user
-// namespace, which some systems forbid; there the test is skipped, and those of internal/store/sqlite and TestFullStore alone
-// show what happens.
+// onSmallDisk makes controllers run with a data directory on its own disk of that size, such as 16m. This needs a
+// user namespace, which some systems forbid. There the test is skipped, and only TestFullStore and the tests of
+// internal/store/sqlite cover a full disk.
 func (g *ground) onSmallDisk(size string) {
 	g.Helper()
 	if err := os.Mkdir(g.path("data"), 0o700); err != nil {
@@ -33,12 +33,12 @@ func (g *ground) onSmallDisk(size string) {
 	}
 }
 
-// onDisk is the path of a file in the data directory as the controller sees it.
+// onDisk returns the path of a file in the data directory as the controller sees it.
 func (d *daemon) onDisk(name string) string {
 	return filepath.Join(fmt.Sprintf("/proc/%d/root", d.cmd.Process.Pid), d.path("data"), name)
 }
 
-// fillDisk leaves no space on the disk of the data directory.
+// fillDisk fills the disk of the data directory.
 func (d *daemon) fillDisk() {
 	d.Helper()
 	f, err := os.Create(d.onDisk("filler"))
@@ -54,7 +54,7 @@ func (d *daemon) fillDisk() {
 	}
 }
 
-// readiness is the answer of /readyz.
+// readiness returns the answer of /readyz.
 func (d *daemon) readiness() (int, string) {
 	d.Helper()
 	resp, err := http.Get(d.url + "/readyz")
@@ -69,7 +69,7 @@ func (d *daemon) readiness() (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// refusedWrite pushes a reading that must be answered with 507 and what to do.
+// refusedWrite writes a reading, and expects status 507 with that remedy.
 func (d *daemon) refusedWrite(remedy string) {
 	d.Helper()
 	req, err := http.NewRequest(http.MethodPut, d.url+"/api/v1/pipelines/orders/sensors/landed%232026-03-09", strings.NewReader(`{"n": 1}`))
@@ -91,8 +91,9 @@ func (d *daemon) refusedWrite(remedy string) {
 	}
 }
 
-// TestFullDiskLeavesDeadlinesAndAlerts fills the disk of a real controller. It stops being ready and sends no more
-// heartbeats, refuses changes from outside, and still records a breach and sends the alert. With space again, it goes on.
+// TestFullDiskLeavesDeadlinesAndAlerts fills the disk of a real controller. The controller becomes unready, stops its
+// heartbeats and rejects writes from outside, but still records a breach and sends the alert. Once there is space
+// again, it resumes.
 func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -101,7 +102,7 @@ func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 	defer heart.Close()
 	alerts := make(chan string, 100)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		text, _ := io.ReadAll(r.Body) // half an alert names no event
+		text, _ := io.ReadAll(r.Body) // an incomplete alert names no event, so the error does not matter
 		alerts <- string(text)
 	}))
 	defer hook.Close()
@@ -112,7 +113,7 @@ func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 	g.pipeline("orders", prompt)
 	g.pipeline("slow", "schedule: {trigger: {key: landed, check: exists}}\nsla: {maxDuration: 10s}\n"+
 		fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s}\n", "while [ -e "+g.path("busy")+" ]; do sleep 0.05; done"))
-	g.write("busy", "") // it goes with the test's directory, if not before
+	g.write("busy", "") // removed with the test's directory, if not before
 	d := g.launch()
 	if !d.ready() {
 		if strings.Contains(d.said(), "no mount") || d.cmd.ProcessState.ExitCode() == 99 {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/all"
 )
 
-// manual is a page for users.
+// manual reads a page of the documentation.
 func manual(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../docs", name))
@@ -43,10 +43,11 @@ func TestTheExamplesOfTheManualsAreRight(t *testing.T) {
 	}
 }
 
-// howToFile is a pipeline file in a how-to page.
+// howToFile matches a pipeline file in a how-to page.
 var howToFile = regexp.MustCompile("(?ms)^ *```yaml\n( *# [^\n]*\n)?( *)pipeline: .*?^ *```$")
 
-// TestThePipelinesOfTheHowToPagesAreAccepted validates the files of each page as a project of its own, as a reader copies them.
+// TestThePipelinesOfTheHowToPagesAreAccepted validates the files of each page as one project, as a reader would copy
+// them.
 func TestThePipelinesOfTheHowToPagesAreAccepted(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/how-to/*.md")
 	if err != nil {
@@ -75,7 +76,7 @@ func TestThePipelinesOfTheHowToPagesAreAccepted(t *testing.T) {
 	}
 }
 
-// TestTheManualOfJobsTellsAllOfEachType looks for what a reader needs to know of a type.
+// TestTheManualOfJobsTellsAllOfEachType checks that the manual has a complete section for each job type.
 func TestTheManualOfJobsTellsAllOfEachType(t *testing.T) {
 	text := manual(t, "JOBS.md")
 	for _, kind := range all.Kinds() {
@@ -100,8 +101,8 @@ func TestTheManualOfJobsTellsAllOfEachType(t *testing.T) {
 	}
 }
 
-// keys gathers the names of all keys that a schema knows, so many levels below, or all of them if that is negative;
-// of a config only its own.
+// keys collects the names of all keys in a schema, down to that many levels, or all levels if below is negative. Of a
+// config it collects only the top level.
 func (s schemaNode) keys(into map[string]bool, below int) {
 	for name, key := range s.Properties {
 		into[name] = true

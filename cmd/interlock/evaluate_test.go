@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// report is what evaluate prints as JSON.
+// report is the JSON output of evaluate.
 type report struct {
 	Open    bool
 	Outcome string
@@ -17,7 +17,7 @@ type report struct {
 	Rules   []struct{ Key, Outcome, Reason string }
 }
 
-// evaluate runs the command on a pipeline and facts and reads its JSON.
+// evaluate runs the command on a pipeline and facts, and decodes its JSON output.
 func evaluate(t *testing.T, yaml, facts string, args ...string) (report, int) {
 	t.Helper()
 	args = append([]string{"evaluate", write(t, "p.yaml", yaml), "--sensors", "-", "--format", "json"}, args...)
@@ -29,7 +29,7 @@ func evaluate(t *testing.T, yaml, facts string, args ...string) (report, int) {
 	return r, got.code
 }
 
-// outcomes is the gate's outcome and then that of each rule.
+// outcomes returns the gate's outcome, and then that of each rule.
 func outcomes(r report) string {
 	all := []string{r.Outcome}
 	for _, leaf := range r.Rules {
@@ -116,7 +116,7 @@ func TestARuleInsideNotIsShownAsItCounts(t *testing.T) {
 	}
 }
 
-// Without cron the start condition opens the run: rules that hold are not enough.
+// Without cron the start condition opens the run: passing rules are not enough.
 func TestGateIsClosedWhileTheStartConditionIsNotMet(t *testing.T) {
 	file := write(t, "p.yaml", "pipeline: {id: landing, owner: data}\nschedule: {trigger: {key: landed, check: exists}, exclude: {weekends: true}}\n"+
 		"validation: {rules: [{key: rows, check: exists}]}\njob: {type: command, config: {command: [load]}}\n")

@@ -47,7 +47,7 @@ func TestEventsAreListedWithTheNewestLast(t *testing.T) {
 	}
 }
 
-// watchedBuffer can be read while it is written.
+// watchedBuffer can be read while it is being written.
 type watchedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -65,7 +65,7 @@ func (b *watchedBuffer) String() string {
 	return b.buf.String()
 }
 
-// following is `events --follow`, at work.
+// following is a running `events --follow`.
 type following struct {
 	stdout, stderr watchedBuffer
 	code           chan int
@@ -100,8 +100,8 @@ func (f *following) until(t *testing.T, text string) {
 	}
 }
 
-// interrupted is Ctrl-C, and the exit code that follows. The signal is for this very process, so what is followed must have
-// printed something: from then on it listens.
+// interrupted sends Ctrl-C and returns the exit code. The signal goes to the test process itself, so the command must
+// have printed something: only then does it catch the signal.
 func (f *following) interrupted(t *testing.T) int {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {

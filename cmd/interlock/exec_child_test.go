@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// lastOf is the value that counts of a variable that an environment may have more than once.
+// lastOf returns the last value of a variable in an environment, which is the one that counts.
 func lastOf(env []string, name string) (value string) {
 	for _, v := range env {
 		if is, found := strings.CutPrefix(v, name+"="); found {

@@ -26,7 +26,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
-// deployedExec is exec as a process of its own on the tables of a deployment, whose functions the test plays.
+// deployedExec runs exec as a separate process on the tables of a deployment. The test plays the Lambda functions.
 type deployedExec struct {
 	*testing.T
 	db          *dynamo.Store
@@ -46,7 +46,7 @@ func newDeployedExec(t *testing.T) *deployedExec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.Close() }) // it never fails
+	t.Cleanup(func() { _ = db.Close() }) // never fails
 	c := catalog.New(db, all.Kinds())
 	files := catalog.Files{Pipelines: []pipeline.Source{{File: "nightly.yaml", Data: []byte(
 		"pipeline: {id: nightly, owner: data}\njob: {type: external, config: {heartbeat: 10s}, maxRetries: 0, maxCodeRetries: 0}\n")}}}
@@ -60,7 +60,7 @@ func newDeployedExec(t *testing.T) *deployedExec {
 	return d
 }
 
-// open opens the run of a day and has it offered.
+// open opens the run of a day and offers it.
 func (d *deployedExec) open(day string) run.Key {
 	d.Helper()
 	of, err := period.Parse(day)
@@ -75,7 +75,7 @@ func (d *deployedExec) open(day string) run.Key {
 	return r.Key
 }
 
-// step takes the next step of a run, as the function does that the state machine calls.
+// step advances a run, as the function that the state machine calls does.
 func (d *deployedExec) step(key run.Key) run.Run {
 	d.Helper()
 	claims, err := d.db.Claim(d.Context(), store.ClaimQuery{Replica: "function", Task: lifecycle.TaskID(key), Limit: 1, Lease: time.Minute}, time.Now())
@@ -97,7 +97,7 @@ func (d *deployedExec) read(key run.Key) run.Run {
 	return r
 }
 
-// command is an exec on the tables.
+// command returns an exec on the tables.
 func (d *deployedExec) command(day, worker, script string) *exec.Cmd {
 	cmd := exec.Command(d.binary, "exec", "nightly", "--store", d.url, "--date", day, "--worker", worker, "--", "sh", "-c", script)
 	cmd.Dir = d.dir
@@ -169,7 +169,7 @@ func (d *deployedExec) tablesThatAreNotThere() {
 	}
 }
 
-// A replica knows the permits that another has given out, so a worker goes on with whichever answers.
+// Replicas know the permits that other replicas have issued, so a worker can continue with any of them.
 func TestExecOnReplicasWithRedis(t *testing.T) {
 	_, all := replicas(t, 2, "")
 	t.Parallel()
@@ -188,7 +188,7 @@ func TestExecOnReplicasWithRedis(t *testing.T) {
 		t.Fatal(second.said())
 	}
 	first.write("end", "")
-	_ = cmd.Wait() // its state says how
+	_ = cmd.Wait() // the result is in ProcessState
 	if code := cmd.ProcessState.ExitCode(); code != 3 {
 		t.Errorf("exit code %d", code)
 	}

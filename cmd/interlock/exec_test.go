@@ -23,12 +23,12 @@ const (
 	execRun = "orders/manual/" + execDay
 )
 
-// externalJob is a pipeline that workers run, on demand.
+// externalJob is a pipeline whose job workers run on demand.
 const externalJob = `validation: {rules: [{key: landed, check: exists}]}
 job: {type: external, config: {heartbeat: 10s}, maxRetries: 1, retryBackoff: 1s}
 `
 
-// execGround has a server with the pipeline orders, whose gate is open.
+// execGround starts a server with the pipeline orders, whose gate is open.
 func execGround(t *testing.T, config string) *daemon {
 	t.Helper()
 	if testing.Short() {
@@ -42,13 +42,13 @@ func execGround(t *testing.T, config string) *daemon {
 	return d
 }
 
-// finished is a command that has ended.
+// finished is the result of a command.
 type finished struct {
 	code           int
 	stdout, stderr string
 }
 
-// interlock runs the binary with the server's address.
+// interlock runs the binary as a client of the server.
 func (d *daemon) interlock(args ...string) finished {
 	d.Helper()
 	return d.ends(d.command(args...))
@@ -66,7 +66,7 @@ func (d *daemon) ends(cmd *exec.Cmd) finished {
 	return runToEnd(d.T, cmd)
 }
 
-// runToEnd runs a command to its end.
+// runToEnd runs a command until it ends.
 func runToEnd(t *testing.T, cmd *exec.Cmd) finished {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -113,7 +113,7 @@ func TestExecExitsWithTheCommandsCode(t *testing.T) {
 	if got := d.exec("echo no such table >&2; exit 2"); got.code != 2 || got.stdout != "" {
 		t.Errorf("got %+v", got)
 	}
-	first := d.reaches(execRun, client.Triggering).Attempts[0] // its second attempt is offered
+	first := d.reaches(execRun, client.Triggering).Attempts[0] // the second attempt is offered
 	if first.ExitCode == nil || *first.ExitCode != 2 || first.Category == nil || *first.Category != "PERMANENT" || *first.Message != "exit code 2: no such table" {
 		t.Errorf("got %+v", first)
 	}
@@ -246,7 +246,7 @@ func TestExecDoesNotReorderOutput(t *testing.T) {
 	}
 }
 
-// begun starts an exec whose command, after setup, writes its process id to a file, and waits for that.
+// begun starts an exec whose command runs setup and then writes its process id to a file. It waits for the file.
 func (d *daemon) begun(setup, script string) (*exec.Cmd, int) {
 	d.Helper()
 	cmd := d.command("exec", "orders", "--date", execDay, "--", "sh", "-c", setup+"echo $$ >"+d.path("started")+"; mv "+d.path("started")+" "+d.path("pid")+"; "+script)
@@ -264,7 +264,7 @@ func (d *daemon) begun(setup, script string) (*exec.Cmd, int) {
 	return cmd, d.pid("pid")
 }
 
-// pid waits until a file has the id of a process.
+// pid waits until a file contains a process id.
 func (d *daemon) pid(file string) int {
 	d.Helper()
 	pid := 0
@@ -279,7 +279,7 @@ func (d *daemon) pid(file string) int {
 	return pid
 }
 
-// waitsForProgram is the part of a script that waits for a program, whose process id is in the file program.
+// waitsForProgram returns the part of a script that waits for a program, whose process id is in the file program.
 func (d *daemon) waitsForProgram() string {
 	return "sh -c 'echo $$ >" + d.path("program") + "; exec sleep 60'; echo not reached"
 }
@@ -290,7 +290,7 @@ func TestExecPassesSignalsOn(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // its state says how
+	_ = cmd.Wait() // the result is in ProcessState
 	if code := cmd.ProcessState.ExitCode(); code != 7 {
 		t.Errorf("exit code %d", code)
 	}
@@ -309,7 +309,7 @@ func TestStoppedExecStopsWhatItsScriptHasStarted(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // its state says how
+	_ = cmd.Wait() // the result is in ProcessState
 	if code := cmd.ProcessState.ExitCode(); code != exitBySignal+int(syscall.SIGTERM) {
 		t.Errorf("exit code %d", code)
 	}

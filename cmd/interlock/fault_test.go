@@ -26,13 +26,13 @@ import (
 // prompt is a pipeline whose job succeeds at once.
 const prompt = "schedule: {trigger: {key: landed, check: exists}}\njob: {type: command, config: {command: 'true'}, pollInterval: 1s}\n"
 
-// refuses starts a controller that must not start, and checks that it says why in one clear line, with exit code 2.
+// refuses starts a controller that must fail to start, and checks that it says why in one line, with exit code 2.
 func (g *ground) refuses(says ...string) {
 	g.Helper()
 	g.refusedWith(nil, says...)
 }
 
-// refusedWith is refuses with further arguments.
+// refusedWith is refuses with additional arguments.
 func (g *ground) refusedWith(args []string, says ...string) {
 	g.Helper()
 	d := g.launch(args...)
@@ -53,7 +53,7 @@ func (g *ground) refusedWith(args []string, says ...string) {
 	}
 }
 
-// TestControllerThatCannotWorkSaysWhyAndHarmsNothing is everything that keeps a controller from starting.
+// TestControllerThatCannotWorkSaysWhyAndHarmsNothing covers everything that prevents a controller from starting.
 func TestControllerThatCannotWorkSaysWhyAndHarmsNothing(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestControllerThatCannotWorkSaysWhyAndHarmsNothing(t *testing.T) {
 	})
 	t.Run("data cannot be written", func(t *testing.T) {
 		g := newGround(t, binary, "")
-		g.write("interlock.yaml", "listen: 127.0.0.1:0\ndata: /proc/interlock-data\npipelines: [./pipelines]\n") // not even root may
+		g.write("interlock.yaml", "listen: 127.0.0.1:0\ndata: /proc/interlock-data\npipelines: [./pipelines]\n") // not even root may write there
 		g.refuses("/proc/interlock-data")
 	})
 	t.Run("data is read-only", func(t *testing.T) { readOnlyData(t, binary) })
@@ -99,7 +99,7 @@ func TestControllerThatCannotWorkSaysWhyAndHarmsNothing(t *testing.T) {
 	})
 }
 
-// unchanged says that a file holds what it held.
+// unchanged fails unless a file still has that content.
 func (g *ground) unchanged(name string, want []byte) {
 	g.Helper()
 	if got, err := os.ReadFile(g.path(name)); err != nil || !bytes.Equal(got, want) {
@@ -107,7 +107,7 @@ func (g *ground) unchanged(name string, want []byte) {
 	}
 }
 
-// corruptDatabase damages the file of a controller that has worked: a bit here, all of it, half of it.
+// corruptDatabase damages the database of a controller that has run: one bit, all of it, half of it.
 func corruptDatabase(t *testing.T, binary string) {
 	for name, damage := range map[string]func(good []byte) []byte{
 		"text":   func([]byte) []byte { return []byte("this is no database, but somebody may want it back\n") },
@@ -133,7 +133,7 @@ func corruptDatabase(t *testing.T, binary string) {
 			g.write("data/interlock.db", string(bad))
 			g.refuses("data/interlock.db", "damaged", "backup")
 			g.unchanged("data/interlock.db", bad)
-			g.write("data/interlock.db", string(good)) // the backup
+			g.write("data/interlock.db", string(good)) // restore the backup
 			d := g.start()
 			d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
 			d.reaches("orders/stream/2026-03-03", client.Completed)
@@ -141,10 +141,10 @@ func corruptDatabase(t *testing.T, binary string) {
 	}
 }
 
-// readOnlyData takes the permission to write away from a controller that has worked.
+// readOnlyData removes the write permission from the data of a controller that has run.
 func readOnlyData(t *testing.T, binary string) {
 	g := newGround(t, binary, "")
-	if os.Geteuid() == 0 { // whom no permission binds
+	if os.Geteuid() == 0 { // permissions do not apply to root
 		g.runAsNobody()
 	}
 	g.start().stop()
@@ -152,14 +152,14 @@ func readOnlyData(t *testing.T, binary string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.chmod(0o700, g.path("data")) // or nobody can remove it
+	defer g.chmod(0o700, g.path("data")) // otherwise the test cannot remove it
 	g.chmod(0o400, names...)
 	g.refuses(g.path("data"), "permission denied")
 	g.chmod(0o500, g.path("data"))
 	g.refuses(g.path("data"), "permission denied")
 }
 
-// runAsNobody has controllers run by a user without rights, who can read the binary and owns the ground.
+// runAsNobody makes controllers run as an unprivileged user who can read the binary and owns the ground.
 func (g *ground) runAsNobody() {
 	g.Helper()
 	const nobody = 65534
@@ -181,7 +181,7 @@ func (g *ground) chmod(mode os.FileMode, names ...string) {
 	}
 }
 
-// TestBadFilesAreToldAndTheRestIsUnaffected edits, breaks and removes pipeline files under a running controller.
+// TestBadFilesAreToldAndTheRestIsUnaffected edits, breaks and removes pipeline files while a controller runs.
 func TestBadFilesAreToldAndTheRestIsUnaffected(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -215,7 +215,7 @@ func TestBadFilesAreToldAndTheRestIsUnaffected(t *testing.T) {
 	until(t, "the mended file", func() bool { return d.told("CONFIG_ACCEPTED", "edited") == 2 })
 }
 
-// TestRunOfARemovedFileFinishes removes the file of a pipeline whose job runs, and later the whole folder.
+// TestRunOfARemovedFileFinishes removes the file of a pipeline whose job is running, and later the whole folder.
 func TestRunOfARemovedFileFinishes(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -249,13 +249,13 @@ func TestRunOfARemovedFileFinishes(t *testing.T) {
 	}
 	until(t, "a word on the missing folder", func() bool { return strings.Contains(d.said(), "cannot read the files") })
 	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
-	d.reaches("orders/stream/2026-03-03", client.Completed) // a folder that is missing removes nothing
+	d.reaches("orders/stream/2026-03-03", client.Completed) // a missing folder removes nothing
 	if n := d.told("CONFIG_REMOVED", ""); n != 1 {
 		t.Errorf("%d pipelines were removed", n)
 	}
 }
 
-// TestDeadWebhookDelaysNoRun has a sink that takes connections and never answers, for events of every severity.
+// TestDeadWebhookDelaysNoRun has a sink that accepts connections and never answers, for events of every severity.
 func TestDeadWebhookDelaysNoRun(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -270,7 +270,7 @@ func TestDeadWebhookDelaysNoRun(t *testing.T) {
 	g.pipeline("orders", prompt)
 	d := g.start()
 	select {
-	case <-asked: // it hangs from now on
+	case <-asked: // the webhook hangs from now on
 	case <-time.After(patience):
 		t.Fatal("nobody asks the webhook")
 	}
@@ -286,8 +286,8 @@ func TestDeadWebhookDelaysNoRun(t *testing.T) {
 	d.stop()
 }
 
-// TestTerminatedControllerHandsBackWhatItCannotFinish stops a controller that has a command running, a request unanswered
-// and somebody who follows its events. The next one goes on where it stopped.
+// TestTerminatedControllerHandsBackWhatItCannotFinish stops a controller that has a running command, an unanswered
+// request and a client that follows its events. The next controller continues where it stopped.
 func TestTerminatedControllerHandsBackWhatItCannotFinish(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -348,8 +348,8 @@ func listen(d *daemon) {
 	<-began
 }
 
-// TestDamagedStoreIsReportedAndRepaired damages the table by which repeated transactions are recognised. The controller
-// finds it by itself, stops taking changes and says what to do; interlock repair does it.
+// TestDamagedStoreIsReportedAndRepaired damages the table that detects repeated transactions. The controller must
+// find the damage by itself, stop accepting writes and name the remedy: interlock repair.
 func TestDamagedStoreIsReportedAndRepaired(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -384,7 +384,7 @@ func TestDamagedStoreIsReportedAndRepaired(t *testing.T) {
 	d.reaches("orders/stream/2026-03-04", client.Completed)
 }
 
-// damageTable overwrites the first page of a table of a controller that has stopped.
+// damageTable overwrites the first page of a table of a stopped controller.
 func (g *ground) damageTable(name string) {
 	g.Helper()
 	db, err := sql.Open("sqlite", g.path("data/interlock.db"))

@@ -14,13 +14,13 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// outside is Slack and PagerDuty at one address: it keeps what they are told, in order.
+// outside is a fake of Slack and PagerDuty at one address. It records their requests in order.
 type outside struct {
 	*httptest.Server
 	mu    sync.Mutex
-	valid bool     // whether it knows the token
-	told  []string // what was asked for, and in which thread or incident
-	root  string   // how the thread's first message reads now
+	valid bool     // whether it accepts the token
+	told  []string // the requests, with their thread or incident
+	root  string   // the current text of the thread's first message
 }
 
 func newOutside(t *testing.T) *outside {
@@ -55,7 +55,7 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// has says whether everything was told, in whichever order the two were reached.
+// has reports whether all of want were received, in any order between the two.
 func (o *outside) has(want ...string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

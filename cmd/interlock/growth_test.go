@@ -23,7 +23,7 @@ func filesBelow(t *testing.T, dir string) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, _ fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // it was removed meanwhile
+			return nil // removed meanwhile
 		}
 		n++
 		return err
@@ -34,7 +34,8 @@ func filesBelow(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// The directory of a command goes once its result is stored; its output stays in the job log. That of a job that runs stays.
+// The directory of a command is removed once its result is stored; the output stays in the job log. The directory of
+// a running job stays.
 func TestDirectoryOfASettledCommandGoes(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{
 		"quick.yaml": "pipeline: {id: quick, owner: data}\nschedule: {trigger: {key: landed, check: exists}}\n" +
@@ -78,7 +79,7 @@ func TestDirectoryOfASettledCommandGoes(t *testing.T) {
 
 var soak = flag.Duration("soak", 0, "how long TestSoak watches the memory, descriptors and files of a busy controller; at least 10m say something")
 
-// usage is what a controller takes at one moment.
+// usage is a controller's use of resources at one moment.
 type usage struct {
 	resident    int // kB
 	descriptors int
@@ -106,7 +107,8 @@ func (d *daemon) usage() usage {
 	return u
 }
 
-// TestSoak runs commands as fast as it can and watches what the controller takes. After a third of the time it takes no more.
+// TestSoak runs commands as fast as it can and measures the controller's use of resources, which must not grow after
+// the first third of the time.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("it takes long: -soak 10m")
@@ -146,7 +148,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// typical is the median of each.
+// typical returns the median of each figure.
 func typical(seen []usage) usage {
 	median := func(of func(usage) int) int {
 		var values []int

@@ -42,7 +42,7 @@ func TestHealthOfAControllerThatFallsBehindIsNo(t *testing.T) {
 	}
 }
 
-// mute is a store that takes questions and does not answer.
+// mute is a store that never answers.
 type mute struct{ store.Store }
 
 func (mute) Backlog(ctx context.Context, _ string) (int, time.Time, error) {
@@ -76,6 +76,6 @@ func TestTasksThatKeepFailingAreReported(t *testing.T) {
 	if shown := s.metrics(); !in(shown, "interlock_failing_tasks 1\n") {
 		t.Errorf("it is not counted in\n%s", shown)
 	}
-	s.must(0, "health") // it holds up nothing else
+	s.must(0, "health") // it blocks nothing else
 	s.until("it is announced", func() bool { return in(s.run("events").stdout, "INFRA_FAILURE", "new/shelf") })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/examples"
 )
 
-// starter is the project that init writes.
+// starter writes the project of init to a new directory.
 func starter(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "project")
@@ -86,8 +86,8 @@ func TestInitChangesNothingThatIsThere(t *testing.T) {
 	must(t, 2, "init", dir)
 }
 
-// TestTheStarterRunsToCompletedAsItIs runs what init writes: its server's file, its pipelines, its jobs. Only the address is
-// another one. The heartbeat, which fires each minute, is not waited for but triggered.
+// TestTheStarterRunsToCompletedAsItIs runs the project that init writes: its server file, pipelines and jobs. Only
+// the address differs. The heartbeat pipeline fires every minute; the test triggers it instead of waiting.
 func TestTheStarterRunsToCompletedAsItIs(t *testing.T) {
 	dir := starter(t)
 	t.Chdir(dir)

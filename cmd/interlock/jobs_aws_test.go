@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/job/awstest"
 )
 
-// anAWS has a Glue job whose runs succeed, a state machine whose executions fail, and a function.
+// anAWS has a Glue job whose runs succeed, a state machine whose executions fail, and a Lambda function.
 func anAWS(t *testing.T) *awstest.Server {
 	return awstest.NewServer(t, awstest.Operations{
 		"AWSGlue.GetJobRuns": func(w http.ResponseWriter, _ *http.Request) { awstest.Reply(w, map[string]any{"JobRuns": []any{}}) },
@@ -33,12 +33,12 @@ func anAWS(t *testing.T) *awstest.Server {
 			awstest.Reply(w, map[string]any{"status": "FAILED", "error": "States.TaskFailed", "cause": "no rows"})
 		},
 		"POST /2015-03-31/functions/{name}/invocations": func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(w, r.Body) // it returns what it was given
+			io.Copy(w, r.Body) // the function returns its input
 		},
 	})
 }
 
-// TestAServerRunsJobsOnAWS goes through the server's own guard and the environment that AWS users set.
+// TestAServerRunsJobsOnAWS uses the server's own egress guard and the environment variables that AWS users set.
 func TestAServerRunsJobsOnAWS(t *testing.T) {
 	awstest.Setenv(t)
 	t.Setenv("AWS_ENDPOINT_URL", anAWS(t).URL)

@@ -27,7 +27,7 @@ func TestEveryTypeThatAFileMayNameIsRun(t *testing.T) {
 	}
 }
 
-// TestAServerRunsJobsElsewhere also looks for the secret in everything that the server tells.
+// TestAServerRunsJobsElsewhere also searches for the secret in everything that the server prints.
 func TestAServerRunsJobsElsewhere(t *testing.T) {
 	file := func(id, url string) string {
 		job := strings.Replace(airflowJob(url, "${env:TOKEN}"), "job: {", "job: {pollInterval: 1s, maxCodeRetries: 0, ", 1)

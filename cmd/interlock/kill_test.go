@@ -24,9 +24,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
-// TestKilledAtAnyInstant kills the controller with its work in full swing, again and again, and starts it again. Nothing
-// that it acknowledged is lost, no attempt starts twice, every acknowledged period is COMPLETED in the end, and each
-// deadline and each fire ends in exactly one of its ways.
+// TestKilledAtAnyInstant repeatedly kills the controller while it is busy, and restarts it. No acknowledged write is
+// lost, no attempt starts twice, every acknowledged period is COMPLETED in the end, and each deadline and each fire
+// has exactly one outcome.
 func TestKilledAtAnyInstant(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -40,20 +40,20 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	k.finish()
 }
 
-// killing is what is written, and what is seen of it from outside.
+// killing writes readings, and records what can be seen from outside.
 type killing struct {
 	*ground
 	all  []*ground
 	rand *rand.Rand
 
 	mu     sync.Mutex
-	next   int                 // the next period that nobody has used
+	next   int                 // the next unused period
 	acked  map[string][]string // the dates of acknowledged writes, by pipeline
-	count  int                 // the last number that was acknowledged
+	count  int                 // the last acknowledged number
 	called map[string]int      // http jobs, by idempotency key
 }
 
-// newKilling furnishes as many grounds, all alike.
+// newKilling sets up that many identical grounds.
 func newKilling(t *testing.T, seed uint64, grounds int, config string) *killing {
 	k := &killing{rand: rand.New(rand.NewPCG(seed, seed)), acked: map[string][]string{}, called: map[string]int{}}
 	target := httptest.NewServer(http.HandlerFunc(k.job))
@@ -72,7 +72,7 @@ func newKilling(t *testing.T, seed uint64, grounds int, config string) *killing 
 func (k *killing) furnish(g *ground, target string) {
 	k.Helper()
 	start := "schedule: {trigger: {key: landed, check: exists}, period: minute}\n"
-	// A period whose name ends in 5 fails at first.
+	// The first attempt of a period whose name ends in 5 fails.
 	script := fmt.Sprintf(`echo "$INTERLOCK_RUN_ID" >> %s; sleep 0.05; case "$INTERLOCK_RUN_ID" in *5/1) exit 75;; esac`, k.path("started"))
 	g.pipeline("commands", start+"sla: {maxDuration: 10m}\n"+
 		fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s, maxRetries: 2, retryBackoff: 1s}\n", script))
@@ -83,9 +83,9 @@ func (k *killing) furnish(g *ground, target string) {
 	g.pipeline("counts", "")
 }
 
-// job is an http job, which takes a while.
+// job handles an http job, which takes a while.
 func (k *killing) job(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // it is not looked at
+	_, _ = io.Copy(io.Discard, r.Body) // the content does not matter
 	k.mu.Lock()
 	k.called[r.Header.Get("Idempotency-Key")]++
 	wait := time.Duration(k.rand.IntN(50)) * time.Millisecond
@@ -102,7 +102,7 @@ func (k *killing) random(n int) int {
 	return k.rand.IntN(n)
 }
 
-// round is one life of a controller. Now and then it dies before it listens.
+// round starts and kills a controller. Sometimes it kills it before it listens.
 func (k *killing) round(n int) {
 	k.Helper()
 	d := k.launch()
@@ -127,7 +127,7 @@ func (k *killing) round(n int) {
 	writers.Wait()
 }
 
-// after waits for some milliseconds: the instant of a death is nobody's choice.
+// after waits for some milliseconds, so that the controller is killed at a random instant.
 func (k *killing) after(milliseconds int, ended <-chan struct{}) {
 	select {
 	case <-time.After(time.Duration(milliseconds) * time.Millisecond):
@@ -136,7 +136,7 @@ func (k *killing) after(milliseconds int, ended <-chan struct{}) {
 	}
 }
 
-// write opens periods until the controller is gone, each with one write.
+// write opens periods, each with one write, until the controller is gone.
 func (k *killing) write(ctx context.Context, d *daemon, id string, most int) {
 	for range most {
 		k.mu.Lock()
@@ -152,7 +152,7 @@ func (k *killing) write(ctx context.Context, d *daemon, id string, most int) {
 	}
 }
 
-// countUp writes one sensor again and again.
+// countUp writes increasing numbers to one sensor.
 func (k *killing) countUp(ctx context.Context, d *daemon) {
 	for n := k.count + 1; ; n++ {
 		if _, err := d.api.PutSensor(ctx, "counts", "n", map[string]any{"n": n}); err != nil {
@@ -162,7 +162,7 @@ func (k *killing) countUp(ctx context.Context, d *daemon) {
 	}
 }
 
-// checkCount reads back what was acknowledged last. One more may have been written, and not acknowledged.
+// checkCount reads back the last acknowledged number. One more may have been written but not acknowledged.
 func (k *killing) checkCount(d *daemon) {
 	k.Helper()
 	if k.count == 0 {
@@ -179,7 +179,7 @@ func (k *killing) checkCount(d *daemon) {
 	k.count = n
 }
 
-// finish starts the controller a last time, lets everything come to its end, and looks at it.
+// finish starts the controller a last time, waits until everything has ended, and checks the results.
 func (k *killing) finish() {
 	k.Helper()
 	d := k.start()
@@ -202,8 +202,8 @@ func (k *killing) checkAll(d *daemon) {
 	}
 }
 
-// decide says whether all periods of these pipelines are done. It is the operator of starts that are held: only the target knows
-// what became of them.
+// decide reports whether all periods of these pipelines are done. It also acts as the operator for held starts: only
+// the target knows whether the job started.
 func (k *killing) decide(d *daemon, ids ...string) bool {
 	k.Helper()
 	done := true
@@ -221,7 +221,7 @@ func (k *killing) decide(d *daemon, ids ...string) bool {
 				report = client.JobReport{Result: "success"}
 			}
 			k.mu.Unlock()
-			report.Attempt = r.Attempt // or it could be said of the next one, which has opened meanwhile
+			report.Attempt = r.Attempt // otherwise the report could apply to the next attempt, opened meanwhile
 			if _, err := d.api.Report(k.Context(), r.Key(), report); err != nil {
 				k.Fatal(err)
 			}
@@ -230,7 +230,7 @@ func (k *killing) decide(d *daemon, ids ...string) bool {
 	return done
 }
 
-// checkStarts says that no attempt was started twice, and that what is COMPLETED was started.
+// checkStarts checks that no attempt was started twice, and that every COMPLETED run was started.
 func (k *killing) checkStarts(d *daemon) {
 	k.Helper()
 	started := map[string]int{}
@@ -260,7 +260,7 @@ func (k *killing) checkStarts(d *daemon) {
 	}
 }
 
-// checkEnds says that each deadline of an acknowledged period ended in its one way, which was told once.
+// checkEnds checks that each deadline of an acknowledged period has exactly one outcome, with one event.
 func (k *killing) checkEnds(d *daemon) {
 	k.Helper()
 	told := map[string]int{}
@@ -281,14 +281,14 @@ func (k *killing) checkEnds(d *daemon) {
 		}
 	}
 	for what, n := range told {
-		warning := strings.HasPrefix(what, "RELATIVE_SLA_WARNING") // none where nobody was there before the breach
+		warning := strings.HasPrefix(what, "RELATIVE_SLA_WARNING") // no warning if the controller was down before the breach
 		if (warning || strings.Count(what, "/") == 2) && n != 1 {
 			k.Errorf("%s was told %d times", what, n)
 		}
 	}
 }
 
-// checkTicks says that every minute that has come has a run, or was told as missed, and not both.
+// checkTicks checks that every past minute has either a run or one event for the missed fire, not both.
 func (k *killing) checkTicks(d *daemon) {
 	k.Helper()
 	now := time.Now()
@@ -308,7 +308,8 @@ func (k *killing) checkTicks(d *daemon) {
 	})
 }
 
-// ticks is what became of the fires: the runs, how often each was told as missed, and when the pipeline was accepted.
+// ticks returns the outcomes of the fires: the runs, the number of missed events per fire, and when the pipeline was
+// accepted.
 func (k *killing) ticks(d *daemon) (runs map[string]client.Run, missed map[string]int, accepted time.Time) {
 	k.Helper()
 	missed = map[string]int{}
@@ -334,8 +335,8 @@ func missedDates(t *testing.T, e client.Event) []string {
 	return missed.Detail.Dates
 }
 
-// TestFireMissedInADowntimeIsToldOnce lets a controller find that it was away for ten minutes, and restarts it to see
-// whether it says so again.
+// TestFireMissedInADowntimeIsToldOnce makes a controller believe that it was down for ten minutes, and restarts it to
+// check that it does not report the missed fires again.
 func TestFireMissedInADowntimeIsToldOnce(t *testing.T) {
 	g := newGround(t, builtBinary(t), "watchdog: {interval: 1s}\n")
 	t.Parallel()
@@ -370,7 +371,7 @@ func TestFireMissedInADowntimeIsToldOnce(t *testing.T) {
 	}
 }
 
-// turnBack lets a pipeline look as if nobody had dealt with its fires for that long.
+// turnBack makes a pipeline look as if no fire had been handled for that long.
 func (g *ground) turnBack(id string, d time.Duration) time.Time {
 	g.Helper()
 	s, err := sqlite.Open(g.Context(), g.path("data"), sqlite.Options{})
@@ -399,7 +400,7 @@ func (g *ground) turnBack(id string, d time.Duration) time.Time {
 	return next.FiredThrough
 }
 
-// stop ends the controller as a service manager does.
+// stop ends the controller with SIGTERM, as a service manager does.
 func (d *daemon) stop() {
 	d.Helper()
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -410,8 +411,8 @@ func (d *daemon) stop() {
 	}
 }
 
-// TestKilledKeeperMeansALostAttempt kills the process between controller and command, which alone knows how the command
-// ends: the attempt has failed, what is left of it is ended, and the next one starts.
+// TestKilledKeeperMeansALostAttempt kills the process between controller and command, which alone knows the command's
+// result. The attempt must fail, its remaining processes must be ended, and the next attempt must start.
 func TestKilledKeeperMeansALostAttempt(t *testing.T) {
 	g := newGround(t, builtBinary(t), "")
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// items is the items and the cursor of a list as JSON.
+// items returns the items and the cursor of a JSON list.
 func items(t *testing.T, text string) ([]any, any) {
 	t.Helper()
 	page, ok := parsed(t, text).(map[string]any)
@@ -58,7 +58,7 @@ func TestListsFollowTheirPagesUpToTheLimit(t *testing.T) {
 	}
 }
 
-// crowd is a server with that many pipelines, which gives them out in pages as the real one does.
+// crowd is a server with that many pipelines, which it returns in pages like the real one.
 func crowd(t *testing.T, n int) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -98,8 +98,8 @@ func TestStatusShowsEveryPipelineHoweverMany(t *testing.T) {
 	}
 }
 
-// TestJSONIsWhatTheServerSends compares what is printed with what the API answers anybody: every key, null and false
-// included. Only what depends on the moment differs.
+// TestJSONIsWhatTheServerSends compares the printed JSON with the API's answer: every key, including null and false.
+// Only time-dependent values may differ.
 func TestJSONIsWhatTheServerSends(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile, "shelf.yaml": shelfFile}})
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=9007199254740993")
@@ -135,7 +135,7 @@ func TestJSONIsWhatTheServerSends(t *testing.T) {
 	}
 }
 
-// timeless leaves out what depends on when it is asked.
+// timeless removes time-dependent values.
 func timeless(v any) any {
 	if object, ok := v.(map[string]any); ok {
 		delete(object, "at")

@@ -98,9 +98,9 @@ func TestOnlyWhatIsNewOfAnOutputIsPrinted(t *testing.T) {
 	}{
 		{"", "a\n", "a\n", false},
 		{"a\n", "a\nb\n", "b\n", false},
-		{"a\nb\n", "b\nc\n", "c\n", false}, // its beginning was cut
+		{"a\nb\n", "b\nc\n", "c\n", false}, // the beginning was cut
 		{"a\nb\n", "x\ny\n", "x\ny\n", true},
-		{"a\nb\n", "b", "", false}, // less was kept
+		{"a\nb\n", "b", "", false}, // less was stored than shown
 		{"aé", "éb", "b", false},
 	} {
 		if fresh, gap := since(c.before, c.now); fresh != c.fresh || gap != c.gap {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// noon is what the clock shows in these tests.
+// noon is the current time in these tests.
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
 // call is one run of the command line.
@@ -46,10 +46,10 @@ func (c call) run() result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// interlock runs a command line on no terminal.
+// interlock runs a command line without a terminal.
 func interlock(args ...string) result { return call{args: args}.run() }
 
-// must runs a command line and fails the test unless it ends with that code.
+// must runs a command line and fails the test unless it exits with that code.
 func must(t *testing.T, code int, args ...string) result {
 	t.Helper()
 	got := interlock(args...)
@@ -77,7 +77,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// write makes a file in a new directory and gives its name.
+// write creates a file in a new directory and returns its path.
 func write(t *testing.T, name, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// slots runs next and gives each item as one line: fireAt date excluded warnAt breachAt.
+// slots runs next and returns each item as one line: fireAt date excluded warnAt breachAt.
 func slots(t *testing.T, file string, args ...string) []string {
 	t.Helper()
 	got := must(t, 0, append([]string{"next", file, "--format", "json"}, args...)...)

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// What has not happened yet is shown as none, so that an alert on an increase sees the first one.
+// Counters are exported as 0 before the first event, so that an alert on an increase sees the first one.
 func TestNothingYetIsANumber(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	shown := s.metrics()

@@ -12,15 +12,15 @@ import (
 	"github.com/oauth2-proxy/mockoidc"
 )
 
-// publicAddress is the address of the server as the provider knows it.
+// publicAddress is the server's address as registered with the provider.
 const publicAddress = "http://localhost:1"
 
-// browser logs in to a service at a real OpenID Connect server.
+// browser logs in to a service with a real OpenID Connect server.
 type browser struct {
 	*service
 	provider *mockoidc.MockOIDC
 	http     *http.Client
-	secret   string // of the session, once there is one
+	secret   string // of the session, if there is one
 }
 
 func newBrowser(t *testing.T) *browser {
@@ -50,7 +50,7 @@ auth:
 	return b
 }
 
-// restart forgets all cookies.
+// restart deletes all cookies.
 func (b *browser) restart() {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *browser) restart() {
 	b.http = &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// get asks for a page of the server, and returns where it leads and what it says.
+// get requests a page of the server, and returns its status, redirect and body.
 func (b *browser) get(address string) (status int, location, body string) {
 	b.t.Helper()
 	if path, ok := strings.CutPrefix(address, publicAddress); ok {
@@ -88,7 +88,7 @@ func (b *browser) get(address string) (status int, location, body string) {
 	return resp.StatusCode, resp.Header.Get("Location"), string(text)
 }
 
-// login goes to the provider and comes back; it returns the address that the browser comes back to.
+// login logs in at the provider, and returns the address that the provider redirects the browser to.
 func (b *browser) login() string {
 	b.t.Helper()
 	_, provider, _ := b.get("/api/v1/session/oidc")
@@ -128,7 +128,7 @@ func TestPeopleLogInAtAProvider(t *testing.T) {
 func TestOnlyTheBrowserThatBeganALoginFinishesIt(t *testing.T) {
 	b := newBrowser(t)
 	back := b.login()
-	b.restart() // another browser, which was sent the address: it must not be logged in as someone else
+	b.restart() // another browser that opens this address must not be logged in as someone else
 	if _, to, _ := b.get(back); to != "/?login=expired" || b.secret != "" {
 		t.Errorf("another browser was led to %s", to)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// trigger opens a run under a key, and returns the answer as it was sent.
+// trigger opens a run with an idempotency key, and returns the answer as sent.
 func (s *service) trigger(key string) string {
 	s.t.Helper()
 	c, err := client.New(s.address)

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// ordersFile waits for its data, and needs enough of it.
+// ordersFile starts when its data arrives, and has a rule on the amount.
 const ordersFile = `
 pipeline: {id: orders, owner: data, description: The day's orders, tags: {team: sales}}
 schedule:
@@ -31,7 +31,7 @@ job:
   pollInterval: 1s
 `
 
-// watchedFile has no job: its result is told from outside.
+// watchedFile has no job: its result is reported from outside.
 const watchedFile = "pipeline: {id: watched, owner: data}\n"
 
 // slowFile has a job that ends only when it is stopped.
@@ -157,7 +157,7 @@ func TestCancelEndsAnOpenRunAndItsJob(t *testing.T) {
 	}
 }
 
-// stubborn is a command that, asked to stop, goes on until a file appears.
+// stubborn is a command that ignores requests to stop until a file appears.
 func stubborn(until string) string {
 	return fmt.Sprintf(`
 pipeline: {id: stubborn, owner: data}
@@ -206,7 +206,7 @@ func TestJobThatIsStoppingKeepsItsSlotAndRejectsAnotherAttempt(t *testing.T) {
 		t.Error("the job has ended, and the run says that it is stopping")
 	}
 	s.must(0, again...)
-	for _, date := range []string{"2026-03-03", "2026-03-04"} { // which end at once now
+	for _, date := range []string{"2026-03-03", "2026-03-04"} { // they end at once now
 		s.must(0, "cancel", "stubborn/manual/"+date, "--reason", "the test is over")
 		s.until("its job has ended", func() bool { return !s.reaches("stubborn/manual/"+date, client.Cancelled).JobStopping })
 	}
@@ -426,7 +426,7 @@ func TestTriggerOfADryRunSaysWhereItsResultIs(t *testing.T) {
 	}
 }
 
-// A run whose status says less than an operator has to know says the rest.
+// If a run's status does not tell an operator enough, the list shows more.
 func TestRunsSayWhatAnOpenRunWaitsFor(t *testing.T) {
 	at := time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
 	why := "no answer within 2s"

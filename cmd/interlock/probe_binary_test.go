@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// probe is how a probe stands.
+// probe returns the state of a probe.
 func (d *daemon) probe(pipeline, key string) client.Probe {
 	d.Helper()
 	p, err := d.api.Pipeline(d.Context(), pipeline)
@@ -31,7 +31,7 @@ func (d *daemon) probe(pipeline, key string) client.Probe {
 	return client.Probe{}
 }
 
-// broken waits until a probe has broken, and gives the reason.
+// broken waits until a probe has failed, and returns the reason.
 func (d *daemon) broken(pipeline, key string) string {
 	d.Helper()
 	var p client.Probe
@@ -42,8 +42,8 @@ func (d *daemon) broken(pipeline, key string) string {
 	return *p.Failures.Reason
 }
 
-// wild has probes of every bad kind, and one that gets well. The child of the one that hangs also ends with it where a test
-// kills the controller.
+// wild has one probe for each kind of misbehaviour, and one that recovers. The child process of the probe that hangs
+// also exits if a test kills the controller.
 const wild = `
 schedule: {trigger: {key: go, check: exists}, evaluation: {window: 1h, interval: 1s}}
 probes:
@@ -119,7 +119,7 @@ func TestExampleOfProbesOpensItsGateWhenFilesLand(t *testing.T) {
 		return p.Answer.Status != nil && *p.Answer.Status == "FAIL"
 	})
 	asked := *d.probe("orders", "landing").Answer.Date
-	for _, date := range []string{asked, time.Now().UTC().Add(time.Minute).Format(time.DateOnly)} { // midnight may come
+	for _, date := range []string{asked, time.Now().UTC().Add(time.Minute).Format(time.DateOnly)} { // the day may change at midnight
 		if err := os.MkdirAll(g.path("landing/"+date), 0o755); err != nil {
 			t.Fatal(err)
 		}

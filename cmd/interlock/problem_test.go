@@ -51,7 +51,7 @@ func TestALongLineIsCutAroundTheColumn(t *testing.T) {
 		if n := len([]rune(got[0])); n > snippetRunes+20 {
 			t.Fatalf("the line shown has %d characters", n)
 		}
-		// Cutting may put an ellipsis over the very first or last character, never anywhere else.
+		// Cutting may put an ellipsis over the first or last character only.
 		at := strings.Index(got[1], "^")
 		if c := []rune(got[0])[at]; c != 'X' && c != '…' {
 			t.Fatalf("caret under %q in\n%s\n%s", c, got[0], got[1])

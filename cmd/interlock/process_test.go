@@ -22,15 +22,15 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// built is the binary that the tests of one process share. Tests that run side by side ask for it before they step aside
-// (t.Parallel), so that it is built once.
+// built is the binary that all tests of the process share. Parallel tests must request it before t.Parallel, so that
+// it is built once.
 var built struct {
 	sync.Mutex
 	users int
 	dir   string
 }
 
-// builtBinary gives what users run.
+// builtBinary returns the path of the built binary.
 func builtBinary(t *testing.T) string {
 	t.Helper()
 	built.Lock()
@@ -60,25 +60,25 @@ func build(t *testing.T) {
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(built.dir, "interlock"), ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		_ = os.RemoveAll(built.dir) // the build's error says more
+		_ = os.RemoveAll(built.dir) // the build's error matters more
 		t.Fatalf("%v: %s", err, out)
 	}
 }
 
-// ground is where controllers of the built binary run, one after the other: a server file, a folder of pipelines, a data
-// directory.
+// ground is where controllers of the built binary run, one after the other: a server file, a pipelines folder and a
+// data directory.
 type ground struct {
 	*testing.T
 	binary, dir string
-	as          *syscall.Credential // who runs them; nil for whoever runs the test
-	env         []string            // further variables of their environment
+	as          *syscall.Credential // the user who runs them; nil for the test's own user
+	env         []string            // additional environment variables
 	token       string              // the token that the test sends
 
-	wrap       []string             // the program and arguments that run them, if another one does
+	wrap       []string             // a program with arguments that runs the controllers, if set
 	attributes *syscall.SysProcAttr // of that program
 }
 
-// newGround begins with a server file that holds config beside what every test needs.
+// newGround writes a server file with config and the settings that every test needs.
 func newGround(t *testing.T, binary, config string) *ground {
 	t.Helper()
 	g := &ground{T: t, binary: binary, dir: t.TempDir()}
@@ -92,7 +92,7 @@ func newGround(t *testing.T, binary, config string) *ground {
 
 func (g *ground) path(name string) string { return filepath.Join(g.dir, name) }
 
-// write makes a file below the ground.
+// write creates a file in the ground.
 func (g *ground) write(name, text string) {
 	g.Helper()
 	if err := os.WriteFile(g.path(name), []byte(text), 0o600); err != nil {
@@ -111,10 +111,10 @@ func (g *ground) pipeline(id, sections string) {
 	g.write("pipelines/"+id+".yaml", fmt.Sprintf("pipeline: {id: %s, owner: tests}\n%s", id, sections))
 }
 
-// keepers gives the processes that keep the ground's commands, as their claims name them.
+// keepers returns the processes of the ground's command keepers, read from their claim files.
 func (g *ground) keepers() map[string]int {
 	found := map[string]int{}
-	claims, _ := filepath.Glob(g.path("data/jobs/*/claim")) // the pattern is right
+	claims, _ := filepath.Glob(g.path("data/jobs/*/claim")) // the pattern is valid
 	for _, name := range claims {
 		var claim struct {
 			ID     string
@@ -130,10 +130,10 @@ func (g *ground) keepers() map[string]int {
 	return found
 }
 
-// endKeepers ends the commands that a test has left: they outlive their controllers.
+// endKeepers ends the commands that a test has left running: they outlive their controllers.
 func (g *ground) endKeepers() {
 	for _, pid := range g.keepers() {
-		_ = syscall.Kill(pid, syscall.SIGTERM) // it may have just ended
+		_ = syscall.Kill(pid, syscall.SIGTERM) // it may have just exited
 	}
 	until(g.T, "the end of all commands", func() bool { return len(living(g.keepers())) == 0 })
 }
@@ -148,8 +148,7 @@ func living(pids map[string]int) []int {
 	return alive
 }
 
-// gone says whether a process has ended. One whose parent has ended too may stay listed for good, where nobody asks how it
-// ended.
+// gone reports whether a process has ended. A zombie counts as ended: if its parent has died, it may never be reaped.
 func gone(pid int) bool {
 	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		return strings.HasPrefix(string(text[bytes.LastIndexByte(text, ')')+1:]), " Z")
@@ -161,9 +160,9 @@ func gone(pid int) bool {
 type daemon struct {
 	*ground
 	cmd     *exec.Cmd
-	address chan string // where it listens, once it does
+	address chan string // its address, once it listens
 	ended   chan struct{}
-	url     string // that address, once it is ready
+	url     string // the address, once it is ready
 	api     *client.Client
 
 	mu  sync.Mutex
@@ -172,7 +171,7 @@ type daemon struct {
 
 var listens = regexp.MustCompile(`^interlock listens on (\S+) `)
 
-// launch starts a controller and does not wait for it.
+// launch starts a controller without waiting for it.
 func (g *ground) launch(args ...string) *daemon {
 	g.Helper()
 	d := &daemon{ground: g, address: make(chan string, 1), ended: make(chan struct{})}
@@ -201,13 +200,13 @@ func (g *ground) launch(args ...string) *daemon {
 				d.address <- found[1]
 			}
 		}
-		_ = d.cmd.Wait() // how it ended is in its ProcessState
+		_ = d.cmd.Wait() // the result is in ProcessState
 	}()
 	g.Cleanup(d.kill)
 	return d
 }
 
-// start starts a controller and waits until it answers.
+// start starts a controller and waits until it listens.
 func (g *ground) start() *daemon {
 	g.Helper()
 	d := g.launch()
@@ -217,7 +216,7 @@ func (g *ground) start() *daemon {
 	return d
 }
 
-// ready waits until the controller listens, and says whether it does; not if it has ended.
+// ready waits until the controller listens, and reports whether it does; false if it has exited.
 func (d *daemon) ready() bool {
 	d.Helper()
 	select {
@@ -236,13 +235,13 @@ func (d *daemon) ready() bool {
 	}
 }
 
-// kill ends the controller from one moment to the next.
+// kill kills the controller with SIGKILL.
 func (d *daemon) kill() {
-	_ = d.cmd.Process.Kill() // it may have ended
+	_ = d.cmd.Process.Kill() // it may have exited already
 	<-d.ended
 }
 
-// exit waits for the end of a controller, and gives its exit code.
+// exit waits until the controller has exited, and returns its exit code.
 func (d *daemon) exit() int {
 	d.Helper()
 	select {
@@ -254,7 +253,7 @@ func (d *daemon) exit() int {
 	}
 }
 
-// said is what the controller has logged.
+// said returns the controller's log.
 func (d *daemon) said() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -269,7 +268,7 @@ func (d *daemon) put(pipeline, key string, fields map[string]any) {
 	}
 }
 
-// until waits for something that will be true soon.
+// until waits until holds returns true.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -283,7 +282,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// reaches waits until a run has that status, and gives it.
+// reaches waits until a run has that status, and returns the run.
 func (d *daemon) reaches(run string, want client.Status) client.RunDetail {
 	d.Helper()
 	key, err := client.ParseRunKey(run)
@@ -316,7 +315,7 @@ func (d *daemon) events() []client.Event {
 	}
 }
 
-// told counts the events of a type about a pipeline, or about any.
+// told counts the events of a type about a pipeline, or about all pipelines if it is "".
 func (d *daemon) told(kind, pipeline string) int {
 	d.Helper()
 	n := 0

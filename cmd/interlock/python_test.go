@@ -17,7 +17,7 @@ func TestThePythonPackagesWork(t *testing.T) {
 	}
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 9))").Run() != nil {
-		t.Skip("there is no Python 3.9 or later") // make test says so, and fails with CI=true
+		t.Skip("there is no Python 3.9 or later") // make test reports this, and fails with CI=true
 	}
 	binary := builtBinary(t)
 	t.Parallel()
@@ -37,8 +37,8 @@ func TestThePythonPackagesWork(t *testing.T) {
 	}
 }
 
-// isInput reads all files of a directory: go test repeats a result that it has stored unless a file changed that the test
-// itself, and not a program that it started, has read.
+// isInput reads all files of a directory. go test caches results unless a file has changed that the test itself has
+// read; it does not see the reads of programs that the test starts.
 func isInput(t *testing.T, directory string) {
 	t.Helper()
 	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// isReady waits until a controller is, or says why it is not.
+// isReady waits until a controller is ready or, if why is not "", unready for that reason.
 func (d *daemon) isReady(why string) {
 	d.Helper()
 	until(d.T, "readiness: "+why, func() bool {
@@ -26,7 +26,7 @@ func (d *daemon) isReady(why string) {
 	})
 }
 
-// again writes a reading until it is acknowledged.
+// again retries a write until it is acknowledged.
 func (d *daemon) again(pipeline, key string) {
 	d.Helper()
 	until(d.T, "an acknowledged write", func() bool {
@@ -35,7 +35,8 @@ func (d *daemon) again(pipeline, key string) {
 	})
 }
 
-// TestTroubleWithRedisIsSaidAndPasses lets everything happen to Redis that an administrator knows, under a controller.
+// TestTroubleWithRedisIsSaidAndPasses puts Redis into every kind of trouble that an administrator knows, while a
+// controller runs.
 func TestTroubleWithRedisIsSaidAndPasses(t *testing.T) {
 	server, all := replicas(t, 1, "")
 	t.Parallel()
@@ -79,7 +80,7 @@ func TestTroubleWithRedisIsSaidAndPasses(t *testing.T) {
 	d.stop()
 }
 
-// TestFailoverIsFollowed kills the primary; its replica takes over, and controllers follow.
+// TestFailoverIsFollowed kills the primary. Its replica takes over, and controllers follow.
 func TestFailoverIsFollowed(t *testing.T) {
 	primary := redistest.Start(t)
 	host, port, _ := strings.Cut(primary.Address(), ":")
@@ -120,7 +121,7 @@ func TestRedisThatMayForgetIsRefusedUnlessItIsWanted(t *testing.T) {
 	}
 	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
 	d.reaches("orders/stream/2026-03-03", client.Completed)
-	g.refusedWith([]string{"--unsafe-redis"}, "in use by process", g.path("data")) // a replica has a data directory of its own
+	g.refusedWith([]string{"--unsafe-redis"}, "in use by process", g.path("data")) // each replica needs its own data directory
 }
 
 func TestPasswordOfRedisComesFromTheEnvironment(t *testing.T) {
@@ -143,7 +144,7 @@ func TestPasswordOfRedisComesFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// The file names the user and the environment holds the password; no other user is let in.
+// The file names the user and the environment holds the password; no other user has access.
 func TestUserOfRedisIsInTheURL(t *testing.T) {
 	server := redistest.Start(t, "--user", "default", "off", "~*", "&*", "+@all", "--user", "ann", "on", ">hunter2", "~team-a:*", "&team-a:*", "+@all")
 	g := newGround(t, builtBinary(t), fmt.Sprintf("store: redis://ann@%s/0?prefix=team-a\nredis: {passwordEnv: REDIS_PASSWORD}\n", server.Address()))

@@ -20,7 +20,7 @@ func TestARefusedStartLeavesNothingBehind(t *testing.T) {
 	defer busy.Close()
 	for name, c := range map[string]struct {
 		config string
-		folder string // of pipelines, where it is not the one that is there
+		folder string // of pipelines, if not the existing one
 	}{
 		"an address in use":         {config: "listen: " + busy.Addr().String()},
 		"no tokens":                 {config: "listen: 0.0.0.0:0"},
@@ -73,7 +73,7 @@ func TestARefusedStartLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// emptyStore makes a data directory in which nothing is stored.
+// emptyStore creates a data directory with an empty store.
 func emptyStore(t *testing.T, dir string) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
@@ -99,7 +99,7 @@ func storedPipelines(t *testing.T, dir string) int {
 	return len(rows)
 }
 
-// unusedAddress is a loopback address on which nothing listens.
+// unusedAddress returns a loopback address on which nothing listens.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// remoteCommands is one right use of each command that asks a server.
+// remoteCommands has one valid call of each command that connects to a server.
 var remoteCommands = [][]string{
 	{"sensor", "set", "orders", "landed", "n=1"},
 	{"sensor", "get", "orders"},
@@ -50,7 +50,7 @@ var remoteCommands = [][]string{
 	{"silence", "end", "s-1f2e3d4c"},
 }
 
-// everyCommand runs each against an address and wants that exit code.
+// everyCommand runs each of them with that server address, and expects that exit code.
 func everyCommand(t *testing.T, address string, code int, want ...string) {
 	t.Helper()
 	for _, args := range remoteCommands {
@@ -131,7 +131,7 @@ func TestATokenLetsItsRoleDoWhatItMay(t *testing.T) {
 	})
 	tests := []struct {
 		name string
-		env  string // where the token stands
+		env  string // the variable that holds the token
 		code int
 		args []string
 		want string

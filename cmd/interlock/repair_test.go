@@ -17,7 +17,7 @@ func TestRepairSaysWhatItSaved(t *testing.T) {
 		t.Errorf("a store that is whole: %+v", got)
 	}
 
-	// After a crash, and without its log.
+	// As after a crash, and without the write-ahead log.
 	if err := os.WriteFile(filepath.Join(s.data, "interlock.db-open"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

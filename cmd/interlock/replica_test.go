@@ -18,10 +18,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// TestReplicasKilledAndStoppedAtAnyInstant has three replicas work on one Redis. Again and again one of them is killed and
-// started again, or is stopped and goes on later; in between Redis is killed. Nothing that was acknowledged is lost, no
-// attempt starts twice, every acknowledged period is COMPLETED in the end, and each deadline and each fire ends in exactly
-// one of its ways.
+// TestReplicasKilledAndStoppedAtAnyInstant runs three replicas on one Redis. Repeatedly one of them is killed and
+// restarted, or is suspended and resumes later; in between, Redis is killed. No acknowledged write is lost, no
+// attempt starts twice, every acknowledged period is COMPLETED in the end, and each deadline and each fire has
+// exactly one outcome.
 func TestReplicasKilledAndStoppedAtAnyInstant(t *testing.T) {
 	rounds := 12
 	if testing.Short() {
@@ -47,15 +47,15 @@ func TestReplicasKilledAndStoppedAtAnyInstant(t *testing.T) {
 	f.checkAll(f.daemons[0])
 }
 
-// fleet is several replicas of which some are in trouble.
+// fleet is several replicas, some of them in trouble.
 type fleet struct {
 	*killing
 	server  *redistest.Server
 	daemons []*daemon
-	asleep  *daemon // was stopped in the round before
+	asleep  *daemon // suspended in the previous round
 }
 
-// round lets writers loose on all replicas while something happens to one of them, or to Redis.
+// round writes to all replicas while one of them, or Redis, is in trouble.
 func (f *fleet) round(n int, restart bool) {
 	f.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -91,7 +91,7 @@ func (f *fleet) round(n int, restart bool) {
 	writers.Wait()
 }
 
-// goesOnWithout stops a replica in full swing, and waits until the others have done all but its commands.
+// goesOnWithout suspends a busy replica, and waits until the others have done everything except its commands.
 func (f *fleet) goesOnWithout(i int) {
 	f.Helper()
 	sleeper, awake := f.daemons[i], f.daemons[(i+1)%len(f.daemons)]
@@ -104,7 +104,7 @@ func (f *fleet) goesOnWithout(i int) {
 	until(f.T, "the end of all requests", func() bool { return f.decide(awake, "requests") })
 }
 
-// wake lets a replica that was stopped go on.
+// wake resumes a suspended replica.
 func (f *fleet) wake(d *daemon) {
 	f.Helper()
 	f.check(d.cmd.Process.Signal(syscall.SIGCONT))
@@ -120,7 +120,7 @@ func (g *ground) check(err error) {
 	}
 }
 
-// replicas gives as many grounds on one Redis.
+// replicas returns that many grounds on one Redis.
 func replicas(t *testing.T, n int, config string) (*redistest.Server, []*ground) {
 	t.Helper()
 	server := redistest.Start(t)
@@ -131,7 +131,8 @@ func replicas(t *testing.T, n int, config string) (*redistest.Server, []*ground)
 	return server, all
 }
 
-// TestWorkOfADeadReplicaIsTakenOver kills the replica that delivers alerts and is the watchdog. Its leases would last for an hour.
+// TestWorkOfADeadReplicaIsTakenOver kills the replica that delivers alerts and runs the watchdog. Its leases would
+// last for an hour.
 func TestWorkOfADeadReplicaIsTakenOver(t *testing.T) {
 	alerts, beats := make(chan string, 1000), make(chan string, 1000)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -168,7 +169,7 @@ func TestWorkOfADeadReplicaIsTakenOver(t *testing.T) {
 	daemons[1].reaches("orders/stream/2026-03-04", client.Completed)
 }
 
-// next gives what is heard next.
+// next returns the next message.
 func next(t *testing.T, heard <-chan string) string {
 	t.Helper()
 	select {
@@ -180,8 +181,8 @@ func next(t *testing.T, heard <-chan string) string {
 	}
 }
 
-// TestReplicaThatWakesUpChangesNothing stops a replica in the middle of a start call. Another one holds the start, an operator
-// decides, and then the first wakes up with an answer.
+// TestReplicaThatWakesUpChangesNothing suspends a replica in the middle of a start call. Another replica holds the
+// start, an operator decides, and then the first replica resumes with an answer.
 func TestReplicaThatWakesUpChangesNothing(t *testing.T) {
 	asked, answer := make(chan string, 10), make(chan struct{})
 	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -224,13 +225,13 @@ func TestReplicaThatWakesUpChangesNothing(t *testing.T) {
 	if after.Attempt != 1 || !after.UpdatedAt.Equal(*before.UpdatedAt) {
 		t.Errorf("the run changed after it had ended: attempt %d, %s and before %s", after.Attempt, after.UpdatedAt, before.UpdatedAt)
 	}
-	if n := len(asked); n != 1 { // the second period's
+	if n := len(asked); n != 1 { // for the second period
 		t.Errorf("the jobs were asked for %d times more, want once", n)
 	}
 }
 
-// TestCommandStaysWithItsReplica has a command that runs while its replica is killed: the other one leaves it alone, and the
-// first finds it again.
+// TestCommandStaysWithItsReplica kills a replica while its command runs. The other replica must leave the command
+// alone, and the restarted replica must find it again.
 func TestCommandStaysWithItsReplica(t *testing.T) {
 	_, all := replicas(t, 2, "engine: {lease: 1s}\n")
 	t.Parallel()
@@ -269,7 +270,7 @@ func TestCommandStaysWithItsReplica(t *testing.T) {
 	first.stop()
 }
 
-// TestReplicaSaysThatItsFilesDiffer edits the file of one replica alone.
+// TestReplicaSaysThatItsFilesDiffer edits the file of one replica only.
 func TestReplicaSaysThatItsFilesDiffer(t *testing.T) {
 	_, all := replicas(t, 2, "")
 	t.Parallel()
@@ -292,7 +293,7 @@ func TestReplicaSaysThatItsFilesDiffer(t *testing.T) {
 		t.Error("the replica that saw its file change differs, or did not store it")
 	}
 	b.stop()
-	b = all[1].start() // it remembers what it saw
+	b = all[1].start() // it remembers the state of its files
 	until(t, "it still says so", func() bool { return says(b, "another replica stored") })
 	all[1].pipeline("orders", prompt+"sla: {maxDuration: 1h}\n")
 	until(t, "the files are the same again", func() bool { return says(a, "") && says(b, "") })

@@ -20,13 +20,13 @@ import (
 	"github.com/interlock-go/interlock/internal/source"
 )
 
-// kindNames are the schemas by the kind of file.
+// kindNames maps kinds of files to the names of their schemas.
 var kindNames = map[pipeline.FileKind]string{
 	pipeline.PipelineFile: "pipeline", pipeline.CalendarFile: "calendar", pipeline.ArchetypeFile: "archetype",
 	pipeline.ServerFile: "server", pipeline.SourceFile: "source",
 }
 
-// schemaJudge is the printed schemas in the hands of an independent validator.
+// schemaJudge validates files against the printed schemas with an independent validator.
 type schemaJudge struct{ compiler *jsonschema.Compiler }
 
 func newSchemaJudge(t *testing.T) schemaJudge {
@@ -48,7 +48,7 @@ func newSchemaJudge(t *testing.T) schemaJudge {
 	return j
 }
 
-// validate says what the schema finds in a file.
+// validate returns the schema's errors in a file.
 func (j schemaJudge) validate(t *testing.T, kind pipeline.FileKind, data []byte) error {
 	t.Helper()
 	schema, err := j.compiler.Compile(kindNames[kind])
@@ -70,7 +70,7 @@ func (j schemaJudge) validate(t *testing.T, kind pipeline.FileKind, data []byte)
 	return schema.Validate(decoded)
 }
 
-// accepted says whether the parser accepts a file by itself.
+// accepted reports whether the parser accepts a file on its own.
 func accepted(kind pipeline.FileKind, src pipeline.Source) bool {
 	switch kind {
 	case pipeline.ServerFile:
@@ -124,7 +124,7 @@ func TestFilesOfTheRepositoryFitTheirSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemasAcceptWhatTheParserAccepts looks at every YAML example of the documentation that is a whole file.
+// TestSchemasAcceptWhatTheParserAccepts checks every YAML example in the documentation that is a complete file.
 func TestSchemasAcceptWhatTheParserAccepts(t *testing.T) {
 	j, checked := newSchemaJudge(t), map[pipeline.FileKind]int{}
 	pages, err := filepath.Glob("../../docs/*.md")

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shelfFile is a place for sensors: nothing follows from them.
+// shelfFile has no schedule or job: its sensors start nothing.
 const shelfFile = "pipeline: {id: shelf, owner: data}\n"
 
 func TestSensorSetTakesValuesAsTheyAreWritten(t *testing.T) {

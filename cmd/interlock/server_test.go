@@ -23,7 +23,8 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// TestMain lets this program keep the commands of the controllers that run in it, as the real one does.
+// TestMain lets the test binary run as a command keeper, like the real binary, for controllers inside the test
+// process.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
@@ -31,36 +32,36 @@ func TestMain(m *testing.M) {
 	if guards(os.Args[1:]) {
 		return
 	}
-	// A shell that starts the tests in the background has them ignore interrupts, and with them all programs they start.
+	// A shell that starts tests in the background makes them, and all programs they start, ignore interrupts.
 	if signal.Ignored(os.Interrupt) {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	os.Exit(m.Run())
 }
 
-// site is what a controller is started on.
+// site is the configuration of a controller in a test.
 type site struct {
 	pipelines map[string]string // text by file name
-	sources   map[string]string // likewise; without any there is no such directory
-	config    string            // the server's file, beyond what a test needs
+	sources   map[string]string // likewise; there is no directory if it is empty
+	config    string            // additional lines of the server's file
 	env       map[string]string // the server's environment
-	data      string            // the data directory; a new one unless said
-	breaking  *breaking         // comes between the controller and its store, if it is set
+	data      string            // the data directory; a new one if ""
+	breaking  *breaking         // wraps the controller's store, if set
 }
 
-// service is a controller that works in this process.
+// service is a controller that runs in the test process.
 type service struct {
 	t         *testing.T
 	c         *controller
 	address   string
 	data      string
-	pipelines string            // the directory of their files
-	env       map[string]string // of the commands that ask it
+	pipelines string            // the directory of the pipeline files
+	env       map[string]string // of the commands that connect to it
 	breaking  *breaking
 	stop      func()
 }
 
-// serve starts a controller, which ends with the test.
+// serve starts a controller that stops when the test ends.
 func serve(t *testing.T, p site) *service {
 	t.Helper()
 	dir := t.TempDir()
@@ -93,7 +94,8 @@ func serve(t *testing.T, p site) *service {
 	return s
 }
 
-// serveStarter starts what init wrote into the current directory as `interlock serve` does there, on any address.
+// serveStarter serves the project that init wrote to the current directory, as `interlock serve` would, on any free
+// address.
 func serveStarter(t *testing.T) *service {
 	t.Helper()
 	a := &app{stderr: io.Discard}
@@ -136,7 +138,7 @@ func (s *service) start(file settings.File, folders engine.Folders, env map[stri
 	s.t.Cleanup(func() { s.stop() })
 }
 
-// between puts breaking between the controller and its store.
+// between wraps the store in breaking, if set.
 func (s *service) between(r records) records {
 	if b := s.breaking; b != nil {
 		b.Store = r.Store
@@ -145,7 +147,7 @@ func (s *service) between(r records) records {
 	return r
 }
 
-// write makes or changes a pipeline's file.
+// write creates or changes a pipeline file.
 func (s *service) write(name, text string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.pipelines, name), []byte(text), 0o600); err != nil {
@@ -153,10 +155,10 @@ func (s *service) write(name, text string) {
 	}
 }
 
-// run is one command that asks the service.
+// run runs a command that connects to the service.
 func (s *service) run(args ...string) result { return call{args: args, env: s.env}.run() }
 
-// must is run that fails the test unless the command ends with that code.
+// must is like run, but fails the test unless the command exits with that code.
 func (s *service) must(code int, args ...string) result {
 	s.t.Helper()
 	got := s.run(args...)
@@ -166,10 +168,10 @@ func (s *service) must(code int, args ...string) result {
 	return got
 }
 
-// patience is how long a controller has for what it should do at once, on a machine that is busy with other things.
+// patience is the timeout for everything that a controller should do at once, on a busy machine.
 const patience = 2 * time.Minute
 
-// until waits for what will be true soon.
+// until waits until true returns true.
 func (s *service) until(what string, true func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -185,8 +187,8 @@ func (s *service) until(what string, true func() bool) {
 	}
 }
 
-// settled waits until the controller has done all that follows from what it was told: no change is unread, each open run
-// waits for something else than the controller, and that was so before and after the changes were looked at.
+// settled waits until the controller has handled everything it was sent: no change is pending, and each open run
+// waits for something outside the controller, both before and after the check for pending changes.
 func (s *service) settled() {
 	s.t.Helper()
 	s.until("a moment in which nothing is to be done", func() bool {
@@ -197,7 +199,7 @@ func (s *service) settled() {
 	})
 }
 
-// runs is all runs there are.
+// runs returns all runs.
 func (s *service) runs() []client.Run {
 	s.t.Helper()
 	page, err := s.client().Runs(context.Background(), client.RunQuery{Paging: client.Paging{Limit: client.MaxPage}})
@@ -244,7 +246,7 @@ func (s *service) reaches(run string, want client.Status) client.RunDetail {
 	return got
 }
 
-// fetch reads a path of the API as anybody would.
+// fetch requests a path of the API without the client package.
 func (s *service) fetch(path string) any {
 	s.t.Helper()
 	resp, err := http.Get(s.address + path)
@@ -259,7 +261,7 @@ func (s *service) fetch(path string) any {
 	return parsed(s.t, string(data))
 }
 
-// parsed is a JSON text as a value.
+// parsed decodes a JSON text.
 func parsed(t *testing.T, text string) any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -274,7 +276,7 @@ func parsed(t *testing.T, text string) any {
 	return v
 }
 
-// in says whether text holds all the parts.
+// in reports whether text contains all parts.
 func in(text string, parts ...string) bool {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -19,7 +19,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// sinksFrom makes the sinks of a server's file.
+// sinksFrom creates the sinks of a server's file.
 func sinksFrom(t *testing.T, src string, env map[string]string, allow ...string) ([]sink.Sink, error) {
 	t.Helper()
 	f, problems := settings.Parse("interlock.yaml", []byte(src))
@@ -35,7 +35,7 @@ func sinksFrom(t *testing.T, src string, env map[string]string, allow ...string)
 	})
 }
 
-// everySink is a file that names all there are, at one address.
+// everySink is a file with all kinds of sinks, at one address.
 func everySink(address string) string {
 	host, port, _ := strings.Cut(address, ":")
 	return `alerts:
@@ -49,7 +49,8 @@ func everySink(address string) string {
 
 var everySecret = map[string]string{"SLACK": "xoxb-1", "PD": "key", "HOOK": "secret"}
 
-// A new sink that does not send through the guard fails here: nothing listens on this machine for one that does.
+// A sink that bypasses the egress guard fails here: the guard must block every sink, because all of them are at a
+// loopback address.
 func TestEverySinkPassesTheGuard(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

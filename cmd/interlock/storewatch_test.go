@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// breaking is a store that takes no changes from outside while it has a fault. What the controller itself stores is stored, as
-// with a reserve.
+// breaking is a store that rejects writes from outside while it has a fault. It still stores the controller's own
+// writes, like a store with a reserve.
 type breaking struct {
 	store.Store
 	fault atomic.Pointer[store.Fault]
@@ -34,7 +34,7 @@ func (b *breaking) trouble() error {
 	return nil
 }
 
-// status is the status and body of an answer.
+// status sends a request, and returns the status and body of the answer.
 func (s *service) status(method, path, body string) (int, string) {
 	s.t.Helper()
 	req, err := http.NewRequest(method, s.address+path, strings.NewReader(body))
@@ -53,7 +53,8 @@ func (s *service) status(method, path, body string) (int, string) {
 	return resp.StatusCode, text.String()
 }
 
-// A store that is full, read-only, damaged or on a failing disk: not ready, no heartbeat, 507 with what to do, one alarm.
+// If a store is full, read-only, damaged or on a failing disk, the controller is unready, sends no heartbeat, answers
+// writes with 507 and a remedy, and raises one alarm.
 func TestStoreThatTakesNoChanges(t *testing.T) {
 	for _, kind := range []store.FaultKind{store.Full, store.ReadOnly, store.Damaged, store.Failing} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// receiver is an OpenTelemetry collector that keeps what it is sent, decoded by the official message types.
+// receiver is an OpenTelemetry collector that records the spans it receives, decoded by the official message types.
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -57,7 +57,7 @@ func (r *receiver) of(trace string) map[string]*tracepb.Span {
 	return all
 }
 
-// path names a span and those above it, the outermost first.
+// path returns the names of a span and its ancestors, the outermost first.
 func path(spans map[string]*tracepb.Span, s *tracepb.Span) string {
 	names := []string{s.Name}
 	for parent := spans[hex.EncodeToString(s.ParentSpanId)]; parent != nil; parent = spans[hex.EncodeToString(parent.ParentSpanId)] {
@@ -75,7 +75,7 @@ job: {type: command, config: {command: [sh, -c, 'echo "$TRACEPARENT" > "$0"', %F
 	givenTrace, givenSpan = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 )
 
-// writeTraced writes the sensor that starts orders, as a client does whose trace has begun before.
+// writeTraced writes the sensor that starts orders, as a client with an existing trace does.
 func writeTraced(t *testing.T, s *service) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPut, s.address+"/api/v1/pipelines/orders/sensors/landed", strings.NewReader(`{"date": "2026-03-03", "fields": {"rows": 1}}`))
@@ -191,7 +191,7 @@ func TestClaimedAttemptContinuesTheTraceThatOpenedIt(t *testing.T) {
 	}
 }
 
-// attributeOf returns an attribute of a span as a text; "" if there is none.
+// attributeOf returns an attribute of a span as text, or "" if there is none.
 func attributeOf(s *tracepb.Span, key string) string {
 	for _, a := range s.Attributes {
 		if a.Key == key {

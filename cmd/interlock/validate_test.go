@@ -52,7 +52,7 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// folder writes files, given as name and content in turn, below a new directory and gives its name.
+// folder writes files, given as alternating names and contents, to a new directory and returns its path.
 func folder(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -151,7 +151,7 @@ func TestServerFileOfAnyNameIsChecked(t *testing.T) {
 		if got := must(t, 0, "validate", "--config", fine, write(t, "a.yaml", good), fine).stdout; !strings.HasPrefix(got, "2 files,") {
 			t.Errorf("got %s", got)
 		}
-		wrong := write(t, name, "lissten: 127.0.0.1:8740\n") // nothing in it says what it is
+		wrong := write(t, name, "lissten: 127.0.0.1:8740\n") // nothing in it identifies its kind
 		if got := must(t, 1, "validate", "--config", wrong).stdout; !strings.Contains(got, name+`:1:1: lissten: unknown key "lissten"; did you mean "listen"?`) {
 			t.Errorf("got %s", got)
 		}
