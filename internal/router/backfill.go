@@ -13,40 +13,40 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// BackfillRequest is a person's wish to run all periods of a stretch of time.
+// BackfillRequest asks to run all periods in a range.
 type BackfillRequest struct {
-	ID          string // tells requests apart
+	ID          string // identifies the request
 	Once        Once[[]Backfilled]
 	Pipeline    pipeline.ID
 	From, To    period.Period // both included; of any size
 	By, Reason  string
-	OnlyMissing bool // leave runs alone that are there, whatever became of them
-	DryRun      bool // only say what would be done
+	OnlyMissing bool // skip existing runs, whatever their state
+	DryRun      bool // only report what would be done
 }
 
-// Backfilled is what became, or would become, of one period.
+// Backfilled is what a backfill did, or would do, with one period.
 type Backfilled struct {
 	Period period.Period
 	Action BackfillAction
-	Reason string // why it is left alone
+	Reason string // why it is skipped
 }
 
-// BackfillAction is what is done with a period.
+// BackfillAction is the action for one period.
 type BackfillAction string
 
-// A period is opened, run again, or left alone.
+// A period is opened, rerun, or skipped.
 const (
 	BackfillOpen  BackfillAction = "open"
 	BackfillRerun BackfillAction = "rerun"
 	BackfillSkip  BackfillAction = "skip"
 )
 
-// MaxBackfill is how many periods one request may span.
+// MaxBackfill is the most periods of one request.
 const MaxBackfill = 10000
 
-// Backfill opens the runs of all expected periods from one to another, oldest first; maxActive bounds how many of their
-// jobs run at once. Runs that are there are run again by the rules of a rerun, unless only missing ones are wanted. Each
-// period is a commit of its own. Asked again after an error, under the same key and id, it goes on where it stopped.
+// Backfill opens the runs of all expected periods in a range, oldest first; maxActive limits how many of their jobs run
+// at once. It reruns existing runs by the rules of a rerun, unless OnlyMissing is set. Each period is its own commit.
+// Repeated after an error, with the same key and id, it continues where it stopped.
 func (h *requestHandler) Backfill(ctx context.Context, q BackfillRequest, now time.Time) ([]Backfilled, error) {
 	if q.From.IsZero() || q.To.IsZero() || q.From.Compare(q.To) > 0 && !q.To.Holds(q.From) {
 		return nil, refuse(Invalid, "a backfill goes from one period to a later one, got %s to %s", q.From, q.To)
@@ -78,7 +78,7 @@ func (h *requestHandler) Backfill(ctx context.Context, q BackfillRequest, now ti
 	return plan, h.backfilled(ctx, q, plan, now)
 }
 
-// backfilled stores the answer to a backfill that is done.
+// backfilled stores the response to a finished backfill.
 func (h *requestHandler) backfilled(ctx context.Context, q BackfillRequest, plan []Backfilled, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("backfill/%s/%s/%d", q.Pipeline, q.ID, now.UnixNano())}
 	if err := answered(ctx, &h.core, &b, q.Once, plan, now); err != nil {
@@ -87,8 +87,8 @@ func (h *requestHandler) backfilled(ctx context.Context, q BackfillRequest, plan
 	return h.commit(ctx, b, now)
 }
 
-// item is the part of a backfill that opens the run of one period. It has a key of its own, so that the backfill recognises
-// on its next try what it has opened, whatever became of that run.
+// item returns the idempotency key for opening the run of one period, so that a repeated backfill recognises the runs
+// it has opened, whatever their state by then.
 func (q BackfillRequest) item(p period.Period) Once[run.Run] {
 	if q.Once.Key == "" {
 		return Once[run.Run]{}
@@ -99,7 +99,7 @@ func (q BackfillRequest) item(p period.Period) Once[run.Run] {
 	}
 }
 
-// opened says whether this backfill has opened the run of a period.
+// opened reports whether this backfill has opened the run of a period.
 func (h *requestHandler) opened(ctx context.Context, q BackfillRequest, p period.Period, now time.Time) (bool, error) {
 	if q.Once.Key == "" || q.DryRun {
 		return false, nil
@@ -108,7 +108,7 @@ func (h *requestHandler) opened(ctx context.Context, q BackfillRequest, p period
 	return opened, err
 }
 
-// stretch lists the periods of the pipeline's size from one to another, those that it expects.
+// stretch lists the expected periods in the range, in the pipeline's period size.
 func stretch(e *catalog.Entry, q BackfillRequest) ([]period.Period, error) {
 	on := e.Schedule
 	zone := on.Zone()
@@ -168,7 +168,7 @@ func (h *requestHandler) backfillOpen(ctx context.Context, q BackfillRequest, p 
 	if err == nil {
 		return done, nil
 	}
-	// The same backfill may have been sent twice, and the other have opened the run meanwhile.
+	// The same backfill may have been sent twice, and the other one may have opened the run meanwhile.
 	if opened, failed := h.opened(ctx, q, p, now); opened || failed != nil {
 		return done, failed
 	}

@@ -12,14 +12,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// rewindReach is how far back Rewind looks for fires that have neither a run nor a report. The clock
-// may have been corrected long before, while no controller ran.
+// rewindReach is how far back Rewind looks for fires that have neither a run nor a report. The clock may have been
+// corrected long before, while no controller ran.
 const rewindReach = 24 * time.Hour
 
-// Rewind takes back what a clock that was ahead left on a pipeline: the place up to which its fires
-// are dealt with, its horizon and the acceptance of its file. All of them would keep its schedule
-// silent until that instant. A fire that has a run, was suppressed, or was reported as missed and can
-// no longer open, stays as it is.
+// Rewind undoes what a clock that was ahead wrote into a pipeline's row: FiredThrough, the horizon and the acceptance
+// of its file. All of them would stop its schedule until that instant. A fire that has a run, was suppressed, or was
+// reported as missed and can no longer open, stays as it is.
 func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
 	return again(func() error {
 		e, row, err := h.catalog.InForce(ctx, id)
@@ -49,8 +48,8 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 	})
 }
 
-// accountedThrough is the last instant up to which every fire has a run, was suppressed, or was
-// reported as missed and can no longer open.
+// accountedThrough returns the last instant up to which every fire has a run, was suppressed, or was reported as missed
+// and can no longer open.
 func (h *fireHandler) accountedThrough(ctx context.Context, e *catalog.Entry, row store.Pipeline, now time.Time) (time.Time, error) {
 	row.FiredThrough = period.Instant(now.Add(-rewindReach))
 	if row.AcceptedAt.After(row.FiredThrough) {
@@ -77,7 +76,7 @@ func (h *fireHandler) accountedThrough(ctx context.Context, e *catalog.Entry, ro
 	return through, nil
 }
 
-// reportedMissed are the periods that the latest reports of missed fires name.
+// reportedMissed returns the periods that the latest reports of missed fires name.
 func (h *fireHandler) reportedMissed(ctx context.Context, e *catalog.Entry) (map[string]bool, error) {
 	dates := map[string]bool{}
 	for _, kind := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// records is what the router needs of a store.
+// records is the part of a store that the router needs.
 type records interface {
 	store.Committer
 	store.Sensors
@@ -23,16 +23,16 @@ type records interface {
 	Task(ctx context.Context, id string) (store.Task, error)
 }
 
-// core reads what all handlers decide on, and commits what they decided.
+// core reads the state that the handlers decide on, and commits their decisions.
 type core struct {
 	store   records
 	catalog *catalog.Catalog
 }
 
-// maxTries is how often a decision is made anew because something changed between reading and committing.
+// maxTries is how often a decision is made again because of a conflict.
 const maxTries = 10
 
-// again repeats f while it finds that something changed meanwhile.
+// again repeats f while it returns store.ErrConflict.
 func again(f func() error) error {
 	var err error
 	for range maxTries {
@@ -43,7 +43,7 @@ func again(f func() error) error {
 	return err
 }
 
-// commit hands b over, unless there is nothing in it.
+// commit commits b, unless it is empty.
 func (c *core) commit(ctx context.Context, b store.Batch, now time.Time) error {
 	if b.Empty() {
 		return nil
@@ -54,7 +54,7 @@ func (c *core) commit(ctx context.Context, b store.Batch, now time.Time) error {
 	return nil
 }
 
-// pipelineRow gives a pipeline's own row; the zero row, which is not in force, if there is none.
+// pipelineRow returns a pipeline's row; the zero row, which is not in force, if there is none.
 func (c *core) pipelineRow(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	row, err := c.store.Pipeline(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -72,7 +72,7 @@ func (c *core) question(e *catalog.Entry, p period.Period) gate.Question {
 	return gate.Question{Definition: e.Definition, Upstream: c.catalog.Current().Definition, Period: p}
 }
 
-// startMet says whether the start condition holds for a period on what the store shows now.
+// startMet reports whether the start condition is met for a period now.
 func (c *core) startMet(ctx context.Context, e *catalog.Entry, p period.Period, now time.Time) (bool, error) {
 	if e.Start == nil {
 		return false, nil
@@ -83,9 +83,9 @@ func (c *core) startMet(ctx context.Context, e *catalog.Entry, p period.Period, 
 	return view.Open(), err
 }
 
-// unlessClosed reacts to what happened at an instant, on the pipeline's row as it is. If the pipeline is paused meanwhile, the
-// reaction is made again as that of a paused pipeline. What happened before a pause and is handled during it is reacted to
-// when the pause ends.
+// unlessClosed calls react with the pipeline's current row, for something that happened at an instant. If the pipeline
+// is paused meanwhile, it calls react again with the paused row. If at is before the pause but it is handled during the
+// pause, the end of the pause handles it again.
 func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, react func(row store.Pipeline) error) error {
 	var err error
 	for range maxTries {
@@ -103,7 +103,7 @@ func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Ti
 	return err
 }
 
-// holdBack has the end of a pause react to what happened before it began, and is handled only during it.
+// holdBack makes the end of a pause handle something that happened before the pause but was handled only during it.
 func (c *core) holdBack(ctx context.Context, row store.Pipeline, at, now time.Time) error {
 	next := row
 	next.HoldBack(at)
@@ -115,7 +115,7 @@ func (c *core) holdBack(ctx context.Context, row store.Pipeline, at, now time.Ti
 	return c.commit(ctx, b, now)
 }
 
-// row gives a run or dry run; the zero Run if there is none.
+// row returns a run or dry run; the zero Run if there is none.
 func (c *core) row(ctx context.Context, e *catalog.Entry, key run.Key) (run.Run, error) {
 	read := c.store.Run
 	if e.DryRun {
@@ -128,7 +128,7 @@ func (c *core) row(ctx context.Context, e *catalog.Entry, key run.Key) (run.Run,
 	return found, nil
 }
 
-// rows gives the runs or dry runs of some periods; those that are not there are left out.
+// rows returns the runs or dry runs of some keys, without those that do not exist.
 func (c *core) rows(ctx context.Context, e *catalog.Entry, keys []run.Key) (map[run.Key]run.Run, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -162,8 +162,8 @@ func swap(b *store.Batch, dry bool, read, next run.Run) {
 	b.Swap(read, next)
 }
 
-// ending is what the end of a run's latest attempt was decided on; the zero Snapshot if that is no longer kept. A dry run ends
-// where the job of another would start.
+// ending returns the snapshot on which the end of a run's latest attempt was decided; the zero Snapshot if it is no
+// longer stored. A dry run ends where the job of a real run would start.
 func (c *core) ending(ctx context.Context, e *catalog.Entry, old run.Run) (store.Snapshot, error) {
 	id := old.EndSnapshot()
 	if e.DryRun {
@@ -172,7 +172,7 @@ func (c *core) ending(ctx context.Context, e *catalog.Entry, old run.Run) (store
 	return c.snapshot(ctx, id)
 }
 
-// snapshot gives stored facts; the zero Snapshot if they are not there, or no longer.
+// snapshot returns a stored snapshot; the zero Snapshot if it does not exist, or no longer.
 func (c *core) snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
 	if id == "" {
 		return store.Snapshot{}, nil
@@ -184,7 +184,7 @@ func (c *core) snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot,
 	return s, nil
 }
 
-// postRunRow is what is remembered of a completed run; the zero row if that is nothing.
+// postRunRow returns the post-run record of a completed run; the zero row if there is none.
 func (c *core) postRunRow(ctx context.Context, key run.Key) (store.PostRun, error) {
 	post, err := c.store.PostRun(ctx, key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -200,10 +200,10 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// remembered is how long it is known that something was told: as long as events are kept, which have ids of their own.
+// remembered is how long the mark of a reported event is kept: as long as events, which have unique ids.
 const remembered = 90 * 24 * time.Hour
 
-// tellOnce announces an event unless its mark is set, and sets it. Many writes may lead to it, and most find it told.
+// tellOnce emits an event unless its mark is set, and sets the mark. Many writes may lead to it, and most find it set.
 func (c *core) tellOnce(ctx context.Context, mark string, e event.Event, now time.Time) error {
 	told, err := c.store.Marked(ctx, []string{mark})
 	if err != nil {
@@ -218,5 +218,5 @@ func (c *core) tellOnce(ctx context.Context, mark string, e event.Event, now tim
 	if err := c.commit(ctx, b, now); err != nil && !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	return nil // a conflict means that it is told already
+	return nil // a conflict means that the event is already emitted
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// moved is how one field of a post-run sensor stands to its baseline.
+// moved is one field of a post-run sensor compared with its baseline.
 type moved struct {
 	rerun.Movement
-	sensor, field string // the sensor as the rules name it: gate.RuleKey
+	sensor, field string // the sensor's name in the rules: gate.RuleKey
 	was, is       any
 	threshold     float64
 }
 
-// movements compares a reading of a post-run sensor with its baseline, field by field. Values that are the same and no
-// numbers have not moved; those that cannot be compared come out as not Known.
+// movements compares a reading of a post-run sensor with its baseline, field by field. Equal values that are not
+// numbers have not moved; values that cannot be compared are not Known.
 func movements(e *catalog.Entry, n news, was, is sensor.Fields) []moved {
 	var all []moved
 	for _, field := range driftFields(e, n) {
@@ -36,8 +36,8 @@ func movements(e *catalog.Entry, n news, was, is sensor.Fields) []moved {
 	return all
 }
 
-// driftFields lists the fields of a post-run sensor that are compared: the one that the file names for all, else that of
-// each rule on the sensor, else count.
+// driftFields lists the fields of a post-run sensor to compare: the file's drift field, otherwise the field of each
+// rule on the sensor, otherwise count.
 func driftFields(e *catalog.Entry, n news) []string {
 	if e.PostRun.DriftField != "" {
 		return []string{e.PostRun.DriftField}
@@ -62,7 +62,7 @@ func driftFields(e *catalog.Entry, n news) []string {
 	return fields
 }
 
-// told is a movement as events show it.
+// told returns a movement as the detail of an event.
 func (m moved) told() event.Drift {
 	return event.Drift{
 		Sensor: m.sensor, Field: m.field, Baseline: plain(m.was), Current: plain(m.is),
@@ -70,7 +70,7 @@ func (m moved) told() event.Drift {
 	}
 }
 
-// plain is a value in words; "" where there is none.
+// plain formats a value as text; "" for nil.
 func plain(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -19,11 +19,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// dryHandler takes the steps of dry runs, which start nothing, and reports what would follow them.
+// dryHandler advances dry runs, which start nothing, and reports what a real run would do.
 type dryHandler struct{ core }
 
-// AdvanceDry takes the next step of a dry run: it is the handler of AdvanceDry tasks. The gate is looked at as in a run,
-// with the same window and interval; where the job would start, what would happen is told instead, and that is all.
+// AdvanceDry handles AdvanceDry tasks: it takes the next step of a dry run. The gate is evaluated as for a run, with
+// the same window and interval. Where the job would start, it only reports what would happen.
 func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		key := claim.Task.Key
@@ -51,7 +51,7 @@ func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time
 			err = h.evaluateDry(ctx, &b, e, old, now)
 		case lifecycle.None:
 			b.Finish(claim.Task.ID)
-		default: // the window is over, or nobody looked for so long that the time limit is
+		default: // the window is over, or the time limit has passed since the last step
 			err = exhaustDry(&b, old, step.Reason, now)
 		}
 		if err != nil {
@@ -61,7 +61,7 @@ func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time
 	})
 }
 
-// evaluateDry looks at the gate. A dry run does not wait for a pause to end, since it starts nothing.
+// evaluateDry evaluates the gate. A dry run does not wait for the end of a pause, since it starts nothing.
 func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
 	q := h.question(e, old.Period)
 	q.PostRun, q.Opened = true, old.Progress.WindowStart
@@ -89,8 +89,8 @@ func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog
 	return nil
 }
 
-// leaveDry ends a dry run whose pipeline is gone, or in earnest by now, and says nothing of it. Left open its marker would stay
-// for ever, and stand in the way of the period's next dry run.
+// leaveDry silently ends a dry run whose pipeline was removed or is no longer a dry run. Left open, its row would stay
+// forever and block the period's next dry run.
 func leaveDry(b *store.Batch, old run.Run, now time.Time) error {
 	if old.Status != run.Pending {
 		return nil
@@ -115,20 +115,20 @@ func exhaustDry(b *store.Batch, old run.Run, reason string, now time.Time) error
 	return nil
 }
 
-// dryLife names the attempt of one life of a dry run: once its marker is forgotten, the same period may have another.
+// dryLife identifies one life of a dry run's attempt: once its row is deleted, the same period may have another.
 func dryLife(old run.Run) string {
 	return fmt.Sprintf("%s@%s", old.ID(), old.OpenedAt.UTC().Format(time.RFC3339Nano))
 }
 
-// aboutDry is about a dry run; one that was reopened, or opened anew, is told apart from what went before.
+// aboutDry returns the subject of an event about a dry run; a reopened or new one has other event ids than before.
 func aboutDry(old run.Run, now time.Time) event.About {
 	about := event.Of(old, now)
 	about.Which = dryLife(old)
 	return about
 }
 
-// wouldTrigger tells what a run would do now, and ends the dry run with the facts that late data and drift are compared
-// with.
+// wouldTrigger reports what a run would do now, and ends the dry run with the snapshot that late data and drift are
+// compared with.
 func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.Entry, old, evaluated run.Run, view gate.View, now time.Time) error {
 	id := run.SnapshotID("dry/" + dryLife(old))
 	next, err := completeDry(evaluated, run.Start{Snapshot: id, Degraded: view.Lacking()}, now)
@@ -163,7 +163,7 @@ func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalo
 	return h.captureDry(ctx, b, e, next, view.PostRun)
 }
 
-// completeDry brings a dry run through to its end, as if its job had started and succeeded at once.
+// completeDry moves a dry run to its end, as if its job had started and succeeded at once.
 func completeDry(r run.Run, s run.Start, now time.Time) (run.Run, error) {
 	next, err := r.Trigger(s, now)
 	if err != nil {
@@ -176,7 +176,7 @@ func completeDry(r run.Run, s run.Start, now time.Time) (run.Run, error) {
 	return next.Complete(now)
 }
 
-// captureDry keeps what the post-run sensors show, so that drift can be told.
+// captureDry stores the values of the post-run sensors, as the baseline for drift.
 func (h *dryHandler) captureDry(ctx context.Context, b *store.Batch, e *catalog.Entry, next run.Run, sensors []store.SeenSensor) error {
 	if e.PostRun == nil {
 		return nil
@@ -195,7 +195,8 @@ func (h *dryHandler) captureDry(ctx context.Context, b *store.Batch, e *catalog.
 	return nil
 }
 
-// tellDryLate tells of late data, and whether a run would be run again for it: once for each content or, without a budget, once.
+// tellDryLate reports late data, and whether a real run would be rerun for it: once per content or, without a budget,
+// once.
 func (h *dryHandler) tellDryLate(ctx context.Context, old run.Run, changed []rerun.Seen, causedBy string, now time.Time) error {
 	about, sensors := aboutDry(old, now), names(changed)
 	about.CausedBy = causedBy
@@ -213,7 +214,7 @@ func (h *dryHandler) tellDryLate(ctx context.Context, old run.Run, changed []rer
 	return h.commit(ctx, b, now)
 }
 
-// dryRerun says whether the file of a dry run would allow a rerun for that cause.
+// dryRerun decides whether the file of a dry run would allow a rerun for that cause.
 func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun.Verdict {
 	var job *pipeline.Job
 	if def := h.catalog.Current().Definition(old.Pipeline); def != nil {
@@ -222,8 +223,8 @@ func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun
 	return rerun.Next(old, cause, rerun.BudgetsOf(job).For(old, cause), now)
 }
 
-// tellDryDrift tells of drift, and whether a run would be run again for it, and keeps the baseline of a sensor that had none. As in
-// earnest, what the calendar suppresses stays as it is.
+// tellDryDrift reports drift, and whether a real run would be rerun for it, and stores the baseline of a sensor that
+// had none. As for a real run, nothing follows if the calendar excludes the period.
 func (h *dryHandler) tellDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
 	barred, err := h.barred(ctx, n.entry, old.Key)
 	if err != nil || barred.why != "" {

@@ -13,10 +13,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// standing is how an estimate stands to a deadline, in words.
+// standing is the text for each relation of an estimate to its deadline.
 var standing = map[string]string{"met": "before", "breach": "after", "past": "when it is already past"}
 
-// soonest is the sooner of the deadlines that a run of that period would have; zero without any.
+// soonest returns the earlier of the deadlines that a run of that period would have; zero if it has none.
 func (h *dryHandler) soonest(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
 	deadline := e.SLA.For(p, e.Schedule.FireFor(p), e.Schedule).Breach
 	if e.SLA.Max == 0 {
@@ -32,8 +32,8 @@ func (h *dryHandler) soonest(ctx context.Context, e *catalog.Entry, p period.Per
 	return deadline, nil
 }
 
-// arrival is when the first reading of the start condition's sensor for a period came, whatever it said: what would arm the
-// deadline that counts from it. Zero if there is none since the pipeline's horizon.
+// arrival returns when the start condition's sensor was first written for a period, whatever its data: the relative
+// deadline counts from there. It is zero if there is no write since the pipeline's horizon.
 func (h *dryHandler) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
 	q := store.HistoryQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key), Limit: historyPage}
 	if e.Start.Rule.From != "" {
@@ -51,7 +51,7 @@ func (h *dryHandler) arrival(ctx context.Context, e *catalog.Entry, p period.Per
 	return dated, nil
 }
 
-// firstFor is when the first of some writes came that are for p, back to an instant and to the pipeline's horizon.
+// firstFor returns the time of the first write for p, not before since and the pipeline's horizon.
 func (h *dryHandler) firstFor(ctx context.Context, e *catalog.Entry, p period.Period, q store.HistoryQuery, since time.Time) (time.Time, error) {
 	var first time.Time
 	for {
@@ -74,7 +74,7 @@ func (h *dryHandler) firstFor(ctx context.Context, e *catalog.Entry, p period.Pe
 	}
 }
 
-// project says how a run that started now, and took as long as is expected, would stand to a deadline.
+// project compares the deadline with the end of a run that would start now and take the expected time.
 func project(deadline time.Time, expected time.Duration, now time.Time) (event.Projection, bool) {
 	if deadline.IsZero() {
 		return event.Projection{}, false

@@ -14,17 +14,17 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// fate is what becomes of a fire that has come.
+// fate is the decision on a due fire.
 type fate int
 
 const (
 	opens      fate = iota // its run opens
-	missing                // its window is over, a later fire stands for it, or an edit took it away
+	missing                // its window is over, a later fire replaces it, or an edit removed it
 	suppressed             // the calendar excludes it
-	settled                // there is nothing to do: a run is there, or it was suppressed before
+	settled                // nothing to do: its run exists, or it was suppressed before
 )
 
-// dueFire is a fire that has come.
+// dueFire is a fire that is due.
 type dueFire struct {
 	schedule.Slot
 	key  run.Key
@@ -34,7 +34,7 @@ type dueFire struct {
 // maxDue is how many fires are planned at once.
 const maxDue = 2000
 
-// plan lists the due fires that have not been dealt with, oldest first, with what is to become of each.
+// plan lists the due fires that are not handled yet, oldest first, each with its fate.
 func (t *fires) plan(ctx context.Context) error {
 	t.due, t.next, t.more = nil, time.Time{}, false
 	before, err := t.before(ctx)
@@ -43,7 +43,7 @@ func (t *fires) plan(ctx context.Context) error {
 	}
 	for slot := range t.slots(before) {
 		if slot.FireAt.IsZero() {
-			break // nothing opens by itself
+			break // nothing opens automatically
 		}
 		if slot.FireAt.After(t.now) {
 			t.next = slot.FireAt
@@ -65,8 +65,9 @@ func (t *fires) plan(ctx context.Context) error {
 	return nil
 }
 
-// slots are the fires since those that were dealt with: up to the acceptance of the file in force those of the version
-// before it, which were expected when they came, and only then its own. An edit opens no past, and forgets none.
+// slots yields the fires that are not handled yet. Up to the acceptance of the file in force they are those of the
+// previous version, which were expected at the time; after that they are its own. So an edit neither opens past fires
+// nor drops any.
 func (t *fires) slots(before *pipeline.Definition) iter.Seq[schedule.Slot] {
 	return func(yield func(schedule.Slot) bool) {
 		from := t.from()
@@ -90,7 +91,7 @@ func (t *fires) slots(before *pipeline.Definition) iter.Seq[schedule.Slot] {
 	}
 }
 
-// from is the instant from which fires are not dealt with yet. What was before the pipeline's horizon never counts.
+// from returns the instant from which fires are not handled yet. Fires before the pipeline's horizon never count.
 func (t *fires) from() time.Time {
 	from := t.row.Horizon
 	if after := t.row.FiredThrough.Add(time.Nanosecond); !t.row.FiredThrough.IsZero() && after.After(from) {
@@ -99,7 +100,7 @@ func (t *fires) from() time.Time {
 	return from
 }
 
-// settleKnown marks the fires that need nothing: those that have a run, or were suppressed before.
+// settleKnown marks the fires that need nothing: their run exists, or they were suppressed before.
 func (t *fires) settleKnown(ctx context.Context) error {
 	keys, marks := make([]run.Key, len(t.due)), make([]string, len(t.due))
 	for i, d := range t.due {
@@ -122,12 +123,12 @@ func (t *fires) settleKnown(ctx context.Context) error {
 	return nil
 }
 
-// dropped says that the file in force has no such fire: an edit took it away after it had come.
+// dropped reports whether the file in force has no such fire: an edit removed it after it was due.
 func (t *fires) dropped(d dueFire) bool {
 	return d.FireAt.Before(t.row.AcceptedAt) && !t.entry.Schedule.FireFor(d.Period).Equal(d.FireAt)
 }
 
-// before is the version that was in force before the one that is; nil if nothing depends on it, or there is none.
+// before returns the version before the one in force; nil if it is not needed, or there is none.
 func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 	if !t.from().Before(t.row.AcceptedAt) {
 		return nil, nil
@@ -149,7 +150,7 @@ func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 	return nil, nil
 }
 
-// judge says of the rest which are suppressed, which open, and which are missed.
+// judge decides which of the remaining fires are suppressed, open, or are missed.
 func (t *fires) judge() {
 	latest := -1
 	for i := range t.due {
@@ -169,11 +170,11 @@ func (t *fires) judge() {
 		}
 	}
 	if latest >= 0 && t.more && t.entry.CatchUp == pipeline.CatchUpLatest {
-		t.due[latest].fate = missing // a later one is beyond this plan
+		t.due[latest].fate = missing // a later fire is beyond this plan
 	}
 }
 
-// windowOver says whether the window that a fire would have had is over.
+// windowOver reports whether the window of a fire would be over by now.
 func (t *fires) windowOver(d dueFire) bool {
 	from := d.FireAt
 	if t.entry.Schedule.HasTime() {

@@ -13,13 +13,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// bar is what the calendar has against a period. It is empty if there is nothing.
+// bar is the calendar's reason against a period; empty if there is none.
 type bar struct {
 	why  string
-	told bool // it has been recorded before
+	told bool // it is already recorded
 }
 
-// barred says whether the calendar suppresses a period now, or did when it was due.
+// barred returns why the calendar excludes a period now, or did when it was due.
 func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, error) {
 	mark := slamonitor.ExcludedMark(key)
 	set, err := c.store.Marked(ctx, []string{mark})
@@ -33,7 +33,7 @@ func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, 
 	return bar{why: why, told: set[mark]}, nil
 }
 
-// exclude records that the calendar suppressed a period, once.
+// exclude records once that the calendar suppressed a period.
 func (c *core) exclude(ctx context.Context, key run.Key, barred bar, now time.Time) error {
 	if barred.told {
 		return nil
@@ -43,7 +43,7 @@ func (c *core) exclude(ctx context.Context, key run.Key, barred bar, now time.Ti
 	if err := c.commit(ctx, b, now); err != nil && !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	return nil // a conflict means that it is recorded already
+	return nil // a conflict means that it is already recorded
 }
 
 func suppress(b *store.Batch, key run.Key, why string, now time.Time) {

@@ -16,14 +16,14 @@ import (
 // fireHandler opens the runs of a schedule.
 type fireHandler struct{ opener }
 
-// Fire opens every fire, or listed day, that has come since the last one that was dealt with: it is the handler of Fire
-// tasks. One whose window is over is told as missed. Each run that opens is one Batch, and the place up to which fires
-// are dealt with moves with it, so that a crash in between neither repeats nor forgets one.
+// Fire handles Fire tasks: it opens the run of every fire, or listed day, that is due and not handled yet. It reports a
+// fire whose window is over as missed. Each opened run is one Batch that also moves FiredThrough, so that a crash
+// neither repeats nor skips a fire.
 func (h *fireHandler) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error { return h.fire(ctx, claim.Task.Pipeline, &claim.Lease, now) })
 }
 
-// CatchUp is Fire for somebody who found fires that nobody dealt with.
+// CatchUp is Fire without a task, for the watchdog when it finds unhandled fires.
 func (h *fireHandler) CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error {
 	return again(func() error { return h.fire(ctx, id, nil, now) })
 }
@@ -35,7 +35,7 @@ func (h *fireHandler) fire(ctx context.Context, id pipeline.ID, lease *store.Lea
 	}
 	t := &fires{handler: h, entry: e, row: row, lease: lease, now: now}
 	if e == nil || e.Opens != pipeline.ByCron || row.Paused() {
-		return t.rest(ctx) // an acceptance or the end of the pause asks again
+		return t.rest(ctx) // an acceptance or the end of the pause schedules the task again
 	}
 	for {
 		if err := t.plan(ctx); err != nil {
@@ -59,17 +59,17 @@ func (h *fireHandler) fire(ctx context.Context, id pipeline.ID, lease *store.Lea
 type fires struct {
 	handler *fireHandler
 	entry   *catalog.Entry
-	row     store.Pipeline // as it stands after the steps so far
+	row     store.Pipeline // as of the last step
 	lease   *store.Lease
 	now     time.Time
 
 	due  []dueFire
-	next time.Time // the first fire that has not come yet; zero if there is none
+	next time.Time // the next fire that is not due yet; zero if there is none
 	more bool      // there are due fires beyond this plan
-	told bool      // the task has been moved or finished
+	told bool      // the task has been rescheduled or finished
 }
 
-// step deals with the first due fires in one Batch: with those up to the next that opens, or with that one.
+// step handles the first due fires in one Batch: those before the next that opens, or that one.
 func (t *fires) step(ctx context.Context) error {
 	b := store.Batch{Lease: t.lease}
 	n := t.settle(&b)
@@ -90,9 +90,9 @@ func (t *fires) step(ctx context.Context) error {
 	return nil
 }
 
-// advance moves the place up to which fires are dealt with.
+// advance moves FiredThrough.
 func (t *fires) advance(b *store.Batch, through time.Time) {
-	// Another pass may have decided on the same row at another instant, and so otherwise.
+	// Another pass may have decided differently on the same row at another instant.
 	b.ID = fmt.Sprintf("fire/%s/v%d/%d/%d", t.row.ID, t.row.Version, t.now.UnixNano(), through.UnixNano())
 	next := t.row
 	next.FiredThrough = period.Instant(through)
@@ -101,7 +101,7 @@ func (t *fires) advance(b *store.Batch, through time.Time) {
 	t.row = next
 }
 
-// move has the task come back at the next fire.
+// move reschedules the task for the next fire.
 func (t *fires) move(b *store.Batch) {
 	t.told = true
 	if t.next.IsZero() {
@@ -111,7 +111,7 @@ func (t *fires) move(b *store.Batch) {
 	b.Schedule(pipelineTask(store.Fire, firePrefix, t.row.ID, t.next))
 }
 
-// done ends the pass, unless its last step has done so.
+// done reschedules the task, unless the last step has done so.
 func (t *fires) done(ctx context.Context) error {
 	if t.told {
 		return nil
@@ -121,7 +121,7 @@ func (t *fires) done(ctx context.Context) error {
 	return t.handler.commit(ctx, b, t.now)
 }
 
-// rest puts the task away.
+// rest finishes the task.
 func (t *fires) rest(ctx context.Context) error {
 	if t.lease == nil {
 		return nil
@@ -131,7 +131,7 @@ func (t *fires) rest(ctx context.Context) error {
 	return t.handler.commit(ctx, b, t.now)
 }
 
-// open puts the run of a fire into b.
+// open adds the run of a fire to b.
 func (t *fires) open(b *store.Batch, d dueFire) error {
 	o := order{cause: run.CauseCron, causedBy: "fire/" + period.Stamp(d.FireAt), message: "the fire of " + period.Stamp(d.FireAt)}
 	if t.entry.Schedule.Listed() {
@@ -141,14 +141,14 @@ func (t *fires) open(b *store.Batch, d dueFire) error {
 	return err
 }
 
-// What one Batch may hold of fires that open nothing: marks are rows, and an event is read by people.
+// The limits of one Batch for fires that open nothing: each mark is a row, and people read the event.
 const (
 	maxMarks  = 5
 	maxMissed = 1000
 )
 
-// suppressMany records excluded fires beyond those that fit beside the others, so that what was missed among them is told
-// in one event.
+// suppressMany records the excluded fires that do not fit in one Batch with the others, so that the missed fires among
+// them are reported in one event.
 func (t *fires) suppressMany(ctx context.Context) error {
 	var excluded []*dueFire
 	for i := range t.due {
@@ -170,7 +170,7 @@ func (t *fires) suppressMany(ctx context.Context) error {
 	return nil
 }
 
-// settle puts the fires before the first that opens into b, and says how many they are.
+// settle adds the fires before the first that opens to b, and returns how many they are.
 func (t *fires) settle(b *store.Batch) int {
 	var missed []dueFire
 	n := 0
@@ -191,7 +191,7 @@ func (t *fires) settle(b *store.Batch) int {
 	return n
 }
 
-// tellMissed tells of fires whose window is over, all together.
+// tellMissed reports all fires whose window is over, in one event.
 func (t *fires) tellMissed(b *store.Batch, missed []dueFire) {
 	if len(missed) == 0 {
 		return

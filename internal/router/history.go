@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// historySince lists the writes of a key, newest first, back to an instant and one page beyond it, so that the first of
-// them can be compared with what was there before.
+// historySince lists the writes of a key since an instant, newest first, and one page before it, so that the first of
+// them can be compared with its predecessor.
 func (c *core) historySince(ctx context.Context, of store.ReadingQuery, since time.Time) ([]*sensor.Reading, error) {
 	var writes []*sensor.Reading
 	q := store.HistoryQuery{Pipeline: of.Pipeline, Key: of.Key, Limit: historyPage}
@@ -34,7 +34,7 @@ func (c *core) historySince(ctx context.Context, of store.ReadingQuery, since ti
 // historyPage is how many writes are read at once.
 const historyPage = 200
 
-// sliceOf is the period that a write is for as a start condition.
+// sliceOf returns the period that a write is for as a start condition.
 func sliceOf(e *catalog.Entry, w *sensor.Reading) period.Period {
 	if !w.Period.IsZero() {
 		return w.Period
@@ -42,9 +42,9 @@ func sliceOf(e *catalog.Entry, w *sensor.Reading) period.Period {
 	return e.Schedule.PeriodAt(w.UpdatedAt)
 }
 
-// newInSlice says whether a write brought data that its slice did not have before; earlier are the writes before it, newest
-// first. An undated write that repeats what an earlier slice had is new in its own: "ready" is said each day in the same
-// words.
+// newInSlice reports whether a write brought data that its period did not have before; earlier are the writes before
+// it, newest first. An undated write that repeats the data of an earlier period is new in its own: "ready" is the same
+// data every day.
 func newInSlice(e *catalog.Entry, w *sensor.Reading, earlier []*sensor.Reading) bool {
 	for _, old := range earlier {
 		if old.Period == w.Period {
@@ -54,7 +54,7 @@ func newInSlice(e *catalog.Entry, w *sensor.Reading, earlier []*sensor.Reading) 
 	return true
 }
 
-// lastChanges are the changes that the last write for each period was, of the writes of one key, newest first.
+// lastChanges returns the change of the last write for each period. writes are those of one key, newest first.
 func lastChanges(e *catalog.Entry, id pipeline.ID, writes []*sensor.Reading, since time.Time) []store.Change {
 	type place struct{ slice, written period.Period }
 	var changes []store.Change

@@ -14,15 +14,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// jobHandler ends the jobs of runs that were cancelled, and takes results from outside.
+// jobHandler stops the jobs of cancelled runs, and receives results from clients.
 type jobHandler struct {
 	core
 	jobs jobs
 }
 
-// Cancel ends an open run for a person. Its job is asked to stop where that is possible; until its target says that it has ended,
-// the job keeps its slot, and a rerun is rejected. Otherwise the event says that the job may still run. The run's deadlines
-// are cancelled by the change that follows.
+// Cancel ends an open run on an operator's request. It stops the job if possible; until the target reports the end of
+// the job, the job keeps its slot and reruns are rejected. Otherwise the event says that the job may still run. The
+// change that follows cancels the run's deadlines.
 func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
 	if by == "" || why == "" {
 		return run.Run{}, refuse(Invalid, "cancelling a run needs who and why")
@@ -36,7 +36,7 @@ func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, no
 		if !old.Status.Open() {
 			return refuse(Conflict, "run %s has ended: %s", key, old.Status)
 		}
-		// A job that could not be stopped is left behind, which the event says: a person's cancel counts anyway.
+		// If the job cannot be stopped, the event says so; the operator's cancel counts anyway.
 		left, trouble := h.jobs.Stop(ctx, old, now)
 		if ctx.Err() != nil {
 			return fmt.Errorf("stop the job of %s: %w", old.ID(), ctx.Err())
@@ -82,8 +82,8 @@ func (h *jobHandler) cancel(ctx context.Context, old run.Run, by, why string, le
 	return next, h.commit(ctx, b, now)
 }
 
-// freeSlot gives back the slot that an attempt's job held, in the commit that ends it. If others yielded to the attempt, the row
-// moves as well, so that they are woken.
+// freeSlot frees the slot of an attempt's job, in the commit that ends it. If other attempts yielded to this one, the
+// row changes too, so that they are woken.
 func (h *jobHandler) freeSlot(ctx context.Context, b *store.Batch, old run.Run) error {
 	row, err := h.pipelineRow(ctx, old.Pipeline)
 	if err != nil || row.Version == 0 {
@@ -101,12 +101,12 @@ func (h *jobHandler) freeSlot(ctx context.Context, b *store.Batch, old run.Run) 
 	return nil
 }
 
-// stopPatience is how long a job may take to stop before that is reported.
+// stopPatience is how long a job may take to stop before this is reported.
 const stopPatience = 15 * time.Minute
 
-// CheckLeft asks the target of a job that an ended attempt left behind to stop it, and whether it has ended: it is the handler of
-// CheckLeft tasks. Until the target says so the job keeps its slot. The task comes back after as long as the job has been
-// stopping, at least a second and at most a poll interval.
+// CheckLeft handles CheckLeft tasks: it asks the target to stop a job that an ended attempt left behind, and whether it
+// has ended. Until then the job keeps its slot. The task repeats after as long as the job has been stopping, at least a
+// second and at most a poll interval.
 func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		key := claim.Task.Key
@@ -138,7 +138,7 @@ func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.
 	})
 }
 
-// stillStopping has the task come back, and reports a job that takes long to stop, once.
+// stillStopping reschedules the task, and reports a job that takes long to stop, once.
 func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 	since := now.Sub(old.UpdatedAt)
 	wait := min(max(since, time.Second), max(old.Progress.Opening.Limits.PollInterval, time.Second))
@@ -155,7 +155,7 @@ func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 		since.Round(time.Second), old.Key), text, now)
 }
 
-// settleLeft records that the job which an attempt left behind has ended, or that nobody can say when it will, and frees its slot.
+// settleLeft records that a left job has ended, or that its state cannot be read, and frees its slot.
 func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run, left run.Leftover, trouble error, now time.Time) error {
 	next, err := old.SettleLeft(left, now)
 	if err != nil {
@@ -177,14 +177,14 @@ func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run
 	return h.freeSlot(ctx, b, old)
 }
 
-// tellLeft reports trouble with a job that an attempt left behind, once per attempt and kind.
+// tellLeft reports trouble with a left job, once per attempt and kind.
 func tellLeft(b *store.Batch, old run.Run, which, message, trouble string, now time.Time) {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = which, "left/"+old.Key.String()
 	b.Emit(event.New(event.InfraFailure, about, message, event.Infra{Error: trouble}))
 }
 
-// found gives a run that a person names, or refuses.
+// found returns a run that a client names, or a Refusal.
 func (h *jobHandler) found(ctx context.Context, key run.Key) (run.Run, error) {
 	old, err := h.store.Run(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {

@@ -15,17 +15,17 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// budgetSpent is the reason of data that would have been worth another attempt.
+// budgetSpent is the reason of late data that opens no attempt.
 const budgetSpent = "budget spent"
 
-// lateHandler opens another attempt for data that came after the job of a completed run had started.
+// lateHandler opens another attempt for data that arrived after the job of a completed run had started.
 type lateHandler struct {
 	opener
 	dry dryHandler
 }
 
-// afterCompletion reacts to a write for a period whose run has completed: one that meets the start condition, that announces
-// an upstream, or that was made before the end and not seen by it, may be late data.
+// afterCompletion handles a write for a period whose run has completed. The write may be late data if it meets the
+// start condition, announces an upstream's run, or was made before the end but not read by the completion.
 func (h *lateHandler) afterCompletion(ctx context.Context, n news, key run.Key, now time.Time) error {
 	switch {
 	case n.row.Paused():
@@ -48,18 +48,19 @@ func (h *lateHandler) afterCompletion(ctx context.Context, n news, key run.Key, 
 	return nil
 }
 
-// until says that a sensor shows this write or an earlier one. What came later is handled by itself.
+// until reports whether a sensor shows this write or an earlier one. Later writes are handled by their own changes.
 func (n news) until(s store.SeenSensor) bool { return !gate.IsUpstream(s) && s.Version <= n.Version }
 
-// precedes says that a sensor shows something later than this write.
+// precedes reports whether a sensor shows something later than this write.
 func (n news) precedes(s store.SeenSensor) bool {
 	if gate.IsUpstream(s) {
-		return s.UpdatedAt.After(n.At) // a run and a reading have no common version
+		return s.UpdatedAt.After(n.At) // the versions of a run and a reading cannot be compared
 	}
 	return s.Version > n.Version
 }
 
-// missedByTheEnd says that a write is dated before the run ended, and was stored after the completion had read its inputs.
+// missedByTheEnd reports whether a write is dated before the end of the run, but stored after the completion had read
+// its inputs.
 func (h *lateHandler) missedByTheEnd(ctx context.Context, n news, key run.Key) (bool, error) {
 	old, err := h.row(ctx, n.entry, key)
 	if err != nil || n.At.After(old.EndedAt) {
@@ -69,28 +70,28 @@ func (h *lateHandler) missedByTheEnd(ctx context.Context, n news, key run.Key) (
 	return !n.seenBy(end), err
 }
 
-// seenBy says whether a decision that rests on s has seen the write. Upstreams are seen by their runs, and not by what announces
-// them.
+// seenBy reports whether a decision on s has read the write. For upstreams it reads their runs, not the readings that
+// announce them.
 func (n news) seenBy(s store.Snapshot) bool {
 	return n.upstream == nil && s.HasRead(store.ReadVersion{Pipeline: n.Pipeline, Key: n.Sensor, Period: n.Period, Version: n.Version})
 }
 
-// input is what may have brought late data: what it is called, and which of the run's inputs count. Those are what the sensors
-// show now or, where an attempt is named, what they showed when that ended.
+// input describes possible late data: its cause, and which inputs of the run count. These are the current readings or,
+// if attempt is set, the readings when that attempt ended.
 type input struct {
 	cause   string
 	counts  func(store.SeenSensor) bool
 	attempt int
 }
 
-// whileRunning is what changed until an attempt ended.
+// whileRunning is the input that changed before an attempt ended.
 func whileRunning(ended run.Run) input {
 	return input{cause: "run/" + string(ended.ID()), counts: func(store.SeenSensor) bool { return true }, attempt: ended.Attempt}
 }
 
-// rerunIfNew compares what a completed run started on with what its inputs show now, and opens another attempt for what is
-// new, as far as the budget allows. It is asked on each write that may be late, and once at completion for what
-// changed while the job ran.
+// rerunIfNew compares the inputs of a completed run at its start with its inputs now, and opens another attempt for new
+// data, if the budget allows it. It is called for each write that may be late, and once at completion for changes while
+// the job ran.
 func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
 	return again(func() error {
 		old, err := h.row(ctx, e, key)
@@ -112,11 +113,11 @@ func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.
 	})
 }
 
-// rerunLate opens another attempt for late data, or tells once that the budget for it is spent.
+// rerunLate opens another attempt for late data, or reports once that its budget is used up.
 func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, changed []string, causedBy string, now time.Time) error {
 	cause := lateCause(changed)
 	if cause == run.CauseUpstream {
-		// An upstream that is not done yet would only keep the attempt waiting; its completion asks again.
+		// With an incomplete upstream the attempt would only wait; the upstream's completion triggers this again.
 		if done, err := h.upstreamsDone(ctx, e, old.Key, now); err != nil || !done {
 			return err
 		}
@@ -142,7 +143,7 @@ func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.R
 	return h.commit(ctx, b, now)
 }
 
-// tellSpent reports late data that opens no attempt, and why, once per attempt and not per write.
+// tellSpent reports late data that opens no attempt, and why, once per attempt rather than per write.
 func (h *lateHandler) tellSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = budgetSpent, causedBy
@@ -151,7 +152,7 @@ func (h *lateHandler) tellSpent(ctx context.Context, old run.Run, changed []stri
 		event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: budgetSpent}), now)
 }
 
-// lateCause is upstream where nothing but upstreams changed. Both spend the same budget.
+// lateCause returns CauseUpstream if only upstreams changed. Both causes use the same budget.
 func lateCause(changed []string) run.Cause {
 	for _, s := range changed {
 		if _, key, _ := strings.Cut(s, "/"); !strings.HasPrefix(key, "run/") {
@@ -161,8 +162,8 @@ func lateCause(changed []string) run.Cause {
 	return run.CauseUpstream
 }
 
-// changedSince lists the inputs of a completed run that show other data than when its job started. A start whose snapshot
-// is no longer kept cannot be compared, and proves nothing.
+// changedSince lists the inputs of a completed run whose data differs from the start of its job. Without a stored
+// snapshot of the start nothing can be compared, and the list is empty.
 func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]rerun.Seen, error) {
 	start, err := h.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil || start.ID == "" {
@@ -177,7 +178,7 @@ func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old ru
 	return slices.DeleteFunc(current, func(s rerun.Seen) bool { return !slices.Contains(changed, s.Sensor) }), nil
 }
 
-// shown is what the inputs of a completed run show, or showed when it ended.
+// shown returns the inputs of a completed run, now or when it ended.
 func (h *lateHandler) shown(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]store.SeenSensor, error) {
 	if in.attempt != 0 {
 		end, err := h.ending(ctx, e, old)
@@ -187,12 +188,12 @@ func (h *lateHandler) shown(ctx context.Context, e *catalog.Entry, old run.Run, 
 	return view.Sensors, err
 }
 
-// probed says that a probe writes the sensor. It tells how things stand when somebody asks, and not that data came.
+// probed reports whether a probe writes the sensor. Its readings are observations, not new data.
 func (h *lateHandler) probed(s store.SeenSensor) bool {
 	return h.catalog.Current().Probe(s.Pipeline, s.Key) != nil
 }
 
-// names are the sensors of what was seen, each once.
+// names returns the names of the sensors, each once.
 func names(seen []rerun.Seen) []string {
 	var all []string
 	for _, s := range seen {
@@ -202,8 +203,8 @@ func names(seen []rerun.Seen) []string {
 	return slices.Compact(all)
 }
 
-// ofPeriod leaves out what is no data of the run's own period: standing facts, which change all the time and are as true
-// of every other period; and upstreams that are not COMPLETED, whose data is yet to come.
+// ofPeriod drops inputs that are not data of the run's own period: undated readings, which change all the time and
+// apply to every period, and upstreams that are not COMPLETED, whose data is yet to come.
 func ofPeriod(sensors []store.SeenSensor) []store.SeenSensor {
 	var own []store.SeenSensor
 	for _, s := range sensors {

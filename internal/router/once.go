@@ -11,28 +11,28 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Once is a request that may arrive more than once: because an answer was lost, or from two places at the same moment. The
-// commit that carries the request out stores the answer under Key, so that a repeat is answered alike, by every replica, and
-// changes nothing. The zero Once stores nothing: each request counts.
+// Once makes a request idempotent: it may arrive more than once because a response was lost, or from two clients at the
+// same time. The commit that carries out the request stores the response under Key. Every replica answers a repeat with
+// that response, and a repeat changes nothing. The zero Once stores nothing: each request takes effect.
 type Once[T any] struct {
-	Key     string                  // names the request among those of all callers
-	Request string                  // a digest of what is asked for
-	Answer  func(T) ([]byte, error) // the answer to a result, in the caller's own form
+	Key     string                  // identifies the request among those of all clients
+	Request string                  // a digest of the request's content
+	Answer  func(T) ([]byte, error) // encodes the response to a result
 }
 
-// Answer is what a request was answered.
+// Answer is the stored response to a request.
 type Answer struct {
 	Request string `json:"request"`
 	Data    []byte `json:"data"`
 }
 
-// answerLife is how long an answer is kept: a day, and more than any two clocks differ.
+// answerLife is how long a response is stored: a day, plus more than the clocks of replicas differ.
 const answerLife = 25 * time.Hour
 
-// errAnswered says that a request was answered before.
+// errAnswered is returned if the request already has a response.
 var errAnswered = errors.New("the request was answered before")
 
-// Answered returns the answer to a request, and whether there is one.
+// Answered returns the stored response to a request, and whether there is one.
 func (h *requestHandler) Answered(ctx context.Context, key string, now time.Time) (Answer, bool, error) {
 	note, err := h.answerNote(ctx, key)
 	if err != nil || !answers(note, now) {
@@ -45,7 +45,7 @@ func (h *requestHandler) Answered(ctx context.Context, key string, now time.Time
 	return a, true, nil
 }
 
-// KeepAnswer stores the answer to a request that changed nothing else. It does nothing if there is an answer.
+// KeepAnswer stores the response to a request that changed nothing else. It does nothing if there is one already.
 func (h *requestHandler) KeepAnswer(ctx context.Context, key string, a Answer, now time.Time) error {
 	read, err := h.answerNote(ctx, key)
 	if err != nil || answers(read, now) {
@@ -58,10 +58,10 @@ func (h *requestHandler) KeepAnswer(ctx context.Context, key string, a Answer, n
 	if err := h.commit(ctx, b, now); !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	return nil // a conflict means that there is an answer by now
+	return nil // a conflict means that there is a response by now
 }
 
-// answered adds the answer to a result to the commit that brings the result about. It is errAnswered if there is an answer.
+// answered adds the response to the commit that produces the result. It returns errAnswered if there is one already.
 func answered[T any](ctx context.Context, c *core, b *store.Batch, o Once[T], result T, now time.Time) error {
 	if o.Key == "" {
 		return nil
@@ -89,10 +89,10 @@ func putAnswer(b *store.Batch, read store.Note, key string, a Answer, now time.T
 	return nil
 }
 
-// answers says whether a note is an answer that still counts.
+// answers reports whether a note is a response that has not expired.
 func answers(note store.Note, now time.Time) bool { return note.Version > 0 && now.Before(note.Until) }
 
-// answerNote is the note of a request, also of one whose time is over; the zero Note if there is none.
+// answerNote returns the note of a request, even if it has expired; the zero Note if there is none.
 func (c *core) answerNote(ctx context.Context, key string) (store.Note, error) {
 	note, err := c.store.Note(ctx, store.AnswerNote, key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -20,23 +20,23 @@ type opener struct {
 	limits Limits
 }
 
-// order is why and how an attempt is to be opened.
+// order describes why and how to open an attempt.
 type order struct {
 	cause    run.Cause
-	by       string // who asked, where somebody did
-	reason   string // why, in their words
+	by       string // who requested it, if anyone
+	reason   string // the reason they gave
 	forced   bool
 	bypass   bool
 	from     time.Time // when its window starts, if later than now
-	until    time.Time // when its window ends at the latest; zero without
-	causedBy string    // the change or request that it follows from
-	message  string    // what happened, for people
+	until    time.Time // the latest end of its window; zero: no limit
+	causedBy string    // the change or request that caused it
+	message  string    // what happened, as text
 
-	recovered bool // it was overlooked, which is told too
+	recovered bool // it was overlooked before; an event reports that too
 }
 
-// begin puts the first attempt of a run into b: the run, its announcement, and its first step. What speaks against it
-// (pause, calendar, a run that is there) has been asked before.
+// begin adds the first attempt of a run to b: the run, its event, and its first task. The caller has checked what would
+// prevent it (pause, calendar, an existing run).
 func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, now time.Time) (run.Run, error) {
 	if o.cause != run.CauseManual && e.Schedule.HasTime() {
 		if at := e.Schedule.EarliestStart(key.Period); at.After(o.from) {
@@ -54,8 +54,7 @@ func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, 
 	return next, nil
 }
 
-// further puts attempt+1 of old into b. Whether its budget allows that has been decided, on the same version, in package
-// rerun.
+// further adds attempt+1 of old to b. Package rerun has decided, on the same version, that the budget allows it.
 func (op *opener) further(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
 	next, err := old.NextAttempt(op.opening(e, o, now))
 	if err != nil {
@@ -65,7 +64,7 @@ func (op *opener) further(b *store.Batch, e *catalog.Entry, old run.Run, o order
 	return next, nil
 }
 
-// announce stores an opened attempt, says so, and asks for its first step. A dry run speaks only of what it would do.
+// announce stores an opened attempt, emits its event, and schedules its first step. A dry run emits no such event.
 func announce(b *store.Batch, e *catalog.Entry, old, next run.Run, o order, now time.Time) {
 	swap(b, e.DryRun, old, next)
 	b.Schedule(advance(e.DryRun, next.Key, next.Progress.NextEvaluation))
@@ -80,7 +79,7 @@ func announce(b *store.Batch, e *catalog.Entry, old, next run.Run, o order, now 
 	}
 }
 
-// told is an order as events show it.
+// told returns an order as the detail of an event.
 func (o order) told() event.Opening {
 	return event.Opening{Cause: o.cause, RequestedBy: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass}
 }
@@ -101,7 +100,7 @@ func (op *opener) opening(e *catalog.Entry, o order, now time.Time) run.Opening 
 	}
 }
 
-// limitsOf is what an attempt may take: the file's limits and the server's. Without a job its result is only reported.
+// limitsOf returns the limits of an attempt, from the file and the server. Without a job the result is only reported.
 func (op *opener) limitsOf(e *catalog.Entry) run.Limits {
 	l := run.Limits{
 		Window: e.Window, Interval: e.Interval,
@@ -120,7 +119,7 @@ func (op *opener) limitsOf(e *catalog.Entry) run.Limits {
 	return l
 }
 
-// leastInterval is the shortest interval, in whole seconds, at which a window takes no more than the turns there may be.
+// leastInterval returns the shortest interval, in whole seconds, that stays within MaxTurns for a window.
 func (op *opener) leastInterval(window time.Duration) time.Duration {
 	if op.limits.MaxTurns == 0 {
 		return 0
@@ -129,10 +128,11 @@ func (op *opener) leastInterval(window time.Duration) time.Duration {
 	return (least + time.Second - 1).Truncate(time.Second)
 }
 
-// errClosed says that nothing opens by itself: the pipeline was paused or removed since its change was received.
+// errClosed means that nothing may open automatically: the pipeline was paused or removed since the change was
+// received.
 var errClosed = errors.New("the pipeline is paused or removed")
 
-// openable gives the row of a pipeline that may open attempts by itself, and errClosed if it may not.
+// openable returns the row of a pipeline that may open attempts automatically; otherwise errClosed.
 func (op *opener) openable(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	row, err := op.pipelineRow(ctx, id)
 	if err == nil && (row.Config == "" || row.Paused()) {
@@ -141,9 +141,9 @@ func (op *opener) openable(ctx context.Context, id pipeline.ID) (store.Pipeline,
 	return row, err
 }
 
-// openRun opens the run of a period by itself, unless there is one, the pipeline is paused or gone, or the calendar
-// suppresses the period, which is recorded. The commit depends on the pipeline's row, so that nothing opens once a pause is
-// acknowledged; so do those that open further attempts.
+// openRun opens the run of a period automatically, unless it exists, the pipeline is paused or removed, or the calendar
+// excludes the period, which it records. The commit expects the pipeline's row unchanged, so that nothing opens once a
+// pause is acknowledged; commits of further attempts do the same.
 func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) error {
 	return again(func() error {
 		row, err := op.openable(ctx, e.ID)

@@ -11,11 +11,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// pauseHandler pauses and resumes pipelines, one or all of them.
+// pauseHandler pauses and resumes one pipeline or all.
 type pauseHandler struct{ core }
 
-// Pause stops a pipeline: readings are kept, nothing opens, no attempt starts, running jobs are watched. Pausing one that
-// is paused replaces who, why and until when, not since when.
+// Pause pauses a pipeline: readings are stored, nothing opens, no attempt starts, running jobs are polled. Pausing a
+// paused pipeline replaces who, why and the end, but not the start.
 func (h *pauseHandler) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
 	if err := checkPause(p, now); err != nil {
 		return store.Pause{}, err
@@ -45,7 +45,7 @@ func checkPause(p store.Pause, now time.Time) error {
 	return nil
 }
 
-// placePause returns the batch that stores p in the row, and the task that ends it; it fills in since when p is in effect.
+// placePause returns the batch that stores p in the row, and schedules its end. It sets p.Since.
 func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
 	p.Since, p.Until = period.Instant(now), period.Instant(p.Until)
 	if row.Pause.Active() {
@@ -64,8 +64,8 @@ func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
 	return b
 }
 
-// Resume ends a pipeline's own pause. Unless all pipelines are paused, fires whose window is open and start conditions that
-// hold are opened, and the rest is reported as SCHEDULE_MISSED.
+// Resume ends a pipeline's own pause. Unless all pipelines are paused, it opens the fires whose window is open and the
+// start conditions that are met, and reports the others as SCHEDULE_MISSED.
 func (h *pauseHandler) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
 	return again(func() error {
 		row, err := h.pipelineRow(ctx, id)
@@ -84,7 +84,7 @@ func (h *pauseHandler) Resume(ctx context.Context, id pipeline.ID, by, why strin
 	})
 }
 
-// resumeOwn returns the batch that lifts a pipeline's own pause.
+// resumeOwn returns the batch that ends a pipeline's own pause.
 func resumeOwn(row store.Pipeline, by, why string, now time.Time) store.Batch {
 	next := row
 	next.Pause = store.Pause{}
@@ -94,7 +94,7 @@ func resumeOwn(row store.Pipeline, by, why string, now time.Time) store.Batch {
 	return b
 }
 
-// lift replaces a row by next, which is without one of its pauses, and schedules what the pause held back.
+// lift replaces a row by next, which lacks one of its pauses, and schedules the handling of what the pause held back.
 func lift(b *store.Batch, row, next store.Pipeline, lifted store.Pause, by, why string, now time.Time) {
 	next.HoldBack(lifted.Since)
 	b.SwapPipeline(row, next)
@@ -103,7 +103,7 @@ func lift(b *store.Batch, row, next store.Pipeline, lifted store.Pause, by, why 
 	b.Emit(lifted.Resumed(next, row.Version, by, why, now))
 }
 
-// pauseRemedy says which commands resume a pipeline, and who paused it.
+// pauseRemedy returns the commands that resume a pipeline, and who paused it.
 func pauseRemedy(row store.Pipeline) string {
 	var texts []string
 	for _, p := range row.Pauses() {
@@ -116,8 +116,8 @@ func pauseRemedy(row store.Pipeline) string {
 	return strings.Join(texts, "; ")
 }
 
-// ResumeDue ends a pause at the instant it was given: it is the handler of ResumePaused tasks. It does so also where the file
-// is gone, for it may come back when nobody asks any more.
+// ResumeDue handles ResumePaused tasks: it ends a pause at its set end. It does so even if the file was removed,
+// because the file may return later.
 func (h *pauseHandler) ResumeDue(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		row, err := h.pipelineRow(ctx, claim.Task.Pipeline)

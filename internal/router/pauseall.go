@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// PauseAll pauses all pipelines, also those that are accepted later. It leaves the pipelines' own pauses alone. The pause is
-// stored in the row of store.AllPipelines, and from there copied to each pipeline's row; PauseAll returns once that is done,
-// with the pipelines in force. If it fails on the way, the change of the stored row has the copies completed.
+// PauseAll pauses all pipelines, including those accepted later. It does not change the pipelines' own pauses. The
+// pause is stored in the row of store.AllPipelines and copied to each pipeline's row; then PauseAll returns the
+// pipelines in force. If it fails halfway, the handler of the stored row's change completes the copies.
 func (h *pauseHandler) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
 	if err := checkPause(p, now); err != nil {
 		return nil, err
@@ -27,8 +27,8 @@ func (h *pauseHandler) PauseAll(ctx context.Context, p store.Pause, now time.Tim
 	return h.spreadPause(ctx, now)
 }
 
-// ResumeAll ends the pause of all pipelines. It returns the pipelines that are not paused any more; those that have a pause of
-// their own keep it. Like PauseAll, it is completed if it fails on the way.
+// ResumeAll ends the pause of all pipelines. It returns the pipelines that are no longer paused; a pipeline with its
+// own pause stays paused. Like PauseAll, it is completed if it fails halfway.
 func (h *pauseHandler) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
 	err := h.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
 		if !all.Paused() {
@@ -43,7 +43,7 @@ func (h *pauseHandler) ResumeAll(ctx context.Context, by, why string, now time.T
 	return h.spreadPause(ctx, now)
 }
 
-// changeAll commits a change of the row that stores the pause of all pipelines.
+// changeAll commits a change to the row of store.AllPipelines.
 func (h *pauseHandler) changeAll(ctx context.Context, now time.Time, change func(all store.Pipeline) (store.Batch, error)) error {
 	return again(func() error {
 		all, err := h.pipelineRow(ctx, store.AllPipelines)
@@ -59,7 +59,7 @@ func (h *pauseHandler) changeAll(ctx context.Context, now time.Time, change func
 	})
 }
 
-// resumeAll returns the batch that lifts the pause of all pipelines in its own row. What remains says who lifted it.
+// resumeAll returns the batch that ends the pause of all pipelines in its own row. The row then records who ended it.
 func resumeAll(all store.Pipeline, by, why string) store.Batch {
 	next := all
 	next.Pause, next.PausedFrom = store.Pause{All: true, By: by, Why: why}, time.Time{}
@@ -69,8 +69,8 @@ func resumeAll(all store.Pipeline, by, why string) store.Batch {
 	return b
 }
 
-// spreadPause brings the pause of all pipelines, or its end, to the row of every pipeline that differs from it. It returns the
-// pipelines in force that stand as the pause of all has them: paused, or not paused any more.
+// spreadPause copies the pause of all pipelines, or its end, to every pipeline's row that differs. It returns the
+// pipelines in force that are now paused or, at the end of the pause, no longer paused.
 func (h *pauseHandler) spreadPause(ctx context.Context, now time.Time) ([]pipeline.ID, error) {
 	rows, err := h.store.Pipelines(ctx)
 	if err != nil {
@@ -96,8 +96,8 @@ func (h *pauseHandler) spreadPause(ctx context.Context, now time.Time) ([]pipeli
 	return done, errors.Join(errs...)
 }
 
-// differs reports whether a row has to be changed for the pause of all pipelines. A pipeline that is not in force is paused when
-// it is accepted.
+// differs reports whether a row must change for the pause of all pipelines. A pipeline that is not in force is paused
+// when it is accepted.
 func differs(row, all store.Pipeline) bool {
 	if all.Paused() {
 		return row.Config != "" && row.PauseAll != all.Pause
@@ -105,8 +105,8 @@ func differs(row, all store.Pipeline) bool {
 	return row.PauseAll.Active()
 }
 
-// copyPause brings the pause of all pipelines, or its end, to one pipeline's row, and returns the row. The commit depends on the
-// row that it copies from, so that of two operators' requests the later one lasts.
+// copyPause copies the pause of all pipelines, or its end, to one pipeline's row, and returns the row. The commit
+// expects the source row unchanged, so that the later of two operators' requests wins.
 func (h *pauseHandler) copyPause(ctx context.Context, id pipeline.ID, now time.Time) (store.Pipeline, error) {
 	var row store.Pipeline
 	err := again(func() error {

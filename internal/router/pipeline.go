@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// pipelineHandler reacts to the rows of pipelines, and opens what a pause held back.
+// pipelineHandler handles changes of pipelines' rows, and opens what a pause held back.
 type pipelineHandler struct {
 	core
 	deadlines deadlines
@@ -23,8 +23,8 @@ type pipelineHandler struct {
 	pause     pauseHandler
 }
 
-// pipelineMoved reacts to a pipeline's own row: accepted, removed, paused, resumed, or a slot taken or freed; and to the pause of
-// all pipelines.
+// pipelineMoved handles a change of a pipeline's row: accepted, removed, paused, resumed, or a slot taken or freed; and
+// of the pause of all pipelines.
 func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Time) error {
 	if id == store.AllPipelines {
 		_, err := h.pause.spreadPause(ctx, now)
@@ -38,7 +38,7 @@ func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now
 		return err
 	}
 	if row.Config == "" {
-		// A failure that waited for the end of a pause waits for nothing any more. Open attempts go on.
+		// The pipeline is removed: failures that waited for the end of a pause are settled now. Open attempts continue.
 		return errors.Join(h.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), h.run.settleAll(ctx, id, now), h.handSlots(ctx, row, now))
 	}
 	if row.HoldsSLA() {
@@ -47,9 +47,9 @@ func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now
 	return h.handSlots(ctx, row, now)
 }
 
-// handSlots wakes the oldest runs of a pipeline that wait for a slot, as many as are free by the limit that each opened with:
-// the file may have another by now, or be gone. The slot itself is taken in the commit that starts the job, so that waking too
-// many does no harm.
+// handSlots wakes the oldest runs of a pipeline that wait for a slot. It counts free slots by the limit that each run
+// opened with: the file may have another by now, or be removed. The commit that starts the job takes the slot, so
+// waking too many is harmless.
 func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now time.Time) error {
 	open, err := h.store.OpenRuns(ctx, row.ID)
 	if err != nil {
@@ -73,9 +73,9 @@ func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now
 	return errors.Join(errs...)
 }
 
-// Reopen looks at what is due after a pause or a change of the file: it is the handler of ReopenPeriods tasks. The fires
-// of the schedule in force are asked for. What was written during a pause is reacted to as if it came now, and the
-// failures that waited are settled. Attempts that wait evaluate their gates.
+// Reopen handles ReopenPeriods tasks: it catches up after a pause or a change of the file. It schedules the fires of
+// the schedule in force, handles writes made during the pause as if they came now, settles the failures that waited,
+// and wakes waiting attempts.
 func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		e, row, err := h.catalog.InForce(ctx, claim.Task.Pipeline)
@@ -105,7 +105,7 @@ func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now tim
 	})
 }
 
-// replay reacts to everything that a pause held back since an instant. All of it may have been reacted to before.
+// replay handles everything that a pause held back since an instant. It is safe to handle it twice.
 func (h *pipelineHandler) replay(ctx context.Context, e *catalog.Entry, since, now time.Time) error {
 	changes, err := h.writtenSince(ctx, e, since)
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *pipelineHandler) replay(ctx context.Context, e *catalog.Entry, since, n
 	return h.run.settleAll(ctx, e.ID, now)
 }
 
-// writtenSince lists the last writes, for each period, of all sensors that e reads, oldest first, as the changes they were.
+// writtenSince lists the last write for each period of all sensors that e reads, as changes, oldest first.
 func (h *pipelineHandler) writtenSince(ctx context.Context, e *catalog.Entry, since time.Time) ([]store.Change, error) {
 	var changes []store.Change
 	for _, ref := range sensorsOf(e) {
@@ -147,7 +147,7 @@ func sensorsOf(e *catalog.Entry) []store.ReadingQuery {
 	return all
 }
 
-// completedSince looks, for runs that completed during a pause, at what had changed while their jobs ran.
+// completedSince checks runs that completed during a pause for inputs that changed while their jobs ran.
 func (h *pipelineHandler) completedSince(ctx context.Context, e *catalog.Entry, since, now time.Time) error {
 	page, err := h.store.Runs(ctx, store.RunQuery{Pipeline: e.ID, Status: run.Completed, Limit: store.MaxPage})
 	if err != nil {
@@ -162,7 +162,8 @@ func (h *pipelineHandler) completedSince(ctx context.Context, e *catalog.Entry, 
 	return errors.Join(errs...)
 }
 
-// wakeAll has every waiting attempt evaluate its gate: while the pipeline was paused or its file was gone, writes woke none.
+// wakeAll makes every waiting attempt evaluate its gate: while the pipeline was paused or its file was missing, writes
+// woke none.
 func (h *pipelineHandler) wakeAll(ctx context.Context, e *catalog.Entry, now time.Time) error {
 	open, err := h.store.OpenRuns(ctx, e.ID)
 	if err != nil {

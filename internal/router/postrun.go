@@ -20,13 +20,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// postRunHandler watches what the post-run sensors of a run show after its end.
+// postRunHandler checks the post-run sensors of a run after its end.
 type postRunHandler struct {
 	opener
 	dry dryHandler
 }
 
-// postRunWritten reacts to a reading of a post-run sensor, for the runs of the period it names. An undated one is about one run.
+// postRunWritten handles a reading of a post-run sensor, for the runs of its period. An undated reading is about one
+// run.
 func (h *postRunHandler) postRunWritten(ctx context.Context, n news, runs []run.Run, now time.Time) error {
 	if n.Period.IsZero() {
 		key, there, err := h.subject(ctx, n, runs)
@@ -44,7 +45,8 @@ func (h *postRunHandler) postRunWritten(ctx context.Context, n news, runs []run.
 	return errors.Join(errs...)
 }
 
-// postRun compares what a post-run sensor shows now with its baseline. Which write led to it does not matter.
+// postRun compares the current reading of a post-run sensor with its baseline. It does not depend on which write
+// triggered it.
 func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now time.Time) error {
 	return again(func() error {
 		e := n.entry
@@ -75,7 +77,7 @@ func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now t
 				return err
 			}
 			if old.Status == run.Triggering || old.Status == run.Running {
-				return h.wake(ctx, e.DryRun, old, now) // a completion that is being decided includes the reading in its baseline
+				return h.wake(ctx, e.DryRun, old, now) // a completion being decided then includes the reading in its baseline
 			}
 			return nil
 		}
@@ -86,10 +88,10 @@ func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now t
 	})
 }
 
-// ruleKey names the written sensor as the pipeline's rules do.
+// ruleKey returns the name of the written sensor in the pipeline's rules.
 func (n news) ruleKey() string { return gate.RuleKey(n.entry.ID, n.Pipeline, n.Sensor) }
 
-// shown is what the written sensor shows for the run's period.
+// shown returns the current reading of the written sensor for the run's period.
 func shown(view gate.View, n news) (store.SeenSensor, bool) {
 	for _, s := range view.Sensors {
 		if s.Pipeline == n.Pipeline && s.Key == n.Sensor && s.Version != 0 {
@@ -99,8 +101,8 @@ func shown(view gate.View, n news) (store.SeenSensor, bool) {
 	return store.SeenSensor{}, false
 }
 
-// follows says whether a reading came after the run completed, and inside its post-run window. Where the completion has looked
-// at the sensor, versions tell; where it has not, because the file was edited since, instants do.
+// follows reports whether a reading came after the run completed, and within its post-run window. If the completion
+// read the sensor, it compares versions; otherwise, because the file was edited since, times.
 func (h *postRunHandler) follows(ctx context.Context, e *catalog.Entry, old run.Run, seen store.SeenSensor) (bool, error) {
 	if seen.UpdatedAt.After(old.EndedAt.Add(e.PostRun.Window)) {
 		return false, nil
@@ -113,8 +115,8 @@ func (h *postRunHandler) follows(ctx context.Context, e *catalog.Entry, old run.
 	return end.Missed(reading) || !end.HasRead(reading) && !seen.UpdatedAt.Before(old.EndedAt), nil
 }
 
-// compare looks for drift in a reading after completion: another attempt follows, or the rules are evaluated. A sensor that
-// had no reading at completion gets its first one after it as baseline.
+// compare looks for drift in a reading after completion: it opens another attempt, or evaluates the rules. A sensor
+// without a reading at completion gets its first one afterwards as baseline.
 func (h *postRunHandler) compare(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
 	e, key := n.entry, n.ruleKey()
 	next := after(old, post)
@@ -148,7 +150,7 @@ func (h *postRunHandler) compare(ctx context.Context, n news, old run.Run, post 
 	return h.commit(ctx, b, now)
 }
 
-// after is what is remembered of the completed attempt, to be changed.
+// after returns the post-run record of the completed attempt, for modification.
 func after(old run.Run, post store.PostRun) store.PostRun {
 	if post.Version == 0 || post.Attempt != old.Attempt {
 		return store.PostRun{Key: old.Key, Version: post.Version, Attempt: old.Attempt, CompletedAt: old.EndedAt, Baseline: map[string]sensor.Fields{}}
@@ -160,8 +162,8 @@ func after(old run.Run, post store.PostRun) store.PostRun {
 	return post
 }
 
-// drifted opens another attempt for a value that moved, or tells once that the budget for it is spent. What the calendar
-// suppresses stays as it is.
+// drifted opens another attempt for a value that moved, or reports once that its budget is used up. It does nothing if
+// the calendar excludes the period.
 func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m moved, causedBy string, now time.Time) error {
 	barred, err := h.barred(ctx, e, old.Key)
 	if err != nil || barred.why != "" {
@@ -190,7 +192,7 @@ func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.
 	return h.commit(ctx, b, now)
 }
 
-// incomparable tells, once per attempt and field, of a value that cannot be compared with its baseline.
+// incomparable reports, once per attempt and field, a value that cannot be compared with its baseline.
 func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Event {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = m.sensor+" "+m.field+" incomparable", causedBy
@@ -198,8 +200,8 @@ func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Ev
 	return event.New(event.PostRunDrift, about, message, m.told())
 }
 
-// inflight tells of a post-run sensor that moved while the run is open: from the last baseline, or from what the open
-// attempt started on.
+// inflight reports a post-run sensor that moved while the run is open: from the last baseline, or from its value when
+// the open attempt started.
 func (h *postRunHandler) inflight(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, now time.Time) error {
 	if n.entry.DryRun {
 		return nil
@@ -217,13 +219,13 @@ func (h *postRunHandler) inflight(ctx context.Context, n news, old run.Run, post
 			about := event.Of(old, now)
 			about.Which, about.CausedBy = m.sensor+" "+m.field+" "+seen.Content, n.cause()
 			message := fmt.Sprintf("%s of sensor %s %s, while attempt %d is %s", m.field, m.sensor, m.Reason, old.Attempt, old.Status)
-			b.Emit(event.New(event.PostRunDriftInflight, about, message, m.told())) // the second of one field has the same id, and is passed over
+			b.Emit(event.New(event.PostRunDriftInflight, about, message, m.told())) // a second event for the same field has the same id, and is dropped
 		}
 	}
 	return h.commit(ctx, b, now)
 }
 
-// before is what a post-run sensor showed before: at the last completion, and when the open attempt started.
+// before returns the earlier values of a post-run sensor: at the last completion, and when the open attempt started.
 func (h *postRunHandler) before(ctx context.Context, n news, old run.Run, post store.PostRun) ([]sensor.Fields, error) {
 	var all []sensor.Fields
 	if was, there := post.Baseline[n.ruleKey()]; there {
@@ -241,8 +243,8 @@ func (h *postRunHandler) before(ctx context.Context, n news, old run.Run, post s
 	return all, nil
 }
 
-// tellRules puts the outcome of the post-run rules into b where it is another than was last told. As long as a sensor has
-// not come at all there is none.
+// tellRules emits the outcome of the post-run rules if it differs from the last one. While a sensor has no reading
+// there is no outcome.
 func tellRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View, causedBy string, now time.Time) {
 	outcome := outcomeOf(view)
 	if outcome == "" || string(outcome) == next.Outcome {
@@ -254,11 +256,11 @@ func tellRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View,
 		message = "the post-run rules do not pass: " + firstReason(view)
 	}
 	about := event.Of(old, now)
-	about.Which, about.CausedBy = fmt.Sprintf("v%d", next.Version), causedBy // each telling swaps the row
+	about.Which, about.CausedBy = fmt.Sprintf("v%d", next.Version), causedBy // each event changes the row's version
 	b.Emit(event.New(outcome, about, message, event.Gate{Rules: view.Rules()}))
 }
 
-// outcomeOf is what the post-run rules come to.
+// outcomeOf returns the outcome of the post-run rules.
 func outcomeOf(view gate.View) event.Type {
 	missing := slices.ContainsFunc(view.Sensors, func(s store.SeenSensor) bool { return s.Version == 0 })
 	switch {
@@ -270,7 +272,7 @@ func outcomeOf(view gate.View) event.Type {
 	return ""
 }
 
-// firstReason is why the first rule that does not hold does not.
+// firstReason returns why the first failing rule fails.
 func firstReason(view gate.View) string {
 	for _, l := range view.Verdict.Leaves {
 		if l.Outcome != rule.Pass && !l.Advisory {
@@ -280,7 +282,7 @@ func firstReason(view gate.View) string {
 	return "see the rules"
 }
 
-// planPostRun has the post-run rules of a completed run evaluated each interval, where its file asks for that.
+// planPostRun schedules the evaluation of a completed run's post-run rules each interval, if its file sets one.
 func (h *postRunHandler) planPostRun(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
 	if e.PostRun == nil || e.PostRun.Interval == 0 || now.After(current.EndedAt.Add(e.PostRun.Window)) {
 		return nil
@@ -293,11 +295,11 @@ func (h *postRunHandler) planPostRun(ctx context.Context, e *catalog.Entry, curr
 	return h.commit(ctx, b, now)
 }
 
-// postRunTask names the task that evaluates the post-run rules of a run again.
+// postRunTask returns the id of the task that evaluates the post-run rules of a run.
 func postRunTask(key run.Key) string { return "post-run/" + key.String() }
 
-// CheckPostRun evaluates the post-run rules of a completed run again: it is the handler of CheckPostRun tasks. It comes back
-// each interval until the window is over, or another attempt has begun.
+// CheckPostRun handles CheckPostRun tasks: it evaluates the post-run rules of a completed run. The task repeats each
+// interval until the window is over, or another attempt has begun.
 func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, now time.Time) error {
 	return again(func() error {
 		key := claim.Task.Key
@@ -324,7 +326,7 @@ func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, no
 	})
 }
 
-// checkRules puts a changed outcome of the post-run rules into b.
+// checkRules adds a changed outcome of the post-run rules to b.
 func (h *postRunHandler) checkRules(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
 	q := h.question(e, old.Period)
 	q.Gate = e.PostRun.Gate

@@ -12,14 +12,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Reported is what became of a result from outside.
+// Reported is the response to a client's result.
 type Reported struct {
 	Run  run.Run
-	Late bool // it came for an attempt that no longer waits for one: it is logged, and the run stands where it stood
+	Late bool // the attempt no longer waited for a result: it is logged, and the run is unchanged
 }
 
-// Report takes the result of a job from outside: a callback, a person, a row that another process wrote. The first
-// result of an attempt counts and is acted on at once; the same one again is fine. An Attempt of 0 means the latest at its At.
+// Report records the result of a job from outside the controller: a callback, an operator, a row that another process
+// wrote. The first result of an attempt counts and is acted on at once; repeating it is fine. Attempt 0 means the
+// latest attempt at the time o.At.
 func (h *jobHandler) Report(ctx context.Context, o run.Outcome, now time.Time) (Reported, error) {
 	var done Reported
 	err := again(func() error {
@@ -39,8 +40,9 @@ func (h *jobHandler) Report(ctx context.Context, o run.Outcome, now time.Time) (
 	return done, err
 }
 
-// meant is the attempt that a result written at that instant is about, where it names none: the latest, or the one before if
-// that had not opened yet. A row that is handled twice, or late, never judges a later try. Rows tell their second, not more.
+// meant returns the attempt that a result without an attempt number is about: the latest, or the one before if the
+// latest opened after the result was written. So a row that is handled twice, or late, never affects a later attempt.
+// Rows record times in seconds.
 func meant(r run.Run, written time.Time) int {
 	if r.Attempt > 1 && !written.IsZero() && written.Add(time.Second).Before(r.Progress.Opening.At) {
 		return r.Attempt - 1
@@ -52,7 +54,7 @@ func (h *jobHandler) report(ctx context.Context, old run.Run, o run.Outcome, now
 	waits := old.Status == run.Triggering || old.Status == run.Running
 	switch before := old.Progress.Report; {
 	case o.Attempt == old.Attempt && before.Result == o.Result && before.Message == o.Message && before.By == o.By:
-		return Reported{Run: old}, nil // said before
+		return Reported{Run: old}, nil // reported before
 	case o.Attempt == old.Attempt && old.Status == run.Pending:
 		return Reported{}, refuse(Conflict, "attempt %d of run %s has not started, so it has no result yet", o.Attempt, o.Key)
 	case o.Attempt != old.Attempt || !waits || before.Result != "":
@@ -76,8 +78,8 @@ func (h *jobHandler) report(ctx context.Context, old run.Run, o run.Outcome, now
 	return Reported{Run: next}, h.commit(ctx, b, now)
 }
 
-// told names a result by all that was said, so that two that differ in anything are two decisions: of those that come at
-// once, one counts and the other is late.
+// told identifies a result by all of its fields, so that two different results are two decisions: of two at the same
+// time, one counts and the other is late.
 func told(o run.Outcome) string {
 	code := "none"
 	if o.Exited {
@@ -86,14 +88,14 @@ func told(o run.Outcome) string {
 	return fmt.Sprintf("%s/%q/%q/%s/%q", o.Result, o.By, o.Category, code, o.Message)
 }
 
-// reportedTask has the result acted on now. A job that belongs to one replica is still that one's to complete.
+// reportedTask schedules the completion now. If the job belongs to one replica, that replica completes it.
 func reportedTask(old run.Run, now time.Time) store.Task {
 	t := advance(false, old.Key, now)
 	t.Replica = old.Progress.Replica
 	return t
 }
 
-// classified is the category of a failure by the classes of the version that the attempt opened with.
+// classified returns the category of a failure by the classes of the version that the attempt opened with.
 func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome) (run.Category, error) {
 	if o.Result == run.ResultSuccess {
 		return run.Unknown, nil
@@ -102,14 +104,14 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 	if err != nil || d.Job == nil {
 		return o.Category, ignoreMissing(err)
 	}
-	if o.Output != "" { // as where the controller reads the output itself
+	if o.Output != "" { // as when the controller reads the output itself
 		o.Message += "\n" + o.Output
 	}
 	return rerun.Classify(d.Job.Classes, o.Report), nil
 }
 
-// logLate notes a result that nobody waits for any more. All that it changes is what is known of the job: one that was left
-// behind has ended, and no rerun has to ask about it.
+// logLate logs a result that is no longer awaited. It only updates the state of the job: a left job has ended, so a
+// rerun need not check it.
 func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
 	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), told(o))}
 	b.Append(store.JobEntry{

@@ -14,27 +14,27 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// What people ask for is answered at once: with what came of it, or with a *Refusal that says why not. Any other error
-// leaves open whether it happened; asking again under the same key (Once) is harmless.
+// Requests are answered at once: with the result, or with a *Refusal that says why not. After any other error it is
+// unknown whether the request took effect; repeating it with the same key (Once) is safe.
 
-// requestHandler carries out what people ask for: triggers, reruns and backfills.
+// requestHandler carries out operators' requests: triggers, reruns and backfills.
 type requestHandler struct {
 	opener
 	jobs jobs
 }
 
-// TriggerRequest is a person's wish to open the run of a period.
+// TriggerRequest asks to open the run of a period.
 type TriggerRequest struct {
-	ID         string // tells requests apart
+	ID         string // identifies the request
 	Once       Once[run.Run]
 	Pipeline   pipeline.ID
-	Period     period.Period // zero: the one that a fire now would be for
+	Period     period.Period // zero: the period of a fire now
 	By, Reason string
-	Force      bool // also a period that the calendar excludes, beyond the budget, and beside a job that still runs
+	Force      bool // ignore the calendar, the budget and a job that still runs
 	BypassGate bool
 }
 
-// Trigger opens the pipeline's own run of a period. One that is open, or COMPLETED, is refused: that is a rerun.
+// Trigger opens the pipeline's own run of a period. It refuses a run that is open or COMPLETED: that needs a rerun.
 func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (run.Run, error) {
 	if err := signed(q.By, q.Reason, q.Force, q.BypassGate); err != nil {
 		return run.Run{}, err
@@ -62,7 +62,7 @@ func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time
 	return opened, err
 }
 
-// signed refuses a request that skips a safeguard without saying who asks and why.
+// signed refuses a request that skips a safeguard without who and why.
 func signed(by, reason string, force, bypass bool) error {
 	if (force || bypass) && (by == "" || strings.TrimSpace(reason) == "") {
 		return refuse(Invalid, "skipping a safeguard needs who and why; give a reason")
@@ -102,7 +102,7 @@ func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row stor
 	return next, h.commit(ctx, b, now)
 }
 
-// notTriggered says why a run that is open or COMPLETED is not triggered, and which command fits it.
+// notTriggered says why a run that is open or COMPLETED is not triggered, and which command to use instead.
 func notTriggered(r run.Run, dry bool) string {
 	is := fmt.Sprintf("run %s is %s in attempt %d", r.Key, r.Status, r.Attempt)
 	explain := fmt.Sprintf("`interlock explain %s --date %s`", r.Pipeline, r.Period)
@@ -121,8 +121,8 @@ func notTriggered(r run.Run, dry bool) string {
 	return fmt.Sprintf("%s; wait for it to end, or cancel it with `interlock cancel %s`", is, r.Key)
 }
 
-// triggered puts the first attempt into b, or another one of a run that ended without success, within its budget and once
-// the job that was left behind has ended.
+// triggered adds the first attempt to b, or another one of a run that ended without success, if its budget allows it
+// and its left job has ended.
 func (h *requestHandler) triggered(ctx context.Context, b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, o order, now time.Time) (run.Run, error) {
 	if old.Status == "" {
 		return h.begin(b, e, key, o, now)
@@ -135,20 +135,20 @@ func (h *requestHandler) triggered(ctx context.Context, b *store.Batch, e *catal
 	return h.further(b, e, old, o, now)
 }
 
-// Refusal is a person's wish that is not granted. Nothing has changed.
+// Refusal is a rejected request. Nothing has changed.
 type Refusal struct {
 	Kind   RefusalKind
 	Reason string
 }
 
-// RefusalKind says what sort of no it is.
+// RefusalKind is the kind of a refusal.
 type RefusalKind string
 
 // The kinds of refusals.
 const (
 	NotFound RefusalKind = "not found" // there is no such pipeline or run
 	Invalid  RefusalKind = "invalid"   // the request itself is wrong
-	Conflict RefusalKind = "conflict"  // it does not fit what is there now
+	Conflict RefusalKind = "conflict"  // it conflicts with the current state
 )
 
 func (r *Refusal) Error() string { return r.Reason }

@@ -16,9 +16,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// RerunRequest is a person's wish for another attempt.
+// RerunRequest asks for another attempt.
 type RerunRequest struct {
-	ID         string // each request has its own: asked twice is answered twice, sent twice is answered once
+	ID         string // unique per request: a request that is sent twice is answered once
 	Once       Once[store.Rerun]
 	Pipeline   pipeline.ID
 	Schedule   pipeline.ScheduleID // empty: the pipeline's own
@@ -28,15 +28,15 @@ type RerunRequest struct {
 	BypassGate bool
 }
 
-// The rejections that package rerun does not know of.
+// The rejections that package rerun does not have.
 const (
 	whilePaused rerun.Rejection = "paused"
 	notInForce  rerun.Rejection = "not in force"
 	isDryRun    rerun.Rejection = "dry run"
 )
 
-// Rerun answers a request, by exactly one of RERUN_ACCEPTED and RERUN_REJECTED. A rejection is an answer, not an error;
-// only a request that cannot be understood is refused, and then there is no event.
+// Rerun answers a request with exactly one of RERUN_ACCEPTED and RERUN_REJECTED. A rejection is an answer, not an
+// error; only an invalid request is refused, without an event.
 func (h *requestHandler) Rerun(ctx context.Context, q RerunRequest, now time.Time) (store.Rerun, error) {
 	if q.ID == "" || q.By == "" || strings.TrimSpace(q.Reason) == "" || q.Period.IsZero() {
 		return store.Rerun{}, refuse(Invalid, "a rerun needs an id, a period, who and why")
@@ -56,19 +56,19 @@ func (h *requestHandler) Rerun(ctx context.Context, q RerunRequest, now time.Tim
 	return answer, err
 }
 
-// key is the run that is asked for.
+// key returns the requested run.
 func (q RerunRequest) key(e *catalog.Entry) run.Key {
 	key := run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}
 	if key.Schedule == "" && e != nil {
 		key.Schedule = e.Opens
 	}
 	if key.Schedule == "" {
-		key.Schedule = pipeline.ByHand // of a removed pipeline nobody can say
+		key.Schedule = pipeline.ByHand // the schedule of a removed pipeline is unknown
 	}
 	return key
 }
 
-// recorded gives the answer that is recorded for a request of that id.
+// recorded returns the stored answer to a request with that id.
 func (h *requestHandler) recorded(ctx context.Context, key run.Key, id string) (store.Rerun, bool, error) {
 	all, err := h.store.Reruns(ctx, []run.Key{key})
 	if err != nil {
@@ -99,8 +99,8 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 		ID: q.ID, Key: key, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
 		At: period.Instant(now), Accepted: v.Open, Why: v.Reason,
 	}
-	// The answer is part of the name: another answer to the same request is another decision, and meets the mark, which
-	// has the request answered once also where the answers do not touch the same run.
+	// The answer is part of the batch's id: another answer to the same request is another decision, which conflicts on
+	// the mark. So the request is answered once even if the answers do not touch the same run.
 	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d/%t %s", q.ID, key, old.Version, v.Open, v.Rejection)}
 	b.SetMark("rerun/"+key.String()+"/"+q.ID, time.Time{})
 	if v.Open {
@@ -120,7 +120,7 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 	return answer, h.commit(ctx, b, now)
 }
 
-// judge decides a request by what is known at this moment.
+// judge decides on a request by the current state.
 func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, q RerunRequest, now time.Time) (rerun.Verdict, error) {
 	switch {
 	case e == nil:
@@ -139,7 +139,7 @@ func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.
 	return rerun.Decide(rerun.Request{Force: q.Force, BypassGate: q.BypassGate}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now), nil
 }
 
-// facts are what speaks for and against another attempt; of a forced one, what force does not skip.
+// facts collects what speaks for and against another attempt; for a forced one, only what force does not skip.
 func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, old run.Run, now time.Time) (rerun.Facts, error) {
 	facts := rerun.Facts{Run: old}
 	barred, err := h.barred(ctx, e, q.key(e))
@@ -158,7 +158,8 @@ func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunReq
 	return facts, err
 }
 
-// leftRuns says whether the job that an ended run left behind still runs. One that nobody can ask about counts as running.
+// leftRuns reports whether the job that an ended run left behind still runs. A job whose state cannot be read counts as
+// running.
 func (h *requestHandler) leftRuns(ctx context.Context, old run.Run, now time.Time) bool {
 	if !old.Progress.Left.MayRun() || !old.Status.Ended() {
 		return false
@@ -167,8 +168,8 @@ func (h *requestHandler) leftRuns(ctx context.Context, old run.Run, now time.Tim
 	return running || err != nil
 }
 
-// compared is what gate and start condition showed when the latest attempt started, and what they show now. Without a
-// snapshot there is nothing to compare: the two are the same.
+// compared returns the inputs of the gate and start condition when the latest attempt started, and now. Without a
+// snapshot there is nothing to compare, and both are nil.
 func (h *requestHandler) compared(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (then, current []rerun.Seen, err error) {
 	snapshot, err := h.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil || snapshot.ID == "" {
@@ -181,7 +182,7 @@ func (h *requestHandler) compared(ctx context.Context, e *catalog.Entry, old run
 	return gate.Compared(snapshot.Sensors), view.Seen(), nil
 }
 
-// accept puts the attempt that was asked for, and the answer, into b.
+// accept adds the requested attempt and the answer to b.
 func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) (run.Run, error) {
 	o := order{
 		cause: run.CauseManual, by: q.By, reason: q.Reason, forced: q.Force, bypass: q.BypassGate,
@@ -198,8 +199,8 @@ func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, o
 	return h.further(b, e, old, o, now)
 }
 
-// replace puts attempt+1 of a run whose attempt waits into b. That attempt ends in the same commit, so that the run is never
-// without one: its deadlines stay armed, and a failure leaves it waiting.
+// replace adds attempt+1 of a run whose attempt waits to b. The waiting attempt ends in the same commit, so that the
+// run is never without one: its deadlines stay armed, and if the commit fails the attempt keeps waiting.
 func (h *requestHandler) replace(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
 	ended, err := old.Cancel(o.by, o.reason, run.NothingLeft, now)
 	if err != nil {
@@ -213,7 +214,7 @@ func (h *requestHandler) replace(b *store.Batch, e *catalog.Entry, old run.Run, 
 	return next, nil
 }
 
-// reject puts the answer to a request that is turned down into b.
+// reject adds the answer to a rejected request to b.
 func reject(b *store.Batch, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) {
 	about := aboutRequest(key, q, now)
 	about.Attempt = old.Attempt
@@ -221,7 +222,7 @@ func reject(b *store.Batch, key run.Key, old run.Run, q RerunRequest, v rerun.Ve
 		event.Refusal{Why: string(v.Rejection), RequestedBy: q.By, Reason: q.Reason}))
 }
 
-// aboutRequest tells requests for one run apart by their ids.
+// aboutRequest returns the subject of an event about a request; the request's id makes it unique.
 func aboutRequest(key run.Key, q RerunRequest, now time.Time) event.About {
 	return event.About{
 		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period,

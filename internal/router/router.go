@@ -1,14 +1,14 @@
-// Package router reacts to what changed in the store and opens runs: it is the only place where a run, or a further
-// attempt of one, begins. A reading, a run or a pipeline that moved comes in through Handle, a fire or the end of a pause
-// as a task, a person's wish through the methods of request.go and job.go.
+// Package router reacts to changes in the store and opens runs: it is the only place where a run, or a further attempt
+// of one, begins. Changed readings, runs and pipelines come in through Handle, fires and the ends of pauses as tasks,
+// and operators' requests through the methods of request.go and job.go.
 //
-// Every reaction reads the current state, decides, and commits one Batch; what it reacts to only says where to look. So
-// a change may come twice, late, or before another that happened first, and the outcome is the same. What an open
-// attempt does next is package orchestrator's business; whether another may open is decided in package rerun; which
-// deadlines are armed, in package slamonitor. The router starts no job.
+// Every reaction reads the current state, decides, and commits one Batch; a change only says what to read. So a change
+// may be delivered twice, late or out of order, and the outcome is the same. Package orchestrator advances open
+// attempts, package rerun decides whether another may open, and package slamonitor arms deadlines. The router starts no
+// job.
 //
-// Each kind of change, task or request has a handler type. The handlers share core, which reads and commits, and opener,
-// which opens attempts.
+// Each kind of change, task or request has a handler type. The handlers share core, which reads and commits, and
+// opener, which opens attempts.
 package router
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// deadlines is what the router asks of package slamonitor. All of it may be asked twice.
+// deadlines is the part of package slamonitor that the router uses. Every call is idempotent.
 type deadlines interface {
 	ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) error
 	ArmRelative(ctx context.Context, e *catalog.Entry, p period.Period, arrived, now time.Time) error
@@ -31,14 +31,14 @@ type deadlines interface {
 	CancelAll(ctx context.Context, id pipeline.ID, reason string, now time.Time) error
 }
 
-// jobs looks at the job of a run's latest attempt, and ends it; package orchestrator can.
+// jobs checks and stops the job of a run's latest attempt; package orchestrator implements it.
 type jobs interface {
-	// StillRuns says whether a job that was left behind still runs. An error says that nobody can tell.
+	// StillRuns reports whether a left job still runs. It returns an error if this is unknown.
 	StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error)
-	// Stop asks for the end of the job of an attempt that is left, and says what is left of it; an error says why it may
-	// still run. It may be asked again.
+	// Stop stops the job of an attempt that is given up, and returns the state of the job; an error says why it may
+	// still run. It is safe to repeat.
 	Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error)
-	// Sees says whether this controller can ask about the job: some belong to one controller.
+	// Sees reports whether this controller can check the job: some jobs belong to one controller.
 	Sees(r run.Run) bool
 }
 
@@ -47,11 +47,11 @@ type Limits struct {
 	RunTimeout   time.Duration
 	StartTries   int
 	StartBackoff time.Duration
-	// MaxTurns, where it is not 0, is how often an attempt may look at its gate, or at its job: intervals are raised to that.
+	// MaxTurns, if not 0, is how often an attempt may evaluate its gate or poll its job: intervals are raised to fit.
 	MaxTurns int
 }
 
-// Deps is what a Router works with.
+// Deps holds the dependencies of a Router.
 type Deps struct {
 	Store     records
 	Catalog   *catalog.Catalog
@@ -60,7 +60,8 @@ type Deps struct {
 	Limits    Limits
 }
 
-// Router is the handlers of all changes, tasks and requests. It keeps nothing in memory and is safe for concurrent use.
+// Router has the handlers of all changes, tasks and requests. It keeps no state in memory and is safe for concurrent
+// use.
 type Router struct {
 	readingHandler
 	windowHandler
@@ -75,7 +76,7 @@ type Router struct {
 	workerHandler
 }
 
-// New is a router over d.
+// New returns a router over d.
 func New(d Deps) *Router {
 	c := core{store: d.Store, catalog: d.Catalog}
 	op := opener{core: c, limits: d.Limits}
@@ -97,8 +98,8 @@ func New(d Deps) *Router {
 	}
 }
 
-// Handle reacts to a change. It may be called again with the same one, also after later ones. An error means that the
-// change must come again.
+// Handle reacts to a change. It is safe to call again with the same change, even after later ones. If it returns an
+// error, the change must be delivered again.
 func (r *Router) Handle(ctx context.Context, c store.Change, now time.Time) error {
 	switch c.Kind {
 	case store.ReadingWritten:

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// runHandler reacts to runs that moved: it retries failures or gives up, and wakes the pipelines that come after.
+// runHandler handles changes of runs: it retries failures or gives up, and wakes downstream pipelines.
 type runHandler struct {
 	opener
 	deadlines deadlines
@@ -25,8 +25,8 @@ type runHandler struct {
 	postRun   postRunHandler
 }
 
-// runMoved reacts to a run that was opened, or whose status or attempt changed: it settles a failure, tells those that
-// come after it, and looks at what changed while the job ran.
+// runMoved handles a run that was opened, or whose status or attempt changed: it settles a failure, notifies downstream
+// pipelines, and checks for inputs that changed while the job ran.
 func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time) error {
 	current, err := h.store.Run(ctx, c.Run)
 	if errors.Is(err, store.ErrNotFound) {
@@ -50,8 +50,8 @@ func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time
 	return errors.Join(errs...)
 }
 
-// moveDeadlines does for the ledger what follows from a run that a person opened or ended. It goes by the change and not
-// by where the run stands now: a cancelled run's deadline is void, whatever came after.
+// moveDeadlines updates the deadlines of a run that an operator opened or ended. It uses the change, not the run's
+// current state: a cancelled run's deadline is void, whatever came after.
 func (h *runHandler) moveDeadlines(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
 	switch {
 	case c.Status == run.Cancelled:
@@ -62,7 +62,7 @@ func (h *runHandler) moveDeadlines(ctx context.Context, e *catalog.Entry, c stor
 	return nil
 }
 
-// completed looks at what changed while the job ran, and has the post-run rules evaluated from time to time.
+// completed checks for inputs that changed while the job ran, and schedules the post-run rules.
 func (h *runHandler) completed(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
 	if e == nil || current.Schedule != e.Opens || e.DryRun {
 		return nil
@@ -76,8 +76,8 @@ func (h *runHandler) completed(ctx context.Context, e *catalog.Entry, current ru
 	return errors.Join(err, h.postRun.planPostRun(ctx, e, current, now))
 }
 
-// settle decides what a failed attempt leads to: another one after a backoff, or the end. A paused pipeline opens
-// nothing: the failure waits for its end.
+// settle decides what follows a failed attempt: another one after a backoff, or the end of the run. A paused pipeline
+// opens nothing: the failure waits for the end of the pause.
 func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) error {
 	return again(func() error {
 		old, err := h.store.Run(ctx, key)
@@ -99,7 +99,7 @@ func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) err
 	})
 }
 
-// settleAll settles every failure of a pipeline that waits for it.
+// settleAll settles every failed run of a pipeline.
 func (h *runHandler) settleAll(ctx context.Context, id pipeline.ID, now time.Time) error {
 	open, err := h.store.OpenRuns(ctx, id)
 	if err != nil {
@@ -125,13 +125,13 @@ func (h *runHandler) retry(ctx context.Context, e *catalog.Entry, row store.Pipe
 		return err
 	}
 	budget := rerun.BudgetsOf(e.Job).For(next, cause)
-	// That it is tried again comes before the attempt that does so.
+	// The retry's event comes before those of the new attempt.
 	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, aboutFailed(old, now), v.Reason,
 		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))
 	return h.commit(ctx, b, now)
 }
 
-// giveUp ends a failed run for which nothing opens another attempt.
+// giveUp ends a failed run that gets no other attempt.
 func (h *runHandler) giveUp(ctx context.Context, old run.Run, budget rerun.Budget, why string, now time.Time) error {
 	reason := rerun.Final(old, why)
 	next, err := old.GiveUp(reason, now)
@@ -146,7 +146,7 @@ func (h *runHandler) giveUp(ctx context.Context, old run.Run, budget rerun.Budge
 	return h.commit(ctx, b, now)
 }
 
-// aboutFailed is about a failed attempt, which causes what is told of it.
+// aboutFailed returns the subject of an event that a failed attempt causes.
 func aboutFailed(old run.Run, now time.Time) event.About {
 	about := event.Of(old, now)
 	about.CausedBy = "run/" + string(old.ID())

@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// readingHandler reacts to readings: it opens runs, wakes those that wait, and has those that ended looked at again.
+// readingHandler handles readings: it opens runs, wakes waiting ones, and checks ended ones for late data.
 type readingHandler struct {
 	opener
 	deadlines deadlines
@@ -27,19 +27,19 @@ type readingHandler struct {
 	postRun   postRunHandler
 }
 
-// news is a written reading as one of its readers sees it.
+// news is a written reading from the view of one pipeline that reads it.
 type news struct {
 	store.Change
 	entry *catalog.Entry
-	row   store.Pipeline // the reader's
+	row   store.Pipeline // of the pipeline that reads it
 
-	start, gate, post bool                 // what the sensor is to the reader
-	over              bool                 // its gate reads the sensor for several slices
-	upstream          *pipeline.Definition // whose run it announces; nil for any other sensor
-	overlooked        bool                 // nobody reacted when it was written
+	start, gate, post bool                 // where the pipeline uses the sensor
+	over              bool                 // its gate reads the sensor for several periods
+	upstream          *pipeline.Definition // the pipeline whose run it announces; nil for any other sensor
+	overlooked        bool                 // it was not handled when it was written
 }
 
-// readingWritten lets every pipeline that reads the sensor react. One that fails does not keep the others from it.
+// readingWritten calls every pipeline that reads the sensor. An error of one does not stop the others.
 func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
 	var errs []error
 	for _, e := range h.catalog.Current().Readers(c.Pipeline, c.Sensor) {
@@ -48,8 +48,8 @@ func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now
 	return errors.Join(errs...)
 }
 
-// Recover has the pipeline id react to a write, or to an upstream's announcement, that nobody reacted to when it came. It is
-// for whoever looks after what was overlooked: a run that it opens is told as recovered, in the commit that opens it.
+// Recover makes the pipeline id handle a write, or an upstream's announcement, that was not handled when it came. The
+// watchdog calls it; a run that it opens is reported as recovered, in the commit that opens it.
 func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
 	return h.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
 		e, _, err := h.catalog.InForce(ctx, id)
@@ -62,7 +62,7 @@ func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Ch
 	})
 }
 
-// readBy lets one pipeline react: open a run, wake one that waits, look again at one that has ended.
+// readBy handles the write for one pipeline: it opens a run, wakes a waiting one, or checks an ended one.
 func (h *readingHandler) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
 	return h.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error { return h.react(ctx, h.newsFor(e, row, c), now) })
 }
@@ -96,7 +96,7 @@ func (h *readingHandler) newsFor(e *catalog.Entry, row store.Pipeline, c store.C
 	return n
 }
 
-// reads says whether a gate of e reads the sensor that c is about.
+// reads reports whether a gate of e reads the sensor of c.
 func reads(e *catalog.Entry, g *rule.Gate, c store.Change) bool {
 	if g == nil {
 		return false
@@ -104,12 +104,12 @@ func reads(e *catalog.Entry, g *rule.Gate, c store.Change) bool {
 	return slices.ContainsFunc(g.Refs(), func(ref rule.Ref) bool { return isOf(e, ref, c) })
 }
 
-// readsOver says whether the gate of e reads the sensor that c is about for several slices.
+// readsOver reports whether the gate of e reads the sensor of c for several periods.
 func readsOver(e *catalog.Entry, c store.Change) bool {
 	return slices.ContainsFunc(e.Gate.Refs(), func(ref rule.Ref) bool { return ref.Over != rule.Range{} && isOf(e, ref, c) })
 }
 
-// isOf says that ref, in a gate of e, is the sensor that c is about.
+// isOf reports whether ref, in a gate of e, is the sensor of c.
 func isOf(e *catalog.Entry, ref rule.Ref, c store.Change) bool {
 	owner := e.ID
 	if ref.From != "" {
@@ -118,8 +118,8 @@ func isOf(e *catalog.Entry, ref rule.Ref, c store.Change) bool {
 	return owner == c.Pipeline && ref.Key == c.Sensor
 }
 
-// slice is the period that the write is for as a start condition: the one it names, else the one that holds the instant
-// at which it was written, never the one in which somebody looks.
+// slice returns the period that the write is for as a start condition: the period it names, otherwise the one that
+// contains the time of the write, never the current one.
 func (n news) slice() period.Period {
 	if !n.Period.IsZero() {
 		return n.Period
@@ -127,8 +127,8 @@ func (n news) slice() period.Period {
 	return n.entry.Schedule.PeriodAt(n.At)
 }
 
-// cause names the write for what follows from it, by its instant: versions are each store's own. Where the write only
-// announces an upstream's run, that is the cause.
+// cause identifies the write as a cause, by its time: versions differ between stores. If the write announces an
+// upstream's run, that run is the cause.
 func (n news) cause() string {
 	if n.upstream != nil {
 		return "run/" + run.Key{Pipeline: n.upstream.ID, Schedule: n.upstream.Opens, Period: n.Period}.String()
@@ -146,7 +146,7 @@ func (h *readingHandler) arrived(ctx context.Context, n news, now time.Time) err
 	if !n.start || e.SLA.Max == 0 || e.DryRun || n.row.HoldsSLA() || n.At.Before(n.row.Horizon) {
 		return nil
 	}
-	// After a pause only a deadline that is still to come is armed: the pause may have held the rest.
+	// After a pause only a future deadline is armed: the pause may have held the others.
 	inPause := !n.row.Paused() && !n.row.PausedFrom.IsZero() && !n.At.Before(n.row.PausedFrom)
 	if inPause && !e.SLA.Relative(n.At).Breach.After(now) {
 		return nil
@@ -157,8 +157,7 @@ func (h *readingHandler) arrived(ctx context.Context, n news, now time.Time) err
 	return h.deadlines.ArmRelative(ctx, e, n.slice(), n.At, now)
 }
 
-// concerned lists the runs that the write may matter to, newest period first. One that could be opened is among them
-// with its key alone.
+// concerned lists the runs that the write may affect, newest period first. A run that could be opened has only its key.
 func (h *readingHandler) concerned(ctx context.Context, n news) ([]run.Run, error) {
 	var keys []run.Key
 	for _, p := range n.periods() {
@@ -188,8 +187,8 @@ func (h *readingHandler) concerned(ctx context.Context, n news) ([]run.Run, erro
 	return runs, nil
 }
 
-// periods are those that the write is for, as far as its date or its instant tells, newest first. An undated fact may
-// matter to the slice in which it was written, or to the one before if that has ended late.
+// periods returns the periods that the write is for by its date or time, newest first. An undated reading may affect
+// the period in which it was written, or the one before if that one ends late.
 func (n news) periods() []period.Period {
 	switch {
 	case n.upstream != nil:
@@ -207,8 +206,8 @@ func (n news) periods() []period.Period {
 	return []period.Period{own, own.Add(-1, n.entry.Schedule.Zone())}
 }
 
-// standing lists further runs to which the write is a fact: an undated one to all that are open, a dated one to all of
-// smaller slices inside its own.
+// standing lists the further runs that the write affects: for an undated one all open runs, for a dated one all runs of
+// smaller periods inside its own.
 func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error) {
 	switch {
 	case n.over && !n.Period.IsZero() && n.upstream == nil && !n.entry.DryRun:
@@ -227,7 +226,7 @@ func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error
 	return open, nil
 }
 
-// runsOver lists the runs inside the slice of the write, and the open ones of which it is one of the slices that their gate reads.
+// runsOver lists the runs inside the period of the write, and the open runs whose gate reads that period among several.
 func (h *readingHandler) runsOver(ctx context.Context, n news) ([]run.Run, error) {
 	runs, err := h.runsInside(ctx, n.entry, n.Period)
 	if err != nil {
@@ -246,7 +245,7 @@ func (h *readingHandler) runsOver(ctx context.Context, n news) ([]run.Run, error
 	return runs, nil
 }
 
-// sliceOf says whether the write is of one of the slices that the gate of a run for p reads, or holds some of them.
+// sliceOf reports whether the write's period is, or contains, one of the periods that the gate of a run for p reads.
 func (n news) sliceOf(p period.Period) bool {
 	on := n.entry.Schedule
 	for _, ref := range n.entry.Gate.Refs() {
@@ -260,7 +259,7 @@ func (n news) sliceOf(p period.Period) bool {
 	return false
 }
 
-// runsInside lists the pipeline's own runs, and all that are open, inside a slice.
+// runsInside lists the pipeline's own runs, and all open ones, inside a period.
 func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer period.Period) ([]run.Run, error) {
 	zone := e.Schedule.Zone()
 	from := outer
@@ -289,8 +288,8 @@ func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer
 	}
 }
 
-// consider reacts for one run, by where it stands. An attempt that may be about to end is woken; if it ends first, the write came
-// after its end.
+// consider handles the write for one run, by its status. It wakes an attempt that may be about to end; if the attempt
+// ends first, the write counts as after its end.
 func (h *readingHandler) consider(ctx context.Context, n news, old run.Run, now time.Time) error {
 	key := old.Key
 	err := again(func() error {
@@ -319,13 +318,13 @@ func (h *readingHandler) consider(ctx context.Context, n news, old run.Run, now 
 		return nil
 	case run.Completed:
 		return h.late.afterCompletion(ctx, n, key, now)
-	default: // it is open, or only a person reopens it
+	default: // it is open, or only an operator reopens it
 		return nil
 	}
 }
 
-// wakes says that what is decided about an open attempt may depend on the write: whether its gate is open, or what a job of
-// which the result is being stored has worked on.
+// wakes reports whether a decision on an open attempt may depend on the write: whether its gate is open, or which
+// inputs a job whose result is being stored has used.
 func (n news) wakes(old run.Run) bool {
 	switch old.Status {
 	case run.Pending:
@@ -337,12 +336,13 @@ func (n news) wakes(old run.Run) bool {
 	}
 }
 
-// changesInput says that the write changes what the job of period p works on, so that it may be late data: a standing fact is not.
+// changesInput reports whether the write changes the input of the job of period p, so that it may be late data. An
+// undated reading of the gate does not.
 func (n news) changesInput(p period.Period) bool {
 	return n.Changed && (n.start && n.slice().Holds(p) || n.gate && !n.Period.IsZero())
 }
 
-// openFor opens a run that is not there, if this write is what opens it.
+// openFor opens a run that does not exist, if this write opens it.
 func (h *readingHandler) openFor(ctx context.Context, n news, key run.Key, now time.Time) error {
 	e := n.entry
 	if e.Opens != pipeline.ByStream || n.row.Paused() {
@@ -366,13 +366,13 @@ func (h *readingHandler) openFor(ctx context.Context, n news, key run.Key, now t
 	}, now)
 }
 
-// meets says whether one reading meets the start condition for p.
+// meets reports whether one reading meets the start condition for p.
 func meets(e *catalog.Entry, p period.Period, w *sensor.Reading, now time.Time) bool {
 	return e.Start.Gate.Decide(rule.Snapshot{{Reading: w, For: p}}, now) == rule.Pass
 }
 
-// written returns the reading that a change is about, also if a later one has replaced it since. It returns nil if the reading
-// is gone, if it deletes, or if it has been deleted since.
+// written returns the reading of a change, even if a later one has replaced it. It returns nil if the reading no longer
+// exists, is a deletion, or has been deleted since.
 func (h *readingHandler) written(ctx context.Context, c store.Change) (*sensor.Reading, error) {
 	answers, err := h.store.Readings(ctx, []store.ReadingQuery{{Pipeline: c.Pipeline, Key: c.Sensor, Period: c.Period}})
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// subjectPage is how many runs are read at once where the one that a reading is about is looked for.
+	// subjectPage is how many runs are read at once in search of a reading's run.
 	subjectPage = 50
-	// subjectLate is how long after its turn a run is sure to be found, on top of the post-run window. Of those that
-	// complete later still, as in a backfill, the ones of the latest page are.
+	// subjectLate is how late a run may complete, beyond the post-run window, and still be found. Of those that
+	// complete even later, as in a backfill, only runs on the latest page are found.
 	subjectLate = 24 * time.Hour
-	// subjectFires is how many fires of a dry run are gone back. Dry runs are in no list.
+	// subjectFires is how many fires back dry runs are searched. The store cannot list dry runs.
 	subjectFires = 10
 )
 
-// subject gives the run that an undated reading of a post-run sensor is about: the latest that it speaks of. Those of its own
-// slice and of the one before were read already. Where none of them is it, fires are further apart than slices, or the last
-// runs came to nothing. What opens runs belongs to its own slice: nothing further back is looked for.
+// subject returns the run that an undated reading of a post-run sensor is about: the latest run that it can be about.
+// runs has those of its own period and of the one before. If none of them fits, fires are further apart than periods,
+// or the last runs did not complete. For runs that a stream opens it searches no further back.
 func (h *postRunHandler) subject(ctx context.Context, n news, runs []run.Run) (run.Key, bool, error) {
 	near := n.periods()
 	for _, old := range runs {
@@ -40,9 +40,9 @@ func (h *postRunHandler) subject(ctx context.Context, n news, runs []run.Run) (r
 	return h.farSubject(ctx, n)
 }
 
-// speaksOf says whether an undated reading of a post-run sensor may be about a run: it was there when the reading was written,
-// its job has begun, and it is still open or has completed with its post-run window not over. One that has ended otherwise, or
-// has done nothing yet, has no data to tell of.
+// speaksOf reports whether an undated reading of a post-run sensor may be about a run: the run existed when the reading
+// was written, its job has started, and it is open or completed within its post-run window. A run that ended otherwise,
+// or has not started, has no output to check.
 func (n news) speaksOf(old run.Run) bool {
 	switch {
 	case n.At.Before(old.OpenedAt):
@@ -53,7 +53,7 @@ func (n news) speaksOf(old run.Run) bool {
 	return old.Status.Open() && (old.Attempt > 1 || old.Progress.Snapshot != "")
 }
 
-// farSubject looks for the subject among all runs of the pipeline, latest first, as far back as a post-run window can be open.
+// farSubject searches all runs of the pipeline, latest first, as far back as a post-run window can be open.
 func (h *postRunHandler) farSubject(ctx context.Context, n news) (run.Key, bool, error) {
 	e := n.entry
 	oldest := n.At.Add(-e.PostRun.Window - subjectLate)
@@ -75,7 +75,7 @@ func (h *postRunHandler) farSubject(ctx context.Context, n news) (run.Key, bool,
 	}
 }
 
-// drySubject looks for the subject among the dry runs of the last fires.
+// drySubject searches the dry runs of the last fires.
 func (h *postRunHandler) drySubject(ctx context.Context, n news) (run.Key, bool, error) {
 	e, cron := n.entry, n.entry.Schedule.Cron()
 	if cron == nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// dryID names the task that carries a dry run on.
+// dryID returns the id of the task that advances a dry run.
 func dryID(key run.Key) string { return "dry/" + key.String() }
 
-// advance is the task for the next step of a run or dry run.
+// advance returns the task for the next step of a run or dry run.
 func advance(dry bool, key run.Key, due time.Time) store.Task {
 	t := store.Task{ID: lifecycle.TaskID(key), Kind: store.Advance, Pipeline: key.Pipeline, Key: key, Due: period.Instant(due)}
 	if dry {
@@ -23,12 +23,12 @@ func advance(dry bool, key run.Key, due time.Time) store.Task {
 	return t
 }
 
-// pipelineTask is a task of a pipeline as a whole; its id begins with what it is.
+// pipelineTask returns a task of a whole pipeline; the prefix of its id is the kind of task.
 func pipelineTask(kind store.TaskKind, prefix string, id pipeline.ID, due time.Time) store.Task {
 	return store.Task{ID: prefix + string(id), Kind: kind, Pipeline: id, Due: period.Instant(due)}
 }
 
-// The tasks of a pipeline as a whole.
+// The id prefixes of tasks of a whole pipeline.
 const (
 	firePrefix   = "fire/"
 	armPrefix    = "arm/"
@@ -36,7 +36,7 @@ const (
 	reopenPrefix = "reopen/"
 )
 
-// name is how a decision about a run is called: the version says on what it was decided.
+// name returns the batch id of a decision about a run; it includes the version that the decision is based on.
 func name(what string, r run.Run) string {
 	return fmt.Sprintf("%s/%s/v%d", what, r.Key, r.Version)
 }

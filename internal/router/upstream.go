@@ -16,15 +16,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// upstreamKey is the sensor by which a pipeline's dependents hear of its runs.
+// upstreamKey returns the sensor that announces a pipeline's runs to its downstream pipelines.
 func upstreamKey(id string) sensor.Key { return sensor.Key("run/" + id) }
 
-// maxWrites is how many readings every store takes at once.
+// maxWrites is how many readings every store accepts at once.
 const maxWrites = 5
 
-// tellDependents writes where a run came to stand as a reading of each pipeline that comes after it. The reading wakes them;
-// what their gates rest on is the run itself. One that comes late is passed over, since its version is lower. Every change
-// is one reading, also where the run has moved on since: how many there are does not depend on who looks when.
+// tellDependents writes the status of a run as a reading of each downstream pipeline. The reading only wakes them;
+// their gates read the run itself. A late reading is ignored, since its version is lower. Every change is one reading,
+// even if the run has changed since, so that their number does not depend on timing.
 func (h *runHandler) tellDependents(ctx context.Context, c store.Change, now time.Time) error {
 	e := h.catalog.Current().Get(c.Run.Pipeline)
 	if e == nil || c.Run.Schedule != e.Opens {
@@ -42,7 +42,7 @@ func (h *runHandler) tellDependents(ctx context.Context, c store.Change, now tim
 	return nil
 }
 
-// runReading is a run as the engine's own sensor shows it.
+// runReading returns the reading that announces a run.
 func runReading(c store.Change) sensor.Reading {
 	fields := sensor.Fields{"status": string(c.Status), "date": c.Run.Period.String(), "attempt": int64(c.Attempt)}
 	if c.Status == run.Completed {
@@ -51,7 +51,7 @@ func runReading(c store.Change) sensor.Reading {
 	return sensor.Reading{Key: upstreamKey(string(c.Run.Pipeline)), Period: c.Run.Period, Fields: fields, Source: "interlock"}
 }
 
-// upstreamsDone says whether every upstream is COMPLETED for a period.
+// upstreamsDone reports whether every upstream is COMPLETED for a period.
 func (c *core) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
 	view, err := c.look(ctx, e, key.Period, now)
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *readingHandler) openAfter(ctx context.Context, n news, key run.Key, now
 	}, now)
 }
 
-// upstreamsNew says whether an upstream completed since the last evaluation of the run's window.
+// upstreamsNew reports whether an upstream completed since the last evaluation of the run's window.
 func (h *windowHandler) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
 	view, err := h.look(ctx, e, old.Period, now)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// wake moves the version of an open attempt, and has one that waits or is offered evaluate its gate at once. It moves the version also where
-// an evaluation is due already: one that is under way may have read the sensors before this write. Its commit, or that of a
-// completion, then conflicts, and is decided again on what was written. If the attempt has moved since old was read, wake is
-// store.ErrConflict: it may have ended by now.
+// wake raises the version of an open attempt, and makes a waiting or offered one evaluate its gate at once. It raises
+// the version even if an evaluation is due: one in progress may have read the sensors before this write. Its commit, or
+// that of a completion, then conflicts, and is decided again on the new data. If the attempt has changed since old was
+// read, wake returns store.ErrConflict: the attempt may have ended.
 func (c *core) wake(ctx context.Context, dry bool, old run.Run, now time.Time) error {
 	next, err := old.Wake(now)
 	if err != nil {
@@ -25,7 +25,8 @@ func (c *core) wake(ctx context.Context, dry bool, old run.Run, now time.Time) e
 	return c.commit(ctx, b, now)
 }
 
-// wakePending wakes the attempt of a run, not of a dry run, if it waits for its gate. Its pipeline need not be in force.
+// wakePending wakes the attempt of a run, not of a dry run, if it waits for its gate. Its pipeline need not be in
+// force.
 func (c *core) wakePending(ctx context.Context, key run.Key, now time.Time) error {
 	return again(func() error {
 		old, err := c.store.Run(ctx, key)

@@ -20,15 +20,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// windowClosed is the reason of data that came after the window.
+// windowClosed is the reason of data that arrived after the window.
 const windowClosed = "window closed"
 
-// windowHandler reacts to data for a run whose window is closed.
+// windowHandler handles data for a run whose window is closed.
 type windowHandler struct{ opener }
 
-// afterWindow reacts to a write for a run whose window ended with the gate closed. New data that meets the start condition
-// gives it another window; anything else that would open its gate only is told, with the command that starts it. Which
-// of several writes it is called for does not matter.
+// afterWindow handles a write for a run whose window ended with the gate closed. New data that meets the start
+// condition opens another window. Other data that would open its gate is only reported, with the command that starts
+// the run. It does not depend on which of several writes triggered it.
 func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, now time.Time) error {
 	if n.row.Paused() {
 		return nil
@@ -58,7 +58,8 @@ func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, no
 	})
 }
 
-// reopens says whether what opens the run holds, on data that is new since the last evaluation of its window.
+// reopens reports whether the condition that opens the run is met by data that is new since the last evaluation of its
+// window.
 func (h *windowHandler) reopens(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
 	if e.Start == nil && e.Opens != pipeline.ByStream {
 		return false, nil
@@ -73,7 +74,7 @@ func (h *windowHandler) reopens(ctx context.Context, e *catalog.Entry, old run.R
 	return h.startNew(ctx, e, old, end)
 }
 
-// opensNow says whether what opens a run holds for a period.
+// opensNow reports whether the condition that opens a run is met for a period.
 func (h *windowHandler) opensNow(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
 	if e.Start == nil {
 		return h.upstreamsDone(ctx, e, key, now)
@@ -81,8 +82,8 @@ func (h *windowHandler) opensNow(ctx context.Context, e *catalog.Entry, key run.
 	return h.startMet(ctx, e, key.Period, now)
 }
 
-// startNew says whether the start condition's sensor has brought other data for the run's period since the last evaluation of
-// its window. Without a record of that, the instant of the write decides.
+// startNew reports whether the start condition's sensor has new data for the run's period since the last evaluation of
+// its window. Without a snapshot of that evaluation it compares times.
 func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot) (bool, error) {
 	at := store.ReadingQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key)}
 	if e.Start.Rule.From != "" {
@@ -118,8 +119,8 @@ func (h *windowHandler) reopen(ctx context.Context, n news, old run.Run, v rerun
 	return h.commit(ctx, b, now)
 }
 
-// tellWindowClosed tells, once per attempt, of an exhausted run whose gate would be open now. Where something else was
-// written since, that is what opened it, and tells of it if anybody does.
+// tellWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If there is a later write,
+// that write opened the gate, and its own change reports it.
 func (h *windowHandler) tellWindowClosed(ctx context.Context, n news, old run.Run, now time.Time) error {
 	e := n.entry
 	if e.DryRun {
@@ -140,7 +141,7 @@ func (h *windowHandler) tellWindowClosed(ctx context.Context, n news, old run.Ru
 		event.Late{Sensors: holding(view, n), Reason: windowClosed}), now)
 }
 
-// holding lists the sensors of the rules that hold, and where there are none the one that was written.
+// holding lists the sensors of the rules that pass; if there are none, the written sensor.
 func holding(view gate.View, n news) []string {
 	var sensors []string
 	for _, l := range view.Verdict.Leaves {
@@ -154,13 +155,14 @@ func holding(view gate.View, n news) []string {
 	return sensors
 }
 
-// startClosed says whether the deadline of the start condition had closed the automatic window of a run at that instant.
+// startClosed reports whether the deadline of the start condition had closed the automatic window of a run at that
+// instant.
 func startClosed(e *catalog.Entry, key run.Key, at time.Time) bool {
 	return e.Start != nil && e.Start.Deadline != nil && !at.Before(sla.Close(*e.Start.Deadline, key.Period, e.Schedule))
 }
 
-// waitsUntil is when a run that cron opened stops waiting for its start condition, however long its window is; zero without such
-// a deadline. One that the condition itself opened does not wait for it.
+// waitsUntil returns when a run that cron opened stops waiting for its start condition, however long its window; zero
+// without such a deadline. A run that the condition itself opened does not wait for it.
 func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
 	if e.Opens != pipeline.ByCron || e.Start == nil || e.Start.Deadline == nil {
 		return time.Time{}
@@ -168,8 +170,8 @@ func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
 	return sla.Close(*e.Start.Deadline, key.Period, e.Schedule)
 }
 
-// startOver says whether the deadline of the start condition had passed when the write came. It then closes the run, as
-// the watchdog would, and tells of the data that came too late.
+// startOver reports whether the deadline of the start condition had passed when the write came. If so, it closes the
+// run, as the watchdog would, and reports the late data.
 func (h *windowHandler) startOver(ctx context.Context, n news, key run.Key, now time.Time) (bool, error) {
 	e := n.entry
 	if !startClosed(e, key, n.At) {
@@ -183,16 +185,16 @@ func (h *windowHandler) startOver(ctx context.Context, n news, key run.Key, now 
 	case err != nil:
 		return true, err
 	case old.Status == "":
-		old = run.Run{Key: key} // a period from before the pipeline's horizon: nobody expected it
+		old = run.Run{Key: key} // a period before the pipeline's horizon, which was not expected
 	case old.Status != run.ValidationExhausted:
 		return true, nil
 	}
 	return true, h.tellWindowClosed(ctx, n, old, now)
 }
 
-// CloseStart ends the automatic window of a period whose start condition was not met before its deadline: the run is
-// VALIDATION_EXHAUSTED without an attempt, and only a person's trigger or rerun gives it one. It says whether it did;
-// where there is a run, or the period is none of the pipeline's, it does nothing.
+// CloseStart ends the automatic window of a period whose start condition was not met before its deadline: the run
+// becomes VALIDATION_EXHAUSTED without an attempt, and only an operator's trigger or rerun opens one. It reports
+// whether it did. It does nothing if there is a run, or the period is not one of the pipeline's.
 func (h *windowHandler) CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error) {
 	e := h.catalog.Current().Get(key.Pipeline)
 	if e == nil || e.Start == nil || e.Start.Deadline == nil || e.DryRun || key.Schedule != e.Opens {
@@ -228,7 +230,7 @@ func (h *windowHandler) closeStart(ctx context.Context, e *catalog.Entry, key ru
 	b.Emit(event.New(event.SensorDeadlineExpired, about, message, event.Deadline{Deadline: at}))
 	err = h.commit(ctx, b, now)
 	if errors.Is(err, store.ErrConflict) {
-		return false, nil // there is a run after all
+		return false, nil // the run exists by now
 	}
 	return err == nil, err
 }

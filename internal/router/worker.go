@@ -15,44 +15,44 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// workerHandler serves workers outside, which run the jobs of type external: they claim an offered attempt and send heartbeats.
-// What became of the job they report like anybody else, see Report.
+// workerHandler serves external workers, which run the jobs of type external: they claim an offered attempt and send
+// heartbeats. They report the result like any client, see Report.
 //
-// Which of several workers gets an attempt is decided by the swap of the run: all decide on the same version, and the store takes
-// one commit.
+// The compare-and-swap of the run decides which of several workers gets an attempt: all decide on the same version, and
+// the store accepts one commit.
 type workerHandler struct{ core }
 
-// ClaimRequest is a worker's wish to run the job of a run's open attempt.
+// ClaimRequest is a worker's request to run the job of a run's open attempt.
 type ClaimRequest struct {
 	Once   Once[run.Run]
 	Key    run.Key
 	Worker string
-	By     string // the client that asks, if it has a name
+	By     string // the client's name, if it has one
 }
 
-// ClaimCode says why a claim was refused.
+// ClaimCode is why a claim was refused.
 type ClaimCode string
 
-// Why a claim may be refused.
+// The reasons to refuse a claim.
 const (
-	ClaimHeld       ClaimCode = "held"        // another worker has it
+	ClaimHeld       ClaimCode = "held"        // another worker holds it
 	ClaimDone       ClaimCode = "done"        // the run has ended, or has its result
 	ClaimNotOffered ClaimCode = "not-offered" // its gate is closed, it waits for its turn, or its offer has expired
 	ClaimPaused     ClaimCode = "paused"      // an operator paused the pipeline
 )
 
-// ClaimRefused is a claim that was not granted. Nothing has changed.
+// ClaimRefused is returned for a claim that was not granted. Nothing has changed.
 type ClaimRefused struct {
 	Code   ClaimCode
 	Reason string
 	Run    run.Run
-	Gate   *gate.Answer // what the gate shows, if that is why
+	Gate   *gate.Answer // the state of the gate, if that is why
 }
 
 func (e *ClaimRefused) Error() string { return e.Reason }
 
-// Claim gives the open attempt of a run to a worker, on a gate that is evaluated for it. Exactly one claim of an attempt is
-// granted. Any other is a *ClaimRefused, or a *Refusal if there is no such run or no worker is to run it.
+// Claim assigns the open attempt of a run to a worker, after evaluating its gate. Exactly one claim of an attempt is
+// granted. Any other returns a *ClaimRefused, or a *Refusal if there is no such run or workers do not run its job.
 func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time) (run.Run, error) {
 	if q.Worker == "" {
 		return run.Run{}, refuse(Invalid, "a claim needs the name of the worker")
@@ -70,7 +70,7 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 		if err != nil {
 			return err
 		}
-		if trace != "" { // the attempt stays in the trace of what opened or woke it
+		if trace != "" { // the attempt stays in the trace that opened or woke it
 			ctx = store.WithTrace(ctx, trace)
 		}
 		claimed, err = h.claim(ctx, q, old, now)
@@ -79,8 +79,8 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 	return claimed, err
 }
 
-// Trace is the trace that the open attempt of a run belongs to, as a traceparent (W3C Trace Context), so that the job of a worker
-// continues it; "" where nothing is traced.
+// Trace returns the trace of a run's open attempt, as a traceparent (W3C Trace Context), so that the worker's job
+// continues it; "" without tracing.
 func (h *workerHandler) Trace(ctx context.Context, key run.Key) (string, error) {
 	task, err := h.store.Task(ctx, lifecycle.TaskID(key))
 	if ignoreMissing(err) != nil {
@@ -120,7 +120,7 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 	return next, h.commit(ctx, b, now)
 }
 
-// unclaimable says why no worker can have a run that is not offered and does not wait for its gate either; nil if it may be.
+// unclaimable returns why a run cannot be claimed; nil if it is offered or waits for its gate.
 func unclaimable(old run.Run) error {
 	o := old.Progress.Offer
 	switch {
@@ -155,7 +155,7 @@ func (h *workerHandler) ask(ctx context.Context, old run.Run, now time.Time) (ga
 	return ask, row, err
 }
 
-// notClaimed is the refusal for what the gate shows.
+// notClaimed returns the refusal for a closed gate.
 func notClaimed(old run.Run, ask gate.Answer) *ClaimRefused {
 	first := ask.Blocks[0]
 	code := ClaimNotOffered
@@ -167,7 +167,7 @@ func notClaimed(old run.Run, ask gate.Answer) *ClaimRefused {
 	}
 }
 
-// reconsider has the gate of an offer that was found closed evaluated again at once, which takes the offer back.
+// reconsider makes an offer whose gate was found closed evaluate it at once, which withdraws the offer.
 func (h *workerHandler) reconsider(ctx context.Context, old run.Run, now time.Time) error {
 	if !old.Offered() || old.Progress.NextEvaluation.Before(now) {
 		return nil
@@ -175,7 +175,7 @@ func (h *workerHandler) reconsider(ctx context.Context, old run.Run, now time.Ti
 	if err := h.wake(ctx, false, old, now); !errors.Is(err, store.ErrConflict) {
 		return err
 	}
-	return nil // it has moved, so it has been considered again
+	return nil // a conflict means that the attempt has changed and was evaluated again
 }
 
 func tellClaimed(b *store.Batch, claimed run.Run, q ClaimRequest, now time.Time) {
@@ -190,11 +190,11 @@ func tellClaimed(b *store.Batch, claimed run.Run, q ClaimRequest, now time.Time)
 		event.Started{JobType: "external", Handle: p.Handle, Snapshot: p.Snapshot}))
 }
 
-// MaxOutput is how much of a job's output is kept.
+// MaxOutput is how much of a job's output is stored.
 const MaxOutput = 64 << 10
 
-// Heartbeat records that the worker of an attempt was heard of, and the end of the job's output if it sends one. A worker that has
-// no say any more is told so by a *ClaimRefused: its attempt was given up, was cancelled, or has its result.
+// Heartbeat records a heartbeat of an attempt's worker, and the end of the job's output if it sends one. It returns a
+// *ClaimRefused if the worker no longer holds the attempt: it was given up, was cancelled, or has its result.
 func (h *workerHandler) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
 	var beaten run.Run
 	err := again(func() error {
@@ -221,7 +221,7 @@ func (h *workerHandler) Heartbeat(ctx context.Context, key run.Key, attempt int,
 	return beaten, err
 }
 
-// notHeld tells a worker that its attempt is not its own any more.
+// notHeld returns the refusal for a worker that no longer holds its attempt.
 func notHeld(old run.Run, attempt int) *ClaimRefused {
 	reason := fmt.Sprintf("attempt %d of run %s is over: the run is %s in attempt %d", attempt, old.Key, old.Status, old.Attempt)
 	if old.Reason != "" {
@@ -230,7 +230,7 @@ func notHeld(old run.Run, attempt int) *ClaimRefused {
 	return &ClaimRefused{Code: ClaimDone, Run: old, Reason: reason}
 }
 
-// outputLife is how long the end of the output of a job stays after its time limit, unless the job log has it before.
+// outputLife is how long the end of a job's output is stored after its time limit, unless the job log has it before.
 const outputLife = 24 * time.Hour
 
 // putOutput adds the end of a job's output to b.
@@ -249,7 +249,7 @@ func (c *core) putOutput(ctx context.Context, b *store.Batch, of run.Run, output
 	return nil
 }
 
-// lastBytes is the end of a text, from a whole character on.
+// lastBytes returns the end of a text, starting at a whole character.
 func lastBytes(text string, most int) string {
 	if len(text) <= most {
 		return text
