@@ -48,8 +48,8 @@ func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now
 	return errors.Join(errs...)
 }
 
-// Recover makes the pipeline id handle a write, or an upstream's announcement, that was not handled when it came. The
-// watchdog calls it; a run that it opens is reported as recovered, in the commit that opens it.
+// Recover makes the pipeline id handle a write, or an upstream's announcement, that was not handled when it came. It is
+// for callers that search for overlooked changes. A run that it opens is reported as recovered, in the same commit.
 func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
 	return h.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
 		e, _, err := h.catalog.InForce(ctx, id)

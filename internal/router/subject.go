@@ -23,7 +23,7 @@ const (
 
 // subject returns the run that an undated reading of a post-run sensor is about: the latest run that it can be about.
 // runs has those of its own period and of the one before. If none of them fits, fires are further apart than periods,
-// or the last runs did not complete. For runs that a stream opens it searches no further back.
+// or the last runs did not complete. A sensor that opens runs is about its own period: subject searches no further.
 func (h *postRunHandler) subject(ctx context.Context, n news, runs []run.Run) (run.Key, bool, error) {
 	near := n.periods()
 	for _, old := range runs {
