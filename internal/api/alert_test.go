@@ -17,21 +17,21 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// door is a sink that is open or not.
+// door is a sink that accepts alerts while it is open.
 type door struct{ err error }
 
 func (*door) Name() string { return "hook" }
 
 func (d *door) Send(context.Context, sink.Alert) error { return d.err }
 
-// alerting gives an API a sink and routes.
+// alerting adds a sink and routes to an API.
 func alerting(s sink.Sink, routes ...notify.Route) func(*api.Deps) {
 	return func(d *api.Deps) {
 		d.Alerts = notify.New(notify.Options{Store: d.Store.(*memory.Store), Sinks: []sink.Sink{s}, Routes: routes})
 	}
 }
 
-func TestDeadLettersAreListedAndSentAgain(t *testing.T) {
+func TestDeadLettersAreListedAndRetried(t *testing.T) {
 	d := &door{err: errors.New("still away")}
 	w := newWorld(t, alerting(d))
 	e := event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: w.Now()}, "paused", event.Pause{})
@@ -78,7 +78,7 @@ func TestDeadLettersAreDiscarded(t *testing.T) {
 	}
 }
 
-func TestRoutesAreListedAndTried(t *testing.T) {
+func TestRoutesAreListedAndTested(t *testing.T) {
 	d := &door{}
 	w := newWorld(t, alerting(d, notify.Route{
 		Name: "gold", Types: []event.Type{event.SLABreach}, Severity: event.Warning, Pipelines: []string{"gold-*"}, Owners: []string{"data"},
@@ -148,7 +148,7 @@ func TestSilencesAreExplained(t *testing.T) {
 	}
 }
 
-func TestSilenceThatMakesNoSenseIsRefused(t *testing.T) {
+func TestInvalidSilenceIsRejected(t *testing.T) {
 	w := newWorld(t)
 	for body, want := range map[string]string{
 		`{"until": "2h", "reason": "x"}`:                                          "pipeline",

@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 )
 
-func TestAttentionListsWhatNeedsAPersonAndWhatToDo(t *testing.T) {
+func TestAttentionListsItemsWithTheirActions(t *testing.T) {
 	w := running(t)
 	if got := w.get("/api/v1/attention").object(200); got["total"] != 0.0 || len(got["items"].([]any)) != 0 {
 		t.Errorf("while all is well: %v", got)
@@ -48,7 +48,7 @@ func TestAttentionListsWhatNeedsAPersonAndWhatToDo(t *testing.T) {
 	w.get("/api/v1/attention?pipeline=nobody").problem(404)
 }
 
-func TestAttentionOfALimitedTokenIsThatOfItsPipelines(t *testing.T) {
+func TestLimitedTokenSeesAttentionOfItsPipelinesOnly(t *testing.T) {
 	w := running(t, func(d *api.Deps) {
 		d.Settings.Tokens = []api.Token{
 			{Name: "silver", Role: api.RoleViewer, Pipelines: []string{"silver-*"}, Secret: "silver"},
@@ -67,8 +67,8 @@ func TestAttentionOfALimitedTokenIsThatOfItsPipelines(t *testing.T) {
 	}
 }
 
-// Whatever a parameter says, the answer is a page or the caller's mistake, never the server's.
-func TestParametersAtTheirExtremes(t *testing.T) {
+// Whatever the value of a parameter, the response is a page or a client error, never a server error.
+func TestExtremeParametersAreNoServerErrors(t *testing.T) {
 	w := opened(t)
 	instants := []string{
 		"0000-01-01", "0001-01-01", "9998-12-31", "9999-12-31", "9999-12-31T23", "9998-12-31T23:59:59Z", "0001-01-01T00:00:00Z",

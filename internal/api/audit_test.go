@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// audited is a world that keeps an audit record.
+// audited returns a world with an audit record.
 func audited(t testing.TB, change ...func(*api.Deps)) *world {
 	t.Helper()
 	return opened(t, append([]func(*api.Deps){withTokens, func(d *api.Deps) {
@@ -52,7 +52,7 @@ func TestActionsAndLoginsAreRecorded(t *testing.T) {
 	w.token = viewerToken
 	w.post(pauseOrders, `{}`).problem(403)
 	w.token = sensorToken
-	w.put(ordersSensors+"x", `{}`).object(200) // readings have a history of their own
+	w.put(ordersSensors+"x", `{}`).object(200) // readings have their own history
 	want := []string{
 		"unknown login <nil> refused",
 		"unknown authenticate <nil> refused",
@@ -75,7 +75,7 @@ func TestActionsAndLoginsAreRecorded(t *testing.T) {
 	}
 }
 
-func TestAuditRecordIsForAdminsAlone(t *testing.T) {
+func TestOnlyAdminsReadTheAuditRecord(t *testing.T) {
 	w := audited(t)
 	w.token = operatorToken
 	w.post(pauseOrders, `{}`).object(200)
@@ -95,7 +95,7 @@ func TestAuditRecordIsForAdminsAlone(t *testing.T) {
 	w.get("/api/v1/audit?cursor=x").problem(400)
 }
 
-func TestEntryStaysSmall(t *testing.T) {
+func TestAuditEntryIsBounded(t *testing.T) {
 	w := audited(t)
 	w.token = operatorToken
 	ids := strings.TrimSuffix(strings.Repeat(`"x",`, 100), ",")

@@ -28,7 +28,7 @@ func withTokens(d *api.Deps) {
 	}
 }
 
-func TestEachRoleMayDoItsOwnAndNoMore(t *testing.T) {
+func TestRolesAllowExactlyTheirOperations(t *testing.T) {
 	w := newWorld(t, withTokens)
 	type try struct{ method, path, body string }
 	read := try{"GET", "/api/v1/runs", ""}
@@ -86,7 +86,7 @@ func TestEachRoleMayDoItsOwnAndNoMore(t *testing.T) {
 			got.problem(c.want)
 		}
 		if got.status == 401 && !strings.HasPrefix(got.header.Get("WWW-Authenticate"), "Bearer") {
-			t.Errorf("401 says how to do better: %v", got.header)
+			t.Errorf("401 has no WWW-Authenticate: %v", got.header)
 		}
 	}
 }
@@ -116,18 +116,18 @@ func TestTokensNameIsRecorded(t *testing.T) {
 	w := newWorld(t, withTokens)
 	w.token = operatorToken
 	if got := w.post("/api/v1/runs", `{"pipeline":"orders"}`).object(201)["requestedBy"]; got != "ann" {
-		t.Errorf("recorded is %v", got)
+		t.Errorf("recorded %v", got)
 	}
 	if got := w.post("/api/v1/runs", `{"pipeline":"silver-orders","requestedBy":"bob"}`).object(201)["requestedBy"]; got != "bob (ann)" {
-		t.Errorf("recorded is %v", got)
+		t.Errorf("recorded %v", got)
 	}
 	w.put(ordersSensors+"x", "{}").object(200)
 	if got := w.get(ordersSensors + "x").object(200)["source"]; got != "ann" {
-		t.Errorf("recorded is %v", got)
+		t.Errorf("recorded %v", got)
 	}
 }
 
-func TestSecretsAreInNoLogLine(t *testing.T) {
+func TestLogContainsNoSecrets(t *testing.T) {
 	w := newWorld(t, withTokens)
 	w.token = operatorToken
 	w.post("/api/v1/runs", `{"pipeline":"orders"}`).object(201)
@@ -138,6 +138,6 @@ func TestSecretsAreInNoLogLine(t *testing.T) {
 		t.Errorf("a token is in the log:\n%s", log)
 	}
 	if !strings.Contains(log, `"by":"ann"`) || !strings.Contains(log, `"level":"WARN"`) {
-		t.Errorf("who did it, and who was turned away, is in the log:\n%s", log)
+		t.Errorf("the log lacks the client of an action or of a rejected request:\n%s", log)
 	}
 }

@@ -19,14 +19,14 @@ func (away) PutReadings(context.Context, []store.Write, time.Time) ([]store.Put,
 	return nil, fmt.Errorf("no connection to cache.internal: %w", store.ErrAway)
 }
 
-func TestStoreThatIsAwayIsNoFaultOfTheRequest(t *testing.T) {
+func TestUnreachableStoreIsServiceUnavailable(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) { d.Store = away{d.Store.(*memory.Store)} })
 	got := w.put(ordersSensors+"x", "{}")
 	p := got.problem(503, "not available", "/readyz")
 	if strings.Contains(fmt.Sprint(p), "cache.internal") || !strings.Contains(w.log.String(), "cache.internal") {
-		t.Errorf("the cause belongs into the log alone: %v", p)
+		t.Errorf("the response contains the cause, which belongs only in the log: %v", p)
 	}
 	if got.header.Get("Retry-After") == "" {
-		t.Error("it does not say when to come back")
+		t.Error("there is no Retry-After")
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-func TestBoardTellsOverdueAtRiskAndOnTrackApart(t *testing.T) {
+func TestBoardDistinguishesOverdueAtRiskAndOnTrack(t *testing.T) {
 	w := running(t)
 	board := func() (states []string) {
 		t.Helper()
@@ -22,7 +22,7 @@ func TestBoardTellsOverdueAtRiskAndOnTrackApart(t *testing.T) {
 	}
 	on := []string{"2026-03-04 on-track running data", "2026-03-05 on-track <nil> data"}
 	if diff := cmp.Diff(on, board()); diff != "" {
-		t.Errorf("without a past (-want +got):\n%s", diff)
+		t.Errorf("without completed runs (-want +got):\n%s", diff)
 	}
 	key := w.Key("orders/cron/2026-03-02")
 	ended := w.Now().Add(-24 * time.Hour)
@@ -38,8 +38,8 @@ func TestBoardTellsOverdueAtRiskAndOnTrackApart(t *testing.T) {
 	}
 }
 
-// A run that failed for good is overdue once its deadline has passed, and nothing is expected of it before.
-func TestBoardHasFailedRunsAndWhatADeadlineIs(t *testing.T) {
+// A run that failed finally is overdue once its deadline has passed, and has no expected end before.
+func TestBoardShowsFailedRunsWithTheirDeadline(t *testing.T) {
 	w := running(t)
 	for range 2 { // the second time there is no retry left
 		w.post("/api/v1/runs/orders/cron/2026-03-04/job", `{"result":"fail","category":"PERMANENT","message":"no such table"}`).object(200)

@@ -10,13 +10,13 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 )
 
-// lists are those that come in pages, with runs, events and readings of the pipeline "orders".
+// lists are the paged lists, with runs, events and readings of the pipeline "orders".
 var lists = []string{
 	"/api/v1/runs", "/api/v1/events", "/api/v1/deadlines?state=all", "/api/v1/pipelines", "/api/v1/files", "/api/v1/trends", "/api/v1/timeline",
 	"/api/v1/pipelines/orders/sensors", "/api/v1/pipelines/orders/sensors/ready/history",
 }
 
-// busy is a world with more than one item in some lists.
+// busy returns a world with more than one item in some lists.
 func busy(t *testing.T, key []byte) *world {
 	t.Helper()
 	w := newWorld(t, withTokens, func(d *api.Deps) { d.CursorKey = key })
@@ -43,7 +43,7 @@ func withLimit(path string) string {
 	return "?limit=1"
 }
 
-func TestCursorsTellNothing(t *testing.T) {
+func TestCursorsRevealNothing(t *testing.T) {
 	w := busy(t, []byte("a key that replicas share"))
 	given := 0
 	for _, token := range []string{viewerToken, limitedToken} {
@@ -75,7 +75,7 @@ func TestCursorsTellNothing(t *testing.T) {
 	}
 }
 
-func TestCursorIsGoodForItsListOnEveryReplica(t *testing.T) {
+func TestCursorIsValidOnEveryReplicaForItsListOnly(t *testing.T) {
 	key := []byte("a key that replicas share")
 	w, other, stranger := busy(t, key), busy(t, key), busy(t, nil)
 	w.token, other.token, stranger.token = viewerToken, viewerToken, viewerToken

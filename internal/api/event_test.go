@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// tell announces n events of a pipeline, numbered on from the last.
+// tell emits n events of a pipeline, numbered from the last.
 func (w *world) tell(id pipeline.ID, n int) {
 	w.Helper()
 	for range n {
@@ -72,7 +72,7 @@ type stream struct {
 	*world
 	cancel context.CancelFunc
 	lines  *bufio.Reader
-	last   string // the id that was sent last
+	last   string // the last id received
 }
 
 func (w *world) follow(query string, headers ...string) *stream {
@@ -96,7 +96,7 @@ func (w *world) follow(query string, headers ...string) *stream {
 	}
 	s := &stream{world: w, cancel: cancel, lines: bufio.NewReader(answer.Body)}
 	s.line("retry: 2000\n")
-	s.block() // the rest of the greeting
+	s.block() // the rest of the first message
 	return s
 }
 
@@ -107,7 +107,7 @@ func (s *stream) line(want string) {
 	}
 }
 
-// block reads up to the next empty line and gives its data, and its comments.
+// block reads up to the next empty line and returns its data and comments.
 func (s *stream) block() (data, comment string) {
 	s.Helper()
 	for {
@@ -129,7 +129,7 @@ func (s *stream) block() (data, comment string) {
 	}
 }
 
-// next is the message of the next event.
+// next returns the message of the next event.
 func (s *stream) next() string {
 	s.Helper()
 	for {
@@ -152,7 +152,7 @@ func (s *stream) expect(want ...string) {
 	}
 }
 
-func TestStreamTellsWhatHappensFromNowOn(t *testing.T) {
+func TestStreamStartsWithTheNextEvent(t *testing.T) {
 	w := newWorld(t)
 	w.tell("orders", 3)
 	s := w.follow("")
@@ -162,7 +162,7 @@ func TestStreamTellsWhatHappensFromNowOn(t *testing.T) {
 	s.expect("told 6")
 }
 
-func TestStreamGoesOnAfterTheLastEventSeen(t *testing.T) {
+func TestStreamResumesAfterTheLastEventID(t *testing.T) {
 	w := newWorld(t)
 	s := w.follow("")
 	w.tell("orders", 2)
@@ -181,7 +181,7 @@ func TestStreamGoesOnAfterTheLastEventSeen(t *testing.T) {
 	}
 }
 
-func TestStreamCanBeginInThePast(t *testing.T) {
+func TestStreamCanStartInThePast(t *testing.T) {
 	w := newWorld(t)
 	w.tell("orders", 3)
 	w.Pass(time.Hour)
@@ -190,7 +190,7 @@ func TestStreamCanBeginInThePast(t *testing.T) {
 	w.follow("?type=PIPELINE_PAUSED&since=2020-01-01").expect("told 1")
 }
 
-func TestStreamThatGoesOnLeavesOutNothingThatIsOlderThanSince(t *testing.T) {
+func TestResumedStreamIgnoresSince(t *testing.T) {
 	w := newWorld(t)
 	const query = "?type=PIPELINE_PAUSED&since=10s"
 	s := w.follow(query)
@@ -204,7 +204,7 @@ func TestStreamThatGoesOnLeavesOutNothingThatIsOlderThanSince(t *testing.T) {
 	w.follow(query).expect("told 4")
 }
 
-func TestPlaceBeyondTheEndMeansFromNowOn(t *testing.T) {
+func TestPositionBeyondTheEndStartsWithTheNextEvent(t *testing.T) {
 	w := newWorld(t)
 	s := w.follow("", "Last-Event-ID: 999999999")
 	w.tell("orders", 1)
@@ -227,14 +227,14 @@ func TestStreamIsFiltered(t *testing.T) {
 		if data, _ := s.block(); data != "" {
 			t.Fatalf("got %s", data)
 		}
-	} // a sign of life also says how far was looked
+	} // a heartbeat also carries the position
 	for _, query := range []string{"?type=NONSENSE", "?pipeline=NO", "?since=soon", "?colour=red"} {
 		w.get("/api/v1/events/stream" + query).problem(400)
 	}
 	w.get("/api/v1/events/stream?pipeline=orders").problem(403)
 }
 
-func TestIdleStreamShowsThatItIsAlive(t *testing.T) {
+func TestIdleStreamSendsHeartbeats(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) { d.Settings.Heartbeat = 5 * time.Millisecond })
 	s := w.follow("")
 	for range 3 {
@@ -244,7 +244,7 @@ func TestIdleStreamShowsThatItIsAlive(t *testing.T) {
 	}
 }
 
-func TestHeartbeatsAreEventsForThoseWhoAskForThem(t *testing.T) {
+func TestHeartbeatsAreEventsOnRequest(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) { d.Settings.Heartbeat = 5 * time.Millisecond })
 	resp, err := http.Get(w.server.URL + "/api/v1/events/stream?heartbeat=true")
 	w.Check(err)
@@ -275,7 +275,7 @@ func TestStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 	defer cancel()
 	w.Check(w.server.Config.Shutdown(stop))
 	if _, err := io.ReadAll(s.lines); err != nil && stop.Err() != nil {
-		t.Errorf("the stream went on: %v", err)
+		t.Errorf("the stream continued: %v", err)
 	}
 }
 
@@ -294,16 +294,16 @@ func TestOneTokenCannotTakeAllStreams(t *testing.T) {
 	w.follow("")
 	w.token = viewerToken
 	s.cancel()
-	for w.request("HEAD", "/api/v1/events/stream", "").status == 429 { // until the server has noticed
+	for w.request("HEAD", "/api/v1/events/stream", "").status == 429 { // until the server has noticed the disconnect
 	}
 }
 
-func TestSlowClientHoldsUpNobody(t *testing.T) {
+func TestSlowClientDoesNotDelayOthers(t *testing.T) {
 	w := newWorld(t)
 	slow, err := net.Dial("tcp", strings.TrimPrefix(w.server.URL, "http://"))
 	w.Check(err)
 	defer slow.Close()
-	fmt.Fprintf(slow, "GET /api/v1/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n") // and never reads
+	fmt.Fprintf(slow, "GET /api/v1/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n") // it never reads
 	s := w.follow("")
 	for n := 1; n <= 1000; n++ {
 		w.tell("orders", 1)

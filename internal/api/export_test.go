@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// AwaitWaiting returns once so many requests wait for a gate.
+// AwaitWaiting returns once n requests wait for a gate.
 func (a *API) AwaitWaiting(n int) {
 	for a.waiting() != n {
 		runtime.Gosched()
@@ -23,7 +23,7 @@ func (a *API) waiting() int {
 	return n
 }
 
-// Concerned is how many gates that requests wait for may depend on a change.
+// Concerned returns how many awaited gates may depend on a change.
 func (a *API) Concerned(c store.Change) int {
 	a.waits.mu.Lock()
 	defer a.waits.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 )
 
-func TestForeignHostNamesAreRefusedOnLoopback(t *testing.T) {
+func TestForeignHostNamesAreRejectedOnLoopback(t *testing.T) {
 	w := newWorld(t)
 	for host, want := range map[string]int{
 		"localhost": 200, "localhost:8740": 200, "LOCALHOST.": 200, "127.0.0.1:1": 200, "127.9.9.9": 200, "[::1]:8740": 200, "app.localhost": 200,
@@ -39,7 +39,7 @@ func TestWithoutTokensOnlyLoopbackIsServed(t *testing.T) {
 	w.put(ordersSensors+"x", "{}").problem(401)
 }
 
-func TestCrossOriginWritesAreRefused(t *testing.T) {
+func TestCrossOriginWritesAreRejected(t *testing.T) {
 	w := newWorld(t)
 	own := w.server.URL
 	for _, c := range []struct {
@@ -79,7 +79,7 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	w.get("/nothing").problem(404)
 	w.request("DELETE", "/api/v1/runs", "").problem(405, "DELETE is not allowed", "GET")
 	if got := w.request("DELETE", "/api/v1/runs", "").header.Get("Allow"); !strings.Contains(got, "POST") {
-		t.Errorf("allowed is %q", got)
+		t.Errorf("Allow is %q", got)
 	}
 	w.post("/api/v1/events/stream", "").problem(405)
 	w.request("POST", ordersSensors+"x", "{}").problem(405, "PUT")
@@ -91,7 +91,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	w.post("/api/v1/sensors", `[`+strings.Repeat(" ", 1<<20)+`]`).problem(413)
 }
 
-func TestRequestIDsComeBack(t *testing.T) {
+func TestRequestIDsAreReturned(t *testing.T) {
 	w := newWorld(t)
 	if got := w.get("/healthz", "X-Request-Id: trace-7.a").header.Get("X-Request-Id"); got != "trace-7.a" {
 		t.Errorf("got %q", got)
@@ -104,12 +104,12 @@ func TestRequestIDsComeBack(t *testing.T) {
 	}
 }
 
-func TestAnswerThatTheClientHasIsNotSentAgain(t *testing.T) {
+func TestUnchangedResponseIsNotModified(t *testing.T) {
 	w := opened(t)
 	first := w.get("/api/v1/runs")
 	tag := first.header.Get("ETag")
 	if tag == "" {
-		t.Fatalf("no tag: %v", first.header)
+		t.Fatalf("no ETag: %v", first.header)
 	}
 	again := w.get("/api/v1/runs", "If-None-Match: "+tag)
 	if again.status != http.StatusNotModified || len(again.body) != 0 {
@@ -132,7 +132,7 @@ func TestHealthAndReadiness(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	if got := w.get("/readyz").object(200); got["status"] != "ready" || len(got["checks"].([]any)) != 0 {
-		t.Errorf("without a token no more than that: %v", got)
+		t.Errorf("without a token it shows the checks: %v", got)
 	}
 	w.token = viewerToken
 	if got := w.get("/readyz").object(200); len(got["checks"].([]any)) != 2 {
@@ -146,7 +146,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	w.get("/healthz").object(200)
 }
 
-func TestFiguresAreCounted(t *testing.T) {
+func TestMetricsAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.put(ordersSensors+"x", "{}").object(200)
 	w.put(ordersSensors+"x", "[]").problem(400)
@@ -169,11 +169,11 @@ func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	})
 	w.get("/readyz").problem(500, "log")
 	if !strings.Contains(w.log.String(), "a bug") {
-		t.Errorf("the log says nothing of it: %s", w.log)
+		t.Errorf("the panic is not in the log: %s", w.log)
 	}
 }
 
-func TestClientThatHasLeftIsNoErrorOfTheServer(t *testing.T) {
+func TestClientDisconnectIsNotAServerError(t *testing.T) {
 	w := newWorld(t)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
@@ -184,13 +184,13 @@ func TestClientThatHasLeftIsNoErrorOfTheServer(t *testing.T) {
 	}
 }
 
-func TestInnerErrorsStayInside(t *testing.T) {
+func TestInternalErrorsAreOnlyLogged(t *testing.T) {
 	w := newWorld(t)
 	w.Check(w.Store.Close())
 	for _, got := range []reply{w.put(ordersSensors+"x", "{}"), w.get("/api/v1/runs"), w.get("/api/v1/pipelines"), w.get("/api/v1/events/stream")} {
 		p := got.problem(500)
 		if strings.Contains(fmt.Sprint(p), "closed") {
-			t.Errorf("tells what is inside: %v", p)
+			t.Errorf("the response contains the internal error: %v", p)
 		}
 		if !strings.Contains(w.log.String(), p["requestId"].(string)) {
 			t.Errorf("the log has no %v: %s", p["requestId"], w.log)
@@ -201,7 +201,7 @@ func TestInnerErrorsStayInside(t *testing.T) {
 	}
 }
 
-func TestSettingsThatEndangerAreRefused(t *testing.T) {
+func TestUnsafeSettingsAreRejected(t *testing.T) {
 	long := strings.Repeat("x", 16)
 	for name, c := range map[string]struct {
 		settings api.Settings
@@ -229,7 +229,7 @@ func TestSettingsThatEndangerAreRefused(t *testing.T) {
 		}
 	}
 	if _, err := api.ParseRole("boss"); err == nil {
-		t.Error("boss is no role")
+		t.Error("ParseRole accepts boss")
 	}
 }
 
@@ -246,7 +246,7 @@ func TestDashboardIsServedBesideTheAPI(t *testing.T) {
 	w.request("POST", "/", "").problem(401)
 }
 
-// FuzzSensorWrite puts anything under any key: every answer is a stored reading that reads back, or a problem.
+// FuzzSensorWrite writes any body under any key: every response is a stored reading that reads back, or a problem.
 func FuzzSensorWrite(f *testing.F) {
 	f.Add("ready", `{"status":"ok"}`)
 	f.Add("ready#2026-03-03T07", `{"date":"2026-03-03","hour":7,"minute":"05"}`)
@@ -260,7 +260,7 @@ func FuzzSensorWrite(f *testing.F) {
 		w.api.ServeHTTP(answer, httptest.NewRequest("PUT", "http://localhost"+ordersSensors+path, strings.NewReader(body)))
 		var got map[string]any
 		if answer.Code >= 300 && answer.Code < 400 {
-			return // a path that is written otherwise
+			return // the mux redirects to the cleaned path
 		}
 		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
 			t.Fatalf("%q: answered %d %q", key, answer.Code, answer.Body)

@@ -41,7 +41,7 @@ write:
   - {pipeline: silver-orders, key: queue, fields: {depth: {path: $.depth}}}
 `
 
-// useSources puts sources in force beside the pipelines of the world.
+// useSources adds sources to the world.
 func (w *world) useSources(texts ...string) {
 	w.Helper()
 	f := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(orders)}, {File: "silver.yaml", Data: []byte(silver)}}}
@@ -62,7 +62,7 @@ func landedEvent(id, day string, rows int) cloudevents.Event {
 	return e
 }
 
-// The official SDK sends in each of the modes, and is understood in each.
+// The official SDK's events are accepted in each mode.
 func TestCloudEventsOfTheOfficialClient(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(ordersLanded)
@@ -93,7 +93,7 @@ func landedJSON(id, day string) string {
 	return fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"/bucket","type":"com.example.orders.landed","subject":"orders/%s","data":{"rows":1}}`, id, day)
 }
 
-// sent posts and compares the answer.
+// sent posts a body and compares the response.
 func (w *world) sent(path, body, want string, headers ...string) {
 	w.Helper()
 	got := w.request("POST", "/api/v1/"+path, body, headers...)
@@ -109,7 +109,7 @@ func TestRepeatedEventIsWrittenOnce(t *testing.T) {
 	w.put("/api/v1/pipelines/orders/sensors/landed", `{"date":"2026-03-03","complete":false}`)
 	w.sent("cloudevents", landedJSON("a", "2026-03-03"), `{"matched":1,"written":0,"repeated":1,"problems":[]}`, structured)
 	if got := w.get("/api/v1/pipelines/orders/sensors/landed?date=2026-03-03"); !strings.Contains(string(got.body), `"complete":false`) {
-		t.Errorf("a repeat overwrote what came later: %s", got.body)
+		t.Errorf("a repeat overwrote a later reading: %s", got.body)
 	}
 	w.sent("cloudevents", strings.Replace(landedJSON("a", "2026-03-03"), "/bucket", "/other", 1), `{"matched":1,"written":1`, structured)
 	w.Move(w.Now().Add(25 * time.Hour))
@@ -130,7 +130,7 @@ func TestUnmatchedEventIsCountedAndShown(t *testing.T) {
 	}
 }
 
-func TestBadEventIsRefusedByTheNameOfItsAttribute(t *testing.T) {
+func TestRejectedEventNamesItsAttribute(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(ordersLanded, sparkDone)
 	event := landedJSON("a", "2026-03-03")
@@ -198,7 +198,7 @@ func TestWebhookHandshake(t *testing.T) {
 	}
 }
 
-// What the clients for Python and Java send, which is compressed if so configured. A failed run is a fact.
+// Events as the Python and Java clients send them, which may be compressed. A failed run is data too.
 func TestLineageOfTheClients(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(sparkDone)
@@ -226,7 +226,7 @@ func TestLineageOfTheClients(t *testing.T) {
 	}
 }
 
-// A token that is limited to some pipelines writes to no other.
+// A token that is limited to some pipelines cannot write to others.
 func TestLimitedTokenWritesWhatItMay(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) {
 		d.Settings.Tokens = []api.Token{
@@ -240,15 +240,15 @@ func TestLimitedTokenWritesWhatItMay(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if list := string(w.get("/api/v1/sources").body); strings.Contains(list, "bridge") {
-		t.Errorf("a limited token sees the source: %s", list)
+		t.Errorf("a limited token sees the source of other pipelines: %s", list)
 	}
 	w.token = "viewer"
 	if got := w.request("POST", "/api/v1/ingest/bridge", `{"depth":3}`); got.status != http.StatusForbidden {
-		t.Errorf("a viewer writes: %d", got.status)
+		t.Errorf("a viewer could write: %d", got.status)
 	}
 }
 
-// One bad source keeps no other from being used, and its last good version stays in force across a restart.
+// A rejected source does not affect others, and its last valid version stays in force across a restart.
 func TestLastGoodSourceStaysInForce(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(ordersLanded, bridge)

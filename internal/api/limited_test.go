@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 )
 
-// withLimited gives the server a token of each role that is limited to silver-*.
+// withLimited adds a token of each role that is limited to silver-*.
 func withLimited(d *api.Deps) {
 	for role := api.RoleViewer; role < api.RoleAdmin; role++ {
 		d.Settings.Tokens = append(d.Settings.Tokens, api.Token{Name: role.String(), Role: role, Secret: limitedSecret(role), Pipelines: []string{"silver-*"}})
@@ -22,7 +22,7 @@ func withLimited(d *api.Deps) {
 
 func limitedSecret(r api.Role) string { return "limited-" + r.String() + "-0123456789" }
 
-// foreignBodies ask for something to happen to the pipeline orders, or to all pipelines.
+// foreignBodies are requests that act on the pipeline orders, or on all pipelines.
 var foreignBodies = map[string]string{
 	"trigger":              `{"pipeline":"orders"}`,
 	"put-sensors":          `[{"pipeline":"orders","key":"x","data":{}}]`,
@@ -37,16 +37,16 @@ var foreignBodies = map[string]string{
 	"login":                `{"token":"unknown-0123456789"}`,
 }
 
-// everybodys are the operations that say nothing about pipelines.
+// everybodys are the operations that reveal nothing about pipelines.
 var everybodys = map[string]bool{
 	"login-methods": true, "begin-oidc": true, "finish-oidc": true, "login": true, "logout": true, "get-session": true, "healthz": true, "openapi": true, "metrics": true, "follow-events": true,
-	// Of events, each reading is checked: TestLimitedTokenWritesWhatItMay.
+	// Events: each reading is checked in TestLimitedTokenWritesWhatItMay.
 	"put-cloudevents": true, "put-lineage": true, "put-json-events": true,
-	// Pings have their token in the path: TestPingTellsNothingAboutTokensAndPipelines.
+	// Pings have their token in the path: TestPingRevealsNothingAboutTokensAndPipelines.
 	"ping-get": true, "ping-post": true, "ping-head": true, "ping-get-signal": true, "ping-post-signal": true, "ping-head-signal": true,
 }
 
-func TestLimitedTokenReachesNoOtherPipelineOnAnyRoute(t *testing.T) {
+func TestLimitedTokenCannotAccessOtherPipelinesOnAnyRoute(t *testing.T) {
 	w := opened(t, withLimited)
 	paths := strings.NewReplacer("{id}", "orders", "{pipeline}", "orders", "{schedule}", "cron", "{date}", "2026-03-04",
 		"{key}", "source", "{version}", "v", "{silence}", "s-1")

@@ -11,11 +11,11 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-func TestMonthsAreAskedOfTheArchive(t *testing.T) {
+func TestMonthsComeFromTheArchive(t *testing.T) {
 	var away error
 	w := newWorld(t, func(d *api.Deps) {
 		d.Months = func(_ context.Context, id pipeline.ID, limit int) ([]api.Month, error) {
-			if id == "gone" { // from the catalog, and not from the archive
+			if id == "gone" { // removed from the catalog, but not from the archive
 				return []api.Month{{Month: "2019-01", Runs: limit}}, away
 			}
 			return nil, away

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// sameAnswer compares status, body and place of two answers.
+// sameAnswer compares status, body and location of two responses.
 func sameAnswer(t *testing.T, what string, first, second reply) {
 	t.Helper()
 	if first.status != second.status || string(first.body) != string(second.body) || first.header.Get("Location") != second.header.Get("Location") {
@@ -56,7 +56,7 @@ func TestKeyOfAnotherRequestIsUnprocessable(t *testing.T) {
 	w.get("/api/v1/runs/orders/cron/2026-03-01").problem(404)
 }
 
-func TestRefusalIsRepeatedToo(t *testing.T) {
+func TestRejectionIsReplayedToo(t *testing.T) {
 	w := opened(t)
 	const key = "Idempotency-Key: one"
 	body := `{"pipeline":"orders","date":"2026-03-04"}`
@@ -72,7 +72,7 @@ func TestRefusalIsRepeatedToo(t *testing.T) {
 	sameAnswer(t, "a rerun after a cancel", first, w.post(wednesday+"/reruns", `{"reason":"again"}`, key+" rerun"))
 }
 
-func TestMalformedRequestSpendsNoKey(t *testing.T) {
+func TestMalformedRequestUsesNoKey(t *testing.T) {
 	w := newWorld(t)
 	const key = "Idempotency-Key: one"
 	w.post("/api/v1/runs", `{"pipeline":"orders","date":"soon"}`, key).problem(400)
@@ -80,7 +80,7 @@ func TestMalformedRequestSpendsNoKey(t *testing.T) {
 	w.post("/api/v1/runs", `{"pipeline":"orders","date":"2026-03-02"}`, key).object(201)
 }
 
-func TestKeysOfTwoTokensAreApart(t *testing.T) {
+func TestKeysAreSeparatePerToken(t *testing.T) {
 	w := newWorld(t, withTokens)
 	const key = "Idempotency-Key: one"
 	w.token = operatorToken
@@ -120,8 +120,8 @@ func TestRepeatedBackfillGetsTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// Several replicas are asked the same at the same moment.
-func TestRequestsThatRaceGetOneAnswer(t *testing.T) {
+// Several replicas get the same request at the same time.
+func TestConcurrentRequestsGetOneAnswer(t *testing.T) {
 	for name, c := range map[string]struct{ path, body string }{
 		"trigger":  {"/api/v1/runs", `{"pipeline":"orders","date":"2026-03-01"}`},
 		"rerun":    {monday + "/reruns", `{"reason":"again","force":true}`},
@@ -156,7 +156,7 @@ func TestRequestsThatRaceGetOneAnswer(t *testing.T) {
 	}
 }
 
-// unsure is an operator whose answers are lost.
+// unsure is an operator whose responses are lost.
 type unsure struct {
 	*router.Router
 	lost atomic.Bool
@@ -172,7 +172,7 @@ func (u *unsure) Trigger(ctx context.Context, q router.TriggerRequest, now time.
 	return r, err
 }
 
-func TestRepeatAfterALostAnswerSaysWhatHappened(t *testing.T) {
+func TestRepeatAfterALostAnswerReturnsTheResult(t *testing.T) {
 	u := &unsure{}
 	w := newWorld(t, func(d *api.Deps) {
 		u.Router = d.Operator.(*router.Router)

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 )
 
-// description is api/openapi.json as an independent judge of every answer that a test gets.
+// description is api/openapi.json; it validates every response that a test gets.
 var description = sync.OnceValues(func() (*judge, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(api.OpenAPI()))
 	if err != nil {
@@ -35,7 +35,7 @@ type judge struct {
 	schemas  map[string]*jsonschema.Schema
 }
 
-// template is the described path that a request's path fits: the one with the most fixed parts.
+// template returns the described path that matches a request's path: the one with the most fixed parts.
 func (j *judge) template(path string) string {
 	parts := strings.Split(path, "/")
 	best, fixed := "", -1
@@ -59,13 +59,13 @@ func (j *judge) template(path string) string {
 	return best
 }
 
-// check says how an answer departs from the description.
+// check returns an error if a response does not match the description.
 func (j *judge) check(method, path string, status int, contentType string, body []byte) error {
 	template := j.template(path)
 	described, _ := j.paths[template].(map[string]any)
 	operation, _ := described[strings.ToLower(method)].(map[string]any)
 	if operation == nil {
-		return nil // nothing is there
+		return nil // no body
 	}
 	responses := operation["responses"].(map[string]any)
 	which := fmt.Sprint(status)
@@ -97,7 +97,7 @@ func (j *judge) schema(at string) (*jsonschema.Schema, error) {
 	return s, err
 }
 
-// judged fails unless an answer is as described.
+// judged fails the test unless a response matches the description.
 func (r reply) judged(method, path string) reply {
 	r.Helper()
 	path, _, _ = strings.Cut(path, "?")
@@ -108,7 +108,7 @@ func (r reply) judged(method, path string) reply {
 	j, err := description()
 	r.Check(err)
 	if err := j.check(method, path, r.status, kind, r.body); err != nil {
-		r.Errorf("%s %s answered otherwise than described: %v\n%s", method, path, err, r.body)
+		r.Errorf("%s %s does not match the description: %v\n%s", method, path, err, r.body)
 	}
 	return r
 }
@@ -119,7 +119,7 @@ func TestCheckedInDescriptionIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(file, api.OpenAPI()) {
-		t.Error("api/openapi.json is not what the Go types say; run make generate")
+		t.Error("api/openapi.json does not match the Go types; run make generate")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestEveryPathOfTheContractIsDescribed(t *testing.T) {
 	}
 }
 
-// described is what the tests below need of an operation.
+// described has the parts of an operation that the tests below need.
 type described struct {
 	OperationID string                `json:"operationId"`
 	Description string                `json:"description"`
@@ -196,7 +196,7 @@ func operations(t *testing.T) (servers []struct{ URL string }, tags map[string]b
 	return doc.Servers, tags, all
 }
 
-func TestDescriptionSaysWhereAndWithWhatToCall(t *testing.T) {
+func TestDescriptionHasServersSecurityTagsAndExamples(t *testing.T) {
 	servers, tags, all := operations(t)
 	if len(servers) == 0 {
 		t.Error("no servers")
@@ -223,7 +223,7 @@ func TestDescriptionSaysWhereAndWithWhatToCall(t *testing.T) {
 	}
 }
 
-func TestExamplesOfBodiesAreAsDescribed(t *testing.T) {
+func TestBodyExamplesMatchTheirSchemas(t *testing.T) {
 	j, err := description()
 	if err != nil {
 		t.Fatal(err)
@@ -268,8 +268,8 @@ func TestExamplesOfBodiesAreAsDescribed(t *testing.T) {
 	}
 }
 
-// TestDescribedRolesAreThoseThatCount calls every operation with a token of each role, and with none.
-func TestDescribedRolesAreThoseThatCount(t *testing.T) {
+// TestDescribedRolesMatchTheServer calls every operation with a token of each role, and without a token.
+func TestDescribedRolesMatchTheServer(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) {
 		for r := api.RoleViewer; r <= api.RoleAdmin; r++ {
 			d.Settings.Tokens = append(d.Settings.Tokens, api.Token{Name: r.String(), Role: r, Secret: r.String() + "-0123456789"})

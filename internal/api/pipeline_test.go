@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-func TestPipelinesAreListedWithHowTheyStand(t *testing.T) {
+func TestPipelinesAreListedWithTheirState(t *testing.T) {
 	w := opened(t)
 	items := w.get("/api/v1/pipelines").items()
 	if len(items) != 2 || items[0]["id"] != "orders" || items[1]["id"] != "silver-orders" {
@@ -34,10 +34,10 @@ func TestPipelinesAreListedWithHowTheyStand(t *testing.T) {
 		t.Errorf("last run is %v", last)
 	}
 	if items[1]["lastRun"] != nil {
-		t.Errorf("there is no run yet: %v", items[1]["lastRun"])
+		t.Errorf("a pipeline without runs has lastRun %v", items[1]["lastRun"])
 	}
 	if diff := cmp.Diff(got, w.get("/api/v1/pipelines/orders").object(200)); diff != "" {
-		t.Errorf("alone it is the same (-list +alone):\n%s", diff)
+		t.Errorf("the pipeline alone differs from the list (-list +alone):\n%s", diff)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestPipelinesArePaged(t *testing.T) {
 	w.get("/api/v1/pipelines?cursor=nonsense").problem(400, "cursor")
 }
 
-func TestDegradedRejectedAndRemovedPipelinesSaySo(t *testing.T) {
+func TestPipelineStatesDegradedRejectedAndRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.Offer(strings.Replace(orders, "equals", "equalz", 1), "pipeline: {id: fresh}\n")
 	w.Settle()
@@ -67,10 +67,10 @@ func TestDegradedRejectedAndRemovedPipelinesSaySo(t *testing.T) {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
 	if got := at(w.get("/api/v1/pipelines/orders").object(200), "problems", 0).(string); !strings.Contains(got, "equalz") {
-		t.Errorf("the problem is %q", got)
+		t.Errorf("problem is %q", got)
 	}
 	if items := w.get("/api/v1/pipelines").items(); len(items) != 2 {
-		t.Errorf("removed ones are left out: %v", items)
+		t.Errorf("removed pipelines are listed: %v", items)
 	}
 	w.get("/api/v1/pipelines/silver-orders").object(200)
 	w.get("/api/v1/pipelines/none").problem(404, "unknown-pipeline")
@@ -78,7 +78,7 @@ func TestDegradedRejectedAndRemovedPipelinesSaySo(t *testing.T) {
 	w.get("/api/v1/pipelines/silver-orders/gate").problem(404, "unknown-pipeline", "removed at 20")
 }
 
-func TestVersionsAreKeptWithTheirText(t *testing.T) {
+func TestVersionsAreStoredWithTheirText(t *testing.T) {
 	w := newWorld(t)
 	w.Pass(time.Hour)
 	w.Apply(strings.Replace(orders, "1000", "2000", 1), silver)
@@ -121,7 +121,7 @@ func TestGateAnswersMayIRun(t *testing.T) {
 	w.get("/api/v1/pipelines/none/gate").problem(404)
 }
 
-// What needs a person is listed, whatever else is open or has happened since.
+// Everything that needs a person is listed, whatever else is open or has happened since.
 func TestPipelineListsWhatNeedsAttention(t *testing.T) {
 	w := running(t)
 	attention := func() []string {
@@ -146,12 +146,12 @@ func TestPipelineListsWhatNeedsAttention(t *testing.T) {
 	change("poll 1", unread)
 	change("poll 2", unread)
 	if diff := cmp.Diff([]string(nil), attention()); diff != "" {
-		t.Errorf("two polls that failed (-want +got):\n%s", diff)
+		t.Errorf("after two failed polls (-want +got):\n%s", diff)
 	}
 	change("poll 3", unread)
 	want := "status-unread cron 2026-03-04 2026-03-04T08:10:00Z the job's status could not be read since 2026-03-04T08:10:00Z: unknown state"
 	if diff := cmp.Diff([]string{want}, attention()); diff != "" {
-		t.Errorf("three polls that failed (-want +got):\n%s", diff)
+		t.Errorf("after three failed polls (-want +got):\n%s", diff)
 	}
 	got := w.get(wednesday).object(200)
 	if got["phase"] != "status-unread" || got["unread"] != "unknown state" || got["unreadSince"] != "2026-03-04T08:10:00Z" {
@@ -162,7 +162,7 @@ func TestPipelineListsWhatNeedsAttention(t *testing.T) {
 	w.Pass(time.Minute)
 	w.post(wednesday+"/job", `{"result":"fail","category":"PERMANENT","message":"no such table"}`).object(200)
 	w.Settle()
-	w.post("/api/v1/runs", `{"pipeline":"orders","date":"2026-03-05"}`).object(201) // a later one is open
+	w.post("/api/v1/runs", `{"pipeline":"orders","date":"2026-03-05"}`).object(201) // a later run is open
 	want = "failed cron 2026-03-04 2026-03-04T08:11:00Z failed after 2 attempts: no such table (maxCodeRetries: 1 used up)"
 	if diff := cmp.Diff([]string{want}, attention()); diff != "" {
 		t.Errorf("failed (-want +got):\n%s", diff)
@@ -173,7 +173,7 @@ func TestPipelineListsWhatNeedsAttention(t *testing.T) {
 	}
 }
 
-// blocks are the codes of what prevents a start.
+// blocks returns the codes of what prevents a start.
 func blocks(gate map[string]any) []string {
 	var codes []string
 	for _, b := range gate["blockedBy"].([]any) {
@@ -191,7 +191,7 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 10}]}
 job: {type: command, config: {command: [load]}}
 `
 
-// Open means that a start is allowed now: every reason against it is named, and none is forgotten.
+// Open means that a start is allowed now; otherwise every reason against it is listed.
 func TestGateIsOpenOnlyWhileAStartIsAllowed(t *testing.T) {
 	w := newWorld(t) // Tuesday ten past nine
 	w.Apply(orders, silver, gated, strings.ReplaceAll(gated, "gated", "trial")+"dryRun: true\n",
@@ -202,7 +202,7 @@ func TestGateIsOpenOnlyWhileAStartIsAllowed(t *testing.T) {
 		t.Helper()
 		got := w.get("/api/v1/pipelines/" + path).object(200)
 		if diff := cmp.Diff(codes, blocks(got)); diff != "" || got["open"] != open || got["retryAfterSeconds"] != retry {
-			t.Errorf("%s: open is %v, ask again after %v, blocked by (-want +got):\n%s%v", path, got["open"], got["retryAfterSeconds"], diff, got["blockedBy"])
+			t.Errorf("%s: open is %v, retry after %v, blocked by (-want +got):\n%s%v", path, got["open"], got["retryAfterSeconds"], diff, got["blockedBy"])
 		}
 		return got
 	}
@@ -255,7 +255,7 @@ func TestExplainSaysWhatWouldOpenTheGate(t *testing.T) {
 	}
 	for _, part := range []string{`status is "pending"`, "by etl", "interlock sensor set orders source status=ready", "2026-03-04T11:00:00Z"} {
 		if !strings.Contains(x["text"].(string), part) {
-			t.Errorf("nothing is said of %q:\n%s", part, x["text"])
+			t.Errorf("the text lacks %q:\n%s", part, x["text"])
 		}
 	}
 	never := w.get("/api/v1/pipelines/silver-orders/explain?date=2026-03-07").object(200)
@@ -327,7 +327,7 @@ func TestPauseOfAllPipelinesIsShownBesideTheirOwn(t *testing.T) {
 	}
 }
 
-func TestBackfillSaysWhatBecomesOfEachPeriod(t *testing.T) {
+func TestBackfillListsTheActionForEachPeriod(t *testing.T) {
 	w := newWorld(t)
 	plan := w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-02-26","to":"2026-03-02","dryRun":true}`).items()
 	var got []string
@@ -339,18 +339,18 @@ func TestBackfillSaysWhatBecomesOfEachPeriod(t *testing.T) {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 	if runs := w.get("/api/v1/runs").items(); len(runs) != 0 {
-		t.Errorf("a plan opens nothing: %v", runs)
+		t.Errorf("a dry run opened runs: %v", runs)
 	}
 	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-02-26","to":"2026-02-27","reason":"lost"}`).items()
 	if runs := w.get("/api/v1/runs?pipeline=silver-orders").items(); len(runs) != 2 || runs[0]["date"] != "2026-02-27" {
-		t.Errorf("newest first: %v", runs)
+		t.Errorf("want newest first: %v", runs)
 	}
 	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-03-02","to":"2026-02-26"}`).problem(400)
 	w.post("/api/v1/pipelines/silver-orders/backfill", `{"to":"2026-02-26"}`).problem(400, "from")
 	w.post("/api/v1/pipelines/none/backfill", `{"from":"2026-02-26","to":"2026-02-26"}`).problem(404)
 }
 
-func TestStartDeadlineThatPassedIsSaidInWords(t *testing.T) {
+func TestPassedStartDeadlineIsExplained(t *testing.T) {
 	w := newWorld(t)
 	w.Apply("pipeline: {id: late, owner: data}\nschedule: {trigger: {key: landed, check: exists, deadline: \"10:00\"}}\n")
 	w.Pass(time.Hour)

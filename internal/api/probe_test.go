@@ -19,7 +19,7 @@ probes:
   - {key: quality, url: "https://checks.example.com/q"}
 `
 
-func TestPipelineShowsHowItsProbesStand(t *testing.T) {
+func TestPipelineShowsTheStateOfItsProbes(t *testing.T) {
 	w := newWorld(t)
 	w.Apply(probed)
 	w.Settle()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
+func TestOnlyTrustedProxiesCount(t *testing.T) {
 	proxies := Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	for _, tt := range []struct {
 		name, peer string

@@ -15,11 +15,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// A page may exceed its bound by one piece that was read from the store.
+// A page may exceed its limit by one piece read from the store.
 const mostOfAPage = 1<<20 + 16*66<<10
 
-// fillSensors writes that many keys of orders, and as many writes of one of its rules' sensors, each nearly as large as a
-// reading may be.
+// fillSensors writes that many keys of orders, and as many writes of one of its rules' sensors, each nearly as large as
+// a reading may be.
 func (w *world) fillSensors(n int) {
 	w.Helper()
 	big := strings.Repeat("x", 62<<10)
@@ -67,7 +67,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestListsThatAreReadAsAWholeArePaged(t *testing.T) {
+func TestUnpagedStoreListsArePaged(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
 		w.post("/api/v1/silences", fmt.Sprintf(`{"pipeline":"p-%d","until":"2h","reason":"x"}`, i)).object(201)
@@ -147,7 +147,7 @@ func TestOpenRunsAreLimited(t *testing.T) {
 	landed("2026-02-12").object(200)
 }
 
-func TestRefusedRequestsDoNotCountAsOpenRuns(t *testing.T) {
+func TestRejectedRequestsDoNotCountAsOpenRuns(t *testing.T) {
 	w := newWorld(t, limited(api.Limits{OpenRuns: 2, SensorKeys: 1}))
 	w.put("/api/v1/pipelines/silver-orders/sensors/other", `{}`).object(200)
 	for range 3 {

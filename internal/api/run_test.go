@@ -18,7 +18,7 @@ import (
 
 const wednesday = "/api/v1/runs/orders/cron/2026-03-04"
 
-func TestRunIsShownWithAllThatIsKeptOfIt(t *testing.T) {
+func TestRunIsShownWithAllDetails(t *testing.T) {
 	w := running(t)
 	w.Pass(5 * time.Minute)
 	w.post(wednesday+"/job", `{"result":"success","message":"5000 rows","requestedBy":"ann"}`).object(200)
@@ -114,7 +114,7 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 	w.request("POST", "/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-02"}`, "Content-Type: application/x-www-form-urlencoded").object(201)
 }
 
-func TestRerunIsAcceptedOrRefused(t *testing.T) {
+func TestRerunIsAcceptedOrRejected(t *testing.T) {
 	w := running(t)
 	const reruns = wednesday + "/reruns"
 	w.post(reruns, `{"reason":"again"}`).problem(409, "RUNNING", "refused")
@@ -129,10 +129,10 @@ func TestRerunIsAcceptedOrRefused(t *testing.T) {
 	}
 	again := w.post(reruns, `{"reason":"again","requestedBy":"ann","force":true}`, "Idempotency-Key: one").object(201)
 	if diff := cmp.Diff(got, again); diff != "" {
-		t.Errorf("sent twice is answered once (-first +second):\n%s", diff)
+		t.Errorf("the same request got two answers (-first +second):\n%s", diff)
 	}
 	if kept := w.get(wednesday).object(200)["reruns"].([]any); len(kept) != 3 {
-		t.Errorf("three requests were answered: %v", kept)
+		t.Errorf("want the answers to three requests: %v", kept)
 	}
 	w.post("/api/v1/runs/none/cron/2026-03-04/reruns", `{"reason":"x"}`).problem(404)
 }
@@ -147,7 +147,7 @@ func TestCancelEndsAnOpenRun(t *testing.T) {
 	w.post("/api/v1/runs/orders/cron/2026-03-09/cancel", "").problem(404, "no run")
 }
 
-func TestResultFromOutsideEndsTheJob(t *testing.T) {
+func TestReportedResultEndsTheJob(t *testing.T) {
 	w := running(t)
 	w.post(wednesday+"/job", `{"result":"maybe"}`).problem(400, "body.result")
 	w.post(wednesday+"/job", `{"result":"fail","category":"BAD"}`).problem(400, "body.category")
@@ -157,11 +157,11 @@ func TestResultFromOutsideEndsTheJob(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	if late := w.post(wednesday+"/job", `{"result":"success"}`).object(200); late["late"] != true {
-		t.Errorf("the first result counts: %v", late)
+		t.Errorf("the second result was not late: %v", late)
 	}
 }
 
-func TestJobReportsItsOwnAttemptAndNothingElse(t *testing.T) {
+func TestCallbackTokenReportsOnlyItsAttempt(t *testing.T) {
 	w := running(t, withTokens)
 	key, err := run.ParseKey("orders/cron/2026-03-04")
 	w.Check(err)
@@ -189,7 +189,7 @@ func TestJobReportsItsOwnAttemptAndNothingElse(t *testing.T) {
 	}
 }
 
-// A job may report to any replica, whichever has started it.
+// A job may report to any replica, not only the one that started it.
 func TestJobReportsToAnotherReplica(t *testing.T) {
 	two, stranger := signing("two", 2), signing("three", 3)
 	var away atomic.Bool
@@ -252,7 +252,7 @@ func TestDeadlinesAreListedSoonestFirst(t *testing.T) {
 	w.get("/api/v1/deadlines?state=soon").problem(400, "query.state")
 }
 
-func TestTimelineShowsWhatWasAndWhatIsToCome(t *testing.T) {
+func TestTimelineShowsPastAndUpcomingRuns(t *testing.T) {
 	w := opened(t)
 	got := w.get("/api/v1/timeline?from=2026-03-01&to=2026-03-08").object(200)
 	var shown []string
@@ -289,7 +289,7 @@ func TestTimelineShowsWhatWasAndWhatIsToCome(t *testing.T) {
 	}
 }
 
-// A year that no answer can write is the caller's mistake, wherever it is said.
+// A year that no response can represent is a client error, in any parameter.
 func TestInstantBeyondFourDigitYearsIsABadRequest(t *testing.T) {
 	w := opened(t)
 	for _, path := range []string{
@@ -308,7 +308,7 @@ func TestInstantBeyondFourDigitYearsIsABadRequest(t *testing.T) {
 	w.post("/api/v1/pipelines/orders/backfill", `{"from":"9999-12-30","to":"9999-12-31"}`).problem(400, "year")
 }
 
-// slots are those of one pipeline in a timeline.
+// slots returns the slots of one pipeline in a timeline.
 func (w *world) slots(query string) (shown []string) {
 	w.Helper()
 	for _, slot := range at(w.get("/api/v1/timeline?"+query).object(200), "items", 0, "slots").([]any) {
@@ -342,8 +342,8 @@ func TestTimelineFindsRunsOfPeriodsThatEndedLongBeforeTheyFire(t *testing.T) {
 	}
 }
 
-// More runs than are read at once have periods in the stretch, and fire after it.
-func TestTimelineFindsRunsBehindThoseOfLaterFires(t *testing.T) {
+// More runs than are read at once have periods in the range but fire after it.
+func TestTimelineFindsRunsBeyondThoseOfLaterFires(t *testing.T) {
 	w := newWorld(t)
 	w.Pass(10*time.Hour + 45*time.Minute)
 	w.Apply("pipeline: {id: minutes, owner: data}\nschedule: {cron: \"* * * * *\", period: minute, offset: -600}\n")

@@ -29,7 +29,7 @@ func TestRunnerOpensAndReportsOnDemandRuns(t *testing.T) {
 	w.put("/api/v1/pipelines/on-demand/sensors/source", "{}").object(200)
 	w.token = runnerToken
 	if got := w.post("/api/v1/runs", `{"pipeline":"on-demand","date":"2026-03-03"}`).object(201)["requestedBy"]; got != "cron" {
-		t.Errorf("recorded is %v", got)
+		t.Errorf("recorded %v", got)
 	}
 	w.Settle()
 	run := "/api/v1/runs/on-demand/manual/2026-03-03"
@@ -42,7 +42,7 @@ func TestRunnerOpensAndReportsOnDemandRuns(t *testing.T) {
 	w.post(run+"/reruns", `{"reason":"again"}`).problem(403, "role operator")
 }
 
-func TestRunnerDoesNotReportInPlaceOfAJob(t *testing.T) {
+func TestRunnerCannotReportForAJob(t *testing.T) {
 	w := newWorld(t, withTokens)
 	w.Apply(orders, silver, onCron)
 	w.Settle()

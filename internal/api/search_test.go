@@ -46,7 +46,7 @@ func TestEventsAreSearchedOnTheServer(t *testing.T) {
 	}
 }
 
-func TestTypesOfEventsAreListedForSuggestions(t *testing.T) {
+func TestEventTypesAreListed(t *testing.T) {
 	w := newWorld(t)
 	items := w.get("/api/v1/events/types").items()
 	if len(items) < 40 || items[0]["type"] != "VALIDATION_PASSED" || items[0]["severity"] != "info" || items[0]["about"] == "" || items[0]["group"] == "" {

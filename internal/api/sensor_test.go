@@ -16,7 +16,7 @@ import (
 
 const ordersSensors = "/api/v1/pipelines/orders/sensors/"
 
-func TestSensorWriteAnswersVersionInstantAndDate(t *testing.T) {
+func TestSensorWriteReturnsVersionTimeAndDate(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct{ key, body, date, stored string }{
 		{"ready", `{"status":"ok"}`, "<nil>", "ready"},
@@ -55,7 +55,7 @@ func TestContentTypeOfAWriteDoesNotMatter(t *testing.T) {
 	w.put(ordersSensors+"ready", `{"a":1}`, "Content-Encoding: gzip").problem(http.StatusUnsupportedMediaType, "gzip")
 }
 
-func TestWrongWritesAreRefusedInWords(t *testing.T) {
+func TestInvalidWritesAreRejectedWithReasons(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
 		path, body string
@@ -90,8 +90,8 @@ func TestWrongWritesAreRefusedInWords(t *testing.T) {
 	}
 }
 
-// A shared sensor has no zone of its own: the pipelines that read it say which hours there are.
-func TestHourThatNoReaderHasIsRefused(t *testing.T) {
+// A shared sensor has no time zone of its own: the pipelines that read it determine which hours exist.
+func TestHourThatNoReaderHasIsRejected(t *testing.T) {
 	const skipped = `{"date":"2026-03-08","hour":2}`
 	newYork := "schedule: {timezone: America/New_York, period: hour"
 	byHand := "pipeline: {id: by-hand, owner: data}\n" + newYork + "}\nvalidation: {rules: [{key: landed, check: exists}]}\n"
@@ -109,7 +109,7 @@ func TestHourThatNoReaderHasIsRefused(t *testing.T) {
 	}
 }
 
-func TestSourceAndExpiryAreKept(t *testing.T) {
+func TestSourceAndExpiryAreStored(t *testing.T) {
 	w := newWorld(t)
 	w.put(ordersSensors+"ready?source=airflow&ttl=2h", `{"a":1}`).object(200)
 	got := w.get(ordersSensors + "ready").object(200)
@@ -123,11 +123,11 @@ func TestSourceAndExpiryAreKept(t *testing.T) {
 		"updatedAt": "2026-03-03T09:10:00Z", "source": nil, "expiresAt": nil, "deleted": false,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("every key is there (-want +got):\n%s", diff)
+		t.Errorf("latest readings (-want +got):\n%s", diff)
 	}
 }
 
-func TestReadingOfAPeriodIsWhatARuleSees(t *testing.T) {
+func TestReadingOfAPeriodIsTheOneARuleUses(t *testing.T) {
 	w := newWorld(t)
 	w.put(ordersSensors+"ready%232026-03-03", `{"n":1}`).object(200)
 	w.put(ordersSensors+"ready%232026-03-02", `{"n":2}`).object(200)
@@ -135,7 +135,7 @@ func TestReadingOfAPeriodIsWhatARuleSees(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	if got := w.get(ordersSensors + "ready?date=2026-03-03T07").object(200); got["date"] != "2026-03-03" {
-		t.Errorf("a day's fact holds for its hours, got %v", got)
+		t.Errorf("the hour does not use the day's reading: %v", got)
 	}
 	w.get(ordersSensors+"ready%232026-03-01").problem(404, "there is one for")
 	w.get(ordersSensors+"absent").problem(404, "no reading of absent")
@@ -143,7 +143,7 @@ func TestReadingOfAPeriodIsWhatARuleSees(t *testing.T) {
 	w.get("/api/v1/pipelines/unknown/sensors/ready").problem(404, "unknown-pipeline")
 }
 
-func TestDeletedReadingIsGoneAndItsHistoryStays(t *testing.T) {
+func TestDeletedReadingKeepsItsHistory(t *testing.T) {
 	w := newWorld(t)
 	w.put(ordersSensors+"ready%232026-03-03", `{"n":1}`).object(200)
 	w.put(ordersSensors+"ready", `{"n":0}`).object(200)
@@ -176,7 +176,7 @@ func TestDeletedReadingIsGoneAndItsHistoryStays(t *testing.T) {
 	}
 }
 
-func TestWrongDeletionsAreRefusedInWords(t *testing.T) {
+func TestInvalidDeletionsAreRejectedWithReasons(t *testing.T) {
 	w := newWorld(t)
 	w.put(ordersSensors+"ready", `{"n":0}`).object(200)
 	for _, c := range []struct {
@@ -278,8 +278,8 @@ func TestSixtyFourWritersAreAllAnswered(t *testing.T) {
 	}
 }
 
-// The mux decides what a path means; the short way for plain ones must agree with it.
-func TestShortWayToASensorIsTheUsualOne(t *testing.T) {
+// The fast path for plain paths must agree with the mux.
+func TestSensorFastPathAgreesWithTheMux(t *testing.T) {
 	w := newWorld(t)
 	for path, want := range map[string]string{
 		"/api/v1/pipelines/orders/sensors/ready":              "200",
@@ -302,7 +302,7 @@ func TestShortWayToASensorIsTheUsualOne(t *testing.T) {
 	}
 }
 
-func TestAPipelineThatWasStoredAMomentAgoTakesReadings(t *testing.T) {
+func TestPipelineStoredAMomentAgoAcceptsReadings(t *testing.T) {
 	w := newWorld(t)
 	elsewhere := catalog.New(w.Store, all.Kinds())
 	_, err := elsewhere.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{{File: "young.yaml", Data: []byte("pipeline: {id: young, owner: data}\n")}}}, w.Now())

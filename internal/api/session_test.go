@@ -24,10 +24,10 @@ import (
 const (
 	sessionPath = "/api/v1/session"
 	pauseOrders = "/api/v1/pipelines/orders/pause"
-	staleCookie = "Cookie: interlock_session=ABCDEFGHIJKLMNOPQRSTUVWXYZ" // of a session that never was
+	staleCookie = "Cookie: interlock_session=ABCDEFGHIJKLMNOPQRSTUVWXYZ" // of a session that never existed
 )
 
-// login sends a token as a browser does, and gives the cookie that comes back.
+// login logs in with a token as a browser does, and returns the cookie.
 func (w *world) login(token string) *http.Cookie {
 	w.Helper()
 	answer := w.post(sessionPath, `{"token":"`+token+`"}`)
@@ -37,7 +37,7 @@ func (w *world) login(token string) *http.Cookie {
 	return cookie
 }
 
-// carry is the header by which a browser sends a cookie back.
+// carry returns the header with which a browser sends a cookie.
 func carry(c *http.Cookie) string { return "Cookie: " + c.Name + "=" + c.Value }
 
 func TestSessionHasTheRoleOfItsToken(t *testing.T) {
@@ -48,7 +48,7 @@ func TestSessionHasTheRoleOfItsToken(t *testing.T) {
 	w.post(pauseOrders, "{}", carry(w.login(operatorToken))).object(200)
 }
 
-func TestCookieIsOutOfReachOfScriptsAndOtherSites(t *testing.T) {
+func TestCookieIsHTTPOnlyAndSameSite(t *testing.T) {
 	w := newWorld(t, withTokens)
 	c := w.login(operatorToken)
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/api/v1" {
@@ -63,12 +63,12 @@ func TestUnknownTokenDoesNotLogIn(t *testing.T) {
 	answer := w.post(sessionPath, `{"token":"`+guess+`"}`)
 	answer.problem(401, "not known")
 	if answer.header.Get("Set-Cookie") != "" || strings.Contains(string(answer.body)+w.log.String(), guess) {
-		t.Errorf("it set a cookie, or told the token: %v %s", answer.header, answer.body)
+		t.Errorf("the response sets a cookie or contains the token: %v %s", answer.header, answer.body)
 	}
 	w.get("/api/v1/runs", staleCookie).problem(401)
 }
 
-func TestStaleCookieKeepsNobodyFromLoggingInAndOut(t *testing.T) {
+func TestStaleCookieDoesNotPreventLoginAndLogout(t *testing.T) {
 	w := newWorld(t, withTokens)
 	w.post(sessionPath, `{"token":"`+viewerToken+`"}`, staleCookie).object(200)
 	answer := w.request("DELETE", sessionPath, "", staleCookie)
@@ -79,7 +79,7 @@ func TestStaleCookieKeepsNobodyFromLoggingInAndOut(t *testing.T) {
 	}
 }
 
-func TestSessionSaysWhoAsks(t *testing.T) {
+func TestSessionShowsTheClient(t *testing.T) {
 	w := newWorld(t, withTokens)
 	w.get(sessionPath).problem(401)
 	w.token = limitedToken
@@ -89,7 +89,7 @@ func TestSessionSaysWhoAsks(t *testing.T) {
 	}
 }
 
-func TestWhereThereAreNoTokensNobodyLogsIn(t *testing.T) {
+func TestServerWithoutTokensHasNoLogin(t *testing.T) {
 	w := newWorld(t)
 	want := map[string]any{"name": nil, "role": "admin", "pipelines": []any{}, "tokens": false, "expiresAt": nil}
 	if diff := cmp.Diff(want, w.get(sessionPath).object(200)); diff != "" {
@@ -98,7 +98,7 @@ func TestWhereThereAreNoTokensNobodyLogsIn(t *testing.T) {
 	w.post(sessionPath, `{"token":"`+viewerToken+`"}`).problem(400, "no token")
 }
 
-func TestReadOnlyServerOffersNothingButToLook(t *testing.T) {
+func TestReadOnlyServerOffersOnlyReads(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) { d.Settings.ReadOnly = "only shown; ask elsewhere" })
 	if got := w.get("/api/v1/session").object(200); got["role"] != "viewer" {
 		t.Errorf("got %v", got)
@@ -133,7 +133,7 @@ func TestSessionEndsWhenUnusedAndAfterItsLifetime(t *testing.T) {
 	w.get("/api/v1/runs", used).problem(401)
 }
 
-func TestSessionSaysWhenItEnds(t *testing.T) {
+func TestSessionShowsWhenItEnds(t *testing.T) {
 	w := newWorld(t, withTokens)
 	got := w.get(sessionPath, carry(w.login(viewerToken))).object(200)["expiresAt"]
 	if want := w.Now().Add(7 * 24 * time.Hour).UTC().Format(time.RFC3339); got != want {
@@ -141,7 +141,7 @@ func TestSessionSaysWhenItEnds(t *testing.T) {
 	}
 }
 
-func TestNeitherCookieNorStoreHoldsWhatLogsIn(t *testing.T) {
+func TestNeitherCookieNorStoreHoldsCredentials(t *testing.T) {
 	w := newWorld(t, withTokens)
 	id := w.login(operatorToken).Value
 	token := sha256.Sum256([]byte(operatorToken))
@@ -179,7 +179,7 @@ func (w *world) replica(change ...func(*api.Deps)) *world {
 	return other
 }
 
-func TestEveryReplicaKnowsASession(t *testing.T) {
+func TestSessionIsValidOnEveryReplica(t *testing.T) {
 	one := newWorld(t, withTokens)
 	two := one.replica(withTokens)
 	cookie := carry(one.login(viewerToken))
@@ -198,11 +198,11 @@ func TestSessionEndsWithItsToken(t *testing.T) {
 	w.get("/api/v1/runs", cookie).problem(401)
 }
 
-func TestTokensThatMustNotBeUsedReplaceNone(t *testing.T) {
+func TestInvalidTokensReplaceNone(t *testing.T) {
 	w := newWorld(t, withTokens)
 	for _, tokens := range [][]api.Token{nil, {{Name: "short", Role: api.RoleViewer, Secret: "short"}}} {
 		if err := w.api.SetTokens(tokens); err == nil {
-			t.Errorf("took %v", tokens)
+			t.Errorf("accepted %v", tokens)
 		}
 	}
 	w.token = viewerToken
@@ -229,7 +229,7 @@ func TestFailedLoginsHaveToWait(t *testing.T) {
 	if got.header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
 	}
-	w.get("/api/v1/runs", "Authorization: Bearer "+viewerToken).object(200) // programs at the same address work on
+	w.get("/api/v1/runs", "Authorization: Bearer "+viewerToken).object(200) // programs at the same address still work
 	w.Move(w.Now().Add(time.Second))
 	w.post(sessionPath, `{"token":"guess-0123456789"}`).problem(401)
 	w.Move(w.Now().Add(time.Second))
@@ -253,7 +253,7 @@ func TestOneTokenCannotFillTheStoreWithSessions(t *testing.T) {
 	w.login(viewerToken)
 }
 
-func TestStrangersLockNobodyOut(t *testing.T) {
+func TestFailedLoginsDoNotLockOutOtherAddresses(t *testing.T) {
 	w := newWorld(t, withTokens)
 	from := func(address, token string) int {
 		r := httptest.NewRequest("POST", "http://localhost"+sessionPath, strings.NewReader(`{"token":"`+token+`"}`))

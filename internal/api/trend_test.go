@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// completed is a world in which the run of Wednesday completed in time, and nobody came for that of Thursday.
+// completed returns a world in which Wednesday's run completed in time, and Thursday's run was missed.
 func completed(t *testing.T) *world {
 	w := running(t)
 	w.Pass(5 * time.Minute)
@@ -24,7 +24,7 @@ func completed(t *testing.T) *world {
 	return w
 }
 
-// at finds a value in an answer by its path.
+// at returns the value at a path in a response.
 func at(v any, path ...any) any {
 	for _, p := range path {
 		switch p := p.(type) {
@@ -37,7 +37,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-func TestTimelineShowsHowDeadlinesStandInTheLedger(t *testing.T) {
+func TestTimelineShowsTheStateOfDeadlines(t *testing.T) {
 	w := completed(t)
 	states := map[string]any{}
 	for _, slot := range at(w.get("/api/v1/timeline?from=2026-03-03&to=2026-03-09&pipeline=orders").object(200), "items", 0, "slots").([]any) {
@@ -49,7 +49,7 @@ func TestTimelineShowsHowDeadlinesStandInTheLedger(t *testing.T) {
 	}
 }
 
-func TestPeriodThatMayStillComeInTimeIsNotMissing(t *testing.T) {
+func TestPeriodBeforeItsDeadlineIsNotMissing(t *testing.T) {
 	w := newWorld(t)
 	w.Apply("pipeline: {id: late, owner: data}\n"+
 		"schedule: {period: day, trigger: {key: landed, check: exists}}\n"+
@@ -70,7 +70,7 @@ func TestPeriodThatMayStillComeInTimeIsNotMissing(t *testing.T) {
 	}
 }
 
-func TestComplianceCountsWhatWasKept(t *testing.T) {
+func TestComplianceCountsDeadlines(t *testing.T) {
 	w := completed(t)
 	got := w.get("/api/v1/compliance").object(200)
 	window := map[string]any{"days": 7.0, "met": 1.0, "warned": 0.0, "breached": 1.0, "cancelled": 0.0, "metPercent": 50.0, "longestLateSeconds": 0.0}
@@ -99,7 +99,7 @@ func TestComplianceCountsWhatWasKept(t *testing.T) {
 	w.get("/api/v1/compliance?pipeline=No%20id").problem(400)
 }
 
-func TestLimitedTokenSeesTheComplianceOfItsPipelinesAlone(t *testing.T) {
+func TestLimitedTokenSeesComplianceOfItsPipelinesOnly(t *testing.T) {
 	const secret = "0123456789abcdef-silver"
 	w := newWorld(t, func(d *api.Deps) {
 		d.Settings.Tokens = []api.Token{{Name: "etl", Role: api.RoleViewer, Pipelines: []string{"silver-*"}, Secret: secret}}
@@ -108,14 +108,14 @@ func TestLimitedTokenSeesTheComplianceOfItsPipelinesAlone(t *testing.T) {
 	w.token = secret
 	got := w.get("/api/v1/compliance").object(200)
 	if len(got["items"].([]any)) != 0 || len(got["owners"].([]any)) != 0 || at(got, "total", 0, "breached") != 0.0 {
-		t.Errorf("it sees %v", got)
+		t.Errorf("the limited token sees %v", got)
 	}
 	if files := w.get("/api/v1/files").items(); len(files) != 1 || files[0]["pipeline"] != "silver-orders" {
-		t.Errorf("it sees %v", files)
+		t.Errorf("the limited token sees %v", files)
 	}
 }
 
-func TestTrendsTellDurationsAttemptsArrivalsAndDrift(t *testing.T) {
+func TestTrendsShowDurationsAttemptsArrivalsAndDrift(t *testing.T) {
 	w := completed(t)
 	wednesday, err := period.Parse("2026-03-04")
 	w.Check(err)
@@ -152,7 +152,7 @@ func TestTrendsTellDurationsAttemptsArrivalsAndDrift(t *testing.T) {
 	w.get("/api/v1/trends?days=91").problem(400, "days")
 }
 
-func TestGraphSaysWhatBlocksWhom(t *testing.T) {
+func TestGraphShowsBlockingPipelines(t *testing.T) {
 	w := newWorld(t)
 	w.Apply(orders, `
 pipeline: {id: report, owner: finance}
@@ -208,7 +208,7 @@ func TestFilesAreListedWithTheirProblemsAndLastGoodVersion(t *testing.T) {
 	w.get("/api/v1/files?cursor=nonsense").problem(400, "cursor")
 }
 
-func TestDeadlinesOfAStretchOfTimeAreListed(t *testing.T) {
+func TestDeadlinesOfATimeRangeAreListed(t *testing.T) {
 	w := completed(t)
 	items := w.get("/api/v1/deadlines?state=all&from=2026-03-05&to=2026-03-06").items()
 	if len(items) != 1 || items[0]["date"] != "2026-03-05" || items[0]["state"] != "BREACHED" {
@@ -226,7 +226,7 @@ func TestExplanationNamesTheBudgets(t *testing.T) {
 	}
 }
 
-func TestRulesHaveTheirHistoryInOneAnswer(t *testing.T) {
+func TestRuleHistoriesComeInOneResponse(t *testing.T) {
 	w := running(t)
 	items := w.get("/api/v1/pipelines/orders/gate/history?limit=1").items()
 	if len(items) != 2 || items[0]["key"] != "source" || items[1]["key"] != "rows" {
@@ -238,11 +238,11 @@ func TestRulesHaveTheirHistoryInOneAnswer(t *testing.T) {
 	w.get("/api/v1/pipelines/none/gate/history").problem(404, "unknown-pipeline")
 }
 
-func TestEventsOfOneRunAreGivenAlone(t *testing.T) {
+func TestEventsAreFilteredByRun(t *testing.T) {
 	w := completed(t)
 	items := w.get("/api/v1/events?pipeline=orders&schedule=cron&date=2026-03-04").items()
 	if len(items) == 0 {
-		t.Fatal("there are none")
+		t.Fatal("no events")
 	}
 	for _, e := range items {
 		if at(e, "detail", "date") != "2026-03-04" {

@@ -17,7 +17,7 @@ func TestUnfinishedPeriodOfAStreamIsNotDue(t *testing.T) {
 	}
 }
 
-func TestGateToShowIsThatOfTheOpenRun(t *testing.T) {
+func TestCurrentGateIsThatOfTheOpenRun(t *testing.T) {
 	w := newWorld(t)
 	w.Apply("pipeline: {id: nightly, owner: data}\nschedule: {cron: \"0 8 * * *\", offset: -1}\njob: {type: command, jobPollWindowSeconds: 86400, config: {command: [load]}}\n")
 	current := func() any {
@@ -33,7 +33,7 @@ func TestGateToShowIsThatOfTheOpenRun(t *testing.T) {
 	}
 }
 
-func TestPausedPipelineOpensNothingNext(t *testing.T) {
+func TestPausedPipelineHasNoNextFireBeforeItsEnd(t *testing.T) {
 	w := newWorld(t)
 	next := func() any { return at(w.get("/api/v1/pipelines/orders").object(200), "next", "fireAt") }
 	w.post("/api/v1/pipelines/orders/pause", `{"reason":"migration","until":"2026-03-06T00:00:00Z"}`).object(200)
@@ -57,7 +57,7 @@ func TestDryRunHasNoResult(t *testing.T) {
 	}
 }
 
-func TestRunSaysItsCauseInOneLine(t *testing.T) {
+func TestRunShowsItsCauseInOneLine(t *testing.T) {
 	w := running(t)
 	for range 2 {
 		w.post(wednesday+"/job", `{"result":"fail","category":"PERMANENT","message":"no such table"}`).object(200)

@@ -21,7 +21,7 @@ const (
 	nightlyGate = "/api/v1/pipelines/nightly/gate?date=2026-03-02"
 )
 
-// newNightly is a world with a pipeline whose job workers run, and an open run of it.
+// newNightly returns a world with a pipeline whose job workers run, and an open run of it.
 func newNightly(t *testing.T, change ...func(*api.Deps)) *world {
 	t.Helper()
 	w := newWorld(t, change...)
@@ -32,7 +32,7 @@ func newNightly(t *testing.T, change ...func(*api.Deps)) *world {
 	return w
 }
 
-func TestWorkerClaimsBeatsAndReports(t *testing.T) {
+func TestWorkerClaimsSendsHeartbeatsAndReports(t *testing.T) {
 	w := newNightly(t)
 	no := w.post(nightlyRun+"/claim", `{"worker":"w1"}`)
 	no.problem(409, "claim-not-offered", "landed: no reading")
@@ -71,14 +71,14 @@ func TestWorkerClaimsBeatsAndReports(t *testing.T) {
 	}
 	w.post(nightlyRun+"/job", `{"result":"success","output":"all of it"}`, permit).object(200)
 	w.Settle()
-	w.post(nightlyRun+"/job", `{"result":"success","output":"all of it"}`, permit).object(200) // the answer may have been lost
+	w.post(nightlyRun+"/job", `{"result":"success","output":"all of it"}`, permit).object(200) // a repeat, as after a lost response
 	if r := w.get(nightlyRun).object(200); r["status"] != "COMPLETED" || r["output"] != "all of it" {
 		t.Errorf("the run is %v with output %v", r["status"], r["output"])
 	}
 	w.post(nightlyRun+"/claim", `{"worker":"w2"}`).problem(409, "claim-done", "COMPLETED")
 }
 
-func TestPermitIsGoodForItsAttemptAlone(t *testing.T) {
+func TestPermitIsValidForItsAttemptOnly(t *testing.T) {
 	w := newNightly(t)
 	w.Write("nightly", "landed#2026-03-02", "state=ready")
 	permit := w.post(nightlyRun+"/claim", `{"worker":"w1"}`).object(200)["permit"].(string)
@@ -95,7 +95,7 @@ func TestPermitIsGoodForItsAttemptAlone(t *testing.T) {
 	}
 }
 
-func TestLateReportOfALostWorkerIsRefusedAndLogged(t *testing.T) {
+func TestLateReportOfALostWorkerIsRejectedAndLogged(t *testing.T) {
 	w := newNightly(t)
 	w.Write("nightly", "landed#2026-03-02", "state=ready")
 	permit := "Authorization: Bearer " + w.post(nightlyRun+"/claim", `{"worker":"w1"}`).object(200)["permit"].(string)
@@ -117,7 +117,7 @@ func TestLateReportOfALostWorkerIsRefusedAndLogged(t *testing.T) {
 	}
 }
 
-func TestRefusedClaimMayBeRepeatedUnderItsKey(t *testing.T) {
+func TestRejectedClaimMayBeRepeatedWithItsKey(t *testing.T) {
 	w := newNightly(t)
 	const key = "Idempotency-Key: mine"
 	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).problem(409, "claim-not-offered")
@@ -125,7 +125,8 @@ func TestRefusedClaimMayBeRepeatedUnderItsKey(t *testing.T) {
 	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).object(200)
 }
 
-// The answer to a claim was lost, and its worker asks again: it starts its job only if the attempt is still its own.
+// If the response to a claim was lost, the worker repeats the claim: it starts its job only if it still holds the
+// attempt.
 func TestRepeatedClaimIsGrantedOnlyWhileItsAttemptIsHeld(t *testing.T) {
 	w := newNightly(t)
 	w.Write("nightly", "landed#2026-03-02", "state=ready")
@@ -134,18 +135,18 @@ func TestRepeatedClaimIsGrantedOnlyWhileItsAttemptIsHeld(t *testing.T) {
 	w.Settle()
 	w.Pass(time.Minute)
 	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).object(200)
-	w.Pass(90 * time.Second) // the repeat was a sign of life
+	w.Pass(90 * time.Second) // the repeat counted as a heartbeat
 	if r := w.get(nightlyRun).object(200); r["status"] != "RUNNING" || r["attempt"] != 1.0 {
 		t.Errorf("the run is %v in attempt %v", r["status"], r["attempt"])
 	}
 	w.Pass(time.Minute)
 	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).problem(409, "claim-done", "attempt 1 of run nightly/manual/2026-03-02 is over")
 	if c := w.post(nightlyRun+"/claim", `{"worker":"w1"}`, "Idempotency-Key: next").object(200); c["attempt"] != 2.0 {
-		t.Errorf("given is attempt %v", c["attempt"])
+		t.Errorf("granted attempt %v", c["attempt"])
 	}
 }
 
-// waiting asks for a gate in the background, as the nth that waits for one.
+// waiting requests a gate in the background, and returns once n requests wait.
 func (w *world) waiting(path string, n int) <-chan reply {
 	w.Helper()
 	got := make(chan reply, 1)
@@ -163,8 +164,8 @@ func TestWaitEndsWhenTheGateOpens(t *testing.T) {
 	if g := (<-got).object(200); g["open"] != true {
 		t.Errorf("the wait ended with %v", g)
 	}
-	w.api.AwaitWaiting(1) // the request for another period waits on
-	w.api.Close()         // a server that shuts down answers what waits
+	w.api.AwaitWaiting(1) // the request for another period still waits
+	w.api.Close()         // a server that shuts down answers waiting requests
 	if g := (<-other).object(200); g["open"] != false {
 		t.Errorf("the wait ended with %v", g)
 	}
@@ -202,7 +203,7 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
-func TestWaitForWhatNeverComesIsAnsweredAtOnce(t *testing.T) {
+func TestWaitThatCannotSucceedEndsAtOnce(t *testing.T) {
 	w := newNightly(t)
 	w.post(nightlyRun+"/cancel", `{"reason":"not needed"}`).object(200)
 	if g := w.get(nightlyGate + "&wait=60s").object(200); g["open"] != false || g["retryAfterSeconds"] != nil {

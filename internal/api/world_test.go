@@ -55,20 +55,20 @@ type world struct {
 	api    *api.API
 	server *httptest.Server
 	log    *bytes.Buffer
-	token  string // sent along unless empty
-	told   int    // how many events tests announced
+	token  string // sent unless empty
+	told   int    // how many events tests emitted
 }
 
-// callbacks are the means by which the world's jobs report their results.
+// callbacks are the callbacks of the world's jobs.
 var callbacks = signing("one", 1)
 
-// signing is how a replica with such a key gives callbacks.
+// signing returns the callbacks of a replica with such a key.
 func signing(replica string, seed byte) api.Callbacks {
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 	return api.Callbacks{Base: "http://127.0.0.1:8740/", Replica: replica, Key: key}
 }
 
-// newWorld begins with two pipelines. Change alters what the API is made of.
+// newWorld starts with two pipelines. change modifies the API's dependencies.
 func newWorld(t testing.TB, change ...func(*api.Deps)) *world {
 	t.Helper()
 	s := memory.New()
@@ -94,7 +94,7 @@ func newWorld(t testing.TB, change ...func(*api.Deps)) *world {
 	return w
 }
 
-// locked is a writer that many may use.
+// locked is a writer that is safe for concurrent use.
 type locked struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -106,7 +106,7 @@ func (l *locked) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// reply is what the API answered.
+// reply is a response of the API.
 type reply struct {
 	*world
 	status int
@@ -156,7 +156,7 @@ func (w *world) post(path, body string, headers ...string) reply {
 	return w.request("POST", path, body, append([]string{"Content-Type: application/json"}, headers...)...)
 }
 
-// object is the answer, which must be JSON and have that status.
+// object returns the response, which must be a JSON object with that status.
 func (r reply) object(status int) map[string]any {
 	r.Helper()
 	if r.status != status {
@@ -169,7 +169,7 @@ func (r reply) object(status int) map[string]any {
 	return out
 }
 
-// problem fails unless the answer is a whole problem with that status that speaks of all parts.
+// problem fails the test unless the response is a complete problem with that status that contains all parts.
 func (r reply) problem(status int, parts ...string) map[string]any {
 	r.Helper()
 	p := r.object(status)
@@ -186,23 +186,23 @@ func (r reply) problem(status int, parts ...string) map[string]any {
 	}
 	for _, part := range parts {
 		if !strings.Contains(fmt.Sprint(p), part) {
-			r.Errorf("nothing is said of %q: %s", part, r.body)
+			r.Errorf("the problem lacks %q: %s", part, r.body)
 		}
 	}
 	return p
 }
 
-// items is the answer, which must be a list.
+// items returns the response, which must be a list.
 func (r reply) items() []map[string]any {
 	r.Helper()
 	o := r.object(http.StatusOK)
 	if _, there := o["nextCursor"]; !there {
-		r.Errorf("a list has nextCursor: %s", r.body)
+		r.Errorf("the list lacks nextCursor: %s", r.body)
 	}
 	var items []map[string]any
 	list, ok := o["items"].([]any)
 	if !ok {
-		r.Fatalf("items is no list: %s", r.body)
+		r.Fatalf("items is not a list: %s", r.body)
 	}
 	for _, item := range list {
 		items = append(items, item.(map[string]any))
@@ -210,7 +210,7 @@ func (r reply) items() []map[string]any {
 	return items
 }
 
-// opened is a world on Wednesday ten past eight, when today's run of orders waits.
+// opened returns a world on Wednesday at 08:10, when today's run of orders waits.
 func opened(t testing.TB, change ...func(*api.Deps)) *world {
 	t.Helper()
 	w := newWorld(t, change...)
@@ -218,7 +218,7 @@ func opened(t testing.TB, change ...func(*api.Deps)) *world {
 	return w
 }
 
-// running is the same with the run's job running.
+// running returns the same world with the run's job running.
 func running(t testing.TB, change ...func(*api.Deps)) *world {
 	t.Helper()
 	w := opened(t, change...)
