@@ -79,8 +79,13 @@ func (t *fires) step(ctx context.Context) error {
 		}
 		n = 1
 	}
-	t.advance(&b, t.due[n-1].FireAt)
-	if n == len(t.due) && !t.more {
+	through := t.due[n-1].FireAt
+	last := n == len(t.due) && !t.more
+	if last && through.Before(t.row.AcceptedAt) {
+		through = t.row.AcceptedAt // nothing before it is left, and fires of this version count from there
+	}
+	t.advance(&b, through)
+	if last {
 		t.move(&b)
 	}
 	if err := t.handler.commit(ctx, b, t.now); err != nil {
@@ -212,9 +217,12 @@ func (t *fires) tellMissed(b *store.Batch, missed []dueFire) {
 	if len(missed) == 1 {
 		message = fmt.Sprintf("%s passed without a run; ", last.Period)
 	}
-	if t.windowOver(last) {
+	switch {
+	case t.windowOver(last):
 		message += "the window is over"
-	} else {
+	case t.dropped(last):
+		message += "the schedule was edited and has no such fire any more"
+	default:
 		message += "only the latest is opened"
 	}
 	b.Emit(event.New(kind, about, message, event.Missed{Dates: dates}))

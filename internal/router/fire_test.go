@@ -181,6 +181,29 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
 }
 
+func TestFireThatAnEditTookAwayIsToldOnceThoughTheEditIsTakenBack(t *testing.T) {
+	const later = `
+pipeline: {id: hourly, owner: data}
+schedule: {cron: "10 * * * *"}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`
+	w := newWorld(t, hourly(""))
+	w.pause("hourly", store.Pause{})
+	w.Pass(2*time.Hour + 5*time.Minute) // 11:15: paused at the fires of 10:05 and 11:05
+	w.apply(later)
+	w.Pass(20 * time.Minute)
+	w.resume("hourly")
+	want := []string{"SCHEDULE_MISSED 2026-03-03T11 0: 2 fires passed without a run, from 2026-03-03T10 to 2026-03-03T11; " +
+		"the schedule was edited and has no such fire any more"}
+	same(t, "missed", want, w.told(event.ScheduleMissed))
+	w.Pass(10 * time.Minute)
+	w.apply(hourly("")) // the fire of 11:10 was never expected: its version came after it
+	w.Settle()
+	same(t, "missed", want, w.told(event.ScheduleMissed))
+	w.Pass(30 * time.Minute)
+	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
+}
+
 func TestRemovedPipelineFiresNoMoreAndItsReturnOpensNoPast(t *testing.T) {
 	w := newWorld(t, hourly(", evaluation: {window: 24h, interval: 5m}"))
 	w.remove("hourly")
