@@ -143,7 +143,7 @@ func TestTokenFileIsReloaded(t *testing.T) {
 	s.must(1, "status", "--token", "first-0123456789")
 	s.must(0, "status", "--token", "second-0123456789")
 	if got := s.must(0, "audit", "--action", "reload-tokens", "--token", "second-0123456789").stdout; !strings.Contains(got, "names=[ann]") || strings.Contains(got, "0123456789") {
-		t.Errorf("the record says %s", got)
+		t.Errorf("audit log: %s", got)
 	}
 
 	for _, text := range []string{"", "short"} {
@@ -190,15 +190,15 @@ func TestTokenThatIsLimitedOrRemovedIsReloaded(t *testing.T) {
 		resp.Body.Close()
 		if c.want == "" {
 			if resp.StatusCode != http.StatusUnauthorized {
-				t.Errorf("a token that was removed is answered with %d", resp.StatusCode)
+				t.Errorf("a removed token gets status %d", resp.StatusCode)
 			}
 		} else if text := fmt.Sprint(got.Role, " ", got.Pipelines); err != nil || text != c.want {
-			t.Errorf("after %s the token is %s (%v)", c.config, text, err)
+			t.Errorf("with config %s, the token gives %s (%v)", c.config, text, err)
 		}
 	}
 	got := s.must(0, "audit", "--action", "reload-tokens", "--token", "root-0123456789abc").stdout
 	if strings.Count(got, "names=[ann]") != 3 {
-		t.Errorf("the record says %s", got)
+		t.Errorf("audit log: %s", got)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 	}
 	second := serial()
 	if first.Cmp(second) == 0 {
-		t.Error("the server still uses the certificate of before")
+		t.Error("the server still uses the previous certificate")
 	}
 	ca.write(dir, "other", loopback())
 	if err := os.Rename(filepath.Join(dir, "other.key"), key); err != nil { // this key does not belong to the certificate
@@ -230,7 +230,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 		t.Errorf("a key of another certificate: %v", err)
 	}
 	if got := serial(); got.Cmp(second) != 0 {
-		t.Error("files that cannot be used replaced the certificate")
+		t.Error("invalid files replaced the certificate")
 	}
 }
 
@@ -281,7 +281,7 @@ auth:
 
 	strict := serve(t, site{config: strings.Replace(config, "clientCA:", "requireClientCert: true, clientCA:", 1), env: map[string]string{"WALL": "wall-0123456789abc"}})
 	if status, _, _, err := ca.get(strict.address+"/api/v1/session", "wall-0123456789abc"); err == nil {
-		t.Errorf("a connection without a certificate was answered with %d", status)
+		t.Errorf("a connection without a certificate got status %d", status)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestServerListensOnASocket(t *testing.T) {
 		t.Fatalf("the socket is %v (%v)", info, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("the directory holds %v (%v)", left, err)
+		t.Errorf("the directory contains %v (%v)", left, err)
 	}
 	s.must(0, "status")
 	s.must(0, "status", "--server", "unix:"+path)
@@ -381,13 +381,13 @@ func serveListening(t *testing.T, config string) *service {
 	return s
 }
 
-func TestAuditTellsWhoDidWhat(t *testing.T) {
+func TestAuditShowsWhoDidWhat(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: tests}\nschedule: {cron: \"0 8 * * *\"}\njob: {type: command, config: {command: [\"true\"]}}\n"}})
 	s.must(0, "pause", "orders", "--reason", "maintenance")
 	got := s.must(0, "audit", "-o", "wide").stdout
 	for _, want := range []string{"server", "config", "accepted=[orders]", "start", "ann (local)", "pause", "done", "maintenance"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("there is no %q in\n%s", want, got)
+			t.Errorf("missing %q in\n%s", want, got)
 		}
 	}
 	var list struct{ Items []client.AuditEntry }
@@ -396,13 +396,13 @@ func TestAuditTellsWhoDidWhat(t *testing.T) {
 		t.Errorf("got %s (%v)", out, err)
 	}
 	if got := s.must(0, "events").stdout; strings.Contains(got, "AUDIT") {
-		t.Errorf("events repeat the audit record:\n%s", got)
+		t.Errorf("events repeat the audit log:\n%s", got)
 	}
 	s.must(2, "audit", "--since", "soon")
 }
 
-// TestSessionsAndTheRecordAreSharedByReplicas logs in at one replica on Redis, works at the other, and logs out there.
-func TestSessionsAndTheRecordAreSharedByReplicas(t *testing.T) {
+// TestReplicasShareSessionsAndTheAuditLog logs in at one replica on Redis, works at the other, and logs out there.
+func TestReplicasShareSessionsAndTheAuditLog(t *testing.T) {
 	server := redistest.Start(t)
 	config := "store: " + server.URL() + "\nauth: {tokens: [{name: root, role: admin, tokenEnv: ROOT}]}"
 	env := map[string]string{"ROOT": "root-0123456789abc"}
@@ -433,17 +433,17 @@ func TestSessionsAndTheRecordAreSharedByReplicas(t *testing.T) {
 	}
 	copied := cookies.Cookies(at)
 	if got := ask(two, "GET", ""); got != 200 {
-		t.Errorf("the other replica does not know the session: %d", got)
+		t.Errorf("the other replica rejects the session: status %d", got)
 	}
 	if got := ask(two, "DELETE", ""); got != 204 {
 		t.Errorf("logout: %d", got)
 	}
 	cookies.SetCookies(at, copied)
 	if got := ask(one, "GET", ""); got != 401 {
-		t.Errorf("the session is still good after the logout: %d", got)
+		t.Errorf("the session is still valid after logout: status %d", got)
 	}
 	record := two.must(0, "audit", "--actor", "root", "--token", "root-0123456789abc").stdout
 	if !strings.Contains(record, "login") || !strings.Contains(record, "logout") {
-		t.Errorf("the record says %s", record)
+		t.Errorf("audit log: %s", record)
 	}
 }

@@ -129,7 +129,7 @@ func (w *workflow) given() map[string]string {
 	for name, output := range w.action.Outputs {
 		value, ok := written[expression.FindStringSubmatch(output.Value)[1]]
 		if !ok {
-			w.Errorf("the step writes no output %s", name)
+			w.Errorf("the step does not write output %s", name)
 		}
 		given[name] = value
 	}
@@ -165,7 +165,7 @@ func TestGitHubActionRunsUnderTheGate(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(w.path("code")); err == nil {
-		t.Error("an input was taken for code")
+		t.Error("the shell executed an input as code")
 	}
 	if r := w.reaches(execRun, client.Completed); *r.Worker != "github:acme/etl/77/2" {
 		t.Errorf("the worker is %s", *r.Worker)
@@ -191,6 +191,6 @@ func TestCancelledWorkflowReportsItsAttempt(t *testing.T) {
 		t.Errorf("%v, -want +got: %s", cmd.ProcessState, diff)
 	}
 	if first := w.reaches(execRun, client.Triggering).Attempts[0]; *first.Category != "TRANSIENT" || !strings.Contains(*first.Message, "signal 15") {
-		t.Errorf("reported is %+v", first)
+		t.Errorf("reported %+v", first)
 	}
 }

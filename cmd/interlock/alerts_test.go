@@ -74,7 +74,7 @@ func (h *hook) site(more string) site {
 	}
 }
 
-func TestAWebhookThatIsAwayDelaysNoRunAndFindsEverythingOnce(t *testing.T) {
+func TestUnreachableWebhookDelaysNoRunAndGetsEverythingOnce(t *testing.T) {
 	h := newHook(t, http.StatusInternalServerError)
 	p := h.site("")
 	s := serve(t, p)
@@ -86,9 +86,9 @@ func TestAWebhookThatIsAwayDelaysNoRunAndFindsEverythingOnce(t *testing.T) {
 		want = append(want, "JOB_FAILED "+date, "RETRY_EXHAUSTED "+date)
 	}
 	if asked, taken := h.has(); asked == 0 || len(taken) != 0 {
-		t.Errorf("asked %d times, taken %v", asked, taken)
+		t.Errorf("got %d requests, accepted %v", asked, taken)
 	}
-	s.until("readyz tells of it", func() bool { return in(fmt.Sprint(s.fetch("/readyz")), "sink ops", "500") })
+	s.until("readyz reports it", func() bool { return in(fmt.Sprint(s.fetch("/readyz")), "sink ops", "500") })
 	s.stop()
 	h.be(http.StatusOK)
 	p.data = s.data
@@ -96,20 +96,20 @@ func TestAWebhookThatIsAwayDelaysNoRunAndFindsEverythingOnce(t *testing.T) {
 	s.until("everything arrives", func() bool { _, taken := h.has(); return len(taken) >= len(want) })
 	s.must(0, "trigger", "broken", "--date", "2026-03-04")
 	want = append(want, "JOB_FAILED 2026-03-04", "RETRY_EXHAUSTED 2026-03-04")
-	s.until("what comes after", func() bool { _, taken := h.has(); return len(taken) >= len(want) })
+	s.until("the later alerts", func() bool { _, taken := h.has(); return len(taken) >= len(want) })
 	if _, taken := h.has(); !cmp.Equal(want, taken) {
 		t.Errorf("(-want +got):\n%s", cmp.Diff(want, taken))
 	}
 }
 
-func TestWhatASinkRefusesIsListedAndSentAgain(t *testing.T) {
+func TestRejectedAlertsAreListedAndRetried(t *testing.T) {
 	h := newHook(t, http.StatusUnprocessableEntity)
 	s := serve(t, h.site("  routes: [{types: [RETRY_EXHAUSTED], sinks: [ops]}]\n  default: {sinks: [log]}\n"))
 	if got := s.must(0, "alerts", "dead").stdout; !in(got, "no dead letters") {
 		t.Errorf("got %s", got)
 	}
 	s.must(0, "trigger", "broken", "--date", "2026-03-03")
-	s.until("the alert is given up", func() bool {
+	s.until("the alert is a dead letter", func() bool {
 		return in(s.run("alerts", "dead", "--sink", "ops", "-o", "wide").stdout, "RETRY_EXHAUSTED", "broken 2026-03-03", "422")
 	})
 	if got := s.must(1, "alerts", "retry", "--all").stdout; !in(got, "✗ ops did not accept", "422") {
@@ -122,7 +122,7 @@ func TestWhatASinkRefusesIsListedAndSentAgain(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if _, taken := h.has(); !cmp.Equal([]string{"RETRY_EXHAUSTED 2026-03-03"}, taken) {
-		t.Errorf("taken %v", taken)
+		t.Errorf("accepted %v", taken)
 	}
 	s.must(1, "alerts", "retry", id)
 	s.must(2, "alerts", "retry")
@@ -175,7 +175,7 @@ func TestRoutesAreShownAndTried(t *testing.T) {
 	}
 }
 
-func TestASilenceKeepsAlertsBackAndHidesNothing(t *testing.T) {
+func TestSilenceSuppressesAlertsAndHidesNothing(t *testing.T) {
 	h := newHook(t, http.StatusOK)
 	s := serve(t, h.site(""))
 	added := parsed(t, s.must(0, "silence", "add", "--pipeline", "brok*", "--for", "2h", "--reason", "source is moved", "--format", "json").stdout).(map[string]any)
@@ -201,9 +201,9 @@ func TestASilenceKeepsAlertsBackAndHidesNothing(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	s.must(0, "trigger", "broken", "--date", "2026-03-04")
-	s.until("what comes after it is told", func() bool { _, taken := h.has(); return len(taken) == 2 })
+	s.until("the later alert is delivered", func() bool { _, taken := h.has(); return len(taken) == 2 })
 	if _, taken := h.has(); !cmp.Equal([]string{"JOB_FAILED 2026-03-04", "RETRY_EXHAUSTED 2026-03-04"}, taken) {
-		t.Errorf("taken %v", taken)
+		t.Errorf("accepted %v", taken)
 	}
 	for _, args := range [][]string{
 		{"--for", "2h", "--reason", "x"},

@@ -70,11 +70,11 @@ func TestServerArchives(t *testing.T) {
 		t.Error("no JSON")
 	}
 	if got := s.body("/api/v1/pipelines/orders/months"); !in(got, `"month":"2026-03","runs":1,"attempts":1,"jobsStarted":1`, `"count":1`) {
-		t.Errorf("the views say %s", got)
+		t.Errorf("the views return %s", got)
 	}
 }
 
-func TestArchiveThatIsAwayIsToldFromWrongUse(t *testing.T) {
+func TestUnreachableArchiveIsNotReportedAsWrongUse(t *testing.T) {
 	config := write(t, "interlock.yaml", archiveConfig)
 	for _, args := range [][]string{{"status"}, {"backfill"}} {
 		got := call{args: append(append([]string{"archive"}, args...), "--config", config), env: map[string]string{"TEST_ARCHIVE": "host=/nowhere-at-all"}}.run()
@@ -84,7 +84,7 @@ func TestArchiveThatIsAwayIsToldFromWrongUse(t *testing.T) {
 	}
 }
 
-func TestServerWorksWhilePostgresIsAway(t *testing.T) {
+func TestServerWorksWhilePostgresIsDown(t *testing.T) {
 	const secret = "host=/nowhere-at-all user=ham password=sesame"
 	s := serve(t, site{
 		pipelines: map[string]string{"orders.yaml": ordersFile}, config: archiveConfig, env: map[string]string{"TEST_ARCHIVE": secret},
@@ -92,13 +92,13 @@ func TestServerWorksWhilePostgresIsAway(t *testing.T) {
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=1000")
 	s.reaches("orders/stream/2026-03-03", client.Completed)
 	var health string
-	s.until("the failure is told", func() bool {
+	s.until("the failure is reported", func() bool {
 		health = s.must(0, "health").stdout
 		return in(health, "events to archive, the oldest from", "Postgres cannot be reached")
 	})
 	for _, part := range []string{"nowhere-at-all", "ham ", "sesame"} {
 		if strings.Contains(health, part) {
-			t.Errorf("health tells %q:\n%s", part, health)
+			t.Errorf("health leaks %q from the connection string:\n%s", part, health)
 		}
 	}
 	if text := s.metrics(); strings.Contains(text, "interlock_archive_backlog_changes 0\n") || !in(text, "interlock_archive_backlog_changes ") {

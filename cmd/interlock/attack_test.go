@@ -27,7 +27,7 @@ func (d *daemon) attack(script string) string {
 		d.Fatal(err)
 	}
 	var got client.RunDetail
-	until(d.T, "the end of the attack", func() bool {
+	until(d.T, "the attack ends", func() bool {
 		got, err = d.api.Run(d.Context(), key)
 		return err == nil && len(got.Attempts) > 0 && got.Attempts[0].EndedAt != nil
 	})
@@ -145,6 +145,6 @@ func TestARefusedHeartbeatIsReported(t *testing.T) {
 	})
 	until(t, "the refusal in the log", func() bool { return strings.Contains(d.said(), "watchdog.heartbeatURL: refused to connect") })
 	if strings.Contains(shown+d.said(), "secret-part") {
-		t.Errorf("the address is shown whole:\n%s\n%s", shown, d.said())
+		t.Errorf("the full address is shown:\n%s\n%s", shown, d.said())
 	}
 }

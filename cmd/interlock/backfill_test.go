@@ -65,7 +65,7 @@ func TestLongBackfillShowsHowManyPeriodsAreDone(t *testing.T) {
 		t.Fatalf("%d periods, %v", len(all), err)
 	}
 	if len(parts) != 2 || parts[0] != 100 || parts[1] != 50 {
-		t.Errorf("asked in parts of %v", parts)
+		t.Errorf("requests had %v periods", parts)
 	}
 	if !strings.Contains(shown.String(), "opening runs… 100 of 150 periods, 0s") {
 		t.Errorf("shown: %q", shown.String())

@@ -39,7 +39,7 @@ func TestABackupHarmsNothing(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if kept, err := os.ReadFile(there); err != nil || string(kept) != "mine" {
-		t.Errorf("it is %q now, %v", kept, err)
+		t.Errorf("the file is now %q, %v", kept, err)
 	}
 	for _, args := range [][]string{
 		{filepath.Join(t.TempDir(), "b.db"), "--data", filepath.Join(t.TempDir(), "gone")},
@@ -51,7 +51,7 @@ func TestABackupHarmsNothing(t *testing.T) {
 	}
 }
 
-func TestABackupLooksWhereTheServersFileSays(t *testing.T) {
+func TestBackupFindsTheStoreOfTheServersFile(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -66,7 +66,7 @@ func TestABackupLooksWhereTheServersFileSays(t *testing.T) {
 	}
 }
 
-func TestRedisHasBackupsOfItsOwn(t *testing.T) {
+func TestBackupOfRedisIsRejected(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("interlock.yaml", []byte("store: redis://cache.internal:6379/0\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -119,7 +119,7 @@ func workersClaim(t *testing.T, url string, db *dynamo.Store) {
 	}
 	var problem *client.Problem
 	if _, err := asks.Claim(t.Context(), key, "w2"); !errors.As(err, &problem) || problem.Status != http.StatusConflict {
-		t.Errorf("another claim was answered with %v", err)
+		t.Errorf("another claim got %v", err)
 	}
 	if _, err := asks.Heartbeat(t.Context(), key, "so far", client.Permit(first.Permit)); err != nil {
 		t.Error(err)
@@ -156,7 +156,7 @@ func commandsWork(t *testing.T, url string, db *dynamo.Store) {
 	says("[]", "deadlines", "--format", "json")
 	latest, err := db.LatestReadings(t.Context(), store.LatestQuery{Pipeline: "orders"})
 	if err != nil || len(latest.Items) != 2 || !latest.Items[0].Deleted || latest.Items[1].Fields["count"] != int64(7) {
-		t.Errorf("the tables hold %+v, error %v", latest.Items, err)
+		t.Errorf("the tables contain %+v, error %v", latest.Items, err)
 	}
 }
 
@@ -197,7 +197,7 @@ func operatorsAsk(t *testing.T, url string, db *dynamo.Store) {
 func TestStoreThatIsNoDeploymentIsWrongUse(t *testing.T) {
 	got := must(t, exitUsage, "status", "--store", "redis://127.0.0.1:6379/0")
 	if !strings.Contains(got.stderr, "dynamodb://ENVIRONMENT?region=REGION") {
-		t.Errorf("%q does not say what would be right", got.stderr)
+		t.Errorf("%q does not name the remedy", got.stderr)
 	}
 }
 

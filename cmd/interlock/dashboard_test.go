@@ -21,13 +21,13 @@ func TestBuiltPageKeepsToThePolicy(t *testing.T) {
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	page := w.Body.String()
 	if found := regexp.MustCompile(`(?s)<style|style=|<script[^>]*>[^<]|\bon[a-z]+="|https?://`).FindString(page); found != "" {
-		t.Errorf("the page has %q in it", found)
+		t.Errorf("the page contains %q", found)
 	}
 	for _, src := range regexp.MustCompile(`(?:src|href)="(/[^"]+)"`).FindAllStringSubmatch(page, -1) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", src[1], nil))
 		if w.Code != 200 || strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
-			t.Errorf("%s: answered %d %s", src[1], w.Code, w.Header().Get("Content-Type"))
+			t.Errorf("%s: status %d %s", src[1], w.Code, w.Header().Get("Content-Type"))
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 		"The demo has stopped its processes and deleted its files.",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the story lacks %q:\n%s", want, text)
+			t.Errorf("the story does not contain %q:\n%s", want, text)
 		}
 	}
 	nothingLeft(t, binary, temp)
@@ -98,7 +98,7 @@ func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
 	}
 	nothingLeft(t, binary, temp)
 	if !gone(pid) {
-		t.Errorf("the job still runs, as process %d", pid)
+		t.Errorf("the job is still running as process %d", pid)
 	}
 }
 
@@ -111,7 +111,7 @@ func after(t *testing.T, text *bufio.Scanner, words string) string {
 			return said
 		}
 	}
-	t.Fatalf("the demo ended without saying %q", words)
+	t.Fatalf("the demo ended without printing %q", words)
 	return ""
 }
 
@@ -159,7 +159,7 @@ func readNumber(ctx context.Context, t *testing.T, pipe string) int {
 	defer context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(0, 0)) })()
 	line, err := bufio.NewReader(f).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the job has not said which process it is: %v", err)
+		t.Fatalf("the job has not written its process id: %v", err)
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
@@ -196,7 +196,7 @@ func nothingLeft(t *testing.T, binary, temp string) {
 	}
 	for _, link := range links {
 		if to, err := os.Readlink(link); err == nil && to == binary {
-			t.Errorf("a process is left: %s", link)
+			t.Errorf("a process is still running: %s", link)
 		}
 	}
 }

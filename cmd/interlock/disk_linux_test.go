@@ -87,7 +87,7 @@ func (d *daemon) refusedWrite(remedy string) {
 	}
 	if resp.StatusCode != http.StatusInsufficientStorage || resp.Header.Get("Content-Type") != "application/problem+json" ||
 		p.Type != "urn:interlock:problem:store-full" || !strings.Contains(p.Detail, remedy) {
-		d.Errorf("a write was answered with %d %+v", resp.StatusCode, p)
+		d.Errorf("a write got status %d %+v", resp.StatusCode, p)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 	d := g.launch()
 	if !d.ready() {
 		if strings.Contains(d.said(), "no mount") || d.cmd.ProcessState.ExitCode() == 99 {
-			t.Skip("no small disk: this system does not let users mount one")
+			t.Skip("this system does not let users mount a small disk")
 		}
 		t.Fatal(d.said())
 	}
@@ -140,7 +140,7 @@ func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 		}
 	}
 	if n := beats.Load(); n != last {
-		t.Errorf("%d heartbeats were sent by a controller that is not ready", n-last)
+		t.Errorf("an unready controller sent %d heartbeats", n-last)
 	}
 
 	if err := os.Remove(d.onDisk("filler")); err != nil {
@@ -148,7 +148,7 @@ func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 	}
 	until(t, "readyz is 200", func() bool { status, _ := d.readiness(); return status == http.StatusOK })
 	if info, err := os.Stat(d.onDisk("reserve")); err != nil || info.Size() != 4<<20 {
-		t.Errorf("the reserve was not taken again: %v, %v", info, err)
+		t.Errorf("the reserve file was not created again: %v, %v", info, err)
 	}
 	until(t, "heartbeats again", func() bool { return beats.Load() > last })
 	d.put("orders", "landed#2026-03-09", map[string]any{"n": 1})

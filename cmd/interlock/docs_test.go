@@ -76,8 +76,8 @@ func TestThePipelinesOfTheHowToPagesAreAccepted(t *testing.T) {
 	}
 }
 
-// TestTheManualOfJobsTellsAllOfEachType checks that the manual has a complete section for each job type.
-func TestTheManualOfJobsTellsAllOfEachType(t *testing.T) {
+// TestTheManualOfJobsIsCompleteForEachType checks that the manual has a complete section for each job type.
+func TestTheManualOfJobsIsCompleteForEachType(t *testing.T) {
 	text := manual(t, "JOBS.md")
 	for _, kind := range all.Kinds() {
 		_, section, found := strings.Cut(text, "\n## "+kind.Name+"\n")
@@ -86,7 +86,7 @@ func TestTheManualOfJobsTellsAllOfEachType(t *testing.T) {
 			t.Errorf("%s has no section with an example", kind.Name)
 		}
 		if !strings.Contains(text, "| [`"+kind.Name+"`](#"+kind.Name+") |") {
-			t.Errorf("%s has no line in the table of keys", kind.Name)
+			t.Errorf("%s has no row in the table of keys", kind.Name)
 		}
 		for _, part := range []string{"**Idempotency.**", "**Result.**", "**PERMANENT", "**Permissions.**"} {
 			if !strings.Contains(section, part) {

@@ -237,7 +237,7 @@ func TestAnInvalidPipelineIsNotEvaluated(t *testing.T) {
 	}
 }
 
-func TestNotesTellWhatTheVerdictLeavesOut(t *testing.T) {
+func TestNotesSayWhatTheVerdictOmits(t *testing.T) {
 	got := must(t, 1, "evaluate", "testdata/pipelines/orders.yaml", "--sensors", "testdata/facts/closed.json", "--at", "2026-12-25T06:00:00Z")
 	for _, want := range []string{`calendar "holidays"`, "bronze must also be COMPLETED", `no rule reads the sensor "rate"`} {
 		if !strings.Contains(got.stdout, want) {

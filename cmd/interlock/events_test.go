@@ -111,7 +111,7 @@ func (f *following) interrupted(t *testing.T) int {
 	case code := <-f.code:
 		return code
 	case <-time.After(patience):
-		t.Fatal("Ctrl-C does not end it")
+		t.Fatal("it does not end on Ctrl-C")
 		return 0
 	}
 }
@@ -155,7 +155,7 @@ func TestFollowGoesOnAfterALostConnection(t *testing.T) {
 			fmt.Fprint(w, "retry: 1\n\n"+event(1)+"id: 2\ndata: {\"id\":")
 		default:
 			if got := r.Header.Get("Last-Event-ID"); got != "1" {
-				t.Errorf("it goes on after %q", got)
+				t.Errorf("it resumes after %q", got)
 			}
 			fmt.Fprint(w, event(2))
 			w.(http.Flusher).Flush()

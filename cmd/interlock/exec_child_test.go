@@ -27,10 +27,10 @@ func TestCommandContinuesTheTraceOfItsAttempt(t *testing.T) {
 		}
 		env := a.childEnv(x, lease)
 		if got := lastOf(env, traceVariable); got != want || lastOf(env, "INTERLOCK_ATTEMPT") != "2" {
-			t.Errorf("with %q in the environment of exec the command has %q, want %q", given, got, want)
+			t.Errorf("with %q in exec's environment, the command has %q, want %q", given, got, want)
 		}
 		if got := lastOf(a.childEnv(x, nil), traceVariable); got != x.traceparent {
-			t.Errorf("without a claim the command has %q", got)
+			t.Errorf("without a claim, the command has %q", got)
 		}
 	}
 }

@@ -127,20 +127,20 @@ func (d *deployedExec) ofTwoOneRuns() {
 	refused := <-results
 	holder := d.read(key).Progress.Offer.Worker
 	if refused.code != exitHeld || refused.stdout != "" || !strings.Contains(refused.stderr, "worker "+holder) {
-		d.Errorf("the one that did not get it: %+v; worker %q has it", refused, holder)
+		d.Errorf("the worker without the claim: %+v; worker %q holds it", refused, holder)
 	}
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
 		d.Fatal(err)
 	}
 	want := finished{0, fmt.Sprintf("from stdin\n%s %s 1\n", holder, execDay), ""}
 	if got := <-results; got != want {
-		d.Errorf("the one that got it: %+v, want %+v", got, want)
+		d.Errorf("the worker with the claim: %+v, want %+v", got, want)
 	}
 	if r := d.step(key); r.Status != run.Completed || r.Attempt != 1 {
 		d.Errorf("the run is %s in attempt %d", r.Status, r.Attempt)
 	}
 	if again := d.exec(execDay, "w3", "echo again"); again != (finished{}) {
-		d.Errorf("of a COMPLETED run: %+v", again)
+		d.Errorf("exec on a COMPLETED run: %+v", again)
 	}
 }
 
@@ -153,7 +153,7 @@ func (d *deployedExec) failureIsReported() {
 	}
 	r := d.step(key)
 	if report := r.Progress.Report; report.ExitCode != 2 || report.Category != run.Permanent || report.Message != "exit code 2: no such table" {
-		d.Errorf("reported is %+v", report)
+		d.Errorf("reported %+v", report)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestExecOnReplicasWithRedis(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	if got := second.reaches(execRun, client.Triggering); got.Attempt != 2 || *got.Attempts[0].ExitCode != 3 {
-		t.Errorf("reported is %+v", got.Attempts)
+		t.Errorf("reported %+v", got.Attempts)
 	}
 	if got := second.exec("echo again"); got != (finished{0, "again\n", ""}) {
 		t.Errorf("the second attempt: %+v", got)

@@ -104,7 +104,7 @@ func TestExecRunsTheCommandOnceAndPassesAllThrough(t *testing.T) {
 		t.Errorf("the run shows %+v", r)
 	}
 	if again := d.exec("echo again"); again != (finished{}) {
-		t.Errorf("of a COMPLETED run: %+v", again)
+		t.Errorf("exec on a COMPLETED run: %+v", again)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 	}
 }
 
-func TestOfSeveralExecsOneRuns(t *testing.T) {
+func TestOnlyOneOfSeveralExecsRuns(t *testing.T) {
 	d := execGround(t, "")
 	const workers = 4
 	results := make(chan finished, workers)
@@ -295,13 +295,13 @@ func TestExecPassesSignalsOn(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	if got := d.reaches(execRun, client.Triggering).Attempts[0]; *got.ExitCode != 7 {
-		t.Errorf("reported is %+v", got)
+		t.Errorf("reported %+v", got)
 	}
 }
 
 func TestStoppedExecStopsWhatItsScriptHasStarted(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("elsewhere the command shares the process group of exec")
+		t.Skip("on other systems the command shares exec's process group")
 	}
 	d := execGround(t, "")
 	cmd, _ := d.begun("", d.waitsForProgram())
@@ -316,7 +316,7 @@ func TestStoppedExecStopsWhatItsScriptHasStarted(t *testing.T) {
 	until(t, "the program is gone", func() bool { return gone(program) })
 }
 
-func TestKilledExecTakesItsCommandAlong(t *testing.T) {
+func TestKilledExecKillsItsCommand(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("only Linux has a parent-death signal")
 	}
@@ -329,7 +329,7 @@ func TestKilledExecTakesItsCommandAlong(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	until(t, "the command and what it started are gone", func() bool { return gone(pid) && gone(program) })
 	if got := d.exec("echo again"); got.code != 101 {
-		t.Errorf("until its heartbeat is missed the attempt is held: %+v", got)
+		t.Errorf("want the attempt held until its heartbeat is missed: %+v", got)
 	}
 }
 

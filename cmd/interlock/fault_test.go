@@ -181,8 +181,8 @@ func (g *ground) chmod(mode os.FileMode, names ...string) {
 	}
 }
 
-// TestBadFilesAreToldAndTheRestIsUnaffected edits, breaks and removes pipeline files while a controller runs.
-func TestBadFilesAreToldAndTheRestIsUnaffected(t *testing.T) {
+// TestBadFilesAreReportedAndTheRestIsUnaffected edits, breaks and removes pipeline files while a controller runs.
+func TestBadFilesAreReportedAndTheRestIsUnaffected(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
 	g := newGround(t, binary, "")
@@ -192,10 +192,10 @@ func TestBadFilesAreToldAndTheRestIsUnaffected(t *testing.T) {
 	g.write("pipelines/torn.yaml", "pipeline: {id: torn, ow")
 	d := g.start()
 	if !strings.Contains(d.said(), "with 2 pipelines") {
-		t.Errorf("it started so:\n%s", d.said())
+		t.Errorf("log of the start:\n%s", d.said())
 	}
 	if n := d.told("CONFIG_REJECTED", ""); n != 2 {
-		t.Errorf("%d files were told as rejected", n)
+		t.Errorf("%d files were reported as rejected", n)
 	}
 	d.put("orders", "landed#2026-03-01", map[string]any{"n": 1})
 	d.reaches("orders/stream/2026-03-01", client.Completed)
@@ -209,10 +209,10 @@ func TestBadFilesAreToldAndTheRestIsUnaffected(t *testing.T) {
 	d.put("edited", "landed#2026-03-03", map[string]any{"n": 1})
 	d.reaches("edited/stream/2026-03-03", client.Completed) // and survives a restart
 	if n := d.told("CONFIG_REJECTED", "edited"); n != 1 {
-		t.Errorf("the bad edit was told %d times", n)
+		t.Errorf("the bad edit was reported %d times", n)
 	}
 	g.pipeline("edited", prompt+"# mended\n")
-	until(t, "the mended file", func() bool { return d.told("CONFIG_ACCEPTED", "edited") == 2 })
+	until(t, "the fixed file", func() bool { return d.told("CONFIG_ACCEPTED", "edited") == 2 })
 }
 
 // TestRunOfARemovedFileFinishes removes the file of a pipeline whose job is running, and later the whole folder.
@@ -233,21 +233,21 @@ func TestRunOfARemovedFileFinishes(t *testing.T) {
 	}
 	until(t, "the removal", func() bool { return d.told("CONFIG_REMOVED", "leaving") == 1 })
 	if took := time.Since(removed); took < 5*time.Second {
-		t.Errorf("it was removed after %s: an editor may replace a file", took)
+		t.Errorf("the pipeline was removed after only %s, in which an editor may still be replacing the file", took)
 	}
 	if _, err := d.api.PutSensor(t.Context(), "leaving", "landed#2026-03-02", map[string]any{"n": 1}); err == nil {
-		t.Error("a removed pipeline takes readings")
+		t.Error("a removed pipeline accepts readings")
 	}
 	g.write("go", "")
 	d.reaches("leaving/stream/2026-03-01", client.Completed)
 	if n := d.told("SLA_CANCELLED", "leaving"); n != 1 {
-		t.Errorf("its deadline was told as cancelled %d times", n)
+		t.Errorf("its deadline was reported as cancelled %d times", n)
 	}
 
 	if err := os.Rename(g.path("pipelines"), g.path("elsewhere")); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a word on the missing folder", func() bool { return strings.Contains(d.said(), "cannot read the files") })
+	until(t, "the missing folder is reported", func() bool { return strings.Contains(d.said(), "cannot read the files") })
 	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
 	d.reaches("orders/stream/2026-03-03", client.Completed) // a missing folder removes nothing
 	if n := d.told("CONFIG_REMOVED", ""); n != 1 {
@@ -272,7 +272,7 @@ func TestDeadWebhookDelaysNoRun(t *testing.T) {
 	select {
 	case <-asked: // the webhook hangs from now on
 	case <-time.After(patience):
-		t.Fatal("nobody asks the webhook")
+		t.Fatal("the webhook got no request")
 	}
 	for day := range 20 {
 		d.put("orders", fmt.Sprintf("landed#2026-03-%02d", day+1), map[string]any{"n": 1})
@@ -281,7 +281,7 @@ func TestDeadWebhookDelaysNoRun(t *testing.T) {
 		d.reaches(fmt.Sprintf("orders/stream/2026-03-%02d", day+1), client.Completed)
 	}
 	if n := len(asked); n > 0 {
-		t.Errorf("the webhook was asked %d times more: it has answered nothing yet", n)
+		t.Errorf("the webhook got %d more requests before it answered the first", n)
 	}
 	d.stop()
 }
@@ -312,7 +312,7 @@ func TestTerminatedControllerHandsBackWhatItCannotFinish(t *testing.T) {
 	<-asked
 	d.stop()
 	if said := d.said(); !strings.Contains(said, "interlock stops") {
-		t.Errorf("it did not say that it stops:\n%s", said)
+		t.Errorf("it did not log that it stops:\n%s", said)
 	}
 	d = g.start()
 	g.write("go", "")
@@ -322,10 +322,10 @@ func TestTerminatedControllerHandsBackWhatItCannotFinish(t *testing.T) {
 		return err == nil && r.Held != nil
 	})
 	if text, err := os.ReadFile(g.path("started")); err != nil || string(text) != "started\n" {
-		t.Errorf("the command was started so often: %q, %v", text, err)
+		t.Errorf("the command was not started exactly once: %q, %v", text, err)
 	}
 	if n := len(asked); n != 0 {
-		t.Errorf("the request was sent %d times more", n)
+		t.Errorf("the request was sent %d more times", n)
 	}
 }
 
@@ -371,7 +371,7 @@ func TestDamagedStoreIsReportedAndRepaired(t *testing.T) {
 		return err == nil && resp.StatusCode == http.StatusServiceUnavailable && bytes.Contains(text, []byte("interlock repair"))
 	})
 	if _, err := d.api.PutSensor(t.Context(), "orders", "landed#2026-03-04", map[string]any{"n": 1}); err == nil || !strings.Contains(err.Error(), "interlock repair") {
-		t.Errorf("a write to a damaged store is answered with %v", err)
+		t.Errorf("a write to a damaged store got %v", err)
 	}
 	d.stop()
 	out, err := exec.Command(binary, "repair", "--data", g.path("data")).CombinedOutput()

@@ -68,7 +68,7 @@ func (o *outside) count(what string) int {
 	return strings.Count(strings.Join(o.told, "\n"), what)
 }
 
-func TestTroubleIsFollowedToItsEndWhereItWasTold(t *testing.T) {
+func TestFollowUpsGoToTheSameThreadAndIncident(t *testing.T) {
 	o := newOutside(t)
 	ready := filepath.Join(t.TempDir(), "ready")
 	const incident = "interlock/orders/manual/2026-03-03"
@@ -80,17 +80,17 @@ func TestTroubleIsFollowedToItsEndWhereItWasTold(t *testing.T) {
 	})
 	s.must(0, "trigger", "orders", "--date", "2026-03-03")
 	s.reaches("orders/manual/2026-03-03", client.FailedFinal)
-	s.until("a wrong token is told by readyz", func() bool { return in(fmt.Sprint(s.fetch("/readyz")), "sink slack", "invalid_auth", "bot token") })
+	s.until("readyz reports the wrong token", func() bool { return in(fmt.Sprint(s.fetch("/readyz")), "sink slack", "invalid_auth", "bot token") })
 	o.mu.Lock()
 	o.valid = true
 	o.mu.Unlock()
-	s.until("what waited is delivered", func() bool { return o.has("chat.postMessage\n", "chat.postMessage 1.1", "trigger "+incident) })
+	s.until("the waiting alerts are delivered", func() bool { return o.has("chat.postMessage\n", "chat.postMessage 1.1", "trigger "+incident) })
 	if err := os.WriteFile(ready, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.must(0, "rerun", "orders", "--date", "2026-03-03", "--reason", "the file is there")
 	s.reaches("orders/manual/2026-03-03", client.Completed)
-	s.until("both are told of the end", func() bool {
+	s.until("the incident is resolved and the thread says so", func() bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		return in(strings.Join(o.told, "\n"), "resolve "+incident) && in(o.root, "*Recovered*: JOB_COMPLETED", "https://interlock.example")

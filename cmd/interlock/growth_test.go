@@ -36,7 +36,7 @@ func filesBelow(t *testing.T, dir string) (n int) {
 
 // The directory of a command is removed once its result is stored; the output stays in the job log. The directory of
 // a running job stays.
-func TestDirectoryOfASettledCommandGoes(t *testing.T) {
+func TestDirectoryOfASettledCommandIsRemoved(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{
 		"quick.yaml": "pipeline: {id: quick, owner: data}\nschedule: {trigger: {key: landed, check: exists}}\n" +
 			"job: {type: command, config: {command: echo what it said, shell: true}, pollInterval: 1s}\n",
@@ -65,10 +65,10 @@ func TestDirectoryOfASettledCommandGoes(t *testing.T) {
 		t.Fatalf("%d jobs have directories", n)
 	}
 	if err := jobs.sweep(t.Context(), s.c.store, time.Now(), 30*24*time.Hour); err != nil || entries() != 6 {
-		t.Errorf("of jobs that have just ended, %d have directories: %v", entries(), err)
+		t.Errorf("jobs that have just ended have %d directories: %v", entries(), err)
 	}
 	if err := jobs.sweep(t.Context(), s.c.store, time.Now().Add(sweepAfter+time.Minute), 30*24*time.Hour); err != nil || entries() != 1 {
-		t.Errorf("%d jobs have directories, want that of the one which runs: %v", entries(), err)
+		t.Errorf("%d jobs have directories, want only the running one: %v", entries(), err)
 	}
 	if got := s.must(0, "run", "show", "quick/stream/2026-03-01").stdout; !in(got, "what it said") {
 		t.Errorf("the output is gone:\n%s", got)
@@ -91,7 +91,7 @@ func (d *daemon) usage() usage {
 	proc := fmt.Sprintf("/proc/%d", d.cmd.Process.Pid)
 	text, err := os.ReadFile(proc + "/status")
 	if err != nil {
-		d.Skip("this system does not say what a process takes")
+		d.Skip("this system has no /proc for the use of resources")
 	}
 	var u usage
 	for line := range strings.Lines(string(text)) {
@@ -111,7 +111,7 @@ func (d *daemon) usage() usage {
 // the first third of the time.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
-		t.Skip("it takes long: -soak 10m")
+		t.Skip("slow; run it with -soak 10m")
 	}
 	g := newGround(t, builtBinary(t), "retention: {events: 1h, history: 1h, jobLog: 1h}\n")
 	const pipelines = 10

@@ -79,7 +79,7 @@ func TestShortFormatFlag(t *testing.T) {
 	}
 }
 
-func TestContextsNameServersAndNeverStoreATokens(t *testing.T) {
+func TestContextsNameServersAndNeverStoreTokens(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	file := filepath.Join(t.TempDir(), "contexts.yaml")
 	run := func(want int, args ...string) result {
@@ -124,7 +124,7 @@ func TestTokensOfAContextComeFromItsCommand(t *testing.T) {
 		t.Errorf("token %q, error %v", token, err)
 	}
 	if _, err := (serverContext{TokenCommand: "exit 3"}).token(a); err == nil {
-		t.Error("a command that fails gives a token")
+		t.Error("a failing command returned a token")
 	}
 	if _, err := (serverContext{TokenEnv: "NOT_SET"}).token(a); err == nil || !strings.Contains(err.Error(), "NOT_SET") {
 		t.Errorf("error %v", err)
@@ -265,7 +265,7 @@ func TestWideEventsHaveTheirMessageBelow(t *testing.T) {
 	}
 	a := &app{width: narrow}
 	if got := a.eventTable([][]cell{row("short")}); strings.Count(got, "\n") != 1 {
-		t.Errorf("a row that fits has one line:\n%s", got)
+		t.Errorf("a row that fits must have one line:\n%s", got)
 	}
 	got := a.eventTable([][]cell{row("short"), row(long)})
 	if !strings.Contains(got, "orders 2026-03-03\x1b[0m\n    short\n") || !strings.HasSuffix(got, "    end\n") {
@@ -278,11 +278,11 @@ func TestWideEventsHaveTheirMessageBelow(t *testing.T) {
 	}
 	a.wide = true
 	if got := a.eventTable([][]cell{row(long)}); strings.Count(got, "\n") != 1 {
-		t.Errorf("-o wide has one line for each:\n%s", got)
+		t.Errorf("-o wide must have one line per event:\n%s", got)
 	}
 }
 
-func TestLogTakesThePlaceOfTheStatus(t *testing.T) {
+func TestLogReplacesTheStatusLine(t *testing.T) {
 	var shown strings.Builder
 	l := &statusLine{out: &shown}
 	l.show("reading… 1s")

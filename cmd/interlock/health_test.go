@@ -26,7 +26,7 @@ func TestHealthIsTheControllersOwnWord(t *testing.T) {
 	}
 }
 
-func TestHealthOfAControllerThatFallsBehindIsNo(t *testing.T) {
+func TestHealthFailsIfTheControllerFallsBehind(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -38,7 +38,7 @@ func TestHealthOfAControllerThatFallsBehindIsNo(t *testing.T) {
 	}
 	server.Close()
 	if got := interlock("health", "--server", server.URL); got.code != 3 {
-		t.Errorf("nobody answers: %+v", got)
+		t.Errorf("unreachable server: %+v", got)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestTasksThatKeepFailingAreReported(t *testing.T) {
 		return in(fmt.Sprint(s.fetch("/readyz")), "failing tasks", "new/shelf", "not invented yet")
 	})
 	if shown := s.metrics(); !in(shown, "interlock_failing_tasks 1\n") {
-		t.Errorf("it is not counted in\n%s", shown)
+		t.Errorf("the failing task is not counted in\n%s", shown)
 	}
 	s.must(0, "health") // it blocks nothing else
 	s.until("it is announced", func() bool { return in(s.run("events").stdout, "INFRA_FAILURE", "new/shelf") })

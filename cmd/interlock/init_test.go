@@ -43,7 +43,7 @@ func TestInitWritesAProjectWithoutProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !in(out, "interlock serve", "'"+dir+"'") {
-		t.Errorf("it does not say how to go on: %s", out)
+		t.Errorf("it does not print the next steps: %s", out)
 	}
 	if got := must(t, 0, "validate", dir).stdout; !strings.Contains(got, "no problems") {
 		t.Errorf("got %s", got)
@@ -62,7 +62,7 @@ func TestInitHereSaysSo(t *testing.T) {
 	}
 }
 
-func TestInitChangesNothingThatIsThere(t *testing.T) {
+func TestInitChangesNoExistingFile(t *testing.T) {
 	dir := t.TempDir()
 	mine := filepath.Join(dir, "interlock.yaml")
 	if err := os.WriteFile(mine, []byte("# mine\n"), 0o600); err != nil {
@@ -74,10 +74,10 @@ func TestInitChangesNothingThatIsThere(t *testing.T) {
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 {
-		t.Errorf("it wrote %v, %v", left, err)
+		t.Errorf("the directory contains %v, %v", left, err)
 	}
 	if got := must(t, 2, "init", mine); !strings.Contains(got.stderr, mine) {
-		t.Errorf("a file is no directory: %+v", got)
+		t.Errorf("a file instead of a directory: %+v", got)
 	}
 	if err := os.Remove(mine); err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestTheStarterRunsToCompletedAsItIs(t *testing.T) {
 	t.Chdir(dir)
 	s := serveStarter(t)
 	if got := s.run("trigger", "heartbeat"); got.code != 0 && !strings.Contains(got.stderr, "run heartbeat/cron/") {
-		t.Fatalf("neither was it triggered nor had it fired just now: %+v", got)
+		t.Fatalf("heartbeat was not triggered and had not fired just now: %+v", got)
 	}
 	runs, err := s.client().Runs(context.Background(), client.RunQuery{Pipeline: "heartbeat"})
 	if err != nil || len(runs.Items) == 0 {

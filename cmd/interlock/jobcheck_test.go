@@ -39,7 +39,7 @@ func jobTestOf(t *testing.T, job string, flags ...string) result {
 	c := call{args: append([]string{"job", "test", file, "--config", server}, flags...), env: map[string]string{"TOKEN": "Zq9Xv8Jw7Kp6", "PATH": "/bin:/usr/bin"}}
 	got := c.run()
 	if strings.Contains(got.stdout+got.stderr, "Zq9X") {
-		t.Errorf("it shows a secret:\n%s%s", got.stdout, got.stderr)
+		t.Errorf("the output contains a secret:\n%s%s", got.stdout, got.stderr)
 	}
 	return got
 }
@@ -84,7 +84,7 @@ func airflowJob(url, token string) string {
 	return "job: {type: airflow, config: {url: '" + url + "', dagID: load, timeout: 1m, headers: {Authorization: 'Bearer " + token + "'}}}\n"
 }
 
-func TestAJobIsTriedWithoutBeingStarted(t *testing.T) {
+func TestJobIsCheckedWithoutBeingStarted(t *testing.T) {
 	dag := aDAG(t, "success")
 	closed := httptest.NewServer(nil)
 	closed.Close()
@@ -122,7 +122,7 @@ func TestAJobIsTriedWithoutBeingStarted(t *testing.T) {
 	}
 }
 
-func TestAJobIsRunOnce(t *testing.T) {
+func TestJobTestRunsTheJobOnce(t *testing.T) {
 	type run struct {
 		ID, Handle, Result, Message, Output string
 		Category                            *string
@@ -170,7 +170,7 @@ func TestAJobIsRunOnce(t *testing.T) {
 	}
 }
 
-func TestATriedJobIsStoppedWhenItIsGivenUp(t *testing.T) {
+func TestInterruptedJobTestStopsTheJob(t *testing.T) {
 	marked := filepath.Join(t.TempDir(), "marked")
 	file, server := jobFile(t, "job: {type: command, config: {command: 'touch "+marked+"; exec sleep 600', shell: true}}\n")
 	var out bytes.Buffer
@@ -192,7 +192,7 @@ func TestATriedJobIsStoppedWhenItIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestAWrongJobTestIsTold(t *testing.T) {
+func TestWrongUseOfJobTestIsExplained(t *testing.T) {
 	if got := jobTestOf(t, ""); got.code != exitUsage || !strings.Contains(got.stderr, "has no job") {
 		t.Errorf("no job: %+v", got)
 	}

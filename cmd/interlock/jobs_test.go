@@ -19,7 +19,7 @@ func TestEveryTypeThatAFileMayNameIsRun(t *testing.T) {
 	}
 	for _, kind := range all.Kinds() {
 		if j.types[kind.Name] == nil {
-			t.Errorf("no server runs jobs of type %s", kind.Name)
+			t.Errorf("the server cannot run jobs of type %s", kind.Name)
 		}
 	}
 	if len(j.types) != len(all.Kinds()) {
@@ -65,7 +65,7 @@ func TestAServerRunsJobsElsewhere(t *testing.T) {
 	}
 	told := s.must(exitFine, "events", "--format", "json").stdout + s.must(exitFine, "runs", "--format", "json").stdout
 	if strings.Contains(told, "Zq9X") || !strings.Contains(told, "***") {
-		t.Errorf("a secret shows:\n%s", told)
+		t.Errorf("the output contains a secret:\n%s", told)
 	}
 }
 

@@ -132,7 +132,7 @@ func (k *killing) after(milliseconds int, ended <-chan struct{}) {
 	select {
 	case <-time.After(time.Duration(milliseconds) * time.Millisecond):
 	case <-ended:
-		k.Error("the controller ended by itself")
+		k.Error("the controller exited by itself")
 	}
 }
 
@@ -174,7 +174,7 @@ func (k *killing) checkCount(d *daemon) {
 	}
 	n, err := strconv.Atoi(fmt.Sprint(got.Data["n"]))
 	if err != nil || n != k.count && n != k.count+1 {
-		k.Errorf("%d was acknowledged, and %v is there", k.count, got.Data)
+		k.Errorf("%d was acknowledged, but the store has %v", k.count, got.Data)
 	}
 	k.count = n
 }
@@ -198,7 +198,7 @@ func (k *killing) checkAll(d *daemon) {
 	k.checkEnds(d)
 	k.checkTicks(d)
 	if n := len(k.acked["commands"]); n < 10 && !testing.Short() {
-		k.Errorf("only %d periods were acknowledged: nothing has been tested", n)
+		k.Errorf("only %d periods were acknowledged: too few to test anything", n)
 	}
 }
 
@@ -255,7 +255,7 @@ func (k *killing) checkStarts(d *daemon) {
 	for _, date := range k.acked["commands"] {
 		r := runs["commands/stream/"+date]
 		if started[fmt.Sprintf("%s/%d", r.Key(), r.Attempt)] != 1 {
-			k.Errorf("%s is %s in attempt %d, and nothing was started", r.Key(), r.Status, r.Attempt)
+			k.Errorf("%s is %s in attempt %d, but its job was never started", r.Key(), r.Status, r.Attempt)
 		}
 	}
 }
@@ -275,7 +275,7 @@ func (k *killing) checkEnds(d *daemon) {
 		for _, date := range k.acked[id] {
 			for _, kind := range ends {
 				if n := told[fmt.Sprintf("%s %s/%s", kind, id, date)]; n != 1 {
-					k.Errorf("%s of %s %s was told %d times", kind, id, date, n)
+					k.Errorf("%s of %s %s was reported %d times", kind, id, date, n)
 				}
 			}
 		}
@@ -283,7 +283,7 @@ func (k *killing) checkEnds(d *daemon) {
 	for what, n := range told {
 		warning := strings.HasPrefix(what, "RELATIVE_SLA_WARNING") // no warning if the controller was down before the breach
 		if (warning || strings.Count(what, "/") == 2) && n != 1 {
-			k.Errorf("%s was told %d times", what, n)
+			k.Errorf("%s was reported %d times", what, n)
 		}
 	}
 }
@@ -301,7 +301,7 @@ func (k *killing) checkTicks(d *daemon) {
 			case !opened && missed[date] == 0:
 				return false
 			case opened && missed[date] != 0, missed[date] > 1:
-				k.Errorf("the fire of %s: a run is there: %v; it was told as missed %d times", date, opened, missed[date])
+				k.Errorf("the fire of %s: has a run: %v; was reported as missed %d times", date, opened, missed[date])
 			}
 		}
 		return true
@@ -335,9 +335,9 @@ func missedDates(t *testing.T, e client.Event) []string {
 	return missed.Detail.Dates
 }
 
-// TestFireMissedInADowntimeIsToldOnce makes a controller believe that it was down for ten minutes, and restarts it to
+// TestFireMissedInADowntimeIsReportedOnce makes a controller believe that it was down for ten minutes, and restarts it to
 // check that it does not report the missed fires again.
-func TestFireMissedInADowntimeIsToldOnce(t *testing.T) {
+func TestFireMissedInADowntimeIsReportedOnce(t *testing.T) {
 	g := newGround(t, builtBinary(t), "watchdog: {interval: 1s}\n")
 	t.Parallel()
 	g.pipeline("ticks", "schedule: {cron: '* * * * *', period: minute, evaluation: {window: 2m, interval: 1m}}\njob: {type: command, config: {command: 'true'}}\n")
@@ -356,7 +356,7 @@ func TestFireMissedInADowntimeIsToldOnce(t *testing.T) {
 		}
 		for date := range d.runs() {
 			if slices.Contains(missed, strings.TrimPrefix(date, "ticks/cron/")) {
-				t.Errorf("%s has a run and was told as missed", date)
+				t.Errorf("%s has a run and was reported as missed", date)
 			}
 		}
 		if round%2 == 0 {
@@ -367,7 +367,7 @@ func TestFireMissedInADowntimeIsToldOnce(t *testing.T) {
 	}
 	slices.Sort(missed)
 	if n := len(slices.Compact(slices.Clone(missed))); n != len(missed) || n < 7 {
-		t.Errorf("away since %s, and told as missed: %v", away.Format(time.TimeOnly), missed)
+		t.Errorf("down since %s, reported as missed: %v", away.Format(time.TimeOnly), missed)
 	}
 }
 

@@ -23,7 +23,7 @@ func items(t *testing.T, text string) ([]any, any) {
 	list, isList := page["items"].([]any)
 	next, hasNext := page["nextCursor"]
 	if !ok || !isList || !hasNext {
-		t.Fatalf("no list: %s", text)
+		t.Fatalf("not a list: %s", text)
 	}
 	return list, next
 }
@@ -64,7 +64,7 @@ func crowd(t *testing.T, n int) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 		if err != nil || limit < 1 || limit > client.MaxPage {
-			t.Errorf("asked for %s", r.URL)
+			t.Errorf("unexpected request for %s", r.URL)
 		}
 		from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 		page := client.Page[client.Pipeline]{Items: []client.Pipeline{}}
@@ -163,7 +163,7 @@ func TestEmptyListsSayWhatToDo(t *testing.T) {
 	}
 }
 
-func TestListsAboutAPipelineThatIsNotThereSaySo(t *testing.T) {
+func TestListsOfAMissingPipelineAreErrors(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"watched.yaml": watchedFile}})
 	for _, list := range []string{"runs", "events", "deadlines"} {
 		if got := s.must(1, list, "--pipeline", "wached"); got.stdout != "" || !in(got.stderr, `no pipeline "wached"`) {

@@ -36,7 +36,7 @@ func TestLogsFollowAJobToItsEnd(t *testing.T) {
 	f.until(t, "working on 2026-03-03\n")
 	lines.until(t, `"running":true`)
 	if got := s.must(0, "logs", "orders/manual/2026-03-03"); got.stdout != "working on 2026-03-03\n" {
-		t.Errorf("while it runs: %+v", got)
+		t.Errorf("output of the running job: %+v", got)
 	}
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestLogsSayWhyThereAreNone(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsNewOfAnOutputIsPrinted(t *testing.T) {
+func TestOnlyNewOutputIsPrinted(t *testing.T) {
 	for _, c := range []struct {
 		before, now, fresh string
 		gap                bool

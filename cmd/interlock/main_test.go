@@ -208,7 +208,7 @@ func TestHelpIsThereForEveryCommand(t *testing.T) {
 		}
 		for _, want := range []string{"Usage:", "Examples:\n", "interlock " + name} {
 			if !strings.Contains(asked.stdout, want) {
-				t.Errorf("help %s lacks %q:\n%s", name, want, asked.stdout)
+				t.Errorf("help %s does not contain %q:\n%s", name, want, asked.stdout)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func slots(t *testing.T, file string, args ...string) []string {
 	return lines
 }
 
-func TestNextListsWhatIsToCome(t *testing.T) {
+func TestNextListsComingPeriods(t *testing.T) {
 	daily := "testdata/pipelines/daily.yaml"
 	hourly := "testdata/pipelines/hourly.yaml"
 	tests := []struct {
@@ -119,7 +119,7 @@ func TestIncludeDatesRunOut(t *testing.T) {
 	}
 }
 
-func TestAMissingCalendarIsNoAnswer(t *testing.T) {
+func TestMissingCalendarIsAnError(t *testing.T) {
 	file := write(t, "resting.yaml", resting)
 	got := must(t, 2, "next", file)
 	if !strings.Contains(got.stderr, "--calendars") || !strings.Contains(got.stderr, "closed") {

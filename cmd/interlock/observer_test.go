@@ -3,7 +3,7 @@ package main
 import "testing"
 
 // Counters are exported as 0 before the first event, so that an alert on an increase sees the first one.
-func TestNothingYetIsANumber(t *testing.T) {
+func TestCountersStartAtZero(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	shown := s.metrics()
 	for _, line := range []string{
@@ -12,7 +12,7 @@ func TestNothingYetIsANumber(t *testing.T) {
 		`interlock_deadline_jitter_seconds_count 0`,
 	} {
 		if !in(shown, line+"\n") {
-			t.Errorf("there is no %s in\n%s", line, shown)
+			t.Errorf("missing %s in\n%s", line, shown)
 		}
 	}
 }

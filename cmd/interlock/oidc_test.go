@@ -77,7 +77,7 @@ func (b *browser) get(address string) (status int, location, body string) {
 		if c.Name == "interlock_session" {
 			b.secret = c.Value
 			if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode {
-				b.t.Errorf("the session's cookie is %v", c)
+				b.t.Errorf("session cookie: %v", c)
 			}
 		}
 	}
@@ -94,7 +94,7 @@ func (b *browser) login() string {
 	_, provider, _ := b.get("/api/v1/session/oidc")
 	_, back, _ := b.get(provider)
 	if !strings.HasPrefix(back, publicAddress+"/api/v1/session/oidc/callback?") {
-		b.t.Fatalf("the provider %s sent the browser to %q", provider, back)
+		b.t.Fatalf("the provider %s redirected the browser to %q", provider, back)
 	}
 	return back
 }
@@ -106,21 +106,21 @@ func TestPeopleLogInAtAProvider(t *testing.T) {
 	}
 	back := b.login()
 	if status, to, body := b.get(back); status != 302 || to != "/" {
-		t.Fatalf("came back: %d %s %s", status, to, body)
+		t.Fatalf("after the login: %d %s %s", status, to, body)
 	}
 	if _, _, body := b.get("/api/v1/session"); !strings.Contains(body, `"name":"oidc:jane.doe@example.com","role":"operator","pipelines":["silver-*"]`) {
 		t.Errorf("the session is %s", body)
 	}
 	if _, to, _ := b.get(back); to != "/?login=expired" {
-		t.Errorf("coming back twice leads to %s", to)
+		t.Errorf("using the login address twice redirects to %s", to)
 	}
 	got := b.must(0, "audit", "--action", "login", "--token", "root-0123456789abc").stdout
 	if !strings.Contains(got, "oidc:jane.doe@example.com") || !strings.Contains(got, "done") {
-		t.Errorf("the record says %s", got)
+		t.Errorf("audit log: %s", got)
 	}
 	for _, secret := range []string{b.secret, b.provider.ClientSecret} {
 		if strings.Contains(got, secret) {
-			t.Errorf("a secret is in the record: %s", got)
+			t.Errorf("the audit log contains a secret: %s", got)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestOnlyTheBrowserThatBeganALoginFinishesIt(t *testing.T) {
 	back := b.login()
 	b.restart() // another browser that opens this address must not be logged in as someone else
 	if _, to, _ := b.get(back); to != "/?login=expired" || b.secret != "" {
-		t.Errorf("another browser was led to %s", to)
+		t.Errorf("another browser was redirected to %s", to)
 	}
 	b.login()
 	u, err := url.Parse(back)
@@ -140,7 +140,7 @@ func TestOnlyTheBrowserThatBeganALoginFinishesIt(t *testing.T) {
 	q := u.Query()
 	q.Set("state", "made-up")
 	if _, to, _ := b.get("/api/v1/session/oidc/callback?" + q.Encode()); to != "/?login=expired" || b.secret != "" {
-		t.Errorf("a login with another state was led to %s", to)
+		t.Errorf("a login with another state was redirected to %s", to)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestLoginThatFailsSaysWhy(t *testing.T) {
 	b := newBrowser(t)
 	b.provider.QueueUser(&mockoidc.MockUser{Subject: "1", Email: "eve@example.com", EmailVerified: true, Groups: []string{"strangers"}})
 	if _, to, _ := b.get(b.login()); to != "/?login=norole" {
-		t.Errorf("a user without a group was led to %s", to)
+		t.Errorf("a user without a group was redirected to %s", to)
 	}
 	u, err := url.Parse(b.login())
 	if err != nil {
@@ -156,7 +156,7 @@ func TestLoginThatFailsSaysWhy(t *testing.T) {
 	}
 	state := url.Values{"state": {u.Query().Get("state")}}
 	if _, to, _ := b.get("/api/v1/session/oidc/callback?error=access_denied&" + state.Encode()); to != "/?login=refused" {
-		t.Errorf("a user who was refused was led to %s", to)
+		t.Errorf("a rejected user was redirected to %s", to)
 	}
 	u, err = url.Parse(b.login())
 	if err != nil {
@@ -164,12 +164,12 @@ func TestLoginThatFailsSaysWhy(t *testing.T) {
 	}
 	state = url.Values{"state": {u.Query().Get("state")}, "code": {"made-up"}}
 	if _, to, _ := b.get("/api/v1/session/oidc/callback?" + state.Encode()); to != "/?login=failed" || b.secret != "" {
-		t.Errorf("a made up code was led to %s", to)
+		t.Errorf("an invalid code was redirected to %s", to)
 	}
 	got := b.must(0, "audit", "--action", "login", "--outcome", "refused", "--token", "root-0123456789abc").stdout
 	for _, want := range []string{"eve@example.com", "auth.oidc.roles", "sent no code", "redeem the code"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the record does not say %q: %s", want, got)
+			t.Errorf("the audit log does not contain %q: %s", want, got)
 		}
 	}
 }

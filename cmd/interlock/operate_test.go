@@ -46,10 +46,10 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := s.must(1, "trigger", "orders", "--date", "2026-03-03"); got.stdout != "" || !in(got.stderr, "PENDING", "interlock explain orders") {
-		t.Errorf("it is open: %+v", got)
+		t.Errorf("trigger of an open run: %+v", got)
 	}
 	if got := s.must(1, "trigger", "orders", "--date", "2026-03-07"); !in(got.stderr, "excludes", "--force") {
-		t.Errorf("it is excluded: %+v", got)
+		t.Errorf("trigger of an excluded period: %+v", got)
 	}
 	forced := parsed(t, s.must(0, "trigger", "orders", "--date", "2026-03-07", "--force", "--bypass-gate", "--reason", "audit", "--format", "json").stdout).(map[string]any)
 	if forced["forced"] != true || forced["gateBypassed"] != true || forced["requestedBy"] != "ann" || forced["requestReason"] != "audit" {
@@ -107,12 +107,12 @@ func TestRerunAsksForAnotherAttempt(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	rerun := []string{"rerun", "orders", "--date", "2026-03-03", "--reason", "source was corrected"}
 	if got := s.must(1, rerun...); got.stdout != "" || !strings.Contains(got.stderr, "no such run") && !strings.Contains(got.stderr, "no run") {
-		t.Errorf("there is none: %+v", got)
+		t.Errorf("rerun without a run: %+v", got)
 	}
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=1000")
 	s.reaches("orders/stream/2026-03-03", client.Completed)
 	if got := s.must(1, rerun...); !strings.Contains(got.stderr, "changed") {
-		t.Errorf("nothing has changed: %+v", got)
+		t.Errorf("rerun without new data: %+v", got)
 	}
 	if got := s.must(0, append(rerun, "--force")...); got.stdout != "orders/stream/2026-03-03: accepted as attempt 2\n" {
 		t.Errorf("got %+v", got)
@@ -196,14 +196,14 @@ func TestJobThatIsStoppingKeepsItsSlotAndRejectsAnotherAttempt(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if r := s.reaches("stubborn/manual/2026-03-04", client.Pending); !r.WaitingForSlot {
-		t.Error("the slot of a job that is stopping was given to another")
+		t.Error("another run got the slot of a job that is still stopping")
 	}
 	if err := os.WriteFile(end, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.reaches("stubborn/manual/2026-03-04", client.Running)
 	if r := s.reaches("stubborn/manual/2026-03-03", client.Cancelled); r.JobStopping {
-		t.Error("the job has ended, and the run says that it is stopping")
+		t.Error("the job has ended, but the run says that it is stopping")
 	}
 	s.must(0, again...)
 	for _, date := range []string{"2026-03-03", "2026-03-04"} { // they end at once now
@@ -261,7 +261,7 @@ func TestJobCompleteReportsAResult(t *testing.T) {
 	}
 }
 
-func TestBackfillOpensAStretchOfTime(t *testing.T) {
+func TestBackfillOpensARangeOfPeriods(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.must(0, "trigger", "orders", "--date", "2026-03-06")
 	s.settled()
@@ -277,7 +277,7 @@ func TestBackfillOpensAStretchOfTime(t *testing.T) {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 	if got, _ := items(t, s.must(0, "runs", "--format", "json").stdout); len(got) != 1 {
-		t.Errorf("a dry run opened something: %v", got)
+		t.Errorf("a dry run opened runs: %v", got)
 	}
 	if diff := cmp.Diff(plan+"2 of 4 periods will run\n", s.must(0, args...).stdout); diff != "" {
 		t.Errorf("done (-want +got):\n%s", diff)
@@ -333,7 +333,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
-func TestPauseOfAllPipelinesIsApartFromTheirOwn(t *testing.T) {
+func TestPauseOfAllPipelinesLeavesTheirOwnPauses(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.must(0, "pause", "orders", "--reason", "source is down")
 	s.must(0, "pause", "--all", "--until", "2126-03-03T10:00:00Z", "--reason", "maintenance")
@@ -358,7 +358,7 @@ func TestPauseOfAllPipelinesIsApartFromTheirOwn(t *testing.T) {
 	}
 }
 
-func TestStatusTellsWhyAFileIsNotInForce(t *testing.T) {
+func TestStatusSaysWhyAFileIsNotInForce(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.write("orders.yaml", strings.Replace(ordersFile, "check: gte", "check: gtee", 1)+"colour: red\n")
 	s.until("the bad file is noticed", func() bool { return strings.Contains(s.must(0, "status").stdout, "degraded") })

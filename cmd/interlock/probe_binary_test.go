@@ -58,7 +58,7 @@ validation:
 job: {type: command, config: {command: ["true"]}}
 `
 
-func TestProbesThatMisbehaveAreEndedAndOneThatGetsWellOpensTheGate(t *testing.T) {
+func TestMisbehavingProbesAreEndedAndARecoveredProbeOpensTheGate(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
 	g := newGround(t, binary, "")
@@ -88,7 +88,7 @@ func TestProbesThatMisbehaveAreEndedAndOneThatGetsWellOpensTheGate(t *testing.T)
 	}
 	x, err := d.api.Explain(t.Context(), "wild", "2026-03-03")
 	if err != nil || !strings.Contains(x.Text, "recovers: could not answer") || len(x.Probes) != 4 {
-		t.Errorf("explain says %v:\n%s", err, x.Text)
+		t.Errorf("explain returned %v:\n%s", err, x.Text)
 	}
 	g.write("mended.new", `{"status": "PASS"}`)
 	if err := os.Rename(g.path("mended.new"), g.path("mended")); err != nil {
@@ -114,7 +114,7 @@ func TestExampleOfProbesOpensItsGateWhenFilesLand(t *testing.T) {
 	}
 	g.write("interlock.yaml", "listen: 127.0.0.1:0\ndata: ./data\n")
 	d := g.start()
-	until(t, "an answer about files that are not there", func() bool {
+	until(t, "an answer about missing files", func() bool {
 		p := d.probe("orders", "landing")
 		return p.Answer.Status != nil && *p.Answer.Status == "FAIL"
 	})

@@ -18,14 +18,14 @@ func probeOf(t *testing.T, text string, flags ...string) result {
 	}
 	got := c.run()
 	if strings.Contains(got.stdout+got.stderr, "Zq9X") {
-		t.Errorf("it shows a secret:\n%s%s", got.stdout, got.stderr)
+		t.Errorf("the output contains a secret:\n%s%s", got.stdout, got.stderr)
 	}
 	return got
 }
 
 const passing = "probes: [{key: landing, command: [sh, -c, 'echo \"{\\\"status\\\": \\\"PASS\\\", \\\"value\\\": {\\\"count\\\": 3, \\\"for\\\": \\\"$INTERLOCK_DATE\\\"}}\"']}]\n"
 
-func TestProbeRunShowsTheAnswerAndWhatRulesMakeOfIt(t *testing.T) {
+func TestProbeRunShowsTheAnswerAndItsRules(t *testing.T) {
 	rules := "validation: {rules: [{key: landing, check: equals, field: status, value: PASS}, {key: landing, check: gte, field: count, value: LEAST}, {key: other, check: exists}]}\n"
 	got := probeOf(t, passing+strings.Replace(rules, "LEAST", "3", 1))
 	want := "orders: probe landing, about 2026-03-03\n\nPASS  \nvalue: {\"count\":3,\"for\":\"2026-03-03\"}\n"
@@ -36,7 +36,7 @@ func TestProbeRunShowsTheAnswerAndWhatRulesMakeOfIt(t *testing.T) {
 		t.Errorf("exit code %d:\n%s%s", got.code, got.stdout, got.stderr)
 	}
 	if got = probeOf(t, passing+"validation: {rules: [{not: {key: landing, check: gte, field: count, value: 4}}]}\n"); got.code != 0 {
-		t.Errorf("a rule that must not hold: exit code %d:\n%s%s", got.code, got.stdout, got.stderr)
+		t.Errorf("a rule inside not: exit code %d:\n%s%s", got.code, got.stdout, got.stderr)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestProbeRunSaysWhyAProbeBroke(t *testing.T) {
 	}
 }
 
-func TestProbeRunAsksForAProbeThatIsThere(t *testing.T) {
+func TestProbeRunRejectsUnknownProbes(t *testing.T) {
 	file, _ := jobFile(t, passing)
 	for name, want := range map[string]string{"landin": `did you mean "landing"?`, "x": "it has landing"} {
 		if got := interlock("probe", "run", file, name); got.code != 2 || !strings.Contains(got.stderr, want) {

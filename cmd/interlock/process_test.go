@@ -211,7 +211,7 @@ func (g *ground) start() *daemon {
 	g.Helper()
 	d := g.launch()
 	if !d.ready() {
-		g.Fatalf("the controller ended:\n%s", d.said())
+		g.Fatalf("the controller exited:\n%s", d.said())
 	}
 	return d
 }
@@ -230,7 +230,7 @@ func (d *daemon) ready() bool {
 	case <-d.ended:
 		return false
 	case <-time.After(patience):
-		d.Fatalf("the controller neither listens nor ends:\n%s", d.said())
+		d.Fatalf("the controller neither listens nor exits:\n%s", d.said())
 		return false
 	}
 }
@@ -248,7 +248,7 @@ func (d *daemon) exit() int {
 	case <-d.ended:
 		return d.cmd.ProcessState.ExitCode()
 	case <-time.After(patience):
-		d.Fatalf("the controller does not end:\n%s", d.said())
+		d.Fatalf("the controller does not exit:\n%s", d.said())
 		return 0
 	}
 }
@@ -277,7 +277,7 @@ func until(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-end:
-			t.Fatalf("never came: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }

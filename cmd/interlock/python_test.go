@@ -17,7 +17,7 @@ func TestThePythonPackagesWork(t *testing.T) {
 	}
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 9))").Run() != nil {
-		t.Skip("there is no Python 3.9 or later") // make test reports this, and fails with CI=true
+		t.Skip("no Python 3.9 or later") // make test reports this, and fails with CI=true
 	}
 	binary := builtBinary(t)
 	t.Parallel()

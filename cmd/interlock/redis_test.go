@@ -35,9 +35,9 @@ func (d *daemon) again(pipeline, key string) {
 	})
 }
 
-// TestTroubleWithRedisIsSaidAndPasses puts Redis into every kind of trouble that an administrator knows, while a
+// TestTroubleWithRedisIsReportedAndPasses puts Redis into every kind of trouble that an administrator knows, while a
 // controller runs.
-func TestTroubleWithRedisIsSaidAndPasses(t *testing.T) {
+func TestTroubleWithRedisIsReportedAndPasses(t *testing.T) {
 	server, all := replicas(t, 1, "")
 	t.Parallel()
 	g := all[0]
@@ -67,7 +67,7 @@ func TestTroubleWithRedisIsSaidAndPasses(t *testing.T) {
 		var problem *client.Problem
 		date := fmt.Sprintf("2026-03-%02d", day+1)
 		if _, err := d.api.PutSensor(t.Context(), "orders", "landed#"+date, map[string]any{"n": 1}); !errors.As(err, &problem) || problem.Status != c.status {
-			t.Errorf("%s: a write was answered with %v", c.why, err)
+			t.Errorf("%s: a write got %v", c.why, err)
 		}
 		c.end()
 		d.isReady("")
@@ -101,7 +101,7 @@ func TestFailoverIsFollowed(t *testing.T) {
 	d.isReady("redis")
 	d.isReady("")
 	if role, err := follower.Do("ROLE"); err != nil || role == "" {
-		t.Errorf("the replica says %q, %v", role, err)
+		t.Errorf("the replica's role is %q, %v", role, err)
 	}
 	d.again("orders", "landed#2026-03-04")
 	d.reaches("orders/stream/2026-03-04", client.Completed)
@@ -109,7 +109,7 @@ func TestFailoverIsFollowed(t *testing.T) {
 	d.stop()
 }
 
-func TestRedisThatMayForgetIsRefusedUnlessItIsWanted(t *testing.T) {
+func TestRedisThatMayLoseWritesIsRejectedUnlessAllowed(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
 	g := newGround(t, builtBinary(t), "store: "+server.URL()+"\n")
 	t.Parallel()
@@ -117,7 +117,7 @@ func TestRedisThatMayForgetIsRefusedUnlessItIsWanted(t *testing.T) {
 	g.refuses("appendonly yes", "noeviction", "--unsafe-redis")
 	d := g.launch("--unsafe-redis")
 	if !d.ready() || !strings.Contains(d.said(), "may lose") {
-		t.Fatalf("it says:\n%s", d.said())
+		t.Fatalf("log:\n%s", d.said())
 	}
 	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
 	d.reaches("orders/stream/2026-03-03", client.Completed)
@@ -134,7 +134,7 @@ func TestPasswordOfRedisComesFromTheEnvironment(t *testing.T) {
 	d.put("orders", "landed#2026-03-03", map[string]any{"n": 1})
 	d.reaches("orders/stream/2026-03-03", client.Completed)
 	if said := d.said(); strings.Contains(said, "hunter2") {
-		t.Errorf("it shows the password:\n%s", said)
+		t.Errorf("the log contains the password:\n%s", said)
 	}
 	t.Setenv("REDIS_PASSWORD", "wrong-secret")
 	d.stop()
@@ -155,6 +155,6 @@ func TestUserOfRedisIsInTheURL(t *testing.T) {
 	d.reaches("orders/stream/2026-03-03", client.Completed)
 	d.stop()
 	if said := d.said(); strings.Contains(said, "hunter2") {
-		t.Errorf("it shows the password:\n%s", said)
+		t.Errorf("the log contains the password:\n%s", said)
 	}
 }

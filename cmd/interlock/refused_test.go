@@ -59,14 +59,14 @@ func TestARefusedStartLeavesNothingBehind(t *testing.T) {
 			_, err := newController(t.Context(), file, engine.Folders{Pipelines: []string{folder}},
 				surroundings{getenv: func(name string) string { return env[name] }, logger: slog.New(slog.DiscardHandler)})
 			if err == nil {
-				t.Fatalf("%s: it started", name)
+				t.Fatalf("%s: the controller started", name)
 			}
 			if _, err := os.Stat(file.Data.Dir); !there && !os.IsNotExist(err) {
-				t.Errorf("%s: it left a data directory (%v)", name, err)
+				t.Errorf("%s: the failed start left a data directory (%v)", name, err)
 			}
 			if there {
 				if n := storedPipelines(t, file.Data.Dir); n != 0 {
-					t.Errorf("%s: it left %d accepted pipelines", name, n)
+					t.Errorf("%s: the failed start left %d accepted pipelines", name, n)
 				}
 			}
 		}

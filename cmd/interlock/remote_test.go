@@ -63,13 +63,13 @@ func everyCommand(t *testing.T, address string, code int, want ...string) {
 	}
 }
 
-func TestAServerThatIsNotThereIsExitCode3(t *testing.T) {
+func TestUnreachableServerIsExitCode3(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	everyCommand(t, gone.URL, 3, "cannot reach the server at "+gone.URL, "refused", "--server", "interlock serve")
 }
 
-func TestAnotherServersPageIsExitCode3(t *testing.T) {
+func TestAnswerOfAnotherServerIsExitCode3(t *testing.T) {
 	for _, status := range []int{200, 301, 404, 500} {
 		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -81,7 +81,7 @@ func TestAnotherServersPageIsExitCode3(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsLateNeedsNoOther(t *testing.T) {
+func TestTimeoutDoesNotSuggestAnotherServer(t *testing.T) {
 	late := &client.UnreachableError{Server: client.DefaultServer, Late: true, Err: errors.New("did not answer within 1m0s")}
 	err := hinted(late)
 	if code, _ := remoteCode(err); code != exitUnreachable || err.Error() != "the server at "+client.DefaultServer+" did not answer within 1m0s" {
@@ -89,7 +89,7 @@ func TestAServerThatIsLateNeedsNoOther(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerAnswersSetsTheExitCode(t *testing.T) {
+func TestServersAnswerSetsTheExitCode(t *testing.T) {
 	for status, code := range map[int]int{400: 2, 401: 1, 403: 1, 404: 1, 409: 1, 413: 2, 429: 1, 500: 3, 503: 3} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/problem+json")
@@ -105,10 +105,10 @@ func TestTheFlagWinsOverTheEnvironment(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	env := map[string]string{"INTERLOCK_SERVER": "http://127.0.0.1:1"}
 	if got := (call{args: []string{"status"}, env: env}).run(); got.code != 3 {
-		t.Errorf("the environment names no server: %+v", got)
+		t.Errorf("server from the environment: %+v", got)
 	}
 	if got := (call{args: []string{"--server", s.address, "status"}, env: env}).run(); got.code != 0 {
-		t.Errorf("the flag names one: %+v", got)
+		t.Errorf("server from the flag: %+v", got)
 	}
 	for _, address := range []string{"http://", "ftp://x"} {
 		if got := interlock("status", "--server", address); got.code != 2 || !in(got.stderr, address, client.DefaultServer) {
@@ -124,7 +124,7 @@ const tokens = `auth:
     - {name: ops, role: operator, tokenEnv: OPS}
 `
 
-func TestATokenLetsItsRoleDoWhatItMay(t *testing.T) {
+func TestTokenGrantsItsRole(t *testing.T) {
 	env := map[string]string{"WALL": "wall-0123456789abcdef", "ETL": "etl-0123456789abcdef", "OPS": "ops-0123456789abcdef"}
 	s := serve(t, site{
 		pipelines: map[string]string{"orders.yaml": "pipeline: {id: orders, owner: data}\n", "shelf.yaml": shelfFile}, config: tokens, env: env,
@@ -170,11 +170,11 @@ func TestATokenLetsItsRoleDoWhatItMay(t *testing.T) {
 		t.Errorf("got %+v", wrong)
 	}
 	if page, err := s.client(client.WithToken(env["OPS"])).Events(context.Background(), client.EventQuery{Type: "PIPELINE_PAUSED"}); err != nil || !strings.Contains(page.Items[0].Detail.Message, "ann (ops)") {
-		t.Errorf("who paused is not told: %+v, %v", page, err)
+		t.Errorf("the event does not say who paused: %+v, %v", page, err)
 	}
 }
 
-func TestWhatIsNotThereIsNamedWithAWayToFindIt(t *testing.T) {
+func TestMissingThingsAreNamedWithAWayToFindThem(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	pipeline := "interlock: there is no pipeline \"gone\"; `interlock status` lists them\n"
 	for _, args := range [][]string{
@@ -207,7 +207,7 @@ func TestWhatIsNotThereIsNamedWithAWayToFindIt(t *testing.T) {
 	}
 }
 
-func TestAPipelineWhoseFileWasRejectedIsCalledThat(t *testing.T) {
+func TestPipelineWithARejectedFileIsReportedAsRejected(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile, "bad.yaml": "pipeline: {id: bad, ownr: ops}\n"}})
 	for _, args := range [][]string{{"trigger", "bad"}, {"sensor", "set", "bad", "x", "n=1"}, {"pause", "bad"}, {"backfill", "bad", "--from", "2026-03-03", "--to", "2026-03-03"}} {
 		got := s.must(1, args...)

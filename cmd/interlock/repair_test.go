@@ -14,7 +14,7 @@ func TestRepairSaysWhatItSaved(t *testing.T) {
 	}
 	s.stop()
 	if got := interlock("repair", "--data", s.data); got.code != 0 || !in(got.stdout, "is not damaged; nothing was changed") {
-		t.Errorf("a store that is whole: %+v", got)
+		t.Errorf("an undamaged store: %+v", got)
 	}
 
 	// As after a crash, and without the write-ahead log.

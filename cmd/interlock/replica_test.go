@@ -154,13 +154,13 @@ func TestWorkOfADeadReplicaIsTakenOver(t *testing.T) {
 			"alerts: {webhooks: [{name: hook, url: %q}], routes: [{severity: info, sinks: [hook]}]}\n", text, fmt.Sprintf("%s/beat/%d", server.URL, i), fmt.Sprintf("%s/alert/%d", server.URL, i)))
 		daemons = append(daemons, g.start())
 		if got := next(t, beats); got != "/beat/0" {
-			t.Errorf("the first replica is the watchdog, and %s was heard", got)
+			t.Errorf("want the watchdog of the first replica, got %s", got)
 		}
 	}
 	daemons[1].put("orders", "landed#2026-03-03", map[string]any{"n": 1})
 	daemons[1].reaches("orders/stream/2026-03-03", client.Completed)
 	if got := next(t, alerts); got != "/alert/0" {
-		t.Errorf("the first replica delivers, and %s was heard", got)
+		t.Errorf("want an alert from the first replica, got %s", got)
 	}
 	daemons[0].kill()
 	daemons[1].put("orders", "landed#2026-03-04", map[string]any{"n": 1})
@@ -176,7 +176,7 @@ func next(t *testing.T, heard <-chan string) string {
 	case what := <-heard:
 		return what
 	case <-time.After(patience):
-		t.Fatal("nothing is heard")
+		t.Fatal("timed out waiting for a message")
 		return ""
 	}
 }
@@ -200,7 +200,7 @@ func TestReplicaThatWakesUpChangesNothing(t *testing.T) {
 	sleeper := a.start()
 	sleeper.put("request", "landed#2026-03-03", map[string]any{"n": 1})
 	if got := next(t, asked); got != "request/stream/2026-03-03/1" {
-		t.Fatalf("asked for %s", got)
+		t.Fatalf("unexpected request for %s", got)
 	}
 	a.check(sleeper.cmd.Process.Signal(syscall.SIGSTOP))
 	awake := b.start()
@@ -223,10 +223,10 @@ func TestReplicaThatWakesUpChangesNothing(t *testing.T) {
 	sleeper.reaches("request/stream/2026-03-04", client.Completed)
 	after := awake.reaches("request/stream/2026-03-03", client.Completed)
 	if after.Attempt != 1 || !after.UpdatedAt.Equal(*before.UpdatedAt) {
-		t.Errorf("the run changed after it had ended: attempt %d, %s and before %s", after.Attempt, after.UpdatedAt, before.UpdatedAt)
+		t.Errorf("the run changed after it had ended: attempt %d, updated %s, before %s", after.Attempt, after.UpdatedAt, before.UpdatedAt)
 	}
 	if n := len(asked); n != 1 { // for the second period
-		t.Errorf("the jobs were asked for %d times more, want once", n)
+		t.Errorf("the jobs got %d more requests, want 1", n)
 	}
 }
 
@@ -249,13 +249,13 @@ func TestCommandStaysWithItsReplica(t *testing.T) {
 	all[0].write("go", "")
 	other.reaches("command/stream/2026-03-03", client.Completed)
 	if text, err := os.ReadFile(all[0].path("started")); err != nil || string(text) != "started\n" {
-		t.Errorf("the command was started so often: %q, %v", text, err)
+		t.Errorf("the command was not started exactly once: %q, %v", text, err)
 	}
 	if err := os.Remove(all[0].path("go")); err != nil {
 		t.Fatal(err)
 	}
 	first.put("command", "landed#2026-03-04", map[string]any{"n": 1})
-	until(t, "the other replica knows a command that runs", func() bool {
+	until(t, "the other replica shows the running command", func() bool {
 		r, err := other.api.Run(t.Context(), client.RunKey{Pipeline: "command", Schedule: "stream", Date: "2026-03-04"})
 		return err == nil && r.Status == client.Running
 	})
@@ -290,7 +290,7 @@ func TestReplicaSaysThatItsFilesDiffer(t *testing.T) {
 	all[0].pipeline("orders", prompt+"sla: {maxDuration: 1h}\n")
 	until(t, "the other replica says that its file differs", func() bool { return says(b, "another replica stored") })
 	if !says(a, "") || a.told("CONFIG_ACCEPTED", "orders") != 2 {
-		t.Error("the replica that saw its file change differs, or did not store it")
+		t.Error("the replica with the changed file reports a difference, or did not store the change")
 	}
 	b.stop()
 	b = all[1].start() // it remembers the state of its files

@@ -102,7 +102,7 @@ func TestFilesOfTheRepositoryFitTheirSchemas(t *testing.T) {
 			kind := pipeline.Classify(pipeline.Source{File: path, Data: data})
 			checked[kind]++
 			if err := j.validate(t, kind, data); err != nil {
-				t.Errorf("%s is no %s file: %v", path, kindNames[kind], err)
+				t.Errorf("%s is not a valid %s file: %v", path, kindNames[kind], err)
 			}
 			return nil
 		})

@@ -48,7 +48,7 @@ func TestSensorSetReadsAFileOrStdin(t *testing.T) {
 func TestSensorsAreReadByKeyAndPeriod(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	if got := s.must(0, "sensor", "get", "shelf").stdout; !strings.Contains(got, "interlock sensor set shelf KEY FIELD=VALUE") {
-		t.Errorf("nothing is written: %s", got)
+		t.Errorf("before any write: %s", got)
 	}
 	if got := s.must(1, "sensor", "get", "shelf", "silver/rows").stderr; !strings.Contains(got, "no reading of silver/rows") {
 		t.Errorf("got %s", got)
@@ -79,7 +79,7 @@ func TestSensorsAreReadByKeyAndPeriod(t *testing.T) {
 	}
 }
 
-func TestSensorSetRefusesWhatIsNoReading(t *testing.T) {
+func TestSensorSetRejectsInvalidReadings(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	large := write(t, "large.json", `{"x": "`+strings.Repeat("x", 70_000)+`"}`)
 	tests := []struct {
@@ -114,11 +114,11 @@ func TestSensorSetRefusesWhatIsNoReading(t *testing.T) {
 		})
 	}
 	if got := s.must(0, "sensor", "get", "shelf", "--format", "json"); len(parsed(t, got.stdout).(map[string]any)["items"].([]any)) != 0 {
-		t.Errorf("something was stored: %s", got.stdout)
+		t.Errorf("a rejected reading was stored: %s", got.stdout)
 	}
 }
 
-func TestReadingsFromAnywhereCannotMoveTheCursor(t *testing.T) {
+func TestReadingsCannotMoveTheTerminalsCursor(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	file := filepath.Join(t.TempDir(), "facts.json")
 	if err := os.WriteFile(file, []byte(`{"x": "\u001b[2J\u202eevil"}`), 0o600); err != nil {

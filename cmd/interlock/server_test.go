@@ -182,7 +182,7 @@ func (s *service) until(what string, true func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			s.t.Fatalf("never came: %s\n%s", what, s.run("events", "--limit", "100").stdout)
+			s.t.Fatalf("timed out waiting for: %s\n%s", what, s.run("events", "--limit", "100").stdout)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (s *service) until(what string, true func() bool) {
 // waits for something outside the controller, both before and after the check for pending changes.
 func (s *service) settled() {
 	s.t.Helper()
-	s.until("a moment in which nothing is to be done", func() bool {
+	s.until("the controller is idle", func() bool {
 		before := s.runs()
 		idle := s.c.engine.Health(context.Background(), time.Minute).FeedBacklog == 0
 		after := s.runs()

@@ -39,7 +39,7 @@ func TestJobReportsToAReplicaThatDidNotStartIt(t *testing.T) {
 		t.Fatal("no job was started")
 	}
 	if !strings.HasPrefix(given.url, "https://interlock.example.com/api/v1/runs/request/") {
-		t.Errorf("the job is to report to %s", given.url)
+		t.Errorf("the job's callback address is %s", given.url)
 	}
 	first.reaches("request/stream/2026-03-03", client.Running)
 	first.kill()
@@ -58,10 +58,10 @@ func TestJobReportsToAReplicaThatDidNotStartIt(t *testing.T) {
 		return answer.StatusCode
 	}
 	if code := report(given.token[:len(given.token)-4] + "AAAA"); code != http.StatusForbidden {
-		t.Errorf("a token that was changed is answered with %d", code)
+		t.Errorf("a modified token got status %d", code)
 	}
 	if code := report(given.token); code != http.StatusOK {
-		t.Errorf("the job's own token is answered with %d", code)
+		t.Errorf("the job's own token got status %d", code)
 	}
 	second.reaches("request/stream/2026-03-03", client.Completed)
 }
@@ -97,10 +97,10 @@ func TestReplicasAskAProbeOnce(t *testing.T) {
 	slices.Sort(lines)
 	got := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, "steady") })
 	if !slices.Equal(got, want) {
-		t.Errorf("was asked\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("probe requests:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if once := slices.Compact(slices.Clone(lines)); len(once) != len(lines) {
-		t.Errorf("something was asked twice:\n%s", strings.Join(lines, "\n"))
+		t.Errorf("a probe ran twice:\n%s", strings.Join(lines, "\n"))
 	}
 	for _, d := range daemons {
 		d.stop()

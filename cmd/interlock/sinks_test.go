@@ -84,7 +84,7 @@ func TestEverySinkPassesTheGuard(t *testing.T) {
 	listener.Close()
 	<-done
 	if len(reached) > 0 {
-		t.Errorf("%d connections passed the guard by", len(reached))
+		t.Errorf("%d connections bypassed the guard", len(reached))
 	}
 	f, _ := settings.Parse("interlock.yaml", []byte(everySink("127.0.0.1:1")))
 	if diff := cmp.Diff(f.Alerts.SinkNames(), names); diff != "" {

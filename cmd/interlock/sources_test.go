@@ -31,11 +31,11 @@ func TestSourceFilesAreReloaded(t *testing.T) {
 		"c.yaml: no version of the source is active\n", `c.yaml:1:48: source.ownr: unknown key "ownr"; did you mean "owner"?`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("sources shows no %q:\n%s", want, got)
+			t.Errorf("sources does not show %q:\n%s", want, got)
 		}
 	}
 	if !shows("first") || !shows("second") {
-		t.Error("a broken source took another with it, or its last good version")
+		t.Error("a broken source disabled another source or its own last good version")
 	}
 
 	s.write("../sources/a.yaml", text("renamed"))

@@ -71,18 +71,18 @@ func TestStoreThatTakesNoChanges(t *testing.T) {
 			s.breaking.fault.Store(&store.Fault{Kind: kind, Remedy: "do this and that"})
 
 			if status, text := s.status(http.MethodGet, "/readyz", ""); status != http.StatusServiceUnavailable || !in(text, "store: do this and that") {
-				t.Errorf("readyz answers %s", text)
+				t.Errorf("readyz: %s", text)
 			}
 			for method, path := range map[string]string{
 				http.MethodPut: "/api/v1/pipelines/shelf/sensors/stock", http.MethodPost: "/api/v1/pipelines/shelf/pause",
 			} {
 				status, text := s.status(method, path, `{"count": 1}`)
 				if status != http.StatusInsufficientStorage || !in(text, "problem:store-"+string(kind), "do this and that", "application/problem+json") {
-					t.Errorf("%s is answered with %s", path, text)
+					t.Errorf("%s: got %s", path, text)
 				}
 			}
 			if status, text := s.status(http.MethodGet, "/api/v1/pipelines/shelf", ""); status != http.StatusOK {
-				t.Errorf("a read is answered with %s", text)
+				t.Errorf("a read got %s", text)
 			}
 			s.until("the heartbeat stops", func() bool {
 				_, text := s.status(http.MethodGet, "/readyz", "")
@@ -96,7 +96,7 @@ func TestStoreThatTakesNoChanges(t *testing.T) {
 
 			s.breaking.fault.Store(nil)
 			if status, text := s.status(http.MethodGet, "/readyz", ""); status != http.StatusOK {
-				t.Errorf("readyz answers %s", text)
+				t.Errorf("readyz: %s", text)
 			}
 			s.until("heartbeats again", func() bool { return beats.Load() > last })
 			s.until("the end of the alarm", func() bool { return strings.Count(s.run("events").stdout, "INFRA_ALARM") == 2 })

@@ -23,7 +23,7 @@ job: {type: command, config: {command: ["true"]}}
 `
 )
 
-func TestWhatARunStartedWithoutIsShown(t *testing.T) {
+func TestRunShowsTheDataItStartedWithout(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"preferring.yaml": preferringFile}})
 	s.must(0, "sensor", "set", "preferring", "landed#2026-03-03", "count=3")
 	run := s.reaches("preferring/stream/2026-03-03", client.Completed)
@@ -50,7 +50,7 @@ func TestWhatARunStartedWithoutIsShown(t *testing.T) {
 	}
 }
 
-func TestWhenTimeOpensAGateIsShown(t *testing.T) {
+func TestTimeAtWhichAGateOpensIsShown(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"patient.yaml": patientFile}})
 	s.must(0, "sensor", "set", "patient", "landed#2026-03-03", "count=3")
 	s.reaches("patient/stream/2026-03-03", client.Pending)

@@ -120,7 +120,7 @@ func TestOneTraceFromSensorWriteToJobEnd(t *testing.T) {
 		}
 	}
 	if root == nil || root.Name != request || root.Kind != tracepb.Span_SPAN_KIND_SERVER || attributeOf(root, "http.route") == "" || attributeOf(root, "http.response.status_code") != "200" {
-		t.Errorf("the request is %v", root)
+		t.Errorf("root span: %v", root)
 	}
 	if t.Failed() {
 		for p := range paths {
@@ -133,7 +133,7 @@ func TestOneTraceFromSensorWriteToJobEnd(t *testing.T) {
 		t.Errorf("the job's TRACEPARENT is %q, want %q; %v", got, want, err)
 	}
 	if got := attributeOf(paths[start], "interlock.attempt"); got != "1" {
-		t.Errorf("the start is that of attempt %q", got)
+		t.Errorf("the start span has attempt %q", got)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestClaimedAttemptContinuesTheTraceThatOpenedIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if claim.Traceparent == nil || again.Traceparent == nil || *claim.Traceparent != *again.Traceparent || claim.Env["TRACEPARENT"] != *claim.Traceparent {
-		t.Fatalf("claimed with %v, again with %v; the environment has %q", claim.Traceparent, again.Traceparent, claim.Env["TRACEPARENT"])
+		t.Fatalf("first claim %v, repeated claim %v, environment %q", claim.Traceparent, again.Traceparent, claim.Env["TRACEPARENT"])
 	}
 	if _, err := c.Report(t.Context(), key, client.JobReport{Result: "success"}, client.Permit(claim.Permit), client.Traceparent(*claim.Traceparent)); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestClaimedAttemptContinuesTheTraceThatOpenedIt(t *testing.T) {
 	parent := spans[strings.Split(*claim.Traceparent, "-")[2]]
 	const request = "PUT /api/v1/pipelines/{id}/sensors/{key}"
 	if parent == nil || path(spans, parent) != request+" > change reading" {
-		t.Fatalf("the claim's traceparent %s is not of the trace that the write began", *claim.Traceparent)
+		t.Fatalf("the claim's traceparent %s is not in the trace of the write", *claim.Traceparent)
 	}
 	names := map[string]bool{}
 	for _, span := range spans {

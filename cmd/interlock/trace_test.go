@@ -47,7 +47,7 @@ func TestWithoutAnEndpointNothingIsTraced(t *testing.T) {
 	}
 	_, span := tr.tracer.Start(t.Context(), "x")
 	if span.IsRecording() {
-		t.Error("a span is recorded for nobody")
+		t.Error("a span is recorded without an endpoint")
 	}
 }
 

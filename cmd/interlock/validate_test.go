@@ -13,14 +13,14 @@ import (
 
 const good = "pipeline: {id: good, owner: data}\nschedule: {cron: \"0 6 * * *\"}\n"
 
-func TestWarningsAloneAreFine(t *testing.T) {
+func TestWarningsAloneAreNoFailure(t *testing.T) {
 	got := must(t, 0, "validate", "testdata/broken/warned.yaml")
 	if !strings.Contains(got.stdout, "warning:") || !strings.Contains(got.stdout, "1 warning in 1 file") {
 		t.Errorf("got %s", got.stdout)
 	}
 }
 
-func TestAFineProjectIsAnEmptyList(t *testing.T) {
+func TestValidProjectPrintsAnEmptyList(t *testing.T) {
 	if got := must(t, 0, "validate", write(t, "good.yaml", good), "--format", "json"); got.stdout != "[]\n" {
 		t.Errorf("json: %q", got.stdout)
 	}
@@ -168,7 +168,7 @@ func TestServerFileOfAnyNameIsChecked(t *testing.T) {
 	}
 }
 
-func TestAnEmptyFolderAmongOthersIsNoSuccess(t *testing.T) {
+func TestEmptyFolderAmongOthersIsAnError(t *testing.T) {
 	got := must(t, 2, "validate", write(t, "good.yaml", good), t.TempDir())
 	if !strings.Contains(got.stderr, "no pipeline files") {
 		t.Errorf("got %s", got.stderr)
