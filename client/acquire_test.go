@@ -16,11 +16,11 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// scripted is a server in the same bubble of time as its client.
+// scripted is a fake server in the same synctest bubble as its client.
 type scripted struct {
 	mu      sync.Mutex
 	answers func(r *http.Request) (int, any)
-	asked   map[string]int // by the last part of the path
+	asked   map[string]int // requests by the last part of the path
 }
 
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -46,7 +46,7 @@ func (s *scripted) client(t *testing.T) *client.Client {
 	return c
 }
 
-// The answers of a server about a run that waits, or is offered.
+// The responses of a server about a run that waits, or is offered.
 func gateAnswer(open bool, code string) map[string]any {
 	g := map[string]any{
 		"pipeline": "orders", "date": "2026-03-03", "open": open, "rules": []any{}, "blockedBy": []any{}, "retryAfterSeconds": nil,
@@ -63,7 +63,7 @@ var (
 	refused  = map[string]any{"status": http.StatusConflict, "detail": "attempt 1 is over"}
 )
 
-func TestWaitOfHoursAsksOnceAMinute(t *testing.T) {
+func TestLongWaitSendsOneRequestPerMinute(t *testing.T) {
 	for name, holds := range map[string]bool{"a server that holds its answers": true, "one that answers at once": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -82,14 +82,14 @@ func TestWaitOfHoursAsksOnceAMinute(t *testing.T) {
 					t.Fatalf("got %v", err)
 				}
 				if asked := s.asked["gate"]; asked < 300 || asked > 310 {
-					t.Errorf("asked %d times in five hours", asked)
+					t.Errorf("%d requests in five hours", asked)
 				}
 			})
 		})
 	}
 }
 
-func TestServerThatIsAwayIsAskedAgainUntilTheWaitIsOver(t *testing.T) {
+func TestUnreachableServerIsRetriedUntilTheWaitIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &scripted{answers: func(*http.Request) (int, any) { return 0, nil }}
@@ -107,7 +107,7 @@ func TestServerThatIsAwayIsAskedAgainUntilTheWaitIsOver(t *testing.T) {
 	})
 }
 
-// claimed is a server whose gate is open, and which answers heartbeats and reports as told.
+// claimed is a server whose gate is open, and which answers heartbeats and reports with the given statuses.
 func claimed(t *testing.T, more func(r *http.Request) (int, any)) (*scripted, *client.Lease) {
 	t.Helper()
 	s := &scripted{answers: func(r *http.Request) (int, any) {
@@ -131,7 +131,7 @@ func claimed(t *testing.T, more func(r *http.Request) (int, any)) (*scripted, *c
 	return s, lease
 }
 
-func TestRefusalThatTheGateDoesNotExplainEndsTheWait(t *testing.T) {
+func TestUnexplainedRejectionEndsTheWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		gate map[string]any
 		want client.Refused

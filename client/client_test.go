@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-func TestSensorsGoInAndComeBack(t *testing.T) {
+func TestSensorsAreWrittenAndRead(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
 	w := whole(t, func(o client.CallOption) (client.Written, error) {
@@ -62,7 +62,7 @@ func TestSensorsGoInAndComeBack(t *testing.T) {
 	}
 }
 
-func TestKeysOfDotsAndSlashesReachTheirSensor(t *testing.T) {
+func TestKeysWithDotsAndSlashesAreEscaped(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
 	for _, key := range []string{".", "..", "../..", "a/../b", "a//b", "a.b-c/d"} {
@@ -73,7 +73,7 @@ func TestKeysOfDotsAndSlashesReachTheirSensor(t *testing.T) {
 	}
 }
 
-func TestNumbersStayAsTheyWereWritten(t *testing.T) {
+func TestNumbersAreNotRounded(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
 	must(c.PutSensor(ctx, "orders", "source", map[string]any{"rows": json.Number("9007199254740993"), "status": "ready"}))(t)
@@ -82,7 +82,7 @@ func TestNumbersStayAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerIsUnderstood(t *testing.T) {
+func TestEveryResponseIsDecoded(t *testing.T) {
 	s, server := serve(t)
 	c := connect(t, server)
 	opened := whole(t, func(o client.CallOption) (client.Run, error) {
@@ -185,12 +185,12 @@ func TestSilencesBeginAndEnd(t *testing.T) {
 	}
 }
 
-func TestOperatorsWishesAreCarriedOut(t *testing.T) {
+func TestOperatorRequestsAreCarriedOut(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
 	key := must(c.Trigger(ctx, client.TriggerRequest{Pipeline: "orders"}))(t).Key()
 	if _, err := c.Report(ctx, key, client.JobReport{Result: "success"}); problemOf(t, err).Status != http.StatusConflict {
-		t.Errorf("it has not started: %v", err)
+		t.Errorf("a run that has not started: %v", err)
 	}
 	ended := whole(t, func(o client.CallOption) (client.Run, error) {
 		return c.Cancel(ctx, key, client.Asked{Reason: "wrong"}, o)
@@ -223,7 +223,7 @@ func TestOperatorsWishesAreCarriedOut(t *testing.T) {
 	}
 }
 
-func TestAPauseSaysWhoWhyAndUntilWhen(t *testing.T) {
+func TestPauseHasWhoWhyAndEnd(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
 	q := client.PauseRequest{Asked: client.Asked{Reason: "test", RequestedBy: "ann"}, Until: "1h", HoldSLA: true}
@@ -243,7 +243,7 @@ func TestAPauseSaysWhoWhyAndUntilWhen(t *testing.T) {
 	}
 }
 
-func TestAKeyMakesTwoRequestsOne(t *testing.T) {
+func TestIdempotencyKeyMakesTwoRequestsOne(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
 	key := must(c.Trigger(ctx, client.TriggerRequest{Pipeline: "orders"}))(t).Key()
@@ -256,7 +256,7 @@ func TestAKeyMakesTwoRequestsOne(t *testing.T) {
 	}
 }
 
-func TestRefusalIsAProblemInTheServersWords(t *testing.T) {
+func TestRejectionIsAProblemInTheServersWords(t *testing.T) {
 	_, server := serve(t)
 	_, err := connect(t, server).PutSensor(ctx, "none", "x", map[string]any{})
 	p := problemOf(t, err)
@@ -265,7 +265,7 @@ func TestRefusalIsAProblemInTheServersWords(t *testing.T) {
 	}
 }
 
-func TestTokenIsSentAlong(t *testing.T) {
+func TestTokenIsSent(t *testing.T) {
 	_, server := serve(t, api.Token{Name: "wall", Role: api.RoleViewer, Secret: "0123456789abcdef"})
 	if _, err := connect(t, server).Runs(ctx, client.RunQuery{}); problemOf(t, err).Status != http.StatusUnauthorized {
 		t.Errorf("got %v", err)
@@ -273,7 +273,7 @@ func TestTokenIsSentAlong(t *testing.T) {
 	must(connect(t, server, client.WithToken("0123456789abcdef")).Runs(ctx, client.RunQuery{}))(t)
 }
 
-// answers is a server that answers everything alike.
+// answers returns a server that sends the same response to every request.
 func answers(t *testing.T, status int, kind, body string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -285,7 +285,7 @@ func answers(t *testing.T, status int, kind, body string) *httptest.Server {
 	return server
 }
 
-func TestWhatIsNoServerIsUnreachable(t *testing.T) {
+func TestOtherServersAreUnreachable(t *testing.T) {
 	gone := answers(t, 200, "", "")
 	gone.Close()
 	elsewhere := httptest.NewServer(http.RedirectHandler("https://elsewhere.example/?q", http.StatusMovedPermanently))
@@ -305,7 +305,7 @@ func TestWhatIsNoServerIsUnreachable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			// With a client of one's own, too, a PUT that is redirected must not end as a GET that looks like success.
+			// With a custom HTTP client, too, a redirected PUT must not end as a GET that looks like success.
 			c := connect(t, tt.server, client.WithHTTPClient(&http.Client{}), client.WithToken("secret"))
 			_, err := c.PutSensor(ctx, "orders", "x", nil)
 			var u *client.UnreachableError
@@ -316,10 +316,10 @@ func TestWhatIsNoServerIsUnreachable(t *testing.T) {
 	}
 }
 
-func TestAnAddressIsHTTP(t *testing.T) {
+func TestInvalidAddressIsRejected(t *testing.T) {
 	for _, address := range []string{"", "localhost:8740", "ftp://x", "http://", "://"} {
 		if _, err := client.New(address); err == nil {
-			t.Errorf("%q is no address", address)
+			t.Errorf("New accepts %q", address)
 		}
 	}
 	_, server := serve(t)
@@ -327,7 +327,7 @@ func TestAnAddressIsHTTP(t *testing.T) {
 	must(c.Runs(ctx, client.RunQuery{}))(t)
 }
 
-func TestRunKeysAreReadAndWritten(t *testing.T) {
+func TestRunKeysAreParsedAndFormatted(t *testing.T) {
 	key := client.RunKey{Pipeline: "orders", Schedule: "cron", Date: "2026-11-01T01-05:00"}
 	for _, text := range []string{key.String(), key.String() + "/2"} {
 		if got, err := client.ParseRunKey(text); err != nil || got != key {
@@ -336,7 +336,7 @@ func TestRunKeysAreReadAndWritten(t *testing.T) {
 	}
 	for _, text := range []string{"", "orders", "orders/cron", "orders//2026-03-03", "orders/cron/2026-03-03/", "orders/cron/2026-03-03/x", "a/b/c/1/2"} {
 		if got, err := client.ParseRunKey(text); err == nil {
-			t.Errorf("%q is no run, got %v", text, got)
+			t.Errorf("ParseRunKey(%q) = %v, want an error", text, got)
 		}
 	}
 }

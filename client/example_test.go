@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// The last step of an ingest job: tell the pipeline that the data of a day is there.
+// The last step of an ingest job: report to the pipeline that the data of a day has arrived.
 func ExampleClient_PutSensor() {
 	server := exampleServer()
 	defer server.Close()
@@ -35,7 +35,7 @@ func ExampleClient_PutSensor() {
 	// Output: stored for 2026-03-03
 }
 
-// Another scheduler asks before it starts a job of its own.
+// Another scheduler asks before it starts its own job.
 func ExampleClient_Gate() {
 	server := exampleServer()
 	defer server.Close()
@@ -59,7 +59,7 @@ func ExampleClient_Gate() {
 	// source: no reading
 }
 
-// exampleServer stands in for the server that a program would find at client.DefaultServer.
+// exampleServer stands in for the server at client.DefaultServer.
 func exampleServer() *httptest.Server {
 	_, a, err := assemble(nil)
 	if err != nil {

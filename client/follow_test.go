@@ -21,7 +21,7 @@ import (
 
 var errEnough = errors.New("enough")
 
-func TestFollowTellsEventsAsTheyHappen(t *testing.T) {
+func TestFollowDeliversEventsAsTheyHappen(t *testing.T) {
 	s, server := serve(t)
 	c := connect(t, server)
 	tell := func(n int) {
@@ -50,11 +50,11 @@ func TestFollowTellsEventsAsTheyHappen(t *testing.T) {
 	}
 	err = c.Follow(ctx, client.Following{After: first.Position}, func(e client.Event) error { return errors.New(e.Detail.Message) })
 	if err == nil || err.Error() != "2" {
-		t.Errorf("after the first came %v", err)
+		t.Errorf("after the first event: %v", err)
 	}
 }
 
-func TestFollowReturnsWhatWillNotPass(t *testing.T) {
+func TestFollowReturnsPermanentErrors(t *testing.T) {
 	_, server := serve(t)
 	c := connect(t, server)
 	if err := c.Follow(ctx, client.Following{Type: "NONSENSE"}, nil); problemOf(t, err).Status != 400 {
@@ -75,7 +75,8 @@ func TestFollowReturnsWhatWillNotPass(t *testing.T) {
 	}
 }
 
-// streams is a server whose connections are the given answers, one after the other. It notes after which event each begins.
+// streams is a server whose connections send the given responses, one after the other. It records the position after
+// which each starts.
 func streams(t *testing.T, after *[]string, answers ...func(http.ResponseWriter, *http.Request)) *httptest.Server {
 	t.Helper()
 	var calls atomic.Int32
@@ -87,7 +88,7 @@ func streams(t *testing.T, after *[]string, answers ...func(http.ResponseWriter,
 	return server
 }
 
-// says is a connection that says text and ends.
+// says returns a connection that sends text and ends.
 func says(text string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -102,7 +103,7 @@ func refuses(status int) func(http.ResponseWriter, *http.Request) {
 	}
 }
 
-func TestFollowGoesOnWhereAConnectionBroke(t *testing.T) {
+func TestFollowResumesAfterALostConnection(t *testing.T) {
 	var after []string
 	server := streams(t, &after,
 		says("retry: 1\nid: 4\n\n: alive\n\nid: 5\ndata: {\"id\":\"a\"}\n\nid: 6\nda"), // breaks in the middle of the second event
@@ -126,7 +127,7 @@ func TestFollowGoesOnWhereAConnectionBroke(t *testing.T) {
 	}
 }
 
-func TestFollowEndsWhenItIsNoLongerLetIn(t *testing.T) {
+func TestFollowEndsWhenAccessIsRevoked(t *testing.T) {
 	var after []string
 	server := streams(t, &after, says("retry: 1\nid: 4\n\n"), refuses(http.StatusUnauthorized))
 	err := connect(t, server).Follow(ctx, client.Following{}, nil)
@@ -135,13 +136,13 @@ func TestFollowEndsWhenItIsNoLongerLetIn(t *testing.T) {
 	}
 }
 
-func TestFollowDoesNotWaitForASilentConnection(t *testing.T) {
+func TestFollowReconnectsAfterSilence(t *testing.T) {
 	var after []string
 	server := streams(t, &after,
 		func(w http.ResponseWriter, r *http.Request) {
 			says("retry: 1\nid: 4\n\n")(w, r)
 			w.(http.Flusher).Flush()
-			<-r.Context().Done() // as a connection that a firewall forgot
+			<-r.Context().Done() // like a connection that a firewall dropped
 		},
 		says("id: 5\ndata: {\"id\":\"a\"}\n\n"),
 	)
@@ -153,7 +154,7 @@ func TestFollowDoesNotWaitForASilentConnection(t *testing.T) {
 	}
 }
 
-func TestAnEventThatIsNoJSONIsNotPassedOver(t *testing.T) {
+func TestFollowFailsOnAnEventThatIsNotJSON(t *testing.T) {
 	var after []string
 	server := streams(t, &after, says("id: 5\ndata: nonsense\n\n"))
 	var u *client.UnreachableError
@@ -162,7 +163,7 @@ func TestAnEventThatIsNoJSONIsNotPassedOver(t *testing.T) {
 	}
 }
 
-func TestFollowSaysSinceOnlyToBeginWith(t *testing.T) {
+func TestFollowSendsSinceOnlyOnTheFirstConnection(t *testing.T) {
 	var asked []string
 	note := func(next func(http.ResponseWriter, *http.Request)) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, r *http.Request) {

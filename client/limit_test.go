@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// slow answers every request with an empty list, after a while.
+// slow answers every request with an empty list, after a delay.
 type slow time.Duration
 
 func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -30,7 +30,7 @@ func behind(t *testing.T, server slow) *client.Client {
 	return must(client.New(client.DefaultServer, client.WithTransport(server)))(t)
 }
 
-// manyThings are the calls for which the server gives itself ten minutes.
+// manyThings are the calls with the server's timeout of ten minutes.
 var manyThings = map[string]func(*client.Client) error{
 	"backfill": func(c *client.Client) error {
 		_, err := c.Backfill(ctx, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-03-03"})
@@ -54,7 +54,7 @@ var manyThings = map[string]func(*client.Client) error{
 	},
 }
 
-func TestWhatMayTakeLongIsWaitedForAsLongAsTheServerWorks(t *testing.T) {
+func TestLongCallsOutlastTheServersTimeout(t *testing.T) {
 	for name, ask := range manyThings {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestWhatMayTakeLongIsWaitedForAsLongAsTheServerWorks(t *testing.T) {
 	}
 }
 
-func TestServerThatIsLateIsNotCalledUnreachable(t *testing.T) {
+func TestTimeoutIsNotReportedAsUnreachable(t *testing.T) {
 	calls := map[string]func(*client.Client) error{
 		"within 1m0s": func(c *client.Client) error {
 			_, err := c.Pipelines(ctx, client.Paging{})
@@ -92,7 +92,7 @@ func TestServerThatIsLateIsNotCalledUnreachable(t *testing.T) {
 	}
 }
 
-func TestLimitsOfTheCallersOwnClientHold(t *testing.T) {
+func TestTimeoutOfACustomClientApplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := must(client.New(client.DefaultServer, client.WithHTTPClient(&http.Client{Transport: slow(time.Hour)})))(t)
 		if _, err := c.Pipelines(ctx, client.Paging{}); err != nil {

@@ -36,10 +36,10 @@ validation:
 job: {type: command, config: {command: [load]}}
 `
 
-// tuesday is when it always is here.
+// tuesday is the fixed time of the tests.
 var tuesday = time.Date(2026, 3, 3, 9, 10, 0, 0, time.UTC)
 
-// idle has no jobs.
+// idle runs no jobs.
 type idle struct{}
 
 func (idle) StillRuns(context.Context, run.Run, time.Time) (bool, error) { return false, nil }
@@ -50,13 +50,13 @@ func (idle) Stop(context.Context, run.Run, time.Time) (run.Leftover, error) {
 
 func (idle) Sees(run.Run) bool { return true }
 
-// deaf is a sink that takes nothing.
+// deaf is a sink that accepts nothing.
 type deaf struct{}
 
 func (deaf) Name() string                           { return "hook" }
 func (deaf) Send(context.Context, sink.Alert) error { return &sink.Refused{Reason: "410"} }
 
-// serve starts the real API over a store in memory, with one pipeline.
+// serve starts the real API over an in-memory store, with one pipeline.
 func serve(t testing.TB, tokens ...api.Token) (*memory.Store, *httptest.Server) {
 	t.Helper()
 	s, a, err := assemble(tokens)
@@ -92,7 +92,7 @@ func connect(t testing.TB, server *httptest.Server, options ...client.Option) *c
 	return c
 }
 
-// must fails on an error.
+// must fails the test on an error.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -103,8 +103,8 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// whole makes a call and fails unless its answer says, written as JSON again, all that the server said: what the API sends
-// and what is read here must not drift apart.
+// whole makes a call and fails the test unless its result, as JSON again, has everything that the server sent: the
+// API's responses and this package's types must not drift apart.
 func whole[T any](t *testing.T, ask func(client.CallOption) (T, error)) T {
 	t.Helper()
 	var raw json.RawMessage
@@ -123,7 +123,7 @@ func whole[T any](t *testing.T, ask func(client.CallOption) (T, error)) T {
 	return answer
 }
 
-// value is JSON as a value. An absent cursor is null when it is sent and empty here.
+// value decodes JSON. An absent cursor is null in the response and empty here.
 func value(t *testing.T, data []byte) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(data))
