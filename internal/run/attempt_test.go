@@ -22,18 +22,18 @@ func TestStartNeedsAnOpenGateAndASnapshot(t *testing.T) {
 	}
 }
 
-func TestStartUsesUpItsVerdict(t *testing.T) {
+func TestStartConsumesItsVerdict(t *testing.T) {
 	r := triggering(t)
 	if _, err := r.Trigger(run.Start{Snapshot: "s2"}, noon); err == nil {
 		t.Error("the same verdict started twice")
 	}
 	r, err := r.Refused(run.Report{Category: run.Transient}, at(1))
 	if _, err := must(t, r, err).Trigger(run.Start{Snapshot: "s2"}, at(2)); err == nil {
-		t.Error("a refused start was repeated without an evaluation")
+		t.Error("a rejected start was repeated without an evaluation")
 	}
 }
 
-func TestBypassedGateCountsAsOpenAndIsSigned(t *testing.T) {
+func TestBypassedGateCountsAsOpenAndNeedsWhoAndWhy(t *testing.T) {
 	key := opened(t).Key
 	o := run.Opening{Cause: run.CauseManual, GateBypassed: true, Limits: limits, At: noon}
 	if _, err := run.New(key, o); err == nil {
@@ -62,7 +62,7 @@ func TestClosedGateBeforeARepeatGoesBackInTheSameAttempt(t *testing.T) {
 	}
 }
 
-func TestRefusedStartsDoubleTheirWaitAndThenFail(t *testing.T) {
+func TestRejectedStartsBackOffAndThenFail(t *testing.T) {
 	r := triggering(t)
 	now := noon
 	for i, want := range []time.Duration{30 * time.Second, time.Minute} {
@@ -79,11 +79,11 @@ func TestRefusedStartsDoubleTheirWaitAndThenFail(t *testing.T) {
 	}
 	r, err := r.Refused(run.Report{Category: run.Transient, Message: "still busy"}, now)
 	if r = must(t, r, err); r.Status != run.Failed || r.Progress.Report.Category != run.Transient || r.Progress.StartTries != 3 {
-		t.Errorf("third refusal leaves %s %+v after %d tries", r.Status, r.Progress.Report, r.Progress.StartTries)
+		t.Errorf("the third rejection leaves %s %+v after %d tries", r.Status, r.Progress.Report, r.Progress.StartTries)
 	}
 }
 
-func TestPermanentRefusalIsNotRepeated(t *testing.T) {
+func TestPermanentRejectionIsNotRepeated(t *testing.T) {
 	r, err := triggering(t).Refused(run.Report{Category: run.Permanent, Message: "401"}, noon)
 	if r = must(t, r, err); r.Status != run.Failed || r.Reason != "401" {
 		t.Errorf("%s because %q", r.Status, r.Reason)
@@ -92,11 +92,11 @@ func TestPermanentRefusalIsNotRepeated(t *testing.T) {
 
 func TestUnansweredStartIsNotEvaluatedForARepeat(t *testing.T) {
 	if r, err := triggering(t).Evaluated(true, at(1)); err == nil {
-		t.Errorf("the gate is open %v while nobody knows whether the job runs", r.Progress.GateOpen)
+		t.Errorf("gate open is %v while it is unknown whether the job runs", r.Progress.GateOpen)
 	}
 }
 
-func TestHeldStartWaitsForAResultFromOutside(t *testing.T) {
+func TestHeldStartWaitsForAReportedResult(t *testing.T) {
 	r, err := triggering(t).Hold("no answer", at(1))
 	r = must(t, r, err)
 	if _, err := r.Evaluated(true, at(2)); err == nil {
@@ -133,7 +133,7 @@ func TestWaitingForASlotMovesWindowAndLimit(t *testing.T) {
 	}
 }
 
-func TestWakeUpNeverCutsABackoffShort(t *testing.T) {
+func TestWakeNeverShortensABackoff(t *testing.T) {
 	r := ended(t, run.Report{Result: run.ResultFail, Category: run.Transient})
 	r, err := r.NextAttempt(run.Opening{Cause: run.CauseTransient, Limits: limits, At: at(2), From: at(5)})
 	r, err = must(t, r, err).Wake(at(3))
@@ -147,7 +147,7 @@ func TestWakeUpNeverCutsABackoffShort(t *testing.T) {
 	}
 }
 
-func TestStartRemembersWhatItRestsOn(t *testing.T) {
+func TestStartRecordsItsSnapshotAndReplica(t *testing.T) {
 	r, err := opened(t).Evaluated(true, at(2))
 	r, err = must(t, r, err).Trigger(run.Start{Snapshot: "s7", Replica: "blue"}, at(3))
 	p := must(t, r, err).Progress
@@ -156,22 +156,22 @@ func TestStartRemembersWhatItRestsOn(t *testing.T) {
 	}
 }
 
-func TestWaitForASlotUsesUpItsVerdict(t *testing.T) {
+func TestWaitForASlotConsumesItsVerdict(t *testing.T) {
 	if _, err := opened(t).WaitForSlot(noon); err == nil {
-		t.Error("waits for a slot with a gate that nobody found open")
+		t.Error("waits for a slot without an open gate")
 	}
 	r, err := opened(t).Evaluated(true, noon)
 	r, err = must(t, r, err).WaitForSlot(at(1))
 	r = must(t, r, err)
 	if !r.Progress.NextEvaluation.Equal(at(6)) {
-		t.Errorf("looks again at %s, want %s", r.Progress.NextEvaluation, at(6))
+		t.Errorf("evaluates again at %s, want %s", r.Progress.NextEvaluation, at(6))
 	}
 	if _, err := r.Trigger(run.Start{Snapshot: "s1"}, at(2)); err == nil {
 		t.Error("took a slot on the verdict from before the wait")
 	}
 }
 
-func TestStartedJobIsWatchedByTheClock(t *testing.T) {
+func TestStartedJobIsPolled(t *testing.T) {
 	held, err := triggering(t).Hold("no answer", at(1))
 	r, err := must(t, held, err).Started("pid 7", at(2))
 	p := must(t, r, err).Progress
@@ -187,7 +187,7 @@ func TestStartedJobIsWatchedByTheClock(t *testing.T) {
 	}
 }
 
-func TestOnlyAnUnansweredStartHasAnAnswer(t *testing.T) {
+func TestStartCallHasOneResponse(t *testing.T) {
 	r, err := triggering(t).Refused(run.Report{Category: run.Transient}, at(1))
 	r = must(t, r, err)
 	for name, answer := range map[string]func() (run.Run, error){
@@ -200,11 +200,11 @@ func TestOnlyAnUnansweredStartHasAnAnswer(t *testing.T) {
 		}
 	}
 	if got, err := triggering(t).Refused(run.Report{Category: "BAD"}, at(1)); err == nil {
-		t.Errorf("refused with an odd category: %+v", got.Progress)
+		t.Errorf("rejected with an unknown category: %+v", got.Progress)
 	}
 }
 
-func TestHoldSaysWhyAndSinceWhen(t *testing.T) {
+func TestHoldRecordsWhyAndSinceWhen(t *testing.T) {
 	if _, err := triggering(t).Hold("", at(1)); err == nil {
 		t.Error("held for no reason")
 	}

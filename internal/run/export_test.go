@@ -1,4 +1,4 @@
 package run
 
-// Transitions lets tests look at the whole state machine.
+// Transitions exposes the whole state machine to tests.
 func Transitions() []Transition { return append([]Transition(nil), transitions...) }

@@ -18,7 +18,7 @@ func mustPeriod(t interface{ Fatalf(string, ...any) }, s string) period.Period {
 	return p
 }
 
-func TestKeyIsReadBackFromItsText(t *testing.T) {
+func TestKeyRoundTrips(t *testing.T) {
 	for _, s := range []string{
 		"orders/cron/2026-03-03",
 		"a.b-c_9/stream/2026-03-03T10",
@@ -42,7 +42,7 @@ func TestKeyIsReadBackFromItsText(t *testing.T) {
 	}
 }
 
-func TestMalformedKeyIsRefused(t *testing.T) {
+func TestMalformedKeyIsRejected(t *testing.T) {
 	for name, s := range map[string]string{
 		"empty":            "",
 		"two parts":        "orders/cron",
@@ -59,7 +59,7 @@ func TestMalformedKeyIsRefused(t *testing.T) {
 	}
 }
 
-func TestMalformedAttemptIDIsRefused(t *testing.T) {
+func TestMalformedAttemptIDIsRejected(t *testing.T) {
 	for _, s := range []string{
 		"", "1", "orders/cron/2026-03-03", "orders/cron/2026-03-03/", "orders/cron/2026-03-03/0",
 		"orders/cron/2026-03-03/-1", "orders/cron/2026-03-03/+1", "orders/cron/2026-03-03/01",

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// change is one thing done to a run, with everything about it random.
+// change is one random change of a run.
 type change struct {
 	name string
 	do   func(r run.Run, now time.Time) (run.Run, error)
@@ -54,8 +54,8 @@ func anyChange(t *rapid.T) change {
 	}).Draw(t, "change")
 }
 
-// Whatever happens to a run, in whatever order and with a clock that may jump back.
-func TestNoHistoryBreaksTheLawsOfARun(t *testing.T) {
+// Any changes, in any order, with a clock that may jump back.
+func TestInvariantsHoldInAnyHistory(t *testing.T) {
 	arrows := map[[2]run.Status]bool{}
 	for _, tr := range run.Transitions() {
 		arrows[[2]run.Status{tr.From, tr.To}] = true
@@ -69,7 +69,7 @@ func TestNoHistoryBreaksTheLawsOfARun(t *testing.T) {
 			next, err := c.do(r, now)
 			if err != nil {
 				if next != r {
-					t.Fatalf("%s was refused (%v) and still changed the run", c.name, err)
+					t.Fatalf("%s returned an error (%v) and still changed the run", c.name, err)
 				}
 				continue
 			}
@@ -90,13 +90,13 @@ func TestNoHistoryBreaksTheLawsOfARun(t *testing.T) {
 	})
 }
 
-// obey checks what must hold between a run and its next version.
+// obey checks the invariants between a run and its next version.
 func obey(t *rapid.T, name string, arrows map[[2]run.Status]bool, r, next run.Run) {
 	if next.Version <= r.Version {
 		t.Fatalf("%s took version %d to %d", name, r.Version, next.Version)
 	}
 	if r.Status != next.Status && !arrows[[2]run.Status{r.Status, next.Status}] {
-		t.Fatalf("%s took %s to %s, which no arrow does", name, r.Status, next.Status)
+		t.Fatalf("%s took %s to %s, which is no transition", name, r.Status, next.Status)
 	}
 	if r.Status.Ended() && next.Status != r.Status && (name != "next attempt" || next.Attempt != r.Attempt+1) {
 		t.Fatalf("%s left the ended state %s for %s, attempt %d", name, r.Status, next.Status, next.Attempt)
@@ -108,7 +108,7 @@ func obey(t *rapid.T, name string, arrows map[[2]run.Status]bool, r, next run.Ru
 		t.Fatalf("%s is %s and ended at %s", name, next.Status, next.EndedAt)
 	}
 	if next.Key != r.Key || !next.OpenedAt.Equal(r.OpenedAt) {
-		t.Fatalf("%s changed who the run is", name)
+		t.Fatalf("%s changed the key of the run", name)
 	}
 	c := next.Counters
 	spent := c.Retries + c.CodeRetries + c.DriftReruns + c.ManualReruns + c.Reopenings + c.Forced

@@ -40,7 +40,7 @@ func must(t testing.TB, r run.Run, err error) run.Run {
 	return r
 }
 
-// triggering has made its first start call at minute 0.
+// triggering returns a run that has made its first start call at minute 0.
 func triggering(t testing.TB) run.Run {
 	t.Helper()
 	r, err := opened(t).Evaluated(true, noon)
@@ -83,7 +83,7 @@ func TestWindowAndLimitCountFromTheEarliestStart(t *testing.T) {
 	}
 }
 
-func TestTimeLimitHoldsWindowAndPollWindow(t *testing.T) {
+func TestTimeLimitCoversWindowAndPollWindow(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits run.Limits
 		want   time.Duration
@@ -105,7 +105,7 @@ func TestTimeLimitHoldsWindowAndPollWindow(t *testing.T) {
 	}
 }
 
-func TestLimitsThatNoFileHoldsAreBroughtIntoRange(t *testing.T) {
+func TestInvalidLimitsAreClamped(t *testing.T) {
 	const years = 10 * 366 * 24 * time.Hour
 	for name, c := range map[string]struct{ given, want run.Limits }{
 		"nothing": {run.Limits{}, run.Limits{Window: time.Second, Interval: time.Second, StartTries: 1}},
@@ -129,7 +129,7 @@ func TestLimitsThatNoFileHoldsAreBroughtIntoRange(t *testing.T) {
 	}
 }
 
-func TestEachCauseSpendsItsOwnCounter(t *testing.T) {
+func TestEachCauseUsesItsOwnCounter(t *testing.T) {
 	failed := ended(t, run.Report{Result: run.ResultFail})
 	done := ended(t, run.Report{Result: run.ResultSuccess})
 	exhausted, err := opened(t).Exhausted("closed", at(60))
@@ -159,7 +159,7 @@ func TestEachCauseSpendsItsOwnCounter(t *testing.T) {
 	}
 }
 
-func TestForcedAttemptSpendsNoBudget(t *testing.T) {
+func TestForcedAttemptUsesNoBudget(t *testing.T) {
 	done := ended(t, run.Report{Result: run.ResultSuccess})
 	o := run.Opening{Cause: run.CauseManual, Forced: true, Limits: limits, At: at(9)}
 	for _, signed := range []run.Opening{{}, {By: "ada"}, {Reason: "bad partition"}} {
@@ -184,7 +184,7 @@ func TestFirstAttemptCauseOpensNoFurtherOne(t *testing.T) {
 	}
 }
 
-func TestResultBelongsToItsAttemptAlone(t *testing.T) {
+func TestResultCountsForItsAttemptOnly(t *testing.T) {
 	r := running(t)
 	ok := run.Report{Result: run.ResultSuccess}
 	other := r.Key
@@ -198,7 +198,7 @@ func TestResultBelongsToItsAttemptAlone(t *testing.T) {
 		"odd category":  {Key: r.Key, Attempt: 1, Report: run.Report{Result: run.ResultFail, Category: "BAD"}},
 	} {
 		if got, err := r.Reported(o, noon); err == nil || got != r {
-			t.Errorf("%s: took %+v, %v", name, o, err)
+			t.Errorf("%s: accepted %+v, %v", name, o, err)
 		}
 	}
 	o := run.Outcome{Key: r.Key, Attempt: 1, Report: run.Report{Result: run.ResultTimeout}}
@@ -211,7 +211,7 @@ func TestResultBelongsToItsAttemptAlone(t *testing.T) {
 	}
 }
 
-func TestRunLeftWithoutAResultRemembersItsJob(t *testing.T) {
+func TestRunThatEndsWithoutAResultRecordsItsJob(t *testing.T) {
 	r, err := running(t).PollExhausted(run.JobMayRun, at(61))
 	r, err = must(t, r, err).GiveUp("no result", at(61))
 	if r = must(t, r, err); r.Status != run.FailedFinal || r.Progress.Left != run.JobMayRun || r.Progress.Handle != "pid 1" {
@@ -239,7 +239,7 @@ func TestStartDeadlineClosesARunWithoutAnAttempt(t *testing.T) {
 	}
 }
 
-func TestImpossibleMoveNamesBothStates(t *testing.T) {
+func TestInvalidTransitionNamesBothStates(t *testing.T) {
 	done := ended(t, run.Report{Result: run.ResultSuccess})
 	got, err := done.Started("h", noon)
 	var move *run.MoveError
@@ -253,7 +253,7 @@ func TestImpossibleMoveNamesBothStates(t *testing.T) {
 	}
 }
 
-func TestRunSurvivesJSONUnchanged(t *testing.T) {
+func TestRunRoundTripsThroughJSON(t *testing.T) {
 	zone := time.FixedZone("UTC-5", -5*60*60)
 	r, err := run.New(opened(t).Key, run.Opening{Cause: run.CauseCron, Limits: limits, At: noon.In(zone), From: at(1).In(zone)})
 	r, err = must(t, r, err).Evaluated(true, at(2).In(zone))
@@ -279,7 +279,7 @@ func TestRunSurvivesJSONUnchanged(t *testing.T) {
 		}
 	}
 	if strings.Contains(string(text), `""`) {
-		t.Errorf("an empty text, which not every store can hold: %s", text)
+		t.Errorf("an empty string, which not every store can hold: %s", text)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-func TestSettledAttemptIsNeverAskedAboutAgain(t *testing.T) {
+func TestSettledAttemptNeedsNoMoreCalls(t *testing.T) {
 	reported := run.Progress{Report: run.Report{Result: "success"}}
 	for name, tt := range map[string]struct {
 		run  run.Run

@@ -46,7 +46,7 @@ func TestEveryStatusCanBeReached(t *testing.T) {
 	}
 	for _, s := range run.Statuses() {
 		if !reached[s] {
-			t.Errorf("no way leads to %s", s)
+			t.Errorf("%s cannot be reached", s)
 		}
 	}
 }
@@ -58,12 +58,12 @@ func TestEveryOpenStatusCanEnd(t *testing.T) {
 			ends = ends || tr.From == s && tr.To.Ended()
 		}
 		if !ends {
-			t.Errorf("no arrow ends a run in %s", s)
+			t.Errorf("no transition ends a run in %s", s)
 		}
 	}
 }
 
-func TestOnlyRerunAndReopeningLeaveAnEndedState(t *testing.T) {
+func TestOnlyRerunAndReopenedLeaveAnEndedState(t *testing.T) {
 	for _, tr := range run.Transitions() {
 		if !tr.From.Ended() {
 			continue
@@ -76,7 +76,7 @@ func TestOnlyRerunAndReopeningLeaveAnEndedState(t *testing.T) {
 	}
 }
 
-func TestWhatHappensHasOneTargetState(t *testing.T) {
+func TestEachEventHasOneTargetState(t *testing.T) {
 	to := map[run.On]run.Status{}
 	seen := map[run.Transition]bool{}
 	for _, tr := range run.Transitions() {
@@ -91,7 +91,7 @@ func TestWhatHappensHasOneTargetState(t *testing.T) {
 	}
 }
 
-// The drawing beside Status is what people read, so it must be the table, no more and no less.
+// People read the drawing at Status, so it must show exactly the transitions of the table.
 func TestDrawingShowsEveryTransitionAndNoOther(t *testing.T) {
 	drawn := map[run.Transition]bool{}
 	for line := range strings.Lines(statusComment(t)) {
@@ -127,7 +127,7 @@ func statusComment(t *testing.T) string {
 
 var arrow = regexp.MustCompile(` ──([a-z ]+)──> `)
 
-// arrows reads "A ──x──> B ──y──> C".
+// arrows parses "A ──x──> B ──y──> C".
 func arrows(line string) []run.Transition {
 	line = strings.TrimSpace(line)
 	labels := arrow.FindAllStringSubmatch(line, -1)
