@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	maxLate    = 40 * time.Minute // how much later than due a host may look
+	maxLate    = 40 * time.Minute // how late a host may take a step
 	maxWakes   = 5
-	maxSlots   = 4 // how often an attempt finds no slot free
+	maxSlots   = 4 // how often an attempt finds no free slot
 	maxFurther = 3 // further attempts after failures
 )
 
-// host plays a platform: it takes the steps that Next asks for, late, with every outcome left to chance.
+// host simulates a platform: it takes the steps that Next returns, late and with random outcomes.
 type host struct {
 	t        *rapid.T
 	r        run.Run
 	now      time.Time
-	verdict  time.Time // of the last open verdict that no start has used
+	verdict  time.Time // time of the last open verdict that no start has consumed
 	wakes    int
 	slots    int
 	further  int
 	steps    int
-	standing time.Duration // waited for slots in this attempt
+	standing time.Duration // time spent waiting for slots in this attempt
 }
 
 func (h *host) chance(percent int, what string) bool {
@@ -40,7 +40,7 @@ func (h *host) set(r run.Run, err error) {
 	h.r = r
 }
 
-// take asks for one step, checks the answer against the laws and acts on it. It is false at the end.
+// take calls Next, checks the step against the laws and takes it. It returns false at the end.
 func (h *host) take() bool {
 	step := lifecycle.Next(h.r, h.now)
 	lawful(h.t, h.r, h.now, step)
@@ -77,7 +77,7 @@ func (h *host) take() bool {
 	return true
 }
 
-// bounded checks that the attempt is within its limits: of time, but for what a host is late, and of steps.
+// bounded checks that the attempt is within its limits: of time, apart from the host's lateness, and of steps.
 func (h *host) bounded(step lifecycle.Step) {
 	p := h.r.Progress
 	waiting := !p.WaitingSince.IsZero()
@@ -112,7 +112,7 @@ func (h *host) evaluate() {
 func (h *host) trigger() {
 	p := h.r.Progress
 	if h.verdict.IsZero() || h.now.Sub(h.verdict) > p.Opening.Limits.Interval {
-		h.t.Fatalf("start asked for at %s, last unused verdict %s", h.now, h.verdict)
+		h.t.Fatalf("start requested at %s, last unused verdict %s", h.now, h.verdict)
 	}
 	h.verdict = time.Time{}
 	if h.r.Status == run.Pending && h.slots < maxSlots && h.chance(20, "no slot") {
@@ -162,7 +162,7 @@ func (h *host) category() run.Category {
 	return rapid.SampledFrom([]run.Category{run.Permanent, run.Transient, run.Timeout, run.Unknown}).Draw(h.t, "category")
 }
 
-// wait lets something happen in between, or else time pass until the step is due and a little more.
+// wait makes something happen before the step is due, or else advances the clock until a little after that.
 func (h *host) wait(step lifecycle.Step) {
 	span := step.Due.Sub(h.now)
 	if h.chance(20, "something happens") {

@@ -10,10 +10,10 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// lawful checks what holds for every answer.
+// lawful checks the invariants of every step.
 func lawful(t *rapid.T, r run.Run, now time.Time, step lifecycle.Step) {
 	if again := lifecycle.Next(r, now); again != step {
-		t.Fatalf("asked twice: %+v, then %+v", step, again)
+		t.Fatalf("called twice: %+v, then %+v", step, again)
 	}
 	if step.Reason == "" || (step.Kind == lifecycle.None) == r.Status.Open() {
 		t.Fatalf("%q: %+v", r.Status, step)
@@ -32,19 +32,19 @@ func lawful(t *rapid.T, r run.Run, now time.Time, step lifecycle.Step) {
 		}
 	case lifecycle.ValidationExhausted:
 		if r.Progress.LastEvaluation.IsZero() {
-			t.Fatalf("exhausted without a look at the gate: %+v", r.Progress)
+			t.Fatalf("exhausted without an evaluation of the gate: %+v", r.Progress)
 		}
 	case lifecycle.JobPollExhausted:
 		if r.Progress.LastPoll.IsZero() {
-			t.Fatalf("exhausted without a look at the job: %+v", r.Progress)
+			t.Fatalf("exhausted without a poll of the job: %+v", r.Progress)
 		}
 	}
 	if step.Kind != lifecycle.Wait && step.Due.After(now) {
-		t.Fatalf("%s is asked for at %s though due at %s", step.Kind, now, step.Due)
+		t.Fatalf("%s is returned at %s though due at %s", step.Kind, now, step.Due)
 	}
 }
 
-// stable checks that a wait is for the future, is the same until it is due, and then is over.
+// stable checks that a wait is for the future, stays the same until it is due, and is over then.
 func stable(t *rapid.T, r run.Run, now time.Time, step lifecycle.Step) {
 	span := step.Due.Sub(now)
 	if span <= 0 {
@@ -97,8 +97,8 @@ func TestEveryAttemptEndsWithinItsLimits(t *testing.T) {
 	}
 }
 
-// A row may be damaged, or written by a version to come: whatever it says, there is one answer and no panic.
-func TestAnyRowHasOneAnswer(t *testing.T) {
+// A row may be damaged, or written by a later version: Next always returns one step and never panics.
+func TestNextHandlesAnyRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range 30 {
 			r := anyRun(t)

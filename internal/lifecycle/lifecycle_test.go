@@ -22,7 +22,7 @@ var limits = run.Limits{
 	RunTimeout: 4 * time.Hour, StartTries: 3, StartBackoff: time.Minute,
 }
 
-// do is one change of a history, made at a minute after noon.
+// do is one change of a history, made at that many minutes after noon.
 type do func(r run.Run) (run.Run, error)
 
 func evaluated(open bool, minute int) do {
@@ -69,7 +69,7 @@ func wake(minute int) do {
 	return func(r run.Run) (run.Run, error) { return r.Wake(at(minute)) }
 }
 
-// history is the run that these changes make of a fresh one, opened at noon.
+// history returns a new run, opened at noon, after these changes.
 func history(t testing.TB, l run.Limits, changes ...do) run.Run {
 	t.Helper()
 	p, err := period.Parse("2026-03-03")
