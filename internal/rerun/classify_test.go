@@ -12,7 +12,7 @@ import (
 func TestFirstMatchingClassWins(t *testing.T) {
 	zero, three := 0, 3
 	classes := []pipeline.Class{
-		{Category: "TIMEOUT"}, // names nothing, so it matches nothing
+		{Category: "TIMEOUT"}, // no pattern and no exit code: matches nothing
 		{Match: regexp.MustCompile(`(?i)quota`), ExitCode: &three, Category: "TIMEOUT"},
 		{Match: regexp.MustCompile(`(?i)quota`), Category: "TRANSIENT"},
 		{ExitCode: &zero, Category: "TIMEOUT"},

@@ -40,7 +40,7 @@ func TestDriftIsMoreThanTheThreshold(t *testing.T) {
 	}
 }
 
-func TestMovementSaysHowFarAndWhetherThatIsTooFar(t *testing.T) {
+func TestMovementReasonNamesDeltaAndThreshold(t *testing.T) {
 	for _, c := range []struct {
 		current int64
 		want    string
@@ -99,7 +99,7 @@ func TestDriftOfIntegersIsExact(t *testing.T) {
 	})
 }
 
-func TestAnyValueHasAMovementWithAReason(t *testing.T) {
+func TestDriftOfAnyValueHasAReason(t *testing.T) {
 	values := rapid.OneOf(
 		rapid.Just[any](nil), rapid.Float64().AsAny(), rapid.Int64().AsAny(), rapid.Bool().AsAny(), rapid.String().AsAny(),
 		rapid.StringMatching(`[+-]?[0-9]{0,5}\.?[0-9]{0,5}(e[+-]?[0-9]{1,4})?`).AsAny(),

@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-func TestRequestIsAnsweredByItsFirstObstacle(t *testing.T) {
+func TestRequestIsRejectedForItsFirstObstacle(t *testing.T) {
 	input := []rerun.Seen{{Sensor: "orders/status", Content: "aa"}}
 	changed := []rerun.Seen{{Sensor: "orders/status", Content: "bb"}}
 	left, spent := rerun.Budget{Max: 1}, rerun.Budget{Used: 1, Max: 1}
@@ -78,7 +78,7 @@ func TestOnlyNewDataCountsAsChanged(t *testing.T) {
 		{Sensor: "gone", Content: "3"},
 		{Sensor: "absent"},
 		{Sensor: "twice", Content: "5"},
-		{Sensor: "twice"}, // as a rule saw it, and as the start condition did
+		{Sensor: "twice"}, // once as a rule saw it, once as the start condition did
 	}
 	for name, c := range map[string]struct {
 		now  []rerun.Seen

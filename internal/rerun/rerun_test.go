@@ -20,7 +20,7 @@ var (
 	exhausted = state(run.ValidationExhausted, 1)
 )
 
-// state is a run as far as this package looks at one.
+// state returns a run with that status and those counters.
 func state(s run.Status, attempt int) run.Run {
 	p, err := period.Parse("2026-03-03")
 	if err != nil {
@@ -37,11 +37,11 @@ var (
 func TestSpentBudgetEndsTheRun(t *testing.T) {
 	got := rerun.Next(failed, run.CauseTransient, rerun.Budget{Used: 2, Max: 2}, noon)
 	if got.Open || got.Rejection != rerun.BudgetSpent {
-		t.Errorf("opened attempt 2, or refused for %q: %s", got.Rejection, got.Reason)
+		t.Errorf("opened attempt 2, or rejected for %q: %s", got.Rejection, got.Reason)
 	}
 }
 
-func TestBudgetOfZeroSwitchesACauseOff(t *testing.T) {
+func TestZeroBudgetDisablesACause(t *testing.T) {
 	for _, cause := range retries {
 		if got := rerun.Next(failed, cause, rerun.Budget{}, noon); got.Open {
 			t.Errorf("%s: %s", cause, got.Reason)
@@ -54,7 +54,7 @@ func TestBudgetOfZeroSwitchesACauseOff(t *testing.T) {
 	}
 }
 
-func TestEachCauseMeetsItsOwnBudget(t *testing.T) {
+func TestEachCauseHasItsBudget(t *testing.T) {
 	r := failed
 	r.Counters = run.Counters{Retries: 1, CodeRetries: 2, DriftReruns: 3, ManualReruns: 4, Reopenings: 5}
 	b := rerun.Budgets{Retries: 10, CodeRetries: 20, DriftReruns: 30, ManualReruns: 40, Backoff: time.Second}
@@ -78,7 +78,7 @@ func TestEachCauseMeetsItsOwnBudget(t *testing.T) {
 	}
 }
 
-func TestRetryDoublesItsWaitUpToAQuarterOfAnHour(t *testing.T) {
+func TestRetryBackoffDoublesUpToFifteenMinutes(t *testing.T) {
 	for used, full := range []time.Duration{
 		30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute,
 	} {
@@ -92,18 +92,18 @@ func TestRetryDoublesItsWaitUpToAQuarterOfAnHour(t *testing.T) {
 	}
 }
 
-func TestRunsThatFailTogetherDoNotReturnTogether(t *testing.T) {
+func TestBackoffsOfSimultaneousFailuresAreSpread(t *testing.T) {
 	var quarters [4]int // of the fifth by which a wait is shortened
 	for attempt := range 20 {
 		got := rerun.Next(state(run.Failed, attempt+1), run.CauseTransient, rerun.Budget{Max: 1, Backoff: time.Minute}, noon)
 		quarters[min(3, int(noon.Add(time.Minute).Sub(got.At)/(3*time.Second)))]++
 	}
 	if slices.Contains(quarters[:], 0) {
-		t.Errorf("20 attempts return bunched: %v", quarters)
+		t.Errorf("the backoffs of 20 attempts are not spread: %v", quarters)
 	}
 }
 
-func TestDecidingTwiceGivesTheSameInstant(t *testing.T) {
+func TestDecisionIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := state(rapid.SampledFrom(append(run.Statuses(), "", "ODD")).Draw(t, "status"), rapid.Int().Draw(t, "attempt"))
 		cause := rapid.SampledFrom(append(append([]run.Cause{run.CauseManual, run.CauseReopened, "whim"}, retries...), proven...)).Draw(t, "cause")
@@ -116,7 +116,7 @@ func TestDecidingTwiceGivesTheSameInstant(t *testing.T) {
 			t.Fatalf("%+v, then %+v", first, again)
 		}
 		if first.Open != (first.Rejection == "") || first.Reason == "" {
-			t.Fatalf("neither accepted nor refused for a reason: %+v", first)
+			t.Fatalf("neither accepted nor rejected with a reason: %+v", first)
 		}
 		if first.Open && (first.At.Before(noon) || first.At.Sub(noon) > 15*time.Minute) {
 			t.Fatalf("opens at %s, asked at %s", first.At, noon)
@@ -127,7 +127,7 @@ func TestDecidingTwiceGivesTheSameInstant(t *testing.T) {
 	})
 }
 
-func TestCauseOnlySpeaksAboutItsOwnState(t *testing.T) {
+func TestCauseAppliesOnlyToItsState(t *testing.T) {
 	plenty := rerun.Budget{Max: 9}
 	for _, s := range run.Statuses() {
 		for _, cause := range append(append([]run.Cause{}, retries...), proven...) {
@@ -146,7 +146,7 @@ func TestCauseOnlySpeaksAboutItsOwnState(t *testing.T) {
 	}
 }
 
-func TestProvenRerunOpensAtOnce(t *testing.T) {
+func TestRerunForNewInputOpensAtOnce(t *testing.T) {
 	for _, cause := range proven {
 		got := rerun.Next(completed, cause, rerun.Budget{Max: 1, Backoff: time.Hour}, noon)
 		if !got.Open || !got.At.Equal(noon) {
@@ -199,8 +199,8 @@ func TestReasonCountsTheAttempts(t *testing.T) {
 	}
 }
 
-// A spent budget is named by the key that a user can change.
-func TestReasonNamesTheKeyOfASpentBudget(t *testing.T) {
+// The reason names the key of the file that sets the used budget.
+func TestReasonNamesTheKeyOfAUsedBudget(t *testing.T) {
 	spent := func(r run.Run, cause run.Cause) rerun.Budget {
 		r.Counters = run.Counters{Retries: 3, CodeRetries: 1, DriftReruns: 2, ManualReruns: 1}
 		return rerun.Budgets{Retries: 3, CodeRetries: 1, DriftReruns: 2, ManualReruns: 1}.For(r, cause)
