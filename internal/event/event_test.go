@@ -69,7 +69,7 @@ func TestEveryEntryIsFilledIn(t *testing.T) {
 			t.Errorf("%s: remedy %q", e.Type, e.Remedy)
 		}
 		if e.Severity == event.Critical && e.Remedy == "" {
-			t.Errorf("%s is critical and nobody is told what to do", e.Type)
+			t.Errorf("%s is critical and has no remedy", e.Type)
 		}
 		if got := e.Type.Entry(); got.Type != e.Type || got.When != e.When {
 			t.Errorf("%s looks up as %+v", e.Type, got)
@@ -120,7 +120,7 @@ func TestCommonFieldsAreAlwaysPresent(t *testing.T) {
 	}
 }
 
-func TestExtraFieldsClashWithNoCommonOne(t *testing.T) {
+func TestExtraFieldsDoNotClashWithCommonOnes(t *testing.T) {
 	common := map[string]bool{}
 	for _, name := range jsonNames(reflect.TypeFor[event.Detail]()) {
 		common[name] = true
@@ -147,7 +147,7 @@ func jsonNames(t reflect.Type) []string {
 	return names
 }
 
-func TestEveryTypeIsReadBackUnchanged(t *testing.T) {
+func TestEveryTypeRoundTrips(t *testing.T) {
 	for _, entry := range entries() {
 		e := event.New(entry.Type, about(t), "something happened", entry.Extra)
 		if err := e.Validate(); err != nil {
@@ -195,7 +195,7 @@ func TestOrderOfAnEnvelopeDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestForeignOrBrokenEnvelopeIsRefused(t *testing.T) {
+func TestForeignOrBrokenEnvelopeIsRejected(t *testing.T) {
 	for _, text := range []string{
 		`{}`, `[]`, `{"source":"aws.s3","detail":{}}`, `{"source":"interlock"}`, `{"source":"interlock","detail":[]}`, `{"source":"interlock","detail":null}`,
 		`{"source":"interlock","detail-type":"JOB_FAILED","detail":{"exitCode":"three"}}`,
@@ -207,7 +207,7 @@ func TestForeignOrBrokenEnvelopeIsRefused(t *testing.T) {
 	}
 }
 
-func TestWrongExtraIsFound(t *testing.T) {
+func TestValidateFindsWrongExtra(t *testing.T) {
 	for name, e := range map[string]event.Event{
 		"another kind": event.New(event.JobFailed, about(t), "m", event.Gate{}),
 		"missing":      event.New(event.JobFailed, about(t), "m", nil),
@@ -231,7 +231,7 @@ func TestSameCauseHasTheSameID(t *testing.T) {
 	}
 }
 
-func TestScopeSaysWhatMakesAnEventAnother(t *testing.T) {
+func TestScopeDeterminesTheID(t *testing.T) {
 	for _, entry := range entries() {
 		base := event.New(entry.Type, about(t), "m", nil).ID
 		for name, c := range map[string]struct {
@@ -283,16 +283,16 @@ func TestRemedyNamesTheEventsOwnSubject(t *testing.T) {
 	}
 	missed := event.New(event.ScheduleMissed, about(t), "m", event.Missed{Dates: []string{"2026-03-01", "2026-03-03"}})
 	if want := "--from 2026-03-01 --to 2026-03-03"; !strings.Contains(missed.Remedy(), want) {
-		t.Errorf("%q does not say %q", missed.Remedy(), want)
+		t.Errorf("%q lacks %q", missed.Remedy(), want)
 	}
 	gone := event.New(event.PostRunSensorMissing, about(t), "m", event.Sensors{Sensors: []string{"row-count"}})
 	if want := "sensor history orders row-count"; !strings.Contains(gone.Remedy(), want) {
-		t.Errorf("%q does not say %q", gone.Remedy(), want)
+		t.Errorf("%q lacks %q", gone.Remedy(), want)
 	}
 }
 
-// An event about a pipeline as a whole has no date to put into a command.
-func TestRemedyNeedsNoDateWhereThereIsNone(t *testing.T) {
+// An event about a whole pipeline has no date for a command.
+func TestRemedyOfAPipelineEventNeedsNoDate(t *testing.T) {
 	dated := map[event.Type]bool{event.ScheduleMissed: true, event.IrregularScheduleMissed: true}
 	for _, entry := range entries() {
 		needs := strings.Contains(entry.Remedy, "DATE") || strings.Contains(entry.Remedy, "RUN")

@@ -13,6 +13,6 @@ func TestCheckedInPageIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(render(), string(page)); diff != "" {
-		t.Errorf("docs/EVENTS.md is not what the catalogue says; run `make generate` (-want +got):\n%s", diff)
+		t.Errorf("docs/EVENTS.md does not match the catalogue; run `make generate` (-want +got):\n%s", diff)
 	}
 }
