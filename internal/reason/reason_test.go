@@ -9,7 +9,7 @@ import (
 
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
-func TestSentenceIsPutTogetherFromItsParameters(t *testing.T) {
+func TestSentenceIsBuiltFromItsParameters(t *testing.T) {
 	r := reason.New("retry", "attempt {attempt} starts {at}: {command}, after {wait}",
 		reason.Int("attempt", 2), reason.At("at", noon), reason.Part{Kind: reason.Command, Name: "command", Text: "interlock explain orders"},
 		reason.For("wait", 90*time.Second), reason.Int("exitCode", 75))
@@ -20,11 +20,11 @@ func TestSentenceIsPutTogetherFromItsParameters(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := r.Param("exitCode"); got != "75" {
-		t.Errorf("a parameter that the sentence does not mention is lost: %q", got)
+		t.Errorf("the parameter that the sentence does not mention is missing: %q", got)
 	}
 }
 
-func TestBracesOfOthersStayAsTheyAre(t *testing.T) {
+func TestUnknownBracesStay(t *testing.T) {
 	r := reason.New("x", "got {\"a\": {b}} and {unknown}", reason.Str("b", "{c}"))
 	if got, want := r.String(), `got {"a": {c}} and {unknown}`; got != want {
 		t.Errorf("got %q, want %q", got, want)
