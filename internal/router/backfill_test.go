@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// backfill asks for periods, and gives what became of each, such as "2026-03-03 open".
+// backfill requests periods, and returns the action for each, such as "2026-03-03 open".
 func (w *world) backfill(q router.BackfillRequest, from, to string) []string {
 	w.Helper()
 	q.ID, q.By, q.Reason = "backfill", "ada", "tested"
@@ -29,7 +29,7 @@ func (w *world) backfill(q router.BackfillRequest, from, to string) []string {
 	return lines
 }
 
-func TestBackfillOpensEveryPeriodFromOneToAnother(t *testing.T) {
+func TestBackfillOpensEveryPeriodInRange(t *testing.T) {
 	w := newWorld(t, plain)
 	want := []string{"2026-02-27 open", "2026-02-28 open", "2026-03-01 open"}
 	same(t, "listed", want, w.backfill(router.BackfillRequest{Pipeline: "plain", DryRun: true}, "2026-02-27", "2026-03-01"))
@@ -55,7 +55,7 @@ job: {type: command, config: {command: "true"}}
 	same(t, "excluded ones are listed", 24+3, len(got))
 }
 
-func TestBackfillOfWhatIsMissingLeavesTheRestAlone(t *testing.T) {
+func TestBackfillOfMissingPeriodsSkipsTheRest(t *testing.T) {
 	w := newWorld(t, plain)
 	for _, day := range []string{"01", "02"} {
 		w.Write("plain", "arrival#2026-03-"+day, "status=ready")
@@ -66,7 +66,7 @@ func TestBackfillOfWhatIsMissingLeavesTheRestAlone(t *testing.T) {
 	w.expect("plain/stream/2026-03-01", "COMPLETED 1")
 }
 
-func TestBackfillRunsAgainByTheRulesOfARerun(t *testing.T) {
+func TestBackfillFollowsTheRulesOfARerun(t *testing.T) {
 	w := newWorld(t, plain)
 	for _, day := range []string{"01", "02"} {
 		w.Write("plain", "arrival#2026-03-"+day, "status=ready")
@@ -113,7 +113,7 @@ func TestBackfillRefusals(t *testing.T) {
 	try(router.Conflict, func(*router.BackfillRequest) {})
 }
 
-func TestBackfillOfWhatIsMissingLeavesFailedRunsAloneToo(t *testing.T) {
+func TestBackfillOfMissingPeriodsSkipsFailedRuns(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Write("plain", "arrival#2026-03-01", "status=ready")
 	w.finish("plain/stream/2026-03-01", run.ResultFail, run.Transient)
@@ -126,13 +126,13 @@ func TestBackfillOfWhatIsMissingLeavesFailedRunsAloneToo(t *testing.T) {
 	w.expect("plain/stream/2026-03-01", "RUNNING 2")
 }
 
-func TestBackfillListsExcludedPeriodsAsLeftAlone(t *testing.T) {
+func TestBackfillListsExcludedPeriodsAsSkipped(t *testing.T) {
 	w := newWorld(t, weekdays)
 	want := []string{"2026-02-27 open", "2026-02-28 skip", "2026-03-01 skip", "2026-03-02 open"}
 	same(t, "listed", want, w.backfill(router.BackfillRequest{Pipeline: "weekdays", DryRun: true}, "2026-02-27", "2026-03-02"))
 }
 
-// broken is a store that takes so many commits and no more.
+// broken is a store that accepts that many commits and then fails.
 type broken struct {
 	store.Store
 	commits int
@@ -147,14 +147,14 @@ func (b *broken) Commit(ctx context.Context, batch store.Batch, now time.Time) e
 	return b.Store.Commit(ctx, batch, now)
 }
 
-// once is a request under a key; its answer is what it did, in words.
+// once returns a request with a key; its answer is a description of the result.
 func once(key string) router.Once[[]router.Backfilled] {
 	return router.Once[[]router.Backfilled]{Key: key, Request: "r", Answer: func(done []router.Backfilled) ([]byte, error) {
 		return fmt.Append(nil, done), nil
 	}}
 }
 
-func TestBackfillThatIsRepeatedAfterAnErrorOpensNothingTwice(t *testing.T) {
+func TestBackfillRepeatedAfterAnErrorOpensNothingTwice(t *testing.T) {
 	const first, last = "plain/stream/2026-02-27", "plain/stream/2026-03-01"
 	for commits := range 4 {
 		w := newWorld(t, plain)
@@ -169,7 +169,7 @@ func TestBackfillThatIsRepeatedAfterAnErrorOpensNothingTwice(t *testing.T) {
 			t.Fatalf("after %d commits: %v", commits, err)
 		}
 		if _, answered, err := w.Router.Answered(ctx, "k", w.Now()); answered || err != nil {
-			t.Errorf("after %d commits it is answered: %t, %v", commits, answered, err)
+			t.Errorf("after %d commits: answered is %t, %v", commits, answered, err)
 		}
 		if commits > 0 {
 			_, err := w.Router.Cancel(ctx, w.Key(first), "ada", "wrong", w.Now())

@@ -10,18 +10,18 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// claim takes the task of a run, as a worker of another process does.
+// claim claims the task of a run, as a worker of another process does.
 func (w *world) claim(text string) store.Claim {
 	w.Helper()
 	claims, err := w.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Task: "advance/" + text, Limit: 1, Lease: time.Minute}, w.Now())
 	w.Check(err)
 	if len(claims) != 1 {
-		w.Fatalf("%s has no step to take", text)
+		w.Fatalf("%s has no due task", text)
 	}
 	return claims[0]
 }
 
-// duringCommit takes the next step of a run, and lets act happen between what the step reads and its first commit.
+// duringCommit takes the next step of a run, and calls act between the step's reads and its first commit.
 func (w *world) duringCommit(text string, act func()) {
 	w.Helper()
 	m := &meddled{Store: w.Store, others: []func(){act}}
@@ -33,7 +33,7 @@ func (w *world) duringCommit(text string, act func()) {
 	}
 }
 
-// react handles the changes that there are, as the router of another process does.
+// react handles the pending changes, as the router of another process does.
 func (w *world) react() {
 	w.Helper()
 	for w.React() {
@@ -61,7 +61,7 @@ func TestInputThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 	}
 }
 
-// dated waits for a fact of its own period, which alone opens nothing.
+// dated waits for a dated reading of its own period, which alone opens nothing.
 const dated = `
 pipeline: {id: dated, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
@@ -99,7 +99,7 @@ func TestRuleThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 	}
 }
 
-func TestRuleThatChangesAfterTheRunHasEndedIsNoLateDataHoweverLateThatIsHandled(t *testing.T) {
+func TestChangeAfterTheEndIsNoLateDataHoweverLateTheEndIsHandled(t *testing.T) {
 	w := newWorld(t, dated)
 	w.Put("dated", "rows#2026-03-03", "n=1")
 	w.Write("dated", "arrival", "n=1")
@@ -108,12 +108,12 @@ func TestRuleThatChangesAfterTheRunHasEndedIsNoLateDataHoweverLateThatIsHandled(
 	for w.Work() {
 	}
 	w.sleep(time.Millisecond)
-	w.Put("dated", "rows#2026-03-03", "n=2") // the router has not seen yet that the run has completed
+	w.Put("dated", "rows#2026-03-03", "n=2") // the router has not handled the completion yet
 	w.Settle()
 	w.expect(datedRun, "COMPLETED 1")
 }
 
-func TestInputThatChangedWhileTheJobRanIsLateDataAlsoIfItChangesAgainBeforeThatIsHandled(t *testing.T) {
+func TestInputChangedTwiceAroundACompletionIsLateData(t *testing.T) {
 	w := newWorld(t, dated)
 	w.Put("dated", "rows#2026-03-03", "n=1")
 	w.Write("dated", "arrival", "n=1")
@@ -129,7 +129,7 @@ func TestInputThatChangedWhileTheJobRanIsLateDataAlsoIfItChangesAgainBeforeThatI
 	w.expect(datedRun, "RUNNING 2")
 }
 
-func TestPostRunReadingWhileACompletionIsCommittedHasAnOutcomeOrIsTheBaseline(t *testing.T) {
+func TestPostRunReadingDuringACompletionIsComparedOrIsTheBaseline(t *testing.T) {
 	t.Run("handled after the commit", func(t *testing.T) {
 		w := newWorld(t, audited(""))
 		w.Write("audited", "arrival", "n=1")
@@ -160,7 +160,7 @@ func TestPostRunReadingWhileACompletionIsCommittedHasAnOutcomeOrIsTheBaseline(t 
 	})
 }
 
-func TestPostRunReadingFromAClockThatIsBehindHasAnOutcome(t *testing.T) {
+func TestPostRunReadingFromASlowClockIsCompared(t *testing.T) {
 	w := audit(t, "")
 	ended := w.run(auditedRun).EndedAt
 	now := w.Now()
@@ -171,7 +171,7 @@ func TestPostRunReadingFromAClockThatIsBehindHasAnOutcome(t *testing.T) {
 	same(t, "passed", 1, w.count(event.PostRunPassed))
 }
 
-func TestReadingThatACompletionSawHasNoOutcomeOfItsOwn(t *testing.T) {
+func TestReadingIncludedInACompletionIsNotComparedAgain(t *testing.T) {
 	w := newWorld(t, audited(""))
 	w.Write("audited", "arrival", "n=1")
 	w.sleep(time.Minute)

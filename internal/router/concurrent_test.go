@@ -17,11 +17,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// meddled is a store in which somebody else acts between what a handler reads and what it commits.
+// meddled is a store in which another process acts between a handler's reads and its commit.
 type meddled struct {
 	*memory.Store
-	others []func() // what they do, one before each commit or announcement
-	lost   error    // returned by commits that succeeded; nil for none
+	others []func() // what the others do, one before each commit or event
+	lost   error    // returned by commits that succeeded; nil: none
 }
 
 func (m *meddled) Commit(ctx context.Context, b store.Batch, now time.Time) error {
@@ -42,7 +42,7 @@ func (m *meddled) meddle() {
 	}
 }
 
-// twins are two routers over one store; the first is interrupted by the second before each of its commits.
+// twins are two routers over one store; the second interrupts the first before each of its commits.
 func twins(w *world) (*router.Router, *meddled) {
 	m := &meddled{Store: w.Store}
 	return router.New(router.Deps{
@@ -61,7 +61,7 @@ postRun: {rules: [{key: audit, check: exists}], driftThreshold: 1}
 
 const crowdRun = "crowd/stream/2026-03-03"
 
-// acts are what may happen to the run at the same time, each through the router it is given.
+// acts are the possible concurrent actions on the run, each through the given router.
 func acts(t *rapid.T, w *world, asked *int) []func(*router.Router) {
 	request := func(force bool) func(*router.Router) {
 		*asked++
@@ -139,7 +139,7 @@ func TestBudgetsHoldAndEachRequestHasOneAnswerWhateverHappensAtOnce(t *testing.T
 				m.others = append(m.others, func() { act(w.Router) })
 			}
 			all[0](first)
-			for len(m.others) > 0 { // those for whom there was no commit to meddle with
+			for len(m.others) > 0 { // those without a commit to interrupt
 				act := m.others[0]
 				m.others = m.others[1:]
 				act()
@@ -151,7 +151,7 @@ func TestBudgetsHoldAndEachRequestHasOneAnswerWhateverHappensAtOnce(t *testing.T
 	})
 }
 
-// soundCrowd checks what must hold of the crowd's run at any time.
+// soundCrowd checks the invariants of the crowd's run.
 func (w *world) soundCrowd(asked int) {
 	w.Helper()
 	r := w.run(crowdRun)
@@ -186,7 +186,7 @@ func TestOneRequestSentThroughTwoRoutersIsAnsweredOnce(t *testing.T) {
 	q := ask(w, "1")
 	var other store.Rerun
 	m.others = []func(){func() {
-		w.Put("plain", "arrival", "status=stopped", "n=9") // what was nothing new is something new by now
+		w.Put("plain", "arrival", "status=stopped", "n=9") // now the input is new
 		var err error
 		other, err = w.Router.Rerun(ctx, q, w.Now())
 		w.Check(err)
@@ -243,7 +243,7 @@ func TestOpeningWhoseResponseIsLostStartsOneJob(t *testing.T) {
 	same(t, "started", 1, len(w.jobs.started))
 }
 
-func TestEveryFireIsDealtWithOnceByTwoWhoseClocksDiffer(t *testing.T) {
+func TestTwoRoutersWithDifferentClocksHandleEachFireOnce(t *testing.T) {
 	w := newWorld(t, hourly(", evaluation: {window: 3h, interval: 5m}"))
 	w.sleep(5 * time.Hour)
 	first, m := twins(w)
@@ -305,13 +305,13 @@ func TestDependentsKeepTheNewerOfTwoAnnouncements(t *testing.T) {
 	changes := w.Changes()
 	first, m := twins(w)
 	m.others = []func(){func() { w.succeed("a/stream/2026-03-03") }}
-	w.Check(first.Handle(ctx, changes[0], w.Now())) // it has read the run before that completed
+	w.Check(first.Handle(ctx, changes[0], w.Now())) // it read the run before the completion
 	found, err := w.Store.Readings(ctx, []store.ReadingQuery{{Pipeline: "b", Key: "run/a", Period: w.Period("2026-03-03")}})
 	w.Check(err)
 	same(t, "shows", any("COMPLETED"), found[0][0].Fields["status"])
 }
 
-func TestOfTwoResultsAtOnceOneCountsAndTheOtherIsLate(t *testing.T) {
+func TestOfTwoConcurrentResultsOneCountsAndTheOtherIsLate(t *testing.T) {
 	w := newWorld(t, crowd)
 	w.Write("crowd", "arrival", "n=1")
 	say := func(r *router.Router, message string) router.Reported {

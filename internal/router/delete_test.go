@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// blocked is opened by any reading of arrival, and waits until there is no reading of block.
+// blocked is opened by any reading of arrival, and waits until block has no reading.
 const blocked = `
 pipeline: {id: blocked, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, evaluation: {window: 1h, interval: 5m}}
@@ -54,7 +54,7 @@ func TestWriteAfterADeletionOpensTheRun(t *testing.T) {
 	w.expect("blocked/stream/2026-03-03", "RUNNING 1")
 }
 
-func TestReadingThatWasDeletedInAPauseOpensNothingAfterIt(t *testing.T) {
+func TestReadingDeletedDuringAPauseOpensNothingAfterIt(t *testing.T) {
 	w := newWorld(t, blocked)
 	w.pause("blocked", store.Pause{By: "ada"})
 	w.sleep(time.Minute)
@@ -75,7 +75,7 @@ func TestDeletionIsNoLateData(t *testing.T) {
 	w.succeed("blocked/stream/2026-03-03")
 	w.expect("blocked/stream/2026-03-03", "COMPLETED 1")
 	w.sleep(time.Minute)
-	w.Write("blocked", "arrival#2026-03-03", "n=1") // what the job has worked on
+	w.Write("blocked", "arrival#2026-03-03", "n=1") // the job's input
 	w.expect("blocked/stream/2026-03-03", "COMPLETED 1")
 	w.Delete("blocked", "arrival#2026-03-03")
 	w.Settle()
@@ -101,7 +101,7 @@ func TestDeletionGivesAnExhaustedRunNoNewWindow(t *testing.T) {
 	w.expect("orders/stream/2026-03-03", "PENDING 2")
 }
 
-func TestGateThatADeletionWouldOpenAfterItsWindowIsTold(t *testing.T) {
+func TestGateThatADeletionWouldOpenAfterItsWindowIsReported(t *testing.T) {
 	w := newWorld(t, blocked)
 	w.Write("blocked", "block", "why=migration")
 	w.Write("blocked", "arrival#2026-03-03", "n=1")

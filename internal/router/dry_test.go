@@ -27,7 +27,7 @@ job: {type: command, config: {command: "true"}}
 postRun: {rules: [{key: audit, check: exists}], driftThreshold: 10}
 `
 
-// dryStands says where a dry run stands.
+// dryStands returns the status of a dry run.
 func (w *world) dryStands(text string) string {
 	w.Helper()
 	r, err := w.Store.DryRun(ctx, w.Key(text))
@@ -40,7 +40,7 @@ func (w *world) dryStands(text string) string {
 
 const dryRun = "dry/stream/2026-03-03"
 
-// dryDone is a world in which the dry run is over.
+// dryDone returns a world in which the dry run is over.
 func dryDone(t *testing.T) *world {
 	w := newWorld(t, dry)
 	w.Write("dry", "audit", "count=100")
@@ -51,7 +51,7 @@ func dryDone(t *testing.T) *world {
 	return w
 }
 
-func TestDryRunTellsWhatARunWouldDoAndDoesNothing(t *testing.T) {
+func TestDryRunReportsWhatARunWouldDo(t *testing.T) {
 	w := dryDone(t)
 	same(t, "events", []event.Type{event.DryRunWouldTrigger, event.DryRunSLAProjection, event.DryRunCompleted}, w.types("dry"))
 	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
@@ -107,7 +107,7 @@ func TestDryRunHonoursExclusions(t *testing.T) {
 	same(t, "events", []event.Type{event.PipelineExcluded}, w.types("dry"))
 }
 
-func TestLateDataOfADryRunIsToldOncePerContent(t *testing.T) {
+func TestLateDataOfADryRunIsReportedOncePerContent(t *testing.T) {
 	w := dryDone(t)
 	for _, n := range []string{"1", "2", "2", "3"} {
 		w.Write("dry", "arrival", "status=ready", "n="+n)
@@ -117,7 +117,7 @@ func TestLateDataOfADryRunIsToldOncePerContent(t *testing.T) {
 	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
 }
 
-func TestDriftOfADryRunIsTold(t *testing.T) {
+func TestDriftOfADryRunIsReported(t *testing.T) {
 	w := dryDone(t)
 	w.Write("dry", "audit", "count=105")
 	same(t, "within", 0, w.count(event.DryRunDrift))
@@ -141,7 +141,7 @@ job: {type: command, config: {command: "true"}}
 	w.sleep(24 * time.Hour)
 	w.Settle()
 	same(t, "next", "PENDING 1", w.dryStands("dry/cron/2026-03-04"))
-	w.sleep(24 * time.Hour) // the feed and the tasks stand still
+	w.sleep(24 * time.Hour) // no changes or tasks are handled
 	w.Settle()
 	same(t, "past its limit", "VALIDATION_EXHAUSTED 1", w.dryStands("dry/cron/2026-03-04"))
 }
@@ -157,7 +157,7 @@ func TestDryRunIsTriggeredAndNotRerun(t *testing.T) {
 	same(t, "why", "dry run", w.why())
 }
 
-func TestPipelineInEarnestLeavesItsDryRunsBehind(t *testing.T) {
+func TestPipelineThatLeavesDryRunModeEndsItsDryRuns(t *testing.T) {
 	w := newWorld(t, dry)
 	w.Write("dry", "arrival", "status=ready", "n=1")
 	w.apply(`
@@ -167,7 +167,7 @@ job: {type: command, config: {command: "true"}}
 `)
 	w.Pass(2 * time.Hour)
 	if _, err := w.Store.Task(ctx, "dry/"+dryRun); err == nil {
-		t.Error("its dry run goes on")
+		t.Error("its dry run continues")
 	}
 	same(t, "told of the dry run", 0, w.count(event.DryRunCompleted))
 	w.Write("dry", "arrival", "status=ready", "n=2")
@@ -192,7 +192,7 @@ job: {type: command, config: {command: "true"}}
 	same(t, "deadline", first.Add(2*time.Hour), w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection).Deadline)
 }
 
-func TestMarkerOfADryRunThatWasLeftIsForgotten(t *testing.T) {
+func TestRowOfAnEndedDryRunIsTrimmed(t *testing.T) {
 	for name, leave := range map[string]func(w *world){
 		"in earnest": func(w *world) { w.apply(strings.Replace(dry, "dryRun: true\n", "", 1)) },
 		"removed":    func(w *world) { w.remove("dry") },
@@ -208,7 +208,7 @@ func TestMarkerOfADryRunThatWasLeftIsForgotten(t *testing.T) {
 	}
 }
 
-// trim forgets all that may be forgotten, where everything that has a retention is kept.
+// trim trims the store without a retention: only rows with their own expiry are deleted.
 func (w *world) trim() {
 	w.Helper()
 	for n := 1; n > 0; {
@@ -218,7 +218,7 @@ func (w *world) trim() {
 	}
 }
 
-func TestPeriodWhoseMarkerIsForgottenHasAnotherDryRun(t *testing.T) {
+func TestPeriodWithATrimmedDryRunHasAnother(t *testing.T) {
 	w := dryDone(t)
 	w.sleep(8 * 24 * time.Hour)
 	w.trim()
@@ -231,7 +231,7 @@ func TestPeriodWhoseMarkerIsForgottenHasAnotherDryRun(t *testing.T) {
 	same(t, "the same data again", 0, w.count(event.DryRunLateData))
 }
 
-func TestDryRunWithoutABudgetForRerunsFollowsNothing(t *testing.T) {
+func TestDryRunWithoutARerunBudgetAnnouncesNoRerun(t *testing.T) {
 	w := newWorld(t, strings.Replace(dry, `job: {type: command,`, `job: {type: command, maxDriftReruns: 0,`, 1))
 	w.Write("dry", "audit", "count=100")
 	w.Put("dry", "quality", "verdict=good")
@@ -250,7 +250,7 @@ func TestDryRunWithoutABudgetForRerunsFollowsNothing(t *testing.T) {
 	}
 }
 
-func TestDriftOfAnExcludedDryRunIsNotTold(t *testing.T) {
+func TestDriftOfAnExcludedDryRunIsNotReported(t *testing.T) {
 	w := dryDone(t)
 	w.apply(strings.Replace(dry, "exclude: {weekends: true}", "exclude: {dates: [2026-03-03]}", 1))
 	w.Settle()
@@ -266,7 +266,7 @@ func TestBypassedDryRunDoesNotCallItsGateOpen(t *testing.T) {
 	same(t, "message", "the gate is bypassed: command job would start now", w.only(event.DryRunWouldTrigger).Detail.Message)
 }
 
-func TestProjectionCountsFromTheFirstReadingWhateverItSaid(t *testing.T) {
+func TestProjectionCountsFromTheFirstReadingWhateverItsData(t *testing.T) {
 	const text = `
 pipeline: {id: dry, owner: data}
 dryRun: true

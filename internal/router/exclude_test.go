@@ -46,7 +46,7 @@ pipeline: {id: weekdays, owner: data}
 schedule: {cron: "0 10 * * *", exclude: {dates: ["2026-03-03"]}}
 job: {type: command, config: {command: "true"}}
 `)
-	w.sleep(time.Hour) // ten past ten, and nobody was there at ten to suppress the fire
+	w.sleep(time.Hour) // 10:10; no controller ran at 10:00 to suppress the fire
 	w.apply(`
 pipeline: {id: weekdays, owner: data}
 schedule: {cron: "0 10 * * *"}

@@ -38,7 +38,7 @@ func TestOffsetMovesTheFireToAnEarlierPeriod(t *testing.T) {
 	w.expect("hourly/cron/2026-03-03T10", "none")
 }
 
-func TestFireMissedInADowntimeOpensWhileItsWindowIs(t *testing.T) {
+func TestFireMissedInADowntimeOpensWithinItsWindow(t *testing.T) {
 	w := newWorld(t, hourly(", evaluation: {window: 150m, interval: 5m}"))
 	w.sleep(5*time.Hour + 20*time.Minute) // fires at 10:05, 11:05, 12:05, 13:05, 14:05; now 14:30
 	w.Settle()
@@ -62,7 +62,7 @@ func TestCatchUpWithTheLatestOnly(t *testing.T) {
 	w.expect("hourly/cron/2026-03-03T14", "RUNNING 1")
 }
 
-func TestMissedFireIsToldOnce(t *testing.T) {
+func TestMissedFireIsReportedOnce(t *testing.T) {
 	w := newWorld(t, hourly(""))
 	w.sleep(3 * time.Hour)
 	w.Settle()
@@ -94,7 +94,7 @@ func TestExcludedFiresAreRecordedAndTheRestOfADowntimeIsOneEvent(t *testing.T) {
 	w.expect("hourly/cron/2026-03-10T09", "RUNNING 1")
 }
 
-func TestLongDowntimeIsToldInPiecesOfAThousand(t *testing.T) {
+func TestLongDowntimeIsReportedInBatchesOfAThousand(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: minutely, owner: data}
 schedule: {cron: "* * * * *", evaluation: {window: 2m, interval: 1m}}
@@ -113,7 +113,7 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w.expect("minutely/cron/2026-03-05T11:10", "RUNNING 1")
 }
 
-func TestPeriodThatAPersonOpenedIsNotMissed(t *testing.T) {
+func TestPeriodOpenedByAnOperatorIsNotMissed(t *testing.T) {
 	w := newWorld(t, hourly(""))
 	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "1", Pipeline: "hourly", Period: w.Period("2026-03-03T10"), By: "ada"}, w.Now())
 	w.Check(err)
@@ -124,7 +124,7 @@ func TestPeriodThatAPersonOpenedIsNotMissed(t *testing.T) {
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
 }
 
-func TestListedDaysOpenByThemselves(t *testing.T) {
+func TestListedDaysOpenAutomatically(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: quarter, owner: data}
 schedule: {include: {dates: [2026-03-04, 2026-03-31, 2026-06-30]}, time: "06:00"}
@@ -139,11 +139,11 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w.Settle()
 	w.expect("quarter/cron/2026-06-30", "RUNNING 1")
 	if _, err := w.Store.Task(ctx, "fire/quarter"); err == nil {
-		t.Error("the task is there although no day is left")
+		t.Error("the task still exists although no day is left")
 	}
 }
 
-func TestEditOpensNoPast(t *testing.T) {
+func TestEditOpensNoPastFires(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: hourly, owner: data}
 schedule: {cron: "30 9 * * *", period: hour}
@@ -168,7 +168,7 @@ schedule: {cron: "5,10 * * * *"}
 job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
 	w.Settle()
-	w.expect("hourly/cron/2026-03-03T12:05", "none") // a minute's period, which the version before did not have
+	w.expect("hourly/cron/2026-03-03T12:05", "none") // a minute's period, which the previous version did not have
 	w.expect("hourly/cron/2026-03-03T12", "none")    // an hour, which the version in force does not have
 	want := []string{"2026-03-03T10", "2026-03-03T11", "2026-03-03T12"}
 	same(t, "missed", want, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
@@ -181,7 +181,7 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
 }
 
-func TestFireThatAnEditTookAwayIsToldOnceThoughTheEditIsTakenBack(t *testing.T) {
+func TestFireRemovedByAnEditIsReportedOnceEvenIfTheEditIsReverted(t *testing.T) {
 	const later = `
 pipeline: {id: hourly, owner: data}
 schedule: {cron: "10 * * * *"}
@@ -204,7 +204,7 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
 }
 
-func TestRemovedPipelineFiresNoMoreAndItsReturnOpensNoPast(t *testing.T) {
+func TestRemovedPipelineDoesNotFireAndItsReturnOpensNoPastFires(t *testing.T) {
 	w := newWorld(t, hourly(", evaluation: {window: 24h, interval: 5m}"))
 	w.remove("hourly")
 	w.Pass(3 * time.Hour)
@@ -217,13 +217,13 @@ func TestRemovedPipelineFiresNoMoreAndItsReturnOpensNoPast(t *testing.T) {
 	same(t, "missed", 0, w.count(event.ScheduleMissed))
 }
 
-func TestFireThatIsRecordedAsExcludedAlreadyIsPassedOver(t *testing.T) {
+func TestFireAlreadyRecordedAsExcludedIsSkipped(t *testing.T) {
 	w := newWorld(t, hourly(", exclude: {dates: [2026-03-03]}, evaluation: {window: 30m, interval: 5m}"))
 	b := store.Batch{ID: "half of a pass"}
 	b.SetMark("excluded/hourly/cron/2026-03-03T10", time.Time{})
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
 	w.Pass(2 * time.Hour)
-	same(t, "told", 1, w.count(event.PipelineExcluded)) // of the next, at 11:05
+	same(t, "told", 1, w.count(event.PipelineExcluded)) // of the next fire, at 11:05
 	row, err := w.Store.Pipeline(ctx, "hourly")
 	w.Check(err)
 	same(t, "dealt with", time.Date(2026, 3, 3, 11, 5, 0, 0, time.UTC), row.FiredThrough)

@@ -17,7 +17,7 @@ job: {type: command, config: {command: "true"}, maxRetries: 2, maxCodeRetries: 1
 
 const retriedRun = "retried/stream/2026-03-03"
 
-func TestFailureIsRetriedAfterABackoffThatDoubles(t *testing.T) {
+func TestFailureIsRetriedWithADoublingBackoff(t *testing.T) {
 	w := newWorld(t, retried)
 	w.Write("retried", "arrival", "n=1")
 	for n, longest := range []time.Duration{time.Minute, 2 * time.Minute} {
@@ -30,7 +30,7 @@ func TestFailureIsRetriedAfterABackoffThatDoubles(t *testing.T) {
 		}
 		w.Pass(wait)
 		if got := w.stands(retriedRun); got != "RUNNING "+string(rune('2'+n)) {
-			t.Fatalf("after the backoff it is %s", got)
+			t.Fatalf("after the backoff the run is %s", got)
 		}
 	}
 	w.finish(retriedRun, run.ResultFail, run.Transient)
@@ -43,7 +43,7 @@ func TestFailureIsRetriedAfterABackoffThatDoubles(t *testing.T) {
 	same(t, "told in the order in which it happens", first, w.types("retried")[:len(first)])
 }
 
-func TestFailureSaysWhenItIsTriedAgain(t *testing.T) {
+func TestFailureEventNamesTheNextAttempt(t *testing.T) {
 	w := newWorld(t, retried)
 	w.Write("retried", "arrival", "n=1")
 	said := func() (at []time.Time) {
@@ -66,13 +66,13 @@ func TestFailureSaysWhenItIsTriedAgain(t *testing.T) {
 	same(t, "each failure is told once", 3, w.count(event.JobFailed))
 }
 
-func TestFailureInAPausePromisesNothing(t *testing.T) {
+func TestFailureDuringAPausePromisesNoAttempt(t *testing.T) {
 	w := newWorld(t, retried)
 	w.Write("retried", "arrival", "n=1")
 	w.pause("retried", store.Pause{By: "ann", Why: "maintenance"})
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	if at := w.only(event.JobFailed).Detail.Extra.(event.Finished).NextAttemptAt; !at.IsZero() {
-		t.Errorf("it promises an attempt at %s", at)
+		t.Errorf("the event promises an attempt at %s", at)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestFailureHandledTwiceIsRetriedOnce(t *testing.T) {
 	same(t, "scheduled", 1, w.count(event.RetryScheduled))
 }
 
-func TestNextAttemptTakesTheNewestFile(t *testing.T) {
+func TestNextAttemptUsesTheNewestFile(t *testing.T) {
 	w := newWorld(t, retried)
 	w.Write("retried", "arrival", "n=1")
 	before := w.run(retriedRun).Progress.Opening.ConfigVersion
@@ -169,7 +169,7 @@ func TestEndedRunHasNoTask(t *testing.T) {
 	w.finish("a/stream/2026-03-03", run.ResultFail, run.Transient)
 	w.expect("a/stream/2026-03-03", "FAILED_FINAL 1")
 	if _, err := w.Store.Task(ctx, "advance/a/stream/2026-03-03"); err == nil {
-		t.Error("its task is still there")
+		t.Error("its task still exists")
 	}
 }
 
@@ -184,7 +184,7 @@ func TestFailureThatWaitedForTheEndOfAPauseIsFinalWhenThePipelineIsRemoved(t *te
 	w.expect(retriedRun, "FAILED_FINAL 1")
 }
 
-func TestPipelineWithoutAJobHasTheUsualBudgets(t *testing.T) {
+func TestPipelineWithoutAJobHasTheDefaultBudgets(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: gated, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}

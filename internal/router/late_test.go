@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// completed is a world in which plain has completed for the third of March.
+// completed returns a world in which plain has completed for the third of March.
 func completed(t *testing.T) *world {
 	w := newWorld(t, plain)
 	w.Write("plain", "arrival", "status=ready", "n=1")
@@ -20,7 +20,7 @@ func completed(t *testing.T) *world {
 	return w
 }
 
-func TestChangedInputOfACompletedRunIsLateDataAndRunsItAgain(t *testing.T) {
+func TestChangedInputOfACompletedRunIsLateDataAndRerunsIt(t *testing.T) {
 	w := completed(t)
 	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.expect("plain/stream/2026-03-03", "RUNNING 2")
@@ -61,7 +61,7 @@ func TestTomorrowsInputIsNoLateDataOfARunThatEndsAfterMidnight(t *testing.T) {
 	w.expect("plain/stream/2026-03-04", "RUNNING 1")
 }
 
-func TestStandingFactThatMovesIsNoLateData(t *testing.T) {
+func TestChangedUndatedReadingIsNoLateData(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "quality", "verdict=good", "at=1")
 	w.Write("orders", "arrival", "status=ready")
@@ -71,7 +71,7 @@ func TestStandingFactThatMovesIsNoLateData(t *testing.T) {
 	w.expect(day3, "COMPLETED 1")
 }
 
-func TestSpentBudgetForLateDataIsToldOncePerAttempt(t *testing.T) {
+func TestUsedLateDataBudgetIsReportedOncePerAttempt(t *testing.T) {
 	w := completed(t)
 	const run = "plain/stream/2026-03-03"
 	for _, n := range []string{"2", "3"} {
@@ -99,7 +99,7 @@ func TestSpentBudgetForLateDataIsToldOncePerAttempt(t *testing.T) {
 	same(t, "late data after another attempt", 4, w.count(event.LateDataArrival))
 }
 
-func TestOldWriteDeliveredAgainIsNoLateDataForWhatCameLater(t *testing.T) {
+func TestRedeliveredOldWriteIsNoLateData(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Put("orders", "quality#2026-03-02", "verdict=good", "n=1")
 	w.Put("orders", "arrival#2026-03-02", "status=ready")
@@ -111,7 +111,7 @@ func TestOldWriteDeliveredAgainIsNoLateDataForWhatCameLater(t *testing.T) {
 	w.sleep(time.Minute)
 	w.succeed("orders/stream/2026-03-02")
 	w.sleep(time.Minute)
-	w.Write("orders", "quality#2026-03-02", "verdict=good", "n=2") // no write of the start condition
+	w.Write("orders", "quality#2026-03-02", "verdict=good", "n=2") // not a write of the start condition
 	for _, c := range first {
 		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
@@ -131,7 +131,7 @@ func TestLateDataOfAPausedPipelineWaitsForTheEndOfThePause(t *testing.T) {
 	w.expect(plainRun, "RUNNING 2")
 }
 
-func TestLateDataOfAnExcludedPeriodRunsNothing(t *testing.T) {
+func TestLateDataOfAnExcludedPeriodRerunsNothing(t *testing.T) {
 	w := completed(t)
 	w.apply(`
 pipeline: {id: plain, owner: data}

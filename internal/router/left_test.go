@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// stopping is a world in which a run of narrow was cancelled, whose job takes its time to stop, and another waits for its slot.
+// stopping returns a world in which a run of narrow was cancelled, its job is slow to stop, and another run waits for
+// its slot.
 func stopping(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, narrow)
@@ -27,7 +28,7 @@ func stopping(t *testing.T) *world {
 	return w
 }
 
-// rerunNarrow asks for another attempt of the run whose job is stopping.
+// rerunNarrow requests another attempt of the run whose job is stopping.
 func (w *world) rerunNarrow(id string) store.Rerun {
 	w.Helper()
 	return w.rerun(router.RerunRequest{ID: id, Pipeline: "narrow", Period: w.Period("2026-03-03")})
@@ -51,11 +52,11 @@ func TestJobThatIsStoppingKeepsItsSlotAndRejectsReruns(t *testing.T) {
 		t.Errorf("rejected after the job has ended: %s", answer.Why)
 	}
 	if _, err := w.Store.Task(ctx, "left/"+narrow3); err == nil {
-		t.Error("the task that asked about the job is still there")
+		t.Error("the task that checks the job still exists")
 	}
 }
 
-// log lists what happened to the jobs of a run.
+// log lists the job log of a run.
 func (w *world) log(text string) []store.JobEvent {
 	w.Helper()
 	logs, err := w.Store.JobLogs(ctx, []run.Key{w.Key(text)})
@@ -142,13 +143,13 @@ job: {type: http, config: {url: "https://jobs.example/run"}}
 	task, err := w.Store.Task(ctx, "left/"+narrow3)
 	w.Check(err)
 	same(t, "the task is for", "gone", task.Replica)
-	w.Settle() // as if that had not come for it for long
+	w.Settle() // as if that controller had been gone for long
 	same(t, "left", run.JobMayRun, w.run(narrow3).Progress.Left)
 	w.only(event.InfraFailure)
 	w.expect(narrow4, "RUNNING 1")
 }
 
-// own lets the job of a run belong to another controller.
+// own makes the job of a run belong to another controller.
 func (w *world) own(text, replica string) {
 	w.Helper()
 	old := w.run(text)

@@ -29,8 +29,8 @@ job: {type: command, config: {command: "true"}}
 	}
 }
 
-// The command that a refused trigger names is one that would be accepted: only a COMPLETED run takes a rerun.
-func TestTriggerOfAnOpenOrCompletedRunNamesTheCommandThatFits(t *testing.T) {
+// The command that a refused trigger names would be accepted: only a COMPLETED run can be rerun.
+func TestRefusedTriggerNamesTheCommandToUse(t *testing.T) {
 	w := newWorld(t, plain, bounded)
 	names := func(id, command string) {
 		t.Helper()
@@ -68,7 +68,7 @@ func TestTriggerGivesAnEndedRunAnotherAttemptWithinItsBudget(t *testing.T) {
 	refused(t, err, router.Conflict) // maxManualReruns is 1
 }
 
-func TestTriggerIsRefusedWhileAJobThatWasLeftStillRuns(t *testing.T) {
+func TestTriggerIsRefusedWhileALeftJobRuns(t *testing.T) {
 	w := leftRunning(t)
 	rejected := w.rerun(ask(w, "1"))
 	q := router.TriggerRequest{ID: "2", Pipeline: "plain", Period: w.Period("2026-03-03"), By: "ada", Reason: "tested"}
@@ -117,7 +117,7 @@ func TestCancelStopsTheJobAndEndsTheRun(t *testing.T) {
 	same(t, "stopped", []run.AttemptID{"plain/stream/2026-03-03/1"}, w.jobs.stopped)
 	same(t, "told", event.Left{By: "ada", Reason: "not needed"}, w.only(event.RunCancelled).Detail.Extra.(event.Left))
 	if _, err := w.Store.Task(ctx, "advance/"+plainRun); err == nil {
-		t.Error("its task is still there")
+		t.Error("its task still exists")
 	}
 	_, err = w.Router.Cancel(ctx, w.Key(plainRun), "ada", "again", w.Now())
 	refused(t, err, router.Conflict)
@@ -145,7 +145,7 @@ func TestFirstResultCountsAndTheSameAgainIsFine(t *testing.T) {
 		done, err := w.Router.Report(ctx, o, w.Now())
 		w.Check(err)
 		if done.Late {
-			t.Error("late")
+			t.Error("the repeated result is late")
 		}
 		w.Settle()
 	}
@@ -153,14 +153,14 @@ func TestFirstResultCountsAndTheSameAgainIsFine(t *testing.T) {
 	same(t, "completions", 1, w.count(event.JobCompleted))
 }
 
-func TestResultThatNobodyWaitsForIsLoggedAndChangesNothing(t *testing.T) {
+func TestLateResultIsLoggedAndChangesNothing(t *testing.T) {
 	w := completed(t)
 	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.expect(plainRun, "RUNNING 2")
 	done, err := w.Router.Report(ctx, run.Outcome{Key: w.Key(plainRun), Attempt: 1, Report: run.Report{Result: run.ResultFail, By: "etl"}}, w.Now())
 	w.Check(err)
 	if !done.Late {
-		t.Error("an old failure judged a new try")
+		t.Error("an old failure affected a new attempt")
 	}
 	w.Settle()
 	w.expect(plainRun, "RUNNING 2")
@@ -171,7 +171,7 @@ func TestResultThatNobodyWaitsForIsLoggedAndChangesNothing(t *testing.T) {
 	same(t, "logged", store.JobLate, log[len(log)-1].Event)
 }
 
-func TestResultsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidResultsAreRefused(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready")
 	report := func(key string, attempt int, result run.Result) error {
@@ -199,7 +199,7 @@ job: {type: command, config: {command: "true"}, classify: [{match: schema, categ
 	same(t, "cause", run.CauseCode, w.run(plainRun).Progress.Opening.Cause)
 }
 
-func TestRecoverOpensWhatWasOverlooked(t *testing.T) {
+func TestRecoverOpensAnOverlookedRun(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Put("plain", "arrival", "status=ready")
 	overlooked := w.Changes()[0]

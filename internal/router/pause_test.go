@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// pause stops a pipeline, with all that follows from it.
+// pause pauses a pipeline and handles everything that follows.
 func (w *world) pause(id string, p store.Pause) {
 	w.Helper()
 	p.By, p.Why = "ada", "tested"
@@ -26,7 +26,7 @@ func (w *world) resume(id string) {
 	w.Settle()
 }
 
-func TestNothingOpensWhilePausedAndWhatHoldsOpensAfterwards(t *testing.T) {
+func TestPauseOpensNothingAndItsEndOpensMetConditions(t *testing.T) {
 	w := newWorld(t, plain)
 	w.pause("plain", store.Pause{})
 	w.Write("plain", "arrival#2026-03-01", "status=ready")
@@ -45,7 +45,7 @@ func TestNothingOpensWhilePausedAndWhatHoldsOpensAfterwards(t *testing.T) {
 	same(t, "events", []event.Type{event.PipelinePaused, event.PipelineResumed}, w.types("plain")[:2])
 }
 
-func TestFiresOfAPauseOpenWhileTheirWindowIsAndTheRestIsMissed(t *testing.T) {
+func TestFiresOfAPauseOpenWithinTheirWindowAndOthersAreMissed(t *testing.T) {
 	w := newWorld(t, hourly(", evaluation: {window: 90m, interval: 5m}"))
 	w.pause("hourly", store.Pause{})
 	w.Pass(4 * time.Hour) // fires at 10:05, 11:05, 12:05, 13:05; now 13:10
@@ -87,7 +87,7 @@ func TestInputFromBeforeAPauseIsLateDataOfARunThatCompletedInIt(t *testing.T) {
 	w.expect(plainRun, "RUNNING 2")
 }
 
-func TestPauseEndsByItself(t *testing.T) {
+func TestPauseEndsAutomatically(t *testing.T) {
 	w := newWorld(t, plain)
 	w.pause("plain", store.Pause{Until: w.Now().Add(time.Hour)})
 	w.Write("plain", "arrival", "status=ready")
@@ -109,7 +109,7 @@ func TestPauseEndsByItselfAlsoWhileItsFileIsGone(t *testing.T) {
 	w.only(event.PipelineResumed)
 }
 
-func TestPausingAgainMovesTheEndAndNotTheBeginning(t *testing.T) {
+func TestPausingAgainChangesTheEndAndNotTheStart(t *testing.T) {
 	w := newWorld(t, plain)
 	began := w.Now()
 	w.pause("plain", store.Pause{Until: w.Now().Add(time.Hour)})
@@ -121,7 +121,7 @@ func TestPausingAgainMovesTheEndAndNotTheBeginning(t *testing.T) {
 	same(t, "pause", store.Pause{By: "ada", Why: "tested", Since: began}, row.Pause)
 }
 
-func TestDeadlinesRunOnUnlessThePauseHoldsThem(t *testing.T) {
+func TestDeadlinesContinueUnlessThePauseHoldsThem(t *testing.T) {
 	const due = `
 pipeline: {id: due, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}

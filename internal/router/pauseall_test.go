@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// pauseAll pauses all pipelines, with all that follows from it.
+// pauseAll pauses all pipelines and handles everything that follows.
 func (w *world) pauseAll(p store.Pause) []pipeline.ID {
 	w.Helper()
 	p.By, p.Why = "bob", "maintenance"
@@ -42,7 +42,7 @@ func (w *world) pauses(id pipeline.ID) []string {
 	return by
 }
 
-func TestPauseOfAllNeitherReplacesNorLiftsAPipelinesOwn(t *testing.T) {
+func TestPauseOfAllNeitherReplacesNorEndsAPipelinesOwn(t *testing.T) {
 	w := newWorld(t, plain, orders)
 	w.pause("plain", store.Pause{Until: w.Now().Add(3 * time.Hour)})
 	w.sleep(time.Minute)
@@ -114,7 +114,7 @@ func TestFileThatReturnsIsPausedOnlyWhileAllAre(t *testing.T) {
 	same(t, "pauses", []string{"bob"}, w.pauses("plain"))
 }
 
-func TestPauseOfAllEndsByItself(t *testing.T) {
+func TestPauseOfAllEndsAutomatically(t *testing.T) {
 	w := newWorld(t, plain, orders)
 	w.pause("orders", store.Pause{})
 	w.pauseAll(store.Pause{Until: w.Now().Add(time.Hour), HoldSLA: true})
@@ -131,10 +131,10 @@ func TestPauseOfAllEndsByItself(t *testing.T) {
 	refused(t, err, router.Conflict)
 }
 
-// failing is a store that refuses every commit after the first ones.
+// failing is a store that rejects every commit after the first ones.
 type failing struct {
 	*memory.Store
-	commits int // that it takes
+	commits int // how many it accepts
 }
 
 func (f *failing) Commit(ctx context.Context, b store.Batch, now time.Time) error {
@@ -144,7 +144,7 @@ func (f *failing) Commit(ctx context.Context, b store.Batch, now time.Time) erro
 	return f.Store.Commit(ctx, b, now)
 }
 
-// interrupted is a router that stops after its first commit.
+// interrupted returns a router that fails after its first commit.
 func interrupted(w *world) *router.Router {
 	return router.New(router.Deps{Store: &failing{w.Store, 1}, Catalog: w.Catalog, Deadlines: w.Monitor, Jobs: w.Steps})
 }
@@ -185,7 +185,7 @@ func TestPauseOfAllDuringAnEvaluationStartsNothing(t *testing.T) {
 	w.expect(day3, "RUNNING 1")
 }
 
-func TestPauseOfAllIsNamedWhereItRefuses(t *testing.T) {
+func TestRefusalsNameThePauseOfAll(t *testing.T) {
 	w := newWorld(t, plain)
 	w.pauseAll(store.Pause{})
 	err := w.Router.Resume(ctx, "plain", "ada", "", w.Now())

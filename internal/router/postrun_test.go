@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// audited has a count to watch after its run.
+// audited has a post-run sensor with a count.
 func audited(more string) string {
 	return fmt.Sprintf(`
 pipeline: {id: audited, owner: data}
@@ -25,7 +25,7 @@ postRun:
 
 const auditedRun = "audited/stream/2026-03-03"
 
-// audit is a world in which audited has completed, with a count of 100 at completion.
+// audit returns a world in which audited has completed, with a count of 100 at completion.
 func audit(t *testing.T, more string) *world {
 	w := newWorld(t, audited(more))
 	w.Write("audited", "arrival", "n=1")
@@ -36,7 +36,7 @@ func audit(t *testing.T, more string) *world {
 	return w
 }
 
-func TestPostRunValueBeyondTheThresholdIsDriftAndRunsAgain(t *testing.T) {
+func TestPostRunValueBeyondTheThresholdIsDriftAndRerunsTheRun(t *testing.T) {
 	w := audit(t, "")
 	w.Write("audited", "audit", "count=111")
 	w.expect(auditedRun, "RUNNING 2")
@@ -45,7 +45,7 @@ func TestPostRunValueBeyondTheThresholdIsDriftAndRunsAgain(t *testing.T) {
 	same(t, "cause", run.CauseDrift, w.run(auditedRun).Progress.Opening.Cause)
 }
 
-func TestPostRunValueWithinTheThresholdIsJudgedByTheRules(t *testing.T) {
+func TestPostRunValueWithinTheThresholdIsEvaluatedByTheRules(t *testing.T) {
 	w := audit(t, "")
 	w.Write("audited", "audit", "count=110")
 	w.Write("audited", "audit", "count=109")
@@ -58,7 +58,7 @@ func TestPostRunValueWithinTheThresholdIsJudgedByTheRules(t *testing.T) {
 	same(t, "drift", 0, w.count(event.PostRunDrift))
 }
 
-func TestSpentBudgetForDriftIsToldOncePerAttempt(t *testing.T) {
+func TestUsedDriftBudgetIsReportedOncePerAttempt(t *testing.T) {
 	w := audit(t, "")
 	w.Write("audited", "audit", "count=200")
 	w.sleep(time.Minute)
@@ -85,7 +85,7 @@ func TestFirstReadingAfterCompletionIsTheBaselineOfASensorWithoutOne(t *testing.
 	w.expect(auditedRun, "RUNNING 2")
 }
 
-func TestValueThatCannotBeComparedIsReportedAndRunsNothing(t *testing.T) {
+func TestIncomparableValueIsReportedAndRerunsNothing(t *testing.T) {
 	for _, pairs := range [][]string{{"total=1"}, {"count=many"}} {
 		w := audit(t, "")
 		for range 2 {
@@ -98,7 +98,7 @@ func TestValueThatCannotBeComparedIsReportedAndRunsNothing(t *testing.T) {
 	}
 }
 
-func TestReadingOutsideThePostRunWindowSaysNothing(t *testing.T) {
+func TestReadingOutsideThePostRunWindowIsIgnored(t *testing.T) {
 	w := audit(t, "  evaluation: {window: 1h}\n")
 	w.Pass(time.Hour)
 	w.Write("audited", "audit", "count=500")
@@ -122,7 +122,7 @@ func TestDatedReadingIsAboutThePeriodItNames(t *testing.T) {
 	w.expect(auditedRun, "COMPLETED 1")
 }
 
-func TestMoveWhileTheRunIsOpenIsTold(t *testing.T) {
+func TestDriftWhileTheRunIsOpenIsReported(t *testing.T) {
 	w := audit(t, "")
 	w.Write("audited", "audit", "count=200")
 	w.expect(auditedRun, "RUNNING 2")
@@ -133,7 +133,7 @@ func TestMoveWhileTheRunIsOpenIsTold(t *testing.T) {
 	same(t, "attempt", 2, inflight.Detail.Attempt)
 }
 
-func TestSensorsWithOneKeyFromTwoPipelinesAreReportedApart(t *testing.T) {
+func TestSensorsWithTheSameKeyOfTwoPipelinesAreReportedSeparately(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: audited, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
@@ -176,7 +176,7 @@ func TestSensorThatOnlyPostRunRulesReadMovesInFlight(t *testing.T) {
 	same(t, "attempt", 1, inflight.Detail.Attempt)
 }
 
-func TestValueThatMovesBackToTheBaselineHasMovedFromWhatTheAttemptStartedOn(t *testing.T) {
+func TestValueBackAtTheBaselineHasMovedSinceTheAttemptStarted(t *testing.T) {
 	w := audit(t, "")
 	w.Write("audited", "audit", "count=200")
 	w.expect(auditedRun, "RUNNING 2")
@@ -185,7 +185,7 @@ func TestValueThatMovesBackToTheBaselineHasMovedFromWhatTheAttemptStartedOn(t *t
 	same(t, "from", "200", w.only(event.PostRunDriftInflight).Detail.Extra.(event.Drift).Baseline)
 }
 
-func TestRulesAreEvaluatedEachIntervalAndToldWhenTheOutcomeChanges(t *testing.T) {
+func TestRulesAreEvaluatedEachIntervalAndChangedOutcomesReported(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: audited, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
@@ -202,7 +202,7 @@ postRun:
 	w.Pass(10 * time.Hour)
 	same(t, "failed", 1, w.count(event.PostRunFailed))
 	if _, err := w.Store.Task(ctx, "post-run/"+auditedRun); err == nil {
-		t.Error("the window is over and the task still there")
+		t.Error("the window is over and the task still exists")
 	}
 }
 
@@ -218,7 +218,7 @@ postRun: {rules: [{key: audit, check: gte, field: count, value: 1}], driftThresh
 	w.succeed("both/stream/2026-03-03")
 	w.sleep(time.Minute)
 	w.Write("both", "audit", "count=105")
-	w.expect("both/stream/2026-03-03", "RUNNING 2") // within the threshold, but late data all the same
+	w.expect("both/stream/2026-03-03", "RUNNING 2") // within the threshold, but still late data
 	same(t, "late data", 1, w.count(event.LateDataArrival))
 }
 
@@ -246,7 +246,7 @@ func TestDriftOfAPausedPipelineWaitsForTheEndOfThePause(t *testing.T) {
 	w.expect(auditedRun, "RUNNING 2")
 }
 
-func TestDriftOfAnExcludedPeriodRunsNothing(t *testing.T) {
+func TestDriftOfAnExcludedPeriodRerunsNothing(t *testing.T) {
 	w := audit(t, "")
 	w.apply(strings.Replace(audited(""), "exists}}", "exists}, exclude: {dates: [2026-03-03]}}", 1))
 	w.Settle()
@@ -278,7 +278,7 @@ func TestUndatedReadingIsAboutTheNewestRunOnly(t *testing.T) {
 	w.expect(auditedRun, "COMPLETED 1")
 }
 
-func TestTextThatStaysTheSameHasNotMoved(t *testing.T) {
+func TestUnchangedTextHasNotMoved(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: audited, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
@@ -297,7 +297,7 @@ postRun: {rules: [{key: audit, check: equals, field: verdict, value: good}]}
 	same(t, "failed", 1, w.count(event.PostRunFailed))
 }
 
-func TestPostRunAddedLaterBeginsWithTheNextReading(t *testing.T) {
+func TestPostRunAddedLaterStartsWithTheNextReading(t *testing.T) {
 	w := newWorld(t, source("audited", ""))
 	w.Write("audited", "arrival", "n=1")
 	w.succeed(auditedRun)

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// town is a few pipelines that hang together: a source with a gate and retries, two that come after it, one after both,
-// one under cron with a start condition, one that reads another's sensor, one that the calendar knows, and a dry run.
+// town is a few related pipelines: a source with a gate and retries, two downstream of it, one downstream of both, one
+// under cron with a start condition, one that reads another's sensor, one with a calendar, and a dry run.
 var town = []string{
 	`
 pipeline: {id: source, owner: data}
@@ -40,12 +40,12 @@ job: {type: command, config: {command: "true"}}
 `,
 }
 
-// deed is something that happens in the town at one instant.
+// deed is one action in the town.
 type deed struct {
 	wait    time.Duration
-	key     string // of a reading of source, or
+	key     string // the sensor key of a reading of source; empty for a report
 	value   string
-	report  bool // the results of all running jobs come in
+	report  bool // report the results of all running jobs
 	success bool
 }
 
@@ -62,7 +62,8 @@ func deeds(t *rapid.T) []deed {
 	}), 1, 12).Draw(t, "deeds")
 }
 
-// do performs a deed. What went before it has been followed up if it waits, or is a report; the others pile up.
+// do performs a deed. If the deed waits or is a report, all earlier changes are handled first; otherwise they
+// accumulate.
 func (w *world) do(d deed, settle func()) {
 	if d.wait > 0 {
 		settle()
@@ -89,7 +90,7 @@ func (w *world) do(d deed, settle func()) {
 	}
 }
 
-// outcome is what a user would notice: where every run stands, what it has spent, and which events there are.
+// outcome returns what a user would notice: the status and counters of every run, and the events.
 func (w *world) outcome() ([]string, []string) {
 	var runs, ids []string
 	page, err := w.Store.Runs(ctx, store.RunQuery{Limit: store.MaxPage})
@@ -104,7 +105,7 @@ func (w *world) outcome() ([]string, []string) {
 	return runs, ids
 }
 
-// row names the row that a change is about: only changes of one row come in order.
+// row returns the row that a change is about: only changes of the same row arrive in order.
 func rowOf(c store.Change) string {
 	switch c.Kind {
 	case store.ReadingWritten:
@@ -116,7 +117,7 @@ func rowOf(c store.Change) string {
 	}
 }
 
-// shuffled is the changes, each twice, in an order that only keeps each row's own.
+// shuffled returns the changes, each twice, in a random order that keeps only the order per row.
 func shuffled(t *rapid.T, changes []store.Change) []store.Change {
 	rows := map[string][]store.Change{}
 	var order []string
@@ -151,7 +152,7 @@ func TestChangesMayComeTwiceAndInAnyOrder(t *testing.T) {
 	})
 }
 
-// settleCrooked is settle for changes that come twice and in any order between rows.
+// settleCrooked is settle with changes that arrive twice and in any order between rows.
 func (w *world) settleCrooked(t *rapid.T) {
 	for range 1000 {
 		changes := w.Changes()
@@ -214,19 +215,19 @@ func TestAttemptsOpenOneByOneAndWithinTheirBudgets(t *testing.T) {
 			}
 		}
 		if len(slices.Compact(slices.Sorted(slices.Values(w.jobs.started)))) != len(w.jobs.started) {
-			t.Errorf("an attempt started twice: %v", w.jobs.started)
+			t.Errorf("an attempt was started twice: %v", w.jobs.started)
 		}
 		page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: "source", Limit: store.MaxPage})
 		w.Check(err)
 		for _, r := range page.Items {
 			if c := r.Counters; c.Retries > 1 || c.DriftReruns > 2 || c.Reopenings > 5 {
-				t.Errorf("%s spent %+v", r.Key, c)
+				t.Errorf("%s used %+v", r.Key, c)
 			}
 		}
 	})
 }
 
-// watched is a pipeline whose output is watched, and which has drift and late data on one budget.
+// watched is a pipeline with post-run rules, whose drift and late data share one budget.
 const watched = `
 pipeline: {id: watched, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}

@@ -8,15 +8,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The jobs here report their own end: whoever asks about them hears that they run.
+// The jobs here report their own end; their target says that they run.
 
-// tellEnd reports the end of a job that nobody waits for any more.
+// tellEnd reports the end of a job that is no longer awaited.
 func (w *world) tellEnd(attempt int, result run.Result) {
 	w.Helper()
 	done, err := w.Router.Report(ctx, said(w, attempt, result), w.Now())
 	w.Check(err)
 	if !done.Late {
-		w.Fatalf("%s was waited for", result)
+		w.Fatalf("the result %s was still awaited", result)
 	}
 }
 
@@ -25,7 +25,7 @@ func said(w *world, attempt int, result run.Result) run.Outcome {
 	return run.Outcome{Key: w.Key(plainRun), Attempt: attempt, Report: run.Report{Result: result, By: "etl"}}
 }
 
-// pollsExhausted is a world in which plain's job gave no result in time, and whose run is about to end for that.
+// pollsExhausted returns a world in which plain's job had no result in time, and the run is about to end.
 func pollsExhausted(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, async)
@@ -65,7 +65,7 @@ func TestRerunAfterTheLeftJobHasReportedItsEnd(t *testing.T) {
 	}
 }
 
-func TestEndOfALeftJobChangesNothingElseAndIsTakenOnce(t *testing.T) {
+func TestEndOfALeftJobIsRecordedOnceAndChangesNothingElse(t *testing.T) {
 	w := leftRunning(t)
 	want := w.run(plainRun)
 	told := w.told()
@@ -107,7 +107,7 @@ func TestOnlyTheEndOfTheLeftJobItselfCounts(t *testing.T) {
 	w.expect(plainRun, "RUNNING 3")
 }
 
-func TestEndOfALeftJobIsTakenWhateverHappensToItsRunAtOnce(t *testing.T) {
+func TestEndOfALeftJobIsRecordedDespiteConcurrentChanges(t *testing.T) {
 	w := pollsExhausted(t)
 	first, m := twins(w)
 	m.others = []func(){w.Settle} // which ends the run
@@ -118,7 +118,7 @@ func TestEndOfALeftJobIsTakenWhateverHappensToItsRunAtOnce(t *testing.T) {
 	same(t, "left", run.NothingLeft, done.Run.Progress.Left)
 }
 
-func TestEndOfALeftJobHasNoSayOverAnAttemptThatOpensAtOnce(t *testing.T) {
+func TestEndOfALeftJobDoesNotAffectAConcurrentNewAttempt(t *testing.T) {
 	w := leftRunning(t)
 	first, m := twins(w)
 	m.others = []func(){func() {
@@ -132,7 +132,7 @@ func TestEndOfALeftJobHasNoSayOverAnAttemptThatOpensAtOnce(t *testing.T) {
 	w.expect(plainRun, "RUNNING 2")
 }
 
-func TestRerunAfterACancelThatCameBeforeTheResultWasActedOn(t *testing.T) {
+func TestRerunAfterACancelBeforeTheResultWasHandled(t *testing.T) {
 	w := newWorld(t, async)
 	w.Write("plain", "arrival", "n=1")
 	_, err := w.Router.Report(ctx, said(w, 1, run.ResultSuccess), w.Now())
@@ -143,8 +143,8 @@ func TestRerunAfterACancelThatCameBeforeTheResultWasActedOn(t *testing.T) {
 	w.expect(plainRun, "RUNNING 2")
 }
 
-// A row from outside names no attempt and may be handled again, much later: it speaks of the attempt it was written in.
-func TestResultWithoutAnAttemptNeverJudgesALaterTry(t *testing.T) {
+// A row from outside names no attempt and may be handled again, much later: it is about the attempt it was written in.
+func TestResultWithoutAnAttemptNeverAffectsALaterOne(t *testing.T) {
 	w := newWorld(t, async)
 	w.Write("plain", "arrival", "n=1")
 	o := said(w, 0, run.ResultFail)

@@ -13,12 +13,12 @@ import (
 
 const plainRun = "plain/stream/2026-03-03"
 
-// ask is a request for another attempt of plain's run of the third of March.
+// ask returns a request for another attempt of plain's run of the third of March.
 func ask(w *world, id string) router.RerunRequest {
 	return router.RerunRequest{ID: id, Pipeline: "plain", Period: w.Period("2026-03-03"), By: "ada", Reason: "tested"}
 }
 
-// why is the rejection in the one RERUN_REJECTED.
+// why returns the rejection of the only RERUN_REJECTED event.
 func (w *world) why() string {
 	w.Helper()
 	return w.only(event.RerunRejected).Detail.Extra.(event.Refusal).Why
@@ -31,7 +31,7 @@ func TestRerunOfACompletedRunNeedsNewInput(t *testing.T) {
 		t.Errorf("accepted: %s", answer.Why)
 	}
 	same(t, "why", "nothing new", w.why())
-	w.Put("plain", "arrival", "status=stopped", "n=2") // no late data, but new
+	w.Put("plain", "arrival", "status=stopped", "n=2") // not late data, but new
 	w.Settle()
 	if answer := w.rerun(ask(w, "2")); !answer.Accepted || answer.Attempt != 2 {
 		t.Errorf("%+v", answer)
@@ -106,14 +106,14 @@ job: {type: command, config: {command: "true"}, maxManualReruns: 0, maxDriftReru
 	}
 }
 
-// async is a job that nobody can stop.
+// async is a job that cannot be stopped.
 const async = `
 pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
 job: {type: lambda, config: {functionName: f, async: true}}
 `
 
-// leftRunning is a world in which plain's run was cancelled, and its job runs on.
+// leftRunning returns a world in which plain's run was cancelled, and its job still runs.
 func leftRunning(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, async)
@@ -122,7 +122,7 @@ func leftRunning(t *testing.T) *world {
 	return w
 }
 
-// leave cancels plain's run, whose job runs on.
+// leave cancels plain's run, whose job still runs.
 func (w *world) leave() {
 	w.Helper()
 	cancelled, err := w.Router.Cancel(ctx, w.Key(plainRun), "ada", "not needed", w.Now())
@@ -131,7 +131,7 @@ func (w *world) leave() {
 	w.Settle()
 }
 
-func TestRerunIsRejectedWhileAJobThatWasLeftStillRuns(t *testing.T) {
+func TestRerunIsRejectedWhileALeftJobRuns(t *testing.T) {
 	w := leftRunning(t)
 	w.rerun(ask(w, "1"))
 	same(t, "why", "job still running", w.why())
@@ -139,7 +139,7 @@ func TestRerunIsRejectedWhileAJobThatWasLeftStillRuns(t *testing.T) {
 	forced := ask(w, "2")
 	forced.Force = true
 	if answer := w.rerun(forced); !answer.Accepted {
-		t.Errorf("forced, and rejected: %s", answer.Why)
+		t.Errorf("a forced request was rejected: %s", answer.Why)
 	}
 }
 
@@ -172,7 +172,7 @@ job: {type: command, config: {command: "true"}, maxManualReruns: 0}
 	w.expect("plain/stream/2026-03-02", "RUNNING 1")
 }
 
-func TestForcedRerunRepeatsWhatWasForcedButRevivesNothingSuppressed(t *testing.T) {
+func TestForcedRerunRepeatsAForcedRunButOpensNoExcludedPeriod(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: plain, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, exclude: {weekends: true}}
@@ -223,8 +223,8 @@ func TestOnlyABypassSkipsTheGate(t *testing.T) {
 	}
 }
 
-// The attempt that waits ends in the commit that opens the next, so nothing sees the run as cancelled, and a refusal leaves it
-// waiting.
+// The waiting attempt ends in the commit that opens the next, so the run never shows as cancelled, and after a
+// rejection it keeps waiting.
 func TestForcedBypassStartsAWaitingRunWithoutCancellingIt(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready", "n=1")
@@ -249,7 +249,7 @@ func TestForcedBypassStartsAWaitingRunWithoutCancellingIt(t *testing.T) {
 	same(t, "cancellations", 0, len(w.told(event.RunCancelled)))
 }
 
-func TestRequestAskedTwiceIsAnsweredTwiceAndSentTwiceOnce(t *testing.T) {
+func TestRequestIsAnsweredOncePerID(t *testing.T) {
 	w := completed(t)
 	first := w.rerun(ask(w, "1"))
 	w.sleep(time.Minute)
@@ -261,7 +261,7 @@ func TestRequestAskedTwiceIsAnsweredTwiceAndSentTwiceOnce(t *testing.T) {
 	same(t, "stored", 2, len(stored[w.Key(plainRun)]))
 }
 
-func TestRequestThatCannotBeUnderstoodIsRefusedWithoutAnEvent(t *testing.T) {
+func TestInvalidRequestIsRefusedWithoutAnEvent(t *testing.T) {
 	w := completed(t)
 	for name, q := range map[string]router.RerunRequest{
 		"no reason": {ID: "1", Pipeline: "plain", Period: w.Period("2026-03-03"), By: "ada"},

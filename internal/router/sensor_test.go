@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// orders is opened by a sensor and waits for another.
+// orders is opened by one sensor and waits for another.
 const orders = `
 pipeline: {id: orders, owner: data}
 schedule:
@@ -35,17 +35,17 @@ func TestWriteThatMeetsTheStartConditionOpensTheRun(t *testing.T) {
 	same(t, "events", []event.Type{event.TriggerStarted, event.ValidationPassed, event.JobTriggered}, w.types("plain"))
 }
 
-func TestUndatedWriteBelongsToTheSliceInWhichItWasWritten(t *testing.T) {
+func TestUndatedWriteBelongsToThePeriodInWhichItWasWritten(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Move(time.Date(2026, 3, 3, 23, 59, 0, 0, time.UTC))
 	w.Put("plain", "arrival", "status=ready")
-	w.sleep(2 * time.Minute) // midnight passes before anybody looks
+	w.sleep(2 * time.Minute) // midnight passes before the change is handled
 	w.Settle()
 	w.expect("plain/stream/2026-03-03", "RUNNING 1")
 	w.expect("plain/stream/2026-03-04", "none")
 }
 
-func TestEachOfSeveralWritesOpensItsOwnSliceHoweverLateItIsHandled(t *testing.T) {
+func TestEachWriteOpensItsOwnPeriodHoweverLateItIsHandled(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Put("plain", "arrival", "status=ready")
 	w.sleep(24 * time.Hour)
@@ -77,7 +77,7 @@ func TestIdenticalRewriteOpensNothingAndIsNoLateData(t *testing.T) {
 	same(t, "late data", 0, w.count(event.LateDataArrival))
 }
 
-func TestTheSameWordsOnTheNextDayOpenTheNextDay(t *testing.T) {
+func TestSameDataOnTheNextDayOpensTheNextDay(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Write("plain", "arrival", "status=ready")
 	w.succeed("plain/stream/2026-03-03")
@@ -114,7 +114,7 @@ job: {type: command, config: {command: "true"}}
 	w.expect("fresh/stream/2026-03-03", "RUNNING 1")
 }
 
-func TestFactOfADayWakesItsHours(t *testing.T) {
+func TestReadingOfADayWakesItsHours(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival#2026-03-03T07", "status=ready")
 	w.Write("orders", "arrival#2026-03-02T07", "status=ready")
@@ -143,7 +143,7 @@ job: {type: command, config: {command: "true"}}
 	w.expect("second/stream/2026-03-03", "RUNNING 1")
 }
 
-func TestNothingFromBeforeThePipelineWasAcceptedOpensIt(t *testing.T) {
+func TestWritesBeforeThePipelineWasAcceptedOpenNothing(t *testing.T) {
 	w := newWorld(t, `pipeline: {id: shared, owner: data}`)
 	w.Put("shared", "arrival", "n=1")
 	w.sleep(time.Minute)
@@ -174,7 +174,7 @@ job: {type: command, config: {command: "true"}}
 	same(t, "breach", arrived.Add(2*time.Hour), breach)
 }
 
-func TestEarliestStartHoldsTheRunBack(t *testing.T) {
+func TestEarliestStartDelaysTheRun(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: late, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, time: "10:00"}
@@ -202,7 +202,7 @@ job: {type: command, config: {command: "true"}}
 	w.expect("nightly/cron/2026-03-03", "RUNNING 1")
 }
 
-func TestUndatedWriteOfAWatchedSensorOpensItsOwnSliceOnly(t *testing.T) {
+func TestUndatedWriteOfAPostRunSensorOpensItsOwnPeriodOnly(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: both, owner: data}
 schedule: {trigger: {key: audit, check: exists}}
@@ -214,7 +214,7 @@ postRun: {rules: [{key: audit, check: exists}]}
 	w.expect("both/stream/2026-03-02", "none")
 }
 
-func TestRelativeDeadlineCountsFromNothingThatAPauseOrTheHorizonHides(t *testing.T) {
+func TestRelativeDeadlineIgnoresReadingsBeforeTheHorizonOrInAPause(t *testing.T) {
 	const timed = `
 pipeline: {id: timed, owner: data}
 schedule: {trigger: {key: arrival, check: exists, from: shared}}
@@ -239,7 +239,7 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	same(t, "afterwards", 1, armed(w))
 }
 
-func TestRunOfAnEarlierScheduleIsLeftAlone(t *testing.T) {
+func TestRunOfAnEarlierScheduleIsNotChanged(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: plain, owner: data}
 schedule: {cron: "0 10 * * *", trigger: {key: arrival, check: exists}}
@@ -262,15 +262,15 @@ validation: {rules: [{key: rows, check: exists}]}
 sla: {maxDuration: 1h}
 `
 
-func TestDeadlineOfAReadingThatWasSeenTooLateIsBreached(t *testing.T) {
+func TestDeadlineOfAReadingHandledTooLateIsBreached(t *testing.T) {
 	w := newWorld(t, bounded)
 	w.Put("bounded", "arrival#2026-03-03", "n=1")
-	w.sleep(2 * time.Hour) // nobody is there
+	w.sleep(2 * time.Hour) // no controller runs
 	w.Settle()
 	w.only(event.RelativeSLABreach)
 }
 
-func TestDeadlineOfAReadingDuringAHeldPauseIsNotMadeUpFor(t *testing.T) {
+func TestDeadlineOfAReadingDuringAHeldPauseIsNotArmedLater(t *testing.T) {
 	w := newWorld(t, bounded)
 	_, err := w.Router.Pause(ctx, "bounded", store.Pause{By: "ada", Why: "tested", HoldSLA: true}, w.Now())
 	w.Check(err)

@@ -15,7 +15,7 @@ schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {wi
 job: {type: command, config: {command: "true"}}
 `
 
-// crowded is a world in which one job runs and three wait for its slot.
+// crowded returns a world in which one job runs and three wait for its slot.
 func crowded(t *testing.T) *world {
 	w := newWorld(t, narrow)
 	for _, day := range []string{"04", "03", "02", "01"} {
@@ -47,7 +47,7 @@ func TestFailedAndCancelledJobsFreeTheirSlots(t *testing.T) {
 	w.expect("narrow/stream/2026-03-02", "RUNNING 1")
 }
 
-// An attempt keeps the limit that it opened with, whatever becomes of the file.
+// An attempt keeps the limit that it opened with, whatever the file says later.
 func TestFreedSlotGoesToTheOldestRunAtOnceAlsoAfterAnEdit(t *testing.T) {
 	const two, one = "maxActive: 2", "maxActive: 1"
 	for name, edit := range map[string]func(w *world){
@@ -72,7 +72,7 @@ func TestFreedSlotGoesToTheOldestRunAtOnceAlsoAfterAnEdit(t *testing.T) {
 	}
 }
 
-func TestWiderLimitWakesThoseWhoWait(t *testing.T) {
+func TestRaisedLimitWakesWaitingRuns(t *testing.T) {
 	w := crowded(t)
 	w.sleep(time.Minute)
 	w.apply(`
@@ -81,13 +81,13 @@ schedule: {trigger: {key: arrival, check: exists}, maxActive: 3, evaluation: {wi
 job: {type: command, config: {command: "true"}}
 `)
 	w.Settle()
-	// An attempt keeps the limit it opened with, but those who wait look again, and time passes.
+	// An attempt keeps the limit it opened with, but waiting attempts evaluate again, and time passes.
 	w.sleep(time.Minute)
 	w.succeed("narrow/stream/2026-03-04")
 	w.expect("narrow/stream/2026-03-01", "RUNNING 1")
 }
 
-func TestOnlyAsManyAreWokenAsSlotsAreFree(t *testing.T) {
+func TestAsManyRunsAreWokenAsSlotsAreFree(t *testing.T) {
 	w := crowded(t)
 	w.sleep(time.Minute)
 	changes, woken := w.Changes(), func() int {
@@ -110,11 +110,11 @@ func TestOnlyAsManyAreWokenAsSlotsAreFree(t *testing.T) {
 	same(t, "with one free", 1, woken())
 	w.expect("narrow/stream/2026-03-01", "PENDING 1")
 	if w.run("narrow/stream/2026-03-01").Progress.NextEvaluation.After(w.Now()) {
-		t.Error("it is not the oldest that was woken")
+		t.Error("not the oldest run was woken")
 	}
 }
 
-func TestRunWhoseGateIsClosedTakesNobodysTurn(t *testing.T) {
+func TestRunWithAClosedGateBlocksNoSlot(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: narrow, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {window: 1h, interval: 30m}}
@@ -133,7 +133,7 @@ job: {type: command, config: {command: "true"}}
 	w.expect("narrow/stream/2026-03-02", "RUNNING 1")
 }
 
-func TestSlotGoesToTheNextWhereTheOldestOneCannotUseIt(t *testing.T) {
+func TestSlotGoesToTheNextRunIfTheOldestCannotUseIt(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: gated, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {window: 1h, interval: 30m}}
@@ -146,7 +146,7 @@ job: {type: command, config: {command: "true"}}
 	w.React()
 	claims, err := w.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Limit: 2, Lease: time.Minute}, w.Now())
 	w.Check(err)
-	for _, n := range []int{1, 0} { // of two workers the younger one's is quicker, and lets the other go first
+	for _, n := range []int{1, 0} { // the younger run's worker is faster, and yields to the older run
 		w.Check(w.Perform(claims[n]))
 	}
 	w.Settle()

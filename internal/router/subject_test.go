@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// fired has fires that are further apart than its slices are long, and a count to watch after each.
+// fired has fires that are further apart than its periods are long, and a post-run count.
 func fired(cron, more string) string {
 	return fmt.Sprintf(`
 pipeline: {id: fired, owner: data}
@@ -27,7 +27,7 @@ const (
 	second   = "fired/cron/2026-03-03T09:30"
 )
 
-// fire is a world in which the first of the quarters has completed, with a count of 100 at completion.
+// fire returns a world in which the first of the quarters has completed, with a count of 100 at completion.
 func fire(t *testing.T, more string) *world {
 	w := newWorld(t, fired(quarters, more))
 	w.Write("fired", "audit", "count=100")
@@ -75,8 +75,8 @@ func TestUndatedReadingWhileAJobRunsIsAboutThatRun(t *testing.T) {
 	same(t, "about", second, run.Key{Pipeline: "fired", Schedule: "cron", Period: w.only(event.PostRunDriftInflight).Detail.Date}.String())
 }
 
-// TestRunThatHasDoneNothingIsNotWhatAReadingIsAbout: one that waits for its gate, or waited in vain, has no data to tell of.
-func TestRunThatHasDoneNothingIsNotWhatAReadingIsAbout(t *testing.T) {
+// A run that waits for its gate, or whose window ended closed, has no output to check.
+func TestUndatedReadingIsNotAboutARunThatHasNotStarted(t *testing.T) {
 	w := fire(t, "")
 	w.apply(fired(quarters, "validation: {rules: [{key: never, check: exists}]}\n"))
 	w.Pass(13 * time.Minute) // 09:31
@@ -94,7 +94,7 @@ func TestFailedRunsDoNotHideTheOneThatCompleted(t *testing.T) {
 	w.expect(first, "PENDING 2")
 }
 
-func TestUndatedReadingOutsideTheWindowOfEveryRunSaysNothing(t *testing.T) {
+func TestUndatedReadingOutsideAllPostRunWindowsIsIgnored(t *testing.T) {
 	w := newWorld(t, fired("0 6,18 * * *", "  evaluation: {window: 1h}\n"))
 	w.Write("fired", "audit", "count=100")
 	w.Pass(9 * time.Hour)
@@ -104,7 +104,7 @@ func TestUndatedReadingOutsideTheWindowOfEveryRunSaysNothing(t *testing.T) {
 	same(t, "events", 0, w.count(event.PostRunDrift)+w.count(event.PostRunPassed)+w.count(event.PostRunFailed))
 }
 
-func TestRunOfLongAgoThatWasRunAgainIsWhatAReadingIsAbout(t *testing.T) {
+func TestUndatedReadingIsAboutALateRunOfAnOldPeriod(t *testing.T) {
 	w := newWorld(t, fired("0 6 * * 1", ""))
 	w.Write("fired", "audit", "count=100")
 	w.trigger("fired", "2026-02-23")
@@ -115,8 +115,8 @@ func TestRunOfLongAgoThatWasRunAgainIsWhatAReadingIsAbout(t *testing.T) {
 	w.expect("fired/cron/2026-02-23", "RUNNING 2")
 }
 
-// TestReadingThatIsHandledLateIsAboutARunThatWasThere: the next run has completed when somebody looks.
-func TestReadingThatIsHandledLateIsAboutARunThatWasThere(t *testing.T) {
+// The next run has completed when the reading is handled.
+func TestReadingHandledLateIsAboutARunThatExistedThen(t *testing.T) {
 	w := fire(t, "")
 	w.Put("fired", "audit", "count=5")
 	late := w.Changes()
@@ -130,8 +130,8 @@ func TestReadingThatIsHandledLateIsAboutARunThatWasThere(t *testing.T) {
 	w.expect(second, "COMPLETED 1")
 }
 
-// TestSensorThatOpensRunsIsAboutNoneBeforeThePreviousSlice: as a start condition it belongs to its own slice.
-func TestSensorThatOpensRunsIsAboutNoneBeforeThePreviousSlice(t *testing.T) {
+// As a start condition the sensor belongs to its own period.
+func TestSensorThatOpensRunsIsAboutNoneBeforeThePreviousPeriod(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: both, owner: data}
 schedule: {trigger: {key: audit, check: exists}, period: hour}

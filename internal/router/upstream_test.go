@@ -10,7 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// after is a pipeline that comes after others.
+// after returns a pipeline downstream of others.
 func after(id, upstreams, more string) string {
 	return fmt.Sprintf(`
 pipeline: {id: %s, owner: data}
@@ -19,7 +19,7 @@ job: {type: command, config: {command: "true"}}
 `, id, upstreams, more)
 }
 
-// source is a pipeline that a sensor opens.
+// source returns a pipeline that a sensor opens.
 func source(id, more string) string {
 	return fmt.Sprintf(`
 pipeline: {id: %s, owner: data}
@@ -87,7 +87,7 @@ func TestRerunOfAnUpstreamIsLateDataForItsDependentsOnceItCompletes(t *testing.T
 	same(t, "late data", 2, w.count(event.LateDataArrival))
 }
 
-func TestRerunThroughADiamondRunsItsEndOnce(t *testing.T) {
+func TestRerunThroughADiamondRerunsItsEndOnce(t *testing.T) {
 	w := newWorld(t, source("a", ""), after("left", "a", ""), after("right", "a", ""), after("end", "left, right", ""))
 	all := func() {
 		for _, id := range []string{"a", "left", "right", "end"} {
@@ -127,7 +127,7 @@ func TestDependentsReadTheUpstreamsRunAsASensor(t *testing.T) {
 	same(t, "opened again", "map[attempt:2 date:2026-03-03 status:RUNNING]", shows())
 }
 
-func TestDependentsHearOfEveryStepOfTheUpstreamHoweverLateItIsHandled(t *testing.T) {
+func TestDependentsGetEveryStatusOfTheUpstreamHoweverLateItIsHandled(t *testing.T) {
 	heard := func(w *world) []string {
 		page, err := w.Store.History(ctx, store.HistoryQuery{Pipeline: "b", Key: "run/a"})
 		w.Check(err)
@@ -144,7 +144,7 @@ func TestDependentsHearOfEveryStepOfTheUpstreamHoweverLateItIsHandled(t *testing
 	late.React() // opens the run
 	for late.Work() {
 	}
-	late.Settle() // only now it is heard that it did
+	late.Settle() // only now is the change handled
 	same(t, "heard", []string{"PENDING", "TRIGGERING", "RUNNING"}, heard(prompt))
 	same(t, "heard late", heard(prompt), heard(late))
 	prompt.succeed("a/stream/2026-03-03")

@@ -32,7 +32,7 @@ func TestSlotThatIsFreedWhileARunDecidesToWaitIsTaken(t *testing.T) {
 	w.expect(narrow4, "RUNNING 1")
 }
 
-func TestOlderRunThatIsCancelledWhileAnotherYieldsToItHoldsNothingUp(t *testing.T) {
+func TestOlderRunCancelledWhileAnotherYieldsToItBlocksNothing(t *testing.T) {
 	w := newWorld(t, narrow)
 	w.Put("narrow", "arrival#2026-03-04", "n=1")
 	w.Put("narrow", "arrival#2026-03-03", "n=1")
@@ -46,7 +46,7 @@ func TestOlderRunThatIsCancelledWhileAnotherYieldsToItHoldsNothingUp(t *testing.
 	w.expect(narrow4, "RUNNING 1")
 }
 
-func TestOlderRunWhoseGateClosesWhileItWaitsForASlotHoldsNothingUp(t *testing.T) {
+func TestOlderRunWhoseGateClosesWhileItWaitsForASlotBlocksNothing(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: narrow, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {window: 1h, interval: 30m}}
@@ -66,7 +66,7 @@ job: {type: command, config: {command: "true"}}
 	w.expect(narrow4, "RUNNING 1")
 }
 
-func TestAttemptsThatKeepALimitWhichAnEditHasLiftedAreWoken(t *testing.T) {
+func TestAttemptsWithALimitThatAnEditRemovedAreWoken(t *testing.T) {
 	w := crowded(t)
 	w.apply(`
 pipeline: {id: narrow, owner: data}
@@ -81,7 +81,7 @@ job: {type: command, config: {command: "true"}}
 	}
 }
 
-// refusing is a world in which the start of orders was refused, and may be repeated now.
+// refusing returns a world in which the start of orders was rejected, and may be repeated now.
 func refusing(t *testing.T) *world {
 	w := newWorld(t, orders)
 	w.jobs.refuse = job.Refuse(run.Transient, "busy")
@@ -135,7 +135,7 @@ job: {type: command, config: {command: "true"}}
 	}
 }
 
-func TestRunWhosePauseEndsWhileItIsEndedWithItsWindowStarts(t *testing.T) {
+func TestRunStartsIfItsPauseEndsWhileItsWindowIsClosed(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready")
 	w.pause("orders", store.Pause{})
@@ -181,7 +181,7 @@ func TestPauseWhileARunIsBeingOpenedOpensNothing(t *testing.T) {
 	}
 }
 
-func TestWriteBeforeAPauseThatIsHandledDuringItIsReactedToAfterIt(t *testing.T) {
+func TestWriteBeforeAPauseHandledDuringItTakesEffectAfterIt(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Put("plain", "arrival", "status=ready")
 	w.sleep(time.Second)
@@ -194,7 +194,7 @@ func TestWriteBeforeAPauseThatIsHandledDuringItIsReactedToAfterIt(t *testing.T) 
 	w.expect(plainRun, "RUNNING 1")
 }
 
-func TestCompletionBeforeAPauseThatIsHandledDuringItIsReactedToAfterIt(t *testing.T) {
+func TestCompletionBeforeAPauseHandledDuringItTakesEffectAfterIt(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Write("plain", "arrival", "status=ready", "n=1")
 	w.sleep(time.Minute)
@@ -230,7 +230,7 @@ func TestPauseLastsUntilItIsLiftedForStartsAndOpeningsAlike(t *testing.T) {
 	w.expect(plainRun, "RUNNING 1")
 }
 
-func TestWaitingRunWhoseVersionCannotBeReadEndsAndHoldsNothingUp(t *testing.T) {
+func TestWaitingRunWithAnUnreadableVersionEndsAndBlocksNothing(t *testing.T) {
 	w := newWorld(t, narrow)
 	w.Write("narrow", "arrival#2026-03-02", "n=1")
 	w.Write("narrow", "arrival#2026-03-03", "n=1")
@@ -243,7 +243,7 @@ func TestWaitingRunWhoseVersionCannotBeReadEndsAndHoldsNothingUp(t *testing.T) {
 	w.expect(narrow3, "FAILED_FINAL 1")
 }
 
-// forget lets a run have opened with a version of its file that no controller can read.
+// forget makes a run have opened with a version of its file that no controller can read.
 func (w *world) forget(text string) {
 	w.Helper()
 	old := w.run(text)

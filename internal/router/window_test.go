@@ -11,7 +11,7 @@ import (
 
 const day3 = "orders/stream/2026-03-03"
 
-// exhausted is a world in which the window of orders has closed at 10:10.
+// exhausted returns a world in which the window of orders has closed at 10:10.
 func exhausted(t *testing.T) *world {
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready", "n=1")
@@ -61,14 +61,14 @@ func TestWriteFromBeforeTheWindowEndedReopensNothing(t *testing.T) {
 	w.sleep(59 * time.Minute)
 	w.Put("orders", "arrival", "status=ready", "n=2")
 	w.sleep(time.Minute)
-	for w.Work() { // the feed lags behind the last look
+	for w.Work() { // the feed lags behind the last evaluation
 	}
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 	w.Settle()
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 }
 
-func TestWriteThatIsStoredAfterTheLastEvaluationReopensTheRunWhateverItsInstant(t *testing.T) {
+func TestWriteStoredAfterTheLastEvaluationReopensTheRunWhateverItsTime(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready", "n=1")
 	w.sleep(time.Hour + time.Millisecond)
@@ -81,7 +81,7 @@ func TestWriteThatIsStoredAfterTheLastEvaluationReopensTheRunWhateverItsInstant(
 	w.expect(day3, "PENDING 2")
 }
 
-func TestGateThatOpensAfterTheLastEvaluationIsToldWhateverItsInstant(t *testing.T) {
+func TestGateThatOpensAfterTheLastEvaluationIsReportedWhateverItsTime(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready")
 	w.sleep(time.Hour + time.Millisecond)
@@ -94,7 +94,7 @@ func TestGateThatOpensAfterTheLastEvaluationIsToldWhateverItsInstant(t *testing.
 	same(t, "what follows", "window closed", w.only(event.LateDataArrival).Detail.Extra.(event.Late).Reason)
 }
 
-func TestWriteThatWouldOpenTheGateOfAnExhaustedRunIsToldOnceWithTheCommand(t *testing.T) {
+func TestWriteThatWouldOpenTheGateOfAnExhaustedRunIsReportedOnceWithTheCommand(t *testing.T) {
 	w := exhausted(t)
 	for _, verdict := range []string{"bad", "good", "bad", "good"} {
 		w.sleep(time.Minute)
@@ -108,7 +108,7 @@ func TestWriteThatWouldOpenTheGateOfAnExhaustedRunIsToldOnceWithTheCommand(t *te
 	}
 }
 
-func TestFirstWriteOfADayReopensAlsoInYesterdaysWords(t *testing.T) {
+func TestFirstWriteOfADayReopensEvenWithYesterdaysData(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: nightly, owner: data}
 schedule:
@@ -118,7 +118,7 @@ schedule:
 job: {type: command, config: {command: "true"}}
 `)
 	w.Write("nightly", "arrival", "status=ready")
-	w.Pass(21 * time.Hour) // past the window of the fourth, which yesterday's word did not open
+	w.Pass(21 * time.Hour) // past the window of the fourth, which yesterday's reading did not open
 	w.expect("nightly/cron/2026-03-04", "VALIDATION_EXHAUSTED 1")
 	w.Write("nightly", "arrival", "status=ready")
 	w.expect("nightly/cron/2026-03-04", "RUNNING 2")
@@ -150,7 +150,7 @@ func TestStartConditionBeforeItsDeadlineCountsHoweverLateItIsHandled(t *testing.
 	w.expect("closing/stream/2026-03-03", "RUNNING 1")
 }
 
-func TestDeadlineOfAPeriodThatNobodyExpectedPagesNobody(t *testing.T) {
+func TestDeadlineOfAnUnexpectedPeriodSendsNoAlert(t *testing.T) {
 	w := newWorld(t, closing)
 	w.Write("closing", "arrival#2026-02-01", "n=1")
 	w.expect("closing/stream/2026-02-01", "none")
@@ -188,7 +188,7 @@ job: {type: command, config: {command: "true"}}
 	w.expect("b/stream/2026-03-03", "PENDING 2")
 }
 
-func TestFactThatOpensTheGateOfAnExhaustedDependentReopensNothing(t *testing.T) {
+func TestReadingThatOpensTheGateOfAnExhaustedDependentReopensNothing(t *testing.T) {
 	w := newWorld(t, source("a", ""), `
 pipeline: {id: b, owner: data}
 schedule: {after: [a]}
@@ -204,7 +204,7 @@ job: {type: command, config: {command: "true"}}
 	same(t, "told", "window closed", w.only(event.LateDataArrival).Detail.Extra.(event.Late).Reason)
 }
 
-func TestOldWriteDeliveredAgainTellsNothingOfWhatCameLater(t *testing.T) {
+func TestRedeliveredOldWriteReportsNothingAboutLaterOnes(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Put("orders", "arrival#2026-02-01", "status=ready", "n=1")
 	before := w.Changes()
@@ -221,7 +221,7 @@ func TestOldWriteDeliveredAgainTellsNothingOfWhatCameLater(t *testing.T) {
 	}
 	w.sleep(time.Minute)
 	w.Write("orders", "quality#2026-02-01T07", "verdict=good")
-	w.Write("orders", "quality", "verdict=good") // a standing fact, and the dated one goes before it
+	w.Write("orders", "quality", "verdict=good") // an undated reading; the dated one takes precedence
 	same(t, "told", 0, w.count(event.LateDataArrival))
 	for _, c := range append(before, after...) {
 		w.Check(w.Router.Handle(ctx, c, w.Now()))
@@ -229,7 +229,7 @@ func TestOldWriteDeliveredAgainTellsNothingOfWhatCameLater(t *testing.T) {
 	same(t, "told", 0, w.count(event.LateDataArrival))
 }
 
-func TestStartIsNotClosedBeforeItsDeadlineNorWhereARunIs(t *testing.T) {
+func TestStartIsNotClosedBeforeItsDeadlineNorIfARunExists(t *testing.T) {
 	w := newWorld(t, closing)
 	closeIt := func() bool {
 		closed, err := w.Router.CloseStart(ctx, w.Key("closing/stream/2026-03-03"), w.Now())
@@ -250,7 +250,7 @@ schedule: {cron: "30 9 * * *", evaluation: {window: 6h}, trigger: {key: arrival,
 job: {type: command, config: {command: "true"}}
 `
 
-// The deadline of a start condition closes the automatic window, also that of a run which cron has opened.
+// The deadline of a start condition also closes the automatic window of a run that cron has opened.
 func TestRunThatCronOpenedWaitsForItsConditionUntilTheDeadline(t *testing.T) {
 	w := newWorld(t, waiting)
 	w.Pass(25 * time.Minute)
@@ -275,8 +275,8 @@ func TestWriteAfterTheDeadlineReopensNothing(t *testing.T) {
 	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
 }
 
-// The first attempt of a run that its deadline closed is no rerun.
-func TestTriggerOfAClosedRunIsNoMatterOfBudget(t *testing.T) {
+// The first attempt of a run that its deadline closed is not a rerun.
+func TestTriggerOfAClosedRunUsesNoBudget(t *testing.T) {
 	w := newWorld(t, strings.Replace(closing, "job: {", "job: {maxManualReruns: 0, ", 1))
 	w.sleep(time.Hour)
 	w.Write("closing", "arrival", "n=1")

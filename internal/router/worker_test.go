@@ -26,7 +26,7 @@ job: {type: external, config: {heartbeat: 2m}, maxRetries: 1, retryBackoff: 1s, 
 
 const nightly = "nightly/cron/2026-03-03"
 
-// crew is a controller whose job workers outside run.
+// crew is a controller whose job external workers run.
 type crew struct {
 	*testing.T
 	*controllertest.Controller
@@ -35,7 +35,7 @@ type crew struct {
 func newCrew(t *testing.T, file string) *crew {
 	t.Helper()
 	c := &crew{t, controllertest.New(t, memory.New(), nil)}
-	c.Move(controllertest.Tuesday.Add(-time.Hour)) // ten past eight: the fire is to come
+	c.Move(controllertest.Tuesday.Add(-time.Hour)) // 08:10, before the fire
 	c.Apply(file)
 	c.Settle()
 	c.Pass(time.Hour)
@@ -62,7 +62,7 @@ func (c *crew) report(attempt int, rep run.Report, output string) router.Reporte
 	return done
 }
 
-// stands checks where the run stands: status, attempt and reason.
+// stands checks the run's status, attempt and reason.
 func (c *crew) stands(want string) run.Run {
 	c.Helper()
 	r, err := c.Store.Run(ctx, c.Key(nightly))
@@ -78,7 +78,7 @@ func (c *crew) refused(err error, code router.ClaimCode, says string) {
 	c.Helper()
 	var no *router.ClaimRefused
 	if !errors.As(err, &no) || no.Code != code || !strings.Contains(no.Reason, says) {
-		c.Errorf("answered with %v, want %s that says %q", err, code, says)
+		c.Errorf("got %v, want %s with %q", err, code, says)
 	}
 }
 
@@ -118,11 +118,11 @@ func TestOneOfManyClaimsIsGranted(t *testing.T) {
 		c.refused(err, router.ClaimHeld, "has held attempt 1")
 	}
 	if told := c.events(event.JobTriggered); granted != 1 || len(told) != 1 || !strings.Contains(told[0], "claimed by worker w") {
-		t.Errorf("%d claims were granted, and announced: %q", granted, told)
+		t.Errorf("%d claims were granted, with events %q", granted, told)
 	}
 }
 
-func TestClaimRestsOnItsOwnSnapshot(t *testing.T) {
+func TestClaimHasItsOwnSnapshot(t *testing.T) {
 	c := newCrew(t, outside)
 	c.Write("nightly", "landed#2026-03-03", "state=ready")
 	offered := c.stands("TRIGGERING 1").Progress.Snapshot
@@ -132,11 +132,11 @@ func TestClaimRestsOnItsOwnSnapshot(t *testing.T) {
 	s, err := c.Store.Snapshot(ctx, r.Progress.Snapshot)
 	c.Check(err)
 	if s.ID == offered || !s.At.Equal(r.Progress.StartedAt) || s.Outcome != rule.Pass {
-		t.Errorf("the claim rests on %+v", s)
+		t.Errorf("the claim's snapshot is %+v", s)
 	}
 }
 
-func TestGateThatClosesTakesTheOfferBack(t *testing.T) {
+func TestClosingGateWithdrawsTheOffer(t *testing.T) {
 	c := newCrew(t, outside)
 	c.Write("nightly", "landed#2026-03-03", "state=ready")
 	c.Write("nightly", "landed#2026-03-03", "state=wrong")
@@ -146,10 +146,10 @@ func TestGateThatClosesTakesTheOfferBack(t *testing.T) {
 	c.Check(c.claim("w1"))
 }
 
-func TestClaimOnAGateThatNobodySawCloseIsRefused(t *testing.T) {
+func TestClaimEvaluatesTheGateAgain(t *testing.T) {
 	c := newCrew(t, outside)
 	c.Write("nightly", "landed#2026-03-03", "state=ready")
-	c.Put("nightly", "landed#2026-03-03", "state=wrong") // the change is still on its way
+	c.Put("nightly", "landed#2026-03-03", "state=wrong") // the change is not handled yet
 	_, err := c.Router.Claim(ctx, router.ClaimRequest{Key: c.Key(nightly), Worker: "w1"}, c.Now())
 	c.refused(err, router.ClaimNotOffered, `landed: state is "wrong"`)
 	c.Settle()
@@ -163,11 +163,11 @@ func TestOfferExpiresWithItsWindow(t *testing.T) {
 	c.stands("TRIGGERING 1")
 	c.Pass(time.Minute)
 	if r := c.stands("VALIDATION_EXHAUSTED 1: no worker claimed it"); !r.Unclaimed() {
-		t.Error("it does not say that it was offered")
+		t.Error("the run is not exhausted as an unclaimed offer")
 	}
 	c.refused(c.claim("w1"), router.ClaimDone, "no worker claimed it")
 	if told := c.events(event.ValidationExhausted); len(told) != 1 || !strings.HasPrefix(told[0], "no worker claimed it") {
-		t.Errorf("announced: %q", told)
+		t.Errorf("events: %q", told)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestSilentWorkerLosesItsAttempt(t *testing.T) {
 		t.Errorf("the retry used %+v", r.Counters)
 	}
 	if told := c.events(event.JobTimeout); len(told) != 1 || !strings.Contains(told[0], "worker w1 stopped reporting") {
-		t.Errorf("announced: %q", told)
+		t.Errorf("events: %q", told)
 	}
 	c.Check(c.claim("w2"))
 	c.refused(c.beat(1, ""), router.ClaimDone, "attempt 1 of run "+nightly+" is over")
@@ -199,11 +199,11 @@ func TestSilentWorkerLosesItsAttempt(t *testing.T) {
 	c.stands("COMPLETED 2")
 }
 
-func TestControllerThatWasAwayExcusesTheSilence(t *testing.T) {
+func TestSilenceDuringADowntimeIsExcused(t *testing.T) {
 	c := newCrew(t, outside)
 	c.Write("nightly", "landed#2026-03-03", "state=ready")
 	c.Check(c.claim("w1"))
-	c.Move(c.Now().Add(10 * time.Minute)) // the controller is down, and so the worker cannot be heard
+	c.Move(c.Now().Add(10 * time.Minute)) // the controller is down, and receives no heartbeats
 	c.Settle()
 	c.stands("RUNNING 1")
 	c.Pass(119 * time.Second)
@@ -214,7 +214,7 @@ func TestControllerThatWasAwayExcusesTheSilence(t *testing.T) {
 	c.stands("TRIGGERING 2")
 }
 
-func TestOutputIsKeptAndClassified(t *testing.T) {
+func TestOutputIsStoredAndClassified(t *testing.T) {
 	c := newCrew(t, outside)
 	c.Write("nightly", "landed#2026-03-03", "state=ready")
 	c.Check(c.claim("w1"))
@@ -241,7 +241,7 @@ func TestPausedPipelineGrantsNoClaim(t *testing.T) {
 	c.Check(c.claim("w1"))
 }
 
-func TestWorkerOfACancelledRunIsTold(t *testing.T) {
+func TestHeartbeatOfACancelledRunIsRefused(t *testing.T) {
 	c := newCrew(t, outside)
 	c.Write("nightly", "landed#2026-03-03", "state=ready")
 	c.Check(c.claim("w1"))
@@ -251,7 +251,7 @@ func TestWorkerOfACancelledRunIsTold(t *testing.T) {
 		t.Errorf("the job is %q", r.Progress.Left)
 	}
 	c.refused(c.beat(1, ""), router.ClaimDone, "cancelled by ada: wrong day")
-	c.Pass(3 * time.Minute) // silent for as long as a worker may be
+	c.Pass(3 * time.Minute) // as long as a worker may be silent
 	if r := c.stands("CANCELLED 1"); r.Progress.Left != run.JobStopped {
 		t.Errorf("the job is %q", r.Progress.Left)
 	}
@@ -269,7 +269,7 @@ func TestClaimNeedsAnExternalJob(t *testing.T) {
 	}
 }
 
-func TestWorkerWithoutHeartbeatsIsLeftUntilThePollWindowEnds(t *testing.T) {
+func TestWorkerWithoutHeartbeatLimitRunsUntilThePollWindowEnds(t *testing.T) {
 	c := newCrew(t, strings.Replace(outside, "heartbeat: 2m", "heartbeat: 0", 1))
 	c.Write("nightly", "landed#2026-03-03", "state=ready")
 	c.Check(c.claim("w1"))

@@ -23,7 +23,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// world is a controller of which tests look at everything. Jobs start and run until a test reports their result.
+// world is a controller whose whole state tests can inspect. Jobs start and run until a test reports their result.
 type world struct {
 	controllertest.T
 	*controllertest.Controller
@@ -31,14 +31,14 @@ type world struct {
 	files map[string]string
 }
 
-// targets is where jobs of every type run. Those that were asked to stop have.
+// targets runs the jobs of every type. Jobs that were asked to stop have stopped.
 type targets struct {
 	started []run.AttemptID
 	stopped []run.AttemptID
 	running map[run.AttemptID]bool
 	atOnce  bool  // the start call is the job
-	refuse  error // what start calls are refused with
-	slow    bool  // a job that is asked to stop goes on until a test ends it
+	refuse  error // the error of start calls
+	slow    bool  // a job that is asked to stop continues until a test ends it
 }
 
 func (t *targets) Start(_ context.Context, a job.Attempt) (job.Started, error) {
@@ -60,7 +60,7 @@ func (t *targets) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.St
 	return job.Status{Done: true, Result: run.ResultSuccess}, nil
 }
 
-// stoppable is a target that can end its jobs.
+// stoppable is a target that can stop its jobs.
 type stoppable struct{ *targets }
 
 func (t stoppable) Stop(_ context.Context, a job.Attempt, _ run.Handle) error {
@@ -76,7 +76,7 @@ type local struct{ *targets }
 
 func (local) OnThisReplica() bool { return true }
 
-// newWorld begins with the given pipeline files.
+// newWorld starts with the given pipeline files.
 func newWorld(t controllertest.T, files ...string) *world {
 	t.Helper()
 	return newWorldOn(t, memory.New(), files...)
@@ -94,7 +94,7 @@ func newWorldOn(t controllertest.T, s *memory.Store, files ...string) *world {
 
 var ctx = context.Background()
 
-// apply puts files in force beside those that are; a file is known by the id in it.
+// apply adds files to those in force; the id in a file identifies it.
 func (w *world) apply(files ...string) {
 	w.Helper()
 	for _, text := range files {
@@ -105,7 +105,7 @@ func (w *world) apply(files ...string) {
 	w.reload()
 }
 
-// remove takes a pipeline's file away.
+// remove removes a pipeline's file.
 func (w *world) remove(id string) {
 	w.Helper()
 	delete(w.files, id)
@@ -121,10 +121,10 @@ func (w *world) reload() {
 	w.Apply(texts...)
 }
 
-// sleep lets time go by with nobody there.
+// sleep advances the clock while no controller runs.
 func (w *world) sleep(d time.Duration) { w.Move(w.Now().Add(d)) }
 
-// run gives a run; the zero Run if there is none.
+// run returns a run; the zero Run if there is none.
 func (w *world) run(text string) run.Run {
 	w.Helper()
 	r, err := w.Store.Run(ctx, w.Key(text))
@@ -134,7 +134,7 @@ func (w *world) run(text string) run.Run {
 	return r
 }
 
-// stands says where a run stands, such as "RUNNING 1".
+// stands returns the status and attempt of a run, such as "RUNNING 1".
 func (w *world) stands(text string) string {
 	w.Helper()
 	r := w.run(text)
@@ -144,7 +144,7 @@ func (w *world) stands(text string) string {
 	return fmt.Sprintf("%s %d", r.Status, r.Attempt)
 }
 
-// expect fails unless a run stands so.
+// expect fails the test unless a run has that status and attempt.
 func (w *world) expect(text, want string) {
 	w.Helper()
 	if got := w.stands(text); got != want {
@@ -152,7 +152,7 @@ func (w *world) expect(text, want string) {
 	}
 }
 
-// finish reports the result of a run's job, with all that follows from it.
+// finish reports the result of a run's job, and handles everything that follows.
 func (w *world) finish(text string, result run.Result, category run.Category) {
 	w.Helper()
 	w.report(text, result, category)
@@ -165,7 +165,7 @@ func (w *world) report(text string, result run.Result, category run.Category) {
 	done, err := w.Router.Report(ctx, run.Outcome{Key: key, Report: run.Report{Result: result, Category: category, Message: "said the test"}}, w.Now())
 	w.Check(err)
 	if done.Late {
-		w.Fatalf("nobody waits for a result of %s: it is %s", text, w.stands(text))
+		w.Fatalf("no result of %s is awaited: it is %s", text, w.stands(text))
 	}
 	w.jobs.running[done.Run.ID()] = false
 }
@@ -175,7 +175,7 @@ func (w *world) succeed(text string) {
 	w.finish(text, run.ResultSuccess, "")
 }
 
-// events lists what was announced, oldest first.
+// events lists the emitted events, oldest first.
 func (w *world) events() []event.Event {
 	w.Helper()
 	stored, err := w.Store.EventsAfter(ctx, 0, store.MaxPage)
@@ -188,7 +188,7 @@ func (w *world) events() []event.Event {
 	return events
 }
 
-// about lists the events of those types, each as "TYPE date attempt: message", without what files were accepted.
+// about lists the events of those types, each as "TYPE date attempt: message", without accepted files.
 func (w *world) told(types ...event.Type) []string {
 	w.Helper()
 	lines := []string{}
@@ -201,13 +201,13 @@ func (w *world) told(types ...event.Type) []string {
 	return lines
 }
 
-// count is how many events of a type there are.
+// count returns the number of events of a type.
 func (w *world) count(t event.Type) int {
 	w.Helper()
 	return len(w.told(t))
 }
 
-// only gives the one event of a type.
+// only returns the only event of a type.
 func (w *world) only(t event.Type) event.Event {
 	w.Helper()
 	var found []event.Event
@@ -222,7 +222,7 @@ func (w *world) only(t event.Type) event.Event {
 	return found[0]
 }
 
-// types lists the types of events about a pipeline, oldest first, apart from files.
+// types lists the types of events about a pipeline, oldest first, without those about files.
 func (w *world) types(id string) []event.Type {
 	w.Helper()
 	types := []event.Type{}
@@ -243,7 +243,7 @@ func same[T any](t controllertest.T, what string, want, got T) {
 
 var _ controllertest.T = (*testing.T)(nil)
 
-// refused fails unless err is a refusal of that kind.
+// refused fails the test unless err is a refusal of that kind.
 func refused(t controllertest.T, err error, kind router.RefusalKind) {
 	t.Helper()
 	var r *router.Refusal
@@ -252,7 +252,7 @@ func refused(t controllertest.T, err error, kind router.RefusalKind) {
 	}
 }
 
-// rerun asks for another attempt, with all that follows from it.
+// rerun requests another attempt, and handles everything that follows.
 func (w *world) rerun(q router.RerunRequest) store.Rerun {
 	w.Helper()
 	q.By, q.Reason = "ada", "tested"
@@ -262,7 +262,7 @@ func (w *world) rerun(q router.RerunRequest) store.Rerun {
 	return answer
 }
 
-// trigger opens the run of a period, with all that follows from it.
+// trigger opens the run of a period, and handles everything that follows.
 func (w *world) trigger(id, date string) {
 	w.Helper()
 	q := router.TriggerRequest{ID: "trigger " + date, Pipeline: pipeline.ID(id), By: "ada", Reason: "tested"}
