@@ -66,7 +66,7 @@ func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog
 		return nil, fmt.Errorf("listen on %s: %w", listen, err)
 	}
 	handler := api.New(api.Deps{
-		Store: db, Catalog: c.catalog, Operator: wishes{c}, Settings: api.Settings{Loopback: true, ReadOnly: readOnly}, Dashboard: page, Now: time.Now, Logger: logger,
+		Store: db, Catalog: c.catalog, Operator: tableOperator{c}, Settings: api.Settings{Loopback: true, ReadOnly: readOnly}, Dashboard: page, Now: time.Now, Logger: logger,
 	})
 	c.server = api.Server(handler, listen, logger)
 	c.ended.Go(func() {
@@ -101,8 +101,8 @@ func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() 
 	return asks, c.close, err
 }
 
-// onlyShown is the answer of a deployment's dashboard to any request for a change.
-const onlyShown = "the dashboard of an AWS deployment is read-only; use `interlock --store dynamodb://…` for changes"
+// readOnlyReason is the answer of a deployment's dashboard to any request for a change.
+const readOnlyReason = "the dashboard of an AWS deployment is read-only; use `interlock --store dynamodb://…` for changes"
 
 // serveTables serves the dashboard of a deployment until ctx ends.
 func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.Logger) error {
@@ -114,7 +114,7 @@ func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, err := openConsole(ctx, file.Store, file.Listen, onlyShown, logger)
+	c, err := openConsole(ctx, file.Store, file.Listen, readOnlyReason, logger)
 	if err != nil {
 		return err
 	}

@@ -180,11 +180,11 @@ func operatorsAsk(t *testing.T, url string, db *dynamo.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := wishes{c}.Trigger(t.Context(), router.TriggerRequest{ID: "t1", Pipeline: "orders", By: "ann", Reason: "late"}, time.Now())
+	r, err := tableOperator{c}.Trigger(t.Context(), router.TriggerRequest{ID: "t1", Pipeline: "orders", By: "ann", Reason: "late"}, time.Now())
 	if err != nil || r.Attempt != 3 {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	_, err = wishes{c}.Trigger(t.Context(), router.TriggerRequest{ID: "t2", Pipeline: "orders"}, time.Now())
+	_, err = tableOperator{c}.Trigger(t.Context(), router.TriggerRequest{ID: "t2", Pipeline: "orders"}, time.Now())
 	var refusal *router.Refusal
 	if !errors.As(err, &refusal) || refusal.Kind != router.Conflict {
 		t.Errorf("got %v", err)
@@ -217,7 +217,7 @@ func rerunWaits(t *testing.T, url string, db *dynamo.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := wishes{c}.Rerun(t.Context(), router.RerunRequest{ID: "r1", Pipeline: "orders", Schedule: pipeline.ByStream, Period: asked.Key.Period, Reason: "late"}, time.Now())
+	answer, err := tableOperator{c}.Rerun(t.Context(), router.RerunRequest{ID: "r1", Pipeline: "orders", Schedule: pipeline.ByStream, Period: asked.Key.Period, Reason: "late"}, time.Now())
 	if err != nil || answer.Why != "no such run" {
 		t.Errorf("answer %+v, error %v", answer, err)
 	}
@@ -227,7 +227,7 @@ func rerunWaits(t *testing.T, url string, db *dynamo.Store) {
 }
 
 func dashboardShows(t *testing.T, url string, _ *dynamo.Store) {
-	c, err := openConsole(t.Context(), url, "127.0.0.1:0", onlyShown, slog.New(slog.DiscardHandler))
+	c, err := openConsole(t.Context(), url, "127.0.0.1:0", readOnlyReason, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func dashboardShows(t *testing.T, url string, _ *dynamo.Store) {
 	}
 	for _, wish := range []string{"sensor set orders rows count=1", "rerun orders --date 2026-03-03 --reason late"} {
 		got := interlock(append(strings.Fields(wish), "--server", c.address())...)
-		if got.code != exitNo || !strings.Contains(got.stderr, onlyShown) {
+		if got.code != exitNo || !strings.Contains(got.stderr, readOnlyReason) {
 			t.Errorf("%s: exit code %d, %q", wish, got.code, got.stderr)
 		}
 	}

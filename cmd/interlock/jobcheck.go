@@ -120,25 +120,25 @@ func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 func (t *jobTest) check(ctx context.Context) error {
 	kind := t.jobs.types[t.def.Job.Type]
 	if kind == nil {
-		return t.tell("config", job.Refuse(run.Permanent, "this build cannot run jobs of type %q", t.def.Job.Type))
+		return t.record("config", job.Refuse(run.Permanent, "this build cannot run jobs of type %q", t.def.Job.Type))
 	}
 	expanded, err := t.jobs.expand(t.attempt, t.def.Job)
 	if err != nil {
-		return t.tell("config", err)
+		return t.record("config", err)
 	}
 	t.attempt = expanded
 	t.found("config", foundOK, "job.config is valid, with its variables and secrets filled in")
 	checker, ok := kind.(job.Checker)
 	if !ok {
-		return t.tell("target", &job.Unsure{Reason: "jobs of this type cannot be checked before they start"})
+		return t.record("target", &job.Unsure{Reason: "jobs of this type cannot be checked before they start"})
 	}
 	limited, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()
-	return t.tell("target", checker.Check(limited, expanded))
+	return t.record("target", checker.Check(limited, expanded))
 }
 
-// tell adds the result of a check to the report, and returns the command's error for it.
-func (t *jobTest) tell(what string, err error) error {
+// record adds the result of a check to the report, and returns the command's error for it.
+func (t *jobTest) record(what string, err error) error {
 	unsure, refusal := (*job.Unsure)(nil), (*job.Refusal)(nil)
 	switch {
 	case err == nil:

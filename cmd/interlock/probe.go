@@ -62,7 +62,7 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *trialFlags) er
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	answer, failed := asking.Evaluate(ctx, probe.Request{Pipeline: def.ID, File: def.File, Probe: *p, Period: t.period, Attempt: 1})
-	end := t.take(answer, failed, a.now())
+	end := t.record(answer, failed, a.now())
 	if err := a.print(f.format, t.report(), func() { t.write(a) }); err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ type probeTrial struct {
 	leaves []rule.Leaf // of the rules that read the probe
 }
 
-// take records the probe's answer or error, and returns the command's error for it.
-func (t *probeTrial) take(answer probe.Answer, failed error, now time.Time) error {
+// record stores the probe's answer or error, and returns the command's error for it.
+func (t *probeTrial) record(answer probe.Answer, failed error, now time.Time) error {
 	t.took = now.Sub(t.began)
 	about, err := t.period, error(nil)
 	if failed == nil {
@@ -127,7 +127,7 @@ func (t *probeTrial) judge(r *sensor.Reading, now time.Time) error {
 		gates = append(gates, t.def.PostRun.Gate)
 	}
 	for _, g := range gates {
-		t.look(g, r, now)
+		t.evaluate(g, r, now)
 	}
 	if len(t.leaves) == 0 {
 		if t.answer.Status == probe.Pass {
@@ -141,7 +141,7 @@ func (t *probeTrial) judge(r *sensor.Reading, now time.Time) error {
 	return nil
 }
 
-func (t *probeTrial) look(g *rule.Gate, r *sensor.Reading, now time.Time) {
+func (t *probeTrial) evaluate(g *rule.Gate, r *sensor.Reading, now time.Time) {
 	refs := g.Refs()
 	snapshot := make(rule.Snapshot, len(refs))
 	for i, ref := range refs {

@@ -104,10 +104,10 @@ func (c *controller) storeTick() []engine.Tick {
 		return nil
 	}
 	w := &storeWatch{c: c}
-	return []engine.Tick{{Name: "store", Every: probeEvery, Do: w.look}}
+	return []engine.Tick{{Name: "store", Every: probeEvery, Do: w.check}}
 }
 
-func (w *storeWatch) look(ctx context.Context, now time.Time) error {
+func (w *storeWatch) check(ctx context.Context, now time.Time) error {
 	err := w.c.store.probe(ctx)
 	if err != nil && store.FaultOf(err) == nil {
 		return err

@@ -17,11 +17,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// wishes passes an operator's requests to the functions of a deployment. Each request is a row that the stream-router
-// carries out and answers. So the operator's AWS identity needs no permission except to write that row.
-type wishes struct{ *console }
+// tableOperator passes an operator's requests to the functions of a deployment. Each request is a row that the
+// stream-router carries out and answers. The only change that the operator's AWS identity must be allowed to make is
+// to write that row.
+type tableOperator struct{ *console }
 
-var _ api.Operator = wishes{}
+var _ api.Operator = tableOperator{}
 
 const (
 	routerWithin = 30 * time.Second       // timeout for the stream-router's answer
@@ -60,15 +61,15 @@ func await(ctx context.Context, read func(context.Context) (bool, error)) error 
 }
 
 // Rerun writes the request for the stream-router and waits for its answer.
-func (w wishes) Rerun(ctx context.Context, q router.RerunRequest, now time.Time) (answer store.Rerun, err error) {
+func (t tableOperator) Rerun(ctx context.Context, q router.RerunRequest, now time.Time) (answer store.Rerun, err error) {
 	asked := dynamo.RerunRequest{
 		ID: q.ID, Key: run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
 	}
-	if err := w.store.RequestRerun(ctx, asked, now); err != nil {
+	if err := t.store.RequestRerun(ctx, asked, now); err != nil {
 		return store.Rerun{}, err
 	}
 	err = await(ctx, func(ctx context.Context) (bool, error) {
-		all, err := w.store.Reruns(ctx, []run.Key{asked.Key})
+		all, err := t.store.Reruns(ctx, []run.Key{asked.Key})
 		for _, r := range all[asked.Key] {
 			if r.ID == asked.ID {
 				answer = r
@@ -81,7 +82,7 @@ func (w wishes) Rerun(ctx context.Context, q router.RerunRequest, now time.Time)
 }
 
 // ask writes an operation for the stream-router and waits for its answer. A refusal is returned as an error.
-func (w wishes) ask(ctx context.Context, o awslambda.Operation, now time.Time) (out awslambda.Outcome, err error) {
+func (t tableOperator) ask(ctx context.Context, o awslambda.Operation, now time.Time) (out awslambda.Outcome, err error) {
 	if o.ID == "" {
 		o.ID = rand.Text()
 	}
@@ -89,11 +90,11 @@ func (w wishes) ask(ctx context.Context, o awslambda.Operation, now time.Time) (
 	if err != nil {
 		return out, fmt.Errorf("write the request as JSON: %w", err)
 	}
-	if err := w.store.Request(ctx, o.Pipeline, o.ID, body, now); err != nil {
+	if err := t.store.Request(ctx, o.Pipeline, o.ID, body, now); err != nil {
 		return out, err
 	}
 	err = await(ctx, func(ctx context.Context) (bool, error) {
-		note, err := w.store.Note(ctx, store.AnswerNote, awslambda.AnswerKey(o.ID))
+		note, err := t.store.Note(ctx, store.AnswerNote, awslambda.AnswerKey(o.ID))
 		if errors.Is(err, store.ErrNotFound) {
 			return false, nil
 		}
@@ -113,15 +114,15 @@ func (w wishes) ask(ctx context.Context, o awslambda.Operation, now time.Time) (
 }
 
 // Trigger requests a run.
-func (w wishes) Trigger(ctx context.Context, q router.TriggerRequest, now time.Time) (run.Run, error) {
-	return runOf(w.ask(ctx, awslambda.Operation{
+func (t tableOperator) Trigger(ctx context.Context, q router.TriggerRequest, now time.Time) (run.Run, error) {
+	return runOf(t.ask(ctx, awslambda.Operation{
 		ID: q.ID, Action: awslambda.Trigger, Pipeline: q.Pipeline, Period: q.Period, By: q.By, Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
 	}, now))
 }
 
 // Cancel requests the end of a run.
-func (w wishes) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
-	return runOf(w.ask(ctx, awslambda.Operation{Action: awslambda.Cancel, Pipeline: key.Pipeline, Key: key, By: by, Reason: why}, now))
+func (t tableOperator) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
+	return runOf(t.ask(ctx, awslambda.Operation{Action: awslambda.Cancel, Pipeline: key.Pipeline, Key: key, By: by, Reason: why}, now))
 }
 
 // runOf returns the run in an outcome.
@@ -133,15 +134,15 @@ func runOf(out awslambda.Outcome, err error) (run.Run, error) {
 }
 
 // Report reports the result of a job. The result of a worker, which claimed its attempt here, needs no function.
-func (w wishes) Report(ctx context.Context, o run.Outcome, now time.Time) (router.Reported, error) {
-	r, err := w.store.Run(ctx, o.Key)
+func (t tableOperator) Report(ctx context.Context, o run.Outcome, now time.Time) (router.Reported, error) {
+	r, err := t.store.Run(ctx, o.Key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return router.Reported{}, err
 	}
 	if o.Attempt != 0 && (r.Attempt != o.Attempt || r.Progress.Offer.Worker != "") {
-		return w.workers().Report(ctx, o, now)
+		return t.workers().Report(ctx, o, now)
 	}
-	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Report, Pipeline: o.Key.Pipeline, Outcome: o, By: o.By}, now)
+	out, err := t.ask(ctx, awslambda.Operation{Action: awslambda.Report, Pipeline: o.Key.Pipeline, Outcome: o, By: o.By}, now)
 	if err != nil || out.Reported == nil {
 		return router.Reported{}, err
 	}
@@ -150,28 +151,28 @@ func (w wishes) Report(ctx context.Context, o run.Outcome, now time.Time) (route
 
 // workers returns a router that serves workers directly on the tables: their requests need no function, only a
 // compare-and-swap of the run.
-func (w wishes) workers() *router.Router {
-	return router.New(router.Deps{Store: w.store, Catalog: w.catalog})
+func (t tableOperator) workers() *router.Router {
+	return router.New(router.Deps{Store: t.store, Catalog: t.catalog})
 }
 
 // Claim gives an offered attempt to a worker.
-func (w wishes) Claim(ctx context.Context, q router.ClaimRequest, now time.Time) (run.Run, error) {
-	return w.workers().Claim(ctx, q, now)
+func (t tableOperator) Claim(ctx context.Context, q router.ClaimRequest, now time.Time) (run.Run, error) {
+	return t.workers().Claim(ctx, q, now)
 }
 
 // Heartbeat records a worker's heartbeat.
-func (w wishes) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
-	return w.workers().Heartbeat(ctx, key, attempt, output, now)
+func (t tableOperator) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
+	return t.workers().Heartbeat(ctx, key, attempt, output, now)
 }
 
 // Trace returns the trace of an attempt.
-func (w wishes) Trace(ctx context.Context, key run.Key) (string, error) {
-	return w.workers().Trace(ctx, key)
+func (t tableOperator) Trace(ctx context.Context, key run.Key) (string, error) {
+	return t.workers().Trace(ctx, key)
 }
 
 // Pause requests the pause of a pipeline.
-func (w wishes) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
-	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Pause, Pipeline: id, Pause: p, By: p.By, Reason: p.Why}, now)
+func (t tableOperator) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
+	out, err := t.ask(ctx, awslambda.Operation{Action: awslambda.Pause, Pipeline: id, Pause: p, By: p.By, Reason: p.Why}, now)
 	if err != nil || out.Pause == nil {
 		return store.Pause{}, err
 	}
@@ -179,35 +180,37 @@ func (w wishes) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now ti
 }
 
 // PauseAll requests the pause of all pipelines.
-func (w wishes) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
-	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.PauseAll, Pause: p, By: p.By, Reason: p.Why}, now)
+func (t tableOperator) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
+	out, err := t.ask(ctx, awslambda.Operation{Action: awslambda.PauseAll, Pause: p, By: p.By, Reason: p.Why}, now)
 	return out.Pipelines, err
 }
 
 // Resume requests the end of a pause.
-func (w wishes) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
-	_, err := w.ask(ctx, awslambda.Operation{Action: awslambda.Resume, Pipeline: id, By: by, Reason: why}, now)
+func (t tableOperator) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
+	_, err := t.ask(ctx, awslambda.Operation{Action: awslambda.Resume, Pipeline: id, By: by, Reason: why}, now)
 	return err
 }
 
 // ResumeAll requests the end of the pause of all pipelines.
-func (w wishes) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
-	out, err := w.ask(ctx, awslambda.Operation{Action: awslambda.ResumeAll, By: by, Reason: why}, now)
+func (t tableOperator) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
+	out, err := t.ask(ctx, awslambda.Operation{Action: awslambda.ResumeAll, By: by, Reason: why}, now)
 	return out.Pipelines, err
 }
 
 // Backfill requests the runs of a range of periods.
-func (w wishes) Backfill(ctx context.Context, q router.BackfillRequest, now time.Time) ([]router.Backfilled, error) {
-	out, err := w.ask(ctx, awslambda.Operation{
+func (t tableOperator) Backfill(ctx context.Context, q router.BackfillRequest, now time.Time) ([]router.Backfilled, error) {
+	out, err := t.ask(ctx, awslambda.Operation{
 		ID: q.ID, Action: awslambda.Backfill, Pipeline: q.Pipeline, From: q.From, To: q.To, By: q.By, Reason: q.Reason, OnlyMissing: q.OnlyMissing, DryRun: q.DryRun,
 	}, now)
 	return out.Backfilled, err
 }
 
 // Answered returns stored answers to claims. The stream-router recognises any other repeated request by its id.
-func (w wishes) Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error) {
-	return w.workers().Answered(ctx, key, now)
+func (t tableOperator) Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error) {
+	return t.workers().Answered(ctx, key, now)
 }
 
 // KeepAnswer stores nothing: a refused request changed nothing, and may be sent again.
-func (w wishes) KeepAnswer(context.Context, string, router.Answer, time.Time) error { return nil }
+func (t tableOperator) KeepAnswer(context.Context, string, router.Answer, time.Time) error {
+	return nil
+}
