@@ -55,6 +55,9 @@ func (w *watch) startedOnTheLatest(r run.Run, f force, settled time.Time) {
 	if !there || latest.Period != r.Period || !f.undisturbed(latest.UpdatedAt, settled) {
 		return
 	}
+	if w.undone(span{latest.UpdatedAt, latest.UpdatedAt}, time.Time{}) {
+		return // dated by a fast clock: it may have come before the version was active
+	}
 	s, err := w.rows.Snapshot(context.Background(), r.Progress.Snapshot)
 	if err != nil {
 		w.fail(InputsAreNotLost, "%s has no stored snapshot: %v", r.ID(), err)
