@@ -108,7 +108,7 @@ func (a *API) listDead(ctx context.Context, in *struct {
 	who := whoOf(ctx)
 	return cut(a.cursors, "dead", in.Paging, letters, func(d store.DeadLetter) string {
 		return store.Nanos(d.At) + " " + d.Sink + " " + d.Event.ID
-	}, func(d store.DeadLetter) bool { return who.hears(d.Event) }, deadView)
+	}, func(d store.DeadLetter) bool { return who.seesEvent(d.Event) }, deadView)
 }
 
 func deadView(d store.DeadLetter) DeadLetter {
@@ -197,7 +197,7 @@ func (a *API) groupDead(ctx context.Context, in *struct {
 		return nil, fmt.Errorf("read dead letters: %w", err)
 	}
 	who := whoOf(ctx)
-	letters = slices.DeleteFunc(letters, func(d store.DeadLetter) bool { return !who.hears(d.Event) })
+	letters = slices.DeleteFunc(letters, func(d store.DeadLetter) bool { return !who.seesEvent(d.Event) })
 	groups := groupLetters(letters)
 	var out DeadGroups
 	for _, g := range groups {

@@ -125,9 +125,9 @@ func unknownType(at, name string) *Problem {
 	return badRequest("event type %.60q is unknown; docs/EVENTS.md lists them", name).at(at, "unknown")
 }
 
-// hears reports whether p may see an event. Events about no pipeline are for clients that see all pipelines, the audit
-// record is for admins.
-func (p principal) hears(e event.Event) bool {
+// seesEvent reports whether p may see an event. Events about no pipeline are for clients that see all pipelines, the
+// audit record is for admins.
+func (p principal) seesEvent(e event.Event) bool {
 	if e.Type == event.Audit {
 		return p.role >= RoleAdmin
 	}

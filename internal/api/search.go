@@ -137,7 +137,7 @@ func (a *API) eventFilter(ctx context.Context, in *eventsInput, q *store.EventQu
 			}
 		}
 	}
-	f.see = func(e event.Event) bool { return who.hears(e) && (audit || e.Type != event.Audit) }
+	f.see = func(e event.Event) bool { return who.seesEvent(e) && (audit || e.Type != event.Audit) }
 	f.narrow = f.text != "" || severe[f.least] > severe[event.Info] || f.types != nil || !f.from.IsZero() || !f.to.IsZero()
 	if f.from.IsZero() {
 		f.from = q.Since

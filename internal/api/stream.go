@@ -272,7 +272,7 @@ func (f *follower) stillAllowed() bool {
 
 func (f *follower) wants(e event.Event) bool {
 	q := f.query
-	return f.who.hears(e) && shows(q, e) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
+	return f.who.seesEvent(e) && shows(q, e) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
 }
 
 // alive sends a heartbeat with the current position, so that a client that wants few events can resume from there

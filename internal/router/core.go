@@ -203,8 +203,8 @@ func ignoreMissing(err error) error {
 // remembered is how long the mark of a reported event is kept: as long as events, which have unique ids.
 const remembered = 90 * 24 * time.Hour
 
-// tellOnce emits an event unless its mark is set, and sets the mark. Many writes may lead to it, and most find it set.
-func (c *core) tellOnce(ctx context.Context, mark string, e event.Event, now time.Time) error {
+// emitOnce emits an event unless its mark is set, and sets the mark. Many writes may lead to it, and most find it set.
+func (c *core) emitOnce(ctx context.Context, mark string, e event.Event, now time.Time) error {
 	told, err := c.store.Marked(ctx, []string{mark})
 	if err != nil {
 		return fmt.Errorf("read mark %s: %w", mark, err)

@@ -62,8 +62,8 @@ func driftFields(e *catalog.Entry, n news) []string {
 	return fields
 }
 
-// told returns a movement as the detail of an event.
-func (m moved) told() event.Drift {
+// detail returns a movement as the detail of an event.
+func (m moved) detail() event.Drift {
 	return event.Drift{
 		Sensor: m.sensor, Field: m.field, Baseline: plain(m.was), Current: plain(m.is),
 		Threshold: strconv.FormatFloat(m.threshold, 'f', -1, 64),

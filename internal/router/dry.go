@@ -195,9 +195,9 @@ func (h *dryHandler) captureDry(ctx context.Context, b *store.Batch, e *catalog.
 	return nil
 }
 
-// tellDryLate reports late data, and whether a real run would be rerun for it: once per content or, without a budget,
+// reportDryLate reports late data, and whether a real run would be rerun for it: once per content or, without a budget,
 // once.
-func (h *dryHandler) tellDryLate(ctx context.Context, old run.Run, changed []rerun.Seen, causedBy string, now time.Time) error {
+func (h *dryHandler) reportDryLate(ctx context.Context, old run.Run, changed []rerun.Seen, causedBy string, now time.Time) error {
 	about, sensors := aboutDry(old, now), names(changed)
 	about.CausedBy = causedBy
 	late, follows := event.Late{Sensors: sensors, Reason: "rerun"}, "a rerun would follow"
@@ -223,9 +223,9 @@ func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun
 	return rerun.Next(old, cause, rerun.BudgetsOf(job).For(old, cause), now)
 }
 
-// tellDryDrift reports drift, and whether a real run would be rerun for it, and stores the baseline of a sensor that
+// reportDryDrift reports drift, and whether a real run would be rerun for it, and stores the baseline of a sensor that
 // had none. As for a real run, nothing follows if the calendar excludes the period.
-func (h *dryHandler) tellDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
+func (h *dryHandler) reportDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
 	barred, err := h.barred(ctx, n.entry, old.Key)
 	if err != nil || barred.why != "" {
 		return err
@@ -246,7 +246,7 @@ func (h *dryHandler) tellDryDrift(ctx context.Context, n news, old run.Run, post
 			message += follows
 		}
 		b.ID += "/" + about.Which
-		b.Emit(event.New(event.DryRunDrift, about, message, m.told()))
+		b.Emit(event.New(event.DryRunDrift, about, message, m.detail()))
 	}
 	if len(next.Baseline) != len(post.Baseline) || post.Attempt != next.Attempt {
 		b.SwapPostRun(post, next)

@@ -15,8 +15,8 @@ import (
 
 // bar is the calendar's reason against a period; empty if there is none.
 type bar struct {
-	why  string
-	told bool // it is already recorded
+	why      string
+	recorded bool // it is already recorded
 }
 
 // barred returns why the calendar excludes a period now, or did when it was due.
@@ -30,12 +30,12 @@ func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, 
 	if why == "" && set[mark] {
 		why = "excluded when it was due"
 	}
-	return bar{why: why, told: set[mark]}, nil
+	return bar{why: why, recorded: set[mark]}, nil
 }
 
 // exclude records once that the calendar suppressed a period.
 func (c *core) exclude(ctx context.Context, key run.Key, barred bar, now time.Time) error {
-	if barred.told {
+	if barred.recorded {
 		return nil
 	}
 	b := store.Batch{ID: "exclude/" + key.String()}

@@ -63,10 +63,10 @@ type fires struct {
 	lease   *store.Lease
 	now     time.Time
 
-	due  []dueFire
-	next time.Time // the next fire that is not due yet; zero if there is none
-	more bool      // there are due fires beyond this plan
-	told bool      // the task has been rescheduled or finished
+	due         []dueFire
+	next        time.Time // the next fire that is not due yet; zero if there is none
+	more        bool      // there are due fires beyond this plan
+	rescheduled bool      // the task has been rescheduled or finished
 }
 
 // step handles the first due fires in one Batch: those before the next that opens, or that one.
@@ -108,7 +108,7 @@ func (t *fires) advance(b *store.Batch, through time.Time) {
 
 // move reschedules the task for the next fire.
 func (t *fires) move(b *store.Batch) {
-	t.told = true
+	t.rescheduled = true
 	if t.next.IsZero() {
 		b.Finish(firePrefix + string(t.row.ID))
 		return
@@ -118,7 +118,7 @@ func (t *fires) move(b *store.Batch) {
 
 // done reschedules the task, unless the last step has done so.
 func (t *fires) done(ctx context.Context) error {
-	if t.told {
+	if t.rescheduled {
 		return nil
 	}
 	b := store.Batch{ID: fmt.Sprintf("fire/%s/v%d/next/%d", t.row.ID, t.row.Version, t.now.UnixNano()), Lease: t.lease}
@@ -192,12 +192,12 @@ func (t *fires) settle(b *store.Batch) int {
 		case opens, settled:
 		}
 	}
-	t.tellMissed(b, missed)
+	t.reportMissed(b, missed)
 	return n
 }
 
-// tellMissed reports all fires whose window is over, in one event.
-func (t *fires) tellMissed(b *store.Batch, missed []dueFire) {
+// reportMissed reports all fires whose window is over, in one event.
+func (t *fires) reportMissed(b *store.Batch, missed []dueFire) {
 	if len(missed) == 0 {
 		return
 	}

@@ -150,7 +150,7 @@ func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 	if trouble != nil {
 		text = trouble.Error()
 	}
-	tellLeft(b, old, "stopping", fmt.Sprintf(
+	reportLeft(b, old, "stopping", fmt.Sprintf(
 		"the job has not ended %s after the stop request; it keeps its slot until its target, or `interlock job complete %s fail`, reports that it has ended",
 		since.Round(time.Second), old.Key), text, now)
 }
@@ -163,7 +163,7 @@ func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run
 	}
 	b.Swap(old, next)
 	if left == run.JobMayRun {
-		tellLeft(b, old, "left", fmt.Sprintf("the job may still be running: %v", trouble), trouble.Error(), now)
+		reportLeft(b, old, "left", fmt.Sprintf("the job may still be running: %v", trouble), trouble.Error(), now)
 	} else {
 		message := "its target reports that it has ended"
 		if worker := old.Progress.Offer.Worker; worker != "" {
@@ -177,8 +177,8 @@ func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run
 	return h.freeSlot(ctx, b, old)
 }
 
-// tellLeft reports trouble with a left job, once per attempt and kind.
-func tellLeft(b *store.Batch, old run.Run, which, message, trouble string, now time.Time) {
+// reportLeft reports trouble with a left job, once per attempt and kind.
+func reportLeft(b *store.Batch, old run.Run, which, message, trouble string, now time.Time) {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = which, "left/"+old.Key.String()
 	b.Emit(event.New(event.InfraFailure, about, message, event.Infra{Error: trouble}))

@@ -107,7 +107,7 @@ func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.
 			return err
 		}
 		if e.DryRun {
-			return h.dry.tellDryLate(ctx, old, changed, in.cause, now)
+			return h.dry.reportDryLate(ctx, old, changed, in.cause, now)
 		}
 		return h.rerunLate(ctx, e, old, names(changed), in.cause, now)
 	})
@@ -128,7 +128,7 @@ func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.R
 	}
 	v := rerun.Next(old, cause, rerun.BudgetsOf(e.Job).For(old, cause), now)
 	if !v.Open {
-		return h.tellSpent(ctx, old, changed, v.Reason, causedBy, now)
+		return h.reportSpent(ctx, old, changed, v.Reason, causedBy, now)
 	}
 	b := store.Batch{ID: name("late", old)}
 	b.ExpectPipeline(e.ID, row)
@@ -143,12 +143,12 @@ func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.R
 	return h.commit(ctx, b, now)
 }
 
-// tellSpent reports late data that opens no attempt, and why, once per attempt rather than per write.
-func (h *lateHandler) tellSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
+// reportSpent reports late data that opens no attempt, and why, once per attempt rather than per write.
+func (h *lateHandler) reportSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = budgetSpent, causedBy
 	message := fmt.Sprintf("%s changed after the job of attempt %d started; it is not run again (%s)", strings.Join(changed, ", "), old.Attempt, why)
-	return h.tellOnce(ctx, fmt.Sprintf("late-spent/%s/%d", old.Key, old.Attempt),
+	return h.emitOnce(ctx, fmt.Sprintf("late-spent/%s/%d", old.Key, old.Attempt),
 		event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: budgetSpent}), now)
 }
 

@@ -73,14 +73,14 @@ func announce(b *store.Batch, e *catalog.Entry, old, next run.Run, o order, now 
 	}
 	about := event.Of(next, now)
 	about.CausedBy = o.causedBy
-	b.Emit(event.New(event.TriggerStarted, about, fmt.Sprintf("attempt %d opened: %s", next.Attempt, o.message), o.told()))
+	b.Emit(event.New(event.TriggerStarted, about, fmt.Sprintf("attempt %d opened: %s", next.Attempt, o.message), o.detail()))
 	if o.recovered {
-		b.Emit(event.New(event.TriggerRecovered, about, "missed when it was due, and opened now: "+o.message, o.told()))
+		b.Emit(event.New(event.TriggerRecovered, about, "missed when it was due, and opened now: "+o.message, o.detail()))
 	}
 }
 
-// told returns an order as the detail of an event.
-func (o order) told() event.Opening {
+// detail returns an order as the detail of an event.
+func (o order) detail() event.Opening {
 	return event.Opening{Cause: o.cause, RequestedBy: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass}
 }
 

@@ -129,7 +129,7 @@ func (h *postRunHandler) compare(ctx context.Context, n news, old run.Run, post 
 		drifts = movements(e, n, was, seen.Fields)
 	}
 	if e.DryRun {
-		return h.dry.tellDryDrift(ctx, n, old, post, next, drifts, now)
+		return h.dry.reportDryDrift(ctx, n, old, post, next, drifts, now)
 	}
 	for _, m := range drifts {
 		if m.Drifted && !n.row.Paused() {
@@ -142,7 +142,7 @@ func (h *postRunHandler) compare(ctx context.Context, n news, old run.Run, post 
 			b.Emit(incomparable(old, m, n.cause(), now))
 		}
 	}
-	tellRules(&b, old, &next, view, n.cause(), now)
+	reportRules(&b, old, &next, view, n.cause(), now)
 	b.ID = fmt.Sprintf("post-run/%s/v%d/%s/%s/%s", old.Key, post.Version, key, seen.Content, next.Outcome)
 	if !there || next.Outcome != post.Outcome {
 		b.SwapPostRun(post, next)
@@ -180,11 +180,11 @@ func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.
 	if !v.Open {
 		message = fmt.Sprintf("%s of sensor %s %s; it is not run again (%s)", m.field, m.sensor, m.Reason, v.Reason)
 		about.Which = budgetSpent
-		return h.tellOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.told()), now)
+		return h.emitOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.detail()), now)
 	}
 	b := store.Batch{ID: name("drift", old)}
 	b.ExpectPipeline(e.ID, row)
-	b.Emit(event.New(event.PostRunDrift, about, message, m.told()))
+	b.Emit(event.New(event.PostRunDrift, about, message, m.detail()))
 	o := order{cause: run.CauseDrift, from: v.At, causedBy: causedBy, message: v.Reason}
 	if _, err := h.further(&b, e, old, o, now); err != nil {
 		return err
@@ -197,7 +197,7 @@ func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Ev
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = m.sensor+" "+m.field+" incomparable", causedBy
 	message := fmt.Sprintf("%s of sensor %s cannot be compared with its baseline: %s", m.field, m.sensor, m.Reason)
-	return event.New(event.PostRunDrift, about, message, m.told())
+	return event.New(event.PostRunDrift, about, message, m.detail())
 }
 
 // inflight reports a post-run sensor that moved while the run is open: from the last baseline, or from its value when
@@ -219,7 +219,7 @@ func (h *postRunHandler) inflight(ctx context.Context, n news, old run.Run, post
 			about := event.Of(old, now)
 			about.Which, about.CausedBy = m.sensor+" "+m.field+" "+seen.Content, n.cause()
 			message := fmt.Sprintf("%s of sensor %s %s, while attempt %d is %s", m.field, m.sensor, m.Reason, old.Attempt, old.Status)
-			b.Emit(event.New(event.PostRunDriftInflight, about, message, m.told())) // a second event for the same field has the same id, and is dropped
+			b.Emit(event.New(event.PostRunDriftInflight, about, message, m.detail())) // a second event for the same field has the same id, and is dropped
 		}
 	}
 	return h.commit(ctx, b, now)
@@ -243,9 +243,9 @@ func (h *postRunHandler) before(ctx context.Context, n news, old run.Run, post s
 	return all, nil
 }
 
-// tellRules emits the outcome of the post-run rules if it differs from the last one. While a sensor has no reading
+// reportRules emits the outcome of the post-run rules if it differs from the last one. While a sensor has no reading
 // there is no outcome.
-func tellRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View, causedBy string, now time.Time) {
+func reportRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View, causedBy string, now time.Time) {
 	outcome := outcomeOf(view)
 	if outcome == "" || string(outcome) == next.Outcome {
 		return
@@ -340,7 +340,7 @@ func (h *postRunHandler) checkRules(ctx context.Context, b *store.Batch, e *cata
 	}
 	prober.Need(b, h.catalog.Current(), e.Definition, view, old.Key, now)
 	next := after(old, post)
-	tellRules(b, old, &next, view, postRunTask(old.Key), now)
+	reportRules(b, old, &next, view, postRunTask(old.Key), now)
 	if next.Outcome != post.Outcome {
 		b.SwapPostRun(post, next)
 	}

@@ -69,7 +69,7 @@ func (h *jobHandler) report(ctx context.Context, old run.Run, o run.Outcome, now
 	if err != nil {
 		return Reported{}, refuse(Invalid, "%s", err)
 	}
-	b := store.Batch{ID: name("report", old) + "/" + told(o)}
+	b := store.Batch{ID: name("report", old) + "/" + resultID(o)}
 	b.Swap(old, next)
 	b.Schedule(reportedTask(old, now))
 	if err := h.putOutput(ctx, &b, old, o.Output); err != nil {
@@ -78,9 +78,9 @@ func (h *jobHandler) report(ctx context.Context, old run.Run, o run.Outcome, now
 	return Reported{Run: next}, h.commit(ctx, b, now)
 }
 
-// told identifies a result by all of its fields, so that two different results are two decisions: of two at the same
+// resultID identifies a result by all of its fields, so that two different results are two decisions: of two at the same
 // time, one counts and the other is late.
-func told(o run.Outcome) string {
+func resultID(o run.Outcome) string {
 	code := "none"
 	if o.Exited {
 		code = strconv.Itoa(o.ExitCode)
@@ -113,7 +113,7 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 // logLate logs a result that is no longer awaited. It only updates the state of the job: a left job has ended, so a
 // rerun need not check it.
 func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
-	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), told(o))}
+	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), resultID(o))}
 	b.Append(store.JobEntry{
 		Key: o.Key, Attempt: o.Attempt, At: period.Instant(now), Event: store.JobLate, Category: o.Category, By: o.By,
 		Message: fmt.Sprintf("%s, while the run is %s in attempt %d: %s", o.Result, old.Status, old.Attempt, o.Message),

@@ -10,8 +10,8 @@ import (
 
 // The jobs here report their own end; their target says that they run.
 
-// tellEnd reports the end of a job that is no longer awaited.
-func (w *world) tellEnd(attempt int, result run.Result) {
+// reportEnd reports the end of a job that is no longer awaited.
+func (w *world) reportEnd(attempt int, result run.Result) {
 	w.Helper()
 	done, err := w.Router.Report(ctx, said(w, attempt, result), w.Now())
 	w.Check(err)
@@ -56,7 +56,7 @@ func TestRerunAfterTheLeftJobHasReportedItsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := c.left(t)
-			w.tellEnd(1, c.result)
+			w.reportEnd(1, c.result)
 			w.Settle()
 			w.expect(plainRun, c.stands)
 			w.rerun(ask(w, "1"))
@@ -70,13 +70,13 @@ func TestEndOfALeftJobIsRecordedOnceAndChangesNothingElse(t *testing.T) {
 	want := w.run(plainRun)
 	told := w.told()
 	w.sleep(time.Minute)
-	w.tellEnd(1, run.ResultSuccess)
+	w.reportEnd(1, run.ResultSuccess)
 	want.Version, want.UpdatedAt, want.Progress.Left = want.Version+1, w.Now(), run.NothingLeft
 	for range 2 {
 		same(t, "run", want, w.run(plainRun))
 		w.sleep(time.Minute)
-		w.tellEnd(1, run.ResultSuccess)
-		w.tellEnd(1, run.ResultFail)
+		w.reportEnd(1, run.ResultSuccess)
+		w.reportEnd(1, run.ResultFail)
 		w.Settle()
 	}
 	same(t, "told", told, w.told())
@@ -98,11 +98,11 @@ func TestOnlyTheEndOfTheLeftJobItselfCounts(t *testing.T) {
 	w.rerun(forced)
 	w.leave()
 	w.expect(plainRun, "CANCELLED 2")
-	w.tellEnd(1, run.ResultSuccess)
-	w.tellEnd(2, "splendid")
+	w.reportEnd(1, run.ResultSuccess)
+	w.reportEnd(2, "splendid")
 	w.rerun(ask(w, "2"))
 	same(t, "why", "job still running", w.why())
-	w.tellEnd(2, run.ResultSuccess)
+	w.reportEnd(2, run.ResultSuccess)
 	w.rerun(ask(w, "3"))
 	w.expect(plainRun, "RUNNING 3")
 }

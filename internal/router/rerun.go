@@ -189,7 +189,7 @@ func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, o
 		from: v.At, causedBy: "request/" + q.ID, message: v.Reason,
 	}
 	about := aboutRequest(key, q, now)
-	b.Emit(event.New(event.RerunAccepted, about, fmt.Sprintf("rerun requested by %s: %s", q.By, v.Reason), o.told()))
+	b.Emit(event.New(event.RerunAccepted, about, fmt.Sprintf("rerun requested by %s: %s", q.By, v.Reason), o.detail()))
 	if old.Status == "" {
 		return h.begin(b, e, key, o, now)
 	}

@@ -38,7 +38,7 @@ func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time
 	e := h.catalog.Current().Get(c.Run.Pipeline)
 	errs := []error{
 		h.moveDeadlines(ctx, e, c, now),
-		h.tellDependents(ctx, c, now),
+		h.notifyDownstream(ctx, c, now),
 	}
 	switch current.Status {
 	case run.Failed:

@@ -54,7 +54,7 @@ func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, no
 				return h.reopen(ctx, n, old, v, now)
 			}
 		}
-		return h.tellWindowClosed(ctx, n, old, now)
+		return h.reportWindowClosed(ctx, n, old, now)
 	})
 }
 
@@ -119,9 +119,9 @@ func (h *windowHandler) reopen(ctx context.Context, n news, old run.Run, v rerun
 	return h.commit(ctx, b, now)
 }
 
-// tellWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If there is a later write,
+// reportWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If there is a later write,
 // that write opened the gate, and its own change reports it.
-func (h *windowHandler) tellWindowClosed(ctx context.Context, n news, old run.Run, now time.Time) error {
+func (h *windowHandler) reportWindowClosed(ctx context.Context, n news, old run.Run, now time.Time) error {
 	e := n.entry
 	if e.DryRun {
 		return nil
@@ -136,7 +136,7 @@ func (h *windowHandler) tellWindowClosed(ctx context.Context, n news, old run.Ru
 	}
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = windowClosed, n.cause()
-	return h.tellOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
+	return h.emitOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
 		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it", command),
 		event.Late{Sensors: holding(view, n), Reason: windowClosed}), now)
 }
@@ -189,7 +189,7 @@ func (h *windowHandler) startOver(ctx context.Context, n news, key run.Key, now 
 	case old.Status != run.ValidationExhausted:
 		return true, nil
 	}
-	return true, h.tellWindowClosed(ctx, n, old, now)
+	return true, h.reportWindowClosed(ctx, n, old, now)
 }
 
 // CloseStart ends the automatic window of a period whose start condition was not met before its deadline: the run

@@ -113,7 +113,7 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 	b.Swap(old, next)
 	b.Snapshots = append(b.Snapshots, snapshot)
 	b.Schedule(advance(false, old.Key, lifecycle.Next(next, now).Due))
-	tellClaimed(&b, next, q, now)
+	recordClaim(&b, next, q, now)
 	if err := answered(ctx, &h.core, &b, q.Once, next, now); err != nil {
 		return run.Run{}, err
 	}
@@ -178,7 +178,7 @@ func (h *workerHandler) reconsider(ctx context.Context, old run.Run, now time.Ti
 	return nil // a conflict means that the attempt has changed and was evaluated again
 }
 
-func tellClaimed(b *store.Batch, claimed run.Run, q ClaimRequest, now time.Time) {
+func recordClaim(b *store.Batch, claimed run.Run, q ClaimRequest, now time.Time) {
 	p := claimed.Progress
 	b.Append(store.JobEntry{
 		Key: claimed.Key, Attempt: claimed.Attempt, At: period.Instant(now), Event: store.JobStarted, Try: p.StartTries,
