@@ -32,7 +32,7 @@ type shift struct {
 	silent  time.Time     // until then it sends nothing; zero: it is not silent
 	dead    bool          // it never sends anything again
 	over    bool          // it has reported, or was told that the attempt is over
-	heard   time.Time     // when it was last told that it holds the attempt
+	heard   time.Time     // when it last asked and was told that it holds the attempt: a worker counts from its request
 	skew    time.Duration // the error of all clocks at that time
 }
 
@@ -79,9 +79,10 @@ func (w *World) claim(key run.Key, worker, id string) {
 		return []byte(strconv.Itoa(r.Attempt)), nil
 	}}}
 	w.ask("the "+id+" of "+key.String(), 0, func(ctx context.Context, h *host) error {
+		asked := w.now
 		r, failed := h.router.Claim(ctx, q, h.clock())
 		if failed == nil {
-			w.granted(key, r.Attempt, worker, id)
+			w.granted(key, r.Attempt, worker, id, asked)
 			return nil
 		}
 		answer, found, err := h.router.Answered(ctx, id, h.clock())
@@ -95,7 +96,7 @@ func (w *World) claim(key run.Key, worker, id string) {
 			}
 			switch {
 			case err == nil:
-				w.granted(key, attempt, worker, id)
+				w.granted(key, attempt, worker, id, asked)
 			case refused(err):
 				return nil
 			}
@@ -114,8 +115,8 @@ func refused(err error) bool {
 }
 
 // granted has a worker run the job of an attempt.
-func (w *World) granted(key run.Key, attempt int, worker, claim string) {
-	s := &shift{key: key, attempt: attempt, claim: claim, worker: worker, heard: w.now, skew: w.skew}
+func (w *World) granted(key run.Key, attempt int, worker, claim string, asked time.Time) {
+	s := &shift{key: key, attempt: attempt, claim: claim, worker: worker, heard: asked, skew: w.skew}
 	for _, before := range w.shifts[s.id()] {
 		if before.claim == claim {
 			return // a repeated answer
@@ -162,10 +163,11 @@ func (w *World) beat(s *shift) {
 		return
 	}
 	h.do(what, func(ctx context.Context) {
+		asked := w.now
 		_, err := h.router.Heartbeat(ctx, s.key, s.attempt, "", h.clock())
 		switch {
 		case err == nil:
-			s.heard, s.skew = w.now, w.skew
+			s.heard, s.skew = asked, w.skew
 		case refused(err):
 			s.over = true
 			w.tell("%s is told that %s is over: %v", s.worker, s.id(), err)
