@@ -82,5 +82,5 @@ func TestDataOfANewerProgramIsRejected(t *testing.T) {
 	e := opened(t, url, Options{})
 	check(t, e.client.Set(t.Context(), e.key("schema"), "4", 0).Err())
 	_, err := OpenEngine(t.Context(), url, Options{})
-	refused(t, err, `form "4"`, "version of Interlock")
+	refused(t, err, `format "4"`, "version of Interlock")
 }
