@@ -42,8 +42,39 @@ type news struct {
 // readingWritten calls every pipeline that reads the sensor. An error of one does not stop the others.
 func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
 	var errs []error
-	for _, e := range h.catalog.Current().Readers(c.Pipeline, c.Sensor) {
+	readers := h.catalog.Current().Readers(c.Pipeline, c.Sensor)
+	for _, e := range readers {
 		errs = append(errs, h.readBy(ctx, e, c, now))
+	}
+	if !slices.ContainsFunc(readers, func(e *catalog.Entry) bool { return e.ID == c.Pipeline }) {
+		errs = append(errs, h.wakeOlder(ctx, c, now))
+	}
+	return errors.Join(errs...)
+}
+
+// wakeOlder wakes the waiting attempts of the sensor's own pipeline whose version still reads the sensor, although the
+// version in force does not, or the file is gone. During a pause it does nothing: the end of the pause wakes them.
+func (h *readingHandler) wakeOlder(ctx context.Context, c store.Change, now time.Time) error {
+	open, err := h.store.OpenRuns(ctx, c.Pipeline)
+	if err != nil {
+		return fmt.Errorf("list open runs of %s: %w", c.Pipeline, err)
+	}
+	var errs []error
+	for _, one := range open {
+		if one.Status != run.Pending {
+			continue
+		}
+		def, err := h.catalog.Definition(ctx, c.Pipeline, one.Progress.Opening.ConfigVersion)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if row, err := h.pipelineRow(ctx, c.Pipeline); err != nil || row.Paused() {
+			return err
+		}
+		if reads(def, def.Gate, c) {
+			errs = append(errs, h.wakePending(ctx, one.Key, now))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -86,32 +117,32 @@ func (h *readingHandler) react(ctx context.Context, n news, now time.Time) error
 }
 
 func (h *readingHandler) newsFor(e *catalog.Entry, row store.Pipeline, c store.Change) news {
-	n := news{Change: c, entry: e, row: row, gate: reads(e, e.Gate, c)}
+	n := news{Change: c, entry: e, row: row, gate: reads(e.Definition, e.Gate, c)}
 	n.over = n.gate && readsOver(e, c)
-	n.start = e.Start != nil && reads(e, e.Start.Gate, c)
-	n.post = e.PostRun != nil && reads(e, e.PostRun.Gate, c)
+	n.start = e.Start != nil && reads(e.Definition, e.Start.Gate, c)
+	n.post = e.PostRun != nil && reads(e.Definition, e.PostRun.Gate, c)
 	if up, ok := strings.CutPrefix(string(c.Sensor), "run/"); ok && c.Pipeline == e.ID && slices.Contains(e.After, pipeline.ID(up)) {
 		n.upstream = h.catalog.Current().Definition(pipeline.ID(up))
 	}
 	return n
 }
 
-// reads reports whether a gate of e reads the sensor of c.
-func reads(e *catalog.Entry, g *rule.Gate, c store.Change) bool {
+// reads reports whether a gate of d reads the sensor of c.
+func reads(d *pipeline.Definition, g *rule.Gate, c store.Change) bool {
 	if g == nil {
 		return false
 	}
-	return slices.ContainsFunc(g.Refs(), func(ref rule.Ref) bool { return isOf(e, ref, c) })
+	return slices.ContainsFunc(g.Refs(), func(ref rule.Ref) bool { return isOf(d, ref, c) })
 }
 
 // readsOver reports whether the gate of e reads the sensor of c for several periods.
 func readsOver(e *catalog.Entry, c store.Change) bool {
-	return slices.ContainsFunc(e.Gate.Refs(), func(ref rule.Ref) bool { return ref.Over != rule.Range{} && isOf(e, ref, c) })
+	return slices.ContainsFunc(e.Gate.Refs(), func(ref rule.Ref) bool { return ref.Over != rule.Range{} && isOf(e.Definition, ref, c) })
 }
 
-// isOf reports whether ref, in a gate of e, is the sensor of c.
-func isOf(e *catalog.Entry, ref rule.Ref, c store.Change) bool {
-	owner := e.ID
+// isOf reports whether ref, in a gate of d, is the sensor of c.
+func isOf(d *pipeline.Definition, ref rule.Ref, c store.Change) bool {
+	owner := d.ID
 	if ref.From != "" {
 		owner = pipeline.ID(ref.From)
 	}
@@ -249,7 +280,7 @@ func (h *readingHandler) runsOver(ctx context.Context, n news) ([]run.Run, error
 func (n news) sliceOf(p period.Period) bool {
 	on := n.entry.Schedule
 	for _, ref := range n.entry.Gate.Refs() {
-		if ref.Over == (rule.Range{}) || !isOf(n.entry, ref, n.Change) {
+		if ref.Over == (rule.Range{}) || !isOf(n.entry.Definition, ref, n.Change) {
 			continue
 		}
 		if slices.ContainsFunc(gate.Slices(on, ref.Over, p), n.Period.Holds) {

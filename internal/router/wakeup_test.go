@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -255,7 +256,7 @@ func (w *world) forget(text string) {
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
 }
 
-func TestWriteWhileTheFileWasGoneWakesTheAttemptWhenTheFileIsBack(t *testing.T) {
+func TestWriteWhileTheFileIsGoneWakesTheAttempt(t *testing.T) {
 	const file = `
 pipeline: {id: narrow, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, evaluation: {window: 1h, interval: 30m}}
@@ -268,9 +269,23 @@ job: {type: command, config: {command: "true"}}
 	w.sleep(time.Minute)
 	w.remove("narrow")
 	w.Write("narrow", "rows#2026-03-03", "ok=yes")
+	w.expect(narrow3, "RUNNING 1")
+}
+
+func TestWriteToASensorThatAnEditDroppedWakesTheAttemptThatReadsIt(t *testing.T) {
+	const file = `
+pipeline: {id: narrow, owner: data}
+schedule: {trigger: {key: arrival, check: exists}, evaluation: {window: 1h, interval: 30m}}
+validation: {rules: [{key: %s, check: equals, field: ok, value: "yes"}]}
+job: {type: command, config: {command: "true"}}
+`
+	w := newWorld(t, fmt.Sprintf(file, "rows"))
+	w.Write("narrow", "arrival#2026-03-03", "n=1")
+	w.sleep(time.Minute)
+	w.apply(fmt.Sprintf(file, "other"))
+	w.Settle()
 	w.expect(narrow3, "PENDING 1")
 	w.sleep(time.Minute)
-	w.apply(file)
-	w.Settle()
+	w.Write("narrow", "rows#2026-03-03", "ok=yes")
 	w.expect(narrow3, "RUNNING 1")
 }
