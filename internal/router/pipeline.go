@@ -67,7 +67,7 @@ func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now
 		}
 		taken++
 		if one.Progress.NextEvaluation.After(now) {
-			errs = append(errs, h.wakePending(ctx, one.Key, now))
+			errs = append(errs, h.resumePending(ctx, one.Key, now))
 		}
 	}
 	return errors.Join(errs...)
@@ -172,7 +172,7 @@ func (h *pipelineHandler) wakeAll(ctx context.Context, e *catalog.Entry, now tim
 	var errs []error
 	for _, one := range open {
 		if one.Status == run.Pending {
-			errs = append(errs, h.wakePending(ctx, one.Key, now))
+			errs = append(errs, h.resumePending(ctx, one.Key, now))
 		}
 	}
 	return errors.Join(errs...)

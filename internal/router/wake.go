@@ -2,8 +2,10 @@ package router
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -35,4 +37,32 @@ func (c *core) wakePending(ctx context.Context, key run.Key, now time.Time) erro
 		}
 		return c.wake(ctx, false, old, now)
 	})
+}
+
+// resumePending wakes an attempt as wakePending does, after a pause, an edit or a wait for a slot. It stays in the trace
+// of the write that opened or woke it: otherwise a file that is accepted while a write is handled would hide the write.
+func (c *core) resumePending(ctx context.Context, key run.Key, now time.Time) error {
+	ctx, err := c.inTraceOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	return c.wakePending(ctx, key, now)
+}
+
+// inTraceOf makes everything stored with ctx part of the trace of a run's open attempt, if it has one.
+func (c *core) inTraceOf(ctx context.Context, key run.Key) (context.Context, error) {
+	trace, err := c.traceOf(ctx, key)
+	if err != nil || trace == "" {
+		return ctx, err
+	}
+	return store.WithTrace(ctx, trace), nil
+}
+
+// traceOf returns the trace of a run's open attempt, as a traceparent (W3C Trace Context); "" without tracing.
+func (c *core) traceOf(ctx context.Context, key run.Key) (string, error) {
+	task, err := c.store.Task(ctx, lifecycle.TaskID(key))
+	if ignoreMissing(err) != nil {
+		return "", fmt.Errorf("read the task of run %s: %w", key, err)
+	}
+	return task.Trace, nil
 }

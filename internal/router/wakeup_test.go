@@ -289,3 +289,28 @@ job: {type: command, config: {command: "true"}}
 	w.Write("narrow", "rows#2026-03-03", "ok=yes")
 	w.expect(narrow3, "RUNNING 1")
 }
+
+// A file that is accepted while a write is handled must not take the attempt out of the write's trace.
+func TestEditOfTheFileLeavesTheAttemptInTheTraceOfItsWrite(t *testing.T) {
+	const (
+		writes = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		edits  = "00-11111111111111111111111111111111-2222222222222222-01"
+		file   = `
+pipeline: {id: narrow, owner: %s}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}}
+`
+	)
+	w := newWorld(t, fmt.Sprintf(file, "data"))
+	w.Put("narrow", "arrival#2026-03-03", "n=1")
+	for _, c := range w.Changes() {
+		w.Check(w.Router.Handle(store.WithTrace(ctx, writes), c, w.Now()))
+	}
+	w.apply(fmt.Sprintf(file, "platform"))
+	claims, err := w.Store.Claim(ctx, store.ClaimQuery{Replica: "one", Task: "reopen/narrow", Limit: 1, Lease: time.Minute}, w.Now())
+	w.Check(err)
+	w.Check(w.Router.Reopen(store.WithTrace(ctx, edits), claims[0], w.Now()))
+	if got, err := w.Router.Trace(ctx, w.Key(narrow3)); err != nil || got != writes {
+		t.Errorf("trace %s, want that of the write, %s; %v", got, writes, err)
+	}
+}

@@ -66,12 +66,9 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 		if err != nil {
 			return fmt.Errorf("read run %s: %w", q.Key, err)
 		}
-		trace, err := h.Trace(ctx, q.Key)
+		ctx, err := h.inTraceOf(ctx, q.Key)
 		if err != nil {
 			return err
-		}
-		if trace != "" { // the attempt stays in the trace that opened or woke it
-			ctx = store.WithTrace(ctx, trace)
 		}
 		claimed, err = h.claim(ctx, q, old, now)
 		return err
@@ -79,14 +76,10 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 	return claimed, err
 }
 
-// Trace returns the trace of a run's open attempt, as a traceparent (W3C Trace Context), so that the worker's job
-// continues it; "" without tracing.
+// Trace returns the trace of a run's open attempt, as a traceparent, so that the worker's job continues it; "" without
+// tracing.
 func (h *workerHandler) Trace(ctx context.Context, key run.Key) (string, error) {
-	task, err := h.store.Task(ctx, lifecycle.TaskID(key))
-	if ignoreMissing(err) != nil {
-		return "", fmt.Errorf("read the task of run %s: %w", key, err)
-	}
-	return task.Trace, nil
+	return h.traceOf(ctx, key)
 }
 
 func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, now time.Time) (run.Run, error) {
