@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/client"
 )
@@ -32,5 +36,26 @@ func TestCommandContinuesTheTraceOfItsAttempt(t *testing.T) {
 		if got := lastOf(a.childEnv(x, nil), traceVariable); got != x.traceparent {
 			t.Errorf("without a claim, the command has %q", got)
 		}
+	}
+}
+
+func TestSignalDuringTheStartReachesTheCommand(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := &signals{}
+	cmd := exec.CommandContext(ctx, "sh", "-c", "while :; do read -r line; done")
+	input, err := cmd.StdinPipe() // open until the command has ended, so that read waits
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer input.Close()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.handle(syscall.SIGTERM)
+	s.forward(cmd.Process, false)
+	_ = cmd.Wait() // the result is in ProcessState
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGTERM {
+		t.Errorf("%v, want signal %d", cmd.ProcessState, syscall.SIGTERM)
 	}
 }

@@ -73,11 +73,14 @@ func (s *signals) cancels(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// forward sends further signals to a process or its group; nil stops forwarding.
+// forward sends further signals to a process or its group; nil stops forwarding. It also sends the signal that arrived
+// while the process was being started.
 func (s *signals) forward(to *os.Process, group bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.child, s.group = to, group
+	if s.child, s.group = to, group; to != nil && s.first != 0 {
+		_ = signalChild(to, group, s.first) // the child may have just exited
+	}
 }
 
 // caught returns the first signal received while no command was running, or 0.

@@ -7,10 +7,13 @@ if [ -n "$INTERLOCK_ACTION_DATE" ]; then
 	args+=(--date "$INTERLOCK_ACTION_DATE")
 fi
 # A cancelled workflow interrupts this shell alone. It passes that on, so that the attempt is reported as failed at once.
+# Before the command has started, $! is empty.
+interrupted=false
+trap 'interrupted=true; kill -TERM "${!-}" 2>/dev/null' INT TERM
 INTERLOCK_ACTION_RAN=$work/ran "$INTERLOCK_ACTION_BINARY" "${args[@]}" -- \
 	bash -c ': >"$INTERLOCK_ACTION_RAN"; exec bash --noprofile --norc -eo pipefail -c "$INTERLOCK_ACTION_RUN"' &
 exec=$!
-trap 'interrupted=true; kill -TERM "$exec" 2>/dev/null' INT TERM
+if $interrupted; then kill -TERM "$exec" 2>/dev/null; fi
 while :; do
 	interrupted=false
 	wait "$exec"
