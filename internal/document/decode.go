@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 )
 
 // decoder fills Go values from nodes and collects problems.
@@ -82,13 +81,9 @@ func (d *decoder) pointer(n *node, v reflect.Value, p *plan, l *limits, at *fram
 	before := len(d.findings)
 	target := reflect.New(p.elem.typ)
 	d.decode(n, target.Elem(), p.elem, l, at)
-	if p.elem.form == formStruct && n.kind == Map || !hasErrors(d.findings[before:]) {
+	if p.elem.form == formStruct && n.kind == Map || !HasErrors(d.findings[before:]) {
 		v.Set(target)
 	}
-}
-
-func hasErrors(findings []Finding) bool {
-	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity != Warning })
 }
 
 // anything accepts any value, except numbers that JSON cannot represent.
@@ -107,10 +102,10 @@ func (d *decoder) checkFinite(n *node, at *frame) {
 		}
 	}
 	for i, item := range n.items {
-		d.checkFinite(item, &frame{parent: at, index: i})
+		d.checkFinite(item, at.item(i))
 	}
 	for _, f := range n.fields {
-		d.checkFinite(f.value, &frame{parent: at, key: f.name, index: -1})
+		d.checkFinite(f.value, at.child(f.name))
 	}
 }
 
@@ -124,7 +119,7 @@ func (d *decoder) list(n *node, v reflect.Value, p *plan, l *limits, at *frame) 
 	}
 	items := reflect.MakeSlice(p.typ, len(n.items), len(n.items))
 	for i, item := range n.items {
-		d.element(item, items.Index(i), p.elem, l, &frame{parent: at, index: i})
+		d.element(item, items.Index(i), p.elem, l, at.item(i))
 	}
 	v.Set(items)
 }
@@ -140,7 +135,7 @@ func (d *decoder) mapping(n *node, v reflect.Value, p *plan, l *limits, at *fram
 	values := reflect.MakeMapWithSize(p.typ, len(n.fields))
 	for _, f := range n.fields {
 		value := reflect.New(p.elem.typ).Elem()
-		d.element(f.value, value, p.elem, l, &frame{parent: at, key: f.name, index: -1})
+		d.element(f.value, value, p.elem, l, at.child(f.name))
 		values.SetMapIndex(reflect.ValueOf(f.name).Convert(p.typ.Key()), value)
 	}
 	v.Set(values)
@@ -181,7 +176,7 @@ func (d *decoder) structure(n *node, v reflect.Value, p *plan, at *frame) {
 	}
 	for i := range p.fields {
 		if f := &p.fields[i]; f.required && !seen[i] {
-			d.add(&frame{parent: at, key: f.name, index: -1}, f.wish("is required"))
+			d.add(at.child(f.name), f.wish("is required"))
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (d *decoder) hook(n *node, v reflect.Value, l *limits, at *frame) {
 			d.addFinding(nil, f)
 		}
 	}
-	if !hasErrors(found) {
+	if !HasErrors(found) {
 		d.take(fresh.Elem(), v, l, at)
 	}
 }

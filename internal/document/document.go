@@ -32,6 +32,11 @@ type Finding struct {
 	Key      bool     // it is about the key at Path, not about its value
 }
 
+// HasErrors reports whether a finding is an error.
+func HasErrors(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity != Warning })
+}
+
 // Under moves findings about a value to the path of that value.
 func Under(path string, findings []Finding) []Finding {
 	moved := make([]Finding, len(findings))
@@ -44,6 +49,15 @@ func Under(path string, findings []Finding) []Finding {
 		moved[i] = f
 	}
 	return moved
+}
+
+// Each moves the findings about each value of a list to its path: "path[0]".
+func Each[T any](path string, list []T, check func(T) []Finding) []Finding {
+	var findings []Finding
+	for i, one := range list {
+		findings = append(findings, Under(fmt.Sprintf("%s[%d]", path, i), check(one))...)
+	}
+	return findings
 }
 
 // Problem is a finding at its position in a file.
@@ -62,6 +76,11 @@ func (p Problem) String() string {
 		return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 	}
 	return fmt.Sprintf("%s:%d:%d: %s: %s", p.File, p.Line, p.Column, p.Path, p.Message)
+}
+
+// Failed reports whether a problem is an error.
+func Failed(problems []Problem) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
 }
 
 // MaxBytes is the maximum size of a file.
@@ -101,14 +120,14 @@ func (d *Document) Decode(into any) []Problem {
 	for i := range problems {
 		problems[i].File = d.file
 	}
-	failed := len(problems) > 0 || hasErrors(findings)
+	failed := len(problems) > 0 || HasErrors(findings)
 	return limit(append(problems, d.resolveSome(findings)...), len(d.repeated)+len(findings), failed)
 }
 
 // Resolve adds positions to findings: that of the key or value at Path, or of its nearest existing parent. The
 // problems are ordered by line and column; after the hundredth they are only counted.
 func (d *Document) Resolve(findings ...Finding) []Problem {
-	return limit(d.resolveSome(findings), len(findings), hasErrors(findings))
+	return limit(d.resolveSome(findings), len(findings), HasErrors(findings))
 }
 
 // resolveSome resolves more findings than are ever reported, but not an unlimited number.

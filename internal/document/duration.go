@@ -58,86 +58,51 @@ func (Duration) JSONSchema() *jsonschema.Schema {
 	}
 }
 
-var units = map[string]uint64{
-	"ns": uint64(time.Nanosecond),
-	"us": uint64(time.Microsecond), "µs": uint64(time.Microsecond), "μs": uint64(time.Microsecond),
-	"ms": uint64(time.Millisecond), "s": uint64(time.Second), "m": uint64(time.Minute), "h": uint64(time.Hour),
-	"d": uint64(24 * time.Hour), "w": uint64(7 * 24 * time.Hour),
-}
+// hoursIn are the units that the standard library does not have.
+var hoursIn = map[string]time.Duration{"d": 24, "w": 7 * 24}
 
 // ParseDuration parses a Go duration, with d (24 hours) and w (7 days) as additional units. A negative one is an
 // error.
 func ParseDuration(text string) (time.Duration, error) {
+	const digits = ".0123456789"
 	rest := strings.TrimPrefix(text, "+")
-	if rest == "0" {
+	switch {
+	case rest == "0":
 		return 0, nil
-	}
-	if strings.HasPrefix(rest, "-") {
+	case rest == "":
+		return 0, notDuration(text)
+	case rest[0] == '-':
 		return 0, fmt.Errorf("%s is negative; write a duration such as 30s, 5m, 1h30m or 2d", quote(text))
 	}
-	if rest == "" {
-		return 0, notDuration(text)
-	}
-	var total uint64
+	var total time.Duration
 	for rest != "" {
-		part, after, ok := durationPart(rest)
-		if !ok {
+		number := rest[:len(rest)-len(strings.TrimLeft(rest, digits))]
+		unit := rest[len(number):]
+		if next := strings.IndexAny(unit, digits); next >= 0 {
+			unit = unit[:next]
+		}
+		rest = rest[len(number)+len(unit):]
+		times := time.Duration(1)
+		if hours, more := hoursIn[unit]; more {
+			unit, times = "h", hours
+		}
+		if _, err := time.ParseDuration("1" + unit); err != nil || !isDecimal(number) {
 			return 0, notDuration(text)
 		}
-		if total += part; part > math.MaxInt64 || total > math.MaxInt64 {
+		part, err := time.ParseDuration(number + unit)
+		if err != nil || part > (math.MaxInt64-total)/times {
 			return 0, fmt.Errorf("%s is too long; at most 290 years", quote(text))
 		}
-		rest = after
+		total += part * times
 	}
-	return time.Duration(total), nil
+	return total, nil
+}
+
+// isDecimal reports whether digits and dots are a number.
+func isDecimal(text string) bool {
+	return strings.Trim(text, ".") != "" && strings.Count(text, ".") <= 1
 }
 
 func notDuration(text string) error {
 	return fmt.Errorf("%s is not a duration; write one such as 30s, 5m, 1h30m or 2d", quote(text))
-}
-
-// durationPart parses one number with its unit. If the part is too long for a duration, it returns a number above
-// math.MaxInt64.
-func durationPart(text string) (part uint64, rest string, ok bool) {
-	whole := digits(text)
-	fraction := ""
-	end := whole
-	if strings.HasPrefix(text[whole:], ".") {
-		end = whole + 1 + digits(text[whole+1:])
-		fraction = text[whole+1 : end]
-	}
-	if whole+len(fraction) == 0 {
-		return 0, "", false
-	}
-	letters := strings.IndexAny(text[end:], ".0123456789")
-	if letters < 0 {
-		letters = len(text) - end
-	}
-	unit, known := units[text[end:end+letters]]
-	if !known {
-		return 0, "", false
-	}
-	for _, digit := range text[:whole] {
-		if part = part*10 + uint64(digit-'0'); part > math.MaxInt64/unit {
-			return math.MaxUint64, text[end+letters:], true
-		}
-	}
-	part = part*unit + fractionOf(fraction, unit)
-	return part, text[end+letters:], true
-}
-
-// fractionOf returns the decimal fraction of a unit, to as many digits as fit, like the standard library.
-func fractionOf(digits string, unit uint64) uint64 {
-	value, scale := uint64(0), 1.0
-	for _, digit := range digits {
-		if value > math.MaxInt64/10 {
-			break
-		}
-		next := value*10 + uint64(digit-'0')
-		if next > 1<<63 {
-			break
-		}
-		value, scale = next, scale*10
-	}
-	return uint64(float64(value) * (float64(unit) / scale))
 }

@@ -17,30 +17,14 @@ func (f *frame) item(i int) *frame       { return &frame{parent: f, index: i} }
 
 // String returns the path as in reports: rules[2].value.
 func (f *frame) String() string {
-	if f == nil {
+	switch {
+	case f == nil:
 		return ""
+	case f.index >= 0:
+		return f.parent.String() + "[" + strconv.Itoa(f.index) + "]"
+	default:
+		return KeyPath(f.parent.String(), f.key)
 	}
-	return string(f.append(nil))
-}
-
-func (f *frame) append(path []byte) []byte {
-	if f.parent != nil {
-		path = f.parent.append(path)
-	}
-	if f.index >= 0 {
-		path = append(path, '[')
-		path = strconv.AppendInt(path, int64(f.index), 10)
-		return append(path, ']')
-	}
-	if !plainWord(f.key) {
-		path = append(path, '[')
-		path = strconv.AppendQuote(path, f.key)
-		return append(path, ']')
-	}
-	if len(path) > 0 {
-		path = append(path, '.')
-	}
-	return append(path, f.key...)
 }
 
 // plainWord reports whether a key needs no quotes in a path.
@@ -68,6 +52,15 @@ func JoinPath(parent, path string) string {
 	}
 	return parent + "." + path
 }
+
+// Within reports whether one path equals another or lies inside it.
+func Within(inner, outer string) bool {
+	rest, ok := strings.CutPrefix(inner, outer)
+	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Related reports whether one of two paths lies within the other.
+func Related(a, b string) bool { return Within(a, b) || Within(b, a) }
 
 // step splits off the first step of a path. A malformed path has no steps.
 func step(path string) (key string, index int, rest string, ok bool) {

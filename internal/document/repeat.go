@@ -29,33 +29,3 @@ func (t *tree) repeatedKeys(n *node, at *frame, told map[field]bool) []Problem {
 	}
 	return problems
 }
-
-// index finds a key among the fields of a mapping while it is being read; it builds a map only for large ones.
-type index struct{ at map[string]int }
-
-func (x *index) find(fields []field, name string) (int, bool) {
-	if x.at != nil {
-		at, found := x.at[name]
-		return at, found
-	}
-	for i := range fields {
-		if fields[i].name == name {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// add records that name is appended to fields.
-func (x *index) add(fields []field, name string) {
-	const small = 16
-	if x.at == nil && len(fields) >= small {
-		x.at = make(map[string]int, 2*len(fields))
-		for i := range fields {
-			x.at[fields[i].name] = i
-		}
-	}
-	if x.at != nil {
-		x.at[name] = len(fields)
-	}
-}

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,11 +37,14 @@ type field struct {
 	value  *node
 }
 
+// index returns the position of a key among the fields of a mapping; -1 if there is none.
+func (n *node) index(name string) int {
+	return slices.IndexFunc(n.fields, func(f field) bool { return f.name == name })
+}
+
 func (n *node) get(name string) (field, bool) {
-	for i := range n.fields {
-		if n.fields[i].name == name {
-			return n.fields[i], true
-		}
+	if i := n.index(name); i >= 0 {
+		return n.fields[i], true
 	}
 	return field{}, false
 }
@@ -158,7 +162,6 @@ func (t *tree) list(from *ast.SequenceNode) *node {
 func (t *tree) mapping(start *token.Token, flow bool, values []*ast.MappingValueNode) *node {
 	n := &node{kind: Map, block: !flow, size: 1, fields: make([]field, 0, len(values))}
 	n.mark = t.mark(start)
-	var seen index
 	var merge field
 	for i, entry := range values {
 		key, ok := t.key(entry.Key)
@@ -170,19 +173,18 @@ func (t *tree) mapping(start *token.Token, flow bool, values []*ast.MappingValue
 		}
 		key.value = t.node(entry.Value)
 		n.size += key.value.size
-		at, again := seen.find(n.fields, key.name)
+		at := n.index(key.name)
 		switch {
 		case entry.Key.IsMergeKey() && merge.line > 0:
 			t.repeat(n, key, merge)
 		case entry.Key.IsMergeKey():
 			merge = key
-			t.merge(n, &seen, key.value)
-		case again && n.fields[at].merged:
+			t.merge(n, key.value)
+		case at >= 0 && n.fields[at].merged:
 			n.fields[at] = key
-		case again:
+		case at >= 0:
 			t.repeat(n, key, n.fields[at])
 		default:
-			seen.add(n.fields, key.name)
 			n.fields = append(n.fields, key)
 		}
 	}
@@ -197,14 +199,13 @@ func (t *tree) repeat(n *node, again, first field) {
 }
 
 // merge adds the keys of a mapping that n does not have itself; for a list of mappings, the first has precedence.
-func (t *tree) merge(n *node, seen *index, from *node) {
+func (t *tree) merge(n, from *node) {
 	switch {
 	case from.broken:
 	case from.kind == Map:
 		for _, f := range from.fields {
-			if _, has := seen.find(n.fields, f.name); !has {
+			if n.index(f.name) < 0 {
 				f.merged = true
-				seen.add(n.fields, f.name)
 				n.fields = append(n.fields, f)
 			}
 		}
@@ -214,7 +215,7 @@ func (t *tree) merge(n *node, seen *index, from *node) {
 				t.problem(item, "<< merges mappings, found "+item.describe())
 				continue
 			}
-			t.merge(n, seen, item)
+			t.merge(n, item)
 		}
 	default:
 		t.problem(from, "<< merges a mapping or a list of mappings, found "+from.describe())
@@ -297,10 +298,8 @@ func (t *tree) tagged(from *ast.TagNode) *node {
 	if !known {
 		return t.fail(from.Start, "the tag %s means nothing here; leave it out", quote(tag))
 	}
-	for _, k := range kinds {
-		if n.kind == k {
-			return n
-		}
+	if slices.Contains(kinds, n.kind) {
+		return n
 	}
 	return t.fail(from.Start, "the tag %s does not fit %s", tag, n.describe())
 }
