@@ -48,7 +48,7 @@ func readArchetype(src Source) (*archetype, []document.Problem) {
 	for _, name := range slices.Sorted(maps.Keys(a.file.Parameters)) {
 		problems = append(problems, doc.Resolve(document.Under(document.KeyPath("parameters", name), a.file.Parameters[name].findings())...)...)
 	}
-	if !failed(problems) {
+	if !document.Failed(problems) {
 		problems = append(problems, doc.Resolve(a.file.findings()...)...)
 	}
 	return a, problems
@@ -99,7 +99,7 @@ func (b *builder) fill(arch *archetype, a *additions) {
 	if fine {
 		findings := document.Under("rules", rule.Findings(rules))
 		b.blame(arch, findings)
-		fine = !hasError(findings)
+		fine = !document.HasErrors(findings)
 	}
 	a.rules = append(a.rules, rules...)
 	a.failed = a.failed || !fine
@@ -137,7 +137,7 @@ func (b *builder) expand(arch *archetype, path string, part document.Node, repla
 		findings = node.Decode(into)
 	}
 	b.blame(arch, document.Under(path, findings))
-	return true, !hasError(findings)
+	return true, !document.HasErrors(findings)
 }
 
 // blame reports a finding in the archetype's file as a problem of this pipeline's file, naming both.

@@ -82,13 +82,13 @@ func (p *archetypePart) decode(into any) bool {
 	if p.node.Kind() != document.Null {
 		p.add(p.node.Decode(into))
 	}
-	return !hasError(p.found)
+	return !document.HasErrors(p.found)
 }
 
 // add keeps the findings that are not about a parameter's value.
 func (p *archetypePart) add(findings []document.Finding) {
 	for _, f := range findings {
-		if !slices.ContainsFunc(p.holes, func(hole string) bool { return within(f.Path, hole) }) {
+		if !slices.ContainsFunc(p.holes, func(hole string) bool { return document.Within(f.Path, hole) }) {
 			p.found = append(p.found, document.Under(p.path, []document.Finding{f})...)
 		}
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
@@ -13,7 +14,7 @@ func (b *builder) buildGate(a additions) {
 	if b.def.Start != nil {
 		findings := b.def.Start.Rule.Findings()
 		b.addUnder("schedule.trigger", findings)
-		fine = !hasError(findings)
+		fine = !document.HasErrors(findings)
 	}
 	var own []rule.Part
 	if v := b.file.Validation; v != nil {

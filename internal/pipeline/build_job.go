@@ -46,7 +46,7 @@ func (b *builder) jobConfig(s *JobSection) JobConfig {
 	config := b.shelf.jobs[i].NewConfig()
 	findings := s.Config.Decode(config)
 	b.addUnder("job.config", findings)
-	if !hasError(findings) {
+	if !document.HasErrors(findings) {
 		b.addUnder("job.config", config.Check())
 	}
 	b.addUnder("job.config", variableFindings(s.Config.Value(), variables))

@@ -2,7 +2,7 @@ package pipeline
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/rule"
@@ -21,7 +21,9 @@ type builder struct {
 func newBuilder(e *entry, file *File, doc *document.Document, shelf *shelf) *builder {
 	b := &builder{file: file, doc: doc, shelf: shelf, def: &Definition{File: e.source.File}}
 	for _, p := range e.problems {
-		b.broken = append(b.broken, p.Path)
+		if p.Path != "" {
+			b.broken = append(b.broken, p.Path)
+		}
 	}
 	return b
 }
@@ -57,25 +59,9 @@ func (b *builder) add(findings ...document.Finding) {
 }
 
 func (b *builder) follows(f document.Finding) bool {
-	for _, path := range b.broken {
-		if related(f.Path, path) {
-			return true
-		}
-		for _, also := range f.Also {
-			if related(also, path) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// related reports whether one path equals the other or lies inside it.
-func related(a, b string) bool { return within(a, b) || within(b, a) }
-
-func within(inner, outer string) bool {
-	rest, ok := strings.CutPrefix(inner, outer)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	return slices.ContainsFunc(append(f.Also[:len(f.Also):len(f.Also)], f.Path), func(path string) bool {
+		return slices.ContainsFunc(b.broken, func(broken string) bool { return document.Related(path, broken) })
+	})
 }
 
 // errorf reports an error at path.
@@ -102,14 +88,5 @@ func (b *builder) addUnder(prefix string, findings []document.Finding) {
 func (b *builder) checkRules(path string, rules []rule.Rule) bool {
 	findings := rule.Findings(rules)
 	b.addUnder(path, findings)
-	return !hasError(findings)
-}
-
-func hasError(findings []document.Finding) bool {
-	for _, f := range findings {
-		if f.Severity != document.Warning {
-			return true
-		}
-	}
-	return false
+	return !document.HasErrors(findings)
 }

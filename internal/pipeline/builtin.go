@@ -82,7 +82,7 @@ func (b Builtin) findings(config map[string]any) []document.Finding {
 		return document.Under("builtin", findings)
 	}
 	read, findings := b.Config(config)
-	if hasError(findings) {
+	if document.HasErrors(findings) {
 		return document.Under("config", findings)
 	}
 	switch c := read.(type) {

@@ -115,7 +115,7 @@ func (s *Set) Names() []string {
 }
 
 // Failed reports whether any problem is an error.
-func (s *Set) Failed() bool { return failed(s.Problems) }
+func (s *Set) Failed() bool { return document.Failed(s.Problems) }
 
 // Line returns line n, from 1, of a file that has problems, without its line break; "" if there is none.
 func (s *Set) Line(file string, n int) string {
@@ -212,7 +212,7 @@ func readEntry(src Source, shelf *shelf) *entry {
 	b := newBuilder(e, file, doc, shelf)
 	b.build()
 	e.add(doc, b.findings...)
-	if !failed(e.problems) {
+	if !document.Failed(e.problems) {
 		e.def = b.def
 		e.def.Warnings = slices.Clip(e.problems)
 	}
@@ -255,10 +255,6 @@ func (e *entry) report(f document.Finding) {
 	}
 }
 
-func failed(problems []document.Problem) bool {
-	return slices.ContainsFunc(problems, func(p document.Problem) bool { return p.Severity == document.Error })
-}
-
 // collect assembles the result from the entries.
 func collect(entries []*entry, shelf *shelf) *Set {
 	s := &Set{texts: shelf.texts, Problems: shelf.problems}
@@ -267,7 +263,7 @@ func collect(entries []*entry, shelf *shelf) *Set {
 			s.texts[e.source.File] = e.source.Data
 			s.Problems = append(s.Problems, e.problems...)
 		}
-		if failed(e.problems) {
+		if document.Failed(e.problems) {
 			s.Refused = append(s.Refused, e.refused())
 			continue
 		}

@@ -220,13 +220,8 @@ func (u *upstreams) decodeList(n document.Node) []document.Finding {
 		var long upstreamSection
 		if item.Kind() == document.Map {
 			found := item.Decode(&long)
-			for _, f := range found {
-				if f.Path = path + "." + f.Path; strings.HasSuffix(f.Path, ".") {
-					f.Path = path
-				}
-				findings = append(findings, f)
-			}
-			if hasError(found) {
+			findings = append(findings, document.Under(path, found)...)
+			if document.HasErrors(found) {
 				continue
 			}
 			id = ID(long.Pipeline)

@@ -78,7 +78,7 @@ func (r *rack[T]) put(src Source, read func(Source) (T, []document.Problem)) []d
 		})
 	}
 	r.files[name] = src.File
-	if !failed(problems) {
+	if !document.Failed(problems) {
 		r.byName[name] = value
 	}
 	return problems
@@ -106,10 +106,8 @@ type named interface{ name() string }
 
 // withSource adds a file that is not in the list yet.
 func withSource(list []Source, src Source) []Source {
-	for _, known := range list {
-		if known.File == src.File {
-			return list
-		}
+	if slices.ContainsFunc(list, func(known Source) bool { return known.File == src.File }) {
+		return list
 	}
 	return append(list, src)
 }

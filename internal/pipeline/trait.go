@@ -117,7 +117,7 @@ func (b *builder) addTrait(t traitDefault, required bool) bool {
 	probe, findings := resolveProbe(section)
 	b.addUnder(path, renamed(findings, map[string]string{"key": "", "command": "evaluator", "url": "evaluator", "builtin": "evaluator"}))
 	b.keepProbe(path, probe)
-	return !hasError(findings)
+	return !document.HasErrors(findings)
 }
 
 // renamed maps findings about a probe to the keys of the older form.
@@ -125,7 +125,7 @@ func renamed(findings []document.Finding, names map[string]string) []document.Fi
 	moved := slices.Clone(findings)
 	for i, f := range findings {
 		for name, older := range names {
-			if within(f.Path, name) {
+			if document.Within(f.Path, name) {
 				moved[i].Path = older + strings.TrimPrefix(f.Path, name)
 			}
 		}

@@ -47,24 +47,16 @@ func eachVariable(value any, problem func(name string) string) []document.Findin
 // textFindings checks the variables of one text. `\${` is a literal.
 func textFindings(text string, problem func(name string) string) []document.Finding {
 	var findings []document.Finding
-	for rest := text; ; {
-		before, after, ok := strings.Cut(rest, "${")
-		if !ok {
-			return findings
-		}
-		rest = after
-		if strings.HasSuffix(before, `\`) {
-			continue
-		}
-		name, tail, closed := strings.Cut(after, "}")
-		if !closed {
-			return append(findings, document.Finding{Message: `"${" is not closed by "}"; write \${ for a literal one`})
-		}
-		rest = tail
+	_, err := document.Fill(text, func(name string) (string, error) {
 		if message := problem(name); message != "" {
 			findings = append(findings, document.Finding{Message: message})
 		}
+		return "", nil
+	})
+	if err != nil {
+		findings = append(findings, document.Finding{Message: err.Error()})
 	}
+	return findings
 }
 
 func variableProblem(name string, known []string) string {

@@ -54,8 +54,8 @@ type target struct {
 type field struct {
 	name  string
 	path  *path
-	text  template // if it is text
-	value any      // if it is any other scalar
+	text  *template // if it is text
+	value any       // if it is any other scalar
 }
 
 // path is a compiled JSONPath. Equivalent spellings have the same name.
@@ -200,8 +200,8 @@ func (p path) isInstant(f Format) bool {
 }
 
 func (c *compiler) template(at, text string) template {
-	t, findings := parseTemplate(text, c.groups)
-	c.findings = append(c.findings, document.Under(at, findings)...)
+	t := template(text)
+	c.findings = append(c.findings, document.Under(at, t.findings(c.groups))...)
 	return t
 }
 
@@ -229,7 +229,7 @@ func (c *compiler) target(at string, i int, in Target) {
 
 // period rejects a period that is the same for every event, or that comes from the time at which an event was sent.
 func (c *compiler) period(at string, t template) {
-	if len(t) == 0 {
+	if t == "" {
 		return
 	}
 	if text, constant := t.constant(); constant {
@@ -268,10 +268,8 @@ func (c *compiler) field(at, name string, in Field) field {
 			c.sentAt(at + ".path")
 		}
 	case isText:
-		out.text = c.template(at, text)
-		if out.text == nil {
-			out.text = template{{}}
-		}
+		filled := c.template(at, text)
+		out.text = &filled
 	}
 	return out
 }

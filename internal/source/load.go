@@ -66,7 +66,7 @@ func Load(files []pipeline.Source, opts Options) *Loaded {
 	out := &Loaded{}
 	for _, f := range all {
 		out.Problems = append(out.Problems, f.problems...)
-		if failed(f.problems) {
+		if document.Failed(f.problems) {
 			out.Refused = append(out.Refused, Refused{File: f.src.File, ID: f.id})
 			continue
 		}
@@ -87,10 +87,6 @@ func (f *loading) repeat(id ID, other string) {
 	f.problems = append(f.problems, f.doc.Resolve(document.Finding{
 		Path: "source.id", Message: fmt.Sprintf("source %q is also in %s; give one of them another id", id, other),
 	})...)
-}
-
-func failed(problems []document.Problem) bool {
-	return slices.ContainsFunc(problems, func(p document.Problem) bool { return p.Severity == document.Error })
 }
 
 func read(src pipeline.Source, opts Options) *loading {

@@ -95,7 +95,7 @@ func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
 
 // periodOf returns the period of a reading: the target's, or else that of the fields or the key.
 func (t *target) periodOf(groups map[string]string, fields sensor.Fields, suffix period.Period) (period.Period, error) {
-	if len(t.period) == 0 {
+	if t.period == "" {
 		return sensor.PeriodOf(fields, suffix)
 	}
 	text := t.period.fill(groups)

@@ -8,40 +8,31 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// template is text with references to groups.
-type template []part
+// template is text with references to groups: ${name}; `\${` is a literal.
+type template string
 
-// part is plain text, or a group's name.
-type part struct{ text, group string }
+// names lists the groups that the template refers to.
+func (t template) names() (names []string, err error) {
+	_, err = document.Fill(string(t), func(name string) (string, error) {
+		names = append(names, name)
+		return "", nil
+	})
+	return names, err
+}
 
-// parseTemplate parses ${name}; `\${` is a literal. It reports names that are not in groups.
-func parseTemplate(text string, groups []string) (template, []document.Finding) {
-	var t template
+// findings reports names that are not in groups.
+func (t template) findings(groups []string) []document.Finding {
 	var findings []document.Finding
-	for text != "" {
-		before, after, found := strings.Cut(text, "${")
-		if literal, escaped := strings.CutSuffix(before, `\`); found && escaped {
-			t = append(t, part{text: literal + "${"})
-			text = after
-			continue
-		}
-		if before != "" {
-			t = append(t, part{text: before})
-		}
-		if !found {
-			break
-		}
-		name, rest, closed := strings.Cut(after, "}")
-		if !closed {
-			return t, append(findings, document.Finding{Message: `"${" is not closed by "}"; write \${ for a literal one`})
-		}
+	names, err := t.names()
+	for _, name := range names {
 		if !slices.Contains(groups, name) {
 			findings = append(findings, document.Finding{Message: unknownGroup(name, groups)})
 		}
-		t = append(t, part{group: name})
-		text = rest
 	}
-	return t, findings
+	if err != nil {
+		findings = append(findings, document.Finding{Message: err.Error()})
+	}
+	return findings
 }
 
 func unknownGroup(name string, groups []string) string {
@@ -56,7 +47,7 @@ func unknownGroup(name string, groups []string) string {
 
 // constant returns the text of a template without groups.
 func (t template) constant() (string, bool) {
-	if slices.ContainsFunc(t, func(p part) bool { return p.group != "" }) {
+	if names, err := t.names(); err != nil || len(names) > 0 {
 		return "", false
 	}
 	return t.fill(nil), true
@@ -64,18 +55,12 @@ func (t template) constant() (string, bool) {
 
 // fill inserts the values of groups.
 func (t template) fill(groups map[string]string) string {
-	if len(t) == 1 && t[0].group != "" {
-		return groups[t[0].group]
-	}
-	var b strings.Builder
-	for _, p := range t {
-		b.WriteString(p.text)
-		b.WriteString(groups[p.group])
-	}
-	return b.String()
+	text, _ := document.Fill(string(t), func(name string) (string, error) { return groups[name], nil }) // loading has rejected mistakes
+	return text
 }
 
 // uses reports whether the template refers to a group.
 func (t template) uses(group string) bool {
-	return slices.ContainsFunc(t, func(p part) bool { return p.group == group })
+	names, _ := t.names()
+	return slices.Contains(names, group)
 }
