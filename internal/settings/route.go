@@ -86,10 +86,9 @@ func (a *Alerts) SinkNames() []string {
 
 func (a *Alerts) checkRoutes() []document.Finding {
 	findings := a.checkNames()
-	for i, r := range a.Routes {
-		findings = append(findings, document.Under(fmt.Sprintf("alerts.routes[%d]", i), append(r.check(), a.checkSinks(r.Sinks)...))...)
-		findings = append(findings, document.Under(fmt.Sprintf("alerts.routes[%d]", i), r.Grouping.check())...)
-	}
+	findings = append(findings, document.Each("alerts.routes", a.Routes, func(r Route) []document.Finding {
+		return slices.Concat(r.check(), a.checkSinks(r.Sinks), r.Grouping.check())
+	})...)
 	switch {
 	case a.Default != nil:
 		findings = append(findings, document.Under("alerts.default", append(a.checkSinks(a.Default.Sinks), a.Default.Grouping.check()...))...)
@@ -127,53 +126,38 @@ func (r Route) fitsAllWarnings() bool {
 }
 
 func (r Route) check() []document.Finding {
-	var findings []document.Finding
-	for i, name := range r.Types {
-		if !event.Type(name).Known() {
-			findings = append(findings, unknown(fmt.Sprintf("types[%d]", i), "event type", name, event.Types()))
-		}
-	}
-	for i, pattern := range r.Pipelines {
-		findings = append(findings, checkPattern(fmt.Sprintf("pipelines[%d]", i), pattern)...)
-	}
-	for i, pattern := range r.Owners {
-		findings = append(findings, checkPattern(fmt.Sprintf("owners[%d]", i), pattern)...)
-	}
-	return findings
+	return slices.Concat(
+		known("types", "event type", r.Types, event.Types()),
+		document.Each("pipelines", r.Pipelines, checkPattern),
+		document.Each("owners", r.Owners, checkPattern),
+	)
 }
 
 // checkSinks rejects unknown sinks.
 func (a *Alerts) checkSinks(names []string) []document.Finding {
-	var findings []document.Finding
-	known := a.SinkNames()
-	for i, name := range names {
-		if !slices.Contains(known, name) {
-			findings = append(findings, unknown(fmt.Sprintf("sinks[%d]", i), "sink", name, known))
-		}
-	}
-	return findings
+	return known("sinks", "sink", names, a.SinkNames())
 }
 
 func (g Grouping) check() []document.Finding {
-	var findings []document.Finding
-	for i, field := range g.GroupBy {
-		if !slices.Contains(groupFields, field) {
-			findings = append(findings, unknown(fmt.Sprintf("groupBy[%d]", i), "field", field, groupFields))
-		}
-	}
+	findings := known("groupBy", "field", g.GroupBy, groupFields)
 	if len(g.GroupBy) > 0 && g.Interval.D() == 0 {
 		findings = append(findings, document.Finding{Path: "groupBy", Message: "needs an interval, such as 5m: the least time between two alerts of one group"})
 	}
 	return findings
 }
 
-// unknown returns the finding for an unknown name.
-func unknown(at, kind, name string, known []string) document.Finding {
-	message := fmt.Sprintf("there is no %s %q", kind, name)
-	if near, ok := document.Suggest(name, known); ok {
-		message += fmt.Sprintf("; did you mean %q?", near)
-	} else if len(known) <= 10 {
-		message += "; there are " + strings.Join(known, ", ")
-	}
-	return document.Finding{Path: at, Message: message}
+// known reports the names in a list that are not among all names of their kind.
+func known(path, kind string, names, all []string) []document.Finding {
+	return document.Each(path, names, func(name string) []document.Finding {
+		if slices.Contains(all, name) {
+			return nil
+		}
+		message := fmt.Sprintf("there is no %s %q", kind, name)
+		if near, ok := document.Suggest(name, all); ok {
+			message += fmt.Sprintf("; did you mean %q?", near)
+		} else if len(all) <= 10 {
+			message += "; there are " + strings.Join(all, ", ")
+		}
+		return []document.Finding{{Message: message}}
+	})
 }

@@ -10,8 +10,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/interlock-go/interlock/internal/document"
 )
+
+// Schema is the JSON Schema of the server's file.
+func Schema() *jsonschema.Schema {
+	return document.Schema(File{}, document.SchemaOptions{
+		Name:        "server",
+		Title:       "Interlock server",
+		Description: "The server's file, interlock.yaml: where it listens, who may do what, where its state is and where alerts go.",
+	})
+}
 
 // Default returns the settings without a file.
 func Default() File {
@@ -126,27 +137,13 @@ func listenHost(address string) (string, bool) {
 // check reports mistakes that the struct tags cannot express.
 func (f *File) check() []document.Finding {
 	findings := f.checkAddresses()
-	for i, t := range f.Auth.Tokens {
-		findings = append(findings, document.Under(fmt.Sprintf("auth.tokens[%d]", i), t.check())...)
-	}
-	for i, c := range f.Auth.Certificates {
-		findings = append(findings, document.Under(fmt.Sprintf("auth.certificates[%d]", i), c.check(f.TLS))...)
-	}
-	for i, proxy := range f.HTTP.TrustedProxies {
-		if _, err := parseNetwork(proxy); err != nil {
-			findings = append(findings, document.Finding{Path: fmt.Sprintf("http.trustedProxies[%d]", i), Message: fmt.Sprintf("%q is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10", proxy)})
-		}
-	}
+	findings = append(findings, document.Each("auth.tokens", f.Auth.Tokens, Token.check)...)
+	findings = append(findings, document.Each("auth.certificates", f.Auth.Certificates, func(c Certificate) []document.Finding { return c.check(f.TLS) })...)
+	findings = append(findings, document.Each("http.trustedProxies", f.HTTP.TrustedProxies, checkProxy)...)
 	if f.Auth.OIDC != nil {
 		findings = append(findings, document.Under("auth.oidc", f.Auth.OIDC.check())...)
 	}
-	for i, allowed := range f.Egress.Allow {
-		if strings.Contains(allowed, "/") {
-			if _, err := netip.ParsePrefix(allowed); err != nil {
-				findings = append(findings, document.Finding{Path: fmt.Sprintf("egress.allow[%d]", i), Message: fmt.Sprintf("%q is not a CIDR block; write 10.0.0.0/8, or a host name", allowed)})
-			}
-		}
-	}
+	findings = append(findings, document.Each("egress.allow", f.Egress.Allow, checkEgress)...)
 	if f.Redis != nil {
 		findings = append(findings, document.Under("redis", f.Redis.check(f.Store))...)
 	}
@@ -154,6 +151,20 @@ func (f *File) check() []document.Finding {
 		findings = append(findings, document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name that in archive.dsnEnv"})
 	}
 	return append(findings, f.Alerts.check()...)
+}
+
+func checkProxy(text string) []document.Finding {
+	if _, err := parseNetwork(text); err != nil {
+		return []document.Finding{{Message: fmt.Sprintf("%q is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10", text)}}
+	}
+	return nil
+}
+
+func checkEgress(text string) []document.Finding {
+	if _, err := netip.ParsePrefix(text); err != nil && strings.Contains(text, "/") {
+		return []document.Finding{{Message: fmt.Sprintf("%q is not a CIDR block; write 10.0.0.0/8, or a host name", text)}}
+	}
+	return nil
 }
 
 func (f *File) checkAddresses() []document.Finding {
@@ -229,10 +240,7 @@ func (o *OIDC) check() []document.Finding {
 	if len(o.Roles) == 0 {
 		findings = append(findings, document.Finding{Path: "roles", Message: "lists no group, so no user could log in; write [{group: data, role: viewer}]"})
 	}
-	for i, r := range o.Roles {
-		findings = append(findings, document.Under(fmt.Sprintf("roles[%d]", i), checkLimit("group", r.Role, r.Pipelines))...)
-	}
-	return findings
+	return append(findings, document.Each("roles", o.Roles, func(r GroupRole) []document.Finding { return checkLimit("group", r.Role, r.Pipelines) })...)
 }
 
 // checkLimit checks the pipelines that a token or certificate is limited to.
@@ -241,15 +249,12 @@ func checkLimit(what, role string, patterns []string) []document.Finding {
 	if len(patterns) > 0 && role == "admin" {
 		findings = append(findings, document.Finding{Path: "pipelines", Also: []string{"role"}, Message: "an admin " + what + " cannot be limited to pipelines; use the role operator, or remove pipelines"})
 	}
-	for i, pattern := range patterns {
-		findings = append(findings, checkPattern(fmt.Sprintf("pipelines[%d]", i), pattern)...)
-	}
-	return findings
+	return append(findings, document.Each("pipelines", patterns, checkPattern)...)
 }
 
-func checkPattern(at, pattern string) []document.Finding {
+func checkPattern(pattern string) []document.Finding {
 	if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-		return []document.Finding{{Path: at, Message: fmt.Sprintf("%q is not a pattern; write an id, with * for any characters", pattern)}}
+		return []document.Finding{{Message: fmt.Sprintf("%q is not a pattern; write an id, with * for any characters", pattern)}}
 	}
 	return nil
 }

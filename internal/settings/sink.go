@@ -93,10 +93,7 @@ type Email struct {
 
 // checkPlaces checks the alert destinations.
 func (a *Alerts) checkPlaces() []document.Finding {
-	var findings []document.Finding
-	for i, w := range a.Webhooks {
-		findings = append(findings, document.Under(fmt.Sprintf("webhooks[%d]", i), w.check())...)
-	}
+	findings := document.Each("webhooks", a.Webhooks, Webhook.check)
 	if a.Slack != nil {
 		findings = append(findings, document.Under("slack", a.Slack.check())...)
 	}
@@ -132,10 +129,7 @@ func (p *PagerDuty) check() []document.Finding {
 }
 
 func (e *Email) check() []document.Finding {
-	findings := checkAddress("from", e.From)
-	for i, to := range e.To {
-		findings = append(findings, checkAddress(fmt.Sprintf("to[%d]", i), to)...)
-	}
+	findings := append(document.Under("from", checkAddress(e.From)), document.Each("to", e.To, checkAddress)...)
 	if len(e.To) == 0 {
 		findings = append(findings, document.Finding{Path: "to", Message: "has no recipient; give at least one address"})
 	}
@@ -167,9 +161,9 @@ func checkHTTP(path, text string) []document.Finding {
 }
 
 // checkAddress checks for one mail address, with or without a display name.
-func checkAddress(path, text string) []document.Finding {
+func checkAddress(text string) []document.Finding {
 	if _, err := mail.ParseAddress(text); err == nil && !strings.ContainsAny(text, "\r\n") {
 		return nil
 	}
-	return []document.Finding{{Path: path, Message: fmt.Sprintf("%q is not a mail address; write one such as data-team@example.com", text)}}
+	return []document.Finding{{Message: fmt.Sprintf("%q is not a mail address; write one such as data-team@example.com", text)}}
 }
