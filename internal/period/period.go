@@ -32,38 +32,35 @@ const SizeNames = "month, week, day, hour or minute"
 // Sizes returns all sizes, smallest first.
 func Sizes() [5]Size { return [...]Size{Minute, Hour, Day, Week, Month} }
 
+// sizes are the facts about each size.
+var sizes = [...]struct {
+	name    string
+	seconds int64         // without clock changes; 0 for a month, which has no fixed length
+	longest time.Duration // whatever clock changes it contains
+}{
+	Minute: {"minute", 60, time.Minute},
+	Hour:   {"hour", 3600, time.Hour},
+	Day:    {"day", 86400, 3 * 24 * time.Hour},
+	Week:   {"week", 7 * 86400, 9 * 24 * time.Hour},
+	Month:  {"month", 0, 33 * 24 * time.Hour}, // a zone that crosses the date line may add a day
+}
+
 // ParseSize parses "month", "week", "day", "hour" or "minute".
 func ParseSize(s string) (Size, error) {
-	switch s {
-	case "month":
-		return Month, nil
-	case "week":
-		return Week, nil
-	case "day":
-		return Day, nil
-	case "hour":
-		return Hour, nil
-	case "minute":
-		return Minute, nil
+	for _, size := range Sizes() {
+		if sizes[size].name == s {
+			return size, nil
+		}
 	}
 	return 0, fmt.Errorf("period size %.60q is unknown: use "+SizeNames, s)
 }
 
 // String returns the name that ParseSize parses.
 func (s Size) String() string {
-	switch s {
-	case Month:
-		return "month"
-	case Week:
-		return "week"
-	case Day:
-		return "day"
-	case Hour:
-		return "hour"
-	case Minute:
-		return "minute"
+	if !s.known() {
+		return "unknown size"
 	}
-	return "unknown size"
+	return sizes[s].name
 }
 
 // known reports whether s is one of the sizes.
@@ -72,37 +69,18 @@ func (s Size) known() bool { return s >= Minute && s <= Month }
 // seconds returns the length of a period of this size without clock changes; 0 for a month, which has no fixed
 // length, and for an unknown size.
 func (s Size) seconds() int64 {
-	switch s {
-	case Month:
+	if !s.known() {
 		return 0
-	case Week:
-		return 7 * 86400
-	case Day:
-		return 86400
-	case Hour:
-		return 3600
-	case Minute:
-		return 60
 	}
-	return 0
+	return sizes[s].seconds
 }
 
 // Longest returns an upper bound for the length of a period of this size, whatever clock changes it contains.
 func (s Size) Longest() time.Duration {
-	const day = 24 * time.Hour
-	switch s {
-	case Month:
-		return 33 * day // a zone that crosses the date line may add a day
-	case Week:
-		return 9 * day
-	case Day:
-		return 3 * day
-	case Hour:
-		return time.Hour
-	case Minute:
-		return time.Minute
+	if !s.known() {
+		return 0
 	}
-	return 0
+	return sizes[s].longest
 }
 
 // Period names one slice of time. The zero Period means "undated". Periods are comparable with ==.
@@ -140,7 +118,7 @@ func New(size Size, year int, month time.Month, day, hour, minute int) (Period, 
 	if month < time.January || month > time.December {
 		return Period{}, fmt.Errorf("month %d does not exist: use 1 to 12", int(month))
 	}
-	if last := daysIn(year, month); day < 1 || day > last {
+	if last := DaysIn(year, month); day < 1 || day > last {
 		return Period{}, fmt.Errorf("day %d does not exist: %s %d has days 1 to %d", day, month, year, last)
 	}
 	p := Period{size: size, year: int16(year), month: uint8(month), day: uint8(day)}
@@ -163,7 +141,8 @@ func New(size Size, year int, month time.Month, day, hour, minute int) (Period, 
 	return p, nil
 }
 
-func daysIn(year int, month time.Month) int {
+// DaysIn returns the number of days in a month.
+func DaysIn(year int, month time.Month) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
 

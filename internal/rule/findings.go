@@ -47,7 +47,7 @@ func (c *checker) rule(r Rule, path string, depth int) (decides bool) {
 	}
 	decides = true
 	if r.Level == Preferred && depth > 0 {
-		c.errorf(at(path, "level"), "is preferred inside a group, where it could not be told from the rest; write the level beside the outermost group")
+		c.errorf(document.JoinPath(path, "level"), "is preferred inside a group, where it could not be told from the rest; write the level beside the outermost group")
 	}
 	groups := r.groups()
 	switch {
@@ -91,43 +91,28 @@ func (c *checker) leaf(r Rule, path string) {
 		return
 	}
 	_, found := parse(r)
-	c.addAt(path, found)
-}
-
-func (c *checker) addAt(path string, found []document.Finding) {
-	for _, f := range found {
-		f.Path = at(path, f.Path)
-		c.found = append(c.found, f)
-	}
-}
-
-// at returns the path of a key inside the rule at path.
-func at(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
+	c.found = append(c.found, document.Under(path, found)...)
 }
 
 func (c *checker) group(r Rule, groups []group, path string, depth int) (decides bool) {
-	c.addAt(path, levelFindings(r.Level))
+	c.found = append(c.found, document.Under(path, levelFindings(r.Level))...)
 	first := groups[0]
 	for _, other := range groups[1:] {
 		c.found = append(c.found, document.Finding{
-			Path:    at(path, other.kind.String()),
+			Path:    document.JoinPath(path, other.kind.String()),
 			Message: fmt.Sprintf("is next to %s, but a rule is one group; put one inside the other", first.kind),
-			Also:    []string{at(path, first.kind.String())},
+			Also:    []string{document.JoinPath(path, first.kind.String())},
 		})
 	}
 	for _, key := range r.ownKeys() {
 		c.found = append(c.found, document.Finding{
-			Path:    at(path, key),
+			Path:    document.JoinPath(path, key),
 			Message: fmt.Sprintf("is next to %s, but a group has no %s; move it into a rule of the group", first.kind, key),
-			Also:    []string{at(path, first.kind.String())},
+			Also:    []string{document.JoinPath(path, first.kind.String())},
 		})
 	}
 	if depth >= maxDepth {
-		c.errorf(at(path, first.kind.String()), "is nested too deep: at most %d groups may stand inside each other", maxDepth)
+		c.errorf(document.JoinPath(path, first.kind.String()), "is nested too deep: at most %d groups may stand inside each other", maxDepth)
 		return true
 	}
 	for _, g := range groups {
@@ -137,7 +122,7 @@ func (c *checker) group(r Rule, groups []group, path string, depth int) (decides
 }
 
 func (c *checker) members(g group, path string, depth int) (decides bool) {
-	here := at(path, g.path())
+	here := document.JoinPath(path, g.path())
 	if g.kind == notGroup {
 		return c.not(g.members[0], here, depth)
 	}
@@ -157,7 +142,7 @@ func (c *checker) members(g group, path string, depth int) (decides bool) {
 		})
 	}
 	if g.kind == atLeastGroup {
-		c.count(g, deciding, at(path, "atLeast.n"))
+		c.count(g, deciding, document.JoinPath(path, "atLeast.n"))
 	}
 	return deciding > 0
 }
@@ -176,7 +161,7 @@ func (c *checker) count(g group, deciding int, path string) {
 
 func (c *checker) not(inner Rule, path string, depth int) (decides bool) {
 	if inner.Level == Advisory {
-		c.errorf(at(path, "level"), "is advisory, so there is nothing to negate; write the level beside not")
+		c.errorf(document.JoinPath(path, "level"), "is advisory, so there is nothing to negate; write the level beside not")
 	}
 	return c.rule(inner, path, depth+1)
 }

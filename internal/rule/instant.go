@@ -3,6 +3,8 @@ package rule
 import (
 	"math"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // Epoch values from here on are milliseconds, smaller ones seconds.
@@ -62,7 +64,7 @@ func parseRFC3339(s string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	year += century * 100
-	if day > 28 && day > daysIn(year, month) {
+	if day > 28 && int(day) > period.DaysIn(int(year), time.Month(month)) {
 		return time.Time{}, false
 	}
 	nanos, rest, ok := fraction(s[len(clock):])
@@ -83,18 +85,6 @@ func two(s string, i int) uint {
 		return 100
 	}
 	return tens*10 + ones
-}
-
-func daysIn(year, month uint) uint {
-	switch {
-	case month == 2 && year%4 == 0 && (year%100 != 0 || year%400 == 0):
-		return 29
-	case month == 2:
-		return 28
-	case month == 4 || month == 6 || month == 9 || month == 11:
-		return 30
-	}
-	return 31
 }
 
 // fraction parses an optional ".123" before the zone; digits beyond nanoseconds are dropped.

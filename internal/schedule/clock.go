@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -15,31 +17,21 @@ type Clock struct {
 
 // ParseClock parses "HH:MM" or ":MM".
 func ParseClock(s string) (Clock, error) {
-	c := Clock{Hour: -1}
-	rest := s
-	ok := true
-	if rest != "" && rest[0] != ':' {
-		c.Hour, rest, ok = twoDigits(rest)
+	before, after, found := strings.Cut(s, ":")
+	minute, ok := twoDigits(after, 59)
+	hour, daily := twoDigits(before, 23)
+	if !found || !ok || !daily && before != "" {
+		return Clock{}, fmt.Errorf("time %.40q is not understood: use HH:MM from 00:00 to 23:59, or :MM from :00 to :59 for every hour", s)
 	}
-	if !ok || rest == "" || rest[0] != ':' {
-		return Clock{}, wrongClock(s)
+	if !daily {
+		hour = -1
 	}
-	c.Minute, rest, ok = twoDigits(rest[1:])
-	if !ok || rest != "" || c.Hour > 23 || c.Minute > 59 {
-		return Clock{}, wrongClock(s)
-	}
-	return c, nil
+	return Clock{Hour: hour, Minute: minute}, nil
 }
 
-func wrongClock(s string) error {
-	return fmt.Errorf("time %.40q is not understood: use HH:MM from 00:00 to 23:59, or :MM from :00 to :59 for every hour", s)
-}
-
-func twoDigits(s string) (value int, rest string, ok bool) {
-	if len(s) < 2 || s[0] < '0' || s[0] > '9' || s[1] < '0' || s[1] > '9' {
-		return 0, s, false
-	}
-	return int(s[0]-'0')*10 + int(s[1]-'0'), s[2:], true
+func twoDigits(s string, most int) (value int, ok bool) {
+	value, err := strconv.Atoi(s)
+	return value, err == nil && len(s) == 2 && s[0] >= '0' && value <= most
 }
 
 // String returns the form that ParseClock parses.

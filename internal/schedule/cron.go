@@ -196,7 +196,7 @@ func (c *Cron) fires() bool {
 	}
 	for month := time.January; month <= time.December; month++ {
 		const leapYear = 2000
-		if c.month>>month&1 == 1 && c.dom<<(63-daysIn(leapYear, month)) != 0 {
+		if c.month>>month&1 == 1 && c.dom<<(63-period.DaysIn(leapYear, month)) != 0 {
 			return true
 		}
 	}

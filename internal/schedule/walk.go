@@ -82,7 +82,7 @@ func (c *Cron) nextLocal(local int64) (int64, bool) {
 	}
 	for c.minute != 0 && c.hour != 0 && year <= maxYear {
 		switch {
-		case c.month>>month&1 == 0 || day > daysIn(year, month):
+		case c.month>>month&1 == 0 || day > period.DaysIn(year, month):
 			month, day, hour, minute = month+1, 1, 0, 0
 			if month > time.December {
 				year, month = year+1, time.January
@@ -124,7 +124,7 @@ func (c *Cron) prevLocal(local int64) (int64, bool) {
 			if month < time.January {
 				year, month = year-1, time.December
 			}
-			day = daysIn(year, month)
+			day = period.DaysIn(year, month)
 			continue
 		case !c.matchesDay(year, month, day):
 			day, hour, minute = day-1, 23, 59
@@ -160,19 +160,6 @@ func prevBit(mask uint64, from int) (int, bool) {
 	}
 	rest := mask << (63 - from) >> (63 - from)
 	return bits.Len64(rest) - 1, rest != 0
-}
-
-func daysIn(year int, month time.Month) int {
-	switch month {
-	case time.April, time.June, time.September, time.November:
-		return 30
-	case time.February:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	}
-	return 31
 }
 
 // wall is period.Wall of a local minute.
