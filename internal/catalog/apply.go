@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -94,18 +95,14 @@ func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []stor
 	if len(todo) > many {
 		workers = atOnce
 	}
-	progress := c.progress
-	if progress == nil {
-		progress = &Progress{}
-	}
-	progress.All.Store(int64(len(todo)))
-	progress.Done.Store(0)
+	c.progress.All.Store(int64(len(todo)))
+	c.progress.Done.Store(0)
 	done, did := make([]bool, len(verdicts)), make([]bool, len(verdicts))
 	err := together(workers, len(todo), func(n int) (err error) {
 		i := todo[n]
 		did[i], err = c.settle(ctx, verdicts[i], byID[verdicts[i].id], byID[store.AllPipelines], now)
 		done[i] = err == nil
-		progress.Done.Add(1)
+		c.progress.Done.Add(1)
 		return err
 	})
 	var report Report
@@ -195,14 +192,14 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 		switch {
 		case id == "" || v != nil && v.definition != nil:
 			orphan := verdict{}
-			orphan.reject(refused.File, set)
+			orphan.reject(refused.File, set.Problems)
 			orphans = append(orphans, orphan)
 			continue
 		case v == nil:
 			v = &verdict{id: id}
 			byID[id] = v
 		}
-		v.reject(refused.File, set)
+		v.reject(refused.File, set.Problems)
 	}
 	for _, row := range rows {
 		if byID[row.ID] == nil && (row.Config != "" || row.Problem != "") {
@@ -213,13 +210,7 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 }
 
 func sorted(first []verdict, byID map[pipeline.ID]*verdict) []verdict {
-	ids := make([]pipeline.ID, 0, len(byID))
-	for id := range byID {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	first = slices.Grow(first, len(ids))
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		first = append(first, *byID[id])
 	}
 	return first

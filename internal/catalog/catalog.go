@@ -7,7 +7,6 @@
 package catalog
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,11 +19,8 @@ import (
 
 // keeper is the part of the store that the catalog uses.
 type keeper interface {
-	Commit(ctx context.Context, b store.Batch, now time.Time) error
-	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
-	Pipelines(ctx context.Context) ([]store.Pipeline, error)
-	Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error)
-	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
+	store.Committer
+	store.Reader
 }
 
 // Catalog holds the definitions in force. It is safe for concurrent use.
@@ -43,7 +39,7 @@ type Catalog struct {
 
 	troubles atomic.Pointer[[]Trouble] // never changed in place
 
-	progress *Progress // nil: nothing is counted
+	progress *Progress
 
 	sourceFiles sourceFiles
 	sources     atomic.Pointer[source.Set]
@@ -51,7 +47,7 @@ type Catalog struct {
 
 // New returns an empty catalog; Load fills it.
 func New(s keeper, kinds []pipeline.JobKind) *Catalog {
-	c := &Catalog{store: s, kinds: kinds, older: newShelf(maxOlder)}
+	c := &Catalog{store: s, kinds: kinds, older: newShelf(maxOlder), progress: &Progress{}}
 	c.current.Store(newSnapshot(nil, nil))
 	c.seen.Store(&Seen{})
 	c.sources.Store(source.NewSet(nil))

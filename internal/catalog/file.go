@@ -6,6 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/source"
 )
 
 // File is one file as this process last read it.
@@ -65,8 +66,12 @@ func sortFiles(all []File) {
 
 // note stores the results for Files.
 func (c *Catalog) note(files Files, set *pipeline.Set) {
+	sources := c.sourceFiles.loaded
+	if sources == nil {
+		sources = &source.Loaded{}
+	}
 	problems := map[string][]document.Problem{}
-	for _, p := range set.Problems {
+	for _, p := range slices.Concat(set.Problems, sources.Problems) {
 		problems[p.File] = append(problems[p.File], p)
 	}
 	ids, refused := map[string]pipeline.ID{}, map[string]bool{}
@@ -76,9 +81,12 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	for _, r := range set.Refused {
 		ids[r.File], refused[r.File] = c.ownerOf(r), true
 	}
+	for _, r := range sources.Refused {
+		refused[r.File] = true
+	}
 	all := make([]File, 0, len(files.Pipelines)+len(files.Calendars)+len(files.Archetypes)+len(files.Sources))
-	add := func(kind FileKind, sources []pipeline.Source) {
-		for _, s := range sources {
+	add := func(kind FileKind, read []pipeline.Source) {
+		for _, s := range read {
 			if s.Gone && kind == PipelineFile && ids[s.File] == "" && !refused[s.File] {
 				continue // renamed
 			}
@@ -89,7 +97,7 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	add(PipelineFile, files.Pipelines)
 	add(CalendarFile, files.Calendars)
 	add(ArchetypeFile, files.Archetypes)
-	all = append(all, c.sourceFiles.list(files.Sources)...)
+	add(SourceFile, files.Sources)
 	sortFiles(all)
 	c.read.Store(&all)
 }

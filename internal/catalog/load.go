@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -94,12 +95,7 @@ func (s *Snapshot) has(row store.Pipeline) bool {
 }
 
 func (s *Snapshot) isBroken(row store.Pipeline) bool {
-	for _, b := range s.broken {
-		if b.ID == row.ID && b.Version == row.Config {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.broken, func(b Broken) bool { return b.ID == row.ID && b.Version == row.Config })
 }
 
 // load builds a new Snapshot of the versions that rows have in force. It reuses definitions compiled already, in the
@@ -211,18 +207,18 @@ func found(set *pipeline.Set, config store.Config) compiled {
 	if d := set.Find(config.Pipeline); d != nil {
 		return compiled{definition: d}
 	}
-	return compiled{problem: strings.Join(errorTexts(set.Problems, map[string]bool{config.File.File: true}), "\n")}
+	return compiled{problem: strings.Join(errorTexts(set.Problems, config.File.File), "\n")}
 }
 
 func (c *Catalog) options(config store.Config) pipeline.Options {
 	return pipeline.Options{Jobs: c.kinds, Calendars: config.Calendars, Archetypes: config.Archetypes, Apart: true}
 }
 
-// errorTexts lists the errors in those files (in all, if files is nil), each with its position.
-func errorTexts(problems []document.Problem, files map[string]bool) []string {
+// errorTexts lists the errors in a file, each with its position.
+func errorTexts(problems []document.Problem, file string) []string {
 	var texts []string
 	for _, p := range problems {
-		if p.Severity == document.Error && (files == nil || files[p.File]) {
+		if p.Severity == document.Error && p.File == file {
 			texts = append(texts, p.String())
 		}
 	}

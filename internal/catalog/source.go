@@ -216,10 +216,8 @@ func (c *Catalog) swapSource(ctx context.Context, what string, old, next store.N
 // refuseSource reports a file with errors, once.
 func (c *Catalog) refuseSource(ctx context.Context, file string, loaded *source.Loaded, stays bool, now time.Time) error {
 	s := &c.sourceFiles
-	v := verdict{files: []string{file}, problems: errorTexts(loaded.Problems, map[string]bool{file: true})}
-	if more := len(v.problems) - maxProblems; more > 0 {
-		v.problems = append(v.problems[:maxProblems], fmt.Sprintf("%s: and %d more", file, more))
-	}
+	var v verdict
+	v.reject(file, loaded.Problems)
 	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
 	if s.told[which] {
 		return nil
@@ -238,24 +236,4 @@ func (c *Catalog) refuseSource(ctx context.Context, file string, loaded *source.
 	}
 	s.told[which] = true
 	return nil
-}
-
-// list returns the source files for Files.
-func (s *sourceFiles) list(files []pipeline.Source) []File {
-	if s.loaded == nil {
-		return nil
-	}
-	refused := map[string]bool{}
-	for _, r := range s.loaded.Refused {
-		refused[r.File] = true
-	}
-	problems := map[string][]document.Problem{}
-	for _, p := range s.loaded.Problems {
-		problems[p.File] = append(problems[p.File], p)
-	}
-	all := make([]File, 0, len(files))
-	for _, src := range files {
-		all = append(all, File{Name: src.File, Kind: SourceFile, Refused: refused[src.File], Problems: problems[src.File]})
-	}
-	return all
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -40,8 +41,8 @@ func configOf(d *pipeline.Definition, file pipeline.Source) store.Config {
 // maxProblems bounds the problems reported for one file; `interlock validate` shows the rest.
 const maxProblems = 20
 
-func (v *verdict) reject(file string, set *pipeline.Set) {
-	texts := errorTexts(set.Problems, map[string]bool{file: true})
+func (v *verdict) reject(file string, problems []document.Problem) {
+	texts := errorTexts(problems, file)
 	if more := len(texts) - maxProblems; more > 0 {
 		texts = append(texts[:maxProblems], fmt.Sprintf("%s: and %d more", file, more))
 	}

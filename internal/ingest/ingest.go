@@ -31,8 +31,7 @@ const mostWrites = store.MaxWrites / 2
 type records interface {
 	store.Committer
 	store.Sensors
-	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
-	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
+	store.Reader
 }
 
 // Intake receives events. It is safe for concurrent use.

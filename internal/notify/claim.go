@@ -10,20 +10,6 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// cursors stores the delivery position of each sink.
-type cursors interface {
-	Cursor(ctx context.Context, name string) (store.Position, error)
-	SetCursor(ctx context.Context, name string, at store.Position) error
-	DropCursor(ctx context.Context, name string) error
-}
-
-// leases ensures that one process at a time delivers to a sink.
-type leases interface {
-	Task(ctx context.Context, id string) (store.Task, error)
-	Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error)
-	Renew(ctx context.Context, held []store.Lease, lease time.Duration, now time.Time) ([]store.Lease, error)
-}
-
 // abandoned is how long a sink may go without any process claiming it before its cursor is dropped.
 const abandoned = 24 * time.Hour
 

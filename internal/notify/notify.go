@@ -7,7 +7,6 @@
 package notify
 
 import (
-	"context"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,19 +21,10 @@ import (
 
 // storage is the part of the store that delivery uses.
 type storage interface {
-	notes
-	events
-	cursors
-	leases
-	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
-	Dead(ctx context.Context, sink string) ([]store.DeadLetter, error)
-}
-
-// events reads the events to deliver.
-type events interface {
-	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
-	EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error)
-	PositionAt(ctx context.Context, t time.Time) (store.Position, error)
+	store.Committer
+	store.Reader
+	store.Feed
+	store.Tasks
 }
 
 // Options configure a notifier.

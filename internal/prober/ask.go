@@ -45,7 +45,7 @@ func (t *turn) ask(ctx context.Context) error {
 	if a.probe == nil {
 		return t.finish(ctx)
 	}
-	_, state, err := t.state(ctx, a.pipeline, a.probe.Key, a.version)
+	_, state, err := stateOf(ctx, t.Store, a.pipeline, a.probe.Key, a.version)
 	if err != nil {
 		return err
 	}
@@ -53,8 +53,11 @@ func (t *turn) ask(ctx context.Context) error {
 		return t.later(ctx, a, state.Rest)
 	}
 	if a.probe.Interval == 0 {
-		if known, err := t.known(ctx, a); err != nil || known {
-			return errors.Join(err, t.finishIf(ctx, err == nil))
+		switch known, err := t.known(ctx, a); {
+		case err != nil:
+			return err
+		case known:
+			return t.finish(ctx)
 		}
 	}
 	answer, failure := t.Evaluator.Evaluate(ctx, probe.Request{Pipeline: a.pipeline, Version: a.version, File: a.file, Probe: *a.probe, Period: a.period, Attempt: state.Failures + 1})
@@ -77,13 +80,6 @@ func (t *turn) ask(ctx context.Context) error {
 	default:
 		return failure
 	}
-}
-
-func (t *turn) finishIf(ctx context.Context, so bool) error {
-	if !so {
-		return nil
-	}
-	return t.finish(ctx)
 }
 
 // find returns the probe of the task: one in force, or one of the version that an open run of the pipeline uses.
@@ -150,7 +146,7 @@ func (t *turn) record(ctx context.Context, a asked, next func(probe.State) probe
 	for range maxTries {
 		var note store.Note
 		var state probe.State
-		if note, state, err = t.state(ctx, a.pipeline, a.probe.Key, a.version); err != nil {
+		if note, state, err = stateOf(ctx, t.Store, a.pipeline, a.probe.Key, a.version); err != nil {
 			return err
 		}
 		state = next(state)
@@ -206,10 +202,6 @@ type notes interface {
 func StateOf(ctx context.Context, from notes, id pipeline.ID, key, version string) (probe.State, error) {
 	_, state, err := stateOf(ctx, from, id, key, version)
 	return state, err
-}
-
-func (t *turn) state(ctx context.Context, id pipeline.ID, key, version string) (store.Note, probe.State, error) {
-	return stateOf(ctx, t.Store, id, key, version)
 }
 
 func stateOf(ctx context.Context, from notes, id pipeline.ID, key, version string) (store.Note, probe.State, error) {

@@ -18,7 +18,6 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/probe"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -26,12 +25,7 @@ import (
 type keeper interface {
 	store.Committer
 	store.Sensors
-	Run(ctx context.Context, key run.Key) (run.Run, error)
-	DryRun(ctx context.Context, key run.Key) (run.Run, error)
-	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
-	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
-	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
-	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+	store.Reader
 }
 
 // evaluator runs one probe; the error is a *probe.Failure, or that of ctx.

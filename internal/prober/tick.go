@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -23,7 +24,7 @@ func (t *turn) tick(ctx context.Context) error {
 	if p == nil || p.Interval == 0 {
 		return t.finish(ctx)
 	}
-	_, state, err := t.state(ctx, e.ID, p.Key, e.Version)
+	_, state, err := stateOf(ctx, t.Store, e.ID, p.Key, e.Version)
 	if err != nil {
 		return err
 	}
@@ -105,12 +106,7 @@ func watched(e *catalog.Entry, r run.Run, key sensor.Key, now time.Time) bool {
 	if e.PostRun == nil || !now.Before(r.EndedAt.Add(e.PostRun.Window)) {
 		return false
 	}
-	for _, ref := range e.PostRun.Gate.Refs() {
-		if ref.Key == key && ref.From == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.PostRun.Gate.Refs(), func(ref rule.Ref) bool { return ref.Key == key && ref.From == "" })
 }
 
 // own returns the pipeline's run, or dry run, of a period; the zero Run if there is none.
