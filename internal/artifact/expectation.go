@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,10 +70,7 @@ func GreatExpectations(f File) (*Result, error) {
 
 // suite gives the reading of one suite.
 func (r *Result) suite(f File, at string, v gxResult) error {
-	name := v.SuiteName
-	if name == "" {
-		name = v.Meta.SuiteName
-	}
+	name := cmp.Or(v.SuiteName, v.Meta.SuiteName)
 	switch {
 	case name == "":
 		return missing(f, at+"suite_name (or meta.expectation_suite_name)")

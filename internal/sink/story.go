@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -115,7 +116,7 @@ func others(extra event.Extra) []string {
 	case event.Exclusion:
 		return lines(fact("excluded by", x.Rule))
 	case event.Drift:
-		return lines(fmt.Sprintf("%s %s: %s at completion, %s now, may move by %s", x.Sensor, x.Field, or(x.Baseline, "missing"), or(x.Current, "missing"), x.Threshold))
+		return lines(fmt.Sprintf("%s %s: %s at completion, %s now, may move by %s", x.Sensor, x.Field, cmp.Or(x.Baseline, "missing"), cmp.Or(x.Current, "missing"), x.Threshold))
 	case event.Sensors:
 		return lines(fact("sensors", list(x.Sensors)))
 	case event.Config:
@@ -189,13 +190,6 @@ func when(holds bool, text string) string {
 		return text
 	}
 	return ""
-}
-
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // most is how many entries of a list are named.

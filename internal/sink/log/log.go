@@ -38,19 +38,9 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	if a.Count > 1 {
 		attributes = append(attributes, slog.Int("count", a.Count), slog.Time("since", a.Since))
 	}
-	s.logger.LogAttrs(ctx, level(d.Severity), "alert", attributes...)
+	s.logger.LogAttrs(ctx, levels[d.Severity], "alert", attributes...)
 	return nil
 }
 
-func level(s event.Severity) slog.Level {
-	switch s {
-	case event.Critical:
-		return slog.LevelError
-	case event.Warning:
-		return slog.LevelWarn
-	case event.Info:
-		return slog.LevelInfo
-	default:
-		return slog.LevelInfo
-	}
-}
+// levels are the levels of severities; any other is logged at level info, which is the zero value.
+var levels = map[event.Severity]slog.Level{event.Critical: slog.LevelError, event.Warning: slog.LevelWarn, event.Info: slog.LevelInfo}

@@ -1,6 +1,7 @@
 package pagerduty
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -49,7 +50,7 @@ func trigger(routingKey string, a sink.Alert) request {
 	e := a.Event
 	r := change(routingKey, a)
 	r.Action, r.DedupKey, r.Client, r.ClientURL = "trigger", key(e), event.Source, a.Links.Pipeline
-	r.Payload.Severity = severity(e.Detail.Severity)
+	r.Payload.Severity = cmp.Or(severities[e.Detail.Severity], "error")
 	r.Payload.Component, r.Payload.Group, r.Payload.Class = string(e.Detail.Pipeline), a.Owner, string(e.Type)
 	return r
 }
@@ -57,9 +58,10 @@ func trigger(routingKey string, a sink.Alert) request {
 // change reports an event that is no problem.
 func change(routingKey string, a sink.Alert) request {
 	e, s := a.Event, a.Story()
+	source := cmp.Or(string(e.Detail.Pipeline), event.Source) // PagerDuty requires one for every event
 	r := request{
 		RoutingKey: routingKey,
-		Payload:    &payload{Summary: sink.Cut(s.Title+": "+s.What, maxSummary), Source: source(e), Timestamp: e.Time, Details: details(s)},
+		Payload:    &payload{Summary: sink.Cut(s.Title+": "+s.What, maxSummary), Source: source, Timestamp: e.Time, Details: details(s)},
 	}
 	for _, l := range []link{{a.Links.Run, "Run"}, {a.Links.Pipeline, "Pipeline"}} {
 		if l.Href != "" {
@@ -80,26 +82,8 @@ func details(s sink.Story) map[string]any {
 	return all
 }
 
-// source returns the affected component, which PagerDuty requires for every event.
-func source(e event.Event) string {
-	if e.Detail.Pipeline == "" {
-		return event.Source
-	}
-	return string(e.Detail.Pipeline)
-}
-
-func severity(s event.Severity) string {
-	switch s {
-	case event.Critical:
-		return "critical"
-	case event.Warning:
-		return "warning"
-	case event.Info:
-		return "info"
-	default:
-		return "error"
-	}
-}
+// severities are PagerDuty's words for severities.
+var severities = map[event.Severity]string{event.Critical: "critical", event.Warning: "warning", event.Info: "info"}
 
 // key returns the key of the incident: its matter, or a hash of a long one.
 func key(e event.Event) string {

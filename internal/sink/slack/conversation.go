@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,11 +64,7 @@ func worse(a, b event.Severity) bool {
 
 // root returns the message at the head of the thread.
 func (c conversation) root() message {
-	worst := c.Worst
-	if worst == "" {
-		worst = c.First.Severity
-	}
-	return c.First.message(standing(c.State, c.Turned, c.TurnedAt), colour(c.State, worst))
+	return c.First.message(standing(c.State, c.Turned, c.TurnedAt), colour(c.State, cmp.Or(c.Worst, c.First.Severity)))
 }
 
 // at returns the place of the root.
