@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -16,7 +17,7 @@ import (
 type chapter struct {
 	title string
 	prose string // %s is its minute
-	tell  func(s *story, ctx context.Context, p period.Period) error
+	steps func(s *story, p period.Period) []step
 	about int // index of its minute
 }
 
@@ -55,31 +56,40 @@ var chapters = []chapter{
 // played is how many minutes of data the chapters use.
 const played = 3
 
-func (s *story) waitingGate(ctx context.Context, p period.Period) error {
-	if err := s.quakes.land(p, s.quakes.records(p)...); err != nil {
-		return err
+// step is one thing that happens in a chapter.
+type step func(ctx context.Context) error
+
+func (s *story) lands(from *source, p period.Period, records ...record) step {
+	return func(context.Context) error { return from.land(p, records...) }
+}
+
+func (s *story) pushes(who string, r reading) step {
+	return func(ctx context.Context) error { return s.push(ctx, who, r) }
+}
+
+func (s *story) awaits(wanted ...want) step {
+	return func(ctx context.Context) error { return s.await(ctx, wanted...) }
+}
+
+func (s *story) says(text string) step {
+	return func(ctx context.Context) error { return s.prose(ctx, text) }
+}
+
+func (s *story) waitingGate(p period.Period) []step {
+	return []step{
+		s.lands(s.quakes, p, s.quakes.records(p)...),
+		s.pushes(quakeSource, status(quakeSilver, p, perMinute, true)),
+		s.awaits(want{event.TriggerStarted, quakeSilver, p, 1}),
+		func(ctx context.Context) error { return s.showGate(ctx, p) },
+		s.says("No reading is not a yes, so nothing starts. When the check reports, the gate opens at once."),
+		s.pushes(checker, reading{quakeSilver, quality, p, sensor.Fields{"rejected": 2}}),
+		s.awaits(want{event.ValidationPassed, quakeSilver, p, 1}, want{event.JobTriggered, quakeSilver, p, 1}),
 	}
-	if err := s.push(ctx, quakeSource, status(quakeSilver, p, perMinute, true)); err != nil {
-		return err
-	}
-	if err := s.await(ctx, want{event.TriggerStarted, quakeSilver, p, 1}); err != nil {
-		return err
-	}
-	if err := s.showGate(ctx, p); err != nil {
-		return err
-	}
-	if err := s.prose(ctx, "No reading is not a yes, so nothing starts. When the check reports, the gate opens at once."); err != nil {
-		return err
-	}
-	if err := s.push(ctx, checker, reading{quakeSilver, quality, p, sensor.Fields{"rejected": 2}}); err != nil {
-		return err
-	}
-	return s.await(ctx, want{event.ValidationPassed, quakeSilver, p, 1}, want{event.JobTriggered, quakeSilver, p, 1})
 }
 
 // showGate prints the API's answer about the gate of earthquake-silver.
 func (s *story) showGate(ctx context.Context, p period.Period) error {
-	g, err := s.api.gate(ctx, quakeSilver, p)
+	g, err := s.api.Gate(ctx, string(quakeSilver), p.String())
 	if err != nil {
 		return err
 	}
@@ -89,15 +99,20 @@ func (s *story) showGate(ctx context.Context, p period.Period) error {
 	}
 	s.say.line("\n  The gate of %s %s is %s:", quakeSilver, s.short(p), state)
 	for _, r := range g.Rules {
-		s.say.line("    %s %-14s %s", s.say.mark(r.Outcome), r.Key, r.Reason)
+		s.say.line("    %s %-14s %s", s.say.mark(r.EffectiveOutcome), r.Key, r.Reason)
 	}
 	return nil
 }
 
-func (s *story) cascade(ctx context.Context, p period.Period) error {
-	if err := s.await(ctx, completed(quakeSilver, p, 1), completed(quakeGold, p, 1)); err != nil {
-		return err
+func (s *story) cascade(p period.Period) []step {
+	return []step{
+		s.awaits(completed(quakeSilver, p, 1), completed(quakeGold, p, 1)),
+		func(context.Context) error { return s.showFiles(p) },
 	}
+}
+
+// showFiles prints the files of a minute of earthquakes.
+func (s *story) showFiles(p period.Period) error {
 	s.say.line("\n  The project now contains, for that minute,")
 	for _, layer := range []string{bronze, silver, gold} {
 		path := s.quakes.lake.path(layer, s.quakes.name, p)
@@ -109,97 +124,82 @@ func (s *story) cascade(ctx context.Context, p period.Period) error {
 	return nil
 }
 
-func (s *story) retry(ctx context.Context, p period.Period) error {
-	if err := s.coins.land(p, s.coins.records(p)...); err != nil {
-		return err
-	}
+func (s *story) retry(p period.Period) []step {
 	busy := s.coins.lake.busy(s.coins.name, p)
-	if err := write(busy, nil); err != nil {
-		return err
+	return []step{
+		s.lands(s.coins, p, s.coins.records(p)...),
+		func(context.Context) error { return write(busy, nil) },
+		s.pushes(coinSource, status(coinSilver, p, perMinute, true)),
+		s.awaits(want{event.JobFailed, coinSilver, p, 1}),
+		func(context.Context) error {
+			s.say.deed(s.Now(), coinSource, "closes its file")
+			return os.Remove(busy)
+		},
+		s.awaits(want{event.RetryScheduled, coinSilver, p, 1}, completed(coinSilver, p, 2), completed(coinGold, p, 1)),
 	}
-	if err := s.push(ctx, coinSource, status(coinSilver, p, perMinute, true)); err != nil {
-		return err
-	}
-	if err := s.await(ctx, want{event.JobFailed, coinSilver, p, 1}); err != nil {
-		return err
-	}
-	s.say.deed(s.Now(), coinSource, "closes its file")
-	if err := os.Remove(busy); err != nil {
-		return fmt.Errorf("remove %s: %w", busy, err)
-	}
-	return s.await(ctx, want{event.RetryScheduled, coinSilver, p, 1}, completed(coinSilver, p, 2), completed(coinGold, p, 1))
 }
 
-func (s *story) lateRecord(ctx context.Context, p period.Period) error {
-	if err := s.landLate(ctx, p, 1); err != nil {
-		return err
+func (s *story) lateRecord(p period.Period) []step {
+	return []step{
+		s.landsLate(p, 1),
+		s.awaits(want{event.LateDataArrival, quakeSilver, p, 1}, completed(quakeSilver, p, 2), completed(quakeGold, p, 2)),
+		s.says(`
+			Then another one comes. The file allows one rerun for late data (job.maxDriftReruns), so this
+			one is told and nothing starts: a person decides.`),
+		s.landsLate(p, 2),
+		s.awaits(want{event.LateDataArrival, quakeSilver, p, 2}),
 	}
-	if err := s.await(ctx, want{event.LateDataArrival, quakeSilver, p, 1}, completed(quakeSilver, p, 2), completed(quakeGold, p, 2)); err != nil {
-		return err
-	}
-	if err := s.prose(ctx, `
-		Then another one comes. The file allows one rerun for late data (job.maxDriftReruns), so this
-		one is told and nothing starts: a person decides.`); err != nil {
-		return err
-	}
-	if err := s.landLate(ctx, p, 2); err != nil {
-		return err
-	}
-	return s.await(ctx, want{event.LateDataArrival, quakeSilver, p, 2})
 }
 
-// landLate writes the n-th late record of a minute.
-func (s *story) landLate(ctx context.Context, p period.Period, n int) error {
-	one := s.quakes.lateRecord(p, n)
-	if err := s.quakes.land(p, one); err != nil {
-		return err
+// landsLate writes the n-th late record of a minute.
+func (s *story) landsLate(p period.Period, n int) step {
+	return func(ctx context.Context) error {
+		one := s.quakes.lateRecord(p, n)
+		if err := s.quakes.land(p, one); err != nil {
+			return err
+		}
+		s.say.deed(s.Now(), quakeSource, fmt.Sprintf("finds one of magnitude %g near %s", *one.Value, one.Name))
+		return s.push(ctx, quakeSource, status(quakeSilver, p, perMinute+n, true))
 	}
-	s.say.deed(s.Now(), quakeSource, fmt.Sprintf("finds one of magnitude %g near %s", *one.Value, one.Name))
-	return s.push(ctx, quakeSource, status(quakeSilver, p, perMinute+n, true))
 }
 
-func (s *story) deadline(ctx context.Context, p period.Period) error {
+func (s *story) deadline(p period.Period) []step {
 	records, six := s.coins.records(p), 6
-	if err := s.coins.land(p, records[:six]...); err != nil {
-		return err
+	return []step{
+		s.lands(s.coins, p, records[:six]...),
+		s.pushes(coinSource, status(coinSilver, p, six, false)),
+		s.awaits(want{event.RelativeSLAWarning, coinSilver, p, 0}, want{event.RelativeSLABreach, coinSilver, p, 0}),
+		s.says("Then the rest arrives. The work is done after all; the deadline stays breached."),
+		s.lands(s.coins, p, records[six:]...),
+		s.pushes(coinSource, status(coinSilver, p, perMinute, true)),
+		s.awaits(completed(coinSilver, p, 1), completed(coinGold, p, 1)),
 	}
-	if err := s.push(ctx, coinSource, status(coinSilver, p, six, false)); err != nil {
-		return err
-	}
-	if err := s.await(ctx, want{event.RelativeSLAWarning, coinSilver, p, 0}, want{event.RelativeSLABreach, coinSilver, p, 0}); err != nil {
-		return err
-	}
-	if err := s.prose(ctx, "Then the rest arrives. The work is done after all; the deadline stays breached."); err != nil {
-		return err
-	}
-	if err := s.coins.land(p, records[six:]...); err != nil {
-		return err
-	}
-	if err := s.push(ctx, coinSource, status(coinSilver, p, perMinute, true)); err != nil {
-		return err
-	}
-	return s.await(ctx, completed(coinSilver, p, 1), completed(coinGold, p, 1))
 }
 
-func (s *story) excluded(ctx context.Context, _ period.Period) error {
-	newYear, err := period.New(period.Minute, 2026, time.January, 1, 0, 0)
-	if err != nil {
-		return err
+func (s *story) excluded(period.Period) []step {
+	newYear := period.At(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC), period.Minute, time.UTC)
+	return []step{
+		s.pushes(coinSource, status(coinSilver, newYear, perMinute, true)),
+		s.awaits(want{event.PipelineExcluded, coinSilver, newYear, 0}),
 	}
-	if err := s.push(ctx, coinSource, status(coinSilver, newYear, perMinute, true)); err != nil {
-		return err
-	}
-	return s.await(ctx, want{event.PipelineExcluded, coinSilver, newYear, 0})
 }
 
-func (s *story) dryRun(ctx context.Context, p period.Period) error {
-	if err := s.push(ctx, quakeSource, reading{quakeAlerts, strongest, p, sensor.Fields{"magnitude": 6.1}}); err != nil {
-		return err
+func (s *story) dryRun(p period.Period) []step {
+	return []step{
+		s.pushes(quakeSource, reading{quakeAlerts, strongest, p, sensor.Fields{"magnitude": 6.1}}),
+		s.awaits(want{event.DryRunWouldTrigger, quakeAlerts, p, 0}, want{event.DryRunSLAProjection, quakeAlerts, p, 0}, want{event.DryRunCompleted, quakeAlerts, p, 0}),
 	}
-	return s.await(ctx, want{event.DryRunWouldTrigger, quakeAlerts, p, 0}, want{event.DryRunSLAProjection, quakeAlerts, p, 0}, want{event.DryRunCompleted, quakeAlerts, p, 0})
 }
 
-func (s *story) missed(ctx context.Context, _ period.Period) error {
+func (s *story) missed(period.Period) []step {
+	return []step{
+		s.resume,
+		s.awaits(want{event.PipelineResumed, rates, period.Period{}, 0}, want{event.ScheduleMissed, rates, period.Period{}, 0}),
+	}
+}
+
+// resume ends the pause of exchange-rates once what it has missed can no longer be made up for.
+func (s *story) resume(ctx context.Context) error {
 	when := tooLate(s.Now(), s.pausedAt.Truncate(time.Minute).Add(time.Minute))
 	if wait := when.Sub(s.Now()); wait > time.Second {
 		s.say.deed(s.Now(), operator, fmt.Sprintf("is not done yet and needs another %s", wait.Round(time.Second)))
@@ -208,10 +208,8 @@ func (s *story) missed(ctx context.Context, _ period.Period) error {
 		return err
 	}
 	s.say.deed(s.Now(), operator, "resumes exchange-rates")
-	if err := s.api.resume(ctx, rates, operator, "the work is done"); err != nil {
-		return err
-	}
-	return s.await(ctx, want{event.PipelineResumed, rates, period.Period{}, 0}, want{event.ScheduleMissed, rates, period.Period{}, 0})
+	_, err := s.api.Resume(ctx, string(rates), client.Asked{RequestedBy: operator, Reason: "the work is done"})
+	return err
 }
 
 // slack is how long after a fire of exchange-rates its window is certainly over: the file says five seconds.

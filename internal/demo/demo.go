@@ -12,6 +12,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -39,7 +40,11 @@ type Options struct {
 // Run narrates the story and a summary, and continues if Stay is set. It returns nil when ctx ends.
 func Run(ctx context.Context, o Options) error {
 	s := newStory(o)
-	err := s.tell(ctx)
+	var err error
+	if s.api, err = client.New(o.Address); err != nil {
+		return err
+	}
+	err = s.tell(ctx)
 	s.summary()
 	if err == nil && o.Stay {
 		err = s.live(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
 )
@@ -22,7 +23,7 @@ func (s *story) begin(ctx context.Context) error {
 	s.tryThese("\n  In another terminal, at any time:")
 	s.say.line("")
 	s.say.deed(s.Now(), operator, "pauses exchange-rates (more of that in chapter 8)")
-	if err := s.api.pause(ctx, rates, operator, "maintenance"); err != nil {
+	if _, err := s.api.Pause(ctx, string(rates), client.PauseRequest{Asked: client.Asked{RequestedBy: operator, Reason: "maintenance"}}); err != nil {
 		return err
 	}
 	s.pausedAt = s.Now()

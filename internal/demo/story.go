@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -44,7 +45,7 @@ const (
 type story struct {
 	Options
 	say *narrator
-	api *outside
+	api *client.Client
 	log follower
 
 	quakes, coins *source
@@ -63,7 +64,7 @@ func newStory(o Options) *story {
 	first := period.At(o.Now(), period.Minute, time.UTC).Add(-history, time.UTC)
 	return &story{
 		Options: o, first: first, counts: map[event.Type]int{},
-		say: &narrator{out: o.Out, colours: o.Colours}, api: newOutside(o.Address), log: follower{store: o.Store},
+		say: &narrator{out: o.Out, colours: o.Colours}, log: follower{store: o.Store},
 		quakes: earthquakes(lake(o.Project), first), coins: crypto(lake(o.Project), first),
 	}
 }
@@ -91,7 +92,12 @@ func (s *story) chapter(ctx context.Context, c chapter) error {
 	if err := s.prose(ctx, strings.ReplaceAll(c.prose, "%s", s.short(p))); err != nil {
 		return err
 	}
-	return c.tell(s, ctx, p)
+	for _, step := range c.steps(s, p) {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // breath is the time to read before the next event.
@@ -168,7 +174,7 @@ func (s *story) printed(ctx context.Context, e event.Event) string {
 // push writes a sensor and prints that.
 func (s *story) push(ctx context.Context, who string, r reading) error {
 	s.say.deed(s.Now(), who, "pushes "+r.words(s.Now()))
-	return s.api.push(ctx, who, r)
+	return r.write(ctx, s.api, who)
 }
 
 // status returns a source's reading about a minute.
@@ -186,7 +192,7 @@ func (s *story) deliver(ctx context.Context, p period.Period) error {
 		status(quakeSilver, p, perMinute, true),
 		status(coinSilver, p, perMinute, true),
 	} {
-		if err := s.api.push(ctx, "sources", r); err != nil {
+		if err := r.write(ctx, s.api, "sources"); err != nil {
 			return err
 		}
 	}

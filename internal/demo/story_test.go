@@ -3,7 +3,6 @@ package demo
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -104,16 +104,17 @@ func TestAStoryThatCannotBeToldIsAFailure(t *testing.T) {
 
 func TestASourcePushesOverHTTP(t *testing.T) {
 	var got []string
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
 		got = append(got, r.Method+" "+r.URL.String(), strings.TrimSpace(string(body)))
+		_, _ = io.WriteString(w, "{}")
 	}))
 	defer server.Close()
-	err := newOutside(server.URL).push(t.Context(), checker, reading{quakeSilver, quality, someMinute, sensor.Fields{"rejected": 2}})
-	if err != nil {
+	r := reading{quakeSilver, quality, someMinute, sensor.Fields{"rejected": 2}}
+	if err := r.write(t.Context(), clientOf(t, server), checker); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"PUT /api/v1/pipelines/earthquake-silver/sensors/quality?source=quality+check", `{"date":"2026-03-03","hour":10,"minute":15,"rejected":2}`}
@@ -123,18 +124,27 @@ func TestASourcePushesOverHTTP(t *testing.T) {
 }
 
 func TestTheGateIsAskedForAPeriod(t *testing.T) {
-	want := gate{Rules: []gateRule{{Key: "quality", Outcome: "unknown", Reason: "no reading"}}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("date") != someMinute.String() {
 			t.Errorf("asked %s", r.URL)
 		}
-		_ = json.NewEncoder(w).Encode(want)
+		_, _ = io.WriteString(w, `{"open": false, "rules": [{"key": "quality", "effectiveOutcome": "unknown", "reason": "no reading"}]}`)
 	}))
 	defer server.Close()
-	got, err := newOutside(server.URL).gate(t.Context(), quakeSilver, someMinute)
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Error(err, diff)
+	s, out := storyOn(memory.New())
+	s.api = clientOf(t, server)
+	if err := s.showGate(t.Context(), someMinute); err != nil || !strings.Contains(out.String(), "is closed:\n    ? quality        no reading\n") {
+		t.Errorf("%v: %s", err, out)
 	}
+}
+
+func clientOf(t *testing.T, server *httptest.Server) *client.Client {
+	t.Helper()
+	c, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestItIsTooLateWhenNoWindowIsOpen(t *testing.T) {
