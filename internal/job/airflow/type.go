@@ -15,18 +15,18 @@ import (
 
 // Type creates DAG runs and polls them. The attempt's id is the DAG run's id: Airflow itself rejects a second one,
 // and the handle of a job follows from its attempt.
-type Type struct{ client *rest.Client }
+type Type struct{ job.ByTarget[Config, target] }
 
-var (
-	_ job.Type         = (*Type)(nil)
-	_ job.Finder       = (*Type)(nil)
-	_ job.Stopper      = (*Type)(nil)
-	_ job.Deduplicator = (*Type)(nil)
-	_ job.Checker      = (*Type)(nil)
-)
+var _ job.Deduplicator = (*Type)(nil)
 
 // New returns a Type that connects through the guard.
-func New(g *egress.Guard) *Type { return &Type{rest.New(g)} }
+func New(g *egress.Guard) *Type {
+	client := rest.New(g)
+	return &Type{func(_ context.Context, a job.Attempt, c *Config) (target, error) {
+		api := rest.API{Client: client, Base: c.URL, Headers: c.Headers, Limit: c.Timeout.D(), Secrets: a.Secrets}
+		return target{api, c, runID(a.ID)}, nil
+	}}
+}
 
 // RefusesRepeats returns true: DAG run ids are unique within a DAG.
 func (t *Type) RefusesRepeats() bool { return true }
@@ -42,22 +42,9 @@ type target struct {
 	run string
 }
 
-func (t *Type) target(a job.Attempt) (target, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return target{}, job.Refuse(run.Permanent, "start airflow job: its config is a %T", a.Config)
-	}
-	api := rest.API{Client: t.client, Base: c.URL, Headers: c.Headers, Limit: c.Timeout.D(), Secrets: a.Secrets}
-	return target{api, c, runID(a.ID)}, nil
-}
-
 // Start creates the DAG run, or adopts it if it exists.
-func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
-	d, err := t.target(a)
-	if err != nil {
-		return job.Started{}, err
-	}
-	err = d.create(ctx)
+func (d target) Start(ctx context.Context) (job.Started, error) {
+	err := d.create(ctx)
 	if answered := (*rest.Answered)(nil); errors.As(err, &answered) && answered.Code == http.StatusConflict {
 		err = d.adopt(ctx, answered)
 	}
@@ -80,12 +67,8 @@ func (d target) adopt(ctx context.Context, conflict *rest.Answered) error {
 }
 
 // Find reads the DAG run.
-func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
-	d, err := t.target(a)
-	if err != nil {
-		return "", false, err
-	}
-	_, err = d.look(ctx)
+func (d target) Find(ctx context.Context) (run.Handle, bool, error) {
+	_, err := d.look(ctx)
 	switch {
 	case errors.Is(err, job.ErrUnknownHandle):
 		return "", false, nil
@@ -96,12 +79,8 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 }
 
 // Status reads the DAG run.
-func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Status, error) {
-	d, err := t.known(a, h)
-	if err != nil {
-		return job.Status{}, err
-	}
-	seen, err := d.look(ctx)
+func (d target) Status(ctx context.Context, h run.Handle) (job.Status, error) {
+	seen, err := d.known(ctx, h)
 	if err != nil {
 		return job.Status{}, err
 	}
@@ -109,33 +88,24 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 }
 
 // Stop marks a DAG run as failed, which ends its tasks. It does nothing if the DAG run has ended.
-func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
-	d, err := t.known(a, h)
-	if err != nil {
-		return err
-	}
-	seen, err := d.look(ctx)
+func (d target) Stop(ctx context.Context, h run.Handle) error {
+	seen, err := d.known(ctx, h)
 	if err != nil || seen.State == stateSuccess || seen.State == stateFailed {
 		return err
 	}
 	return d.fail(ctx)
 }
 
-// known returns the target of a handle, after checking that the handle belongs to this attempt.
-func (t *Type) known(a job.Attempt, h run.Handle) (target, error) {
-	d, err := t.target(a)
-	if err == nil && string(h) != d.run {
-		err = job.ErrUnknownHandle
+// known reads the DAG run of a handle, which must belong to this attempt.
+func (d target) known(ctx context.Context, h run.Handle) (dagRun, error) {
+	if string(h) != d.run {
+		return dagRun{}, job.ErrUnknownHandle
 	}
-	return d, err
+	return d.look(ctx)
 }
 
 // Check reads the DAG.
-func (t *Type) Check(ctx context.Context, a job.Attempt) error {
-	d, err := t.target(a)
-	if err != nil {
-		return err
-	}
+func (d target) Check(ctx context.Context) error {
 	found, err := d.dag(ctx)
 	switch {
 	case err != nil:

@@ -42,6 +42,21 @@ type Request struct {
 	Errors  Errors // the service's own errors
 }
 
+// Subject is what an attempt's calls to a service are about.
+type Subject struct {
+	Attempt job.Attempt
+	Name    string // such as `glue job "orders"`
+	Errors  Errors // the service's own errors
+}
+
+// What returns the beginning of an error about a call, such as `start glue job "orders"`, without secrets.
+func (s Subject) What(verb string) string { return s.Attempt.Secrets.Text(verb + " " + s.Name) }
+
+// To returns the request of a call that does something to the subject.
+func (s Subject) To(verb string) Request {
+	return Request{Attempt: s.Attempt, What: s.What(verb), Errors: s.Errors}
+}
+
 // Call calls an operation. The error is a *Failure, or the context's if it ended after the request was sent.
 func Call[In, Out, Options any](ctx context.Context, r Request, call Operation[In, Out, Options], in *In, options ...func(*Options)) (*Out, error) {
 	within, t := traced(ctx)

@@ -11,10 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 )
 
-const (
-	maxLine   = 500      // of a message
-	maxOutput = 64 << 10 // of a job's output
-)
+// maxLine is how long a message may be.
+const maxLine = 500
 
 // Line returns a text as one line, shortened and without secrets.
 func Line(secrets job.Redactor, text string) string {
@@ -24,7 +22,7 @@ func Line(secrets job.Redactor, text string) string {
 
 // Tail returns the end of a job's output without secrets.
 func Tail(secrets job.Redactor, text string) string {
-	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-maxOutput), len(text)), "")
+	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-job.MaxOutput), len(text)), "")
 }
 
 // StatusOf returns the job status of a documented state. Any other state may be an end that this version does not
@@ -46,7 +44,7 @@ func Told(secrets job.Redactor, status job.Status, state, text string) job.Statu
 
 // Head returns the beginning of a text without secrets, with room for the given number of characters before it.
 func Head(secrets job.Redactor, text string, before int) string {
-	return strings.ToValidUTF8(secrets.Part(text, 0, min(len(text), max(0, maxOutput-before))), "")
+	return strings.ToValidUTF8(secrets.Part(text, 0, min(len(text), max(0, job.MaxOutput-before))), "")
 }
 
 // JSON encodes a config value for a service.
@@ -56,6 +54,14 @@ func JSON(value any) (string, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(value)
 	return strings.TrimSuffix(buffer.String(), "\n"), err
+}
+
+// Optional returns a pointer to text, or nil if it is empty.
+func Optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // RegionOf returns the region of an ARN, or "" if the text is not an ARN.

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job/awsapi"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 )
@@ -101,11 +100,7 @@ func Cloud(t *testing.T, url string, allow ...string) *awsapi.Cloud {
 	t.Helper()
 	Setenv(t)
 	t.Setenv("AWS_ENDPOINT_URL", url)
-	g, err := egress.New(allow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return awsapi.New(g)
+	return awsapi.New(jobtest.Guard(t, allow...))
 }
 
 // Setenv sets credentials and a region for a test, and hides those of the machine.

@@ -23,7 +23,7 @@ const maxName = 256
 
 // Type adds steps to clusters and polls them. EMR does not recognise a repeated request, but lists the names of its
 // steps: those of an attempt end in its id. A job's handle is the ids of its steps.
-type Type struct{ clients *awsapi.Clients[calls] }
+type Type struct{ job.ByTarget[Config, cluster] }
 
 // calls are the EMR operations that the type uses.
 type calls struct {
@@ -35,44 +35,23 @@ type calls struct {
 
 type call[In, Out any] = awsapi.Operation[In, Out, service.Options]
 
-var (
-	_ job.Type    = (*Type)(nil)
-	_ job.Finder  = (*Type)(nil)
-	_ job.Stopper = (*Type)(nil)
-	_ job.Checker = (*Type)(nil)
-)
-
 // New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
+	clients := awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
 		client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
 		return calls{client.AddJobFlowSteps, client.ListSteps, client.CancelSteps, client.DescribeCluster}
-	})}
+	})
+	return &Type{func(ctx context.Context, a job.Attempt, c *Config) (cluster, error) {
+		made, err := clients.In(ctx, c.Region)
+		return cluster{c, made, awsapi.Subject{Attempt: a, Name: "EMR cluster " + c.ClusterID, Errors: serviceErrors}}, err
+	}}
 }
 
 // cluster is the cluster of one attempt.
 type cluster struct {
 	*Config
 	calls
-	attempt job.Attempt
-}
-
-func (t *Type) cluster(ctx context.Context, a job.Attempt) (cluster, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return cluster{}, job.Refuse(run.Permanent, "start emr job: its config is a %T", a.Config)
-	}
-	made, err := t.clients.In(ctx, c.Region)
-	return cluster{c, made, a}, err
-}
-
-// what returns the beginning of an error about a call.
-func (c cluster) what(verb string) string {
-	return c.attempt.Secrets.Text(fmt.Sprintf("%s EMR cluster %s", verb, c.ClusterID))
-}
-
-func (c cluster) request(verb string) awsapi.Request {
-	return awsapi.Request{Attempt: c.attempt, What: c.what(verb), Errors: serviceErrors}
+	awsapi.Subject
 }
 
 // serviceErrors are the verdicts on the errors of the EMR operations that the type uses.
@@ -92,21 +71,17 @@ func stepLimit(err error) error {
 }
 
 // Start adds the steps, unless the cluster has them already.
-func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
-	c, err := t.cluster(ctx, a)
-	if err != nil {
-		return job.Started{}, err
-	}
+func (c cluster) Start(ctx context.Context) (job.Started, error) {
 	if ids, err := c.find(ctx, 1); len(ids) > 0 || err != nil {
 		return job.Started{Handle: handleOf(ids)}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, c.request("add steps to"), c.add, &service.AddJobFlowStepsInput{JobFlowId: &c.ClusterID, Steps: c.steps()},
+	out, err := awsapi.Call(ctx, c.To("add steps to"), c.add, &service.AddJobFlowStepsInput{JobFlowId: &c.ClusterID, Steps: c.steps()},
 		func(o *service.Options) { o.Retryer = awsapi.Once })
 	if err != nil {
 		return job.Started{}, awsapi.Started(stepLimit(err))
 	}
 	if len(out.StepIds) != len(c.Steps) {
-		return job.Started{}, fmt.Errorf("%s: answered with %d ids for %d steps", c.what("add steps to"), len(out.StepIds), len(c.Steps))
+		return job.Started{}, fmt.Errorf("%s: answered with %d ids for %d steps", c.What("add steps to"), len(out.StepIds), len(c.Steps))
 	}
 	return job.Started{Handle: handleOf(out.StepIds)}, nil
 }
@@ -118,7 +93,7 @@ func handleOf(ids []string) run.Handle { return run.Handle(strings.Join(ids, ","
 func stepsOf(h run.Handle) []string { return strings.Split(string(h), ",") }
 
 // suffix returns the end of the names of the attempt's steps.
-func (c cluster) suffix() string { return " " + string(c.attempt.ID) }
+func (c cluster) suffix() string { return " " + string(c.Attempt.ID) }
 
 // steps converts the file's steps for the API, with the attempt's id in their names.
 func (c cluster) steps() []types.StepConfig {
@@ -127,17 +102,10 @@ func (c cluster) steps() []types.StepConfig {
 		name := strings.ToValidUTF8(s.Name[:min(len(s.Name), maxName-len(c.suffix()))], "")
 		steps = append(steps, types.StepConfig{
 			Name: aws.String(name + c.suffix()), ActionOnFailure: types.ActionOnFailure(s.ActionOnFailure),
-			HadoopJarStep: &types.HadoopJarStepConfig{Jar: &s.Jar, Args: document.Strings(s.Args), MainClass: s.mainClass(), Properties: s.properties()},
+			HadoopJarStep: &types.HadoopJarStepConfig{Jar: &s.Jar, Args: document.Strings(s.Args), MainClass: awsapi.Optional(s.MainClass), Properties: s.properties()},
 		})
 	}
 	return steps
-}
-
-func (s Step) mainClass() *string {
-	if s.MainClass == "" {
-		return nil
-	}
-	return &s.MainClass
 }
 
 // properties returns the step's properties in order of their names.
@@ -153,11 +121,7 @@ func (s Step) properties() []types.KeyValue {
 const pages = 20
 
 // Find searches the cluster's latest steps for the attempt's id.
-func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
-	c, err := t.cluster(ctx, a)
-	if err != nil {
-		return "", false, err
-	}
+func (c cluster) Find(ctx context.Context) (run.Handle, bool, error) {
 	ids, err := c.find(ctx, pages)
 	return handleOf(ids), len(ids) > 0, err
 }
@@ -186,40 +150,32 @@ func (c cluster) find(ctx context.Context, pages int) ([]string, error) {
 }
 
 func (c cluster) list(ctx context.Context, in *service.ListStepsInput) (*service.ListStepsOutput, error) {
-	out, err := awsapi.Call(ctx, c.request("list the steps of"), c.listSteps, in)
+	out, err := awsapi.Call(ctx, c.To("list the steps of"), c.listSteps, in)
 	if err == nil && out.Steps == nil {
-		err = fmt.Errorf("%s: answered without a list", c.what("list the steps of"))
+		err = fmt.Errorf("%s: answered without a list", c.What("list the steps of"))
 	}
 	return out, err
 }
 
 // Check reads the cluster.
-func (t *Type) Check(ctx context.Context, a job.Attempt) error {
-	c, err := t.cluster(ctx, a)
-	if err != nil {
-		return err
-	}
-	out, err := awsapi.Call(ctx, c.request("get"), c.describeCluster, &service.DescribeClusterInput{ClusterId: &c.ClusterID})
+func (c cluster) Check(ctx context.Context) error {
+	out, err := awsapi.Call(ctx, c.To("get"), c.describeCluster, &service.DescribeClusterInput{ClusterId: &c.ClusterID})
 	if err != nil {
 		return awsapi.Checked(err)
 	}
 	if out.Cluster == nil || out.Cluster.Status == nil || out.Cluster.Status.State == "" {
-		return fmt.Errorf("%s: answered without a state", c.what("get"))
+		return fmt.Errorf("%s: answered without a state", c.What("get"))
 	}
 	switch state := out.Cluster.Status.State; state {
 	case types.ClusterStateTerminating, types.ClusterStateTerminated, types.ClusterStateTerminatedWithErrors:
-		return job.Refuse(run.Permanent, "%s: it is %s; name a running one in job.config.clusterID", c.what("get"), state)
+		return job.Refuse(run.Permanent, "%s: it is %s; name a running one in job.config.clusterID", c.What("get"), state)
 	}
 	return nil
 }
 
 // Stop cancels the steps that have not ended.
-func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
-	c, err := t.cluster(ctx, a)
-	if err != nil {
-		return err
-	}
-	out, err := awsapi.Call(ctx, c.request("cancel steps of"), c.cancel, &service.CancelStepsInput{
+func (c cluster) Stop(ctx context.Context, h run.Handle) error {
+	out, err := awsapi.Call(ctx, c.To("cancel steps of"), c.cancel, &service.CancelStepsInput{
 		ClusterId: &c.ClusterID, StepIds: stepsOf(h), StepCancellationOption: types.StepCancellationOptionTerminateProcess,
 	})
 	if err != nil {
@@ -234,7 +190,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	}
 	for _, s := range seen {
 		if !states[stateOf(s)].Done && stateOf(s) != types.StepStateCancelPending {
-			return fmt.Errorf("%s: %s", c.what("cancel steps of"), a.Secrets.Text(whyNotCancelled(out.CancelStepsInfoList)))
+			return fmt.Errorf("%s: %s", c.What("cancel steps of"), c.Attempt.Secrets.Text(whyNotCancelled(out.CancelStepsInfoList)))
 		}
 	}
 	return nil
@@ -251,4 +207,88 @@ func whyNotCancelled(infos []types.CancelStepsInfo) string {
 		}
 	}
 	return "answered without saying whether they will end"
+}
+
+// states are the step states that EMR documents. A step whose state is not Done is running.
+var states = map[types.StepState]job.Status{
+	types.StepStatePending:       {},
+	types.StepStateCancelPending: {},
+	types.StepStateRunning:       {},
+
+	types.StepStateCompleted:   {Done: true, Result: run.ResultSuccess},
+	types.StepStateFailed:      {Done: true, Result: run.ResultFail},
+	types.StepStateCancelled:   {Done: true, Result: run.ResultFail, Category: run.Transient},
+	types.StepStateInterrupted: {Done: true, Result: run.ResultFail, Category: run.Transient},
+}
+
+// Status reads the steps. The job runs as long as one of them does; its result is that of the first step that did not
+// complete.
+func (c cluster) Status(ctx context.Context, h run.Handle) (job.Status, error) {
+	steps, err := c.look(ctx, h)
+	if err != nil {
+		return job.Status{}, err
+	}
+	status, running := states[types.StepStateCompleted], false
+	for _, s := range steps {
+		step, err := awsapi.StatusOf(c.To("get the steps of"), states, stateOf(s))
+		switch {
+		case err != nil:
+			return job.Status{}, err
+		case !step.Done:
+			running = true
+		case status.Result == run.ResultSuccess && step.Result != run.ResultSuccess:
+			status = awsapi.Told(c.Attempt.Secrets, step, fmt.Sprintf("step %s %s %s", aws.ToString(s.Id), aws.ToString(s.Name), stateOf(s)), reason(s))
+		}
+	}
+	if running {
+		return job.Status{}, nil
+	}
+	return status, nil
+}
+
+// reason returns why a step did not complete.
+func reason(s types.StepSummary) string {
+	var parts []string
+	if d := s.Status.FailureDetails; d != nil {
+		parts = append(parts, aws.ToString(d.Reason), aws.ToString(d.Message), aws.ToString(d.LogFile))
+	}
+	if r := s.Status.StateChangeReason; r != nil {
+		parts = append(parts, aws.ToString(r.Message))
+	}
+	return strings.TrimSpace(strings.Join(parts, " "))
+}
+
+func stateOf(s types.StepSummary) types.StepState {
+	if s.Status == nil {
+		return ""
+	}
+	return s.Status.State
+}
+
+// atOnce is how many step ids one request may contain.
+const atOnce = 10
+
+// look reads the job's steps, in their order.
+func (c cluster) look(ctx context.Context, h run.Handle) ([]types.StepSummary, error) {
+	var steps []types.StepSummary
+	for ids := range slices.Chunk(stepsOf(h), atOnce) {
+		out, err := c.list(ctx, &service.ListStepsInput{ClusterId: &c.ClusterID, StepIds: ids})
+		switch {
+		case awsapi.HasCode(err, "InvalidRequestException") && strings.Contains(err.Error(), "is not valid"): // the message names an id
+			return nil, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
+		case err != nil:
+			return nil, err
+		}
+		for _, id := range ids {
+			i := slices.IndexFunc(out.Steps, func(s types.StepSummary) bool { return aws.ToString(s.Id) == id })
+			if i < 0 {
+				return nil, fmt.Errorf("%s: it has no step %q: %w", c.What("get the steps of"), id, job.ErrUnknownHandle)
+			}
+			if stateOf(out.Steps[i]) == "" {
+				return nil, fmt.Errorf("%s: answered without a state", c.What("get the steps of"))
+			}
+			steps = append(steps, out.Steps[i])
+		}
+	}
+	return steps, nil
 }

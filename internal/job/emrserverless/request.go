@@ -17,20 +17,13 @@ import (
 func (d JobDriver) asAPI() types.JobDriver {
 	if hive := d.Hive; hive != nil {
 		return &types.JobDriverMemberHive{Value: types.Hive{
-			Query: &hive.Query, InitQueryFile: optional(hive.InitQueryFile), Parameters: optional(hive.Parameters),
+			Query: &hive.Query, InitQueryFile: awsapi.Optional(hive.InitQueryFile), Parameters: awsapi.Optional(hive.Parameters),
 		}}
 	}
 	spark := d.SparkSubmit
 	return &types.JobDriverMemberSparkSubmit{Value: types.SparkSubmit{
-		EntryPoint: &spark.EntryPoint, EntryPointArguments: document.Strings(spark.EntryPointArguments), SparkSubmitParameters: optional(spark.SparkSubmitParameters),
+		EntryPoint: &spark.EntryPoint, EntryPointArguments: document.Strings(spark.EntryPointArguments), SparkSubmitParameters: awsapi.Optional(spark.SparkSubmitParameters),
 	}}
-}
-
-func optional(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 // overrides returns the configuration for the API, or nil. A field that the API does not know is an error.

@@ -19,7 +19,9 @@ const maxToken = 64
 
 // Type starts job runs and polls them. A run's client token and name contain its attempt's id: EMR Serverless answers
 // a repeated token with the existing run, and the name identifies the run.
-type Type struct{ clients *awsapi.Clients[calls] }
+type Type struct {
+	job.ByTarget[Config, application]
+}
 
 // calls are the EMR Serverless operations that the type uses.
 type calls struct {
@@ -32,20 +34,19 @@ type calls struct {
 
 type call[In, Out any] = awsapi.Operation[In, Out, service.Options]
 
-var (
-	_ job.Type         = (*Type)(nil)
-	_ job.Finder       = (*Type)(nil)
-	_ job.Stopper      = (*Type)(nil)
-	_ job.Deduplicator = (*Type)(nil)
-	_ job.Checker      = (*Type)(nil)
-)
+var _ job.Deduplicator = (*Type)(nil)
 
 // New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
+	clients := awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
 		client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
 		return calls{client.StartJobRun, client.ListJobRuns, client.GetJobRun, client.CancelJobRun, client.GetApplication}
-	})}
+	})
+	return &Type{func(ctx context.Context, a job.Attempt, c *Config) (application, error) {
+		made, err := clients.In(ctx, c.Region)
+		about := awsapi.Subject{Attempt: a, Name: fmt.Sprintf("EMR Serverless application %q", c.ApplicationID), Errors: serviceErrors}
+		return application{c, made, about, job.Name(a.ID, maxToken)}, err
+	}}
 }
 
 // RefusesRepeats returns true: EMR Serverless starts one run per token.
@@ -55,26 +56,8 @@ func (t *Type) RefusesRepeats() bool { return true }
 type application struct {
 	*Config
 	calls
-	attempt job.Attempt
-	token   string
-}
-
-func (t *Type) application(ctx context.Context, a job.Attempt) (application, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return application{}, job.Refuse(run.Permanent, "start emr-serverless job: its config is a %T", a.Config)
-	}
-	made, err := t.clients.In(ctx, c.Region)
-	return application{c, made, a, job.Name(a.ID, maxToken)}, err
-}
-
-// what returns the beginning of an error about a call.
-func (p application) what(verb string) string {
-	return p.attempt.Secrets.Text(fmt.Sprintf("%s EMR Serverless application %q", verb, p.ApplicationID))
-}
-
-func (p application) request(verb string) awsapi.Request {
-	return awsapi.Request{Attempt: p.attempt, What: p.what(verb), Errors: serviceErrors}
+	awsapi.Subject
+	token string
 }
 
 // serviceErrors are the verdicts on the errors of the EMR Serverless operations that the type uses.
@@ -86,16 +69,12 @@ var serviceErrors = awsapi.Errors{
 }
 
 // Start starts the run, or adopts the one that an earlier call with the same token started.
-func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
-	p, err := t.application(ctx, a)
-	if err != nil {
-		return job.Started{}, err
-	}
+func (p application) Start(ctx context.Context) (job.Started, error) {
 	overrides, err := p.overrides()
 	if err != nil {
-		return job.Started{}, job.Refuse(run.Permanent, "job.config.configurationOverrides: %s", a.Secrets.Text(err.Error()))
+		return job.Started{}, job.Refuse(run.Permanent, "job.config.configurationOverrides: %s", p.Attempt.Secrets.Text(err.Error()))
 	}
-	out, err := awsapi.Call(ctx, p.request("start a job of"), p.start, &service.StartJobRunInput{
+	out, err := awsapi.Call(ctx, p.To("start a job of"), p.start, &service.StartJobRunInput{
 		ApplicationId: &p.ApplicationID, ClientToken: &p.token, Name: &p.token, ExecutionRoleArn: &p.ExecutionRoleArn,
 		JobDriver: p.JobDriver.asAPI(), ConfigurationOverrides: overrides,
 	}, func(o *service.Options) { o.Retryer = awsapi.Once })
@@ -105,7 +84,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	case err != nil:
 		return job.Started{}, awsapi.Started(err)
 	case aws.ToString(out.JobRunId) == "":
-		return job.Started{}, fmt.Errorf("%s: answered without the run's id", p.what("start a job of"))
+		return job.Started{}, fmt.Errorf("%s: answered without the run's id", p.What("start a job of"))
 	}
 	return job.Started{Handle: run.Handle(*out.JobRunId)}, nil
 }
@@ -129,11 +108,7 @@ const (
 )
 
 // Find searches the application's runs for the attempt's name.
-func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
-	p, err := t.application(ctx, a)
-	if err != nil {
-		return "", false, err
-	}
+func (p application) Find(ctx context.Context) (run.Handle, bool, error) {
 	id, found, err := p.find(ctx)
 	return run.Handle(id), found, err
 }
@@ -141,12 +116,12 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 func (p application) find(ctx context.Context) (id string, found bool, err error) {
 	in := &service.ListJobRunsInput{ApplicationId: &p.ApplicationID, MaxResults: aws.Int32(perPage)}
 	for range pages {
-		out, err := awsapi.Call(ctx, p.request("list the jobs of"), p.list, in)
+		out, err := awsapi.Call(ctx, p.To("list the jobs of"), p.list, in)
 		if err != nil {
 			return "", false, err
 		}
 		if out.JobRuns == nil {
-			return "", false, fmt.Errorf("%s: answered without a list", p.what("list the jobs of"))
+			return "", false, fmt.Errorf("%s: answered without a list", p.What("list the jobs of"))
 		}
 		for _, r := range out.JobRuns {
 			if aws.ToString(r.Name) == p.token {
@@ -161,30 +136,22 @@ func (p application) find(ctx context.Context) (id string, found bool, err error
 }
 
 // Check reads the application. A stopped one starts by itself.
-func (t *Type) Check(ctx context.Context, a job.Attempt) error {
-	p, err := t.application(ctx, a)
-	if err != nil {
-		return err
-	}
-	out, err := awsapi.Call(ctx, p.request("get"), p.getApplication, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
+func (p application) Check(ctx context.Context) error {
+	out, err := awsapi.Call(ctx, p.To("get"), p.getApplication, &service.GetApplicationInput{ApplicationId: &p.ApplicationID})
 	switch {
 	case err != nil:
 		return awsapi.Checked(err)
 	case out.Application == nil || out.Application.State == "":
-		return fmt.Errorf("%s: answered without a state", p.what("get"))
+		return fmt.Errorf("%s: answered without a state", p.What("get"))
 	case out.Application.State == types.ApplicationStateTerminated:
-		return job.Refuse(run.Permanent, "%s: it is TERMINATED; name another in job.config.applicationID", p.what("get"))
+		return job.Refuse(run.Permanent, "%s: it is TERMINATED; name another in job.config.applicationID", p.What("get"))
 	}
 	return nil
 }
 
 // Stop cancels the run.
-func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
-	p, err := t.application(ctx, a)
-	if err != nil {
-		return err
-	}
-	out, err := awsapi.Call(ctx, p.request("stop a job of"), p.cancel, &service.CancelJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
+func (p application) Stop(ctx context.Context, h run.Handle) error {
+	out, err := awsapi.Call(ctx, p.To("stop a job of"), p.cancel, &service.CancelJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
 	if err == nil && aws.ToString(out.JobRunId) != "" {
 		return nil
 	}
@@ -195,5 +162,47 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if states[seen.State].Done || seen.State == types.JobRunStateCancelling {
 		return nil
 	}
-	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", p.what("stop a job of")))
+	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", p.What("stop a job of")))
+}
+
+// states are the run states that EMR Serverless documents. A run whose state is not Done is running.
+var states = map[types.JobRunState]job.Status{
+	types.JobRunStateSubmitted:  {},
+	types.JobRunStatePending:    {},
+	types.JobRunStateScheduled:  {},
+	types.JobRunStateRunning:    {},
+	types.JobRunStateQueued:     {},
+	types.JobRunStateCancelling: {},
+
+	types.JobRunStateSuccess:   {Done: true, Result: run.ResultSuccess},
+	types.JobRunStateFailed:    {Done: true, Result: run.ResultFail},
+	types.JobRunStateCancelled: {Done: true, Result: run.ResultFail, Category: run.Transient},
+}
+
+// Status reads a run.
+func (p application) Status(ctx context.Context, h run.Handle) (job.Status, error) {
+	seen, err := p.look(ctx, h)
+	if awsapi.HasCode(err, "ResourceNotFoundException") {
+		return job.Status{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
+	}
+	if err != nil {
+		return job.Status{}, err
+	}
+	status, err := awsapi.StatusOf(p.To("get a job run of"), states, seen.State)
+	if status.Done && status.Result != run.ResultSuccess {
+		status = awsapi.Told(p.Attempt.Secrets, status, string(seen.State), aws.ToString(seen.StateDetails))
+	}
+	return status, err
+}
+
+// look reads a run.
+func (p application) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
+	out, err := awsapi.Call(ctx, p.To("get a job run of"), p.get, &service.GetJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
+	switch {
+	case err != nil:
+		return types.JobRun{}, err
+	case out.JobRun == nil || out.JobRun.State == "":
+		return types.JobRun{}, fmt.Errorf("%s: answered without a state", p.What("get a job run of"))
+	}
+	return *out.JobRun, nil
 }

@@ -58,10 +58,10 @@ const (
 // arguments returns the arguments of the run: the file's own and those that every run gets.
 func (g api) arguments() map[string]string {
 	arguments := map[string]string{
-		dayArgument:   strings.ReplaceAll(g.attempt.Date(), "-", ""),
-		runIDArgument: string(g.attempt.ID),
+		dayArgument:   strings.ReplaceAll(g.Attempt.Date(), "-", ""),
+		runIDArgument: string(g.Attempt.ID),
 	}
-	if hour := g.attempt.Hour(); hour != "" {
+	if hour := g.Attempt.Hour(); hour != "" {
 		arguments[hourArgument] = hour
 	}
 	for name, value := range g.Arguments {
@@ -72,4 +72,4 @@ func (g api) arguments() map[string]string {
 
 // searchable reports whether runs carry the attempt's id. If the file sets that argument itself they do not, and
 // another attempt's run could be mistaken for this one's.
-func (g api) searchable() bool { return g.arguments()[runIDArgument] == string(g.attempt.ID) }
+func (g api) searchable() bool { return g.arguments()[runIDArgument] == string(g.Attempt.ID) }

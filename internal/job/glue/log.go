@@ -30,14 +30,14 @@ const (
 // crossCheck searches the logs of a run that reports success: if a driver catches its own exception and exits
 // cleanly, Glue's failure analysis is there. If the logs cannot be read, the run still counts as succeeded, with a
 // note.
-func (t *Type) crossCheck(ctx context.Context, g api, r types.JobRun, succeeded job.Status) (job.Status, error) {
+func (g api) crossCheck(ctx context.Context, r types.JobRun, succeeded job.Status) (job.Status, error) {
 	if !g.LogCheck.Enabled {
 		return succeeded, nil
 	}
-	event, found, err := t.search(ctx, g, r)
+	event, found, err := g.search(ctx, r)
 	switch {
 	case ctx.Err() != nil:
-		return job.Status{}, fmt.Errorf("%s: the search of its logs was cancelled: %w", g.what("get"), ctx.Err())
+		return job.Status{}, fmt.Errorf("%s: the search of its logs was cancelled: %w", g.What("get"), ctx.Err())
 	case err != nil:
 		succeeded.Message = "succeeded, as Glue says; its logs were not checked: " + reason(err)
 		return succeeded, nil
@@ -46,8 +46,8 @@ func (t *Type) crossCheck(ctx context.Context, g api, r types.JobRun, succeeded 
 	}
 	return job.Status{
 		Done: true, Result: run.ResultFail, Category: run.Permanent,
-		Message: awsapi.Line(g.attempt.Secrets, "Glue says SUCCEEDED, its logs say failed: "+failureReason(event)),
-		Output:  awsapi.Tail(g.attempt.Secrets, event),
+		Message: awsapi.Line(g.Attempt.Secrets, "Glue says SUCCEEDED, its logs say failed: "+failureReason(event)),
+		Output:  awsapi.Tail(g.Attempt.Secrets, event),
 	}, nil
 }
 
@@ -60,8 +60,8 @@ func reason(err error) string {
 }
 
 // search looks for an event that means failure.
-func (t *Type) search(ctx context.Context, g api, r types.JobRun) (event string, found bool, err error) {
-	filter, err := t.logs.In(ctx, g.Region)
+func (g api) search(ctx context.Context, r types.JobRun) (event string, found bool, err error) {
+	filter, err := g.logs.In(ctx, g.Region)
 	if err != nil {
 		return "", false, err
 	}
@@ -74,7 +74,7 @@ func (t *Type) search(ctx context.Context, g api, r types.JobRun) (event string,
 		in.StartTime = aws.Int64(r.StartedOn.UnixMilli())
 	}
 	for range maxLogPages {
-		out, err := awsapi.Call(ctx, awsapi.Request{Attempt: g.attempt, What: fmt.Sprintf("search log group %q", *in.LogGroupName)}, filter, in)
+		out, err := awsapi.Call(ctx, awsapi.Request{Attempt: g.Attempt, What: fmt.Sprintf("search log group %q", *in.LogGroupName)}, filter, in)
 		if err != nil {
 			return "", false, err
 		}

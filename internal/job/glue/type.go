@@ -17,10 +17,7 @@ import (
 
 // Type starts runs of Glue jobs and polls them. Glue does not recognise a repeated start, but lists the arguments of
 // its runs: a run whose start was not answered is found by its --interlock_run_id.
-type Type struct {
-	glue *awsapi.Clients[calls]
-	logs *awsapi.Clients[filterLogs]
-}
+type Type struct{ job.ByTarget[Config, api] }
 
 // calls are the Glue operations that the type uses.
 type calls struct {
@@ -35,52 +32,30 @@ type (
 	filterLogs        = awsapi.Operation[cloudwatchlogs.FilterLogEventsInput, cloudwatchlogs.FilterLogEventsOutput, cloudwatchlogs.Options]
 )
 
-var (
-	_ job.Type    = (*Type)(nil)
-	_ job.Finder  = (*Type)(nil)
-	_ job.Stopper = (*Type)(nil)
-	_ job.Checker = (*Type)(nil)
-)
-
 // New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{
-		glue: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
-			client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
-			return calls{client.StartJobRun, client.GetJobRuns, client.GetJobRun, client.BatchStopJobRun}
-		}),
-		logs: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) filterLogs {
-			return cloudwatchlogs.NewFromConfig(cfg, func(o *cloudwatchlogs.Options) {
-				o.HTTPClient = via(o.BaseEndpoint)
-				o.Retryer = retry.NewStandard() // the logs are read only once
-			}).FilterLogEvents
-		}),
-	}
+	clients := awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
+		client := service.NewFromConfig(cfg, func(o *service.Options) { o.HTTPClient = via(o.BaseEndpoint) })
+		return calls{client.StartJobRun, client.GetJobRuns, client.GetJobRun, client.BatchStopJobRun}
+	})
+	logs := awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) filterLogs {
+		return cloudwatchlogs.NewFromConfig(cfg, func(o *cloudwatchlogs.Options) {
+			o.HTTPClient = via(o.BaseEndpoint)
+			o.Retryer = retry.NewStandard() // the logs are read only once
+		}).FilterLogEvents
+	})
+	return &Type{func(ctx context.Context, a job.Attempt, c *Config) (api, error) {
+		made, err := clients.In(ctx, c.Region)
+		return api{c, made, awsapi.Subject{Attempt: a, Name: fmt.Sprintf("glue job %q", c.JobName), Errors: serviceErrors}, logs}, err
+	}}
 }
 
 // api is Glue with one attempt's config.
 type api struct {
 	*Config
 	calls
-	attempt job.Attempt
-}
-
-func (t *Type) api(ctx context.Context, a job.Attempt) (api, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return api{}, job.Refuse(run.Permanent, "start glue job: its config is a %T", a.Config)
-	}
-	made, err := t.glue.In(ctx, c.Region)
-	return api{c, made, a}, err
-}
-
-// what returns the beginning of an error about a call.
-func (g api) what(verb string) string {
-	return g.attempt.Secrets.Text(fmt.Sprintf("%s glue job %q", verb, g.JobName))
-}
-
-func (g api) request(verb string) awsapi.Request {
-	return awsapi.Request{Attempt: g.attempt, What: g.what(verb), Errors: serviceErrors}
+	awsapi.Subject
+	logs *awsapi.Clients[filterLogs]
 }
 
 // serviceErrors are the verdicts on the errors of the Glue operations that the type uses.
@@ -94,21 +69,17 @@ var serviceErrors = awsapi.Errors{
 }
 
 // Start starts a run, unless this attempt has one already.
-func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
-	g, err := t.api(ctx, a)
-	if err != nil {
-		return job.Started{}, err
-	}
+func (g api) Start(ctx context.Context) (job.Started, error) {
 	if id, found, err := g.find(ctx, 1); found || err != nil {
 		return job.Started{Handle: run.Handle(id)}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, g.request("start"), g.start, &service.StartJobRunInput{JobName: &g.JobName, Arguments: g.arguments()},
+	out, err := awsapi.Call(ctx, g.To("start"), g.start, &service.StartJobRunInput{JobName: &g.JobName, Arguments: g.arguments()},
 		func(o *service.Options) { o.Retryer = awsapi.Once })
 	if err != nil {
 		return job.Started{}, awsapi.Started(err)
 	}
 	if aws.ToString(out.JobRunId) == "" {
-		return job.Started{}, fmt.Errorf("%s: answered without the run's id", g.what("start"))
+		return job.Started{}, fmt.Errorf("%s: answered without the run's id", g.What("start"))
 	}
 	return job.Started{Handle: run.Handle(*out.JobRunId)}, nil
 }
@@ -119,11 +90,7 @@ const (
 )
 
 // Find searches the latest runs for the attempt's argument.
-func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
-	g, err := t.api(ctx, a)
-	if err != nil {
-		return "", false, err
-	}
+func (g api) Find(ctx context.Context) (run.Handle, bool, error) {
 	id, found, err := g.find(ctx, pages)
 	return run.Handle(id), found, err
 }
@@ -140,7 +107,7 @@ func (g api) find(ctx context.Context, pages int) (id string, found bool, err er
 			return "", false, err
 		}
 		for _, r := range out.JobRuns {
-			if r.Arguments[runIDArgument] == string(g.attempt.ID) {
+			if r.Arguments[runIDArgument] == string(g.Attempt.ID) {
 				return aws.ToString(r.Id), true, nil
 			}
 		}
@@ -153,30 +120,22 @@ func (g api) find(ctx context.Context, pages int) (id string, found bool, err er
 
 // runs returns a page of the job's runs.
 func (g api) runs(ctx context.Context, most int32, next *string) (*service.GetJobRunsOutput, error) {
-	out, err := awsapi.Call(ctx, g.request("list the runs of"), g.list, &service.GetJobRunsInput{JobName: &g.JobName, MaxResults: &most, NextToken: next})
+	out, err := awsapi.Call(ctx, g.To("list the runs of"), g.list, &service.GetJobRunsInput{JobName: &g.JobName, MaxResults: &most, NextToken: next})
 	if err == nil && out.JobRuns == nil {
-		err = fmt.Errorf("%s: answered without a list", g.what("list the runs of"))
+		err = fmt.Errorf("%s: answered without a list", g.What("list the runs of"))
 	}
 	return out, err
 }
 
 // Check lists the latest run, which requires that the job exists, and no permission that a start does not require.
-func (t *Type) Check(ctx context.Context, a job.Attempt) error {
-	g, err := t.api(ctx, a)
-	if err != nil {
-		return err
-	}
-	_, err = g.runs(ctx, 1, nil)
+func (g api) Check(ctx context.Context) error {
+	_, err := g.runs(ctx, 1, nil)
 	return awsapi.Checked(err)
 }
 
 // Stop asks Glue to stop the run.
-func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
-	g, err := t.api(ctx, a)
-	if err != nil {
-		return err
-	}
-	out, err := awsapi.Call(ctx, g.request("stop"), g.batchStop, &service.BatchStopJobRunInput{JobName: &g.JobName, JobRunIds: []string{string(h)}})
+func (g api) Stop(ctx context.Context, h run.Handle) error {
+	out, err := awsapi.Call(ctx, g.To("stop"), g.batchStop, &service.BatchStopJobRunInput{JobName: &g.JobName, JobRunIds: []string{string(h)}})
 	if err != nil {
 		return err
 	}
@@ -190,7 +149,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if states[r.JobRunState].Done || r.JobRunState == types.JobRunStateStopping {
 		return nil
 	}
-	return fmt.Errorf("%s: %s", g.what("stop"), a.Secrets.Text(whyNotStopped(out.Errors)))
+	return fmt.Errorf("%s: %s", g.What("stop"), g.Attempt.Secrets.Text(whyNotStopped(out.Errors)))
 }
 
 func whyNotStopped(errors []types.BatchStopJobRunError) string {
@@ -200,4 +159,49 @@ func whyNotStopped(errors []types.BatchStopJobRunError) string {
 		}
 	}
 	return "answered without saying whether it will end"
+}
+
+// states are the run states that Glue documents. A run whose state is not Done is running.
+var states = map[types.JobRunState]job.Status{
+	types.JobRunStateStarting: {},
+	types.JobRunStateRunning:  {},
+	types.JobRunStateStopping: {},
+	types.JobRunStateWaiting:  {},
+
+	types.JobRunStateSucceeded: {Done: true, Result: run.ResultSuccess},
+	types.JobRunStateFailed:    {Done: true, Result: run.ResultFail},
+	types.JobRunStateError:     {Done: true, Result: run.ResultFail, Category: run.Transient},
+	types.JobRunStateStopped:   {Done: true, Result: run.ResultFail, Category: run.Transient},
+	types.JobRunStateTimeout:   {Done: true, Result: run.ResultTimeout, Category: run.Timeout},
+	types.JobRunStateExpired:   {Done: true, Result: run.ResultTimeout, Category: run.Timeout},
+}
+
+// Status reads a run, and checks the logs of one that reports success.
+func (g api) Status(ctx context.Context, h run.Handle) (job.Status, error) {
+	r, err := g.look(ctx, h)
+	if err != nil {
+		return job.Status{}, err
+	}
+	status, err := awsapi.StatusOf(g.To("get"), states, r.JobRunState)
+	switch {
+	case err != nil || !status.Done:
+		return status, err
+	case status.Result == run.ResultSuccess:
+		return g.crossCheck(ctx, r, status)
+	}
+	return awsapi.Told(g.Attempt.Secrets, status, string(r.JobRunState), aws.ToString(r.ErrorMessage)), nil
+}
+
+// look reads a run.
+func (g api) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
+	out, err := awsapi.Call(ctx, g.To("get"), g.get, &service.GetJobRunInput{JobName: &g.JobName, RunId: aws.String(string(h))})
+	switch {
+	case awsapi.HasCode(err, "EntityNotFoundException"):
+		return types.JobRun{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
+	case err != nil:
+		return types.JobRun{}, err
+	case out.JobRun == nil || out.JobRun.JobRunState == "":
+		return types.JobRun{}, fmt.Errorf("%s: answered without a state", g.What("get"))
+	}
+	return *out.JobRun, nil
 }

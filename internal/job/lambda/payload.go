@@ -17,22 +17,16 @@ const (
 
 // payload returns the function's payload: a mapping with the run's id in it, or the file's text or list.
 func (f function) payload() (string, error) {
-	var text string
-	var err error
-	switch payload := f.Payload.(type) {
-	case nil:
-		text, err = awsapi.JSON(f.withKey(nil))
-	case map[string]any:
-		text, err = awsapi.JSON(f.withKey(payload))
-	case string:
-		if text = payload; !json.Valid([]byte(text)) {
-			text, err = awsapi.JSON(payload)
-		}
-	default:
-		text, err = awsapi.JSON(payload)
+	payload := f.Payload
+	if mapping, is := payload.(map[string]any); is || payload == nil {
+		payload = f.withKey(mapping)
 	}
-	if err != nil {
-		return "", job.Refuse(run.Permanent, "write job.config.payload as JSON: %s", f.attempt.Secrets.Text(err.Error()))
+	text, isText := payload.(string)
+	if !isText || !json.Valid([]byte(text)) {
+		var err error
+		if text, err = awsapi.JSON(payload); err != nil {
+			return "", job.Refuse(run.Permanent, "write job.config.payload as JSON: %s", f.Attempt.Secrets.Text(err.Error()))
+		}
 	}
 	most := maxPayload
 	if f.Async {
@@ -46,9 +40,9 @@ func (f function) payload() (string, error) {
 
 // withKey adds what a function needs to recognise a repeated event and, if it reports its result, to report it.
 func (f function) withKey(payload map[string]any) map[string]any {
-	all := map[string]any{"interlock_run_id": string(f.attempt.ID)}
-	if f.Async && f.attempt.Callback.URL != "" {
-		all["interlock_callback_url"], all["interlock_callback_token"] = f.attempt.Callback.URL, f.attempt.Callback.Token
+	all := map[string]any{"interlock_run_id": string(f.Attempt.ID)}
+	if f.Async && f.Attempt.Callback.URL != "" {
+		all["interlock_callback_url"], all["interlock_callback_token"] = f.Attempt.Callback.URL, f.Attempt.Callback.Token
 	}
 	maps.Copy(all, payload)
 	return all

@@ -23,18 +23,18 @@ func (f function) result(out *service.InvokeOutput) job.Status {
 	status := job.Status{Done: true, Result: run.ResultSuccess, Output: f.output(string(logs), string(out.Payload))}
 	if kind := aws.ToString(out.FunctionError); kind != "" {
 		status.Result, status.Category = run.ResultFail, run.Permanent
-		status.Message = awsapi.Line(f.attempt.Secrets, "the function failed: "+failure(kind, out.Payload))
+		status.Message = awsapi.Line(f.Attempt.Secrets, "the function failed: "+failure(kind, out.Payload))
 	}
 	return status
 }
 
 // output returns the end of the function's logs and its return value.
 func (f function) output(logs, returned string) string {
-	shown := awsapi.Tail(f.attempt.Secrets, strings.TrimSuffix(logs, "\n"))
+	shown := awsapi.Tail(f.Attempt.Secrets, strings.TrimSuffix(logs, "\n"))
 	if shown != "" {
 		shown += "\n"
 	}
-	return shown + awsapi.Head(f.attempt.Secrets, returned, len(shown))
+	return shown + awsapi.Head(f.Attempt.Secrets, returned, len(shown))
 }
 
 // failure returns the message of a function's error, as the runtimes encode it.

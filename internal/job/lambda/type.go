@@ -60,26 +60,17 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 // function is the function of one attempt.
 type function struct {
 	*Config
-	call    invoke
-	attempt job.Attempt
+	awsapi.Subject
+	call invoke
 }
 
 func (t *Type) function(ctx context.Context, a job.Attempt) (function, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return function{}, job.Refuse(run.Permanent, "start lambda job: its config is a %T", a.Config)
+	c, err := job.ConfigOf[Config](a)
+	if err != nil {
+		return function{}, err
 	}
 	call, err := t.clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.FunctionName)))
-	return function{c, call, a}, err
-}
-
-// what returns the beginning of an error about a call.
-func (f function) what(verb string) string {
-	return f.attempt.Secrets.Text(fmt.Sprintf("%s lambda function %q", verb, f.FunctionName))
-}
-
-func (f function) request(verb string) awsapi.Request {
-	return awsapi.Request{Attempt: f.attempt, What: f.what(verb), Errors: serviceErrors}
+	return function{c, awsapi.Subject{Attempt: a, Name: fmt.Sprintf("lambda function %q", c.FunctionName), Errors: serviceErrors}, call}, err
 }
 
 // Start invokes the function.
@@ -106,22 +97,23 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 
 // invoke makes the call with the file's timeout.
 func (f function) invoke(ctx context.Context, payload string) (*service.InvokeOutput, error) {
-	kind, want := types.InvocationTypeRequestResponse, http.StatusOK
+	// Only the answer can contain the end of the function's logs.
+	kind, logs, want := types.InvocationTypeRequestResponse, types.LogTypeTail, http.StatusOK
 	if f.Async {
-		kind, want = types.InvocationTypeEvent, http.StatusAccepted
+		kind, logs, want = types.InvocationTypeEvent, types.LogTypeNone, http.StatusAccepted
 	}
 	limited, cancel := context.WithTimeout(ctx, f.limit())
 	defer cancel()
-	out, err := awsapi.Call(limited, f.request("invoke"), f.call, &service.InvokeInput{
-		FunctionName: &f.FunctionName, InvocationType: kind, LogType: f.logs(), Payload: []byte(payload),
+	out, err := awsapi.Call(limited, f.To("invoke"), f.call, &service.InvokeInput{
+		FunctionName: &f.FunctionName, InvocationType: kind, LogType: logs, Payload: []byte(payload),
 	})
 	switch {
 	case err != nil && limited.Err() != nil && ctx.Err() == nil && !errors.As(err, new(*awsapi.Failure)):
-		return nil, fmt.Errorf("%s: no answer within the timeout of %s: %w", f.what("invoke"), document.Duration(f.limit()), context.DeadlineExceeded)
+		return nil, fmt.Errorf("%s: no answer within the timeout of %s: %w", f.What("invoke"), document.Duration(f.limit()), context.DeadlineExceeded)
 	case err != nil:
 		return nil, awsapi.Started(err)
 	}
-	return out, f.isLambdas(out, want, f.what("invoke"))
+	return out, f.isLambdas(out, want, f.What("invoke"))
 }
 
 // isLambdas returns an error if the answer did not come from Lambda.
@@ -134,14 +126,6 @@ func (f function) isLambdas(out *service.InvokeOutput, want int, what string) er
 		return fmt.Errorf("%s: answered with a page, which Lambda does not", what)
 	}
 	return nil
-}
-
-// logs requests the end of the function's logs, which only the answer can contain.
-func (f function) logs() types.LogType {
-	if f.Async {
-		return types.LogTypeNone
-	}
-	return types.LogTypeTail
 }
 
 // Status always fails: an async job reports its own result, and any other has ended with its start.
@@ -158,9 +142,9 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	out, err := awsapi.Call(ctx, f.request("make a dry run of"), f.call, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: types.InvocationTypeDryRun})
+	out, err := awsapi.Call(ctx, f.To("make a dry run of"), f.call, &service.InvokeInput{FunctionName: &f.FunctionName, InvocationType: types.InvocationTypeDryRun})
 	if err != nil {
 		return awsapi.Checked(err)
 	}
-	return f.isLambdas(out, http.StatusNoContent, f.what("make a dry run of"))
+	return f.isLambdas(out, http.StatusNoContent, f.What("make a dry run of"))
 }

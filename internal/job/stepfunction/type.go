@@ -22,7 +22,7 @@ const (
 
 // Type starts executions and polls them. An execution is named after its attempt, and Step Functions allows a name
 // once in 90 days.
-type Type struct{ clients *awsapi.Clients[calls] }
+type Type struct{ job.ByTarget[Config, machine] }
 
 // calls are the Step Functions operations that the type uses.
 type calls struct {
@@ -34,20 +34,18 @@ type calls struct {
 
 type call[In, Out any] = awsapi.Operation[In, Out, sfn.Options]
 
-var (
-	_ job.Type         = (*Type)(nil)
-	_ job.Finder       = (*Type)(nil)
-	_ job.Stopper      = (*Type)(nil)
-	_ job.Deduplicator = (*Type)(nil)
-	_ job.Checker      = (*Type)(nil)
-)
+var _ job.Deduplicator = (*Type)(nil)
 
 // New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
+	clients := awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) calls {
 		client := sfn.NewFromConfig(cfg, func(o *sfn.Options) { o.HTTPClient = via(o.BaseEndpoint) })
 		return calls{client.StartExecution, client.DescribeExecution, client.DescribeStateMachine, client.StopExecution}
-	})}
+	})
+	return &Type{func(ctx context.Context, a job.Attempt, c *Config) (machine, error) {
+		made, err := clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.StateMachineARN)))
+		return machine{c, made, awsapi.Subject{Attempt: a, Name: c.StateMachineARN, Errors: serviceErrors}}, err
+	}}
 }
 
 // RefusesRepeats returns true: Step Functions allows a name once.
@@ -57,25 +55,7 @@ func (t *Type) RefusesRepeats() bool { return true }
 type machine struct {
 	*Config
 	calls
-	attempt job.Attempt
-}
-
-func (t *Type) machine(ctx context.Context, a job.Attempt) (machine, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return machine{}, job.Refuse(run.Permanent, "start step-function job: its config is a %T", a.Config)
-	}
-	made, err := t.clients.In(ctx, cmp.Or(c.Region, awsapi.RegionOf(c.StateMachineARN)))
-	return machine{c, made, a}, err
-}
-
-// what returns the beginning of an error about a call.
-func (m machine) what(verb string) string {
-	return m.attempt.Secrets.Text(verb + " " + m.StateMachineARN)
-}
-
-func (m machine) request(verb string) awsapi.Request {
-	return awsapi.Request{Attempt: m.attempt, What: m.what(verb), Errors: serviceErrors}
+	awsapi.Subject
 }
 
 // serviceErrors are the verdicts on the errors of the Step Functions operations that the type uses.
@@ -101,7 +81,7 @@ func (m machine) plain() string {
 }
 
 // handle returns the name of the attempt's execution. An ARN contains more, some of which may be secret.
-func (m machine) handle() run.Handle { return run.Handle(job.Name(m.attempt.ID, maxName)) }
+func (m machine) handle() run.Handle { return run.Handle(job.Name(m.Attempt.ID, maxName)) }
 
 // execution returns the ARN of an execution.
 func (m machine) execution(h run.Handle) *string {
@@ -109,11 +89,7 @@ func (m machine) execution(h run.Handle) *string {
 }
 
 // Start starts the execution, or adopts one with that name, running or ended.
-func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
-	m, err := t.machine(ctx, a)
-	if err != nil {
-		return job.Started{}, err
-	}
+func (m machine) Start(ctx context.Context) (job.Started, error) {
 	input, err := m.input()
 	if err != nil {
 		return job.Started{}, err
@@ -121,7 +97,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	if err := m.check(ctx); err != nil {
 		return job.Started{}, awsapi.Before(err)
 	}
-	out, err := awsapi.Call(ctx, m.request("start"), m.start, &sfn.StartExecutionInput{
+	out, err := awsapi.Call(ctx, m.To("start"), m.start, &sfn.StartExecutionInput{
 		StateMachineArn: &m.StateMachineARN, Name: aws.String(string(m.handle())), Input: &input,
 	}, func(o *sfn.Options) { o.Retryer = awsapi.Once })
 	switch {
@@ -129,7 +105,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	case err != nil:
 		return job.Started{}, awsapi.Started(err)
 	case aws.ToString(out.ExecutionArn) == "":
-		return job.Started{}, fmt.Errorf("%s: answered without the execution's ARN", m.what("start"))
+		return job.Started{}, fmt.Errorf("%s: answered without the execution's ARN", m.What("start"))
 	}
 	return job.Started{Handle: m.handle()}, nil
 }
@@ -143,7 +119,7 @@ func (m machine) input() (string, error) {
 	case !isText:
 		var err error
 		if text, err = awsapi.JSON(m.Input); err != nil {
-			return "", job.Refuse(run.Permanent, "write job.config.input as JSON: %s", m.attempt.Secrets.Text(err.Error()))
+			return "", job.Refuse(run.Permanent, "write job.config.input as JSON: %s", m.Attempt.Secrets.Text(err.Error()))
 		}
 	}
 	if len(text) > maxInput {
@@ -154,38 +130,30 @@ func (m machine) input() (string, error) {
 
 // check reads the state machine. An express one neither rejects a repeated name nor reports on executions.
 func (m machine) check(ctx context.Context) error {
-	out, err := awsapi.Call(ctx, m.request("get"), m.describeMachine, &sfn.DescribeStateMachineInput{
+	out, err := awsapi.Call(ctx, m.To("get"), m.describeMachine, &sfn.DescribeStateMachineInput{
 		StateMachineArn: aws.String(m.plain()), IncludedData: types.IncludedDataMetadataOnly,
 	})
 	switch {
 	case err != nil:
 		return err
 	case out.Type == "":
-		return fmt.Errorf("%s: answered without its type", m.what("get"))
+		return fmt.Errorf("%s: answered without its type", m.What("get"))
 	case out.Type != types.StateMachineTypeStandard:
-		return job.Refuse(run.Permanent, "%s: it is of type %s, which does not reject repeated names; use one of type STANDARD", m.what("get"), out.Type)
+		return job.Refuse(run.Permanent, "%s: it is of type %s, which does not reject repeated names; use one of type STANDARD", m.What("get"), out.Type)
 	case out.Status == types.StateMachineStatusDeleting:
-		return job.Refuse(run.Permanent, "%s: it is being deleted", m.what("get"))
+		return job.Refuse(run.Permanent, "%s: it is being deleted", m.What("get"))
 	}
 	return nil
 }
 
 // Check reads the state machine.
-func (t *Type) Check(ctx context.Context, a job.Attempt) error {
-	m, err := t.machine(ctx, a)
-	if err != nil {
-		return err
-	}
+func (m machine) Check(ctx context.Context) error {
 	return awsapi.Checked(m.check(ctx))
 }
 
 // Find reads the execution with the attempt's name.
-func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error) {
-	m, err := t.machine(ctx, a)
-	if err != nil {
-		return "", false, err
-	}
-	_, err = m.look(ctx, m.handle())
+func (m machine) Find(ctx context.Context) (run.Handle, bool, error) {
+	_, err := m.look(ctx, m.handle())
 	if awsapi.HasCode(err, doesNotExist) {
 		return "", false, nil
 	}
@@ -193,12 +161,8 @@ func (t *Type) Find(ctx context.Context, a job.Attempt) (run.Handle, bool, error
 }
 
 // Stop aborts the execution.
-func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
-	m, err := t.machine(ctx, a)
-	if err != nil {
-		return err
-	}
-	out, err := awsapi.Call(ctx, m.request("stop an execution of"), m.stop, &sfn.StopExecutionInput{
+func (m machine) Stop(ctx context.Context, h run.Handle) error {
+	out, err := awsapi.Call(ctx, m.To("stop an execution of"), m.stop, &sfn.StopExecutionInput{
 		ExecutionArn: m.execution(h), Cause: aws.String("stopped by Interlock"),
 	})
 	if err == nil && out.StopDate != nil {
@@ -211,5 +175,48 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	if states[seen.Status].Done {
 		return nil
 	}
-	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", m.what("stop an execution of")))
+	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", m.What("stop an execution of")))
+}
+
+const doesNotExist = "ExecutionDoesNotExist"
+
+// states are the execution states that Step Functions documents. An execution whose state is not Done is running.
+var states = map[types.ExecutionStatus]job.Status{
+	types.ExecutionStatusRunning:        {},
+	types.ExecutionStatusPendingRedrive: {},
+
+	types.ExecutionStatusSucceeded: {Done: true, Result: run.ResultSuccess},
+	types.ExecutionStatusFailed:    {Done: true, Result: run.ResultFail},
+	types.ExecutionStatusAborted:   {Done: true, Result: run.ResultFail, Category: run.Transient},
+	types.ExecutionStatusTimedOut:  {Done: true, Result: run.ResultTimeout, Category: run.Timeout},
+}
+
+// Status reads an execution.
+func (m machine) Status(ctx context.Context, h run.Handle) (job.Status, error) {
+	out, err := m.look(ctx, h)
+	if awsapi.HasCode(err, doesNotExist) {
+		return job.Status{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
+	}
+	if err != nil {
+		return job.Status{}, err
+	}
+	status, err := awsapi.StatusOf(m.To("get an execution of"), states, out.Status)
+	switch {
+	case err != nil || !status.Done:
+		return status, err
+	case status.Result == run.ResultSuccess:
+		status.Output = awsapi.Tail(m.Attempt.Secrets, aws.ToString(out.Output))
+	default:
+		status = awsapi.Told(m.Attempt.Secrets, status, string(out.Status), strings.TrimSpace(aws.ToString(out.Error)+" "+aws.ToString(out.Cause)))
+	}
+	return status, nil
+}
+
+// look reads an execution.
+func (m machine) look(ctx context.Context, h run.Handle) (*sfn.DescribeExecutionOutput, error) {
+	out, err := awsapi.Call(ctx, m.To("get an execution of"), m.describe, &sfn.DescribeExecutionInput{ExecutionArn: m.execution(h)})
+	if err == nil && out.Status == "" {
+		err = fmt.Errorf("%s: answered without a state", m.What("get an execution of"))
+	}
+	return out, err
 }
