@@ -23,25 +23,25 @@ type Worded interface {
 // Expand sets the attempt's config: it decodes the file's job.config into the job type's own struct with variables
 // and secrets expanded, and sets the Redactor that hides those secrets. An error is a *Refusal and shows no secret.
 func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (Attempt, error) {
-	e := expander{variables: a.Variables(), secrets: s}
-	expanded, findings := raw.Expand(func(text string) (any, error) { return e.text(text) })
+	f := NewFill(a.Variables(), s)
+	expanded, findings := raw.Expand(func(text string) (any, error) { return f.Text(text) })
 	if len(findings) > 0 {
-		return a, e.refuse(findings)
+		return a, f.refuse(findings)
 	}
 	findings = expanded.Decode(into)
-	if worded, ok := into.(Worded); ok && !hasError(findings) {
-		if err := worded.PutWords(raw, e.text); err != nil {
+	if worded, ok := into.(Worded); ok && !document.HasErrors(findings) {
+		if err := worded.PutWords(raw, f.Text); err != nil {
 			findings = append(findings, document.Finding{Message: err.Error()})
 		}
 	}
-	if !hasError(findings) {
+	if !document.HasErrors(findings) {
 		findings = append(findings, into.Check()...)
 	}
-	if hasError(findings) {
-		return a, e.refuse(e.hide(findings, secretPaths(raw.Value(), "")))
+	if document.HasErrors(findings) {
+		return a, f.refuse(f.hide(findings, secretPaths(raw.Value(), "")))
 	}
 	a.Config = into
-	a.Secrets = a.Secrets.With(append(e.used, a.Callback.Token)...)
+	a.Secrets = a.Secrets.With(append(f.used, a.Callback.Token)...)
 	return a, nil
 }
 
@@ -66,8 +66,8 @@ func (a Attempt) Hour() string {
 	return fmt.Sprintf("%02d", hour)
 }
 
-// expander expands texts and records which secrets it used.
-type expander struct {
+// Fill expands variables and secrets in texts, and records which secrets it used.
+type Fill struct {
 	variables map[string]string
 	secrets   *Secrets
 	used      []string
@@ -75,93 +75,104 @@ type expander struct {
 	own       bool // a failure because the controller lacked resources
 }
 
-// text expands the variables of text. Values are not expanded again.
-func (e *expander) text(text string) (string, error) {
-	var filled strings.Builder
-	for {
-		before, after, found := strings.Cut(text, "${")
-		literal, escaped := strings.CutSuffix(before, `\`)
-		switch {
-		case !found:
-			filled.WriteString(text)
-			return filled.String(), nil
-		case escaped:
-			filled.WriteString(literal + "${")
-			text = after
-			continue
+// NewFill expands these variables, and the secrets that s allows.
+func NewFill(variables map[string]string, s *Secrets) *Fill {
+	return &Fill{variables: variables, secrets: s}
+}
+
+// Secrets returns a Redactor for the secrets used so far.
+func (f *Fill) Secrets() Redactor { return NewRedactor(f.used...) }
+
+// Text expands the variables of text. Values are not expanded again. An error contains no secret; it is a *Refusal if
+// a secret may not, or cannot, be read.
+func (f *Fill) Text(text string) (string, error) {
+	filled, err := document.Fill(text, f.value)
+	f.permanent = f.permanent || errors.Is(err, document.ErrUnclosed)
+	return filled, err
+}
+
+// Value expands every text in v.
+func (f *Fill) Value(v any) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return f.Text(v)
+	case []any:
+		filled := make([]any, len(v))
+		for i, item := range v {
+			one, err := f.Value(item)
+			if err != nil {
+				return nil, err
+			}
+			filled[i] = one
 		}
-		name, rest, closed := strings.Cut(after, "}")
-		if !closed {
-			e.permanent = true
-			return "", errors.New(`"${" is not closed by "}"; write \${ for a literal one`)
+		return filled, nil
+	case map[string]any:
+		filled := make(map[string]any, len(v))
+		for key, item := range v {
+			one, err := f.Value(item)
+			if err != nil {
+				return nil, err
+			}
+			filled[key] = one
 		}
-		value, err := e.value(name)
-		if err != nil {
-			return "", err
-		}
-		filled.WriteString(before + value)
-		text = rest
+		return filled, nil
+	default:
+		return v, nil
 	}
 }
 
-func (e *expander) value(name string) (value string, err error) {
-	if variable, ok := strings.CutPrefix(name, "env:"); ok {
-		value, err = e.secrets.fromEnv(variable)
-	} else if path, ok := strings.CutPrefix(name, "file:"); ok {
-		value, err = e.secrets.fromFile(path)
-	} else if stored, ok := strings.CutPrefix(name, string(ManagedSecret)+":"); ok {
-		value, err = e.secrets.fromService(ManagedSecret, stored)
-	} else if stored, ok := strings.CutPrefix(name, string(Parameter)+":"); ok {
-		value, err = e.secrets.fromService(Parameter, stored)
-	} else if value, ok = e.variables[name]; ok {
+func (f *Fill) value(name string) (value string, err error) {
+	if value, ok := f.variables[name]; ok {
 		return value, nil
-	} else {
+	}
+	switch kind, of, _ := strings.Cut(name, ":"); kind {
+	case "env":
+		value, err = f.secrets.fromEnv(of)
+	case "file":
+		value, err = f.secrets.fromFile(of)
+	case string(ManagedSecret), string(Parameter):
+		value, err = f.secrets.fromService(SecretKind(kind), of)
+	default:
 		err = Refuse(run.Permanent, "unknown variable ${%s}", name)
 	}
 	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
-		e.permanent = e.permanent || refusal.Category == run.Permanent
-		e.own = e.own || refusal.Own
+		f.permanent = f.permanent || refusal.Category == run.Permanent
+		f.own = f.own || refusal.Own
 	}
 	if err == nil {
-		e.used = append(e.used, value)
+		f.used = append(f.used, value)
 	}
 	return value, err
 }
 
 // refuse returns a Refusal for the findings: a transient one only if nothing is wrong except unreadable files.
-func (e *expander) refuse(findings []document.Finding) error {
+func (f *Fill) refuse(findings []document.Finding) error {
 	var texts []string
-	for _, f := range findings {
-		if f.Severity != document.Warning {
-			texts = append(texts, document.JoinPath("job.config", f.Path)+": "+f.Message)
+	for _, found := range findings {
+		if found.Severity != document.Warning {
+			texts = append(texts, document.JoinPath("job.config", found.Path)+": "+found.Message)
 		}
 	}
 	category := run.Transient
-	if e.permanent {
+	if f.permanent {
 		category = run.Permanent
 	}
-	return &Refusal{Category: category, Reason: strings.Join(texts, "; "), Own: e.own && !e.permanent}
+	return &Refusal{Category: category, Reason: strings.Join(texts, "; "), Own: f.own && !f.permanent}
 }
 
 // hide replaces messages about values with a secret, because they may quote all or part of it. The findings stay
 // permanent.
-func (e *expander) hide(findings []document.Finding, secret []string) []document.Finding {
-	e.permanent = true
-	for i, f := range findings {
-		if slices.ContainsFunc(slices.Concat(f.Also, []string{f.Path}), func(path string) bool { return touches(path, secret) }) {
+func (f *Fill) hide(findings []document.Finding, secret []string) []document.Finding {
+	f.permanent = true
+	touches := func(path string) bool {
+		return slices.ContainsFunc(secret, func(s string) bool { return document.Related(path, s) })
+	}
+	for i, found := range findings {
+		if slices.ContainsFunc(slices.Concat(found.Also, []string{found.Path}), touches) {
 			findings[i].Message = "is invalid once its secrets are filled in; their values are not shown"
 		}
 	}
 	return findings
-}
-
-// touches reports whether a path equals, contains or lies within one of the others.
-func touches(path string, others []string) bool {
-	within := func(inner, outer string) bool {
-		rest, ok := strings.CutPrefix(inner, outer)
-		return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
-	}
-	return slices.ContainsFunc(others, func(o string) bool { return within(path, o) || within(o, path) })
 }
 
 // secretPaths returns the paths of the texts in value that contain a secret.
@@ -182,8 +193,4 @@ func secretPaths(value any, path string) []string {
 		}
 	}
 	return paths
-}
-
-func hasError(findings []document.Finding) bool {
-	return slices.ContainsFunc(findings, func(f document.Finding) bool { return f.Severity != document.Warning })
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -133,6 +135,16 @@ func (a Attempt) Env() map[string]string {
 		env["INTERLOCK_CALLBACK_URL"], env["INTERLOCK_CALLBACK_TOKEN"] = a.Callback.URL, a.Callback.Token
 	}
 	return env
+}
+
+// TraceHeader is the header of W3C Trace Context. In the environment of a program it is TRACEPARENT.
+const TraceHeader = "traceparent"
+
+// Traceparent returns the span that ctx belongs to, for a job that continues its trace; "" if nothing is traced.
+func Traceparent(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier.Get(TraceHeader)
 }
 
 // Callback is where a job may report its own result.

@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -71,6 +72,19 @@ func formsOf(secret string) []string {
 
 // Text returns text with every secret hidden.
 func (r Redactor) Text(text string) string { return r.Part(text, 0, len(text)) }
+
+// Error returns err with every secret hidden. A *Refusal stays one.
+func (r Redactor) Error(err error) error {
+	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+		hidden := *refusal
+		hidden.Reason = r.Text(refusal.Reason)
+		return &hidden
+	}
+	if text := r.Text(err.Error()); text != err.Error() {
+		return errors.New(text)
+	}
+	return err
+}
 
 // Part returns the bytes of text from begin to end as Text shows them. A secret that lies only partly in that range
 // is hidden as well.

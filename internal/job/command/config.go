@@ -12,7 +12,20 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/program"
 )
+
+// KeeperArg is the argument that makes a process of the binary a keeper.
+const KeeperArg = "__keep"
+
+// Options say where and how commands run.
+type Options struct {
+	Jobs   string                   // the directory of jobs; created on first use
+	Getenv func(name string) string // the server's environment
+	Grace  time.Duration            // between SIGTERM and SIGKILL; default 10 s
+	// Programs reports whether and as which user commands run.
+	Programs program.Policy
+}
 
 // Config is job.config of a command.
 type Config struct {

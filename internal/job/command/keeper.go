@@ -19,9 +19,6 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// KeeperArg is the argument that makes a process of the binary a keeper.
-const KeeperArg = "__keep"
-
 // answerFD is the file descriptor of the answer. It is not standard output: writing to a closed one would kill the
 // keeper together with the controller.
 const answerFD = 3
@@ -127,11 +124,8 @@ func (k *keeper) start() error {
 
 // notStarted returns the refusal for a command that the system would not start.
 func (k *keeper) notStarted(err error) error {
-	path := k.Path
-	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY, syscall.EIO} {
-		if errors.Is(err, passing) {
-			return job.RefuseOver(err, run.Transient, "start %s: %v", path, err)
-		}
+	if job.Lacking(err) || errors.Is(err, syscall.ETXTBSY) || errors.Is(err, syscall.EIO) {
+		return job.RefuseOver(err, run.Transient, "start %s: %v", k.Path, err)
 	}
 	hint := ""
 	switch {
@@ -142,7 +136,7 @@ func (k *keeper) notStarted(err error) error {
 	case errors.Is(err, syscall.EACCES) && k.User != nil:
 		hint = fmt.Sprintf("; commands run as user %s (jobs.user), who needs access to the program and to %s", k.User.Name, k.Dir)
 	}
-	return job.Refuse(run.Permanent, "job.config.command: start %s: %v%s", path, err, hint)
+	return job.Refuse(run.Permanent, "job.config.command: start %s: %v%s", k.Path, err, hint)
 }
 
 // watch waits until the command ends, or ends it at its timeout or on a stop signal.
@@ -175,6 +169,28 @@ func (k *keeper) watch() exit {
 		e.Code = status.ExitStatus()
 	}
 	return e
+}
+
+// reap waits for the command and for the orphans it leaves: they count as alive until their parent has waited for
+// them. It sends the command's wait status on ended, and closes none when this process has no child left. If this
+// process adopts orphans, the command then has no descendants left.
+func reap(command int) (ended <-chan syscall.WaitStatus, none <-chan struct{}) {
+	gone, last := make(chan syscall.WaitStatus, 1), make(chan struct{})
+	go func() {
+		defer close(last)
+		for {
+			var status syscall.WaitStatus
+			pid, err := syscall.Wait4(-1, &status, 0, nil)
+			switch {
+			case errors.Is(err, syscall.EINTR):
+			case err != nil:
+				return
+			case pid == command:
+				gone <- status
+			}
+		}
+	}()
+	return gone, last
 }
 
 // exceed records the limit that the command exceeded. The first one counts.

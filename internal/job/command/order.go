@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
@@ -53,9 +55,9 @@ func (t *Type) order(a job.Attempt) (order, error) {
 	if t.programs.Off {
 		return order{}, job.Refuse(run.Permanent, "%s", program.Refused)
 	}
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return order{}, job.Refuse(run.Permanent, "start command: its config is a %T", a.Config)
+	c, err := job.ConfigOf[Config](a)
+	if err != nil {
+		return order{}, err
 	}
 	argv, err := c.Argv()
 	if err != nil || len(argv) == 0 {
@@ -87,6 +89,25 @@ func directory(a job.Attempt, c *Config) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return "", job.Refuse(run.Transient, "find the working directory: %v", err)
+	}
+	return path, nil
+}
+
+// lookup finds the program of that name, as program.Find does. A program that is missing or not executable is a
+// permanent refusal.
+func lookup(name, dir string, env program.Vars) (string, error) {
+	if dir != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return "", job.Refuse(run.Permanent, "job.config.dir: %s is not a directory on this machine", dir)
+		}
+	}
+	path, err := program.Find(name, dir, env)
+	if err != nil {
+		hint := ""
+		if !strings.Contains(name, "/") && strings.HasPrefix(err.Error(), "no program") {
+			hint = "; write its path, or use shell: true for shell built-ins and aliases"
+		}
+		return "", job.Refuse(run.Permanent, "job.config.command: %v%s", err, hint)
 	}
 	return path, nil
 }

@@ -9,26 +9,13 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
-	"github.com/interlock-go/interlock/internal/program"
 	"github.com/interlock-go/interlock/internal/run"
 )
-
-// KeeperArg is the argument that makes a process of the binary a keeper.
-const KeeperArg = "__keep"
 
 // Keep is not supported on this system.
 func Keep() int {
 	fmt.Fprintln(os.Stderr, "commands are not run on this system")
 	return 2
-}
-
-// Options say where and how commands run.
-type Options struct {
-	Jobs   string
-	Getenv func(name string) string
-	Grace  time.Duration
-
-	Programs program.Policy
 }
 
 // Type refuses every command: keepers need process groups and named pipes.
@@ -51,5 +38,3 @@ func (t *Type) Status(context.Context, job.Attempt, run.Handle) (job.Status, err
 func (t *Type) Sweep(context.Context, time.Time, func(run.AttemptID, time.Time) (bool, error)) (int, error) {
 	return 0, nil
 }
-
-func signalName(int) string { return "" }

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -48,7 +49,7 @@ func (e exit) status(secrets job.Redactor, output string) job.Status {
 	case e.Stopped:
 		s.Category, s.Message = run.Transient, "was stopped"
 	case e.Signal != 0:
-		s.Category, s.Message = run.Transient, fmt.Sprintf("was killed by signal %d (%s)", e.Signal, signalName(e.Signal))
+		s.Category, s.Message = run.Transient, fmt.Sprintf("was killed by signal %d (%s)", e.Signal, syscall.Signal(e.Signal))
 	case e.Code == 0:
 		s.Result, s.Exited = run.ResultSuccess, true
 		s.Message = "exit code 0"

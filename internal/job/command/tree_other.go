@@ -3,10 +3,20 @@
 package command
 
 import (
+	"os"
 	"syscall"
 
 	"github.com/interlock-go/interlock/internal/program"
+	"github.com/interlock-go/interlock/internal/run"
 )
+
+func executable() (string, error) { return os.Executable() }
+
+// identify knows only the PID on this system; the lock on the claim shows whether the keeper lives.
+func identify(pid int) process { return process{PID: pid} }
+
+// endRemains does nothing: a command's descendants cannot be identified on this system.
+func (t *Type) endRemains(run.AttemptID) {}
 
 // container is empty: there are no control groups on this system.
 type container struct{}

@@ -47,15 +47,6 @@ var (
 	_ job.Tailer       = (*Type)(nil)
 )
 
-// Options say where and how commands run.
-type Options struct {
-	Jobs   string                   // the directory of jobs; created on first use
-	Getenv func(name string) string // the server's environment
-	Grace  time.Duration            // between SIGTERM and SIGKILL; default 10 s
-	// Programs reports whether and as which user commands run.
-	Programs program.Policy
-}
-
 // New returns the type. It changes nothing on disk.
 func New(o Options) (*Type, error) {
 	jobs, err := filepath.Abs(o.Jobs)
@@ -97,7 +88,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	}
 	o, err := t.order(a)
 	if err != nil {
-		return job.Started{}, hide(a.Secrets, err)
+		return job.Started{}, a.Secrets.Error(err)
 	}
 	if parent := job.Traceparent(ctx); parent != "" {
 		o.Env = append(o.Env, "TRACEPARENT="+parent)
@@ -105,7 +96,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	answer, err := t.spawn(ctx, o)
 	switch {
 	case err != nil:
-		return job.Started{}, hide(a.Secrets, err)
+		return job.Started{}, a.Secrets.Error(err)
 	case answer.State == stateRefused:
 		return job.Started{}, &job.Refusal{Category: answer.Category, Reason: a.Secrets.Text(answer.Reason), Own: answer.Own}
 	}
@@ -116,20 +107,12 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 func (t *Type) Check(_ context.Context, a job.Attempt) error {
 	o, err := t.order(a)
 	if err != nil {
-		return hide(a.Secrets, err)
+		return a.Secrets.Error(err)
 	}
 	if c, ok := a.Config.(*Config); ok && c.Shell {
 		return &job.Unsure{Reason: fmt.Sprintf("the shell %s exists; whether the command works shows only when it runs", o.Path)}
 	}
 	return nil
-}
-
-// hide redacts secrets in a refusal; other errors contain nothing of the config.
-func hide(secrets job.Redactor, err error) error {
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
-		return &job.Refusal{Category: refusal.Category, Reason: secrets.Text(refusal.Reason), Own: refusal.Own}
-	}
-	return err
 }
 
 // adopted returns the start of a claimed job, whether this start's keeper claimed it, an earlier one, or a concurrent

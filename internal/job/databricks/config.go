@@ -3,6 +3,7 @@ package databricks
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -34,14 +35,7 @@ func (id *JobID) DecodeNode(n document.Node) []document.Finding {
 	return nil
 }
 
-func isNumber(text string) bool {
-	for _, r := range text {
-		if r < '0' || r > '9' {
-			return false
-		}
-	}
-	return text != ""
-}
+func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // JSONSchema describes both forms.
 func (JobID) JSONSchema() *jsonschema.Schema {

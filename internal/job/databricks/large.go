@@ -19,7 +19,7 @@ func (r *jobRun) DecodeFrom(d *json.Decoder) error {
 		case "tasks":
 			return r.decodeTasks(d)
 		default:
-			return skip(d)
+			return d.Decode(new(json.RawMessage))
 		}
 	})
 }
@@ -64,23 +64,4 @@ func eachField(d *json.Decoder, read func(name string) error) error {
 	}
 	_, err = d.Token()
 	return err
-}
-
-// skip reads a value and discards it.
-func skip(d *json.Decoder) error {
-	for depth := 0; ; {
-		token, err := d.Token()
-		if err != nil {
-			return err
-		}
-		switch token {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
-	}
 }

@@ -45,9 +45,9 @@ type workspace struct {
 }
 
 func (t *Type) workspace(a job.Attempt) (workspace, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return workspace{}, job.Refuse(run.Permanent, "start databricks job: its config is a %T", a.Config)
+	c, err := job.ConfigOf[Config](a)
+	if err != nil {
+		return workspace{}, err
 	}
 	return workspace{rest.API{Client: t.client, Base: c.WorkspaceURL, Headers: c.Headers, Limit: c.Timeout.D(), Secrets: a.Secrets}, c}, nil
 }

@@ -41,14 +41,14 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 
 // Prepare connects. It sends nothing, because any request may start something.
 func (t *Type) Prepare(a job.Attempt) {
-	if c, err := configOf(a); err == nil {
+	if c, err := job.ConfigOf[Config](a); err == nil {
 		t.client.Prepare(c.URL)
 	}
 }
 
 // Start sends the request.
 func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
-	c, err := configOf(a)
+	c, err := job.ConfigOf[Config](a)
 	if err != nil {
 		return job.Started{}, err
 	}
@@ -59,7 +59,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 	got, err := t.client.Send(ctx, m, c.Timeout.D())
 	switch {
 	case err != nil:
-		return job.Started{}, rest.Hide(a.Secrets, err)
+		return job.Started{}, a.Secrets.Error(err)
 	case !c.Callback:
 		result := got.Result(a.Secrets)
 		return job.Started{Handle: run.Handle(a.ID), Result: &result}, nil
@@ -67,14 +67,6 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 		return job.Started{}, t.client.NotStarted(got, a.Secrets)
 	}
 	return job.Started{Handle: run.Handle(a.ID)}, nil
-}
-
-func configOf(a job.Attempt) (*Config, error) {
-	c, ok := a.Config.(*Config)
-	if !ok {
-		return nil, job.Refuse(run.Permanent, "start http job: its config is a %T", a.Config)
-	}
-	return c, nil
 }
 
 // compose builds the request of an attempt.
@@ -101,7 +93,7 @@ func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Statu
 
 // Check connects. It sends nothing, because any request may start something.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
-	c, err := configOf(a)
+	c, err := job.ConfigOf[Config](a)
 	if err != nil {
 		return err
 	}
@@ -110,7 +102,7 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 		err = t.client.Reach(ctx, c.URL, c.Timeout.D())
 	}
 	if err != nil {
-		return rest.Hide(a.Secrets, rest.Checked(err))
+		return a.Secrets.Error(rest.Checked(err))
 	}
 	return &job.Unsure{Reason: fmt.Sprintf("%s accepts connections; whether it accepts the request shows only when it is sent, which may start the job", m.Host())}
 }

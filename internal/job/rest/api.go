@@ -58,7 +58,7 @@ func (a API) Do(ctx context.Context, c Call, into any) error {
 	got, err := a.Client.Send(ctx, m, a.Limit)
 	switch {
 	case err != nil:
-		return about(c.What, Hide(a.Secrets, err))
+		return about(c.What, a.Secrets.Error(err))
 	case !got.Success():
 		return a.answered(c.What, got)
 	}

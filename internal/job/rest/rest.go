@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/egress"
-	"github.com/interlock-go/interlock/internal/job"
 )
 
 // Client sends messages.
@@ -30,19 +29,6 @@ func New(g *egress.Guard) *Client {
 	c.ahead = &ahead{dial: g.DialContext, keptFor: keptFor, made: map[string][]*early{}}
 	c.transport.DialContext = c.ahead.DialContext
 	return c
-}
-
-// Hide returns err without secrets.
-func Hide(secrets job.Redactor, err error) error {
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
-		hidden := *refusal
-		hidden.Reason = secrets.Text(refusal.Reason)
-		return &hidden
-	}
-	if text := secrets.Text(err.Error()); text != err.Error() {
-		return errors.New(text)
-	}
-	return err
 }
 
 // Reach connects to an address, with TLS for https, and sends nothing.

@@ -26,7 +26,7 @@ const (
 )
 
 // Send sends the message, follows redirects, and waits no longer than limit. The error is a *job.Refusal if the
-// request certainly did not reach its target; after any other error it may have. It may contain a secret: see Hide.
+// request certainly did not reach its target; after any other error it may have. It may contain a secret: see job.Redactor.
 func (c *Client) Send(ctx context.Context, m Message, limit time.Duration) (Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -52,4 +53,34 @@ func isToken(name string) bool {
 		}
 	}
 	return name != ""
+}
+
+// CheckURL finds what is wrong with the URL at path. It never repeats the URL, which may hold a secret.
+func CheckURL(path, text string) []document.Finding {
+	if text == "" { // missing, which is reported already
+		return nil
+	}
+	u, err := url.Parse(maskURL(text))
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return []document.Finding{{Path: path, Message: "must be an absolute http or https URL such as https://host/path"}}
+	case u.User != nil:
+		return []document.Finding{{Path: path, Message: "contains a user or password; send credentials in a header, from ${env:NAME} or ${file:PATH}"}}
+	case u.Fragment != "":
+		return []document.Finding{{Path: path, Message: "contains a fragment (#…), which is never sent; remove it or write %23"}}
+	}
+	return nil
+}
+
+// maskURL returns the URL with its variables masked. If it begins with a variable, its scheme is known only when the
+// job starts, so it gets one.
+func maskURL(text string) string {
+	masked := Mask(text)
+	if !strings.HasPrefix(text, "${") {
+		return masked
+	}
+	if rest, isScheme := strings.CutPrefix(masked, "1://"); isScheme {
+		return "http://" + rest
+	}
+	return "http://" + masked
 }
