@@ -132,6 +132,9 @@ func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.
 	case old.Status == "" && q.key(e).Schedule != e.Opens:
 		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: fmt.Sprintf("there is no run of schedule %s; the pipeline's own is %s", q.Schedule, e.Opens)}, nil
 	}
+	if err := q.Period.CheckName(e.Schedule.Zone()); err != nil && old.Status == "" {
+		return rerun.Verdict{Rejection: rerun.NoSuchRun, Reason: err.Error()}, nil
+	}
 	facts, err := h.facts(ctx, e, q, old, now)
 	if err != nil {
 		return rerun.Verdict{}, err

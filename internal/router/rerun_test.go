@@ -55,6 +55,11 @@ func TestRerunRejections(t *testing.T) {
 			q.Schedule = "cron"
 			return q
 		}},
+		{"no such run", func(w *world) router.RerunRequest {
+			q := ask(w, "1")
+			q.Period, q.Force = w.Period("2026-03-03T07-05:00"), true // the clock repeats no hour of that day
+			return q
+		}},
 		{"already open", func(w *world) router.RerunRequest {
 			w.Write("plain", "arrival", "status=ready", "n=2")
 			return ask(w, "1")
