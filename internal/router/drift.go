@@ -37,7 +37,7 @@ func movements(e *catalog.Entry, n news, was, is sensor.Fields) []moved {
 }
 
 // driftFields lists the fields of a post-run sensor to compare: the file's drift field, otherwise the field of each
-// rule on the sensor, otherwise count.
+// rule on the sensor, otherwise count. The field of an age rule is left out: a time always moves.
 func driftFields(e *catalog.Entry, n news) []string {
 	if e.PostRun.DriftField != "" {
 		return []string{e.PostRun.DriftField}
@@ -49,6 +49,9 @@ func driftFields(e *catalog.Entry, n news) []string {
 			owner = pipeline.ID(leaf.From)
 		}
 		if owner != n.Pipeline || leaf.Key != string(n.Sensor) {
+			continue
+		}
+		if aged := leaf.Check == rule.AgeLT || leaf.Check == rule.AgeGT; aged && leaf.Field != "" {
 			continue
 		}
 		field := leaf.Field

@@ -98,6 +98,30 @@ func TestIncomparableValueIsReportedAndRerunsNothing(t *testing.T) {
 	}
 }
 
+func TestTimeOfAnAgeRuleIsNoDrift(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: audited, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+postRun:
+  rules:
+    - {key: audit, check: gte, field: count, value: 100}
+    - {key: audit, check: age_lt, field: updatedAt, value: 1h}
+    - {key: audit, check: age_gt, field: newest, value: 1s}
+`)
+	w.Write("audited", "arrival", "n=1")
+	w.Write("audited", "audit", "count=100", "newest=1700000000")
+	w.sleep(time.Minute)
+	w.succeed(auditedRun)
+	w.sleep(time.Minute)
+	w.Write("audited", "audit", "count=100", "newest=1700000060")
+	w.expect(auditedRun, "COMPLETED 1")
+	same(t, "drift", 0, w.count(event.PostRunDrift))
+	same(t, "passed", 1, w.count(event.PostRunPassed))
+	w.Write("audited", "audit", "count=101", "newest=1700000120")
+	w.expect(auditedRun, "RUNNING 2")
+}
+
 func TestReadingOutsideThePostRunWindowIsIgnored(t *testing.T) {
 	w := audit(t, "  evaluation: {window: 1h}\n")
 	w.Pass(time.Hour)
