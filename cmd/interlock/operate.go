@@ -167,9 +167,9 @@ func newAcceptRemoval(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "accept-removal", Short: "Remove the pipelines whose files are missing",
-		Long: "Remove the pipelines whose files are missing. A folder that becomes empty, or loses more than half\n" +
-			"of at least four files at once, looks like a lost mount: the server keeps the pipelines active,\n" +
-			"reports it, and waits for the files or for this command.",
+		Long: "Remove the pipelines whose files are missing. A folder that loses more than half of at least\n" +
+			"four files at once, or is replaced by an empty directory, looks like a lost mount: the server keeps\n" +
+			"the pipelines active, reports it, and waits for the files or for this command.",
 		Example: "  interlock config accept-removal --reason 'moved to the other team'", Args: noArguments,
 	}
 	addReason(cmd, &reason)

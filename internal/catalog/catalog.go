@@ -60,7 +60,8 @@ func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 // Files are all pipeline, calendar, archetype and source files. Gone lists pipeline and source files that disappeared
 // a moment ago and may come back: they count with their last contents. Modified has the modification time of each
 // file, by name; only replicas need it. Folders are the paths that pipelines are read from; if set, a folder that
-// loses most of its files removes nothing: see Trouble.
+// loses most of its files removes nothing: see Trouble. Same lists those that are still the directory in which files
+// were last found, which a lost mount is not.
 type Files struct {
 	Pipelines  []pipeline.Source
 	Calendars  []pipeline.Source
@@ -69,6 +70,7 @@ type Files struct {
 	Gone       []string
 	Modified   map[string]time.Time
 	Folders    []string
+	Same       []string
 	// Since, if set, is when the first of the new files was put in place, if that was before now: a pipeline that was
 	// not in force accepts readings written from then on.
 	Since time.Time

@@ -31,7 +31,7 @@ type Trouble struct {
 // ErrNothingLost is returned by AcceptRemoval if no removal is waiting.
 var ErrNothingLost = errors.New("no removal waits to be accepted: no folder has lost its files")
 
-// fewFiles is the number of files below which a folder may lose all but one at once.
+// fewFiles is the number of files below which a folder may lose all of them at once.
 const fewFiles = 4
 
 // Troubles lists the folders whose files cannot be trusted. The list must not be changed.
@@ -67,7 +67,7 @@ func (c *Catalog) Unreadable(ctx context.Context, folder string, cause error, no
 			Message: fmt.Sprintf("%v; all active versions stay active, and no file change takes effect", cause),
 		}
 		for _, e := range c.Current().All() {
-			if inFolder(folder, e.File) {
+			if InFolder(folder, e.File) {
 				t.Pipelines = append(t.Pipelines, e.ID)
 			}
 		}
@@ -124,10 +124,10 @@ func (c *Catalog) held() map[pipeline.ID]bool {
 	return held
 }
 
-// holdLost marks the verdicts whose removal must wait, and returns the folders that lost their files: all of them, or
-// more than half of at least four, not counting pipelines that have moved to another file. Lost files stay lost until
-// they are back, however many files the folder has by then. While files that disappeared a moment ago could push the
-// folder over this limit, the removal of the others waits for them.
+// holdLost marks the verdicts whose removal must wait, and returns the folders that lost their files: more than half of
+// at least four, not counting pipelines that have moved to another file, or all of them, unless the folder is still the
+// same directory. Lost files stay lost until they are back, however many files the folder has by then. While files that
+// disappeared a moment ago could push the folder over this limit, the removal of the others waits for them.
 func (c *Catalog) holdLost(verdicts []verdict, files Files, now time.Time) []Trouble {
 	if len(files.Folders) == 0 {
 		return nil
@@ -182,13 +182,17 @@ type folder struct {
 	known int // pipelines in force read from it
 	there int // files in it
 	gone  int // files that disappeared a moment ago
+	same  bool
 }
 
 // lost reports whether losing n files is more likely an accident than intended.
-func (f *folder) lost(n int) bool { return f.there == 0 && f.gone == 0 || f.most(n) }
+func (f *folder) lost(n int) bool { return f.emptied() && f.gone == 0 || f.most(n) }
 
 // mayLose is lost on the assumption that the files that disappeared a moment ago do not come back.
-func (f *folder) mayLose(n int) bool { return f.there == 0 || f.most(n+f.gone) }
+func (f *folder) mayLose(n int) bool { return f.emptied() || f.most(n+f.gone) }
+
+// emptied reports whether another, empty directory is in the place of the folder, as where a mount is lost.
+func (f *folder) emptied() bool { return f.there == 0 && !f.same }
 
 func (f *folder) most(n int) bool { return f.known >= fewFiles && 2*n > f.known }
 
@@ -197,7 +201,7 @@ func (c *Catalog) count(files Files) folders {
 	of := func(file string) *folder {
 		name := folderOf(files.Folders, file)
 		if all.byName[name] == nil {
-			all.byName[name] = &folder{}
+			all.byName[name] = &folder{same: slices.Contains(files.Same, name)}
 		}
 		return all.byName[name]
 	}
@@ -265,14 +269,15 @@ func (c *Catalog) alarm(ctx context.Context, t Trouble, state, message string, n
 // folderOf returns the folder that a file was read from, or "" if it is in none of them.
 func folderOf(folders []string, file string) string {
 	for _, folder := range folders {
-		if inFolder(folder, file) {
+		if InFolder(folder, file) {
 			return folder
 		}
 	}
 	return ""
 }
 
-func inFolder(folder, file string) bool {
+// InFolder reports whether a file was read from a folder, or is that path itself.
+func InFolder(folder, file string) bool {
 	dir, name := path.Clean(filepath.ToSlash(folder)), path.Clean(filepath.ToSlash(file))
 	if dir == "." {
 		return !path.IsAbs(name) && !strings.HasPrefix(name, "../")

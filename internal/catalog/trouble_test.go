@@ -71,6 +71,20 @@ func TestFolderThatLosesMostOfItsFilesRemovesNothing(t *testing.T) {
 	}
 }
 
+func TestLastFilesOfAFolderCanBeRemoved(t *testing.T) {
+	for _, c := range []struct {
+		files int
+		held  bool
+	}{{1, false}, {3, false}, {4, true}} {
+		d := folder(t, c.files)
+		d.more.Same = d.more.Folders
+		d.lose(c.files)
+		if removed := d.apply().Removed; (len(removed) == 0) != c.held || (len(d.Troubles()) == 1) != c.held {
+			t.Errorf("all of %d files gone: removed %v, troubles %+v", c.files, removed, d.Troubles())
+		}
+	}
+}
+
 func TestLostFilesAreReportedOnceAndCountAgainWhenTheyAreBack(t *testing.T) {
 	d := folder(t, 5)
 	whole := map[string]string{}

@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -54,16 +56,17 @@ type Reloader struct {
 	apply   func(ctx context.Context, f catalog.Files, now time.Time) error
 	tell    func(err error) // called after each scan with the error that prevented reading (a FolderError, for example), or nil
 
-	stamps []files.Stamp        // sorted by file, as last applied
-	beside catalog.Files        // the calendars, archetypes and sources last applied
-	gone   map[string]time.Time // since when a file has been missing
-	again  chan Folders         // folders to read at once
-	ended  chan struct{}        // closed when Watch has ended
+	stamps []files.Stamp          // sorted by file, as last applied
+	beside catalog.Files          // the calendars, archetypes and sources last applied
+	gone   map[string]time.Time   // since when a file has been missing
+	dirs   map[string]fs.FileInfo // the directory in which a folder's files were last found
+	again  chan Folders           // folders to read at once
+	ended  chan struct{}          // closed when Watch has ended
 }
 
 // NewReloader returns a reloader that reads the folders and passes the files to apply when they change.
 func NewReloader(f Folders, apply func(context.Context, catalog.Files, time.Time) error, tell func(error)) *Reloader {
-	return &Reloader{folders: f, apply: apply, tell: tell, gone: map[string]time.Time{}, again: make(chan Folders), ended: make(chan struct{})}
+	return &Reloader{folders: f, apply: apply, tell: tell, gone: map[string]time.Time{}, dirs: map[string]fs.FileInfo{}, again: make(chan Folders), ended: make(chan struct{})}
 }
 
 // Load reads everything for the first time. It fails if a required directory is missing or cannot be read.
@@ -201,6 +204,7 @@ func (r *Reloader) take(ctx context.Context, stamps []files.Stamp, now time.Time
 // catalog has those in force.
 func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, error) {
 	all := catalog.Files{Folders: r.folders.Pipelines}
+	dirs := r.directories() // before its files are read: if it is replaced meanwhile, the next reading notices
 	there := map[string]bool{}
 	for _, part := range []struct {
 		from []string
@@ -224,11 +228,38 @@ func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, err
 		}
 	}
 	r.addMissed(&all, there, now)
+	all.Same = r.same(dirs, all.Pipelines)
 	all.Modified = make(map[string]time.Time, len(stamps))
 	for _, s := range stamps {
 		all.Modified[s.File] = time.Unix(0, s.Modified)
 	}
 	return all, nil
+}
+
+// directories returns the directories that the folders of pipelines are now.
+func (r *Reloader) directories() map[string]fs.FileInfo {
+	all := map[string]fs.FileInfo{}
+	for _, folder := range r.folders.Pipelines {
+		if info, err := os.Stat(folder); err == nil {
+			all[folder] = info
+		}
+	}
+	return all
+}
+
+// same lists the folders that are still the directory in which files were last found. It records those that have files.
+func (r *Reloader) same(dirs map[string]fs.FileInfo, found []pipeline.Source) []string {
+	var all []string
+	for _, folder := range r.folders.Pipelines {
+		dir := dirs[folder]
+		if dir != nil && slices.ContainsFunc(found, func(src pipeline.Source) bool { return catalog.InFolder(folder, src.File) }) {
+			r.dirs[folder] = dir
+		}
+		if last := r.dirs[folder]; dir != nil && last != nil && os.SameFile(dir, last) {
+			all = append(all, folder)
+		}
+	}
+	return all
 }
 
 // addMissed adds the files that have been missing for less than goneAfter.

@@ -25,6 +25,7 @@ type folder struct {
 
 	mu    sync.Mutex
 	lists [][]string // names and texts, one list per call
+	same  []bool     // whether the folder was the same directory, per call
 	told  []error
 }
 
@@ -80,6 +81,7 @@ func (f *folder) reloader() *engine.Reloader {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.lists = append(f.lists, names)
+		f.same = append(f.same, slices.Contains(files.Same, f.dir))
 		return nil
 	}, func(err error) {
 		f.mu.Lock()
@@ -105,6 +107,38 @@ func (f *folder) watch() {
 func (f *folder) pass(d time.Duration) {
 	time.Sleep(d) // the bubble's clock
 	synctest.Wait()
+}
+
+func TestEmptiedFolderIsToldFromALostOne(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		empty func(f *folder)
+		want  []bool
+	}{
+		{"its file is deleted", func(f *folder) { f.remove("a.yaml") }, []bool{true, true, true}},
+		{"another directory is in its place", func(f *folder) {
+			if err := os.Rename(f.dir, f.dir+".away"); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(f.dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, []bool{true, false, false}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFolder(t)
+				f.write("a.yaml", "1")
+				f.watch()
+				c.empty(f)
+				f.pass(10 * time.Second)
+				f.cancel()
+				if diff := cmp.Diff(c.want, f.same); diff != "" {
+					t.Errorf("the same directory (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
 
 func TestChangedFileTakesEffectWithinTwoSeconds(t *testing.T) {
