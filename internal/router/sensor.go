@@ -237,8 +237,8 @@ func (n news) periods() []period.Period {
 	return []period.Period{own, own.Add(-1, n.entry.Schedule.Zone())}
 }
 
-// standing lists the further runs that the write affects: for an undated one all open runs, for a dated one all runs of
-// smaller periods inside its own.
+// standing lists the further runs that the write affects: for an undated one all open runs and those whose window has
+// closed lately, for a dated one all runs of smaller periods inside its own.
 func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error) {
 	switch {
 	case n.over && !n.Period.IsZero() && n.upstream == nil && !n.entry.DryRun:
@@ -254,7 +254,24 @@ func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error
 	if err != nil {
 		return nil, fmt.Errorf("list open runs of %s: %w", n.entry.ID, err)
 	}
-	return open, nil
+	closed, err := h.closedLately(ctx, n)
+	return append(open, closed...), err
+}
+
+// The limits on exhausted runs that an undated write is compared with: the latest periods, and of those the runs whose
+// window has closed within a day before the write. It is a standing fact, so it may open the gate of any of them.
+const (
+	closedPage  = 50
+	closedSince = 24 * time.Hour
+)
+
+// closedLately lists the runs whose window has closed lately.
+func (h *readingHandler) closedLately(ctx context.Context, n news) ([]run.Run, error) {
+	page, err := h.store.Runs(ctx, store.RunQuery{Pipeline: n.entry.ID, Status: run.ValidationExhausted, Limit: closedPage})
+	if err != nil {
+		return nil, fmt.Errorf("list exhausted runs of %s: %w", n.entry.ID, err)
+	}
+	return slices.DeleteFunc(page.Items, func(r run.Run) bool { return n.At.Sub(r.EndedAt) > closedSince || r.Schedule != n.entry.Opens }), nil
 }
 
 // runsOver lists the runs inside the period of the write, and the open runs whose gate reads that period among several.

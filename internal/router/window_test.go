@@ -108,6 +108,29 @@ func TestWriteThatWouldOpenTheGateOfAnExhaustedRunIsReportedOnceWithTheCommand(t
 	}
 }
 
+func TestUndatedWriteThatWouldOpenTheGateOfAnotherPeriodIsReported(t *testing.T) {
+	w := newWorld(t, orders)
+	w.Write("orders", "arrival#2026-02-01", "status=ready")
+	w.Pass(time.Hour)
+	w.expect("orders/stream/2026-02-01", "VALIDATION_EXHAUSTED 1")
+	for range 2 {
+		w.sleep(time.Minute)
+		w.Write("orders", "quality", "verdict=good")
+	}
+	w.expect("orders/stream/2026-02-01", "VALIDATION_EXHAUSTED 1")
+	late := w.only(event.LateDataArrival)
+	same(t, "date", "2026-02-01", late.Detail.Date.String())
+	same(t, "what follows", event.Late{Sensors: []string{"quality"}, Reason: "window closed"}, late.Detail.Extra.(event.Late))
+}
+
+func TestUndatedWriteReportsNothingAboutWindowsOfLongAgo(t *testing.T) {
+	w := newWorld(t, orders)
+	w.Write("orders", "arrival#2026-02-01", "status=ready")
+	w.Pass(26 * time.Hour)
+	w.Write("orders", "quality", "verdict=good")
+	same(t, "told", 0, w.count(event.LateDataArrival))
+}
+
 func TestFirstWriteOfADayReopensEvenWithYesterdaysData(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: nightly, owner: data}
