@@ -37,11 +37,9 @@ type book struct {
 
 // pending is the activity of a source that is not stored yet.
 type pending struct {
-	first   source.Taken
-	later   source.Activity // all except the first
-	any     bool
-	storing bool
-	stored  time.Time
+	activity source.Activity
+	storing  bool
+	stored   time.Time
 }
 
 // Unmatched describes the events that no source matched since the process started.
@@ -86,11 +84,7 @@ func (b *book) add(id source.ID, t source.Taken) {
 		p = &pending{}
 		b.of[id] = p
 	}
-	if !p.any {
-		p.first, p.any = t, true
-		return
-	}
-	p.later.Add(t)
+	p.activity.Add(t)
 }
 
 // store stores the collected activity of sources that were last stored at least that long ago.
@@ -109,7 +103,7 @@ func (b *book) due(now time.Time, every time.Duration) []source.ID {
 	defer b.mu.Unlock()
 	var ids []source.ID
 	for id, p := range b.of {
-		if p.any && !p.storing && now.Sub(p.stored) >= every {
+		if p.activity.Matched > 0 && !p.storing && now.Sub(p.stored) >= every {
 			p.storing = true
 			ids = append(ids, id)
 		}
@@ -123,20 +117,20 @@ func (b *book) due(now time.Time, every time.Duration) []source.ID {
 func (b *book) storeOne(ctx context.Context, id source.ID, now time.Time) error {
 	b.mu.Lock()
 	p := b.of[id]
-	gathered := *p
-	p.any, p.later = false, source.Activity{}
+	gathered := p.activity
+	p.activity = source.Activity{}
 	b.mu.Unlock()
 	err := Change(ctx, b.records, id, now, func(a *source.Activity) []event.Event {
 		events := back(id, a, now)
-		a.Add(gathered.first)
-		a.Join(gathered.later)
+		a.Join(gathered)
 		return events
 	})
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p.storing, p.stored = false, now
-	if err != nil && !p.any { // stored with the next event
-		p.first, p.later, p.any, p.stored = gathered.first, gathered.later, true, time.Time{}
+	if err != nil { // stored with the next event
+		gathered.Join(p.activity)
+		p.activity, p.stored = gathered, time.Time{}
 	}
 	return err
 }
@@ -150,10 +144,9 @@ func (i *Intake) Activities(ctx context.Context) (map[source.ID]source.Activity,
 	i.book.mu.Lock()
 	defer i.book.mu.Unlock()
 	for id, p := range i.book.of {
-		if p.any {
+		if p.activity.Matched > 0 {
 			a := all[id]
-			a.Add(p.first)
-			a.Join(p.later)
+			a.Join(p.activity)
 			all[id] = a
 		}
 	}

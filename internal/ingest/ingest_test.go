@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -151,5 +152,37 @@ func TestActivityIsStored(t *testing.T) {
 	d.take(noon.Add(61 * time.Second))
 	if err := d.intake.Flush(ctx, noon.Add(62*time.Second)); err != nil || stored() != 12 {
 		t.Errorf("%d events are stored at the end: %v", stored(), err)
+	}
+}
+
+// busy is a store that fails to store an activity once, while something else happens.
+type busy struct {
+	*memory.Store
+	meanwhile func()
+}
+
+func (b *busy) Commit(ctx context.Context, batch store.Batch, now time.Time) error {
+	if happen := b.meanwhile; happen != nil && strings.HasPrefix(batch.ID, "source/state/") {
+		b.meanwhile = nil
+		happen()
+		return errors.New("the store is away")
+	}
+	return b.Store.Commit(ctx, batch, now)
+}
+
+func TestEventsAreCountedAlthoughStoringThemFailed(t *testing.T) {
+	d := newDesk(t)
+	s := &busy{Store: d.store}
+	d.intake = ingest.New(s, d.catalog, catalog.MaxFuture)
+	s.meanwhile = func() { d.take(noon.Add(time.Second)) }
+	e := ingest.Event{Format: source.CloudEvents, ID: "first", Body: map[string]any{"type": "landed", "n": int64(0)}}
+	if _, err := d.intake.Take(ctx, []ingest.Event{e}, func(*store.Write, int) (func(), error) { return nil, nil }, noon); err == nil {
+		t.Fatal("storing did not fail")
+	}
+	if err := d.intake.Flush(ctx, noon.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ingest.StoredOf(ctx, d.store, "orders-landed"); err != nil || got.Matched != 2 {
+		t.Errorf("counted %d events, %v", got.Matched, err)
 	}
 }

@@ -50,23 +50,14 @@ const (
 
 // Add adds an event.
 func (a *Activity) Add(t Taken) {
-	if a.FirstEvent.IsZero() {
-		a.FirstEvent = t.At
+	one := Activity{
+		FirstEvent: t.At, LastEvent: t.At, Matched: 1, Written: int64(t.Written), Repeated: int64(t.Repeated),
+		Problems: int64(len(t.Problems)), Recent: []Taken{t},
 	}
-	if !a.LastEvent.IsZero() && t.At.After(a.LastEvent) {
-		a.addGap(Gap{t.At.UTC().Format(time.DateOnly), t.At.Sub(a.LastEvent)})
-	}
-	if t.At.After(a.LastEvent) {
-		a.LastEvent = t.At
-	}
-	a.Matched++
-	a.Written += int64(t.Written)
-	a.Repeated += int64(t.Repeated)
-	a.Problems += int64(len(t.Problems))
 	if n := len(t.Problems); n > 0 {
-		a.Problem, a.ProblemAt = t.Problems[n-1], t.At
+		one.Problem, one.ProblemAt = t.Problems[n-1], t.At
 	}
-	a.Recent = append([]Taken{t}, a.Recent[:min(len(a.Recent), maxRecent-1)]...)
+	a.Join(one)
 }
 
 // Join adds the activity that followed a.
@@ -75,7 +66,10 @@ func (a *Activity) Join(later Activity) {
 		return
 	}
 	recent := slices.Concat(later.Recent, a.Recent)
-	if later.FirstEvent.After(a.LastEvent) {
+	if a.FirstEvent.IsZero() {
+		a.FirstEvent = later.FirstEvent
+	}
+	if !a.LastEvent.IsZero() && later.FirstEvent.After(a.LastEvent) {
 		a.addGap(Gap{later.FirstEvent.UTC().Format(time.DateOnly), later.FirstEvent.Sub(a.LastEvent)})
 	}
 	for _, g := range later.Gaps {

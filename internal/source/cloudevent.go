@@ -13,11 +13,11 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// bounds limits one event: the lineage of a large job is longer and deeper than any reading.
-var bounds = sensor.Bounds{Bytes: 8 << 20, Depth: 256}
-
 // MaxEvent is the maximum size in bytes of one event, or a batch of them.
 const MaxEvent = 8 << 20
+
+// bounds limits one event: the lineage of a large job is longer and deeper than any reading.
+var bounds = sensor.Bounds{Bytes: MaxEvent, Depth: 256}
 
 // DecodeEvent decodes one event, which is a JSON object.
 func DecodeEvent(body []byte) (map[string]any, error) {
@@ -30,14 +30,12 @@ func DecodeEvent(body []byte) (map[string]any, error) {
 
 // DecodeEvents decodes a list of events.
 func DecodeEvents(body []byte) ([]map[string]any, error) {
-	// DecodeObject decodes objects only, so wrap the list in one.
-	wrapped := append(append([]byte(`{"events":`), body...), '}')
-	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(body), Depth: bounds.Depth})
+	value, err := decodeJSON(body)
 	if err != nil {
 		return nil, fmt.Errorf("batch: %w", err)
 	}
-	list, ok := object["events"].([]any)
-	if !ok || len(object) != 1 {
+	list, ok := value.([]any)
+	if !ok {
 		return nil, errors.New("batch: the body is not a JSON list of events")
 	}
 	events := make([]map[string]any, len(list))
@@ -91,7 +89,7 @@ func setData(event map[string]any, contentType string, data []byte) error {
 	case isJSON(contentType):
 		value, err := decodeJSON(data)
 		if err != nil {
-			return err
+			return fmt.Errorf("attribute data is not JSON, as datacontenttype says: %w", err)
 		}
 		event["data"] = value
 	case utf8.Valid(data):
@@ -102,17 +100,14 @@ func setData(event map[string]any, contentType string, data []byte) error {
 	return nil
 }
 
-// decodeJSON decodes data that may be any JSON value.
+// decodeJSON decodes data that may be any JSON value. DecodeObject decodes objects only, so it wraps the value in one.
 func decodeJSON(data []byte) (any, error) {
 	wrapped := append(append([]byte(`{"data":`), data...), '}')
 	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth})
 	if err == nil && len(object) != 1 {
 		err = errors.New("there is more than one value")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("attribute data is not JSON, as datacontenttype says: %w", err)
-	}
-	return object["data"], nil
+	return object["data"], err
 }
 
 // isJSON reports whether a media type is JSON; an empty one counts as JSON.
@@ -128,17 +123,18 @@ func isJSON(contentType string) bool {
 // base64 data whose type is JSON.
 func CheckCloudEvent(event map[string]any) error {
 	for _, name := range []string{"specversion", "id", "source", "type"} {
-		switch text, isText := event[name].(string); {
-		case event[name] == nil:
+		if event[name] == nil {
 			return fmt.Errorf("attribute %s is missing; CloudEvents requires specversion, id, source and type", name)
-		case !isText || text == "":
-			return fmt.Errorf("attribute %s must be a text that is not empty", name)
+		}
+		if err := checkText("attribute", name, event[name]); err != nil {
+			return err
 		}
 	}
 	if event["specversion"] != "1.0" {
 		return fmt.Errorf("attribute specversion is %.40q; only 1.0 is supported", event["specversion"])
 	}
-	if text, _ := event["source"].(string); !isReference(text) {
+	text, _ := event["source"].(string)
+	if _, err := url.Parse(text); err != nil {
 		return fmt.Errorf("attribute source: %.100q is not a URI reference", text)
 	}
 	for name, value := range event {
@@ -149,9 +145,11 @@ func CheckCloudEvent(event map[string]any) error {
 	return decodeBase64(event)
 }
 
-func isReference(text string) bool {
-	_, err := url.Parse(text)
-	return err == nil
+func checkText(kind, name string, value any) error {
+	if text, _ := value.(string); text == "" {
+		return fmt.Errorf("%s %s must be a text that is not empty", kind, name)
+	}
+	return nil
 }
 
 // checkAttribute checks optional attributes and extensions.
@@ -169,9 +167,7 @@ func checkAttribute(name string, value any) error {
 			return fmt.Errorf("attribute time: %s is not RFC 3339, such as 2026-03-03T10:00:00Z", sensor.Literal(value))
 		}
 	case "subject", "datacontenttype", "dataschema":
-		if !isText || text == "" {
-			return fmt.Errorf("attribute %s must be a text that is not empty", name)
-		}
+		return checkText("attribute", name, value)
 	default:
 		switch value.(type) {
 		case map[string]any, []any, float64:

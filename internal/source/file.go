@@ -66,7 +66,6 @@ type fieldPath struct {
 	Path string `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event. A field whose path finds nothing is left out."`
 }
 
-// DecodeNode decodes either form.
 func (f *Field) DecodeNode(n document.Node) []document.Finding {
 	switch n.Kind() {
 	case document.Map:
@@ -81,7 +80,6 @@ func (f *Field) DecodeNode(n document.Node) []document.Finding {
 	return nil
 }
 
-// JSONSchema describes both forms.
 func (Field) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Types: []string{"string", "number", "boolean"}}, document.Fragment(fieldPath{})}}
 }

@@ -28,14 +28,15 @@ func CheckLineage(event map[string]any) error {
 		return errors.New("field run is missing; an OpenLineage event is about a run, a job or a dataset")
 	}
 	for _, name := range required {
-		switch text, isText := fields.At(name).(string); {
-		case fields.At(name) == nil:
+		if fields.At(name) == nil {
 			return fmt.Errorf("field %s is missing; OpenLineage requires it", name)
-		case !isText || text == "":
-			return fmt.Errorf("field %s must be a text that is not empty", name)
+		}
+		if err := checkText("field", name, fields.At(name)); err != nil {
+			return err
 		}
 	}
-	if text, _ := event["eventTime"].(string); !isTime(text) {
+	text, _ := event["eventTime"].(string)
+	if _, err := time.Parse(time.RFC3339, text); err != nil {
 		return fmt.Errorf("field eventTime: %.60q is not RFC 3339", text)
 	}
 	if kind, given := event["eventType"]; given && kind != nil {
@@ -44,9 +45,4 @@ func CheckLineage(event map[string]any) error {
 		}
 	}
 	return nil
-}
-
-func isTime(text string) bool {
-	_, err := time.Parse(time.RFC3339, text)
-	return err == nil
 }
