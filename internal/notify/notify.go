@@ -62,14 +62,16 @@ type Notifier struct {
 	tallies     tallies
 }
 
-// New returns a notifier.
 func New(o Options) *Notifier {
 	n := &Notifier{
 		store: o.Store, sinks: o.Sinks, subject: o.Subject,
 		base: strings.TrimSuffix(o.BaseURL, "/"), since: o.Since, concurrency: o.Concurrency,
 	}
 	for _, r := range o.Routes {
-		n.routes = append(n.routes, r.explicit())
+		if r.Severity == "" && len(r.Types) == 0 {
+			r.Severity = event.Warning
+		}
+		n.routes = append(n.routes, r)
 	}
 	if len(n.routes) == 0 {
 		n.routes = []Route{{Name: UsualRoute, Severity: event.Warning, Sinks: n.names()}}

@@ -35,8 +35,8 @@ type Outbox struct {
 	read, saved store.Position
 	unsettled   []store.Position // positions of events read that the cursor has not passed
 	savedAt     time.Time
-	lanes       map[string]*queue
-	pending     int // letters in lanes
+	lanes       map[string][]*Letter // oldest first
+	pending     int                  // letters in lanes
 	sending     int
 	groups      map[string]*burst
 
@@ -45,9 +45,6 @@ type Outbox struct {
 	told     bool      // a failing sink has been reported
 	refusing bool      // it has accepted none since it last rejected one
 }
-
-// queue holds the letters of one lane, oldest first.
-type queue struct{ letters []*Letter }
 
 // Letter is an alert in flight.
 type Letter struct {
@@ -76,7 +73,7 @@ func (n *Notifier) open(ctx context.Context, s sink.Sink, c store.Claim, term ti
 	}
 	o := &Outbox{
 		n: n, sink: s, name: s.Name(), due: c.Task.Due, lease: c.Lease, term: term, heldAt: now.Round(0),
-		read: at, saved: at, lanes: map[string]*queue{}, groups: map[string]*burst{},
+		read: at, saved: at, lanes: map[string][]*Letter{}, groups: map[string]*burst{},
 	}
 	o.follower, _ = s.(sink.Follower)
 	return o, o.loadBursts(ctx)
@@ -166,12 +163,7 @@ func (o *Outbox) add(r *Route, e store.StoredEvent, now time.Time) {
 }
 
 func (o *Outbox) queue(l *Letter) {
-	q := o.lanes[l.lane]
-	if q == nil {
-		q = &queue{}
-		o.lanes[l.lane] = q
-	}
-	q.letters = append(q.letters, l)
+	o.lanes[l.lane] = append(o.lanes[l.lane], l)
 	o.pending++
 }
 
@@ -183,8 +175,8 @@ func (o *Outbox) Next(now time.Time) *Letter {
 	}
 	o.release(now)
 	var next *Letter
-	for _, q := range o.lanes {
-		if l := q.letters[0]; !l.sending && !now.Before(l.retryAt) && (next == nil || o.before(l, next)) {
+	for _, letters := range o.lanes {
+		if l := letters[0]; !l.sending && !now.Before(l.retryAt) && (next == nil || o.before(l, next)) {
 			next = l
 		}
 	}
@@ -236,9 +228,9 @@ func (o *Outbox) Send(ctx context.Context, l *Letter) error {
 
 // remove removes a settled letter from its lane.
 func (o *Outbox) remove(l *Letter, now time.Time) {
-	q := o.lanes[l.lane]
-	q.letters[0] = nil // let the letter be collected: the array stays
-	if q.letters = q.letters[1:]; len(q.letters) == 0 {
+	letters := o.lanes[l.lane]
+	letters[0] = nil // let the letter be collected: the array stays
+	if o.lanes[l.lane] = letters[1:]; len(letters) == 1 {
 		delete(o.lanes, l.lane)
 	}
 	o.pending--
@@ -250,8 +242,8 @@ func (o *Outbox) remove(l *Letter, now time.Time) {
 // cursor returns the position up to which every event has been settled or stored in a note.
 func (o *Outbox) cursor() store.Position {
 	at := o.read
-	for _, q := range o.lanes {
-		for _, l := range q.letters {
+	for _, letters := range o.lanes {
+		for _, l := range letters {
 			if !l.kept {
 				at = min(at, l.first-1)
 				break // later letters have later positions
@@ -331,8 +323,8 @@ func (o *Outbox) Wake(now time.Time) time.Time {
 	if o.full() {
 		return wake
 	}
-	for _, q := range o.lanes {
-		if l := q.letters[0]; !l.sending {
+	for _, letters := range o.lanes {
+		if l := letters[0]; !l.sending {
 			sooner(later(l.retryAt, o.until))
 		}
 	}

@@ -46,14 +46,6 @@ const (
 // UsualGroup is the grouping of a route that only sets an interval.
 var UsualGroup = []Field{ByPipeline, ByType}
 
-// explicit returns the route with its default severity filled in.
-func (r Route) explicit() Route {
-	if r.Severity == "" && len(r.Types) == 0 {
-		r.Severity = event.Warning
-	}
-	return r
-}
-
 // Routes returns the routes in force, in order.
 func (n *Notifier) Routes() []Route { return slices.Clone(n.routes) }
 

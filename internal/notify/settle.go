@@ -103,9 +103,9 @@ func (o *Outbox) backoff(l *Letter, failures int) time.Duration {
 
 // buryOld buries letters that have been retried for longer than patience.
 func (o *Outbox) buryOld(ctx context.Context, why error, now time.Time) (buried int, err error) {
-	for _, q := range o.lanes {
-		for len(q.letters) > 0 {
-			l := q.letters[0]
+	for lane := range o.lanes {
+		for len(o.lanes[lane]) > 0 {
+			l := o.lanes[lane][0]
 			tried := l.tries >= enoughFor || o.failures >= enoughFor
 			if l.sending || !tried || now.Sub(l.ready) < patience {
 				break
