@@ -51,6 +51,14 @@ func Under(path string, findings []Finding) []Finding {
 	return moved
 }
 
+// When returns f if something is wrong.
+func When(wrong bool, f Finding) []Finding {
+	if !wrong {
+		return nil
+	}
+	return []Finding{f}
+}
+
 // Each moves the findings about each value of a list to its path: "path[0]".
 func Each[T any](path string, list []T, check func(T) []Finding) []Finding {
 	var findings []Finding

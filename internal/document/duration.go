@@ -33,7 +33,6 @@ func (d Duration) String() string {
 	return text
 }
 
-// DecodeNode parses the duration.
 func (d *Duration) DecodeNode(n Node) []Finding {
 	switch n.Kind() {
 	case String:
@@ -50,7 +49,6 @@ func (d *Duration) DecodeNode(n Node) []Finding {
 	}
 }
 
-// JSONSchema describes the notation.
 func (Duration) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type:    "string",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -260,16 +261,11 @@ func (l *limits) describeText(s *jsonschema.Schema) {
 
 // foldPattern matches the words in any case.
 func foldPattern(words []string) string {
-	var b strings.Builder
-	b.WriteString("^(")
-	for i, word := range words {
-		if i > 0 {
-			b.WriteByte('|')
-		}
-		b.WriteString(AnyCase(word))
+	var forms []string
+	for _, word := range words {
+		forms = append(forms, AnyCase(word))
 	}
-	b.WriteString(")$")
-	return b.String()
+	return "^(" + strings.Join(forms, "|") + ")$"
 }
 
 // AnyCase is an expression for a word in any case, without the flags that JSON Schema's expressions lack.
@@ -279,16 +275,8 @@ func AnyCase(word string) string {
 		if upper, lower := strings.ToUpper(string(r)), strings.ToLower(string(r)); upper != lower {
 			b.WriteString("[" + upper + lower + "]")
 		} else {
-			b.WriteString(escapeRune(r))
+			b.WriteString(regexp.QuoteMeta(string(r)))
 		}
 	}
 	return b.String()
-}
-
-// escapeRune escapes a character for use in a pattern.
-func escapeRune(r rune) string {
-	if strings.ContainsRune(`\.+*?()|[]{}^$`, r) {
-		return `\` + string(r)
-	}
-	return string(r)
 }

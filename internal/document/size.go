@@ -28,7 +28,6 @@ func (s Size) String() string {
 	return "0"
 }
 
-// DecodeNode parses the size.
 func (s *Size) DecodeNode(n Node) []Finding {
 	wrong := []Finding{{Message: fmt.Sprintf("expected a size such as 64MiB, 1GiB or 0, found %s", n.Describe())}}
 	if n.Kind() != Int && n.Kind() != String {
@@ -49,7 +48,6 @@ func (s *Size) DecodeNode(n Node) []Finding {
 	return nil
 }
 
-// JSONSchema describes the notation.
 func (Size) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Types: []string{"string", "integer"}, Pattern: `^[0-9]+(B|KiB|MiB|GiB)?$`, Minimum: jsonschema.Ptr(0.0)}
 }

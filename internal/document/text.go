@@ -27,7 +27,6 @@ func (t *Text) DecodeNode(n Node) []Finding {
 	return nil
 }
 
-// JSONSchema describes the scalars.
 func (Text) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Types: []string{"string", "number", "boolean"}}
 }
@@ -38,7 +37,6 @@ type TextOrList struct {
 	IsText bool // written as one text, which is the only value
 }
 
-// DecodeNode decodes either form.
 func (t *TextOrList) DecodeNode(n Node) []Finding {
 	if n.Kind() != List {
 		var text Text
@@ -61,7 +59,6 @@ func (t *TextOrList) DecodeNode(n Node) []Finding {
 	return findings
 }
 
-// JSONSchema describes both forms.
 func (TextOrList) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		Text("").JSONSchema(),

@@ -18,7 +18,6 @@ type dataKeys struct {
 	Reserve document.Size `yaml:"reserve" default:"64MiB" doc:"Disk space reserved for deadlines and alerts while the disk is full; 0 for none."`
 }
 
-// DecodeNode reads either form.
 func (d *Data) DecodeNode(n document.Node) []document.Finding {
 	var keys dataKeys
 	if n.Kind() != document.Map {
@@ -34,7 +33,6 @@ func (d *Data) DecodeNode(n document.Node) []document.Finding {
 	return nil
 }
 
-// JSONSchema describes both forms.
 func (Data) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, document.Fragment(dataKeys{})}}
 }

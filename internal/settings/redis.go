@@ -45,14 +45,11 @@ func (r *Redis) url() string {
 }
 
 func (r *Redis) check(store string) []document.Finding {
-	var findings []document.Finding
-	if r.Password != "" {
-		findings = append(findings, document.Finding{Path: "password", Message: "a password does not belong into the file; name an environment variable with passwordEnv"})
-	}
-	if r.Addr != "" && store != "sqlite" {
-		findings = append(findings, document.Finding{Path: "addr", Message: "store names a store already; leave one of the two out"})
-	}
-	return append(findings, r.checkUnused()...)
+	return slices.Concat(
+		document.When(r.Password != "", document.Finding{Path: "password", Message: "a password does not belong into the file; name an environment variable with passwordEnv"}),
+		document.When(r.Addr != "" && store != "sqlite", document.Finding{Path: "addr", Message: "store names a store already; leave one of the two out"}),
+		r.checkUnused(),
+	)
 }
 
 // checkUnused warns about settings of the older block that have no effect any more. It ignores default values.
@@ -60,19 +57,12 @@ func (r *Redis) checkUnused() []document.Finding {
 	usual := Redis{}
 	doc, _ := document.Parse("", []byte("{}"))
 	doc.Decode(&usual)
-	var findings []document.Finding
-	for path, is := range map[string]struct {
-		other bool
-		why   string
-	}{
-		"retentionTTL":   {r.RetentionTTL != usual.RetentionTTL, "retention says how long history is kept"},
-		"runIndexLimit":  {r.RunIndexLimit != usual.RunIndexLimit, "all runs are kept"},
-		"eventStreamMax": {r.EventStreamMax != usual.EventStreamMax, "retention.events says how long events are kept"},
-	} {
-		if is.other {
-			findings = append(findings, document.Finding{Path: path, Severity: document.Warning, Message: "has no effect: " + is.why})
-		}
+	unused := func(differs bool, path, why string) []document.Finding {
+		return document.When(differs, document.Finding{Path: path, Severity: document.Warning, Message: "has no effect: " + why})
 	}
-	slices.SortFunc(findings, func(a, b document.Finding) int { return strings.Compare(a.Path, b.Path) })
-	return findings
+	return slices.Concat(
+		unused(r.EventStreamMax != usual.EventStreamMax, "eventStreamMax", "retention.events says how long events are kept"),
+		unused(r.RetentionTTL != usual.RetentionTTL, "retentionTTL", "retention says how long history is kept"),
+		unused(r.RunIndexLimit != usual.RunIndexLimit, "runIndexLimit", "all runs are kept"),
+	)
 }

@@ -168,43 +168,30 @@ func checkEgress(text string) []document.Finding {
 }
 
 func (f *File) checkAddresses() []document.Finding {
-	var findings []document.Finding
-	if path, ok := f.Socket(); ok {
+	path, isSocket := f.Socket()
+	_, isAddress := listenHost(f.Listen)
+	tls := f.TLS
+	findings := slices.Concat(
+		document.When(!isSocket && !isAddress, document.Finding{Path: "listen", Message: fmt.Sprintf("%q is not an address; write host:port, such as 127.0.0.1:8740, or unix:/path/to/socket", f.Listen)}),
+		document.When((tls.Cert == "") != (tls.Key == ""), document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "certificate and key go together; give both or none"}),
+		document.When(tls.ClientCA != "" && tls.Cert == "", document.Finding{Path: "tls.clientCA", Also: []string{"tls.cert"}, Message: "client certificates need TLS; give tls.cert and tls.key"}),
+		document.When(tls.RequireClientCert && tls.ClientCA == "", document.Finding{Path: "tls.requireClientCert", Also: []string{"tls.clientCA"}, Message: "needs tls.clientCA, the authorities whose certificates are accepted"}),
+		checkStore(f.Store),
+		document.When(f.CallbackURL != "" && !isHTTP(f.CallbackURL), notHTTP("callbackURL")),
+		document.When(f.Watchdog.HeartbeatURL != "" && !isHTTP(f.Watchdog.HeartbeatURL), notHTTP("watchdog.heartbeatURL")),
+	)
+	if isSocket {
 		findings = append(findings, f.checkSocket(path)...)
-	} else if _, ok := listenHost(f.Listen); !ok {
-		findings = append(findings, document.Finding{Path: "listen", Message: fmt.Sprintf("%q is not an address; write host:port, such as 127.0.0.1:8740, or unix:/path/to/socket", f.Listen)})
-	}
-	if (f.TLS.Cert == "") != (f.TLS.Key == "") {
-		findings = append(findings, document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "certificate and key go together; give both or none"})
-	}
-	if f.TLS.ClientCA != "" && f.TLS.Cert == "" {
-		findings = append(findings, document.Finding{Path: "tls.clientCA", Also: []string{"tls.cert"}, Message: "client certificates need TLS; give tls.cert and tls.key"})
-	}
-	if f.TLS.RequireClientCert && f.TLS.ClientCA == "" {
-		findings = append(findings, document.Finding{Path: "tls.requireClientCert", Also: []string{"tls.clientCA"}, Message: "needs tls.clientCA, the authorities whose certificates are accepted"})
-	}
-	findings = append(findings, checkStore(f.Store)...)
-	if u := f.CallbackURL; u != "" {
-		findings = append(findings, checkHTTP("callbackURL", u)...)
-	}
-	if u := f.Watchdog.HeartbeatURL; u != "" {
-		findings = append(findings, checkHTTP("watchdog.heartbeatURL", u)...)
 	}
 	return findings
 }
 
 func (f *File) checkSocket(path string) []document.Finding {
-	var findings []document.Finding
-	if path == "" {
-		findings = append(findings, document.Finding{Path: "listen", Message: "names no socket; write unix:/path/to/socket"})
-	}
-	if f.TLS.Cert != "" {
-		findings = append(findings, document.Finding{Path: "tls.cert", Also: []string{"listen"}, Message: "a socket has no TLS; remove tls, or listen on an address"})
-	}
-	if f.CallbackURL == "" {
-		findings = append(findings, document.Finding{Path: "listen", Severity: document.Warning, Message: "jobs are given no callback address, since a socket has none; set callbackURL to a proxy in front of it if they need one"})
-	}
-	return findings
+	return slices.Concat(
+		document.When(path == "", document.Finding{Path: "listen", Message: "names no socket; write unix:/path/to/socket"}),
+		document.When(f.TLS.Cert != "", document.Finding{Path: "tls.cert", Also: []string{"listen"}, Message: "a socket has no TLS; remove tls, or listen on an address"}),
+		document.When(f.CallbackURL == "", document.Finding{Path: "listen", Severity: document.Warning, Message: "jobs are given no callback address, since a socket has none; set callbackURL to a proxy in front of it if they need one"}),
+	)
 }
 
 func (t Token) check() []document.Finding {
@@ -213,43 +200,32 @@ func (t Token) check() []document.Finding {
 }
 
 func (c Certificate) check(t TLS) []document.Finding {
-	var findings []document.Finding
-	if t.ClientCA == "" {
-		findings = append(findings, document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q can never be presented; give tls.clientCA, the authorities that issue it", c.Name)})
-	}
-	if c.Subject == "" && c.SAN == "" {
-		findings = append(findings, document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q fits none; give subject or san", c.Name)})
-	}
-	return append(findings, checkLimit("certificate", c.Role, c.Pipelines)...)
+	return slices.Concat(
+		document.When(t.ClientCA == "", document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q can never be presented; give tls.clientCA, the authorities that issue it", c.Name)}),
+		document.When(c.Subject == "" && c.SAN == "", document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q fits none; give subject or san", c.Name)}),
+		checkLimit("certificate", c.Role, c.Pipelines),
+	)
 }
 
 // callbackPath is where a provider redirects browsers to.
 const callbackPath = "/api/v1/session/oidc/callback"
 
 func (o *OIDC) check() []document.Finding {
-	findings := checkHTTP("issuer", o.Issuer)
-	if !isHTTP(o.RedirectURL) || !strings.HasSuffix(o.RedirectURL, callbackPath) {
-		findings = append(findings, document.Finding{Path: "redirectURL", Message: "is not the callback address of this server; write https://HOST" + callbackPath})
-	}
-	if o.ClientSecretEnv != "" && o.ClientSecretFile != "" {
-		findings = append(findings, document.Finding{Path: "clientSecretEnv", Also: []string{"clientSecretFile"}, Message: "the client secret is in one place; give clientSecretEnv or clientSecretFile"})
-	}
-	if len(o.Scopes) > 0 && !slices.Contains(o.Scopes, "openid") {
-		findings = append(findings, document.Finding{Path: "scopes", Message: "must have openid: without it the provider sends no ID token"})
-	}
-	if len(o.Roles) == 0 {
-		findings = append(findings, document.Finding{Path: "roles", Message: "lists no group, so no user could log in; write [{group: data, role: viewer}]"})
-	}
-	return append(findings, document.Each("roles", o.Roles, func(r GroupRole) []document.Finding { return checkLimit("group", r.Role, r.Pipelines) })...)
+	return slices.Concat(
+		checkHTTP("issuer", o.Issuer),
+		document.When(!isHTTP(o.RedirectURL) || !strings.HasSuffix(o.RedirectURL, callbackPath), document.Finding{Path: "redirectURL", Message: "is not the callback address of this server; write https://HOST" + callbackPath}),
+		document.When(o.ClientSecretEnv != "" && o.ClientSecretFile != "", document.Finding{Path: "clientSecretEnv", Also: []string{"clientSecretFile"}, Message: "the client secret is in one place; give clientSecretEnv or clientSecretFile"}),
+		document.When(len(o.Scopes) > 0 && !slices.Contains(o.Scopes, "openid"), document.Finding{Path: "scopes", Message: "must have openid: without it the provider sends no ID token"}),
+		document.When(len(o.Roles) == 0, document.Finding{Path: "roles", Message: "lists no group, so no user could log in; write [{group: data, role: viewer}]"}),
+		document.Each("roles", o.Roles, func(r GroupRole) []document.Finding { return checkLimit("group", r.Role, r.Pipelines) }),
+	)
 }
 
 // checkLimit checks the pipelines that a token or certificate is limited to.
 func checkLimit(what, role string, patterns []string) []document.Finding {
-	var findings []document.Finding
-	if len(patterns) > 0 && role == "admin" {
-		findings = append(findings, document.Finding{Path: "pipelines", Also: []string{"role"}, Message: "an admin " + what + " cannot be limited to pipelines; use the role operator, or remove pipelines"})
-	}
-	return append(findings, document.Each("pipelines", patterns, checkPattern)...)
+	return append(document.When(len(patterns) > 0 && role == "admin", document.Finding{
+		Path: "pipelines", Also: []string{"role"}, Message: "an admin " + what + " cannot be limited to pipelines; use the role operator, or remove pipelines",
+	}), document.Each("pipelines", patterns, checkPattern)...)
 }
 
 func checkPattern(pattern string) []document.Finding {

@@ -154,10 +154,11 @@ func oneOf(what, env, envValue, file, fileValue string) []document.Finding {
 }
 
 func checkHTTP(path, text string) []document.Finding {
-	if isHTTP(text) {
-		return nil
-	}
-	return []document.Finding{{Path: path, Message: "is not an http or https address"}}
+	return document.When(!isHTTP(text), notHTTP(path))
+}
+
+func notHTTP(path string) document.Finding {
+	return document.Finding{Path: path, Message: "is not an http or https address"}
 }
 
 // checkAddress checks for one mail address, with or without a display name.
