@@ -185,7 +185,7 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 	for _, d := range set.Definitions {
 		byID[d.ID] = accepted(d, texts[d.File])
 	}
-	var orphans []verdict
+	var all []verdict
 	for _, refused := range set.Refused {
 		id := c.ownerOf(refused)
 		v := byID[id]
@@ -193,7 +193,7 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 		case id == "" || v != nil && v.definition != nil:
 			orphan := verdict{}
 			orphan.reject(refused.File, set.Problems)
-			orphans = append(orphans, orphan)
+			all = append(all, orphan)
 			continue
 		case v == nil:
 			v = &verdict{id: id}
@@ -206,14 +206,10 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 			byID[row.ID] = &verdict{id: row.ID}
 		}
 	}
-	return sorted(orphans, byID)
-}
-
-func sorted(first []verdict, byID map[pipeline.ID]*verdict) []verdict {
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		first = append(first, *byID[id])
+		all = append(all, *byID[id])
 	}
-	return first
+	return all
 }
 
 // ownerOf returns the pipeline that a rejected file belongs to: the one it names or, if that cannot be read, the one

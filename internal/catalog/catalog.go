@@ -47,7 +47,7 @@ type Catalog struct {
 
 // New returns an empty catalog; Load fills it.
 func New(s keeper, kinds []pipeline.JobKind) *Catalog {
-	c := &Catalog{store: s, kinds: kinds, older: newShelf(maxOlder), progress: &Progress{}}
+	c := &Catalog{store: s, kinds: kinds, older: &shelf{byID: map[shelved]*pipeline.Definition{}}, progress: &Progress{}}
 	c.current.Store(newSnapshot(nil, nil))
 	c.seen.Store(&Seen{})
 	c.sources.Store(source.NewSet(nil))

@@ -36,7 +36,6 @@ func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string
 // shelf is a FIFO cache of compiled versions.
 type shelf struct {
 	mu    sync.Mutex
-	room  int
 	order []shelved
 	byID  map[shelved]*pipeline.Definition
 }
@@ -44,10 +43,6 @@ type shelf struct {
 type shelved struct {
 	id      pipeline.ID
 	version string
-}
-
-func newShelf(room int) *shelf {
-	return &shelf{room: room, byID: map[shelved]*pipeline.Definition{}}
 }
 
 func (s *shelf) get(id pipeline.ID, version string) *pipeline.Definition {
@@ -64,7 +59,7 @@ func (s *shelf) put(id pipeline.ID, version string, d *pipeline.Definition) {
 		s.order = append(s.order, at)
 	}
 	s.byID[at] = d
-	if len(s.order) > s.room {
+	if len(s.order) > maxOlder {
 		delete(s.byID, s.order[0])
 		s.order = s.order[1:]
 	}

@@ -63,7 +63,7 @@ type additions struct {
 // buildAdditions resolves probes, the archetype and the older traits.
 func (b *builder) buildAdditions() additions {
 	var a additions
-	b.addProbes("probes", b.file.Probes)
+	b.addProbes()
 	var arch *archetype
 	switch name := b.file.Archetype; {
 	case name != "":

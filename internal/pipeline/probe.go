@@ -17,10 +17,13 @@ const (
 	defaultProbeTTL     = 5 * time.Minute
 )
 
-// addProbes adds the probes at path in the pipeline's own file.
-func (b *builder) addProbes(path string, sections []ProbeSection) {
-	for i, s := range sections {
-		b.addProbe(fmt.Sprintf("%s[%d]", path, i), s)
+// addProbes adds the probes of the pipeline's own file.
+func (b *builder) addProbes() {
+	for i, s := range b.file.Probes {
+		path := fmt.Sprintf("probes[%d]", i)
+		probe, findings := resolveProbe(s)
+		b.addUnder(path, findings)
+		b.keepProbe(path, probe)
 	}
 }
 
@@ -33,19 +36,11 @@ func (b *builder) addProbesOf(arch *archetype, sections []ProbeSection) {
 	}
 }
 
-func (b *builder) addProbe(path string, s ProbeSection) {
-	probe, findings := resolveProbe(s)
-	b.addUnder(path, findings)
-	b.keepProbe(path, probe)
-}
-
 // keepProbe adds a probe unless another already writes its sensor.
 func (b *builder) keepProbe(path string, probe Probe) {
-	for _, other := range b.def.Probes {
-		if other.Key == probe.Key {
-			b.errorf(path, "two probes write the sensor %q; give each its own key", probe.Key)
-			return
-		}
+	if b.def.Probe(sensor.Key(probe.Key)) != nil {
+		b.errorf(path, "two probes write the sensor %q; give each its own key", probe.Key)
+		return
 	}
 	b.def.Probes = append(b.def.Probes, probe)
 }
@@ -116,13 +111,10 @@ func (s ProbeSection) kinds() int {
 
 // meaningless finds settings that have no effect for this kind of probe, or that are not allowed.
 func (s ProbeSection) meaningless() []document.Finding {
-	var findings []document.Finding
-	if len(s.Headers) > 0 && s.URL == "" {
-		findings = append(findings, document.Finding{Path: "headers", Message: "only a url is sent headers; leave them out"})
-	}
-	if len(s.Env) > 0 && s.Command == nil {
-		findings = append(findings, document.Finding{Path: "env", Message: "only a command has an environment; leave it out"})
-	}
+	findings := append(
+		document.When(len(s.Headers) > 0 && s.URL == "", document.Finding{Path: "headers", Message: "only a url is sent headers; leave them out"}),
+		document.When(len(s.Env) > 0 && s.Command == nil, document.Finding{Path: "env", Message: "only a command has an environment; leave it out"})...,
+	)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		if strings.HasPrefix(name, "INTERLOCK_") || strings.ContainsAny(name, "=\x00") || name == "" {
 			findings = append(findings, document.Finding{Path: document.KeyPath("env", name), Key: true, Message: fmt.Sprintf("%q cannot be set: use letters, digits and _, and not INTERLOCK_, which Interlock sets itself", name)})

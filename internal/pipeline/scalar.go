@@ -17,7 +17,6 @@ import (
 // cronText is a valid cron expression.
 type cronText struct{ cron *schedule.Cron }
 
-// UnmarshalText parses the expression.
 func (c *cronText) UnmarshalText(text []byte) error {
 	cron, err := schedule.ParseCron(string(text))
 	if err != nil {
@@ -27,7 +26,6 @@ func (c *cronText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// JSONSchema describes the expression.
 func (cronText) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
 }
@@ -57,7 +55,6 @@ func (z *zoneName) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// JSONSchema describes the zone.
 func (zoneName) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
 }
@@ -72,7 +69,6 @@ func (c *clockText) UnmarshalText(text []byte) error {
 	return err
 }
 
-// JSONSchema describes the clock.
 func (clockText) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^([01][0-9]|2[0-3])?:[0-5][0-9]$`}
 }
@@ -93,7 +89,6 @@ func (d *date) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// JSONSchema describes the date.
 func (date) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}$`}
 }
@@ -118,7 +113,6 @@ func (w *weekday) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a weekday; use monday to sunday", text)
 }
 
-// JSONSchema describes the weekday.
 func (weekday) JSONSchema() *jsonschema.Schema {
 	var forms []string
 	for _, name := range weekdayNames {
@@ -154,7 +148,6 @@ func (s *seconds) DecodeNode(n document.Node) []document.Finding {
 	return nil
 }
 
-// JSONSchema describes both forms.
 func (seconds) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		document.Duration(0).JSONSchema(),
@@ -165,7 +158,6 @@ func (seconds) JSONSchema() *jsonschema.Schema {
 // preferText is validation.preferUntil: a time of day, a minute of the hour, or a duration.
 type preferText struct{ Prefer }
 
-// UnmarshalText parses any of the three.
 func (p *preferText) UnmarshalText(text []byte) error {
 	if strings.Contains(string(text), ":") {
 		clock, err := schedule.ParseClock(string(text))
@@ -180,7 +172,6 @@ func (p *preferText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// JSONSchema describes all forms.
 func (preferText) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{clockText{}.JSONSchema(), document.Duration(0).JSONSchema()}}
 }
@@ -199,7 +190,6 @@ type upstreamSection struct {
 	AtLeast  int    `yaml:"atLeast" min:"1" doc:"How many of its runs inside the period must be COMPLETED; all of them unless said."`
 }
 
-// DecodeNode decodes either form.
 func (u *upstreams) DecodeNode(n document.Node) []document.Finding {
 	if n.Kind() == document.List {
 		return u.decodeList(n)
@@ -247,7 +237,6 @@ func (u *upstreams) decodeList(n document.Node) []document.Finding {
 	return findings
 }
 
-// JSONSchema describes all forms.
 func (upstreams) JSONSchema() *jsonschema.Schema {
 	id := &jsonschema.Schema{Type: "string", Pattern: idPattern}
 	long := &jsonschema.Schema{

@@ -44,7 +44,6 @@ type readiness struct {
 	Threshold *float64 `yaml:"threshold" above:"0" doc:"For majority-pass: a number of traits, or below 1 a share of them."`
 }
 
-// DecodeNode decodes either form.
 func (r *readiness) DecodeNode(n document.Node) []document.Finding {
 	if n.Kind() != document.String {
 		type plain readiness
@@ -64,7 +63,6 @@ const (
 	majorityPass    = "majority-pass"
 )
 
-// JSONSchema describes both forms.
 func (readiness) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		{Type: "string", Enum: []any{allRequiredPass, majorityPass}},

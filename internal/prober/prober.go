@@ -43,7 +43,6 @@ type Deps struct {
 // Prober runs probes. It is safe for concurrent use.
 type Prober struct{ Deps }
 
-// New returns a Prober.
 func New(d Deps) *Prober { return &Prober{d} }
 
 // The ids of the prober's tasks:

@@ -55,10 +55,6 @@ func (p *parser) errorf(path, format string, args ...any) {
 	p.found = append(p.found, document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (p *parser) warnf(path, format string, args ...any) {
-	p.found = append(p.found, document.Finding{Path: path, Message: fmt.Sprintf(format, args...), Severity: document.Warning})
-}
-
 func (p *parser) key() {
 	key := p.rule.Key
 	if key == "" {
@@ -130,7 +126,7 @@ func (p *parser) exists() {
 		p.field()
 	}
 	if p.rule.Value != nil {
-		p.warnf("value", "is ignored by exists; use check: equals to compare it, or remove it")
+		p.found = append(p.found, document.Finding{Path: "value", Severity: document.Warning, Message: "is ignored by exists; use check: equals to compare it, or remove it"})
 	}
 }
 

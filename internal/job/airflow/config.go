@@ -2,6 +2,7 @@
 package airflow
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -19,17 +20,13 @@ type Config struct {
 	Timeout    document.Duration `yaml:"timeout" default:"30s" above:"0s" doc:"How long one request may take."`
 }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
-	findings := append(job.CheckURL("url", c.URL), c.Headers.Check("headers")...)
-	if name := job.Mask(c.DagID); strings.ContainsAny(name, "/?#% \t\n") {
-		findings = append(findings, document.Finding{Path: "dagID", Message: "is not a DAG's id, which has letters, digits and the characters . _ -"})
-	}
-	if c.Conf != nil && c.Body != nil {
-		findings = append(findings, document.Finding{Path: "body", Key: true, Message: "not together with conf; put conf into body, or leave body out", Also: []string{"conf"}})
-	}
-	if _, set := c.Body["dag_run_id"]; set {
-		findings = append(findings, document.Finding{Path: "body.dag_run_id", Key: true, Message: "Interlock sets dag_run_id itself, so that a run starts once; remove it"})
-	}
-	return findings
+	_, ownID := c.Body["dag_run_id"]
+	return slices.Concat(
+		job.CheckURL("url", c.URL),
+		c.Headers.Check("headers"),
+		document.When(strings.ContainsAny(job.Mask(c.DagID), "/?#% \t\n"), document.Finding{Path: "dagID", Message: "is not a DAG's id, which has letters, digits and the characters . _ -"}),
+		document.When(c.Conf != nil && c.Body != nil, document.Finding{Path: "body", Key: true, Message: "not together with conf; put conf into body, or leave body out", Also: []string{"conf"}}),
+		document.When(ownID, document.Finding{Path: "body.dag_run_id", Key: true, Message: "Interlock sets dag_run_id itself, so that a run starts once; remove it"}),
+	)
 }

@@ -67,7 +67,6 @@ func (c *Config) PutWords(raw document.Node, put func(text string) (string, erro
 	return nil
 }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	return append(c.checkCommand(), c.checkEnv()...)
 }

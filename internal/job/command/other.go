@@ -21,7 +21,6 @@ func Keep() int {
 // Type refuses every command: keepers need process groups and named pipes.
 type Type struct{}
 
-// New makes the type.
 func New(Options) (*Type, error) { return &Type{}, nil }
 
 // Start refuses.

@@ -3,6 +3,7 @@ package databricks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -25,7 +26,6 @@ type Config struct {
 // JobID is a job's number, written as a number or as text.
 type JobID string
 
-// DecodeNode reads either form.
 func (id *JobID) DecodeNode(n document.Node) []document.Finding {
 	text := n.Text()
 	if n.Kind() != document.Int && n.Kind() != document.String || !isNumber(job.Mask(text)) {
@@ -37,7 +37,6 @@ func (id *JobID) DecodeNode(n document.Node) []document.Finding {
 
 func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// JSONSchema describes both forms.
 func (JobID) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		{Type: "integer", Minimum: jsonschema.Ptr(0.0)},
@@ -45,7 +44,6 @@ func (JobID) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	findings := append(job.CheckURL("workspaceURL", c.WorkspaceURL), c.Headers.Check("headers")...)
 	switch {
@@ -60,17 +58,12 @@ func (c *Config) Check() []document.Finding {
 }
 
 func (c *Config) checkBody() []document.Finding {
-	var findings []document.Finding
-	if c.Params != nil {
-		findings = append(findings, document.Finding{Path: "params", Key: true, Message: "only together with jobID; put the parameters into body", Also: []string{"body"}})
-	}
 	_, tasks := c.Body["tasks"]
 	_, jobID := c.Body["job_id"]
-	if !tasks && !jobID {
-		findings = append(findings, document.Finding{Path: "body", Key: true, Message: "needs tasks for a one-time run, or job_id to run a job"})
-	}
-	if _, set := c.Body["idempotency_token"]; set {
-		findings = append(findings, document.Finding{Path: "body.idempotency_token", Key: true, Message: "Interlock sets idempotency_token itself, so that a run starts once; remove it"})
-	}
-	return findings
+	_, token := c.Body["idempotency_token"]
+	return slices.Concat(
+		document.When(c.Params != nil, document.Finding{Path: "params", Key: true, Message: "only together with jobID; put the parameters into body", Also: []string{"body"}}),
+		document.When(!tasks && !jobID, document.Finding{Path: "body", Key: true, Message: "needs tasks for a one-time run, or job_id to run a job"}),
+		document.When(token, document.Finding{Path: "body.idempotency_token", Key: true, Message: "Interlock sets idempotency_token itself, so that a run starts once; remove it"}),
+	)
 }

@@ -26,7 +26,6 @@ type Step struct {
 	ActionOnFailure string                   `yaml:"actionOnFailure" enum:"CONTINUE,CANCEL_AND_WAIT,TERMINATE_CLUSTER,TERMINATE_JOB_FLOW" default:"CONTINUE" doc:"What the cluster does when the step fails."`
 }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	var findings []document.Finding
 	for i, step := range c.Steps {

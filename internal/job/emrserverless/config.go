@@ -35,7 +35,6 @@ type Hive struct {
 	Parameters    string `yaml:"parameters" doc:"Parameters of the query."`
 }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	driver := c.JobDriver
 	switch {

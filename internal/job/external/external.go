@@ -29,7 +29,6 @@ var (
 // minHeartbeat limits the load that the heartbeats of many workers put on the controller.
 const minHeartbeat = 10 * time.Second
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	if d := time.Duration(c.Heartbeat); d != 0 && d < minHeartbeat {
 		return []document.Finding{{Path: "heartbeat", Message: "is " + document.Duration(d).String() + "; must be at least 10s, or 0 for no heartbeat"}}
@@ -55,7 +54,6 @@ func (h *Heartbeat) DecodeNode(n document.Node) []document.Finding {
 	return (*document.Duration)(h).DecodeNode(n)
 }
 
-// JSONSchema describes the notation.
 func (Heartbeat) JSONSchema() *jsonschema.Schema {
 	zero := any(0)
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{document.Duration(0).JSONSchema(), {Const: &zero}}}

@@ -27,7 +27,6 @@ type LogCheck struct {
 	Patterns []string `yaml:"patterns" minItems:"1" pattern:"\\S" hint:"write a text to look for" doc:"Texts that mean failure; default GlueExceptionAnalysisJobFailed."`
 }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	var findings []document.Finding
 	seen := map[string]string{}

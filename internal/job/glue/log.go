@@ -3,7 +3,6 @@ package glue
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ func (g api) crossCheck(ctx context.Context, r types.JobRun, succeeded job.Statu
 	case ctx.Err() != nil:
 		return job.Status{}, fmt.Errorf("%s: the search of its logs was cancelled: %w", g.What("get"), ctx.Err())
 	case err != nil:
-		succeeded.Message = "succeeded, as Glue says; its logs were not checked: " + reason(err)
+		succeeded.Message = "succeeded, as Glue says; its logs were not checked: " + err.Error()
 		return succeeded, nil
 	case !found:
 		return succeeded, nil
@@ -49,14 +48,6 @@ func (g api) crossCheck(ctx context.Context, r types.JobRun, succeeded job.Statu
 		Message: awsapi.Line(g.Attempt.Secrets, "Glue says SUCCEEDED, its logs say failed: "+failureReason(event)),
 		Output:  awsapi.Tail(g.Attempt.Secrets, event),
 	}, nil
-}
-
-// reason returns why the logs were not checked.
-func reason(err error) string {
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
-		return refusal.Reason
-	}
-	return err.Error()
 }
 
 // search looks for an event that means failure.

@@ -3,6 +3,7 @@ package http
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job"
@@ -22,7 +23,6 @@ type Config struct {
 // ReportsItself returns true with a callback.
 func (c *Config) ReportsItself() bool { return c.Callback }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	findings := append(job.CheckURL("url", c.URL), c.Headers.Check("headers")...)
 	switch c.Body.(type) {
@@ -39,18 +39,14 @@ func (c *Config) Check() []document.Finding {
 // AWSFindings checks the limits of the AWS platform, where the orchestrator's function waits for the answer and no
 // server receives a callback.
 func (c *Config) AWSFindings() []document.Finding {
-	var findings []document.Finding
-	if c.Callback {
-		findings = append(findings, document.Finding{
+	return slices.Concat(
+		document.When(c.Callback, document.Finding{
 			Path:    "callback",
 			Message: "no server on AWS receives callbacks; remove it and let the answer be the result, or start the job through lambda, step-function or airflow",
-		})
-	}
-	if c.Timeout > job.MaxAWSStart {
-		findings = append(findings, document.Finding{
+		}),
+		document.When(c.Timeout > job.MaxAWSStart, document.Finding{
 			Path:    "timeout",
 			Message: fmt.Sprintf("is %s; on AWS the orchestrator waits for an answer for at most %s", c.Timeout, job.MaxAWSStart),
-		})
-	}
-	return findings
+		}),
+	)
 }

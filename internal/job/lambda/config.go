@@ -23,7 +23,6 @@ type Config struct {
 // ReportsItself returns true for an asynchronous invocation.
 func (c *Config) ReportsItself() bool { return c.Async }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	switch payload := c.Payload.(type) {
 	case nil, map[string]any:

@@ -15,7 +15,6 @@ type Config struct {
 	job.AWS
 }
 
-// Check reports mistakes that the struct tags cannot express.
 func (c *Config) Check() []document.Finding {
 	if text, is := c.Input.(string); is && !json.Valid([]byte(job.Mask(text))) {
 		return []document.Finding{{Path: "input", Message: "a text must be JSON; write the input as a mapping instead"}}

@@ -42,7 +42,6 @@ var (
 // New returns a sink that raises alerts in c's cluster.
 func New(c Config) *Sink { return &Sink{config: c} }
 
-// Name returns the configured name.
 func (s *Sink) Name() string { return s.config.Name }
 
 const (

@@ -63,7 +63,6 @@ func New(c Config) *Sink {
 	return &Sink{config: c, tls: trust}
 }
 
-// Name returns the configured name.
 func (s *Sink) Name() string { return s.config.Name }
 
 // Send sends one mail to all recipients.

@@ -18,7 +18,6 @@ var _ sink.Sink = (*Sink)(nil)
 // New returns a sink that writes to logger.
 func New(logger *slog.Logger) *Sink { return &Sink{logger: logger} }
 
-// Name returns "log".
 func (*Sink) Name() string { return "log" }
 
 // Send writes one line. It never fails.

@@ -36,7 +36,6 @@ var _ sink.Follower = (*Sink)(nil)
 // New returns a sink that opens incidents through c's integration.
 func New(c Config) *Sink { return &Sink{config: c} }
 
-// Name returns the configured name.
 func (s *Sink) Name() string { return s.config.Name }
 
 // incident is the stored state of a matter.

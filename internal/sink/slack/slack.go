@@ -48,7 +48,6 @@ func New(c Config) *Sink {
 	}
 }
 
-// Name returns the configured name.
 func (s *Sink) Name() string { return s.name }
 
 // Send writes an alert: as the root of a thread if it is the first one of its run, as a reply otherwise, and as a

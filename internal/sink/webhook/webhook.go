@@ -47,7 +47,6 @@ var _ sink.Sink = (*Sink)(nil)
 // New returns a sink that posts to c.URL.
 func New(c Config) *Sink { return &Sink{config: c} }
 
-// Name returns the webhook's name.
 func (s *Sink) Name() string { return s.config.Name }
 
 // cloudEvent is the structured form of CloudEvents 1.0, which requires lower-case extension names.
