@@ -20,22 +20,17 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 		return nil, ctx.Err()
 	}
 	claims := []store.Claim{}
-	for try := 0; try < tries; try++ {
+	err := retry(ctx, isConflict, func() error {
 		leased, err := s.claim(ctx, q, now)
-		if err == nil {
-			for _, t := range leased {
-				claims = append(claims, store.Claim{Task: t.Task, Lease: store.Lease{Task: t.ID, Token: t.Token}})
-			}
-			return claims, nil
+		for _, t := range leased {
+			claims = append(claims, store.Claim{Task: t.Task, Lease: t.leased()})
 		}
-		if !errors.Is(err, store.ErrConflict) {
-			return nil, wrap("claim tasks", err)
-		}
-		if err := backoff(ctx, try); err != nil {
-			return nil, wrap("claim tasks", err)
-		}
+		return err
+	})
+	if errors.Is(err, errRepeat) {
+		return claims, nil // other processes are busy claiming the same tasks
 	}
-	return claims, nil // other processes are busy claiming the same tasks
+	return claims, wrap(err, "claim tasks")
 }
 
 // claim tries once. It returns store.ErrConflict if one of the first tasks has changed since it was read.
@@ -55,7 +50,7 @@ func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) (l
 	for len(due) > 0 {
 		n := min(len(due), s.maxOps())
 		err := s.replaceAll(ctx, due[:n], clock, true)
-		if errors.Is(err, store.ErrConflict) && len(leased) > 0 {
+		if isConflict(err) && len(leased) > 0 {
 			return leased, nil
 		}
 		if err != nil {
@@ -75,7 +70,7 @@ func (s *Store) replace(ctx context.Context, tasks []*task, clock leaseClock, qu
 		switch {
 		case err == nil:
 			done = append(done, tasks[:n]...)
-		case !errors.Is(err, store.ErrConflict):
+		case !isConflict(err):
 			return nil, err
 		case n > 1:
 			size = n / 2
@@ -164,13 +159,13 @@ const heldAround = 16
 // Renew extends what is still held.
 func (s *Store) Renew(ctx context.Context, leases []store.Lease, life time.Duration, now time.Time) ([]store.Lease, error) {
 	held, err := s.changeHeld(ctx, leases, now, true, func(t *task, c leaseClock) { t.Until = c.now.Add(life) })
-	return held, wrap("renew leases", err)
+	return held, wrap(err, "renew leases")
 }
 
 // Release ends leases.
 func (s *Store) Release(ctx context.Context, leases []store.Lease, now time.Time) error {
 	_, err := s.changeHeld(ctx, leases, now, false, func(t *task, _ leaseClock) { t.end() })
-	return wrap("release leases", err)
+	return wrap(err, "release leases")
 }
 
 // changeHeld changes the tasks whose leases are held, and returns those leases.
@@ -189,11 +184,11 @@ func (s *Store) changeHeld(ctx context.Context, leases []store.Lease, now time.T
 			return nil, err
 		}
 		for _, t := range replaced {
-			done[store.Lease{Task: t.ID, Token: t.Token}] = true
+			done[t.leased()] = true
 		}
 		left = nil
 		for _, t := range tasks { // changed concurrently: the lease may still be held
-			if l := (store.Lease{Task: t.ID, Token: t.Token}); !done[l] {
+			if l := t.leased(); !done[l] {
 				left = append(left, l)
 			}
 		}
@@ -242,22 +237,20 @@ func (s *Store) VoidLeases(ctx context.Context) error {
 	for range tries {
 		rows, err := s.all(ctx, row.Range{Kind: row.Tasks, Index: row.Aging, List: listLeased})
 		if err != nil || len(rows) == 0 {
-			return wrap("void leases", err)
+			return wrap(err, "void leases")
 		}
-		var tasks []*task
-		for _, r := range rows {
-			t, err := taskOf(r)
-			if err != nil {
-				return err
-			}
+		tasks, err := readRows(rows, taskOf)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
 			t.end()
-			tasks = append(tasks, t)
 		}
 		if _, err := s.replace(ctx, tasks, clock, false); err != nil {
-			return wrap("void leases", err)
+			return wrap(err, "void leases")
 		}
 	}
-	return wrap("void leases", errRepeat)
+	return wrap(errRepeat, "void leases")
 }
 
 // Task returns one task.
@@ -278,7 +271,7 @@ func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, err
 	for len(lists) > 0 {
 		pages, err := s.engine.Scan(ctx, lists)
 		if err != nil {
-			return time.Time{}, wrap("read when the next task is due", err)
+			return time.Time{}, wrap(err, "read when the next task is due")
 		}
 		var open []row.Range
 		for i, page := range pages {
@@ -318,7 +311,7 @@ func (s *Store) Overdue(ctx context.Context, before time.Time, limit int) ([]sto
 		return clock.claimable(t, t.Ready()).Before(before)
 	})
 	if err != nil {
-		return nil, wrap("list overdue tasks", err)
+		return nil, wrap(err, "list overdue tasks")
 	}
 	var late []store.Task
 	for _, t := range found {

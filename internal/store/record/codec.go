@@ -49,19 +49,43 @@ func independent(v any) bool {
 }
 
 // decodeAll reads the records of rows.
-func decodeAll[T any](rows []row.Row) ([]T, error) {
+func decodeAll[T any](rows []row.Row) ([]T, error) { return readRows(rows, decode[T]) }
+
+// readRows reads every row with read.
+func readRows[T any](rows []row.Row, read func(row.Row) (T, error)) ([]T, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	all := make([]T, 0, len(rows))
-	for _, r := range rows {
-		v, err := decode[T](r)
-		if err != nil {
+	all := make([]T, len(rows))
+	for i, r := range rows {
+		var err error
+		if all[i], err = read(r); err != nil {
 			return nil, err
 		}
-		all = append(all, v)
 	}
 	return all, nil
+}
+
+// getAll reads the records of ids in one call. Those that do not exist are left out.
+func getAll[K comparable, T any](ctx context.Context, s *Store, ids []K, ref func(K) row.Ref, read func(row.Row) (T, error)) (map[K]T, error) {
+	refs := make([]row.Ref, len(ids))
+	for i, id := range ids {
+		refs[i] = ref(id)
+	}
+	rows, err := s.engine.Get(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	found := map[K]T{}
+	for i, r := range rows {
+		if r.Version == 0 {
+			continue
+		}
+		if found[ids[i]], err = read(r); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // find reads one record; store.ErrNotFound if there is none. what names it in errors.
@@ -73,10 +97,7 @@ func find[T any](ctx context.Context, s *Store, ref row.Ref, what string, args .
 	if err == nil {
 		v, err = decode[T](r)
 	}
-	if err != nil {
-		return v, fmt.Errorf("read "+what+": %w", append(args, err)...)
-	}
-	return v, nil
+	return v, wrap(err, "read "+what, args...)
 }
 
 // list reads a page of the records for which wanted returns true.

@@ -78,16 +78,13 @@ func (s *Store) recentEvents(ctx context.Context, q store.EventQuery, log row.Ra
 	if err != nil || len(found.Rows) > recent {
 		return page, false, err
 	}
-	var all []store.StoredEvent
-	for _, r := range found.Rows {
-		e, err := EventOf(r)
-		if err != nil {
-			return page, false, err
-		}
-		if q.Wants(e.Event) && r.Key >= log.From && (log.To == "" || r.Key < log.To) {
-			all = append(all, e)
-		}
+	all, err := readRows(slices.DeleteFunc(found.Rows, func(r row.Row) bool {
+		return r.Key < log.From || log.To != "" && r.Key >= log.To
+	}), EventOf)
+	if err != nil {
+		return page, false, err
 	}
+	all = slices.DeleteFunc(all, func(e store.StoredEvent) bool { return !q.Wants(e.Event) })
 	slices.SortFunc(all, func(a, b store.StoredEvent) int {
 		if q.Ascending {
 			return cmp.Compare(a.Position, b.Position)
@@ -109,15 +106,7 @@ func (s *Store) EventsAfter(ctx context.Context, after store.Position, limit int
 	if err != nil {
 		return nil, fmt.Errorf("read events after %d: %w", after, err)
 	}
-	var all []store.StoredEvent
-	for _, one := range page.Rows {
-		e, err := EventOf(one)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
+	return readRows(page.Rows, EventOf)
 }
 
 // LastPosition reads the log from its end.
@@ -126,7 +115,7 @@ func (s *Store) LastPosition(ctx context.Context) (store.Position, error) {
 	r.Backwards, r.Limit = true, 1
 	page, err := s.scan(ctx, r)
 	if err != nil || len(page.Rows) == 0 {
-		return 0, wrap("read the position of the last event", err)
+		return 0, wrap(err, "read the position of the last event")
 	}
 	e, err := EventOf(page.Rows[0])
 	return e.Position, err
@@ -147,14 +136,11 @@ func (s *Store) PositionAt(ctx context.Context, t time.Time) (store.Position, er
 	if err != nil {
 		return 0, fmt.Errorf("read the position of events since %s: %w", t, err)
 	}
-	for _, r := range page.Rows {
-		e, err := EventOf(r)
-		if err != nil {
-			return 0, err
-		}
+	young, err := readRows(page.Rows, EventOf)
+	for _, e := range young {
 		at = min(at, e.Position-1)
 	}
-	return at, nil
+	return at, err
 }
 
 // EventsChanged returns a channel that is closed when events are committed.
@@ -180,16 +166,9 @@ func (s *Store) Receive(ctx context.Context, group, consumer string, limit int) 
 func (s *Store) Done(ctx context.Context, group string, changes []store.Change) error {
 	handled := make([]row.Change, len(changes))
 	for i, c := range changes {
-		body, err := encodeChange(c)
-		if err != nil {
-			return err
-		}
-		handled[i] = row.Change{Position: int64(c.Position), At: c.At, Body: body}
+		handled[i] = row.Change{Position: int64(c.Position), At: c.At}
 	}
-	if err := s.engine.Ack(ctx, group, handled); err != nil {
-		return fmt.Errorf("finish changes of %s: %w", group, err)
-	}
-	return nil
+	return wrap(s.engine.Ack(ctx, group, handled), "finish changes of %s", group)
 }
 
 // Backlog counts the changes that a group has not handled.

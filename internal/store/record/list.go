@@ -27,24 +27,8 @@ func (s *Store) DryRun(ctx context.Context, key run.Key) (run.Run, error) {
 
 // RunsAt reads all of them in one call.
 func (s *Store) RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error) {
-	refs := make([]row.Ref, len(keys))
-	for i, key := range keys {
-		refs[i] = refOf(Runs, key)
-	}
-	rows, err := s.engine.Get(ctx, refs)
-	if err != nil {
-		return nil, fmt.Errorf("read runs: %w", err)
-	}
-	found := map[run.Key]run.Run{}
-	for i, r := range rows {
-		if r.Version == 0 {
-			continue
-		}
-		if found[keys[i]], err = decode[run.Run](r); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+	found, err := getAll(ctx, s, keys, func(key run.Key) row.Ref { return refOf(Runs, key) }, decode[run.Run])
+	return found, wrap(err, "read runs")
 }
 
 // Runs reads the list of the status, or of all runs, within the periods of the query.
@@ -74,19 +58,13 @@ func (s *Store) Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run]
 		r.To = bound(store.LatestFirst(earliest))
 	}
 	page, err := list(ctx, s, r, q.Limit, decode[run.Run], q.Wants, store.RunCursor)
-	if err != nil {
-		return page, fmt.Errorf("list runs: %w", err)
-	}
-	return page, nil
+	return page, wrap(err, "list runs")
 }
 
 // OpenRuns reads the list of open runs.
 func (s *Store) OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error) {
 	all, err := readAll[run.Run](ctx, s, row.Range{Kind: Runs, Part: string(id), Index: row.Pending, List: listOpen})
-	if err != nil {
-		return nil, fmt.Errorf("list open runs: %w", err)
-	}
-	return all, nil
+	return all, wrap(err, "list open runs")
 }
 
 // Pipeline returns one pipeline.
@@ -106,16 +84,13 @@ func (s *Store) EachPipeline(ctx context.Context, do func(store.Pipeline) error)
 		}
 		return nil
 	})
-	return wrap("list pipelines", err)
+	return wrap(err, "list pipelines")
 }
 
 // Pipelines reads all of them.
 func (s *Store) Pipelines(ctx context.Context) ([]store.Pipeline, error) {
 	all, err := readAll[store.Pipeline](ctx, s, allPipelines)
-	if err != nil {
-		return nil, fmt.Errorf("list pipelines: %w", err)
-	}
-	return all, nil
+	return all, wrap(err, "list pipelines")
 }
 
 // Config returns one version.
@@ -161,10 +136,7 @@ func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Pag
 		r.To = store.Nanos(q.To)
 	}
 	page, err := list(ctx, s, r, q.Limit, decode[store.Deadline], q.Wants, store.DeadlineCursor)
-	if err != nil {
-		return page, fmt.Errorf("list deadlines: %w", err)
-	}
-	return page, nil
+	return page, wrap(err, "list deadlines")
 }
 
 // deadlinesOf reads the two deadlines of a run.
@@ -242,21 +214,8 @@ func (s *Store) PostRun(ctx context.Context, key run.Key) (store.PostRun, error)
 
 // Marked reads all of them in one call.
 func (s *Store) Marked(ctx context.Context, ids []string) (map[string]bool, error) {
-	refs := make([]row.Ref, len(ids))
-	for i, id := range ids {
-		refs[i] = refMark(id)
-	}
-	rows, err := s.engine.Get(ctx, refs)
-	if err != nil {
-		return nil, fmt.Errorf("read marks: %w", err)
-	}
-	set := map[string]bool{}
-	for i, r := range rows {
-		if r.Version > 0 {
-			set[ids[i]] = true
-		}
-	}
-	return set, nil
+	set, err := getAll(ctx, s, ids, refMark, func(row.Row) (bool, error) { return true, nil })
+	return set, wrap(err, "read marks")
 }
 
 // Note returns one note.
@@ -267,19 +226,13 @@ func (s *Store) Note(ctx context.Context, kind store.NoteKind, key string) (stor
 // Notes reads all of a kind.
 func (s *Store) Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error) {
 	all, err := readAll[store.Note](ctx, s, row.Range{Kind: Notes, Part: string(kind)})
-	if err != nil {
-		return nil, fmt.Errorf("list notes of kind %s: %w", kind, err)
-	}
-	return all, nil
+	return all, wrap(err, "list notes of kind %s", kind)
 }
 
 // Dead reads the letters of one sink, or of all.
 func (s *Store) Dead(ctx context.Context, sink string) ([]store.DeadLetter, error) {
 	all, err := readAll[store.DeadLetter](ctx, s, row.Range{Kind: Dead, Part: sink, Index: row.Ordered, List: listDead})
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	return all, nil
+	return all, wrap(err, "list dead letters")
 }
 
 // Cursor returns a position.
@@ -300,17 +253,11 @@ func (s *Store) Cursor(ctx context.Context, name string) (store.Position, error)
 func (s *Store) SetCursor(ctx context.Context, name string, at store.Position) error {
 	set := row.Row{Ref: refCursor(name), Version: 1, Body: strconv.AppendInt(nil, int64(at), 10)}
 	tx := row.Tx{Ops: []row.Op{{If: row.Any, Row: set}}, Lazy: true}
-	if err := s.engine.Apply(ctx, tx, time.Time{}); err != nil {
-		return fmt.Errorf("set cursor %s: %w", name, err)
-	}
-	return nil
+	return wrap(s.engine.Apply(ctx, tx, time.Time{}), "set cursor %s", name)
 }
 
 // DropCursor deletes a position.
 func (s *Store) DropCursor(ctx context.Context, name string) error {
 	tx := row.Tx{Ops: []row.Op{{Do: row.Delete, If: row.Any, Row: row.Row{Ref: refCursor(name)}}}}
-	if err := s.engine.Apply(ctx, tx, time.Time{}); err != nil {
-		return fmt.Errorf("drop cursor %s: %w", name, err)
-	}
-	return nil
+	return wrap(s.engine.Apply(ctx, tx, time.Time{}), "drop cursor %s", name)
 }

@@ -125,7 +125,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 	}
 	if c.size >= large {
 		if k, err := s.putOnce(ctx, c.all()); !isConflict(err) {
-			return k.puts, wrap("put readings", err)
+			return k.puts, wrap(err, "put readings")
 		}
 	}
 	if s.puts.join(c) {
@@ -215,7 +215,7 @@ func (s *Store) putCalls(ctx context.Context, group []*call) {
 		return
 	}
 	for _, c := range group {
-		if c.err = wrap("put readings", err); err == nil {
+		if c.err = wrap(err, "put readings"); err == nil {
 			c.puts, k.puts = k.puts[:len(c.writes):len(c.writes)], k.puts[len(c.writes):]
 		}
 		close(c.done)
@@ -234,21 +234,16 @@ type intake struct {
 }
 
 // put stores writes, and retries if another process has written the same rows.
-func (s *Store) put(ctx context.Context, writes []*reading) (*intake, error) {
+func (s *Store) put(ctx context.Context, writes []*reading) (k *intake, err error) {
 	if len(writes) == 0 {
 		_, err := s.engine.Get(ctx, nil)
 		return &intake{}, err
 	}
-	for try := 0; try < tries; try++ {
-		k, err := s.putOnce(ctx, writes)
-		if !isConflict(err) {
-			return k, err
-		}
-		if err := backoff(ctx, try); err != nil {
-			return nil, err
-		}
-	}
-	return nil, errRepeat
+	err = retry(ctx, isConflict, func() error {
+		k, err = s.putOnce(ctx, writes)
+		return err
+	})
+	return k, err
 }
 
 // putOnce returns a conflict if the rows have changed since they were read.
@@ -258,11 +253,6 @@ func (s *Store) putOnce(ctx context.Context, writes []*reading) (*intake, error)
 		return &intake{}, err
 	}
 	return k, s.store(ctx, k)
-}
-
-func isConflict(err error) bool {
-	_, conflict := errors.AsType[*row.Conflict](err)
-	return conflict
 }
 
 // intake reads the stored rows and decides on each write.
@@ -358,7 +348,7 @@ func (s *Store) store(ctx context.Context, k *intake) error {
 		aging(&write, listHistory, r.UpdatedAt)
 		op := row.Op{If: 0, Row: write}
 		if !r.Own { // otherwise the stream consumer already has the change
-			if op.Change, err = encodeChange(r.change()); err != nil {
+			if op.Change, err = encode(r.change()); err != nil {
 				return err
 			}
 		}

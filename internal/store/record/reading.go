@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -170,7 +171,11 @@ func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (page s
 		if err != nil {
 			return page, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
 		}
-		some, err := s.newest(ctx, listed.Rows)
+		rows, err := s.newest(ctx, refsOf(listed.Rows))
+		if err != nil {
+			return page, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
+		}
+		some, err := readRows(rows, sensorOf)
 		if err != nil {
 			return page, fmt.Errorf("read readings of %s: %w", q.Pipeline, err)
 		}
@@ -184,27 +189,26 @@ func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (page s
 	}
 }
 
-// newest reads the newest write of each key. Keys without writes are left out.
-func (s *Store) newest(ctx context.Context, keys []row.Row) (found []*sensor.Reading, err error) {
+// newest reads the newest write of each key, as refSensor names it. Keys without writes are left out.
+func (s *Store) newest(ctx context.Context, keys []row.Ref) (found []row.Row, err error) {
 	ranges := make([]row.Range, len(keys))
 	for i, k := range keys {
 		ranges[i] = ofKey(pipeline.ID(k.Part), sensor.Key(k.Key))
 		ranges[i].Limit = 1
 	}
 	pages, err := s.engine.Scan(ctx, ranges)
-	if err != nil {
-		return nil, err
-	}
 	for _, page := range pages {
-		for _, r := range page.Rows {
-			one, err := sensorOf(r)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, one)
-		}
+		found = append(found, page.Rows...)
 	}
-	return found, nil
+	return found, err
+}
+
+func refsOf(rows []row.Row) []row.Ref {
+	refs := make([]row.Ref, len(rows))
+	for i, r := range rows {
+		refs[i] = r.Ref
+	}
+	return refs
 }
 
 // SensorSizes reads the newest write of each key.
@@ -214,27 +218,18 @@ func (s *Store) SensorSizes(ctx context.Context, id pipeline.ID) (map[sensor.Key
 		return nil, fmt.Errorf("read the sizes of the sensors of %s: %w", id, err)
 	}
 	sizes := map[sensor.Key]int{}
-	for len(keys) > 0 {
-		n := min(len(keys), store.DefaultPage)
-		ranges := make([]row.Range, n)
-		for i, k := range keys[:n] {
-			ranges[i] = ofKey(id, sensor.Key(k.Key))
-			ranges[i].Limit = 1
-		}
-		pages, err := s.engine.Scan(ctx, ranges)
+	for some := range slices.Chunk(refsOf(keys), store.DefaultPage) {
+		rows, err := s.newest(ctx, some)
 		if err != nil {
 			return nil, fmt.Errorf("read the sizes of the sensors of %s: %w", id, err)
 		}
-		for _, page := range pages {
-			for _, r := range page.Rows {
-				found, err := readingOf(r)
-				if err != nil {
-					return nil, err
-				}
-				sizes[found.Key] = len(found.Data)
-			}
+		found, err := readRows(rows, readingOf)
+		if err != nil {
+			return nil, err
 		}
-		keys = keys[n:]
+		for _, r := range found {
+			sizes[r.Key] = len(r.Data)
+		}
 	}
 	return sizes, nil
 }
@@ -253,30 +248,11 @@ func (s *Store) History(ctx context.Context, q store.HistoryQuery) (store.Page[*
 	page, err := list(ctx, s, r, q.Limit, sensorOf, wanted, func(r *sensor.Reading) string {
 		return store.NumberCursor(r.Version)
 	})
-	if err != nil {
-		return page, fmt.Errorf("read history of %s of %s: %w", q.Key, q.Pipeline, err)
-	}
-	return page, nil
+	return page, wrap(err, "read history of %s of %s", q.Key, q.Pipeline)
 }
 
 // Writes reads all of them in one call.
 func (s *Store) Writes(ctx context.Context, ids []store.WriteID) (map[store.WriteID]*sensor.Reading, error) {
-	refs := make([]row.Ref, len(ids))
-	for i, id := range ids {
-		refs[i] = refWrite(id.Pipeline, id.Key, id.Version)
-	}
-	rows, err := s.engine.Get(ctx, refs)
-	if err != nil {
-		return nil, fmt.Errorf("read writes: %w", err)
-	}
-	found := map[store.WriteID]*sensor.Reading{}
-	for i, r := range rows {
-		if r.Version == 0 {
-			continue
-		}
-		if found[ids[i]], err = sensorOf(r); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+	found, err := getAll(ctx, s, ids, func(id store.WriteID) row.Ref { return refWrite(id.Pipeline, id.Key, id.Version) }, sensorOf)
+	return found, wrap(err, "read writes")
 }

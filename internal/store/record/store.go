@@ -9,6 +9,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -171,15 +172,30 @@ func next(text string) string { return text + "\x00" }
 var errRepeat = fmt.Errorf("others kept changing the same rows: %w", store.ErrConflict)
 
 // wrap says what failed; it returns nil for nil.
-func wrap(what string, err error) error {
+func wrap(err error, what string, args ...any) error {
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf(what+": %w", append(args, err)...)
 	}
 	return nil
 }
 
 // tries is how often a transaction is retried after others changed a row it depends on.
 const tries = 50
+
+func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }
+
+// retry calls do until repeat is false for its error, and backs off in between.
+func retry(ctx context.Context, repeat func(error) bool, do func() error) error {
+	for try := range tries {
+		if err := do(); !repeat(err) {
+			return err
+		}
+		if err := backoff(ctx, try); err != nil {
+			return err
+		}
+	}
+	return errRepeat
+}
 
 // backoff waits before a retry: not at all the first times, then exponentially longer.
 func backoff(ctx context.Context, try int) error {

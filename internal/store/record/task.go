@@ -27,6 +27,9 @@ func taskOf(r row.Row) (*task, error) {
 	return &t, err
 }
 
+// leased returns the last lease on the task.
+func (t *task) leased() store.Lease { return store.Lease{Task: t.ID, Token: t.Token} }
+
 func (t *task) end() { t.Until, t.Moved, t.Holder = time.Time{}, false, "" }
 
 // row lists the task by when it is due and by when it can be claimed. Every write gets a random version, so that a
@@ -94,64 +97,48 @@ func (c leaseClock) claimable(t *task, due time.Time) time.Time {
 }
 
 // task returns a task as read by the plan; nil if there is none.
-func (p *plan) task(id string) (*task, error) {
+func (p *plan) task(id string) *task {
 	r, is := p.found[refTask(id)]
 	if !is {
-		return nil, nil
+		return nil
 	}
-	return taskOf(r)
+	t, err := taskOf(r)
+	p.fail(err)
+	return t
 }
 
 func (p *plan) own(id string) bool { return p.Lease != nil && p.Lease.Task == id }
 
 // tasks stores and finishes tasks as documented at Batch.Tasks, on condition that the lease is held.
-func (p *plan) tasks() error {
-	if err := p.leased(); err != nil {
-		return err
-	}
+func (p *plan) tasks() {
+	p.leased()
 	for _, t := range p.Tasks {
 		t.Due = t.Due.Round(0).UTC()
-		old, err := p.task(t.ID)
-		if err != nil {
-			return err
-		}
+		old := p.task(t.ID)
 		quiet := p.Awaited && p.own(t.ID) && old != nil && !old.Moved
-		if err := p.store(p.stored(old, p.traced(old, t)), quiet); err != nil {
-			return err
-		}
+		p.store(p.stored(old, p.traced(old, t)), quiet)
 	}
 	for _, id := range p.Finished {
-		if p.own(id) {
-			old, err := p.task(id)
-			if err != nil || old == nil {
-				return err // without the task the lease is lost, which leased has handled
-			}
+		read := row.Any
+		if old := p.task(id); old != nil && p.own(id) {
 			if old.Moved {
 				old.end()
-				if err := p.store(old, false); err != nil {
-					return err
-				}
+				p.store(old, false)
 				continue
 			}
-			p.ops = append(p.ops, row.Op{Do: row.Delete, If: old.version, Row: row.Row{Ref: refTask(id)}})
-			continue
+			read = old.version
 		}
-		p.ops = append(p.ops, row.Op{Do: row.Delete, If: row.Any, Row: row.Row{Ref: refTask(id)}})
+		p.ops = append(p.ops, row.Op{Do: row.Delete, If: read, Row: row.Row{Ref: refTask(id)}})
 	}
-	return nil
 }
 
 // leased adds the condition that the lease is held. If it is not, the transaction is a conflict, unless it was
 // applied before.
-func (p *plan) leased() error {
+func (p *plan) leased() {
 	if p.Lease == nil {
-		return nil
+		return
 	}
-	held, err := p.task(p.Lease.Task)
-	if err != nil {
-		return err
-	}
-	of := row.Row{Ref: refTask(p.Lease.Task)}
+	held, of := p.task(p.Lease.Task), row.Row{Ref: refTask(p.Lease.Task)}
 	switch {
 	case held == nil || !p.lease.holds(held, *p.Lease):
 		p.ops = []row.Op{{Do: row.Check, If: row.Never, Row: of}}
@@ -159,7 +146,6 @@ func (p *plan) leased() error {
 	case !p.Settles(p.Lease.Task):
 		p.ops = append(p.ops, row.Op{Do: row.Check, If: held.version, Row: of})
 	}
-	return nil
 }
 
 // traced returns t with its trace.
@@ -190,13 +176,10 @@ func (p *plan) stored(old *task, t store.Task) *task {
 	return old
 }
 
-func (p *plan) store(t *task, quiet bool) error {
+func (p *plan) store(t *task, quiet bool) {
 	r, err := t.row(p.lease)
-	if err != nil {
-		return err
-	}
+	p.fail(err)
 	p.ops = append(p.ops, row.Op{If: t.version, Row: r, Quiet: quiet})
-	return nil
 }
 
 // The lists of tasks. Thousands of attempt steps may be due; they must not delay timers.

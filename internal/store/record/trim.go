@@ -2,8 +2,9 @@ package record
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -170,7 +171,7 @@ func (t *trim) keepUntil(ctx context.Context, r row.Row, list string, at time.Ti
 	r.Version++
 	aging(&r, list, at)
 	err := t.engine.Apply(ctx, row.Tx{Ops: []row.Op{{If: read, Row: r, Quiet: true}}}, t.now)
-	if errors.Is(err, store.ErrConflict) {
+	if isConflict(err) {
 		return nil
 	}
 	return err
@@ -274,32 +275,20 @@ func (t *trim) readWrites(ctx context.Context, rows []row.Row) ([]oldWrite, erro
 // newestOf returns the version of the newest write of each key that has a current write among old.
 func (t *trim) newestOf(ctx context.Context, old []oldWrite) (map[row.Ref]int64, error) {
 	newest := map[row.Ref]int64{}
-	var keys []row.Ref
-	var ranges []row.Range
 	for _, w := range old {
-		of := refSensor(w.pipeline, w.Key)
-		if _, known := newest[of]; known || !w.current {
-			continue
+		if w.current {
+			newest[refSensor(w.pipeline, w.Key)] = 0
 		}
-		newest[of] = 0
-		r := ofKey(w.pipeline, w.Key)
-		r.Limit = 1
-		keys, ranges = append(keys, of), append(ranges, r)
 	}
-	pages, err := t.engine.Scan(ctx, ranges)
+	rows, err := t.newest(ctx, slices.Collect(maps.Keys(newest)))
 	if err != nil {
 		return nil, err
 	}
-	for i, page := range pages {
-		for _, r := range page.Rows {
-			last, err := readingOf(r)
-			if err != nil {
-				return nil, err
-			}
-			newest[keys[i]] = last.Version
-		}
+	last, err := readRows(rows, readingOf)
+	for _, r := range last {
+		newest[refSensor(r.pipeline, r.Key)] = r.Version
 	}
-	return newest, nil
+	return newest, err
 }
 
 // dropCurrent deletes current readings with their writes. If a run that opened meanwhile needs one of them, it is
@@ -314,7 +303,7 @@ func (t *trim) dropCurrent(ctx context.Context, old []oldWrite) error {
 			{Do: row.Delete, If: w.Version, Row: row.Row{Ref: w.ref()}},
 			{Do: row.Delete, If: row.Any, Row: row.Row{Ref: w.row.Ref}},
 		}}, t.now)
-		if errors.Is(err, store.ErrConflict) {
+		if isConflict(err) {
 			continue
 		}
 		if err != nil {
@@ -337,7 +326,7 @@ func (t *trim) dropCurrent(ctx context.Context, old []oldWrite) error {
 		t.left++
 		current := row.Row{Ref: w.ref(), Version: w.Version, Body: w.row.Body}
 		err := t.engine.Apply(ctx, row.Tx{Ops: []row.Op{{If: 0, Row: current}, {If: row.First, Row: w.row}}}, t.now)
-		if err != nil && !errors.Is(err, store.ErrConflict) {
+		if err != nil && !isConflict(err) {
 			return err
 		}
 	}
