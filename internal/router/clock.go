@@ -20,7 +20,7 @@ const rewindReach = 24 * time.Hour
 // of its file. All of them would stop its schedule until that instant. A fire that has a run, was suppressed, or was
 // reported as missed and can no longer open, stays as it is.
 func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
-	return again(func() error {
+	return store.Again(func() error {
 		e, row, err := h.catalog.InForce(ctx, id)
 		if err != nil || e == nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -29,20 +30,6 @@ type core struct {
 	catalog *catalog.Catalog
 }
 
-// maxTries is how often a decision is made again because of a conflict.
-const maxTries = 10
-
-// again repeats f while it returns store.ErrConflict.
-func again(f func() error) error {
-	var err error
-	for range maxTries {
-		if err = f(); !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-	return err
-}
-
 // commit commits b, unless it is empty.
 func (c *core) commit(ctx context.Context, b store.Batch, now time.Time) error {
 	if b.Empty() {
@@ -56,16 +43,14 @@ func (c *core) commit(ctx context.Context, b store.Batch, now time.Time) error {
 
 // pipelineRow returns a pipeline's row; the zero row, which is not in force, if there is none.
 func (c *core) pipelineRow(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
-	row, err := c.store.Pipeline(ctx, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.Pipeline{}, fmt.Errorf("read pipeline %s: %w", id, err)
-	}
-	return row, nil
+	return store.IfFound(c.store.Pipeline(ctx, id))
 }
 
-// look evaluates a pipeline's own gate for a period.
-func (c *core) look(ctx context.Context, e *catalog.Entry, p period.Period, now time.Time) (gate.View, error) {
-	return gate.Look(ctx, c.store, c.question(e, p), now)
+// look evaluates a gate of a pipeline for a period; nil means the pipeline's own.
+func (c *core) look(ctx context.Context, e *catalog.Entry, g *rule.Gate, p period.Period, now time.Time) (gate.View, error) {
+	q := c.question(e, p)
+	q.Gate = g
+	return gate.Look(ctx, c.store, q, now)
 }
 
 func (c *core) question(e *catalog.Entry, p period.Period) gate.Question {
@@ -77,9 +62,7 @@ func (c *core) startMet(ctx context.Context, e *catalog.Entry, p period.Period, 
 	if e.Start == nil {
 		return false, nil
 	}
-	q := c.question(e, p)
-	q.Gate = e.Start.Gate
-	view, err := gate.Look(ctx, c.store, q, now)
+	view, err := c.look(ctx, e, e.Start.Gate, p, now)
 	return view.Open(), err
 }
 
@@ -87,20 +70,19 @@ func (c *core) startMet(ctx context.Context, e *catalog.Entry, p period.Period, 
 // is paused meanwhile, it calls react again with the paused row. If at is before the pause but it is handled during the
 // pause, the end of the pause handles it again.
 func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, react func(row store.Pipeline) error) error {
-	var err error
-	for range maxTries {
-		var row store.Pipeline
-		if row, err = c.pipelineRow(ctx, id); err != nil || row.Config == "" {
+	return store.Again(func() error {
+		row, err := c.pipelineRow(ctx, id)
+		if err != nil || row.Config == "" {
 			return err
 		}
 		if err = c.holdBack(ctx, row, at, now); err == nil {
 			err = react(row)
 		}
-		if !errors.Is(err, errClosed) && !errors.Is(err, store.ErrConflict) {
-			return err
+		if errors.Is(err, errClosed) {
+			return errors.Join(err, store.ErrConflict)
 		}
-	}
-	return err
+		return err
+	})
 }
 
 // holdBack makes the end of a pause handle something that happened before the pause but was handled only during it.
@@ -117,15 +99,19 @@ func (c *core) holdBack(ctx context.Context, row store.Pipeline, at, now time.Ti
 
 // row returns a run or dry run; the zero Run if there is none.
 func (c *core) row(ctx context.Context, e *catalog.Entry, key run.Key) (run.Run, error) {
-	read := c.store.Run
 	if e.DryRun {
-		read = c.store.DryRun
+		return store.IfFound(c.store.DryRun(ctx, key))
 	}
-	found, err := read(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return run.Run{}, fmt.Errorf("read run %s: %w", key, err)
+	return store.IfFound(c.store.Run(ctx, key))
+}
+
+// found returns a run that a client names, or a Refusal.
+func (c *core) found(ctx context.Context, key run.Key) (run.Run, error) {
+	old, err := c.store.Run(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		err = refuse(NotFound, "there is no run %s", key)
 	}
-	return found, nil
+	return old, err
 }
 
 // rows returns the runs or dry runs of some keys, without those that do not exist.
@@ -177,27 +163,23 @@ func (c *core) snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot,
 	if id == "" {
 		return store.Snapshot{}, nil
 	}
-	s, err := c.store.Snapshot(ctx, id)
-	if ignoreMissing(err) != nil {
-		return store.Snapshot{}, fmt.Errorf("read snapshot %s: %w", id, err)
-	}
-	return s, nil
+	return store.IfFound(c.store.Snapshot(ctx, id))
 }
 
-// postRunRow returns the post-run record of a completed run; the zero row if there is none.
-func (c *core) postRunRow(ctx context.Context, key run.Key) (store.PostRun, error) {
-	post, err := c.store.PostRun(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.PostRun{}, fmt.Errorf("read the post-run record of %s: %w", key, err)
+// eachOpen calls do for the open runs of a pipeline that have that status, oldest first. An error of one does not stop
+// the others.
+func (c *core) eachOpen(ctx context.Context, id pipeline.ID, status run.Status, do func(run.Run) error) error {
+	open, err := c.store.OpenRuns(ctx, id)
+	if err != nil {
+		return fmt.Errorf("list open runs of %s: %w", id, err)
 	}
-	return post, nil
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
+	var errs []error
+	for _, one := range open {
+		if one.Status == status {
+			errs = append(errs, do(one))
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // remembered is how long the mark of a reported event is kept: as long as events, which have unique ids.

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -44,21 +45,13 @@ func driftFields(e *catalog.Entry, n news) []string {
 	}
 	var fields []string
 	for _, leaf := range rule.Leaves(e.PostRun.Rules) {
-		owner := e.ID
-		if leaf.From != "" {
-			owner = pipeline.ID(leaf.From)
-		}
-		if owner != n.Pipeline || leaf.Key != string(n.Sensor) {
+		if cmp.Or(pipeline.ID(leaf.From), e.ID) != n.Pipeline || leaf.Key != string(n.Sensor) {
 			continue
 		}
 		if aged := leaf.Check == rule.AgeLT || leaf.Check == rule.AgeGT; aged && leaf.Field != "" {
 			continue
 		}
-		field := leaf.Field
-		if field == "" {
-			field = "count"
-		}
-		if !slices.Contains(fields, field) {
+		if field := cmp.Or(leaf.Field, "count"); !slices.Contains(fields, field) {
 			fields = append(fields, field)
 		}
 	}

@@ -25,15 +25,15 @@ type dryHandler struct{ core }
 // AdvanceDry handles AdvanceDry tasks: it takes the next step of a dry run. The gate is evaluated as for a run, with
 // the same window and interval. Where the job would start, it only reports what would happen.
 func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time.Time) error {
-	return again(func() error {
+	return store.Again(func() error {
 		key := claim.Task.Key
 		e, _, err := h.catalog.InForce(ctx, key.Pipeline)
 		if err != nil {
 			return err
 		}
-		old, err := h.store.DryRun(ctx, key)
-		if ignoreMissing(err) != nil {
-			return fmt.Errorf("read dry run %s: %w", key, err)
+		old, err := store.IfFound(h.store.DryRun(ctx, key))
+		if err != nil {
+			return err
 		}
 		b := store.Batch{ID: name("dry", run.Run{Key: key, Version: old.Version}), Lease: &claim.Lease}
 		if e == nil || !e.DryRun {
@@ -181,7 +181,7 @@ func (h *dryHandler) captureDry(ctx context.Context, b *store.Batch, e *catalog.
 	if e.PostRun == nil {
 		return nil
 	}
-	read, err := h.postRunRow(ctx, next.Key)
+	read, err := store.IfFound(h.store.PostRun(ctx, next.Key))
 	if err != nil {
 		return err
 	}

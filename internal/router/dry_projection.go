@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -35,10 +36,7 @@ func (h *dryHandler) soonest(ctx context.Context, e *catalog.Entry, p period.Per
 // arrival returns when the start condition's sensor was first written for a period, whatever its data: the relative
 // deadline counts from there. It is zero if there is no write since the pipeline's horizon.
 func (h *dryHandler) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
-	q := store.HistoryQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key), Limit: historyPage}
-	if e.Start.Rule.From != "" {
-		q.Pipeline = pipeline.ID(e.Start.Rule.From)
-	}
+	q := store.HistoryQuery{Pipeline: cmp.Or(pipeline.ID(e.Start.Rule.From), e.ID), Key: sensor.Key(e.Start.Rule.Key), Limit: historyPage}
 	undated, err := h.firstFor(ctx, e, p, q, p.Start(e.Schedule.Zone()))
 	if err != nil {
 		return undated, err

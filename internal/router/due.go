@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -141,11 +140,7 @@ func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 		if c.Version == t.row.Config {
 			continue
 		}
-		d, err := t.handler.catalog.Definition(ctx, t.entry.ID, c.Version)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, nil
-		}
-		return d, err
+		return store.IfFound(t.handler.catalog.Definition(ctx, t.entry.ID, c.Version))
 	}
 	return nil, nil
 }

@@ -20,12 +20,12 @@ type fireHandler struct{ opener }
 // fire whose window is over as missed. Each opened run is one Batch that also moves FiredThrough, so that a crash
 // neither repeats nor skips a fire.
 func (h *fireHandler) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
-	return again(func() error { return h.fire(ctx, claim.Task.Pipeline, &claim.Lease, now) })
+	return store.Again(func() error { return h.fire(ctx, claim.Task.Pipeline, &claim.Lease, now) })
 }
 
 // CatchUp is Fire without a task, for the watchdog when it finds unhandled fires.
 func (h *fireHandler) CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error {
-	return again(func() error { return h.fire(ctx, id, nil, now) })
+	return store.Again(func() error { return h.fire(ctx, id, nil, now) })
 }
 
 func (h *fireHandler) fire(ctx context.Context, id pipeline.ID, lease *store.Lease, now time.Time) error {

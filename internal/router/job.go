@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -28,7 +27,7 @@ func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, no
 		return run.Run{}, refuse(Invalid, "cancelling a run needs who and why")
 	}
 	var ended run.Run
-	err := again(func() error {
+	err := store.Again(func() error {
 		old, err := h.found(ctx, key)
 		if err != nil {
 			return err
@@ -108,11 +107,11 @@ const stopPatience = 15 * time.Minute
 // has ended. Until then the job keeps its slot. The task repeats after as long as the job has been stopping, at least a
 // second and at most a poll interval.
 func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.Time) error {
-	return again(func() error {
+	return store.Again(func() error {
 		key := claim.Task.Key
-		old, err := h.store.Run(ctx, key)
-		if ignoreMissing(err) != nil {
-			return fmt.Errorf("read run %s: %w", key, err)
+		old, err := store.IfFound(h.store.Run(ctx, key))
+		if err != nil {
+			return err
 		}
 		b := store.Batch{ID: fmt.Sprintf("%s/v%d/%d", claim.Task.ID, old.Version, claim.Lease.Token), Lease: &claim.Lease}
 		if old.Progress.Left != run.JobStopping {
@@ -182,16 +181,4 @@ func reportLeft(b *store.Batch, old run.Run, which, message, trouble string, now
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = which, "left/"+old.Key.String()
 	b.Emit(event.New(event.InfraFailure, about, message, event.Infra{Error: trouble}))
-}
-
-// found returns a run that a client names, or a Refusal.
-func (h *jobHandler) found(ctx context.Context, key run.Key) (run.Run, error) {
-	old, err := h.store.Run(ctx, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return run.Run{}, refuse(NotFound, "there is no run %s", key)
-	}
-	if err != nil {
-		return run.Run{}, fmt.Errorf("read run %s: %w", key, err)
-	}
-	return old, nil
 }

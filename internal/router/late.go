@@ -93,7 +93,7 @@ func whileRunning(ended run.Run) input {
 // data, if the budget allows it. It is called for each write that may be late, and once at completion for changes while
 // the job ran.
 func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
-	return again(func() error {
+	return store.Again(func() error {
 		old, err := h.row(ctx, e, key)
 		if err != nil || old.Status != run.Completed || in.attempt != 0 && in.attempt != old.Attempt {
 			return err
@@ -184,7 +184,7 @@ func (h *lateHandler) shown(ctx context.Context, e *catalog.Entry, old run.Run, 
 		end, err := h.ending(ctx, e, old)
 		return end.Sensors, err
 	}
-	view, err := h.look(ctx, e, old.Period, now)
+	view, err := h.look(ctx, e, nil, old.Period, now)
 	return view.Sensors, err
 }
 

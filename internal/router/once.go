@@ -94,9 +94,5 @@ func answers(note store.Note, now time.Time) bool { return note.Version > 0 && n
 
 // answerNote returns the note of a request, even if it has expired; the zero Note if there is none.
 func (c *core) answerNote(ctx context.Context, key string) (store.Note, error) {
-	note, err := c.store.Note(ctx, store.AnswerNote, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.Note{}, fmt.Errorf("read the answer to request %s: %w", key, err)
-	}
-	return note, nil
+	return store.IfFound(c.store.Note(ctx, store.AnswerNote, key))
 }

@@ -51,33 +51,28 @@ func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now
 // opened with: the file may have another by now, or be removed. The commit that starts the job takes the slot, so
 // waking too many is harmless.
 func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now time.Time) error {
-	open, err := h.store.OpenRuns(ctx, row.ID)
-	if err != nil {
-		return fmt.Errorf("list open runs of %s: %w", row.ID, err)
-	}
-	var errs []error
 	taken := len(row.Slots)
-	for _, one := range open {
-		if one.Status != run.Pending || one.Progress.WaitingSince.IsZero() {
-			continue
+	return h.eachOpen(ctx, row.ID, run.Pending, func(one run.Run) error {
+		if one.Progress.WaitingSince.IsZero() {
+			return nil
 		}
 		def, err := h.catalog.Definition(ctx, row.ID, one.Progress.Opening.ConfigVersion)
 		if err == nil && def.MaxActive > 0 && taken >= def.MaxActive {
-			continue
+			return nil
 		}
 		taken++
-		if one.Progress.NextEvaluation.After(now) {
-			errs = append(errs, h.resumePending(ctx, one.Key, now))
+		if !one.Progress.NextEvaluation.After(now) {
+			return nil
 		}
-	}
-	return errors.Join(errs...)
+		return h.resumePending(ctx, one.Key, now)
+	})
 }
 
 // Reopen handles ReopenPeriods tasks: it catches up after a pause or a change of the file. It schedules the fires of
 // the schedule in force, handles writes made during the pause as if they came now, settles the failures that waited,
 // and wakes waiting attempts.
 func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now time.Time) error {
-	return again(func() error {
+	return store.Again(func() error {
 		e, row, err := h.catalog.InForce(ctx, claim.Task.Pipeline)
 		if err != nil {
 			return err
@@ -165,15 +160,5 @@ func (h *pipelineHandler) completedSince(ctx context.Context, e *catalog.Entry, 
 // wakeAll makes every waiting attempt evaluate its gate: while the pipeline was paused or its file was missing, writes
 // woke none.
 func (h *pipelineHandler) wakeAll(ctx context.Context, e *catalog.Entry, now time.Time) error {
-	open, err := h.store.OpenRuns(ctx, e.ID)
-	if err != nil {
-		return fmt.Errorf("list open runs of %s: %w", e.ID, err)
-	}
-	var errs []error
-	for _, one := range open {
-		if one.Status == run.Pending {
-			errs = append(errs, h.resumePending(ctx, one.Key, now))
-		}
-	}
-	return errors.Join(errs...)
+	return h.eachOpen(ctx, e.ID, run.Pending, func(one run.Run) error { return h.resumePending(ctx, one.Key, now) })
 }

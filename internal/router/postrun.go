@@ -48,7 +48,7 @@ func (h *postRunHandler) postRunWritten(ctx context.Context, n news, runs []run.
 // postRun compares the current reading of a post-run sensor with its baseline. It does not depend on which write
 // triggered it.
 func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now time.Time) error {
-	return again(func() error {
+	return store.Again(func() error {
 		e := n.entry
 		old, err := h.row(ctx, e, key)
 		if err != nil {
@@ -58,9 +58,7 @@ func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now t
 		if !open && old.Status != run.Completed {
 			return nil
 		}
-		q := h.question(e, key.Period)
-		q.Gate = e.PostRun.Gate
-		view, err := gate.Look(ctx, h.store, q, now)
+		view, err := h.look(ctx, e, e.PostRun.Gate, key.Period, now)
 		if err != nil {
 			return err
 		}
@@ -68,7 +66,7 @@ func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now t
 		if !there {
 			return nil
 		}
-		post, err := h.postRunRow(ctx, key)
+		post, err := store.IfFound(h.store.PostRun(ctx, key))
 		if err != nil {
 			return err
 		}
@@ -301,16 +299,16 @@ func postRunTask(key run.Key) string { return "post-run/" + key.String() }
 // CheckPostRun handles CheckPostRun tasks: it evaluates the post-run rules of a completed run. The task repeats each
 // interval until the window is over, or another attempt has begun.
 func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, now time.Time) error {
-	return again(func() error {
+	return store.Again(func() error {
 		key := claim.Task.Key
 		b := store.Batch{ID: fmt.Sprintf("%s/%d", claim.Task.ID, claim.Lease.Token), Lease: &claim.Lease}
 		e, _, err := h.catalog.InForce(ctx, key.Pipeline)
 		if err != nil {
 			return err
 		}
-		old, err := h.store.Run(ctx, key)
-		if ignoreMissing(err) != nil {
-			return fmt.Errorf("read run %s: %w", key, err)
+		old, err := store.IfFound(h.store.Run(ctx, key))
+		if err != nil {
+			return err
 		}
 		if e == nil || e.PostRun == nil || e.PostRun.Interval == 0 || old.Status != run.Completed || now.After(old.EndedAt.Add(e.PostRun.Window)) {
 			b.Finish(claim.Task.ID)
@@ -328,13 +326,11 @@ func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, no
 
 // checkRules adds a changed outcome of the post-run rules to b.
 func (h *postRunHandler) checkRules(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
-	q := h.question(e, old.Period)
-	q.Gate = e.PostRun.Gate
-	view, err := gate.Look(ctx, h.store, q, now)
+	view, err := h.look(ctx, e, e.PostRun.Gate, old.Period, now)
 	if err != nil {
 		return err
 	}
-	post, err := h.postRunRow(ctx, old.Key)
+	post, err := store.IfFound(h.store.PostRun(ctx, old.Key))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type Reported struct {
 // latest attempt at the time o.At.
 func (h *jobHandler) Report(ctx context.Context, o run.Outcome, now time.Time) (Reported, error) {
 	var done Reported
-	err := again(func() error {
+	err := store.Again(func() error {
 		old, err := h.found(ctx, o.Key)
 		if err != nil {
 			return err
@@ -100,9 +100,9 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 	if o.Result == run.ResultSuccess {
 		return run.Unknown, nil
 	}
-	d, err := h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion)
-	if err != nil || d.Job == nil {
-		return o.Category, ignoreMissing(err)
+	d, err := store.IfFound(h.catalog.Definition(ctx, old.Pipeline, old.Progress.Opening.ConfigVersion))
+	if err != nil || d == nil || d.Job == nil {
+		return o.Category, err
 	}
 	if o.Output != "" { // as when the controller reads the output itself
 		o.Message += "\n" + o.Output

@@ -40,7 +40,7 @@ func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time
 		return run.Run{}, err
 	}
 	var opened run.Run
-	err := again(func() error {
+	err := store.Again(func() error {
 		e, row, err := h.catalog.InForce(ctx, q.Pipeline)
 		switch {
 		case err != nil:

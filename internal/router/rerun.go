@@ -42,7 +42,7 @@ func (h *requestHandler) Rerun(ctx context.Context, q RerunRequest, now time.Tim
 		return store.Rerun{}, refuse(Invalid, "a rerun needs an id, a period, who and why")
 	}
 	var answer store.Rerun
-	err := again(func() error {
+	err := store.Again(func() error {
 		e, row, err := h.catalog.InForce(ctx, q.Pipeline)
 		if err != nil {
 			return err
@@ -87,9 +87,9 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 	if answer, there, err := h.recorded(ctx, key, q.ID); there || err != nil {
 		return answer, err
 	}
-	old, err := h.store.Run(ctx, key)
-	if ignoreMissing(err) != nil {
-		return store.Rerun{}, fmt.Errorf("read run %s: %w", key, err)
+	old, err := store.IfFound(h.store.Run(ctx, key))
+	if err != nil {
+		return store.Rerun{}, err
 	}
 	v, err := h.judge(ctx, e, row, old, q, now)
 	if err != nil {
@@ -178,7 +178,7 @@ func (h *requestHandler) compared(ctx context.Context, e *catalog.Entry, old run
 	if err != nil || snapshot.ID == "" {
 		return nil, nil, err
 	}
-	view, err := h.look(ctx, e, old.Period, now)
+	view, err := h.look(ctx, e, nil, old.Period, now)
 	if err != nil {
 		return nil, nil, err
 	}

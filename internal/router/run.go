@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -28,12 +27,9 @@ type runHandler struct {
 // runMoved handles a run that was opened, or whose status or attempt changed: it settles a failure, notifies downstream
 // pipelines, and checks for inputs that changed while the job ran.
 func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time) error {
-	current, err := h.store.Run(ctx, c.Run)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read run %s: %w", c.Run, err)
+	current, err := store.IfFound(h.store.Run(ctx, c.Run))
+	if err != nil || current.Status == "" {
+		return err
 	}
 	e := h.catalog.Current().Get(c.Run.Pipeline)
 	errs := []error{
@@ -79,10 +75,10 @@ func (h *runHandler) completed(ctx context.Context, e *catalog.Entry, current ru
 // settle decides what follows a failed attempt: another one after a backoff, or the end of the run. A paused pipeline
 // opens nothing: the failure waits for the end of the pause.
 func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) error {
-	return again(func() error {
-		old, err := h.store.Run(ctx, key)
+	return store.Again(func() error {
+		old, err := store.IfFound(h.store.Run(ctx, key))
 		if err != nil || old.Status != run.Failed {
-			return ignoreMissing(err)
+			return err
 		}
 		e, row, err := h.catalog.InForce(ctx, key.Pipeline)
 		if err != nil || e != nil && row.Paused() {
@@ -101,17 +97,7 @@ func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) err
 
 // settleAll settles every failed run of a pipeline.
 func (h *runHandler) settleAll(ctx context.Context, id pipeline.ID, now time.Time) error {
-	open, err := h.store.OpenRuns(ctx, id)
-	if err != nil {
-		return fmt.Errorf("list open runs of %s: %w", id, err)
-	}
-	var errs []error
-	for _, one := range open {
-		if one.Status == run.Failed {
-			errs = append(errs, h.settle(ctx, one.Key, now))
-		}
-	}
-	return errors.Join(errs...)
+	return h.eachOpen(ctx, id, run.Failed, func(one run.Run) error { return h.settle(ctx, one.Key, now) })
 }
 
 // retry opens the next attempt, whose window starts after the backoff.

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,28 +56,16 @@ func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now
 // wakeOlder wakes the waiting attempts of the sensor's own pipeline whose version still reads the sensor, although the
 // version in force does not, or the file is gone. During a pause it does nothing: the end of the pause wakes them.
 func (h *readingHandler) wakeOlder(ctx context.Context, c store.Change, now time.Time) error {
-	open, err := h.store.OpenRuns(ctx, c.Pipeline)
-	if err != nil {
-		return fmt.Errorf("list open runs of %s: %w", c.Pipeline, err)
-	}
-	var errs []error
-	for _, one := range open {
-		if one.Status != run.Pending {
-			continue
-		}
+	return h.eachOpen(ctx, c.Pipeline, run.Pending, func(one run.Run) error {
 		def, err := h.catalog.Definition(ctx, c.Pipeline, one.Progress.Opening.ConfigVersion)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		if err != nil || !reads(def, def.Gate, c) {
+			return err
 		}
 		if row, err := h.pipelineRow(ctx, c.Pipeline); err != nil || row.Paused() {
 			return err
 		}
-		if reads(def, def.Gate, c) {
-			errs = append(errs, h.wakePending(ctx, one.Key, now))
-		}
-	}
-	return errors.Join(errs...)
+		return h.wakePending(ctx, one.Key, now)
+	})
 }
 
 // Recover makes the pipeline id handle a write, or an upstream's announcement, that was not handled when it came. It is
@@ -142,11 +131,7 @@ func readsOver(e *catalog.Entry, c store.Change) bool {
 
 // isOf reports whether ref, in a gate of d, is the sensor of c.
 func isOf(d *pipeline.Definition, ref rule.Ref, c store.Change) bool {
-	owner := d.ID
-	if ref.From != "" {
-		owner = pipeline.ID(ref.From)
-	}
-	return owner == c.Pipeline && ref.Key == c.Sensor
+	return cmp.Or(pipeline.ID(ref.From), d.ID) == c.Pipeline && ref.Key == c.Sensor
 }
 
 // slice returns the period that the write is for as a start condition: the period it names, otherwise the one that
@@ -340,7 +325,7 @@ func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer
 // ends first, the write counts as after its end.
 func (h *readingHandler) consider(ctx context.Context, n news, old run.Run, now time.Time) error {
 	key := old.Key
-	err := again(func() error {
+	err := store.Again(func() error {
 		if !n.wakes(old) {
 			return nil
 		}

@@ -53,7 +53,7 @@ func runReading(c store.Change) sensor.Reading {
 
 // upstreamsDone reports whether every upstream is COMPLETED for a period.
 func (c *core) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
-	view, err := c.look(ctx, e, key.Period, now)
+	view, err := c.look(ctx, e, nil, key.Period, now)
 	if err != nil {
 		return false, err
 	}
@@ -78,7 +78,7 @@ func (h *readingHandler) openAfter(ctx context.Context, n news, key run.Key, now
 
 // upstreamsNew reports whether an upstream completed since the last evaluation of the run's window.
 func (h *windowHandler) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
-	view, err := h.look(ctx, e, old.Period, now)
+	view, err := h.look(ctx, e, nil, old.Period, now)
 	if err != nil {
 		return false, err
 	}

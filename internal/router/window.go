@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, no
 	if err != nil || barred.why != "" {
 		return err
 	}
-	return again(func() error {
+	return store.Again(func() error {
 		old, err := h.row(ctx, e, key)
 		if err != nil || old.Status != run.ValidationExhausted {
 			return err
@@ -85,10 +86,7 @@ func (h *windowHandler) opensNow(ctx context.Context, e *catalog.Entry, key run.
 // startNew reports whether the start condition's sensor has new data for the run's period since the last evaluation of
 // its window. Without a snapshot of that evaluation it compares times.
 func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot) (bool, error) {
-	at := store.ReadingQuery{Pipeline: e.ID, Key: sensor.Key(e.Start.Rule.Key)}
-	if e.Start.Rule.From != "" {
-		at.Pipeline = pipeline.ID(e.Start.Rule.From)
-	}
+	at := store.ReadingQuery{Pipeline: cmp.Or(pipeline.ID(e.Start.Rule.From), e.ID), Key: sensor.Key(e.Start.Rule.Key)}
 	writes, err := h.historySince(ctx, at, old.EndedAt)
 	if err != nil {
 		return false, err
@@ -126,7 +124,7 @@ func (h *windowHandler) reportWindowClosed(ctx context.Context, n news, old run.
 	if e.DryRun {
 		return nil
 	}
-	view, err := h.look(ctx, e, old.Period, now)
+	view, err := h.look(ctx, e, nil, old.Period, now)
 	if err != nil || !view.Open() || slices.ContainsFunc(view.Sensors, n.precedes) {
 		return err
 	}

@@ -58,13 +58,10 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 		return run.Run{}, refuse(Invalid, "a claim needs the name of the worker")
 	}
 	var claimed run.Run
-	err := again(func() error {
-		old, err := h.store.Run(ctx, q.Key)
-		if errors.Is(err, store.ErrNotFound) {
-			return refuse(NotFound, "there is no run %s", q.Key)
-		}
+	err := store.Again(func() error {
+		old, err := h.found(ctx, q.Key)
 		if err != nil {
-			return fmt.Errorf("read run %s: %w", q.Key, err)
+			return err
 		}
 		ctx, err := h.inTraceOf(ctx, q.Key)
 		if err != nil {
@@ -190,13 +187,10 @@ const MaxOutput = 64 << 10
 // *ClaimRefused if the worker no longer holds the attempt: it was given up, was cancelled, or has its result.
 func (h *workerHandler) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
 	var beaten run.Run
-	err := again(func() error {
-		old, err := h.store.Run(ctx, key)
-		if errors.Is(err, store.ErrNotFound) {
-			return refuse(NotFound, "there is no run %s", key)
-		}
+	err := store.Again(func() error {
+		old, err := h.found(ctx, key)
 		if err != nil {
-			return fmt.Errorf("read run %s: %w", key, err)
+			return err
 		}
 		if old.Attempt != attempt || !old.Claimed() || old.Progress.Report.Result != "" {
 			return notHeld(old, attempt)
@@ -232,9 +226,9 @@ func (c *core) putOutput(ctx context.Context, b *store.Batch, of run.Run, output
 		return nil
 	}
 	id := string(of.ID())
-	read, err := c.store.Note(ctx, store.OutputNote, id)
-	if ignoreMissing(err) != nil {
-		return fmt.Errorf("read the output of %s: %w", id, err)
+	read, err := store.IfFound(c.store.Note(ctx, store.OutputNote, id))
+	if err != nil {
+		return err
 	}
 	b.SwapNote(read, store.Note{
 		Kind: store.OutputNote, Key: id, Data: []byte(lastBytes(output, MaxOutput)), Until: period.Instant(of.Progress.LimitAt.Add(outputLife)),

@@ -31,6 +31,28 @@ var ErrConflict = errors.New("conflict: something changed since it was read")
 // ErrNotFound means that the record does not exist.
 var ErrNotFound = errors.New("not found")
 
+// IfFound returns the result of a read, or the zero value if the record does not exist.
+func IfFound[T any](record T, err error) (T, error) {
+	if errors.Is(err, ErrNotFound) {
+		var none T
+		return none, nil
+	}
+	return record, err
+}
+
+// maxTries is how often Again calls a function.
+const maxTries = 10
+
+// Again calls decide until it returns no ErrConflict, but not too often. Each call reads the current state anew.
+func Again(decide func() error) (err error) {
+	for range maxTries {
+		if err = decide(); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+	return err
+}
+
 // ErrAway means that the store cannot be reached or accepts no changes at the moment. It is temporary and not the
 // caller's fault. Whether the request took effect is unknown, unless the error says more.
 var ErrAway = errors.New("the store is not available")
