@@ -33,7 +33,7 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	case trouble != "":
 		return w.pollFailed(ctx, trouble)
 	case !status.Done:
-		return w.polled(ctx)
+		return w.record(ctx, "polled", w.run.Polled)
 	default:
 		return w.ended(ctx, w.run.Progress.Handle, status)
 	}
@@ -68,15 +68,6 @@ func (w *work) status(ctx context.Context) (job.Status, string) {
 	return s, ""
 }
 
-// polled records a poll that found the job running.
-func (w *work) polled(ctx context.Context) (lifecycle.Step, error) {
-	next, err := w.run.Polled(w.now)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	return w.commit(ctx, w.batch("polled"), next)
-}
-
 // pollFailed records a poll that could not read the job's status. Such a job looks healthy until its poll window ends, so
 // it is reported long before that, once per attempt.
 func (w *work) pollFailed(ctx context.Context, trouble string) (lifecycle.Step, error) {
@@ -86,9 +77,7 @@ func (w *work) pollFailed(ctx context.Context, trouble string) (lifecycle.Step, 
 	}
 	b := w.batch("polled")
 	if next.Progress.Unread.Polls == run.UnreadPolls {
-		about := w.about()
-		about.Which = "status unread"
-		b.Emit(event.New(event.InfraFailure, about, unreadText(next), event.Infra{Error: trouble}).As(event.Warning))
+		b.Emit(w.infraFailure("status unread", unreadText(next), event.Infra{Error: trouble}).As(event.Warning))
 	}
 	return w.commit(ctx, b, next)
 }
@@ -115,7 +104,7 @@ func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 	if w.claim.Task.Replica != owner {
 		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now, Reason: "its job belongs to controller " + owner})
 	}
-	reason := fmt.Sprintf("its job belongs to controller %s, which was last seen at %s", owner, w.claim.Task.Due.UTC().Format("2006-01-02T15:04:05Z07:00"))
+	reason := fmt.Sprintf("its job belongs to controller %s, which was last seen at %s", owner, w.claim.Task.Due.UTC().Format(time.RFC3339))
 	if w.run.Status == run.Triggering {
 		return w.hold(ctx, reason)
 	}
@@ -124,8 +113,6 @@ func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 		return lifecycle.Step{}, err
 	}
 	b := w.batch("polled")
-	about := w.about()
-	about.Which = "lost controller"
-	b.Emit(event.New(event.InfraFailure, about, reason, event.Infra{Error: reason}))
+	b.Emit(w.infraFailure("lost controller", reason, event.Infra{Error: reason}))
 	return w.commit(ctx, b, next)
 }

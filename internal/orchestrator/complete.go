@@ -2,8 +2,10 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -13,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -99,22 +102,13 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 
 func (w *work) logResult(b *store.Batch, next run.Run, output string) {
 	rep := next.Progress.Report
-	e := w.entry(jobEvent(rep.Result), next.Progress.Handle, rep.Message)
+	e := w.entry(jobEvents[rep.Result], next.Progress.Handle, rep.Message)
 	e.Category, e.Output, e.By = rep.Category, output, rep.By
 	b.Append(e)
 }
 
-func jobEvent(r run.Result) store.JobEvent {
-	switch r {
-	case run.ResultSuccess:
-		return store.JobSuccess
-	case run.ResultTimeout:
-		return store.JobTimeout
-	case run.ResultFail:
-		return store.JobFail
-	default:
-		return store.JobFail
-	}
+var jobEvents = map[run.Result]store.JobEvent{
+	run.ResultSuccess: store.JobSuccess, run.ResultFail: store.JobFail, run.ResultTimeout: store.JobTimeout,
 }
 
 // tellResult emits the event for the job's end, with the time of the next attempt, if any, and a note, if any.
@@ -164,18 +158,55 @@ func (w *work) output(ctx context.Context) (string, error) {
 	if w.run.Progress.Offer.Worker == "" {
 		return "", nil
 	}
-	note, err := w.o.Store.Note(ctx, store.OutputNote, string(w.run.ID()))
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return "", fmt.Errorf("read its output: %w", err)
-	}
-	return string(note.Data), nil
+	note, err := store.IfFound(w.o.Store.Note(ctx, store.OutputNote, string(w.run.ID())))
+	return string(note.Data), err
 }
 
-// postRun returns the run's post-run record; an empty one if there is none.
-func (w *work) postRun(ctx context.Context) (store.PostRun, error) {
-	p, err := w.o.Store.PostRun(ctx, w.run.Key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return p, fmt.Errorf("read the records that follow it: %w", err)
+// maxBaseline is how many bytes of readings are stored per run: more does not fit into a row of every store.
+const maxBaseline = 256 << 10
+
+// capture stores the post-run sensors' values at completion, by rule key, so that later drift can be detected. A key
+// without a reading is left out: its first reading becomes its baseline.
+func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run, sensors []store.SeenSensor) error {
+	if w.def.PostRun == nil {
+		return nil
 	}
-	return p, nil
+	read, err := store.IfFound(w.o.Store.PostRun(ctx, w.run.Key))
+	if err != nil {
+		return err
+	}
+	baseline, kept, dropped := w.baseline(sensors)
+	b.SwapPostRun(read, store.PostRun{Key: next.Key, Attempt: next.Attempt, CompletedAt: next.EndedAt, Baseline: baseline})
+	if len(kept) > 0 {
+		b.Emit(event.New(event.PostRunBaselineCaptured, w.about(), "stored the values of "+strings.Join(kept, ", ")+" at completion", event.Sensors{Sensors: kept}))
+	}
+	if len(dropped) > 0 {
+		message := fmt.Sprintf("the values of %s at completion are too large to store", strings.Join(dropped, ", "))
+		b.Emit(event.New(event.BaselineCaptureFailed, w.about(), message, event.Sensors{Sensors: dropped}))
+	}
+	return nil
+}
+
+// baseline returns the sensors' values as far as there is room, with the keys that were kept and those that were
+// dropped.
+func (w *work) baseline(sensors []store.SeenSensor) (baseline map[string]sensor.Fields, kept, dropped []string) {
+	baseline = map[string]sensor.Fields{}
+	room := maxBaseline
+	for _, s := range sensors {
+		if s.Version == 0 {
+			continue
+		}
+		key := gate.RuleKey(w.def.ID, s.Pipeline, s.Key)
+		text, err := json.Marshal(s.Fields)
+		if err != nil || len(text) > room {
+			dropped = append(dropped, key)
+			continue
+		}
+		room -= len(text)
+		baseline[key] = s.Fields
+		kept = append(kept, key)
+	}
+	slices.Sort(kept)
+	slices.Sort(dropped)
+	return baseline, kept, dropped
 }

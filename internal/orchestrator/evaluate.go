@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -37,7 +36,7 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	case !evaluated.Progress.GateOpen:
 		return w.closed(ctx, evaluated.EvaluateBy(view.OpensAt), view, row)
 	case w.run.Offered():
-		return w.stillOffered(ctx)
+		return w.record(ctx, "offered", w.run.StillOffered)
 	}
 	return w.trigger(ctx, evaluated, view, row)
 }
@@ -51,11 +50,7 @@ func (w *work) look(ctx context.Context) (gate.View, error) {
 
 // row returns the pipeline's row; an empty one if it has none.
 func (w *work) row(ctx context.Context) (store.Pipeline, error) {
-	row, err := w.o.Store.Pipeline(ctx, w.run.Pipeline)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return row, fmt.Errorf("read pipeline %s: %w", w.run.Pipeline, err)
-	}
-	return row, nil
+	return store.IfFound(w.o.Store.Pipeline(ctx, w.run.Pipeline))
 }
 
 // closed records a closed gate. A start that was to be repeated releases its slot and waits for the gate again.

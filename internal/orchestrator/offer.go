@@ -24,15 +24,6 @@ func (w *work) external() bool {
 	return is
 }
 
-// stillOffered records that the gate of an offer is still open.
-func (w *work) stillOffered(ctx context.Context) (lifecycle.Step, error) {
-	next, err := w.run.StillOffered(w.now)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	return w.commit(ctx, w.batch("offered"), next)
-}
-
 // expire ends a run whose offer no worker claimed. During a pause none could.
 func (w *work) expire(ctx context.Context, b store.Batch, reason string) (lifecycle.Step, error) {
 	row, err := w.row(ctx)
@@ -58,11 +49,7 @@ func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 	case !p.Lost(w.now):
 		return w.wait(ctx, lifecycle.Next(w.run, w.now))
 	case w.now.Sub(p.HeartbeatEnd()) > awayAfter && w.now.Before(p.PollEnd):
-		next, err := w.run.Excuse(w.now)
-		if err != nil {
-			return lifecycle.Step{}, err
-		}
-		return w.commit(ctx, w.batch("excused"), next)
+		return w.record(ctx, "excused", w.run.Excuse)
 	}
 	output, err := w.output(ctx)
 	if err != nil {

@@ -176,18 +176,7 @@ func (w *work) left(ctx context.Context, what string, left run.Leftover) (store.
 
 // pollExhausted ends an attempt whose job had no result in time.
 func (w *work) pollExhausted(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
-	left, trouble := w.leave(ctx)
-	w.now = w.clock()
-	next, err := w.run.PollExhausted(left, w.now)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	b, err := w.left(ctx, "poll-exhausted", left)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	w.tellLeft(&b, event.JobPollExhausted, withUnread(step.Reason, w.run), left, trouble)
-	return w.commit(ctx, b, next)
+	return w.abort(ctx, "poll-exhausted", w.run.PollExhausted, event.JobPollExhausted, withUnread(step.Reason, w.run))
 }
 
 // withUnread adds to the reason that the job's status could not be read, if so.
@@ -200,25 +189,27 @@ func withUnread(reason string, r run.Run) string {
 
 // timeOut ends an attempt that is past its overall time limit.
 func (w *work) timeOut(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
-	left, trouble := w.leave(ctx)
-	w.now = w.clock()
-	next, err := w.run.TimeOut(left, w.now)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	b, err := w.left(ctx, "time-limit", left)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	w.tellLeft(&b, event.SFNTimeout, fmt.Sprintf("%s while %s", step.Reason, w.run.Status), left, trouble)
-	return w.commit(ctx, b, next)
+	return w.abort(ctx, "time-limit", w.run.TimeOut, event.SFNTimeout, fmt.Sprintf("%s while %s", step.Reason, w.run.Status))
 }
 
-// tellLeft reports the end of an attempt without its job's result, and what is left of the job.
-func (w *work) tellLeft(b *store.Batch, t event.Type, reason string, left run.Leftover, trouble error) {
+// abort stops the attempt's job, ends the attempt without its result, and reports what is left of the job.
+func (w *work) abort(
+	ctx context.Context, what string, end func(run.Leftover, time.Time) (run.Run, error), t event.Type, reason string,
+) (lifecycle.Step, error) {
+	left, trouble := w.leave(ctx)
+	w.now = w.clock()
+	next, err := end(left, w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	b, err := w.left(ctx, what, left)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
 	message := fmt.Sprintf("%s; %s", reason, leftText(left))
 	if trouble != nil {
 		message += " (" + brief(trouble.Error()) + ")"
 	}
 	b.Emit(event.New(t, w.about(), message, event.Left{JobMayRun: left == run.JobMayRun || trouble != nil, Reason: reason}))
+	return w.commit(ctx, b, next)
 }

@@ -100,20 +100,16 @@ func ending(ended run.Run, view gate.View) store.Snapshot {
 // tellPassed reports the open gate, once per attempt: the event's id ensures that.
 func (w *work) tellPassed(b *store.Batch, view gate.View) {
 	message := "the gate is open"
-	if n := len(view.Degraded); n > 0 {
-		message = fmt.Sprintf("the gate is open without %d preferred %s: %s", n, plural(n, "rule"), strings.Join(view.Degraded, "; "))
+	switch n := len(view.Degraded); {
+	case n == 1:
+		message = "the gate is open without 1 preferred rule: " + view.Degraded[0]
+	case n > 1:
+		message = fmt.Sprintf("the gate is open without %d preferred rules: %s", n, strings.Join(view.Degraded, "; "))
 	}
 	if o := w.run.Progress.Opening; o.GateBypassed && !view.Open() {
 		message = fmt.Sprintf("the gate is %s and was bypassed by %s: %s", view.Verdict.Outcome, o.By, o.Reason)
 	}
 	b.Emit(event.New(event.ValidationPassed, w.about(), message, event.Gate{Rules: view.Rules(), Degraded: view.Degraded}))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
 }
 
 // call is a prepared start call, or the error that prevents it.
@@ -295,8 +291,6 @@ func (w *work) postpone(ctx context.Context, why job.Refusal, unanswered bool) (
 	e := w.entry(store.JobRefused, "", "postponed, the controller lacks resources: "+reason)
 	e.Category = run.Transient
 	b.Append(e)
-	about := w.about()
-	about.Which = "postponed"
-	b.Emit(event.New(event.InfraFailure, about, "the start is postponed, since the controller lacks resources: "+reason, event.Infra{Error: reason}))
+	b.Emit(w.infraFailure("postponed", "the start is postponed, since the controller lacks resources: "+reason, event.Infra{Error: reason}))
 	return w.commit(ctx, b, next)
 }

@@ -45,7 +45,7 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 	case w.mayRepeat(kind, saw):
 		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause}, refusesRepeats(kind) && saw != notThere)
 	case saw == lookFailed && w.now.Before(w.patientUntil()):
-		return w.waitFor(ctx, w.limits().StartBackoff, cause)
+		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.limits().StartBackoff), Reason: cause})
 	default:
 		return w.hold(ctx, cause)
 	}
@@ -121,9 +121,7 @@ func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) 
 	}
 	b := w.batch("hold")
 	b.Append(w.entry(store.JobHeld, "", reason))
-	about := w.about()
-	about.Which = "held"
-	b.Emit(event.New(event.InfraFailure, about, "the start is held until an operator decides: "+reason, event.Infra{Held: true, Error: reason}))
+	b.Emit(w.infraFailure("held", "the start is held until an operator decides: "+reason, event.Infra{Held: true, Error: reason}))
 	return w.commit(ctx, b, next)
 }
 
@@ -201,9 +199,8 @@ func (w *work) abandon(ctx context.Context, b *store.Batch, became run.Status, h
 	if trouble == nil {
 		return
 	}
-	about := w.about()
-	about.Which = fmt.Sprintf("overtaken at try %d", w.run.Progress.StartTries)
-	b.Emit(event.New(event.InfraFailure, about, e.Message, event.Infra{Error: brief(trouble.Error())}))
+	which := fmt.Sprintf("overtaken at try %d", w.run.Progress.StartTries)
+	b.Emit(w.infraFailure(which, e.Message, event.Infra{Error: brief(trouble.Error())}))
 }
 
 // follows reports whether the current run follows this very job, has its result, or will find it again when it

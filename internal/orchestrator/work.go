@@ -46,6 +46,13 @@ func (w *work) about() event.About {
 	return a
 }
 
+// infraFailure returns an INFRA_FAILURE of the attempt; which distinguishes it from others of the same attempt.
+func (w *work) infraFailure(which, message string, infra event.Infra) event.Event {
+	about := w.about()
+	about.Which = which
+	return event.New(event.InfraFailure, about, message, infra)
+}
+
 // commit ends a step: it replaces the run with next, and schedules the task for the following step.
 func (w *work) commit(ctx context.Context, b store.Batch, next run.Run) (lifecycle.Step, error) {
 	b.Swap(w.run, next)
@@ -59,6 +66,15 @@ func (w *work) commit(ctx context.Context, b store.Batch, next run.Run) (lifecyc
 		w.o.Running(next.Key, next.Attempt)
 	}
 	return step, nil
+}
+
+// record commits a change of the run alone.
+func (w *work) record(ctx context.Context, what string, change func(time.Time) (run.Run, error)) (lifecycle.Step, error) {
+	next, err := change(w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	return w.commit(ctx, w.batch(what), next)
 }
 
 // send commits a batch. If the reply is lost it commits again: the store recognises the batch by its id.
@@ -99,11 +115,6 @@ func (w *work) wait(ctx context.Context, step lifecycle.Step) (lifecycle.Step, e
 	return step, w.send(ctx, b)
 }
 
-// waitFor waits for d.
-func (w *work) waitFor(ctx context.Context, d time.Duration, reason string) (lifecycle.Step, error) {
-	return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(d), Reason: reason})
-}
-
 // drop finishes the task of a run that has nothing more to do.
 func (w *work) drop(ctx context.Context, reason string) (lifecycle.Step, error) {
 	b := store.Batch{ID: fmt.Sprintf("drop/%s", w.claim.Task.ID), Lease: &w.claim.Lease}
@@ -119,10 +130,8 @@ func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause
 		return w.timeOut(ctx, step)
 	}
 	b := w.batch("without definition")
-	about := w.about()
-	about.Which = "definition"
 	message := fmt.Sprintf("no step is possible: %v", cause)
-	b.Emit(event.New(event.InfraFailure, about, message, event.Infra{Error: cause.Error()}))
+	b.Emit(w.infraFailure("definition", message, event.Infra{Error: cause.Error()}))
 	next := lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.interval()), Reason: message}
 	if w.queued() {
 		left, err := w.run.LeaveQueue(w.now)
@@ -159,4 +168,22 @@ func brief(text string) string {
 		cut--
 	}
 	return text[:cut] + "…"
+}
+
+// Broken reports that the host of an attempt could not continue, and why. The run and its task stay unchanged:
+// another worker continues. who identifies the host; a repeated report from the same host is one event.
+func (o *Orchestrator) Broken(ctx context.Context, key run.Key, attempt int, who, cause string, now time.Time) (run.Run, error) {
+	r, err := store.IfFound(o.Store.Run(ctx, key))
+	if err != nil || !r.Status.Open() {
+		return r, err // nothing left to continue
+	}
+	about := event.About{
+		Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: attempt, At: now, Which: "broken " + who, CausedBy: lifecycle.TaskID(key),
+	}
+	b := store.Batch{ID: fmt.Sprintf("broken/%s/%s", key.Attempt(attempt), who)}
+	b.Emit(event.New(event.InfraFailure, about, fmt.Sprintf("%s cannot continue: %s", who, brief(cause)), event.Infra{Error: brief(cause)}))
+	if err := o.Store.Commit(ctx, b, now); err != nil {
+		return r, fmt.Errorf("report that %s of %s cannot continue: %w", who, key, err)
+	}
+	return r, nil
 }
