@@ -2,7 +2,6 @@ package slamonitor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -48,17 +47,9 @@ func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time
 		return time.Time{}, nil
 	}
 	row, err := m.store.Pipeline(ctx, e.ID)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("read pipeline %s: %w", e.ID, err)
+	if err != nil || row.HoldsSLA() {
+		return time.Time{}, err
 	}
-	if row.HoldsSLA() {
-		return time.Time{}, nil
-	}
-	return m.armInForce(ctx, e, now)
-}
-
-// armInForce arms the deadlines of a pipeline whose deadlines are not held.
-func (m *Monitor) armInForce(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
 	if err := m.bringBack(ctx, e, now); err != nil || !keeps(e) {
 		return time.Time{}, err
 	}
@@ -138,7 +129,7 @@ func (m *Monitor) armSlot(ctx context.Context, e *catalog.Entry, slot schedule.S
 	if want.Breach.IsZero() || !want.Breach.After(now) {
 		return false, nil
 	}
-	err = again(func() error {
+	err = store.Again(func() error {
 		dormant, err = m.arm(ctx, e, key, store.Absolute, want, now)
 		return err
 	})
@@ -151,7 +142,7 @@ func (m *Monitor) ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, 
 	if e.DryRun || want.Breach.IsZero() || !want.Breach.After(now) || e.Schedule.Excluded(key.Period) != "" {
 		return nil
 	}
-	return again(func() error {
+	return store.Again(func() error {
 		_, err := m.arm(ctx, e, key, store.Absolute, want, now)
 		return err
 	})
@@ -166,7 +157,7 @@ func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Pe
 		return nil
 	}
 	key := e.Key(p)
-	return again(func() error {
+	return store.Again(func() error {
 		rows, err := m.rows(ctx, key)
 		if err != nil {
 			return err
@@ -226,11 +217,7 @@ func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Dea
 	b.SwapDeadline(read, d)
 	rows[d.Kind] = d
 	reschedule(&b, d.Key, rows)
-	err = m.store.Commit(ctx, b, now)
-	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return fmt.Errorf("arm the deadline of %s: %w", d.Key, err)
-	}
-	return err
+	return m.store.Commit(ctx, b, now)
 }
 
 // same reports whether an armed deadline already has those times.

@@ -56,7 +56,7 @@ func (m *Monitor) CancelFor(ctx context.Context, key run.Key, reason string, now
 
 // cancel cancels the armed deadlines of one run that are of these kinds. The task stays if another deadline is armed.
 func (m *Monitor) cancel(ctx context.Context, key run.Key, which []store.DeadlineKind, reason string, now time.Time) error {
-	return again(func() error {
+	return store.Again(func() error {
 		rows, err := m.rows(ctx, key)
 		if err != nil {
 			return err

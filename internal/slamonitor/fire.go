@@ -15,12 +15,12 @@ import (
 // Fire warns or breaches a run's deadlines when due; it is the handler of FireDeadline tasks. If it is called too
 // early, or twice, it only moves the task.
 func (m *Monitor) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
-	return again(func() error { return m.fire(ctx, claim.Task.Key, &claim.Lease, now) })
+	return store.Again(func() error { return m.fire(ctx, claim.Task.Key, &claim.Lease, now) })
 }
 
 // Look is Fire without a claim, for a deadline found to be overdue.
 func (m *Monitor) Look(ctx context.Context, key run.Key, now time.Time) error {
-	return again(func() error { return m.fire(ctx, key, nil, now) })
+	return store.Again(func() error { return m.fire(ctx, key, nil, now) })
 }
 
 func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now time.Time) error {
@@ -64,7 +64,8 @@ func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadl
 	breached, err := d.Breach(now)
 	if !d.Warned && !d.WarnAt.IsZero() && !now.Before(d.WarnAt) && err != nil {
 		d.Warned = true
-		events = append(events, tell(kinds[d.Kind].warning, d, warningText(d, r), event.Deadline{Failed: failed(r)}, now))
+		message := fmt.Sprintf("due at %s: %s", period.Stamp(d.BreachAt), stands(r))
+		events = append(events, tell(kinds[d.Kind].warning, d, message, event.Deadline{Failed: failed(r)}, now))
 	}
 	if err == nil {
 		d.Deadline, d.ClosedAt = breached, now
@@ -159,10 +160,6 @@ func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
 // had not been handled.
 func exhausted(r run.Run) bool {
 	return r.Status == run.FailedFinal && r.Progress.Report.Result != "" && !r.TimedOut()
-}
-
-func warningText(d store.Deadline, r run.Run) string {
-	return fmt.Sprintf("due at %s: %s", period.Stamp(d.BreachAt), stands(r))
 }
 
 // failed reports whether a run ended without completing.

@@ -44,7 +44,7 @@ func (m *Monitor) bringBack(ctx context.Context, e *catalog.Entry, now time.Time
 		if d.Kind == store.Absolute && keeps(e) && expects(e, d.Key, d.Kind) {
 			continue
 		}
-		err := again(func() error {
+		err := store.Again(func() error {
 			rows, err := m.rows(ctx, d.Key)
 			if err != nil {
 				return err

@@ -6,7 +6,6 @@ package slamonitor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,20 +37,6 @@ func New(s ledger, c *catalog.Catalog) *Monitor { return &Monitor{store: s, cata
 
 // TaskID returns the id of the task that fires the deadlines of a run.
 func TaskID(key run.Key) string { return "deadline/" + key.String() }
-
-// tries is how often a decision is retried after a conflict.
-const tries = 10
-
-// again retries f while it returns store.ErrConflict.
-func again(f func() error) error {
-	var err error
-	for range tries {
-		if err = f(); !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-	return err
-}
 
 // rows returns the ledger rows of one run, armed or closed.
 func (m *Monitor) rows(ctx context.Context, key run.Key) (map[store.DeadlineKind]store.Deadline, error) {
@@ -85,11 +70,7 @@ func (m *Monitor) list(ctx context.Context, q store.DeadlineQuery) ([]store.Dead
 
 // runAt returns a run; the zero Run if there is none.
 func (m *Monitor) runAt(ctx context.Context, key run.Key) (run.Run, error) {
-	r, err := m.store.Run(ctx, key)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return run.Run{}, fmt.Errorf("read run %s: %w", key, err)
-	}
-	return r, nil
+	return store.IfFound(m.store.Run(ctx, key))
 }
 
 // tell returns an event about a deadline. The breach time distinguishes it from a deadline that an edit put in its

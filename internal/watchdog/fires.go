@@ -2,9 +2,13 @@ package watchdog
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
 )
 
 // missedFires finds cron fires that were not handled. It opens those whose window is still open, and reports the rest
@@ -42,4 +46,58 @@ func overdue(e watched, p pass) bool {
 // IRREGULAR_SCHEDULE_MISSED.
 func (w *Watchdog) missedIncludeDates(ctx context.Context, p pass) (int, error) {
 	return w.catchUp(ctx, p, func(e watched) bool { return e.Schedule.Listed() })
+}
+
+// startLookBack is how far back periods with a start deadline are checked: longer than a weekend.
+const startLookBack = 7 * 24 * time.Hour
+
+// startDeadlines finds periods whose start condition was not met before its deadline, and closes
+// them (SENSOR_DEADLINE_EXPIRED).
+func (w *Watchdog) startDeadlines(ctx context.Context, p pass) (int, error) {
+	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
+		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || e.paused {
+			return 0, nil
+		}
+		return w.closeStarts(ctx, e.Entry, p)
+	})
+}
+
+func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (int, error) {
+	var keys []run.Key
+	for slot := range e.Schedule.Slots(w.startFrom(e, p)) {
+		if slot.Period.Start(e.Schedule.Zone()).After(p.settled) {
+			break
+		}
+		at := sla.Close(*e.Start.Deadline, slot.Period, e.Schedule)
+		if slot.Excluded == "" && !at.After(p.settled) && at.After(e.Horizon) {
+			keys = append(keys, e.Key(slot.Period))
+		}
+	}
+	there, err := w.Store.RunsAt(ctx, keys)
+	if err != nil {
+		return 0, fmt.Errorf("read runs of %s: %w", e.ID, err)
+	}
+	found := 0
+	for _, key := range keys {
+		if _, opened := there[key]; opened {
+			continue
+		}
+		closed, err := w.Router.CloseStart(ctx, key, p.now)
+		if err != nil {
+			return found, err
+		}
+		if closed {
+			found++
+		}
+	}
+	return found, nil
+}
+
+// startFrom returns where to start checking: the period of the pipeline's horizon, or startLookBack ago.
+func (w *Watchdog) startFrom(e *catalog.Entry, p pass) time.Time {
+	from := e.Schedule.PeriodAt(e.Horizon).Start(e.Schedule.Zone())
+	if back := p.now.Add(-startLookBack - e.Schedule.Size().Longest()); back.After(from) {
+		return back
+	}
+	return from
 }

@@ -1,8 +1,8 @@
 package watchdog
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -130,11 +130,7 @@ func (x expected) source() source {
 }
 
 func (x expected) query() store.ReadingQuery {
-	owner := x.after.Pipeline
-	if x.ref.From != "" {
-		owner = pipeline.ID(x.ref.From)
-	}
-	return store.ReadingQuery{Pipeline: owner, Key: x.ref.Key, Period: x.after.Period}
+	return store.ReadingQuery{Pipeline: cmp.Or(pipeline.ID(x.ref.From), x.after.Pipeline), Key: x.ref.Key, Period: x.after.Period}
 }
 
 // missingAfter reports the sensors that were not written after the runs completed.
@@ -228,12 +224,9 @@ func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (boo
 	if r == nil || r.UpdatedAt.After(x.after.EndedAt) {
 		return r != nil, nil
 	}
-	end, err := w.Store.Snapshot(ctx, x.after.EndSnapshot())
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read the snapshot of %s: %w", x.after.ID(), err)
+	end, err := store.IfFound(w.Store.Snapshot(ctx, x.after.EndSnapshot()))
+	if err != nil || end.ID == "" {
+		return false, err
 	}
 	q := x.query()
 	return end.Missed(store.ReadVersion{Pipeline: q.Pipeline, Key: q.Key, Period: r.Period, Version: r.Version}), nil

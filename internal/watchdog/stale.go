@@ -2,7 +2,6 @@ package watchdog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -45,11 +44,8 @@ func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {
 	if r.UpdatedAt.After(p.settled) || r.Status == run.Failed && p.now.Before(r.Progress.LimitAt) {
 		return false, nil
 	}
-	_, err := w.Store.Task(ctx, lifecycle.TaskID(r.Key))
-	if errors.Is(err, store.ErrNotFound) {
-		return true, nil
-	}
-	return false, err
+	task, err := store.IfFound(w.Store.Task(ctx, lifecycle.TaskID(r.Key)))
+	return task.ID == "", err
 }
 
 // carryOut stores the task of a run again, due at once.

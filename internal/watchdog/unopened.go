@@ -1,6 +1,7 @@
 package watchdog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -141,10 +142,7 @@ func (p pass) lately(e watched, at time.Time) bool {
 
 // recoverWrites checks the writes of the start condition's sensor.
 func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named written) (int, error) {
-	of := source{e.ID, sensor.Key(e.Start.Rule.Key)}
-	if e.Start.Rule.From != "" {
-		of.owner = pipeline.ID(e.Start.Rule.From)
-	}
+	of := source{cmp.Or(pipeline.ID(e.Start.Rule.From), e.ID), sensor.Key(e.Start.Rule.Key)}
 	wanted := wantedWrites{of, w.unseen(p), named, func(at time.Time) bool { return p.lately(e, at) }}
 	found, latest := 0, true
 	for page, err := range w.eachWritten(ctx, wanted) {

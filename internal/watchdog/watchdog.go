@@ -18,6 +18,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/panicked"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -270,4 +271,15 @@ func (w *Watchdog) once(ctx context.Context, mark string, forget time.Time, now 
 		return false, nil // another replica was first
 	}
 	return err == nil, err
+}
+
+// silentSources finds sources whose events are missing: they have been silent for longer than on any of the last days
+// with events. Each silence is reported once; it ends with the next event or the removal of the source.
+func (w *Watchdog) silentSources(ctx context.Context, p pass) (int, error) {
+	sources := w.Catalog.Sources()
+	if len(sources.All()) == 0 && !w.hadSources {
+		return 0, nil
+	}
+	w.hadSources = true
+	return ingest.CheckSilence(ctx, w.Store, sources, p.now)
 }
