@@ -5,45 +5,20 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // Content returns a hash of a reading's data. Data that sensor.SameData considers equal has the same hash.
 func Content(f sensor.Fields) string {
-	canonical, err := json.Marshal(plain(map[string]any(f)))
+	canonical, err := store.EncodeFields(f)
 	if err != nil { // only for data that no reading can hold
-		canonical = fmt.Appendf(nil, "%v", f)
+		canonical = fmt.Sprintf("%v", f)
 	}
-	sum := sha256.Sum256(canonical)
+	sum := sha256.Sum256([]byte(canonical))
 	return hex.EncodeToString(sum[:16])
-}
-
-// plain converts numbers to a canonical form: 1.0 and 1 are the same data.
-func plain(v any) any {
-	switch v := v.(type) {
-	case float64:
-		if v == math.Trunc(v) && v >= math.MinInt64 && v < math.MaxInt64 {
-			return int64(v)
-		}
-		return v
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = plain(v[i])
-		}
-		return list
-	case map[string]any:
-		fields := make(map[string]any, len(v))
-		for name, value := range v {
-			fields[name] = plain(value)
-		}
-		return fields
-	default:
-		return v
-	}
 }
 
 // maxText bounds a value in an event, which is for people; the snapshot has the full value.

@@ -9,6 +9,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -83,18 +84,9 @@ func (q Question) startBeside(refs []rule.Ref) []rule.Ref {
 	}
 	var beside []rule.Ref
 	for _, ref := range start.Gate.Refs() {
-		if !contains(refs, ref) {
+		if !slices.Contains(refs, ref) {
 			beside = append(beside, ref)
 		}
 	}
 	return beside
-}
-
-func contains(refs []rule.Ref, ref rule.Ref) bool {
-	for _, r := range refs {
-		if r == ref {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,10 +114,7 @@ func noted(own pipeline.ID, ref rule.Ref, seen sensor.Seen) store.SeenSensor {
 
 // owner returns the pipeline whose sensor ref reads.
 func owner(own pipeline.ID, ref rule.Ref) pipeline.ID {
-	if ref.From != "" {
-		return pipeline.ID(ref.From)
-	}
-	return own
+	return cmp.Or(pipeline.ID(ref.From), own)
 }
 
 // RuleKey returns the name of a sensor in the rules of pipeline own; baselines are stored by it. A sensor of another

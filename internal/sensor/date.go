@@ -1,9 +1,11 @@
 package sensor
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/interlock-go/interlock/internal/period"
 )
@@ -108,4 +110,15 @@ func literal(v any) string {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	return kindOf(v)
+}
+
+// Literal formats a value as JSON.
+func Literal(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Sprint(v)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -40,15 +40,7 @@ func DecodeObject(data []byte, most Bounds) (Fields, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("data is not valid UTF-8; send JSON in UTF-8")
 	}
-	if fields, ok := decodePlain(data); ok {
-		return fields, nil
-	}
-	return decodeTokens(data, most.Depth)
-}
-
-// decodeTokens decodes any JSON object, with precise errors.
-func decodeTokens(data []byte, depth int) (Fields, error) {
-	d := decoder{json.NewDecoder(bytes.NewReader(data)), depth}
+	d := decoder{json.NewDecoder(bytes.NewReader(data)), most.Depth}
 	d.UseNumber()
 	first, err := d.next()
 	if errors.Is(err, io.EOF) {
@@ -68,6 +60,31 @@ func decodeTokens(data []byte, depth int) (Fields, error) {
 		return nil, errors.New("unexpected data after the JSON object; send exactly one object")
 	}
 	return fields, nil
+}
+
+// DecodeStored decodes JSON that was accepted before: integers stay exact, and no limit of size applies.
+func DecodeStored(data []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return Normalize(v)
+}
+
+// UnmarshalJSON decodes stored fields, as DecodeStored does.
+func (f *Fields) UnmarshalJSON(data []byte) error {
+	v, err := DecodeStored(data)
+	if err != nil {
+		return fmt.Errorf("read stored fields: %w", err)
+	}
+	fields, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return fmt.Errorf("read stored fields: %.80s is not an object", data)
+	}
+	*f = fields
+	return nil
 }
 
 // decoder builds values from JSON tokens.

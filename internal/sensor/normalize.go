@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 	"unicode/utf8"
 )
@@ -29,8 +30,6 @@ func normalize(v any, depth int) (any, error) {
 		return v, nil
 	case float64:
 		return finite(v)
-	case float32:
-		return finite(float64(v))
 	case json.Number:
 		return number(v)
 	case time.Time:
@@ -44,29 +43,13 @@ func normalize(v any, depth int) (any, error) {
 	case map[any]any:
 		return normalizeAnyMap(v, depth)
 	}
-	return normalizeInteger(v)
-}
-
-func normalizeInteger(v any) (any, error) {
-	switch v := v.(type) {
-	case int:
-		return int64(v), nil
-	case int8:
-		return int64(v), nil
-	case int16:
-		return int64(v), nil
-	case int32:
-		return int64(v), nil
-	case uint8:
-		return int64(v), nil
-	case uint16:
-		return int64(v), nil
-	case uint32:
-		return int64(v), nil
-	case uint:
-		return unsigned(uint64(v)), nil
-	case uint64:
-		return unsigned(v), nil
+	switch number := reflect.ValueOf(v); {
+	case number.CanInt():
+		return number.Int(), nil
+	case number.CanUint():
+		return unsigned(number.Uint()), nil
+	case number.CanFloat():
+		return finite(number.Float())
 	}
 	return nil, fmt.Errorf("a reading cannot contain a %T; use text, numbers, true, false, null, lists and objects", v)
 }

@@ -1,70 +1,36 @@
 package sensor
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+)
 
 // SameData reports whether two writes have the same data, so that the second is not new data.
 // Numbers are compared by value: 1 and 1.0 are the same.
-func SameData(a, b Fields) bool { return sameMap(a, b) }
-
-func sameMap(a, b map[string]any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, value := range a {
-		other, there := b[name]
-		if !there || !same(value, other) {
-			return false
-		}
-	}
-	return true
-}
+func SameData(a, b Fields) bool { return maps.EqualFunc(a, b, same) }
 
 func same(a, b any) bool {
 	switch a := a.(type) {
-	case int64:
-		switch b := b.(type) {
-		case int64:
-			return a == b
-		case float64:
-			return CompareIntFloat(a, b) == 0
-		}
-		return false
-	case float64:
-		switch b := b.(type) {
-		case int64:
-			return CompareIntFloat(b, a) == 0
-		case float64:
-			return a == b
-		}
-		return false
 	case []any:
 		b, ok := b.([]any)
-		return ok && sameList(a, b)
+		return ok && slices.EqualFunc(a, b, same)
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && sameMap(a, b)
-	case nil:
-		return b == nil
-	case bool:
-		b, ok := b.(bool)
-		return ok && a == b
-	case string:
-		b, ok := b.(string)
-		return ok && a == b
-	}
-	return false
-}
-
-func sameList(a, b []any) bool {
-	if len(a) != len(b) {
+		return ok && maps.EqualFunc(a, b, same)
+	case int64:
+		if b, ok := b.(float64); ok {
+			return CompareIntFloat(a, b) == 0
+		}
+	case float64:
+		if b, ok := b.(int64); ok {
+			return CompareIntFloat(b, a) == 0
+		}
+	case nil, bool, string:
+	default:
 		return false
 	}
-	for i := range a {
-		if !same(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
+	return a == b
 }
 
 // CompareIntFloat compares an integer and a float by their exact values: -1, 0 or 1 as i is less than, equal to or

@@ -56,19 +56,21 @@ func TestStoredFieldsAreNotRejectedForTheirSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := store.DecodeFields(text)
-	if err != nil || !sensor.SameData(got, want) {
+	var got sensor.Fields
+	if err := got.UnmarshalJSON(text); err != nil || !sensor.SameData(got, want) {
 		t.Errorf("read back %d fields, error %v", len(got), err)
 	}
 }
 
 func TestStoredFieldsAreAnObject(t *testing.T) {
 	for _, text := range []string{"", "{", "[]", "1", `"text"`} {
-		if got, err := store.DecodeFields([]byte(text)); err == nil {
+		var got sensor.Fields
+		if err := got.UnmarshalJSON([]byte(text)); err == nil {
 			t.Errorf("%s was read as %v", text, got)
 		}
 	}
-	if got, err := store.DecodeFields([]byte("null")); err != nil || got != nil {
+	var got sensor.Fields
+	if err := got.UnmarshalJSON([]byte("null")); err != nil || got != nil {
 		t.Errorf("null was read as %v, error %v", got, err)
 	}
 }
