@@ -94,7 +94,7 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{Options: o, stopping: context.Background()}
 	e.calls = &calls{workers: o.Workers, blocking: newPool(cmp.Or(o.BlockingStarts, o.Workers)), types: map[string]*pool{}}
-	e.leases = newLeases(e)
+	e.leases = &leases{engine: e, held: map[store.Lease]context.CancelFunc{}}
 	e.awaits = &awaits{engine: e, known: map[run.AttemptID]bool{}}
 	return e
 }
@@ -140,15 +140,19 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 }
 
 // pause sleeps for d. It returns false if ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
+func pause(ctx context.Context, d time.Duration) bool { return pauseUntil(ctx, nil, d) }
+
+// pauseUntil is pause that also ends when woken is signalled.
+func pauseUntil(ctx context.Context, woken <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return false
+	case <-woken:
 	case <-t.C:
-		return true
 	}
+	return true
 }
 
 const (
@@ -163,6 +167,29 @@ func backoff(failures int) time.Duration {
 		wait *= 2
 	}
 	return min(wait, maxBackoff)
+}
+
+// trials counts the consecutive failures of a loop, and reports them in health under the name of its part.
+type trials struct {
+	engine   *Engine
+	part     string
+	failures int
+}
+
+// failed reports a failure, and waits before the next try.
+func (t *trials) failed(ctx context.Context, err error, message string, about ...any) {
+	t.failures++
+	t.engine.health.failed(t.part, err)
+	t.engine.Logger.Error(message, append(about, "error", err)...)
+	pause(ctx, backoff(t.failures))
+}
+
+// succeeded ends a series of failures.
+func (t *trials) succeeded() {
+	if t.failures > 0 {
+		t.engine.health.mended(t.part)
+	}
+	t.failures = 0
 }
 
 // stopped reports whether err only means that ctx has ended.

@@ -42,23 +42,14 @@ func (e *Engine) follow(ctx, work context.Context) {
 		defer l.mu.Unlock()
 		l.room.Broadcast()
 	})()
-	for failures := 0; ctx.Err() == nil; {
+	for tried := (trials{engine: e, part: "feed"}); ctx.Err() == nil; {
 		changes, err := e.Store.Receive(ctx, Group, e.Replica, received)
-		if err != nil {
-			if ctx.Err() != nil {
-				break
-			}
-			failures++
-			e.health.failed("feed", err)
-			e.Logger.Error("cannot read the feed", "error", err)
-			pause(ctx, backoff(failures))
-			continue
+		if err == nil {
+			tried.succeeded()
+			l.add(ctx, changes)
+		} else if ctx.Err() == nil {
+			tried.failed(ctx, err, "cannot read the feed")
 		}
-		if failures > 0 {
-			e.health.mended("feed")
-		}
-		failures = 0
-		l.add(ctx, changes)
 	}
 	l.crew.end()
 }
@@ -267,17 +258,11 @@ func (l *lanes) finish(changes []store.Change) {
 	if len(changes) == 0 {
 		return
 	}
-	e := l.engine
-	for failures := 0; ; {
-		err := e.Store.Done(l.work, Group, changes)
-		if err == nil || stopped(l.work, err) {
+	for tried := (trials{engine: l.engine, part: "feed"}); ; {
+		err := l.engine.Store.Done(l.work, Group, changes)
+		if err == nil || l.work.Err() != nil {
 			return // unacknowledged changes are received again at the next start, which is harmless
 		}
-		failures++
-		e.health.failed("feed", err)
-		e.Logger.Error("cannot mark changes as handled; it will be tried again", slog.Any("error", err))
-		if !pause(l.work, backoff(failures)) {
-			return
-		}
+		tried.failed(l.work, err, "cannot mark changes as handled; it will be tried again")
 	}
 }

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,10 +16,6 @@ type leases struct {
 	engine *Engine
 	mu     sync.Mutex
 	held   map[store.Lease]context.CancelFunc
-}
-
-func newLeases(e *Engine) *leases {
-	return &leases{engine: e, held: map[store.Lease]context.CancelFunc{}}
 }
 
 func (ls *leases) hold(l store.Lease, cancel context.CancelFunc) {
@@ -37,17 +35,24 @@ const standBy = time.Second
 
 // under runs do while holding a lease, then releases it. It is not an error if another process has taken over.
 func (e *Engine) under(work context.Context, l store.Lease, do func(held context.Context) error) error {
+	var err error
+	e.hold(work, l, func(held context.Context) {
+		if err = do(held); held.Err() != nil && work.Err() == nil {
+			err = nil // the other process continues where this one stopped
+		}
+	})
+	// Releasing only saves time: the lease expires by itself.
+	_ = e.Store.Release(context.WithoutCancel(work), []store.Lease{l}, time.Now())
+	return err
+}
+
+// hold calls do while a lease is renewed. The context is cancelled when the lease is lost.
+func (e *Engine) hold(work context.Context, l store.Lease, do func(held context.Context)) {
 	held, lost := context.WithCancel(work)
 	defer lost()
 	e.leases.hold(l, lost)
 	defer e.leases.drop(l)
-	err := do(held)
-	if held.Err() != nil && work.Err() == nil {
-		err = nil // the other process continues where this one stopped
-	}
-	// Releasing only saves time: the lease expires by itself.
-	_ = e.Store.Release(context.WithoutCancel(work), []store.Lease{l}, time.Now())
-	return err
+	do(held)
 }
 
 // renew renews the leases, and cancels the work under those that were lost.
@@ -71,11 +76,7 @@ func (ls *leases) renew(ctx context.Context) {
 func (ls *leases) all() []store.Lease {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	all := make([]store.Lease, 0, len(ls.held))
-	for l := range ls.held {
-		all = append(all, l)
-	}
-	return all
+	return slices.Collect(maps.Keys(ls.held))
 }
 
 // cancelLost cancels the work under leases that were not renewed. A finished task's lease is gone too, which does no

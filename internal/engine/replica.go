@@ -17,7 +17,7 @@ const configEvents = 500
 func (e *Engine) keepUp(ctx context.Context) {
 	var at store.Position
 	begun := false
-	for failures := 0; ctx.Err() == nil; {
+	for tried := (trials{engine: e, part: "definitions"}); ctx.Err() == nil; {
 		more := e.Store.EventsChanged()
 		var err error
 		if !begun {
@@ -31,16 +31,10 @@ func (e *Engine) keepUp(ctx context.Context) {
 			if stopped(ctx, err) {
 				return
 			}
-			failures++
-			e.health.failed("definitions", err)
-			e.Logger.Error("cannot keep up with the definitions that others store; it will be tried again", "error", err)
-			pause(ctx, backoff(failures))
+			tried.failed(ctx, err, "cannot keep up with the definitions that others store; it will be tried again")
 			continue
 		}
-		if failures > 0 {
-			e.health.mended("definitions")
-		}
-		failures = 0
+		tried.succeeded()
 		select {
 		case <-more:
 		case <-time.After(maxBackoff): // in case a notification was lost

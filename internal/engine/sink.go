@@ -15,33 +15,30 @@ const sendLimit = time.Minute
 
 // deliver sends events to one sink, at the sink's own pace, while this process holds the sink's lease.
 func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
-	for failures := 0; ctx.Err() == nil; {
+	for tried := (trials{engine: e, part: "sink " + s.Name()}); ctx.Err() == nil; {
 		outbox, lease, err := e.Notifier.Claim(ctx, s, notify.Holder{Replica: e.Replica, Lease: e.Lease}, time.Now())
 		if err == nil && outbox == nil { // another process delivers and reports its health
-			failures = 0
-			e.health.mended("sink " + s.Name())
+			tried.failures = 0
+			e.health.mended(tried.part)
 			pause(ctx, standBy)
 			continue
 		}
 		if err == nil {
-			d := &dispatcher{engine: e, sink: s.Name(), outbox: outbox, failed: failures > 0}
+			d := &dispatcher{engine: e, sink: s.Name(), outbox: outbox, failed: tried.failures > 0}
 			err = e.under(work, lease, func(held context.Context) error { return e.safely(func() error { return d.run(ctx, held) }) })
 		}
 		if errors.Is(err, notify.ErrTakenOver) {
 			pause(ctx, standBy)
 			err = nil
 		}
-		if err == nil {
-			failures = 0
-			continue
-		}
-		if stopped(ctx, err) || stopped(work, err) {
+		switch {
+		case err == nil:
+			tried.failures = 0
+		case stopped(ctx, err) || stopped(work, err):
 			return
+		default:
+			tried.failed(ctx, err, "cannot store the progress of a sink; retrying", "sink", s.Name())
 		}
-		failures++
-		e.health.failed("sink "+s.Name(), err)
-		e.Logger.Error("cannot store the progress of a sink; retrying", "sink", s.Name(), "error", err)
-		pause(ctx, backoff(failures))
 	}
 }
 

@@ -29,20 +29,15 @@ func (e *Engine) tickOn(ctx, work context.Context, t Tick) {
 
 // tickInTurn runs it while this process holds the turn's lease, and stands by otherwise.
 func (e *Engine) tickInTurn(ctx, work context.Context, t Tick) {
-	for failures := 0; ctx.Err() == nil; {
+	for tried := (trials{engine: e, part: t.Name}); ctx.Err() == nil; {
 		lease, turn, err := e.turn(ctx, t.Name, time.Now())
 		if err != nil && !stopped(ctx, err) {
-			failures++
-			e.health.failed(t.Name, err)
-			e.Logger.Error("cannot claim a periodic task; retrying", "name", t.Name, "error", err)
-			pause(ctx, backoff(failures))
+			tried.failed(ctx, err, "cannot claim a periodic task; retrying", "name", t.Name)
 			continue
 		}
-		if failures > 0 || !turn { // the process that has the turn reports its health
-			e.health.mended(t.Name)
-		}
-		failures = 0
+		tried.succeeded()
 		if !turn {
+			e.health.mended(t.Name) // the process that has the turn reports its health
 			pause(ctx, standBy)
 			continue
 		}

@@ -26,26 +26,19 @@ const (
 // workOff claims due tasks and runs their handlers, as many at once as their classes have workers.
 func (e *Engine) workOff(ctx, work context.Context) {
 	w := newWorkers(e)
-	for failures := 0; ctx.Err() == nil; {
+	for tried := (trials{engine: e, part: "tasks"}); ctx.Err() == nil; {
 		woken, began := e.Store.TasksChanged(), time.Now()
 		claims, full, err := w.claim(ctx)
 		for _, c := range claims {
 			w.begin(ctx, work, c)
 		}
 		if err != nil {
-			if ctx.Err() != nil {
-				break
+			if ctx.Err() == nil {
+				tried.failed(ctx, err, "cannot claim tasks")
 			}
-			failures++
-			e.health.failed("tasks", err)
-			e.Logger.Error("cannot claim tasks", "error", err)
-			pause(ctx, backoff(failures))
 			continue
 		}
-		if failures > 0 {
-			e.health.mended("tasks")
-		}
-		failures = 0
+		tried.succeeded()
 		switch {
 		case len(claims) > 0:
 		case full:
@@ -206,7 +199,7 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 	}
 	w.crew.begin(func() {
 		defer s.leave()
-		e.hold(work, c, func(held context.Context) {
+		e.hold(work, c.Lease, func(held context.Context) {
 			if s.pool == nil {
 				if !of.take(held, ctx, s.pipeline) {
 					e.giveBack(work, c.Lease)
@@ -219,28 +212,13 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 	})
 }
 
-// hold calls do while the task's lease is renewed. The context is cancelled when the lease is lost.
-func (e *Engine) hold(work context.Context, c store.Claim, do func(held context.Context)) {
-	ctx, cancel := context.WithCancel(work)
-	defer cancel()
-	e.leases.hold(c.Lease, cancel)
-	defer e.leases.drop(c.Lease)
-	do(ctx)
-}
-
 // rest waits until a worker of a full class is free; unless all classes are full, only briefly.
 func (w *workers) rest(ctx context.Context, took time.Duration, all bool) {
 	wait := longestNap
 	if !all {
 		wait = min(max(restPerClaim*took, shortestRest), longestNap)
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-w.freed:
-	case <-t.C:
-	}
+	pauseUntil(ctx, w.freed, wait)
 }
 
 // nap waits until a task may be due.
@@ -249,13 +227,7 @@ func (w *workers) nap(ctx context.Context, woken <-chan struct{}) {
 	if due, err := w.engine.Store.NextDue(ctx, w.engine.query()); err == nil && !due.IsZero() {
 		wait = min(max(time.Until(due), time.Millisecond), longestNap)
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-woken:
-	case <-t.C:
-	}
+	pauseUntil(ctx, woken, wait)
 }
 
 // perform runs one task, and releases or postpones it if that fails.
