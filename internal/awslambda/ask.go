@@ -59,14 +59,20 @@ func (w *Watch) askProbes(ctx context.Context) (int, error) {
 // askAll carries out probe tasks, several at once.
 func (w *Watch) askAll(ctx context.Context, claims []store.Claim) error {
 	handle := w.handlers()[store.RunProbe]
-	errs := make([]error, len(claims))
-	free := make(chan struct{}, askers)
+	return together(len(claims), askers, func(i int) error {
+		return w.held(ctx, claims[i], func(ctx context.Context, c store.Claim) error { return w.try(ctx, c, handle) })
+	})
+}
+
+// together calls do for the numbers below n, at most atOnce at a time, and returns all errors.
+func together(n, atOnce int, do func(i int) error) error {
+	errs, slots := make([]error, n), make(chan struct{}, atOnce)
 	var all sync.WaitGroup
-	for i, c := range claims {
-		free <- struct{}{}
+	for i := range n {
+		slots <- struct{}{}
 		all.Go(func() {
-			defer func() { <-free }()
-			errs[i] = w.held(ctx, c, func(ctx context.Context, c store.Claim) error { return w.try(ctx, c, handle) })
+			defer func() { <-slots }()
+			errs[i] = do(i)
 		})
 	}
 	all.Wait()

@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/source"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -29,8 +33,8 @@ const filesNote = "files"
 
 // refresh reloads the active pipelines if they may have changed.
 func (f *Files) refresh(ctx context.Context, h *Host) error {
-	note, err := h.Store.Note(ctx, store.CatalogNote, filesNote)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	note, err := store.IfFound(h.Store.Note(ctx, store.CatalogNote, filesNote))
+	if err != nil {
 		return fmt.Errorf("read whether files have changed: %w", err)
 	}
 	if f.loaded && note.Version == f.version {
@@ -133,32 +137,64 @@ func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []str
 	return names
 }
 
-// tellings is how many compare-and-swap conflicts on the note are retried before an error is returned.
-const tellings = 10
-
 // tell increments the note's version. After a conflict it does so again: otherwise the other function would take this
 // change for its own.
-func (f *Files) tell(ctx context.Context, h *Host) (err error) {
-	for range tellings {
-		if err = f.move(ctx, h); !errors.Is(err, store.ErrConflict) {
-			return err
+func (f *Files) tell(ctx context.Context, h *Host) error {
+	return store.Again(func() error {
+		read, err := store.IfFound(h.Store.Note(ctx, store.CatalogNote, filesNote))
+		if err != nil {
+			return fmt.Errorf("read whether files have changed: %w", err)
 		}
-	}
-	return err
+		b := store.Batch{ID: "files/" + rand.Text()}
+		b.SwapNote(read, store.Note{Kind: store.CatalogNote, Key: filesNote, Data: []byte("{}")})
+		if err := h.Store.Commit(ctx, b, h.Now()); err != nil {
+			return fmt.Errorf("announce that files have changed: %w", err)
+		}
+		if read.Version == f.own {
+			f.own = b.Notes[0].Next.Version
+		}
+		return nil
+	})
 }
 
-func (f *Files) move(ctx context.Context, h *Host) error {
-	read, err := h.Store.Note(ctx, store.CatalogNote, filesNote)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("read whether files have changed: %w", err)
+// FileCheck is the files that a deployment is about to put, by name.
+type FileCheck struct {
+	Pipelines  map[string]string `json:"pipelines"`
+	Calendars  map[string]string `json:"calendars"`
+	Archetypes map[string]string `json:"archetypes"`
+	Sources    map[string]string `json:"sources"`
+}
+
+// FileReport is the errors and warnings of files as text; both are empty for valid files.
+type FileReport struct {
+	Problems string `json:"problems"`
+	Warnings string `json:"warnings"`
+}
+
+// check validates files as when they are put, but stores nothing.
+func (h *Host) check(c FileCheck) FileReport {
+	set := pipeline.Load(sources(c.Pipelines), pipeline.Options{
+		Jobs: all.Kinds(), Calendars: sources(c.Calendars), Archetypes: sources(c.Archetypes), Whole: true,
+		Platform: pipeline.AWS, TimeLimit: h.TimeLimit, Offers: h.Settings.Offers(),
+	})
+	names := set.Names()
+	loaded := source.Load(sources(c.Sources), source.Options{
+		Pipelines: func(id pipeline.ID) bool { return slices.Contains(names, string(id)) }, Names: set.Names, Unknown: document.Error,
+	})
+	var problems, warnings []string
+	for _, p := range slices.Concat(set.Problems, loaded.Problems) {
+		if p.Severity == document.Warning {
+			warnings = append(warnings, p.String())
+		} else {
+			problems = append(problems, p.String())
+		}
 	}
-	b := store.Batch{ID: "files/" + rand.Text()}
-	b.SwapNote(read, store.Note{Kind: store.CatalogNote, Key: filesNote, Data: []byte("{}")})
-	if err := h.Store.Commit(ctx, b, h.Now()); err != nil {
-		return fmt.Errorf("announce that files have changed: %w", err)
+	return FileReport{Problems: strings.Join(problems, "\n"), Warnings: strings.Join(warnings, "\n")}
+}
+
+func sources(files map[string]string) (all []pipeline.Source) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, pipeline.Source{File: name, Data: []byte(files[name])})
 	}
-	if read.Version == f.own {
-		f.own = b.Notes[0].Next.Version
-	}
-	return nil
+	return all
 }

@@ -38,6 +38,13 @@ type OrchestratorRequest struct {
 	Version string `json:"version,omitempty"` // for ask-probe: that of the pipeline
 }
 
+// requestAbout returns a request about the latest attempt of a run.
+func requestAbout(r run.Run, mode Mode) OrchestratorRequest {
+	return OrchestratorRequest{
+		Mode: mode, Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Attempt: r.Attempt,
+	}
+}
+
 // Failure is an error as Step Functions passes it to a Catch.
 type Failure struct {
 	Error string `json:"Error"`

@@ -2,9 +2,13 @@ package awslambda
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
@@ -47,12 +51,10 @@ type Relay struct {
 
 // task relays a stored task. It reads the task again, because the caller's copy may be outdated.
 func (r *Relay) task(ctx context.Context, id string, sure bool) error {
-	t, err := r.Store.Task(ctx, id)
+	t, err := store.IfFound(r.Store.Task(ctx, id))
 	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil // done
-	case err != nil:
-		return fmt.Errorf("read task %s: %w", id, err)
+	case err != nil || t.ID == "":
+		return err // without a task it is done
 	case t.Kind == store.RunProbe:
 		return nil // the watchdog asks probes
 	case t.Kind == store.Advance:
@@ -93,12 +95,9 @@ const maxGenerations = 99
 // StartExecution even if this function has started the execution before: it may have ended.
 func (r *Relay) attempt(ctx context.Context, t store.Task, sure bool) error {
 	now := r.Now()
-	current, err := r.Store.Run(ctx, t.Key)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read run %s: %w", t.Key, err)
+	current, err := store.IfFound(r.Store.Run(ctx, t.Key))
+	if err != nil || current.Status == "" {
+		return err
 	}
 	for generation := 1; generation <= maxGenerations; generation++ {
 		name := executionName(current.Key, current.Attempt, generation)
@@ -135,9 +134,7 @@ func (r *Relay) wake(ctx context.Context, t store.Task, current run.Run, now tim
 		}
 		return nil
 	}
-	payload, err := json.Marshal(OrchestratorRequest{
-		Mode: Advance, Pipeline: string(current.Pipeline), Schedule: string(current.Schedule), Date: current.Period.String(), Attempt: current.Attempt,
-	})
+	payload, err := json.Marshal(requestAbout(current, Advance))
 	if err != nil {
 		return err
 	}
@@ -194,4 +191,84 @@ func (r *Relay) entry(t store.Task, when time.Time) (entry, error) {
 	}
 	text, err := json.Marshal(in)
 	return entry{name: entryName(t, at), at: at, function: target, input: string(text)}, err
+}
+
+const (
+	longestExecution = 80 // the limit of Step Functions
+	longestPipeline  = 40 // of the pipeline's id in a name
+)
+
+// executionName returns the name of the execution that runs an attempt. A name is reserved for 90 days, so if the
+// execution ends before the attempt, the next one gets the next generation. The hash covers the parts of the
+// attempt's id that do not fit.
+func executionName(key run.Key, attempt, generation int) string {
+	tail := fmt.Sprintf("-%s-%s-%d-%d-%s", key.Schedule, stamp(key.Period.String()), attempt, generation,
+		hash(8, string(key.Attempt(attempt)), fmt.Sprint(generation)))
+	id := plainName(string(key.Pipeline))
+	return id[:min(len(id), longestPipeline, longestExecution-len(tail))] + tail
+}
+
+// entryName returns the name of the schedule for a task at an instant: moving the task creates another schedule, and
+// the old one finds nothing to do.
+func entryName(t store.Task, at time.Time) string {
+	return fmt.Sprintf("%s-%s-%s", plainName(string(t.Kind)), at.UTC().Format("20060102T1504"), hash(16, t.ID, at.UTC().Format(time.RFC3339)))
+}
+
+// stamp returns the digits of a period, the T between day and hour, and the W of a week.
+func stamp(period string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' || c == 'T' || c == 'W' {
+			return c
+		}
+		return -1
+	}, period)
+}
+
+// plainName keeps the characters that every service allows in names.
+func plainName(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+			return c
+		}
+		return '_'
+	}, s)
+}
+
+// hash returns the first digits of a hash of the parts.
+func hash(digits int, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:])[:digits]
+}
+
+// recent remembers names for the lifetime of the function and forgets the oldest when there are too many. Its zero
+// value is ready to use.
+type recent struct {
+	mu    sync.Mutex
+	names map[string]bool
+	order []string
+}
+
+const maxRecent = 4096
+
+func (r *recent) has(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.names[name]
+}
+
+func (r *recent) add(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.names == nil {
+		r.names = map[string]bool{}
+	}
+	if r.names[name] {
+		return
+	}
+	r.names[name] = true
+	if r.order = append(r.order, name); len(r.order) > maxRecent {
+		delete(r.names, r.order[0])
+		r.order = r.order[1:]
+	}
 }

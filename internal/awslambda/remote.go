@@ -44,9 +44,7 @@ func (j Jobs) Stop(ctx context.Context, r run.Run, _ time.Time) (run.Leftover, e
 func (Jobs) Sees(run.Run) bool { return true }
 
 func (j Jobs) ask(ctx context.Context, mode Mode, r run.Run) (OrchestratorReply, error) {
-	out, err := j.call(ctx, OrchestratorRequest{
-		Mode: mode, Pipeline: string(r.Pipeline), Schedule: string(r.Schedule), Date: r.Period.String(), Attempt: r.Attempt,
-	})
+	out, err := j.call(ctx, requestAbout(r, mode))
 	if err != nil {
 		return out, fmt.Errorf("ask the orchestrator about the job of %s: %w", r.ID(), err)
 	}

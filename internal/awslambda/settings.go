@@ -42,7 +42,7 @@ type Settings struct {
 	AlertQueue string // the URL of the queue that alerts come from
 }
 
-// The environment variables.
+// The environment variables that some functions require.
 const (
 	envEnvironment    = "ENVIRONMENT"
 	envBus            = "EVENT_BUS_NAME"
@@ -52,21 +52,7 @@ const (
 	envSLAMonitor     = "SLA_MONITOR_ARN"
 	envSchedulerGroup = "SCHEDULER_GROUP_NAME"
 	envSchedulerRole  = "SCHEDULER_ROLE_ARN"
-	envTimeLimit      = "SFN_TIMEOUT_SECONDS"
-	envStartTries     = "TRIGGER_MAX_ATTEMPTS"
-	envWatch          = "WATCHDOG_INTERVAL_SECONDS"
-	envEventsKept     = "EVENTS_TTL_DAYS"
-	envJobTypes       = "JOB_TYPES"
-	envSecrets        = "SECRET_VARIABLES"
-	envSecretARNs     = "JOB_SECRET_ARNS"
-	envParameterARNs  = "JOB_PARAMETER_ARNS"
-	envEgress         = "EGRESS_ALLOW"
-	envSlackToken     = "SLACK_BOT_TOKEN"
-	envSlackSecret    = "SLACK_SECRET_ARN"
-	envSlackChannel   = "SLACK_CHANNEL_ID"
-	envSlackAPI       = "SLACK_API_URL"
 	envAlertQueue     = "ALERT_QUEUE_URL"
-	envHeartbeat      = "HEARTBEAT_URL"
 )
 
 // Function is one of the six.
@@ -110,13 +96,13 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 		Environment: getenv(envEnvironment), Bus: getenv(envBus), StateMachine: getenv(envStateMachine), Orchestrator: getenv(envOrchestrator),
 		StreamRouter: getenv(envStreamRouter), SLAMonitor: getenv(envSLAMonitor),
 		SchedulerGroup: getenv(envSchedulerGroup), SchedulerRole: getenv(envSchedulerRole),
-		TimeLimit:  time.Duration(r.number(envTimeLimit, 14400)) * time.Second,
-		StartTries: r.number(envStartTries, 3),
-		Watch:      time.Duration(r.number(envWatch, 300)) * time.Second,
-		EventsKept: time.Duration(r.number(envEventsKept, 90)) * 24 * time.Hour,
-		JobTypes:   list(getenv(envJobTypes)), SecretVariables: list(getenv(envSecrets)), Secrets: list(getenv(envSecretARNs)), Parameters: list(getenv(envParameterARNs)), EgressAllow: list(getenv(envEgress)),
-		SlackToken: getenv(envSlackToken), SlackSecret: getenv(envSlackSecret), SlackChannel: getenv(envSlackChannel),
-		SlackAPI: r.text(envSlackAPI, "https://slack.com/api/"), AlertQueue: getenv(envAlertQueue), Heartbeat: getenv(envHeartbeat),
+		TimeLimit:  time.Duration(r.number("SFN_TIMEOUT_SECONDS", 14400)) * time.Second,
+		StartTries: r.number("TRIGGER_MAX_ATTEMPTS", 3),
+		Watch:      time.Duration(r.number("WATCHDOG_INTERVAL_SECONDS", 300)) * time.Second,
+		EventsKept: time.Duration(r.number("EVENTS_TTL_DAYS", 90)) * 24 * time.Hour,
+		JobTypes:   list(getenv("JOB_TYPES")), SecretVariables: list(getenv("SECRET_VARIABLES")), Secrets: list(getenv("JOB_SECRET_ARNS")), Parameters: list(getenv("JOB_PARAMETER_ARNS")), EgressAllow: list(getenv("EGRESS_ALLOW")),
+		SlackToken: getenv("SLACK_BOT_TOKEN"), SlackSecret: getenv("SLACK_SECRET_ARN"), SlackChannel: getenv("SLACK_CHANNEL_ID"),
+		SlackAPI: r.text("SLACK_API_URL", "https://slack.com/api/"), AlertQueue: getenv(envAlertQueue), Heartbeat: getenv("HEARTBEAT_URL"),
 	}
 	if len(r.errs) > 0 {
 		return s, fmt.Errorf("the environment of function %s: %w", f, errors.Join(r.errs...))

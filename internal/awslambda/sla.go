@@ -2,7 +2,6 @@ package awslambda
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -86,12 +85,10 @@ func (in SLARequest) task() string {
 
 // deadline relays a deadline task. It rejects other tasks, for which the sla-monitor has no permissions.
 func (r *Relay) deadline(ctx context.Context, id string) error {
-	t, err := r.Store.Task(ctx, id)
+	t, err := store.IfFound(r.Store.Task(ctx, id))
 	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil // done
-	case err != nil:
-		return fmt.Errorf("read task %s: %w", id, err)
+	case err != nil || t.ID == "":
+		return err // without a task it is done
 	case slaModes[t.Kind] == "":
 		return fmt.Errorf("task %s is not a deadline task: the stream-router carries it out", id)
 	}

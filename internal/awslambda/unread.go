@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,22 +21,16 @@ const lostSensors = "lost-sensors"
 // their number. If one pipeline cannot be read, the others still are.
 func (w *Watch) recoverSensors(ctx context.Context) (int, error) {
 	entries := w.inTurn(w.Now())
-	errs, slots := make([]error, len(entries)), make(chan struct{}, lookers)
 	var found atomic.Int64
-	var all sync.WaitGroup
-	for i, e := range entries {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			n, err := w.recoverSensorsOf(ctx, e)
-			found.Add(int64(n))
-			if err != nil {
-				errs[i] = fmt.Errorf("%s: %s: %w", lostSensors, e.ID, err)
-			}
-		})
-	}
-	all.Wait()
-	return int(found.Load()), errors.Join(errs...)
+	err := together(len(entries), lookers, func(i int) error {
+		n, err := w.recoverSensorsOf(ctx, entries[i])
+		found.Add(int64(n))
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", lostSensors, entries[i].ID, err)
+		}
+		return nil
+	})
+	return int(found.Load()), err
 }
 
 // inTurn returns the pipelines whose turn it is.
