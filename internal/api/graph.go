@@ -243,7 +243,7 @@ func blockedBy(e *catalog.Entry, r run.Run, view gate.View) []Block {
 		return nil
 	}
 	for _, leaf := range view.Verdict.Leaves {
-		if leaf.Outcome == rule.Pass || leaf.Advisory {
+		if !leaf.Closes() {
 			continue
 		}
 		by := leaf.Rule.From

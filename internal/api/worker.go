@@ -14,7 +14,6 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/router"
-	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -169,7 +168,7 @@ func (a *API) closedRules(g *gate.Answer) []client.Rule {
 		return closed
 	}
 	for i, leaf := range g.Leaves() {
-		if seen := g.Verdict.Leaves[i]; !seen.Advisory && seen.Effective() != rule.Pass {
+		if seen := g.Verdict.Leaves[i]; seen.Closes() {
 			closed = append(closed, liveRule(leaf, seen, a.now()))
 		}
 	}

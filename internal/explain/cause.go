@@ -49,7 +49,7 @@ type Rule struct{ store.SeenLeaf }
 // FirstClosed returns the first required rule that does not hold; nil if all do.
 func FirstClosed(leaves []store.SeenLeaf) *Rule {
 	for _, leaf := range leaves {
-		if !leaf.Advisory && leaf.Outcome.In(leaf.Negated) != rule.Pass {
+		if !leaf.Advisory && !leaf.Moot && leaf.Outcome.In(leaf.Negated) != rule.Pass {
 			return &Rule{leaf}
 		}
 	}

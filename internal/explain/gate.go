@@ -143,7 +143,7 @@ func (g *Gate) Closed() []Leaf {
 		return nil
 	}
 	for _, leaf := range g.Leaves {
-		if !leaf.Holds && !leaf.Advisory && !(leaf.Preferred && g.lapsed()) {
+		if !leaf.Holds && !leaf.Advisory && !leaf.Moot && !(leaf.Preferred && g.lapsed()) {
 			closed = append(closed, leaf)
 		}
 	}

@@ -49,6 +49,18 @@ func TestAlternativesAreHintedOneByOne(t *testing.T) {
 	w.says(w.explain("gated", "2026-03-03"), explain.Waiting, "`interlock sensor set gated k#2026-03-03 a=1`", "`interlock sensor set gated k#2026-03-03 b=2`")
 }
 
+func TestRuleOfAGroupThatPassesIsNotHinted(t *testing.T) {
+	w := newWorld(t, "pipeline: {id: gated, owner: data}\nschedule: {trigger: {key: go, check: exists}}\n"+
+		"validation: {rules: [{any: [{key: a, check: exists}, {key: b, check: exists}]}, {key: c, check: exists}]}\n")
+	w.Write("gated", "a", "n=1")
+	w.Write("gated", "go#2026-03-03", "on=true")
+	x := w.explain("gated", "2026-03-03")
+	w.says(x, explain.Waiting, "the gate is closed: 1 of 3 rules does not pass", "a reading of c")
+	if strings.Contains(x.Text(), "a reading of b") {
+		t.Errorf("b is hinted, although a passes:\n%s", x.Text())
+	}
+}
+
 func TestHintDeletesASensorThatMustBeAbsent(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: gated, owner: data}\nschedule: {trigger: {key: go, check: exists}}\n"+
 		"validation: {rules: [{not: {key: hold, check: exists}}]}\n")

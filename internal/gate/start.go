@@ -270,7 +270,7 @@ func (a Answer) rulesClosed(now time.Time) Block {
 		if l.Advisory || l.Start || l.Preferred && a.Lapsed(now) {
 			continue
 		}
-		if total++; l.Effective() != rule.Pass {
+		if total++; l.Closes() {
 			if closed++; first == "" {
 				first = l.Rule.Key + ": " + l.Reason
 			}

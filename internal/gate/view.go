@@ -55,7 +55,7 @@ func (v View) Snapshot(r run.Run, at time.Time) store.Snapshot {
 func SeenLeaf(l rule.Leaf) store.SeenLeaf {
 	return store.SeenLeaf{
 		Key: l.Rule.Key, From: l.Rule.From, Check: l.Rule.Check, Field: l.Rule.Field, Needs: l.Rule.Value,
-		Over: l.Rule.Over, Time: l.Rule.Time, Advisory: l.Advisory, Preferred: l.Preferred, Group: l.Path, Negated: l.Negated, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
+		Over: l.Rule.Over, Time: l.Rule.Time, Advisory: l.Advisory, Preferred: l.Preferred, Group: l.Path, Negated: l.Negated, Moot: l.Moot, Outcome: l.Outcome, Value: l.Value, Reason: l.Reason,
 	}
 }
 

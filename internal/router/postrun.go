@@ -273,7 +273,7 @@ func outcomeOf(view gate.View) event.Type {
 // firstReason returns why the first failing rule fails.
 func firstReason(view gate.View) string {
 	for _, l := range view.Verdict.Leaves {
-		if l.Outcome != rule.Pass && !l.Advisory {
+		if l.Closes() {
 			return fmt.Sprintf("%s: %s", l.Rule.Key, l.Reason)
 		}
 	}

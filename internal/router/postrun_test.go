@@ -122,6 +122,24 @@ postRun:
 	w.expect(auditedRun, "RUNNING 2")
 }
 
+func TestFailedPostRunRulesNameTheRuleThatFails(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: audited, owner: data}
+schedule: {trigger: {key: arrival, check: exists}}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+postRun:
+  rules:
+    - any: [{key: audit, check: gte, field: count, value: 100}, {key: audit, check: gte, field: count, value: 1}]
+    - not: {key: audit, check: equals, field: state, value: broken}
+`)
+	w.Write("audited", "arrival", "n=1")
+	w.sleep(time.Minute)
+	w.succeed(auditedRun)
+	w.sleep(time.Minute)
+	w.Write("audited", "audit", "count=5", "state=broken")
+	same(t, "message", `the post-run rules do not pass: audit: state is "broken"`, w.only(event.PostRunFailed).Detail.Message)
+}
+
 func TestReadingOutsideThePostRunWindowIsIgnored(t *testing.T) {
 	w := audit(t, "  evaluation: {window: 1h}\n")
 	w.Pass(time.Hour)

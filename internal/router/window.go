@@ -143,7 +143,7 @@ func (h *windowHandler) reportWindowClosed(ctx context.Context, n news, old run.
 func holding(view gate.View, n news) []string {
 	var sensors []string
 	for _, l := range view.Verdict.Leaves {
-		if l.Outcome == rule.Pass {
+		if l.Effective() == rule.Pass {
 			sensors = append(sensors, l.Rule.Key)
 		}
 	}

@@ -45,6 +45,7 @@ type Leaf struct {
 	// not help.
 	PassesAt time.Time
 	Negated  bool    // it is inside an odd number of "not" groups
+	Moot     bool    // a group around it passes whatever its outcome, as an "any" with another rule that passes
 	Start    bool    // it is the start condition
 	Outcome  Outcome // outcome of the rule itself; Effective is its contribution to the gate
 	Value    any     // the value seen, nil if none
@@ -55,6 +56,9 @@ type Leaf struct {
 
 // Effective returns the outcome after applying every enclosing "not".
 func (l Leaf) Effective() Outcome { return l.Outcome.In(l.Negated) }
+
+// Closes reports whether the rule helps to keep a closed gate closed.
+func (l Leaf) Closes() bool { return !l.Advisory && !l.Moot && l.Effective() != Pass }
 
 // In returns the contribution of an outcome to a gate, where it may be negated. Unknown stays unknown.
 func (o Outcome) In(negated bool) Outcome {
@@ -86,7 +90,36 @@ func (g *Gate) Explain(s Snapshot, now time.Time) Verdict {
 		w.rule = &asked[i]
 		g.predicates[r.predicate].fill(&v.Leaves[i], &w, s, now)
 	}
+	if v.Outcome != Pass {
+		g.root.markMoot(v.Leaves, false, s, now)
+		if g.preferred != nil {
+			g.preferred.markMoot(v.Leaves, false, s, now)
+		}
+	}
 	return v
+}
+
+// markMoot marks the rules in the subgroups of n that pass. negated is whether n is inside a "not".
+func (n *node) markMoot(leaves []Leaf, negated bool, s Snapshot, now time.Time) {
+	inner := negated != (n.kind == notGroup)
+	for i := range n.groups {
+		m := &n.groups[i]
+		if m.eval(s, now).In(inner) == Pass {
+			m.each(func(p *predicate) { leaves[p.report].Moot = true })
+		} else {
+			m.markMoot(leaves, inner, s, now)
+		}
+	}
+}
+
+// each calls do with every predicate in n and its subgroups.
+func (n *node) each(do func(p *predicate)) {
+	for i := range n.predicates {
+		do(&n.predicates[i])
+	}
+	for i := range n.groups {
+		n.groups[i].each(do)
+	}
 }
 
 // report holds what the report on a predicate needs besides the predicate. A server holds very many, so it does not

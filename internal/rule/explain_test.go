@@ -164,6 +164,43 @@ func TestLeavesStandInWrittenOrderWithTheirPlace(t *testing.T) {
 }
 
 // A rule under "not" has two outcomes: its own, and the one that counts for the gate.
+func TestRuleInAGroupThatPassesDoesNotCloseTheGate(t *testing.T) {
+	there := func(key string) rule.Rule { return rule.Rule{Key: key, Check: rule.Exists} }
+	not := func(r rule.Rule) rule.Rule { return rule.Rule{Not: &r} }
+	for name, tc := range map[string]struct {
+		rule rule.Rule
+		want string // the rules that close the gate; a and b have a reading, x and y have none
+	}{
+		"any that passes":           {rule.Rule{Any: []rule.Rule{there("a"), there("x")}}, "z"},
+		"any that fails":            {rule.Rule{Any: []rule.Rule{there("x"), there("y")}}, "x y z"},
+		"at least that passes":      {rule.Rule{AtLeast: &rule.AtLeast{N: 2, Of: []rule.Rule{there("a"), there("b"), there("x")}}}, "z"},
+		"at least that fails":       {rule.Rule{AtLeast: &rule.AtLeast{N: 2, Of: []rule.Rule{there("a"), there("x"), there("y")}}}, "x y z"},
+		"all inside any":            {rule.Rule{Any: []rule.Rule{there("a"), {All: []rule.Rule{there("x"), there("y")}}}}, "z"},
+		"any inside not that fails": {not(rule.Rule{Any: []rule.Rule{there("a"), there("x")}}), "a z"},
+		"all inside not that holds": {not(rule.Rule{All: []rule.Rule{there("a"), there("x")}}), "z"},
+	} {
+		gate, err := rule.Compile(rule.Part{Rules: []rule.Rule{tc.rule, there("z")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot := make(rule.Snapshot, len(gate.Refs()))
+		for i, ref := range gate.Refs() {
+			if ref.Key == "a" || ref.Key == "b" {
+				snapshot[i].Reading = reading(sensor.Fields{})
+			}
+		}
+		var closes []string
+		for _, l := range gate.Explain(snapshot, noon).Leaves {
+			if l.Closes() {
+				closes = append(closes, l.Rule.Key)
+			}
+		}
+		if got := strings.Join(closes, " "); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 func TestLeafUnderNotHasAnEffectiveOutcome(t *testing.T) {
 	gone := rule.Rule{Key: "gone", Check: rule.Exists}
 	there := rule.Rule{Key: "there", Check: rule.Exists}

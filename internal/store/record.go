@@ -183,6 +183,7 @@ type SeenLeaf struct {
 	Preferred bool         `json:"preferred,omitempty"`
 	Group     string       `json:"group,omitempty"`
 	Negated   bool         `json:"negated,omitempty"` // it is inside a "not"
+	Moot      bool         `json:"moot,omitempty"`    // a group around it passes without it
 	Outcome   rule.Outcome `json:"outcome"`           // outcome of the rule itself
 	Value     any          `json:"value"`
 	Reason    string       `json:"reason"`
