@@ -19,6 +19,7 @@ type Request struct {
 type Facts struct {
 	Run        run.Run // the zero Run if there is none
 	JobRunning bool    // the last attempt left its job (run.JobMayRun), and its target says it still runs
+	JobUnread  bool    // it left its job, and whether that still runs cannot be read
 	Excluded   string  // why the calendar excludes the period; "" if it does not
 	Then       []Seen  // the gate and start condition when the last attempt started
 	Now        []Seen  // the same sensors now
@@ -57,6 +58,8 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 		return reject(Excluded, "the calendar excludes this period (%s); --force runs it nevertheless", f.Excluded)
 	case !exists:
 		return reject(NoSuchRun, "there is no run to repeat; open one with `interlock trigger`, or use --force")
+	case f.JobUnread:
+		return reject(JobRunning, "the job of attempt %d may still be running, and its status cannot be read; once it has ended, `interlock job complete %s fail` records that, or use --force", r.Attempt, r.Key)
 	case f.JobRunning:
 		return reject(JobRunning, "the job of attempt %d is still running; stop it, or use --force", r.Attempt)
 	case r.Status == run.Completed && len(Changed(f.Then, f.Now)) == 0:

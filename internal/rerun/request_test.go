@@ -28,6 +28,7 @@ func TestRequestIsRejectedForItsFirstObstacle(t *testing.T) {
 		"running":                   {rerun.Facts{Run: state(run.Running, 1)}, left, rerun.AlreadyOpen, rerun.AlreadyOpen},
 		"failure being settled":     {rerun.Facts{Run: failed}, left, rerun.AlreadyOpen, rerun.AlreadyOpen},
 		"job still running":         {rerun.Facts{Run: state(run.Cancelled, 1), JobRunning: true}, left, rerun.JobRunning, ""},
+		"job that cannot be read":   {rerun.Facts{Run: state(run.Cancelled, 1), JobUnread: true}, left, rerun.JobRunning, ""},
 		"excluded":                  {rerun.Facts{Run: completed, Then: input, Now: changed, Excluded: "weekend"}, left, rerun.Excluded, ""},
 		"excluded and never opened": {rerun.Facts{Excluded: "weekend"}, left, rerun.Excluded, rerun.Excluded},
 		"completed on the same":     {rerun.Facts{Run: completed, Then: input, Now: input}, left, rerun.NothingNew, ""},

@@ -127,7 +127,10 @@ func (h *requestHandler) triggered(ctx context.Context, b *store.Batch, e *catal
 	if old.Status == "" {
 		return h.begin(b, e, key, o, now)
 	}
-	facts := rerun.Facts{Run: old, JobRunning: !o.forced && h.leftRuns(ctx, old, now)}
+	facts := rerun.Facts{Run: old}
+	if !o.forced {
+		facts.JobRunning, facts.JobUnread = h.leftRuns(ctx, old, now)
+	}
 	v := rerun.Decide(rerun.Request{Force: o.forced}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now)
 	if !v.Open {
 		return run.Run{}, refuse(Conflict, "%s", v.Reason)

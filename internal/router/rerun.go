@@ -153,7 +153,7 @@ func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunReq
 	if q.Force {
 		return facts, nil
 	}
-	facts.JobRunning = h.leftRuns(ctx, old, now)
+	facts.JobRunning, facts.JobUnread = h.leftRuns(ctx, old, now)
 	if old.Status != run.Completed {
 		return facts, nil
 	}
@@ -161,14 +161,13 @@ func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunReq
 	return facts, err
 }
 
-// leftRuns reports whether the job that an ended run left behind still runs. A job whose state cannot be read counts as
-// running.
-func (h *requestHandler) leftRuns(ctx context.Context, old run.Run, now time.Time) bool {
+// leftRuns reports whether the job that an ended run left behind still runs, or that this cannot be read.
+func (h *requestHandler) leftRuns(ctx context.Context, old run.Run, now time.Time) (running, unread bool) {
 	if !old.Progress.Left.MayRun() || !old.Status.Ended() {
-		return false
+		return false, false
 	}
 	running, err := h.jobs.StillRuns(ctx, old, now)
-	return running || err != nil
+	return running, err != nil
 }
 
 // compared returns the inputs of the gate and start condition when the latest attempt started, and now. Without a
