@@ -11,11 +11,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SchemaOptions name a schema.
-type SchemaOptions struct {
-	Name, Title, Description string
-}
-
 // SchemaID returns the $id of the schema of that name: the URL of its newest version. It never changes, so that files
 // can refer to it.
 func SchemaID(name string) string {
@@ -23,16 +18,11 @@ func SchemaID(name string) string {
 }
 
 // Schema returns the JSON Schema (2020-12) of the files that decode into v, a struct or a pointer to one. It never
-// rejects what Decode accepts; Decode is stricter where a schema cannot express a constraint.
-func Schema(v any, opts SchemaOptions) *jsonschema.Schema {
+// rejects what Decode accepts; Decode is stricter where a schema cannot express a constraint. The name is that of
+// SchemaID.
+func Schema(v any, name, title, description string) *jsonschema.Schema {
 	s := Fragment(v)
-	s.Schema = "https://json-schema.org/draft/2020-12/schema"
-	if s.Title = opts.Title; opts.Name != "" {
-		s.ID = SchemaID(opts.Name)
-	}
-	if opts.Description != "" {
-		s.Description = opts.Description
-	}
+	s.Schema, s.ID, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", SchemaID(name), title, description
 	return s
 }
 

@@ -21,7 +21,7 @@ import (
 // validator compiles the schema of v with an implementation that is independent of the one that made it.
 func validator(t *testing.T, v any) *jsonschema.Schema {
 	t.Helper()
-	text, err := json.Marshal(document.Schema(v, document.SchemaOptions{Title: "test"}))
+	text, err := json.Marshal(document.Schema(v, "test", "test", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestTheSchemaSaysWhatTheTagsSay(t *testing.T) {
 		Any   any               `yaml:"any" doc:"Anything."`
 		Gate  colour            `yaml:"gate"`
 	}
-	text, err := json.MarshalIndent(document.Schema(whole{}, document.SchemaOptions{Name: "whole", Title: "Whole"}), "", " ")
+	text, err := json.MarshalIndent(document.Schema(whole{}, "whole", "Whole", ""), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}

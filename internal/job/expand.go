@@ -38,7 +38,7 @@ func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (
 		findings = append(findings, into.Check()...)
 	}
 	if document.HasErrors(findings) {
-		return a, f.refuse(f.hide(findings, secretPaths(raw.Value(), "")))
+		return a, f.refuse(f.hide(findings, raw.Value()))
 	}
 	a.Config = into
 	a.Secrets = a.Secrets.With(append(f.used, a.Callback.Token)...)
@@ -162,8 +162,14 @@ func (f *Fill) refuse(findings []document.Finding) error {
 
 // hide replaces messages about values with a secret, because they may quote all or part of it. The findings stay
 // permanent.
-func (f *Fill) hide(findings []document.Finding, secret []string) []document.Finding {
+func (f *Fill) hide(findings []document.Finding, config any) []document.Finding {
 	f.permanent = true
+	var secret []string
+	document.EachText(config, "", func(path, text string) {
+		if HasSecret(text) {
+			secret = append(secret, path)
+		}
+	})
 	touches := func(path string) bool {
 		return slices.ContainsFunc(secret, func(s string) bool { return document.Related(path, s) })
 	}
@@ -173,24 +179,4 @@ func (f *Fill) hide(findings []document.Finding, secret []string) []document.Fin
 		}
 	}
 	return findings
-}
-
-// secretPaths returns the paths of the texts in value that contain a secret.
-func secretPaths(value any, path string) []string {
-	var paths []string
-	switch v := value.(type) {
-	case string:
-		if HasSecret(v) {
-			paths = append(paths, path)
-		}
-	case []any:
-		for i, item := range v {
-			paths = append(paths, secretPaths(item, fmt.Sprintf("%s[%d]", path, i))...)
-		}
-	case map[string]any:
-		for key, item := range v {
-			paths = append(paths, secretPaths(item, document.KeyPath(path, key))...)
-		}
-	}
-	return paths
 }

@@ -12,11 +12,8 @@ import (
 // Schema returns the JSON Schema of a pipeline file, built from the same types that decode it. job.config uses the
 // schema of the job type in job.type.
 func Schema(kinds []JobKind) *jsonschema.Schema {
-	s := document.Schema(File{}, document.SchemaOptions{
-		Name:        "pipeline",
-		Title:       "Interlock pipeline",
-		Description: "One pipeline: when it runs, which rules must pass before its job starts, and what is watched afterwards.",
-	})
+	s := document.Schema(File{}, "pipeline", "Interlock pipeline",
+		"One pipeline: when it runs, which rules must pass before its job starts, and what is watched afterwards.")
 	job := s.Properties["job"]
 	for _, kind := range kinds {
 		config := document.Fragment(kind.NewConfig())
@@ -37,21 +34,15 @@ func Schema(kinds []JobKind) *jsonschema.Schema {
 
 // CalendarSchema returns the JSON Schema of a calendar file.
 func CalendarSchema() *jsonschema.Schema {
-	return document.Schema(calendarFile{}, document.SchemaOptions{
-		Name:        "calendar",
-		Title:       "Interlock calendar",
-		Description: "One calendar: the days on which pipelines that exclude it have no period.",
-	})
+	return document.Schema(calendarFile{}, "calendar", "Interlock calendar",
+		"One calendar: the days on which pipelines that exclude it have no period.")
 }
 
 // ArchetypeSchema returns the JSON Schema of an archetype file. Its probes and rules are those of a pipeline file, in
 // which each value may come from a parameter.
 func ArchetypeSchema() *jsonschema.Schema {
-	s := document.Schema(archetypeFile{}, document.SchemaOptions{
-		Name:        "archetype",
-		Title:       "Interlock archetype",
-		Description: "One archetype: probes and rules with parameters, which pipelines fill in.",
-	})
+	s := document.Schema(archetypeFile{}, "archetype", "Interlock archetype",
+		"One archetype: probes and rules with parameters, which pipelines fill in.")
 	parts := document.Fragment(struct {
 		Probes []ProbeSection `yaml:"probes"`
 		Rules  []rule.Rule    `yaml:"rules"`

@@ -6,6 +6,8 @@ package settings
 import (
 	"net/netip"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/interlock-go/interlock/internal/document"
 )
 
@@ -236,4 +238,35 @@ type Retention struct {
 	History document.Duration `yaml:"history" default:"30d" min:"1h" doc:"Readings."`
 	JobLog  document.Duration `yaml:"jobLog" default:"30d" min:"1h" doc:"Job log and output."`
 	Audit   document.Duration `yaml:"audit" default:"365d" min:"1d" doc:"The audit record. A change applies to entries that are written afterwards."`
+}
+
+// Data is the data directory: either a path, or a mapping of path and reserve.
+type Data struct {
+	Dir     string
+	Reserve document.Size
+}
+
+// dataKeys is the longer form.
+type dataKeys struct {
+	Dir     string        `yaml:"dir" default:"./interlock-data" doc:"The directory."`
+	Reserve document.Size `yaml:"reserve" default:"64MiB" doc:"Disk space reserved for deadlines and alerts while the disk is full; 0 for none."`
+}
+
+func (d *Data) DecodeNode(n document.Node) []document.Finding {
+	var keys dataKeys
+	if n.Kind() != document.Map {
+		if n.Kind() == document.Null || n.Kind() > document.String {
+			return []document.Finding{{Message: "expected a directory, or dir and reserve, found " + n.Describe()}}
+		}
+		document.Node{}.Decode(&keys) // sets the default of the reserve
+		keys.Dir = n.Text()
+	} else if findings := n.Decode(&keys); len(findings) > 0 {
+		return findings
+	}
+	*d = Data(keys)
+	return nil
+}
+
+func (Data) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, document.Fragment(dataKeys{})}}
 }

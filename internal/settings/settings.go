@@ -17,11 +17,8 @@ import (
 
 // Schema is the JSON Schema of the server's file.
 func Schema() *jsonschema.Schema {
-	return document.Schema(File{}, document.SchemaOptions{
-		Name:        "server",
-		Title:       "Interlock server",
-		Description: "The server's file, interlock.yaml: where it listens, who may do what, where its state is and where alerts go.",
-	})
+	return document.Schema(File{}, "server", "Interlock server",
+		"The server's file, interlock.yaml: where it listens, who may do what, where its state is and where alerts go.")
 }
 
 // Default returns the settings without a file.

@@ -86,11 +86,8 @@ func (Field) JSONSchema() *jsonschema.Schema {
 
 // Schema returns the JSON Schema of a source file.
 func Schema() *jsonschema.Schema {
-	return document.Schema(File{}, document.SchemaOptions{
-		Name:        "source",
-		Title:       "Interlock source",
-		Description: "One source of facts: which events of another tool count, and which readings are written for them.",
-	})
+	return document.Schema(File{}, "source", "Interlock source",
+		"One source of facts: which events of another tool count, and which readings are written for them.")
 }
 
 // findings reports problems that no single value shows.

@@ -253,7 +253,7 @@ func TestEachMistakeInAConfigIsReported(t *testing.T) {
 
 func TestSchemasAcceptTheGoodConfigs(t *testing.T) {
 	for kind, configs := range good {
-		text, err := json.Marshal(document.Schema(newConfig(t, kind), document.SchemaOptions{}))
+		text, err := json.Marshal(document.Schema(newConfig(t, kind), kind, "", ""))
 		if err != nil {
 			t.Fatal(err)
 		}

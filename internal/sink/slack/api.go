@@ -124,7 +124,7 @@ func (s *Sink) send(ctx context.Context, to place, m message, more ...api.MsgOpt
 	}
 	at, err := post(m.form())
 	if neverAccepted(said(err)) {
-		at, err = post(m.bare())
+		return post(m.bare())
 	}
 	return at, err
 }
