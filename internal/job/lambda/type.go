@@ -3,9 +3,13 @@ package lambda
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,4 +151,76 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 		return awsapi.Checked(err)
 	}
 	return f.isLambdas(out, http.StatusNoContent, f.What("make a dry run of"))
+}
+
+// Lambda's own limits on a payload.
+const (
+	maxPayload      = 6 << 20
+	maxAsyncPayload = 1 << 20
+)
+
+// payload returns the function's payload: a mapping with the run's id in it, or the file's text or list.
+func (f function) payload() (string, error) {
+	payload := f.Payload
+	if mapping, is := payload.(map[string]any); is || payload == nil {
+		payload = f.withKey(mapping)
+	}
+	text, isText := payload.(string)
+	if !isText || !json.Valid([]byte(text)) {
+		var err error
+		if text, err = awsapi.JSON(payload); err != nil {
+			return "", job.Refuse(run.Permanent, "write job.config.payload as JSON: %s", f.Attempt.Secrets.Text(err.Error()))
+		}
+	}
+	most := maxPayload
+	if f.Async {
+		most = maxAsyncPayload
+	}
+	if len(text) > most {
+		return "", job.Refuse(run.Permanent, "job.config.payload has %d bytes; Lambda accepts at most %d: pass large data by reference, such as an S3 key", len(text), most)
+	}
+	return text, nil
+}
+
+// withKey adds what a function needs to recognise a repeated event and, if it reports its result, to report it.
+func (f function) withKey(payload map[string]any) map[string]any {
+	all := map[string]any{"interlock_run_id": string(f.Attempt.ID)}
+	if f.Async && f.Attempt.Callback.URL != "" {
+		all["interlock_callback_url"], all["interlock_callback_token"] = f.Attempt.Callback.URL, f.Attempt.Callback.Token
+	}
+	maps.Copy(all, payload)
+	return all
+}
+
+// result converts an answer to the job's final status.
+func (f function) result(out *service.InvokeOutput) job.Status {
+	logs, err := base64.StdEncoding.DecodeString(aws.ToString(out.LogResult))
+	if err != nil {
+		logs = nil // they only help the reader
+	}
+	status := job.Status{Done: true, Result: run.ResultSuccess, Output: f.output(string(logs), string(out.Payload))}
+	if kind := aws.ToString(out.FunctionError); kind != "" {
+		status.Result, status.Category = run.ResultFail, run.Permanent
+		status.Message = awsapi.Line(f.Attempt.Secrets, "the function failed: "+failure(kind, out.Payload))
+	}
+	return status
+}
+
+// output returns the end of the function's logs and its return value.
+func (f function) output(logs, returned string) string {
+	shown := awsapi.Tail(f.Attempt.Secrets, strings.TrimSuffix(logs, "\n"))
+	if shown != "" {
+		shown += "\n"
+	}
+	return shown + awsapi.Head(f.Attempt.Secrets, returned, len(shown))
+}
+
+// failure returns the message of a function's error, as the runtimes encode it.
+func failure(kind string, payload []byte) string {
+	var told struct{ ErrorType, ErrorMessage string }
+	if json.Unmarshal(payload, &told) != nil || told.ErrorType+told.ErrorMessage == "" {
+		return strings.TrimSuffix(kind+": "+string(payload), ": ")
+	}
+	parts := slices.DeleteFunc([]string{told.ErrorType, told.ErrorMessage}, func(part string) bool { return part == "" })
+	return strings.Join(parts, ": ")
 }

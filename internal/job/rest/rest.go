@@ -6,14 +6,19 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/job"
 )
 
 // Client sends messages.
@@ -59,4 +64,102 @@ func (c *Client) connect(ctx context.Context, target *url.URL) error {
 		return nil
 	}
 	return tls.Client(conn, &tls.Config{ServerName: target.Hostname()}).HandshakeContext(ctx)
+}
+
+// Message is a request that can be rebuilt for another URL.
+type Message struct {
+	Method string
+	Header http.Header // only for the target that the file names
+	Key    string      // the idempotency key, for every target; "" for none
+	Body   []byte
+	Kind   string // the body's content type
+	AsIs   bool   // follow only redirects that ask for the very same request, as for an API
+
+	url   *url.URL
+	host  string                    // the Host header, if the file sets one
+	taken bool                      // a target has accepted the request; this one only reads the answer
+	read  func(*json.Decoder) error // decodes the JSON of a success while it arrives; nil to keep it
+}
+
+// NewMessage returns a request to an address with the headers of a file.
+func NewMessage(method, address string, headers job.Headers) (Message, error) {
+	target, err := url.Parse(address)
+	if err != nil {
+		return Message{}, errors.New("the URL is invalid once its variables are expanded") // err would quote it
+	}
+	m := Message{Method: method, url: target, Header: http.Header{}}
+	for name, value := range headers {
+		if strings.EqualFold(name, "Host") {
+			m.host = string(value)
+			continue
+		}
+		m.Header.Set(name, string(value))
+	}
+	return m, nil
+}
+
+// Host returns the target's host.
+func (m Message) Host() string { return m.url.Host }
+
+// SetBody sets the body: a text as it is, anything else as JSON. The content type of a text with a JSON object or
+// list is JSON. A content type among the headers wins.
+func (m *Message) SetBody(body any) (err error) {
+	m.Body, m.Kind, err = encode(body)
+	if kind := m.Header.Get("Content-Type"); kind != "" {
+		m.Kind = kind
+	}
+	return err
+}
+
+func encode(body any) (content []byte, kind string, err error) {
+	switch b := body.(type) {
+	case nil:
+		return nil, "", nil
+	case string:
+		if trimmed := strings.TrimSpace(b); json.Valid([]byte(b)) && (trimmed[0] == '{' || trimmed[0] == '[') {
+			return []byte(b), jsonKind, nil
+		}
+		return []byte(b), "text/plain; charset=utf-8", nil
+	default:
+		var buffer bytes.Buffer
+		e := json.NewEncoder(&buffer)
+		e.SetEscapeHTML(false)
+		err := e.Encode(b)
+		return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), jsonKind, err
+	}
+}
+
+const jsonKind = "application/json"
+
+// request builds the request for the transport, with a body that cannot be replayed, so that nothing is ever sent
+// twice.
+func (m Message) request(ctx context.Context) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, m.Method, m.url.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = m.Header.Clone()
+	if m.Body != nil {
+		req.Body = readOnce(m.Body)
+		req.ContentLength = int64(len(m.Body))
+		req.Header.Set("Content-Type", m.Kind)
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "interlock")
+	}
+	if m.Key != "" {
+		req.Header.Set("Idempotency-Key", m.Key)
+	}
+	if parent := job.Traceparent(ctx); parent != "" && req.Header.Get(job.TraceHeader) == "" {
+		req.Header.Set(job.TraceHeader, parent)
+	}
+	if m.host != "" {
+		req.Host = m.host
+	}
+	return req, nil
+}
+
+// readOnce returns a body of a type that the standard library cannot replay.
+func readOnce(body []byte) io.ReadCloser {
+	return io.NopCloser(struct{ io.Reader }{bytes.NewReader(body)})
 }
