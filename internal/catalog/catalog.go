@@ -102,8 +102,12 @@ func (c *Catalog) On(p pipeline.Platform, timeLimit time.Duration, offers *pipel
 // Progress counts the pipelines that Apply must store, and those it has stored.
 type Progress struct{ All, Done atomic.Int64 }
 
-// Report makes Apply count its progress in p. It must be called before files are applied.
-func (c *Catalog) Report(p *Progress) { c.progress = p }
+// Report makes Apply count its progress in p, unless that is nil. It must be called before files are applied.
+func (c *Catalog) Report(p *Progress) {
+	if p != nil {
+		c.progress = p
+	}
+}
 
 // WithoutPrograms rejects files whose jobs or probes run a program on the controller's machine. It must be called
 // before files are applied. An older version that is in force stays in force.

@@ -533,3 +533,15 @@ func TestRejectionNamesTheVersionThatStaysInForce(t *testing.T) {
 		t.Errorf("event says %+v", extra)
 	}
 }
+
+func TestProgressIsCountedOnlyIfItIsWanted(t *testing.T) {
+	for _, p := range []*catalog.Progress{nil, new(catalog.Progress)} {
+		d := newDesk(t)
+		d.Report(p)
+		d.files["orders.yaml"] = orders
+		d.apply()
+		if p != nil && (p.All.Load() != 1 || p.Done.Load() != 1) {
+			t.Errorf("counted %d of %d", p.Done.Load(), p.All.Load())
+		}
+	}
+}
