@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -43,7 +44,7 @@ func (r *Result) add(key string, fields map[string]any) {
 }
 
 func (r *Result) sort() {
-	slices.SortFunc(r.Readings, func(a, b Reading) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortStableFunc(r.Readings, func(a, b Reading) int { return cmp.Compare(a.Key, b.Key) })
 }
 
 // decode reads JSON; an error names the file and the field.
@@ -52,11 +53,24 @@ func decode(f File, into any) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &kind) && kind.Field != "":
-		return fmt.Errorf("%s: field %s: expected %s, found %s", f.Name, kind.Field, kind.Type, kind.Value)
+		return fmt.Errorf("%s: field %s: expected %s, found %s", f.Name, kind.Field, jsonKind(kind.Type), kind.Value)
 	case err != nil:
 		return fmt.Errorf("%s: it is not JSON: %w", f.Name, err)
 	}
 	return nil
+}
+
+// jsonKind returns the kind of JSON value that t is decoded from.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice:
+		return "array"
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.Int, reflect.Float64:
+		return "number"
+	}
+	return t.String() // string, bool
 }
 
 func missing(f File, field string) error {
@@ -80,21 +94,39 @@ func keyName(name string) string {
 	if len(out) <= maxName && out != "" {
 		return out
 	}
-	sum := sha256.Sum256([]byte(name))
-	return strings.TrimPrefix(out[:min(len(out), maxName-9)]+"-"+hex.EncodeToString(sum[:4]), "-")
+	return hashed(out, name)
 }
 
-// named gives each thing the short name if no other has it, else the long one.
-func named[T any](all []T, short, long func(T) string) []string {
-	count := map[string]int{}
-	for _, one := range all {
-		count[keyName(short(one))]++
-	}
-	names := make([]string, len(all))
+// hashed ends a name in the hash of id.
+func hashed(name, id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return strings.TrimPrefix(name[:min(len(name), maxName-9)]+"-"+hex.EncodeToString(sum[:4]), "-")
+}
+
+// labels are the names of one thing, from short to long. id differs from that of every other thing.
+type labels struct{ short, long, id string }
+
+// named gives each thing the short name if no other has it, else the long one. Different long names may still become
+// the same key, such as "rows > 0" and "rows < 0"; those end in a hash.
+func named[T any](all []T, of func(T) labels) []string {
+	keys := make([]string, len(all))
 	for i, one := range all {
-		if names[i] = keyName(short(one)); count[names[i]] > 1 {
-			names[i] = keyName(long(one))
+		keys[i] = keyName(of(one).short)
+	}
+	rename(keys, func(i int) string { return keyName(of(all[i]).long) })
+	rename(keys, func(i int) string { return hashed(keys[i], of(all[i]).id) })
+	return keys
+}
+
+// rename replaces the keys that occur more than once.
+func rename(keys []string, with func(i int) string) {
+	count := map[string]int{}
+	for _, key := range keys {
+		count[key]++
+	}
+	for i, key := range keys {
+		if count[key] > 1 {
+			keys[i] = with(i)
 		}
 	}
-	return names
 }

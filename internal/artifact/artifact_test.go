@@ -121,7 +121,7 @@ func TestGreatExpectations(t *testing.T) {
 	const both = `{"success":false,"meta":{"expectation_suite_name":"orders"},"results":[{"success":false,"exception_info":{"raised_exception":true}},{"success":false,"exception_info":{"raised_exception":false}}]}`
 	for text, want := range map[string]string{
 		good:   `gx/orders_suite {"evaluated":2,"exceptions":0,"status":"pass","successPercent":100,"successful":2,"unsuccessful":0}`,
-		raised: `gx/orders {"evaluated":null,"exceptions":1,"status":null,"successPercent":null,"successful":null,"unsuccessful":null}|unknown suite orders: 1 expectations raised an exception`,
+		raised: `gx/orders {"evaluated":null,"exceptions":1,"status":null,"successPercent":null,"successful":null,"unsuccessful":null}|unknown suite orders: 1 expectation raised an exception`,
 		both:   `gx/orders {"evaluated":null,"exceptions":1,"status":"fail","successPercent":null,"successful":null,"unsuccessful":null}|failed suite orders`,
 		`{"run_results":{"b1":{"validation_result":` + good + `},"b2":` + strings.Replace(good, `"success":true`, `"success":false`, 1) + `}}`: `gx/orders_suite {"evaluated":2,"exceptions":0,"status":"fail","successPercent":100,"successful":2,"unsuccessful":0}|failed suite orders suite`,
 	} {
@@ -152,6 +152,45 @@ func TestSoda(t *testing.T) {
 	}
 }
 
+// Names that differ only in characters that a key cannot have keep their own keys: no check hides another one.
+func TestNamesThatBecomeTheSameKeyStayApart(t *testing.T) {
+	r, err := artifact.Soda(artifact.File{Name: "scan.json", Data: []byte(`{"checks":[
+		{"name":"row_count > 0","table":"orders","outcome":"fail"},{"name":"row_count < 0","table":"orders","outcome":"pass"},
+		{"name":"same","table":"t","definition":"d","outcome":"pass"},{"name":"same","table":"t","definition":"d","outcome":"fail"},
+		{"name":"same","table":"t","definition":"d","outcome":"warn"}]}`)})
+	want := []string{
+		`soda/orders..row_count_0-4024fe84 {"status":"fail","table":"orders","value":null}`,
+		`soda/orders..row_count_0-d984290d {"status":"pass","table":"orders","value":null}`,
+		`soda/t..same-b60159f3 {"status":"fail","table":"t","value":null}`,
+		`failed check "row_count > 0" of orders`, `failed check "same" of t`,
+	}
+	if diff := cmp.Diff(want, lines(t, r, err)); diff != "" {
+		t.Error(diff)
+	}
+	r, err = artifact.Dbt([]artifact.File{runResults("v6", node("model.shop.maß", "error", ""), node("model.shop.maé", "success", ""))})
+	if got := lines(t, r, err); len(got) != 4 || !strings.HasPrefix(got[0], "dbt/node/model.shop.ma-") || !strings.HasPrefix(got[1], "dbt/node/model.shop.ma-") || got[0] == got[1] {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMissingTimeOfARunIsNull(t *testing.T) {
+	f := runResults("v6", node("model.shop.a", "success", ""))
+	f.Data = []byte(strings.Replace(string(f.Data), `"generated_at":"2026-03-03T06:00:00Z",`, "", 1))
+	r, err := artifact.Dbt([]artifact.File{f})
+	if got := lines(t, r, err); !strings.Contains(got[1], `"generatedAt":null`) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The results of two runs would overwrite each other.
+func TestTwoRunsAreRejected(t *testing.T) {
+	one, two := runResults("v6", node("model.shop.a", "error", "")), runResults("v6", node("model.shop.a", "success", ""))
+	two.Name = "old/run_results.json"
+	if _, err := artifact.Dbt([]artifact.File{one, two}); err == nil || !strings.HasPrefix(err.Error(), "target/run_results.json and old/run_results.json are both run-results") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestUnreadableFilesNameFileAndField(t *testing.T) {
 	dbt := func(f artifact.File) error { _, err := artifact.Dbt([]artifact.File{f}); return err }
 	gx := func(f artifact.File) error { _, err := artifact.GreatExpectations(f); return err }
@@ -165,6 +204,7 @@ func TestUnreadableFilesNameFileAndField(t *testing.T) {
 		{dbt, string(runResults("v3").Data), "f.json: field metadata.dbt_schema_version: run-results v3 is not supported; supported are v4, v5, v6"},
 		{dbt, string(runResults("v6", `{"status":"pass"}`).Data), "f.json: field results[0].unique_id is missing"},
 		{dbt, string(runResults("v6", `{"unique_id":"a","status":7}`).Data), "f.json: field results.status: expected string, found number"},
+		{dbt, strings.Replace(string(runResults("v6").Data), `"results":[]`, `"results":{}`, 1), "f.json: field results: expected array, found object"},
 		{dbt, strings.Replace(string(runResults("v6").Data), `"results":[]`, `"r":[]`, 1), "f.json: field results is missing"},
 		{dbt, strings.Replace(string(runResults("v6").Data), "run-results/v6", "catalog/v1", 1), "is not a file that is read"},
 		{gx, `{"suite_name":"a"}`, "f.json: field success is missing"},

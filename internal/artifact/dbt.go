@@ -49,7 +49,7 @@ var DbtFiles = []string{"run_results.json", "sources.json", "freshness.json", "m
 func Dbt(files []File) (*Result, error) {
 	out := &Result{}
 	names := map[string]string{}
-	read := 0
+	read := map[string]string{} // the file of each kind
 	for _, f := range files {
 		if err := readManifest(f, names); err != nil {
 			return nil, err
@@ -63,12 +63,15 @@ func Dbt(files []File) (*Result, error) {
 		if kind == "manifest" {
 			continue
 		}
-		read++
+		if other, twice := read[kind]; twice {
+			return nil, fmt.Errorf("%s and %s are both %s of dbt, and would overwrite each other's readings; ingest them one after the other", other, f.Name, kind)
+		}
+		read[kind] = f.Name
 		if err := out.dbt(f, kind, names); err != nil {
 			return nil, err
 		}
 	}
-	if read == 0 {
+	if len(read) == 0 {
 		return nil, errors.New("there is no run_results.json, sources.json or freshness.json among the files")
 	}
 	out.sort()
@@ -148,7 +151,7 @@ func (r *Result) dbt(f File, kind string, names map[string]string) error {
 func (r *Result) dbtRun(file dbtFile, names map[string]string) {
 	all := *file.Results
 	counts := map[string]int{}
-	keys := named(all, func(one dbtResult) string { return nodeName(one.UniqueID, names) }, func(one dbtResult) string { return one.UniqueID })
+	keys := named(all, func(one dbtResult) labels { return labels{nodeName(one.UniqueID, names), one.UniqueID, one.UniqueID} })
 	for i, one := range all {
 		status := strings.ToLower(one.Status)
 		counts[countedAs(status)]++
@@ -174,7 +177,10 @@ func (r *Result) dbtRun(file dbtFile, names map[string]string) {
 		status = "empty"
 		r.Unknown = append(r.Unknown, "dbt ran no node")
 	}
-	run := map[string]any{"status": status, "generatedAt": file.Metadata.GeneratedAt}
+	run := map[string]any{"status": status, "generatedAt": nil}
+	if file.Metadata.GeneratedAt != "" {
+		run["generatedAt"] = file.Metadata.GeneratedAt
+	}
 	for _, count := range []string{"pass", "warn", "fail", "error", "skipped"} {
 		run[count] = counts[count]
 	}
@@ -214,7 +220,7 @@ func nodeName(id string, names map[string]string) string {
 
 // dbtFreshness gives a reading for each source table, and each model. A query that failed gives no status.
 func (r *Result) dbtFreshness(all []dbtResult) {
-	keys := named(all, func(one dbtResult) string { return nodeName(one.UniqueID, nil) }, func(one dbtResult) string { return one.UniqueID })
+	keys := named(all, func(one dbtResult) labels { return labels{nodeName(one.UniqueID, nil), one.UniqueID, one.UniqueID} })
 	for i, one := range all {
 		fields := map[string]any{"status": nil, "maxLoadedAt": nil, "ageSeconds": nil}
 		status := strings.ToLower(one.Status)

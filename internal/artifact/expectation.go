@@ -85,7 +85,11 @@ func (r *Result) suite(f File, at string, v gxResult) error {
 		r.Failed = append(r.Failed, "suite "+name)
 	case unknown > 0:
 		fields["status"] = nil
-		r.Unknown = append(r.Unknown, fmt.Sprintf("suite %s: %d expectations raised an exception", name, unknown))
+		noun := "expectation"
+		if unknown > 1 {
+			noun = "expectations"
+		}
+		r.Unknown = append(r.Unknown, fmt.Sprintf("suite %s: %d %s raised an exception", name, unknown, noun))
 	}
 	if s := v.Statistics; s != nil {
 		for key, n := range map[string]*int{"evaluated": s.Evaluated, "successful": s.Successful, "unsuccessful": s.Unsuccessful} {
@@ -130,7 +134,7 @@ func raised(info any) bool {
 	})
 }
 
-// merge keeps, of several readings of one suite, the worst: a suite passes if all its batches do.
+// merge keeps, of several readings with one key, the worst: a suite passes if all its batches do.
 func (r *Result) merge() {
 	worst := map[string]Reading{}
 	for _, one := range r.Readings {
@@ -146,8 +150,10 @@ func badness(r Reading) int {
 	switch r.Fields["status"] {
 	case "pass":
 		return 0
-	case nil:
+	case "warn":
 		return 1
+	case nil:
+		return 2
 	}
-	return 2
+	return 3
 }

@@ -37,7 +37,10 @@ func Soda(f File) (*Result, error) {
 			return nil, missing(f, fmt.Sprintf("checks[%d].name", i))
 		}
 	}
-	names := named(*scan.Checks, func(c sodaCheck) string { return c.Name }, func(c sodaCheck) string { return c.Table + "." + deref(c.Column) + "." + c.Name })
+	keys := named(*scan.Checks, func(c sodaCheck) labels {
+		long := c.Table + "." + deref(c.Column) + "." + c.Name
+		return labels{c.Name, long, long + "\n" + c.Definition}
+	})
 	for i, c := range *scan.Checks {
 		fields := map[string]any{"status": nil, "table": c.Table, "value": c.Diagnostics.Value}
 		switch status := strings.ToLower(deref(c.Outcome)); status {
@@ -51,7 +54,7 @@ func Soda(f File) (*Result, error) {
 		default:
 			return nil, fmt.Errorf("%s: field checks[%d].outcome: unknown outcome %q; expected pass, warn or fail", f.Name, i, status)
 		}
-		out.add("soda/"+names[i], fields)
+		out.add("soda/"+keys[i], fields)
 	}
 	if scan.HasErrors && len(out.Unknown) == 0 {
 		out.Unknown = append(out.Unknown, "the scan had errors")
@@ -59,7 +62,7 @@ func Soda(f File) (*Result, error) {
 	if len(*scan.Checks) == 0 {
 		out.Unknown = append(out.Unknown, "the scan has no checks")
 	}
-	out.sort()
+	out.merge()
 	return out, nil
 }
 
