@@ -41,7 +41,7 @@ type Identity struct {
 type Condition struct {
 	Path    string `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event, such as $.subject."`
 	Equals  any    `yaml:"equals" doc:"The value that it must have."`
-	In      []any  `yaml:"in" doc:"The values of which it must have one."`
+	In      []any  `yaml:"in" minItems:"1" doc:"The values of which it must have one."`
 	Matches string `yaml:"matches" doc:"Regular expression (RE2). Its named groups, such as (?P<day>…), are variables of write."`
 	Exists  *bool  `yaml:"exists" doc:"Whether there must be a value."`
 }

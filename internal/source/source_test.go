@@ -156,6 +156,7 @@ func TestMistakesAreReportedAtTheirPosition(t *testing.T) {
 		strings.Replace(landed, "format: cloudevents", "format: cloudevent", 1):                                 `source.format: unknown value "cloudevent"; did you mean "cloudevents"?`,
 		strings.Replace(landed, "complete: true", "complete: [1]", 1):                                           `write[0].fields.complete: expected a text, a number, true, false or {path: $…}, found a list`,
 		strings.Replace(landed, "equals: com", "exists: true, equals: com", 1):                                  `match[0]: a condition has one of equals, in, matches, exists`,
+		strings.Replace(landed, "equals: com.example.orders.landed", "in: []", 1):                               `match[0].in: is empty; must have at least one`,
 		strings.Replace(landed, ", equals: com.example.orders.landed", "", 1):                                   `match[0]: the condition checks nothing`,
 		"source: {id: a, owner: x, format: openlineage}\nwrite: [{pipeline: orders, key: k, fields: {n: 1}}]\n": `source.format: a source of format openlineage needs match`,
 		"source: {id: a, owner: x, format: json}\nmatch: []\n":                                                  `write: `,
