@@ -178,6 +178,12 @@ func TestBinaryDataAndTypes(t *testing.T) {
 			t.Errorf("%s: %s", c[0], got)
 		}
 	}
+	for header, want := range map[string]string{`"Euro"`: `Euro`, `"a \"b\" \\c" d%20"e"`: `a \"b\" \\c d e`, `5"`: `5\"`, `"5" "`: `\"5\" \"`} {
+		if got := send("2026-03-07", "text/plain", "x", "ce-unit: "+header, "ce-quoted: "+header); !strings.Contains(got, `"unit":"`+want+`"`) {
+			t.Errorf("%s: %s", header, got)
+		}
+		w.Move(w.Now().Add(25 * time.Hour))
+	}
 	event := strings.Replace(landedJSON("b", "2026-03-06"), `"data":{"rows":1}`, `"datacontenttype":"application/json","data_base64":"eyJyb3dzIjo5fQ=="`, 1)
 	w.sent("cloudevents", event, `{"matched":1,"written":1`, structured)
 	if got := w.get("/api/v1/pipelines/orders/sensors/landed?date=2026-03-06"); !strings.Contains(string(got.body), `"rows":9`) {

@@ -71,8 +71,10 @@ func BinaryEvent(attributes map[string]string, contentType string, data []byte) 
 	return event, CheckCloudEvent(event)
 }
 
-// unescape decodes a header's value: characters that a header cannot hold are percent-encoded.
+// unescape decodes a header's value: quoted strings, which clients of older versions of the specification send, and
+// then characters that are percent-encoded because a header cannot hold them.
 func unescape(value string) (string, error) {
+	value = unquote(value)
 	if !strings.Contains(value, "%") {
 		return value, nil
 	}
@@ -81,6 +83,37 @@ func unescape(value string) (string, error) {
 		return "", fmt.Errorf("%.100q is not percent-encoded UTF-8", value)
 	}
 	return text, nil
+}
+
+// unquote replaces each quoted string (RFC 9110, section 5.6.4) with its content. A quote that is not closed stays.
+func unquote(value string) string {
+	if strings.Count(value, `"`) < 2 {
+		return value
+	}
+	var out, quoted strings.Builder
+	inside := false
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		switch {
+		case c == '"':
+			if inside {
+				out.WriteString(quoted.String())
+				quoted.Reset()
+			}
+			inside = !inside
+		case inside && c == '\\' && i+1 < len(value):
+			i++
+			quoted.WriteByte(value[i])
+		case inside:
+			quoted.WriteByte(c)
+		default:
+			out.WriteByte(c)
+		}
+	}
+	if inside {
+		return value
+	}
+	return out.String()
 }
 
 // setData adds the data: JSON as it is, other text as a string, and everything else as data_base64.
