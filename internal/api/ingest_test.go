@@ -112,6 +112,11 @@ func TestRepeatedEventIsWrittenOnce(t *testing.T) {
 		t.Errorf("a repeat overwrote a later reading: %s", got.body)
 	}
 	w.sent("cloudevents", strings.Replace(landedJSON("a", "2026-03-03"), "/bucket", "/other", 1), `{"matched":1,"written":1`, structured)
+	batch := "[" + landedJSON("b", "2026-03-04") + "," + landedJSON("c", "2026-03-05") + "," + strings.Replace(landedJSON("b", "2026-03-04"), `"rows":1`, `"rows":2`, 1) + "]"
+	w.sent("cloudevents", batch, `{"matched":3,"written":2,"repeated":1,"problems":[]}`, "Content-Type: application/cloudevents-batch+json")
+	if got := w.get("/api/v1/pipelines/orders/sensors/landed?date=2026-03-04"); !strings.Contains(string(got.body), `"count":1`) {
+		t.Errorf("a repeat in the same batch overwrote the event: %s", got.body)
+	}
 	w.Move(w.Now().Add(25 * time.Hour))
 	w.sent("cloudevents", landedJSON("a", "2026-03-03"), `{"matched":1,"written":1`, structured)
 }

@@ -199,11 +199,18 @@ func (i *Intake) check(ctx context.Context, id source.ID, w source.Write, admit 
 	return write, undo, err
 }
 
-// write stores the readings of events, as many events per call as fit. The readings of one event are stored together.
+// write stores the readings of events, as many events per call as fit. The readings of one event are stored together,
+// and a repeat in a later call than the event itself: writes of one call that have the same mark count as one event.
 func (i *Intake) write(ctx context.Context, all []*taking, now time.Time) error {
 	for len(all) > 0 {
-		n, size := 0, 0
+		n, size, ids := 0, 0, map[string]bool{}
 		for ; n < len(all) && (n == 0 || size+len(all[n].writes) <= mostWrites); n++ {
+			if id := all[n].event.ID; id != "" {
+				if ids[id] {
+					break
+				}
+				ids[id] = true
+			}
 			size += len(all[n].writes)
 		}
 		err := i.put(ctx, all[:n], now)
