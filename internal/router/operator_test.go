@@ -169,6 +169,7 @@ func TestLateResultIsLoggedAndChangesNothing(t *testing.T) {
 	w.Check(err)
 	log := logs[key]
 	same(t, "logged", store.JobLate, log[len(log)-1].Event)
+	same(t, "message", "fail, while the run is RUNNING in attempt 2", log[len(log)-1].Message)
 }
 
 func TestInvalidResultsAreRefused(t *testing.T) {

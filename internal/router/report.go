@@ -114,9 +114,12 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 // rerun need not check it.
 func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
 	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), resultID(o))}
+	message := fmt.Sprintf("%s, while the run is %s in attempt %d", o.Result, old.Status, old.Attempt)
+	if o.Message != "" {
+		message += ": " + o.Message
+	}
 	b.Append(store.JobEntry{
-		Key: o.Key, Attempt: o.Attempt, At: period.Instant(now), Event: store.JobLate, Category: o.Category, By: o.By,
-		Message: fmt.Sprintf("%s, while the run is %s in attempt %d: %s", o.Result, old.Status, old.Attempt, o.Message),
+		Key: o.Key, Attempt: o.Attempt, At: period.Instant(now), Event: store.JobLate, Category: o.Category, By: o.By, Message: message,
 	})
 	current := old
 	if ended, err := old.SettleLeft(run.NothingLeft, now); err == nil && o.Attempt == old.Attempt && o.Result.Valid() {

@@ -122,7 +122,11 @@ func unclaimable(old run.Run) error {
 	case old.Status == run.Running || old.Status == run.Triggering:
 		return refuse(Conflict, "run %s is %s, and no worker is to run its job; write job: {type: external} in the pipeline file", old.Key, old.Status)
 	default:
-		return &ClaimRefused{Code: ClaimDone, Run: old, Reason: fmt.Sprintf("run %s is %s in attempt %d: %s", old.Key, old.Status, old.Attempt, old.Reason)}
+		reason := fmt.Sprintf("run %s is %s in attempt %d", old.Key, old.Status, old.Attempt)
+		if old.Reason != "" {
+			reason += ": " + old.Reason
+		}
+		return &ClaimRefused{Code: ClaimDone, Run: old, Reason: reason}
 	}
 }
 

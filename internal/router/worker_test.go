@@ -197,6 +197,9 @@ func TestSilentWorkerLosesItsAttempt(t *testing.T) {
 	c.stands("RUNNING 2: claimed by worker w2")
 	c.report(2, run.Report{Result: run.ResultSuccess}, "")
 	c.stands("COMPLETED 2")
+	if err := c.claim("w3"); err == nil || err.Error() != "run "+nightly+" is COMPLETED in attempt 2" {
+		t.Errorf("a claim of a completed run: %v", err)
+	}
 }
 
 func TestSilenceDuringADowntimeIsExcused(t *testing.T) {
