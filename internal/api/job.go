@@ -65,7 +65,7 @@ func (a *API) reports(ctx context.Context, key run.Key, asked int) (int, error) 
 	}
 	own, err := a.permits.attempt(ctx, who.callback, key)
 	if err == nil && asked != 0 && asked != own {
-		return 0, badRequest("the callback token is that of attempt %d, the body speaks of attempt %d", own, asked)
+		return 0, badRequest("the token is for attempt %d, but the body names attempt %d; leave attempt out", own, asked).at("body.attempt", "another attempt")
 	}
 	return own, err
 }
