@@ -263,13 +263,16 @@ func (w *waiter) claim(ctx context.Context) (*Lease, error) {
 	return newLease(w.c, key, claim), nil
 }
 
+// noSuchPeriod is the type of the problem if a period does not exist.
+const noSuchPeriod = "urn:interlock:problem:unknown-period"
+
 // unanswered returns the error of a failed call, or errAgain after a pause if a retry makes sense.
 func (w *waiter) unanswered(ctx context.Context, err error) error {
 	var problem *Problem
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
+	case errors.As(err, &problem) && (problem.Status == http.StatusNotFound || problem.Type == noSuchPeriod):
 		return w.refuse(RefusedUnavailable, "%s", problem.Detail)
 	case final(err):
 		return err

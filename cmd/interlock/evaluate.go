@@ -65,6 +65,9 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if e.period.IsZero() {
 		e.period = def.Schedule.PeriodAt(e.at)
 	}
+	if err := e.period.CheckName(def.Schedule.Zone()); err != nil {
+		return usagef("--date: %s", err)
+	}
 	data, err := a.openFacts(f.sensors)
 	if err != nil {
 		return err

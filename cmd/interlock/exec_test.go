@@ -130,13 +130,14 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 	d := execGround(t, "")
 	d.pipeline("closed", "schedule: {cron: '0 0 * * *'}\nvalidation: {rules: [{key: a, check: exists}, {key: b, check: exists}]}\njob: {type: external}\n")
 	d.pipeline("excluded", "schedule: {exclude: {dates: ['"+execDay+"']}}\njob: {type: external}\n")
+	d.pipeline("hourly", "schedule: {timezone: Europe/Berlin, period: hour}\njob: {type: external}\n")
 	d.pipeline("jobless", "")
 	d.pipeline("own", "job: {type: command, config: {command: [load]}}\n")
 	d.pipeline("paused", "job: {type: external}\n")
 	d.pipeline("rejected", "schedul: {}\n")
 	until(t, "the pipelines are in force", func() bool {
 		page, err := d.api.Pipelines(t.Context(), client.Paging{})
-		return err == nil && len(page.Items) == 7
+		return err == nil && len(page.Items) == 8
 	})
 	if _, err := d.api.Pause(t.Context(), "paused", client.PauseRequest{Asked: client.Asked{Reason: "maintenance"}}); err != nil {
 		t.Fatal(err)
@@ -157,6 +158,8 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 		{[]string{"paused", "--date", execDay}, 102, "maintenance"},
 		{[]string{"rejected"}, 102, "schedul"},
 		{[]string{"nothing"}, 102, "no pipeline"},
+		{[]string{"orders", "--date", "2026-02-30"}, 102, "day 30 does not exist"},
+		{[]string{"hourly", "--date", "2026-03-29T02"}, 102, "use 2026-03-29T03"},
 		{[]string{"jobless", "--date", execDay}, 2, "job: {type: external}"},
 		{[]string{"own", "--date", execDay}, 2, "job: {type: external}"},
 		{[]string{"orders", "--date", "tomorrow"}, 2, "tomorrow"},

@@ -30,6 +30,11 @@ func (a *API) explain(ctx context.Context, in *struct {
 	if p != nil {
 		return nil, p
 	}
+	if e := a.catalog.Current().Get(pipeline.ID(in.ID)); e != nil {
+		if p := checkName("query.date", e, date); p != nil {
+			return nil, p
+		}
+	}
 	q := explain.Question{Pipeline: pipeline.ID(in.ID), Schedule: pipeline.ScheduleID(in.Schedule), Period: date}
 	silenced, err := a.silenced(ctx)
 	if err != nil {

@@ -40,6 +40,9 @@ func (a *API) getGate(ctx context.Context, in *gateInput) (*output[client.Gate],
 	if date.IsZero() {
 		date = e.Schedule.PeriodAt(a.now())
 	}
+	if p := checkName("query.date", e, date); p != nil {
+		return nil, p
+	}
 	out, err := a.gateView(ctx, e, date)
 	if err == nil && wait > 0 && !endsWait(out, blockCode(out)) {
 		out, err = a.awaitGate(ctx, e, date, out, wait)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -119,6 +121,21 @@ func TestGateAnswersMayIRun(t *testing.T) {
 	}
 	w.get("/api/v1/pipelines/orders/gate?date=soon").problem(400, "query.date")
 	w.get("/api/v1/pipelines/none/gate").problem(404)
+}
+
+// Nothing can run for a period that does not exist, so no gate is open for it and no command opens it.
+func TestPeriodThatDoesNotExistIsRejected(t *testing.T) {
+	w := newWorld(t)
+	const hourly = "pipeline: {id: hourly, owner: x}\nschedule: {timezone: Europe/Berlin, period: hour}\njob: {type: external}\n"
+	_, err := w.Catalog.Apply(ctx, catalog.Files{Pipelines: []pipeline.Source{{File: "hourly.yaml", Data: []byte(hourly)}}}, w.Now())
+	w.Check(err)
+	for _, route := range []string{"gate", "explain"} {
+		w.get("/api/v1/pipelines/hourly/" + route + "?date=2026-03-29T03").object(200)
+		w.get("/api/v1/pipelines/hourly/"+route+"?date=2026-03-29T02").problem(400, "unknown-period", "use 2026-03-29T03")
+		w.get("/api/v1/pipelines/hourly/"+route+"?date=2026-10-25T02%2B02:00").problem(400, "unknown-period", "leave the offset out")
+		w.get("/api/v1/pipelines/hourly/"+route+"?date=2026-02-30").problem(400, "unknown-period", "query.date", "day 30 does not exist")
+		w.get("/api/v1/pipelines/hourly/"+route+"?date=soon").problem(400, "malformed", "query.date")
+	}
 }
 
 // Everything that needs a person is listed, whatever else is open or has happened since.

@@ -46,6 +46,7 @@ type kind string
 const (
 	plainKind       kind = ""
 	unknownPipeline kind = "unknown-pipeline"
+	unknownPeriod   kind = "unknown-period" // the status is 400
 	unknownRun      kind = "unknown-run"
 	unknownSensor   kind = "unknown-sensor"
 	malformed       kind = "malformed"

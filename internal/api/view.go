@@ -1,11 +1,13 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -82,11 +84,27 @@ func parsePeriod(name, sent string) (period.Period, *Problem) {
 		return period.Period{}, nil
 	}
 	p, err := period.Parse(sent)
-	if err != nil {
+	if errors.As(err, new(period.SyntaxError)) {
 		return period.Period{}, badRequest("%s", err).at(name, "not a period")
+	}
+	if err != nil {
+		return period.Period{}, noPeriod(name, err)
 	}
 	year, _, _ := p.Date()
 	return p, checkYear(name, year)
+}
+
+// noPeriod returns the response to a period that does not exist. name is the field of the request that has it.
+func noPeriod(name string, err error) *Problem {
+	return problem(http.StatusBadRequest, unknownPeriod, "%s", err).at(name, "no such period")
+}
+
+// checkName rejects a period that a clock change skips in the pipeline's time zone: nothing can run for it.
+func checkName(name string, e *catalog.Entry, p period.Period) *Problem {
+	if err := p.CheckName(e.Schedule.Zone()); err != nil {
+		return noPeriod(name, err)
+	}
+	return nil
 }
 
 // parseTime parses the RFC 3339 instant in the field name. It returns false if sent is something else.

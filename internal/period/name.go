@@ -40,7 +40,7 @@ func Parse(s string) (Period, error) {
 		offset, repeated = r.offset()
 	}
 	if r.bad || r.rest != "" {
-		return Period{}, fmt.Errorf("period %.60q is not understood: %s", s, forms)
+		return Period{}, SyntaxError{s}
 	}
 	p, err := New(size, year, time.Month(month), day, hour, minute)
 	if err != nil {
@@ -50,11 +50,19 @@ func Parse(s string) (Period, error) {
 	return p, nil
 }
 
+// SyntaxError is the error of Parse for text that does not look like a period. Its other errors are about periods that
+// do not exist, such as 2026-02-30.
+type SyntaxError struct{ Text string }
+
+func (e SyntaxError) Error() string {
+	return fmt.Sprintf("period %.60q is not understood: %s", e.Text, forms)
+}
+
 // week parses the week number, the last part of a name.
 func (r *reader) week(s string, year int) (Period, error) {
 	week := r.number(2)
 	if r.bad || r.rest != "" {
-		return Period{}, fmt.Errorf("period %.60q is not understood: %s", s, forms)
+		return Period{}, SyntaxError{s}
 	}
 	if year < minYear {
 		return Period{}, fmt.Errorf("period %q: year %d is out of range: use %04d to %d", s, year, minYear, maxYear)

@@ -108,6 +108,9 @@ class ClientTest(ServerTest):
             with self.subTest(pipeline), self.assertRaises(kind):
                 with self.client.attempt(pipeline, DAY):
                     self.fail("it ran")
+        with self.assertRaises(interlock.Unavailable):
+            with self.client.attempt("orders", "2026-02-30"):
+                self.fail("it ran")
         with self.assertRaises(interlock.GateClosed):
             with self.client.attempt("orders", DAY):
                 self.fail("it ran")

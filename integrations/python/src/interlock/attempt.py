@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 64 * 1024
 OFFER_GRACE = 10.0  # how long an attempt that is about to be offered is waited for in any case
 MAX_HOLD = 60.0
+NO_SUCH_PERIOD = "urn:interlock:problem:unknown-period"
 
 
 class Attempt:
@@ -200,7 +201,7 @@ class Attempt:
                     time.sleep(0.1 if unopened else 0)
                     continue
             except Problem as problem:
-                if problem.status == 404:
+                if problem.status == 404 or problem.type == NO_SUCH_PERIOD:
                     raise Unavailable(problem.detail, gate) from None
                 if problem.status < 500 and problem.status not in (409, 429) or spent >= self._wait + OFFER_GRACE:
                     raise

@@ -49,7 +49,7 @@ class Held(NotClaimed):
 
 
 class Unavailable(NotClaimed):
-    """The period is excluded, the pipeline paused or in a dry run, or there is no such pipeline or run."""
+    """The period is excluded, the pipeline paused or in a dry run, or there is no such pipeline, period or run."""
 
 
 class Lost(InterlockError):
