@@ -114,17 +114,20 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	tail, group := &tail{}, ownGroup()
 	cmd := &exec.Cmd{Path: x.program, Args: x.argv, Env: a.childEnv(x, lease), Stdin: a.stdin, SysProcAttr: childAttributes(group), WaitDelay: drainLimit}
 	a.passThrough(cmd, tail)
+	watch := func(int) {}
+	if group {
+		// Without a guard, the command alone dies with exec.
+		if g, err := startGuard(); err == nil {
+			watch = g.watch
+			defer g.end()
+		}
+	}
 	if err := cmd.Start(); err != nil {
 		return childEnd{}, err
 	}
+	watch(cmd.Process.Pid)
 	signals.forward(cmd.Process, group)
 	defer signals.forward(nil, false)
-	if group {
-		// Without a guard, the command alone dies with exec.
-		if ended, err := guardGroup(cmd.Process.Pid); err == nil {
-			defer ended()
-		}
-	}
 	over := make(chan struct{})
 	defer close(over)
 	if lease != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -25,9 +27,12 @@ func childAttributes(group bool) *syscall.SysProcAttr {
 // guardArg makes this binary run as the guard of a process group.
 const guardArg = "__guard-exec"
 
-// guardGroup starts a process that kills a process group if exec is killed: the kernel kills only the command itself,
-// not its children. The returned function tells the guard that the command has ended.
-func guardGroup(group int) (func(), error) {
+// guard is a process that kills the command's process group if exec is killed: the kernel kills only the command
+// itself, not its children. It starts before the command, so that exec has a guard as soon as the command runs.
+type guard struct{ pipe *os.File }
+
+// startGuard starts a guard. The caller must call end, also if the command does not start.
+func startGuard() (*guard, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -37,27 +42,44 @@ func guardGroup(group int) (func(), error) {
 		return nil, err
 	}
 	defer read.Close()
-	guard := exec.Command(self, guardArg, strconv.Itoa(group))
-	guard.Stdin, guard.Dir, guard.Env = read, "/", []string{}
-	guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals to exec's group must not reach the guard
-	if err := guard.Start(); err != nil {
+	process := exec.Command(self, guardArg)
+	process.Stdin, process.Dir, process.Env = read, "/", []string{}
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals to exec's group must not reach the guard
+	if err := process.Start(); err != nil {
 		_ = write.Close() // nothing was written
 		return nil, err
 	}
-	go func() { _ = guard.Wait() }() // only to reap it
-	return func() {
-		_, _ = write.Write([]byte{'.'}) // fails only if the guard has died
-		_ = write.Close()
-	}, nil
+	go func() { _ = process.Wait() }() // only to reap it
+	return &guard{write}, nil
 }
+
+// watch tells the guard which process group to kill if exec is killed.
+func (g *guard) watch(group int) {
+	_, _ = fmt.Fprintln(g.pipe, group) // fails only if the guard has died
+}
+
+// end tells the guard that the command has ended.
+func (g *guard) end() {
+	_, _ = fmt.Fprintln(g.pipe, guardEnd) // fails only if the guard has died
+	_ = g.pipe.Close()
+}
+
+// guardEnd is the line with which a guard ends.
+const guardEnd = "end"
 
 // guards runs the guard if args ask for it, and reports whether they did.
 func guards(args []string) bool {
-	if len(args) != 2 || args[0] != guardArg {
+	if len(args) != 1 || args[0] != guardArg {
 		return false
 	}
-	group, err := strconv.Atoi(args[1])
-	if n, _ := os.Stdin.Read(make([]byte, 1)); n == 0 && err == nil && group > 1 {
+	group := 0
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		if lines.Text() == guardEnd {
+			return true
+		}
+		group, _ = strconv.Atoi(lines.Text()) // exec writes a number
+	}
+	if group > 1 {
 		_ = syscall.Kill(-group, syscall.SIGKILL) // the group may have ended with its command
 	}
 	return true

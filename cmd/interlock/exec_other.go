@@ -10,7 +10,12 @@ func ownGroup() bool { return false }
 // childAttributes leaves the command in exec's process group.
 func childAttributes(bool) *syscall.SysProcAttr { return nil }
 
-// guardGroup is never called: no command has its own group.
-func guardGroup(int) (func(), error) { return func() {}, nil }
+// guard is never started: no command has its own group.
+type guard struct{}
+
+func startGuard() (*guard, error) { return &guard{}, nil }
+
+func (*guard) watch(int) {}
+func (*guard) end()      {}
 
 func guards([]string) bool { return false }
