@@ -20,6 +20,7 @@ const (
 	CauseFailed       reason.Code = "failed"        // it failed for good
 	CauseExhausted    reason.Code = "gate-closed"   // its gate stayed closed to the end of its window
 	CauseStartTooLate reason.Code = "start-deadline"
+	CausePaused       reason.Code = "paused" // its window ended during a pause
 	CauseCancelled    reason.Code = "cancelled"
 	CauseRule         reason.Code = "rule"          // a rule keeps its gate closed
 	CauseNotDue       reason.Code = "not-due"       // its window begins later
@@ -184,6 +185,8 @@ func (e Evidence) exhausted(r run.Run) reason.Reason {
 		return reason.New(CauseUnclaimed, "no worker claimed it until {at}", reason.At("at", r.EndedAt))
 	case r.StartDeadlinePassed:
 		return reason.New(CauseStartTooLate, "the start condition was not met before its deadline", reason.At("at", r.EndedAt))
+	case r.EndedInPause():
+		return reason.New(CausePaused, "its window ended {at}, while the pipeline was paused", reason.At("at", r.Progress.WindowEnd))
 	case e.Closed != nil:
 		return e.Closed.cause(CauseExhausted, "the gate stayed closed until {at}: {key}: {message}", reason.At("at", r.EndedAt))
 	}

@@ -103,7 +103,9 @@ type Explanation struct {
 	Silenced  []Silenced        // in the order of their first alert
 	Probes    []prober.Standing // those whose answers its gate reads now, in the order of its rules
 
-	opensAt time.Time // when the schedule opens a period that has no run; zero if it does not
+	opensAt   time.Time // when the schedule opens a period that has no run; zero if it does not
+	startBy   time.Time // until when the start condition may still open the period; zero without a deadline
+	resumesAt time.Time // when the pause ends that keeps the run from continuing; zero if it does not end by itself
 }
 
 // Said is the text of an explanation as codes with parameters.

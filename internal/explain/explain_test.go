@@ -134,9 +134,9 @@ func TestPauseComesFirst(t *testing.T) {
 	w.Check(err)
 	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nthe pipeline is paused, so attempt 1 does not start\n",
 		"paused since 2026-03-04T08:10:00Z (now) by ann: migration; the pause ends 2026-03-04T10:10:00Z (in 2h)", "`interlock resume orders`")
-	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "NOT OPENED\nthe pipeline is paused, so no run opens\n")
 	_, err = w.Router.PauseAll(ctx, store.Pause{By: "bob", Why: "maintenance"}, w.Now())
 	w.Check(err)
+	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "NOT OPENED\nthe pipeline is paused, so no run opens\n")
 	w.says(w.explain("orders", ""), explain.Waiting, "by ann: migration", "all pipelines have been paused since 2026-03-04T08:10:00Z (now) by bob: maintenance",
 		"`interlock resume orders`", "`interlock resume --all`")
 }
@@ -219,7 +219,8 @@ func TestHeldStartWaitsForAnOperator(t *testing.T) {
 	b.ID = "hold"
 	b.Swap(r, held)
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
-	w.says(w.explain("orders", ""), explain.Held, "the start of attempt 1 has been held since 2026-03-04T08:10:00Z (now): the target does not answer", "`interlock job complete orders/cron/2026-03-04 success` or `fail`")
+	w.says(w.explain("orders", ""), explain.Held, "the start of attempt 1 has been held since 2026-03-04T08:10:00Z (now): the target does not answer", "`interlock job complete orders/cron/2026-03-04 success` or `fail`",
+		"its time limit is 2026-03-04T12:30:00Z (in 4h20m); the run then ends as FAILED_FINAL")
 }
 
 func TestUserTextStaysOnItsLine(t *testing.T) {
@@ -261,11 +262,10 @@ func TestRunThatWaitsForASlotSaysSo(t *testing.T) {
 	w.says(w.explain("stream", "2026-03-04"), explain.Waiting, "the gate is open, but as many jobs are running as schedule.maxActive allows, since 2026-03-03T09:10:00Z (now)")
 }
 
-func TestRefusedStartNamesItsRetryTime(t *testing.T) {
-	w := opened(t)
-	key, _ := run.ParseKey("orders/cron/2026-03-04")
-	r, err := w.Store.Run(ctx, key)
-	w.Check(err)
+// refuse has the first start call of a waiting run refused.
+func (w *world) refuse(key string) {
+	w.Helper()
+	r := w.run(key)
 	next, err := r.Evaluated(true, w.Now())
 	w.Check(err)
 	next, err = next.Trigger(run.Start{Snapshot: "s"}, w.Now())
@@ -275,5 +275,10 @@ func TestRefusedStartNamesItsRetryTime(t *testing.T) {
 	b := store.Batch{ID: "refuse"}
 	b.Swap(r, next)
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
+}
+
+func TestRefusedStartNamesItsRetryTime(t *testing.T) {
+	w := opened(t)
+	w.refuse("orders/cron/2026-03-04")
 	w.says(w.explain("orders", ""), explain.Starting, "start call 1 of attempt 1 was refused (no reason recorded); the next one is 2026-03-04T08:10:30Z (in 30s)")
 }

@@ -37,8 +37,11 @@ func (l *look) never(ctx context.Context) error {
 	if err := l.notYet(ctx); err != nil {
 		return err
 	}
-	if paused {
+	if until := l.row.PausedUntil(); paused && !l.triggered && (until.IsZero() || x.opensAt.Before(until)) {
 		l.sum("paused", "the pipeline is paused, so no run opens")
+		if l.def.Opens == pipeline.ByStream {
+			x.resumesAt = until // start conditions that are met then open their runs
+		}
 	}
 	if x.Gate == nil {
 		var err error
@@ -128,6 +131,8 @@ func (l *look) noFire(ctx context.Context) error {
 		case fire.Before(l.row.AcceptedAt):
 			l.sum("before-this-version", "its fire at %s came before this version of the file was accepted, %s", reason.On("fire", fire), l.when(l.row.AcceptedAt))
 			l.because("no-past", "an edit does not open past periods")
+		case fire.After(l.row.FiredThrough) && l.row.Paused() && !l.now.Before(l.def.FireWindowEnd(l.key.Period, fire)):
+			l.sum("missed", "the window of its fire at %s ended %s, while the pipeline was paused", reason.On("fire", fire), l.when(l.def.FireWindowEnd(l.key.Period, fire)))
 		case fire.After(l.row.FiredThrough):
 			l.sum("opening", "its fire at %s has not opened the run yet", reason.On("fire", fire))
 			return nil
@@ -182,6 +187,10 @@ func (l *look) noStart(ctx context.Context) error {
 		l.sum("not-begun", "%s; the period begins %s", unmet, l.when(opens))
 	default:
 		l.sum("not-met", "%s", unmet)
+	}
+	if !over && !view.Open() && !deadline.IsZero() {
+		x.startBy = deadline
+		l.because("start-deadline", "the start condition must be met before its deadline, %s", l.when(deadline))
 	}
 	return nil
 }

@@ -57,17 +57,23 @@ func (x Explanation) next() Next {
 	case Waiting:
 		return x.awaited()
 	case Starting:
-		if x.Said.Summary.Code == "start-refused" {
+		switch x.Said.Summary.Code {
+		case "paused":
+			return x.afterPause()
+		case "start-refused":
 			return Next{By: ByTime, At: x.Run.Progress.NextTry}
 		}
 		return Next{By: ByStart}
 	case Offered:
 		return Next{By: ByWorker, Until: x.Run.Progress.OfferEnd()}
 	case Running:
+		if p := x.Run.Progress; p.Opening.Limits.PollInterval <= 0 && !x.Run.Claimed() {
+			return Next{By: ByJob, Until: p.LimitAt}
+		}
 		return Next{By: ByJob, Until: x.Run.Progress.PollEnd}
 	case Settling:
 		if x.Said.Summary.Code == "paused" {
-			return Next{By: ByOperator}
+			return x.afterPause()
 		}
 		return Next{By: ByTime}
 	case Completed, WouldStart:
@@ -76,7 +82,9 @@ func (x Explanation) next() Next {
 		if slices.ContainsFunc(x.Said.Opens, func(r reason.Reason) bool { return r.Code == "reading" }) {
 			return Next{By: ByData}
 		}
-	case Held, Failed, Cancelled:
+	case Held:
+		return Next{By: ByOperator, Until: x.Run.Progress.LimitAt}
+	case Failed, Cancelled:
 	}
 	if len(x.Said.Opens) == 0 {
 		return Next{By: ByNothing} // its pipeline is not active
@@ -92,11 +100,21 @@ func (x Explanation) opening() Next {
 	case "opening":
 		return Next{By: ByTime}
 	case "not-begun", "not-met":
-		return Next{By: ByData}
+		return Next{By: ByData, Until: x.startBy}
 	case "removed", "not-active", "other-schedule":
 		return Next{By: ByNothing}
+	case "paused":
+		return x.afterPause()
 	}
 	return Next{By: ByOperator}
+}
+
+// afterPause says how a paused run continues: when the pause ends by itself, or an operator ends it.
+func (x Explanation) afterPause() Next {
+	if x.resumesAt.IsZero() {
+		return Next{By: ByOperator}
+	}
+	return Next{By: ByTime, At: x.resumesAt}
 }
 
 // awaited says how a waiting attempt continues.
@@ -104,7 +122,11 @@ func (x Explanation) awaited() Next {
 	p := x.Run.Progress
 	switch x.Said.Summary.Code {
 	case "paused":
-		return Next{By: ByOperator}
+		n := x.afterPause()
+		if p.WaitingSince.IsZero() && n.At.IsZero() {
+			n.Until = p.WindowEnd
+		}
+		return n
 	case "not-due", "retrying":
 		return Next{By: ByTime, At: p.WindowStart}
 	case "max-active":

@@ -30,6 +30,7 @@ func (l *look) standing(ctx context.Context) error {
 		l.sum("settling", "attempt %d failed (%s); a retry is being decided", r.Attempt, orUnknown(r.Reason))
 		if l.paused() {
 			l.sum("paused", "attempt %d failed (%s); the pipeline is paused, so no retry opens", r.Attempt, orUnknown(r.Reason))
+			l.x.resumesAt = l.row.PausedUntil()
 		}
 	case run.Completed:
 		l.completed()
@@ -75,15 +76,29 @@ func (l *look) starting() {
 		l.x.State = Held
 		l.sum("held", "the start of attempt %d has been held since %s: %s", r.Attempt, l.when(p.Held.Since), p.Held.Reason)
 		l.because("held", "it is not known whether the job was started, so it is not started again")
+		l.timeLimit()
 		l.opens("job-complete", "`interlock job complete %s success` or `fail`, once you know how the job ended", l.key)
 		l.opens("cancel", "`interlock cancel %s`", l.key)
 		return
 	}
 	l.x.State = Starting
 	l.sum("starting", "the job of attempt %d is being started (start call %d)", r.Attempt, p.StartTries)
-	if !p.NextTry.IsZero() {
-		l.sum("start-refused", "start call %d of attempt %d was refused (%s); the next one is %s", p.StartTries, r.Attempt, orUnknown(l.x.Attempts[len(l.x.Attempts)-1].Message), l.when(p.NextTry))
+	if p.NextTry.IsZero() {
+		return
 	}
+	refused := fmt.Sprintf("start call %d of attempt %d was refused (%s)", p.StartTries, r.Attempt, orUnknown(l.x.Attempts[len(l.x.Attempts)-1].Message))
+	if l.paused() {
+		l.sum("paused", "%s; the pipeline is paused, so it is not repeated", refused)
+		l.x.resumesAt = l.row.PausedUntil()
+		l.timeLimit()
+		return
+	}
+	l.sum("start-refused", "%s; the next one is %s", refused, l.when(p.NextTry))
+}
+
+// timeLimit says when an attempt ends that nothing else ends.
+func (l *look) timeLimit() {
+	l.because("time-limit", "its time limit is %s; the run then ends as %s", l.when(l.x.Run.Progress.LimitAt), run.FailedFinal)
 }
 
 // offered explains an attempt that waits for a worker.
@@ -176,8 +191,9 @@ func (l *look) waiting(ctx context.Context) error {
 		g.Bypassed = p.Opening.GateBypassed
 		x.Gate = g
 	}
+	paused := !x.DryRun && l.paused()
 	switch {
-	case !x.DryRun && l.paused():
+	case paused:
 		l.sum("paused", "the pipeline is paused, so attempt %d does not start", r.Attempt)
 	case l.now.Before(p.WindowStart):
 		l.notBegun(def)
@@ -203,10 +219,26 @@ func (l *look) waiting(ctx context.Context) error {
 	default:
 		l.because("window", "waiting since %s; the window is open until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
 	}
-	if !p.LastEvaluation.IsZero() {
+	switch {
+	case paused:
+		l.unevaluated()
+	case !p.LastEvaluation.IsZero():
 		l.because("evaluation", "the gate was last evaluated %s; next %s, and at once when one of its sensors is written", l.when(p.LastEvaluation), l.when(p.NextEvaluation))
 	}
 	return l.hints(ctx, "")
+}
+
+// unevaluated explains a waiting attempt whose gate is not evaluated because of a pause. If the window ends first, so
+// does the attempt; the window of one that waits for a slot does not run.
+func (l *look) unevaluated() {
+	p := l.x.Run.Progress
+	if until := l.row.PausedUntil(); !p.WaitingSince.IsZero() || !until.IsZero() && !until.After(p.WindowEnd) {
+		l.x.resumesAt = until
+		l.because("evaluation", "the gate is not evaluated before the pause ends")
+		return
+	}
+	l.because("evaluation", "the gate is not evaluated during the pause; unless the pipeline is resumed before the window ends, %s, the run ends as %s",
+		l.when(p.WindowEnd), run.ValidationExhausted)
 }
 
 // notBegun explains an attempt whose window has not begun: a retry during its backoff, or schedule.time.
@@ -258,9 +290,12 @@ func (l *look) exhausted(ctx context.Context) error {
 	final := r.StartDeadlinePassed
 	switch {
 	case r.Unclaimed():
-		l.sum("unclaimed", "attempt %d was offered since %s, and no worker claimed it until %s", r.Attempt, l.when(r.Progress.Offer.Since), l.when(r.EndedAt))
+		l.sum("unclaimed", "attempt %d was offered from %s until %s, and no worker claimed it", r.Attempt, l.when(r.Progress.Offer.Since), l.when(r.EndedAt))
 	case final:
 		l.sum("start-deadline", "the start condition was not met before its deadline, %s", l.when(deadline))
+	case r.EndedInPause():
+		l.sum("paused", "the window of attempt %d ended %s, while the pipeline was paused", r.Attempt, l.when(r.Progress.WindowEnd))
+		final = !deadline.IsZero() && deadline.Equal(r.Progress.WindowEnd)
 	case !deadline.IsZero() && deadline.Equal(r.Progress.WindowEnd):
 		final = true
 		l.sum("start-deadline", "the gate stayed closed until the start condition's deadline, %s", l.when(deadline))

@@ -55,7 +55,7 @@ func TestUnclaimedRunSaysSo(t *testing.T) {
 	w := offeredOutside(t, outside)
 	w.Pass(3 * time.Hour)
 	w.says(w.explain("outside", "2026-03-04"), explain.Exhausted,
-		"attempt 1 was offered since 2026-03-04T08:10:00Z (3h ago), and no worker claimed it until 2026-03-04T11:00:00Z (10m ago)",
+		"attempt 1 was offered from 2026-03-04T08:10:00Z (3h ago) until 2026-03-04T11:00:00Z (10m ago), and no worker claimed it",
 		"`interlock rerun outside --date 2026-03-04 --reason TEXT` opens another attempt with a new window; a worker must claim it",
 	)
 }

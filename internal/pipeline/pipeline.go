@@ -238,3 +238,14 @@ type JobKind struct {
 type awsLimited interface {
 	AWSFindings() []document.Finding
 }
+
+// FireWindowEnd returns when the window of the fire for p ends: a fire that has opened no run by then is missed.
+func (d *Definition) FireWindowEnd(p period.Period, fire time.Time) time.Time {
+	from := fire
+	if d.Schedule.HasTime() {
+		if at := d.Schedule.EarliestStart(p); at.After(from) {
+			from = at
+		}
+	}
+	return from.Add(d.Window)
+}

@@ -171,11 +171,5 @@ func (t *fires) judge() {
 
 // windowOver reports whether the window of a fire would be over by now.
 func (t *fires) windowOver(d dueFire) bool {
-	from := d.FireAt
-	if t.entry.Schedule.HasTime() {
-		if at := t.entry.Schedule.EarliestStart(d.Period); at.After(from) {
-			from = at
-		}
-	}
-	return !t.now.Before(from.Add(t.entry.Window))
+	return !t.now.Before(t.entry.FireWindowEnd(d.Period, d.FireAt))
 }

@@ -67,6 +67,12 @@ func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
 	return next, err
 }
 
+// EndedInPause reports whether the window of r ended during a pause: without one, the gate is evaluated once more at
+// the end of the window, so the last evaluation is not before it.
+func (r Run) EndedInPause() bool {
+	return r.Status == ValidationExhausted && !r.StartDeadlinePassed && !r.Unclaimed() && r.Progress.LastEvaluation.Before(r.Progress.WindowEnd)
+}
+
 // PollExhausted records that the job had no result within its poll window. FAILED_FINAL follows; see GiveUp.
 func (r Run) PollExhausted(left Leftover, now time.Time) (Run, error) {
 	next, err := r.move(OnPollWindow, "no result within the poll window", now)
