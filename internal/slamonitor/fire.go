@@ -167,8 +167,11 @@ func failed(r run.Run) bool { return r.Status.Ended() && r.Status != run.Complet
 
 // stands describes the state of a run.
 func stands(r run.Run) string {
-	if r.Status == "" {
+	switch {
+	case r.Status == "":
 		return "there is no run yet"
+	case r.StartDeadlinePassed && r.Attempt == 0:
+		return "its start condition was not met before its own deadline"
 	}
 	return fmt.Sprintf("attempt %d is %s", r.Attempt, r.Status)
 }

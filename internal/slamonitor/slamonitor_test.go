@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -392,4 +393,32 @@ func TestRestartDuringTheInstantFiresOnce(t *testing.T) {
 		}
 	}
 	w.want("events", []string{"03T10:05 SLA_BREACH 2026-03-03"}, w.told())
+}
+
+// A run that the deadline of its start condition closed has no attempt.
+func TestBreachOfARunThatNeverOpenedNamesItsStartDeadline(t *testing.T) {
+	w := newWorld(t, "07:00", "schedule: {trigger: {key: a, check: exists, deadline: \"09:00\"}}\nsla: {deadline: \"10:00\"}\n")
+	w.advance("08:00")
+	day, err := period.Parse("2026-03-03")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, err := run.Closed(run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: day}, at(t, "09:00"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := store.Batch{ID: "close"}
+	b.Create(closed)
+	if err := w.store.Commit(ctx, b, at(t, "09:00")); err != nil {
+		t.Fatal(err)
+	}
+	w.advance("10:00")
+	page, err := w.store.Events(ctx, store.EventQuery{Pipeline: "orders", Type: event.SLABreach, Limit: 1})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatal(page.Items, err)
+	}
+	want := "not completed by 2026-03-03T10:00:00Z: its start condition was not met before its own deadline"
+	if got := page.Items[0].Detail.Message; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
