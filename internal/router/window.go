@@ -128,14 +128,17 @@ func (h *windowHandler) reportWindowClosed(ctx context.Context, n news, old run.
 	if err != nil || !view.Open() || slices.ContainsFunc(view.Sensors, n.precedes) {
 		return err
 	}
-	command := fmt.Sprintf("interlock rerun %s --date %s --reason WHY", e.ID, old.Period)
-	if old.Attempt == 0 {
+	command, aside := fmt.Sprintf("interlock rerun %s --date %s --reason WHY", e.ID, old.Period), ""
+	if budget := rerun.BudgetsOf(e.Job).For(old, run.CauseManual); old.Attempt == 0 {
 		command = fmt.Sprintf("interlock trigger %s --date %s", e.ID, old.Period)
+	} else if budget.Used >= budget.Max {
+		command = fmt.Sprintf("interlock rerun %s --date %s --force --reason WHY", e.ID, old.Period)
+		aside = fmt.Sprintf(" (%s: %d used up)", budget.Key, budget.Max)
 	}
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = windowClosed, n.cause()
 	return h.emitOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
-		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it", command),
+		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it%s", command, aside),
 		event.Late{Sensors: holding(view, n), Reason: windowClosed}), now)
 }
 

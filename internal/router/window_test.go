@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -129,6 +130,21 @@ func TestUndatedWriteReportsNothingAboutWindowsOfLongAgo(t *testing.T) {
 	w.Pass(26 * time.Hour)
 	w.Write("orders", "quality", "verdict=good")
 	same(t, "told", 0, w.count(event.LateDataArrival))
+}
+
+// The command in the message must be one that is accepted.
+func TestCommandThatStartsAnExhaustedRunSkipsASpentBudget(t *testing.T) {
+	w := exhausted(t)
+	if answer := w.rerun(router.RerunRequest{ID: "one", Pipeline: "orders", Period: w.Period("2026-03-03")}); !answer.Accepted {
+		t.Fatalf("rejected: %s", answer.Why)
+	}
+	w.Pass(2 * time.Hour)
+	w.expect(day3, "VALIDATION_EXHAUSTED 2")
+	w.Write("orders", "quality", "verdict=good")
+	message := w.only(event.LateDataArrival).Detail.Message
+	if want := "`interlock rerun orders --date 2026-03-03 --force --reason WHY` starts it (maxManualReruns: 1 used up)"; !strings.Contains(message, want) {
+		t.Errorf("got %q, want %q", message, want)
+	}
 }
 
 func TestFirstWriteOfADayReopensEvenWithYesterdaysData(t *testing.T) {
