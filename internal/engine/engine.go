@@ -100,10 +100,11 @@ func New(o Options) *Engine {
 }
 
 // Run works until ctx is cancelled. Then it stops claiming work, gives work in progress up to grace to finish,
-// releases the rest, and returns. It returns an error only if it could not start.
+// releases the rest, and returns. It starts once the store accepts writes, and returns an error only if that did not
+// happen before ctx was cancelled.
 func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	if e.Alone {
-		if err := e.Store.VoidLeases(context.WithoutCancel(ctx)); err != nil {
+		if err := e.voidLeases(ctx); err != nil {
 			return err
 		}
 	}
@@ -137,6 +138,23 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	renewed.Wait()
 	e.awaits.all.Wait()
 	return nil
+}
+
+// voidLeases ends the leases of the process before. It repeats that until the store accepts it: a disk that is full at
+// the start may have space later.
+func (e *Engine) voidLeases(ctx context.Context) error {
+	for failures := 1; ; failures++ {
+		err := e.Store.VoidLeases(context.WithoutCancel(ctx))
+		if err == nil {
+			return nil
+		}
+		if failures == 1 {
+			e.Logger.Error("work does not start until the store accepts writes", slog.Any("error", err))
+		}
+		if !pause(ctx, backoff(failures)) {
+			return err
+		}
+	}
 }
 
 // pause sleeps for d. It returns false if ctx ends first.

@@ -143,3 +143,35 @@ func TestTaskOfAnUnknownKindIsSetAsideAndReported(t *testing.T) {
 		h.announced("INFRA_FAILURE about orders")
 	})
 }
+
+// fullAtFirst is a store whose disk is full until some time.
+type fullAtFirst struct {
+	store.Store
+	until time.Time
+}
+
+func (s fullAtFirst) VoidLeases(ctx context.Context) error {
+	if time.Now().Before(s.until) {
+		return &store.Fault{Kind: store.Full, Remedy: "free some space"}
+	}
+	return s.Store.VoidLeases(ctx)
+}
+
+func TestStoreThatIsFullAtTheStartDelaysTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		h.failsUntil(time.Now())
+		h.options.Store = fullAtFirst{h.store, time.Now().Add(5 * time.Minute)}
+		h.schedule("good", time.Now())
+		h.start(time.Second)
+		h.pass(4 * time.Minute)
+		if noted := h.noted(); len(noted) > 0 {
+			t.Errorf("it worked before it could end the old leases: %q", noted)
+		}
+		h.pass(time.Minute + 10*time.Second)
+		if noted := h.noted(); len(noted) != 1 {
+			t.Errorf("done: %q", noted)
+		}
+		h.end()
+	})
+}
