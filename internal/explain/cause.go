@@ -110,13 +110,13 @@ func (e Evidence) open(r run.Run) reason.Reason {
 	case run.WaitingForSlot:
 		return reason.New(CauseSlots, "the gate is open, but as many jobs are running as schedule.maxActive allows, since {since}", reason.At("since", p.WaitingSince))
 	case run.StartRefused:
-		return reason.New(CauseRefused, "start call {tries} was refused: {message}; the next one is {retryAt}",
+		return reason.New(CauseRefused, "start call {tries} "+refusedWord(r)+": {message}; the next one is {retryAt}",
 			reason.Int("tries", p.StartTries), reason.Str("message", orUnknown(lastMessage(e.Log, r.Attempt))), reason.At("retryAt", p.NextTry))
 	case run.Offering:
 		return reason.New(CauseOffered, "offered since {since}; no worker has claimed it, and the offer expires {until}",
 			reason.At("since", p.Offer.Since), reason.At("until", p.OfferEnd()))
 	case run.Starting:
-		return reason.New(CauseStarting, "the job is being started since {since}", reason.At("since", p.AskedAt))
+		return reason.New(CauseStarting, "the start call was made {since} and has not been answered", reason.At("since", p.AskedAt))
 	case run.JobRunning:
 		if worker := p.Offer.Worker; worker != "" {
 			return reason.New(CauseRunning, "attempt {attempt} has been running since {since} on {worker}",

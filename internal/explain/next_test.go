@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/controllertest"
 	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
 // ready writes what the gate of orders needs for a day.
@@ -144,4 +147,36 @@ func (w *world) run(key string) run.Run {
 	r, err := w.Store.Run(ctx, w.Key(key))
 	w.Check(err)
 	return r
+}
+
+func TestJobThatReportsItselfIsNotSaidToBePolled(t *testing.T) {
+	w := &world{t, controllertest.New(t, memory.New(), map[string]job.Type{"http": controllertest.Idle{}})}
+	w.Apply(`
+pipeline: {id: called, owner: data}
+schedule: {cron: "0 8 * * *"}
+job: {type: http, config: {url: "https://example.com/load", callback: true}}
+`)
+	w.Settle()
+	w.Pass(23 * time.Hour)
+	x := w.explain("called", "")
+	w.says(x, explain.Running, "its job reports the result itself, until 2026-03-04T09:00:00Z (in 50m)", "`interlock job complete called/cron/2026-03-04 success` or `fail`")
+	w.omits(x, "polled")
+}
+
+func TestStartCallWithoutAnAnswerSaysSinceWhen(t *testing.T) {
+	w := opened(t)
+	r := w.run("orders/cron/2026-03-04")
+	next, err := r.Evaluated(true, w.Now())
+	w.Check(err)
+	next, err = next.Trigger(run.Start{Snapshot: "s"}, w.Now())
+	w.Check(err)
+	b := store.Batch{ID: "trigger"}
+	b.Swap(r, next)
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
+	w.Move(w.Now().Add(20 * time.Second))
+	x := w.explain("orders", "")
+	w.says(x, explain.Starting, "start call 1 of attempt 1 was made 2026-03-04T08:10:00Z (20s ago) and has not been answered", "its time limit is 2026-03-04T12:30:00Z")
+	if cause := x.Cause().String(); cause != "the start call was made 2026-03-04T08:10:00Z and has not been answered" {
+		t.Errorf("the cause is %q", cause)
+	}
 }

@@ -82,11 +82,12 @@ func (l *look) starting() {
 		return
 	}
 	l.x.State = Starting
-	l.sum("starting", "the job of attempt %d is being started (start call %d)", r.Attempt, p.StartTries)
 	if p.NextTry.IsZero() {
+		l.sum("starting", "start call %d of attempt %d was made %s and has not been answered", p.StartTries, r.Attempt, l.when(p.AskedAt))
+		l.timeLimit()
 		return
 	}
-	refused := fmt.Sprintf("start call %d of attempt %d was refused (%s)", p.StartTries, r.Attempt, orUnknown(l.x.Attempts[len(l.x.Attempts)-1].Message))
+	refused := fmt.Sprintf("start call %d of attempt %d %s (%s)", p.StartTries, r.Attempt, refusedWord(*r), orUnknown(l.x.Attempts[len(l.x.Attempts)-1].Message))
 	if l.paused() {
 		l.sum("paused", "%s; the pipeline is paused, so it is not repeated", refused)
 		l.x.resumesAt = l.row.PausedUntil()
@@ -94,6 +95,14 @@ func (l *look) starting() {
 		return
 	}
 	l.sum("start-refused", "%s; the next one is %s", refused, l.when(p.NextTry))
+}
+
+// refusedWord says what became of a start call that is repeated.
+func refusedWord(r run.Run) string {
+	if r.Progress.Unanswered {
+		return "failed"
+	}
+	return "was refused"
 }
 
 // timeLimit says when an attempt ends that nothing else ends.
@@ -143,12 +152,25 @@ func (l *look) running() {
 	if u := p.Unread; u.Polls > 0 {
 		l.because("status-unread", "its status could not be read since %s (%d polls failed): %s", l.when(u.Since), u.Polls, u.Reason)
 	}
-	if interval := p.Opening.Limits.PollInterval; interval > 0 {
+	switch interval := p.Opening.Limits.PollInterval; {
+	case interval > 0 && l.reportsItself():
+		l.because("reported-outside", "its job reports the result itself, until %s", l.when(p.PollEnd))
+		l.opens("job-complete", "`interlock job complete %s success` or `fail`", l.key)
+	case interval > 0:
 		l.because("poll-window", "its job is polled every %s until %s", reason.For("interval", interval), l.when(p.PollEnd))
-	} else {
+	default:
 		l.because("reported-outside", "its result is reported from outside, until %s", l.when(p.LimitAt))
 		l.opens("job-complete", "`interlock job complete %s success` or `fail`", l.key)
 	}
+}
+
+// reportsItself reports whether polls do not show how the job ends: it calls back, or another program reports it.
+func (l *look) reportsItself() bool {
+	if l.def == nil || l.def.Job == nil {
+		return false
+	}
+	c, ok := l.def.Job.Config.(job.SelfReporting)
+	return ok && c.ReportsItself()
 }
 
 func (l *look) completed() {
