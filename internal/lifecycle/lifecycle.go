@@ -101,10 +101,7 @@ func Next(r run.Run, now time.Time) Step {
 // due returns a step to take now, and since when it has been due. If since is in the future, because another
 // clock was ahead, it is now.
 func due(k Kind, since, now time.Time, reason string) Step {
-	if since.After(now) {
-		since = now
-	}
-	return Step{Kind: k, Due: since.UTC(), Reason: reason}
+	return Step{Kind: k, Due: period.Earlier(since, now).UTC(), Reason: reason}
 }
 
 func until(at time.Time, reason string) Step {
@@ -149,12 +146,12 @@ func pending(p run.Progress, now time.Time) Step {
 	if !p.GateOpen && !p.LastEvaluation.IsZero() && !p.LastEvaluation.Before(p.WindowEnd) {
 		return due(ValidationExhausted, p.LastEvaluation, now, "the gate stayed closed until its window ended at "+period.Stamp(p.WindowEnd))
 	}
-	next := earlier(p.NextEvaluation, p.WindowEnd)
+	next := period.Earlier(p.NextEvaluation, p.WindowEnd)
 	switch {
 	case now.Before(next) && p.LastEvaluation.IsZero():
-		return until(earlier(next, p.LimitAt), "the window starts at "+period.Stamp(p.WindowStart))
+		return until(period.Earlier(next, p.LimitAt), "the window starts at "+period.Stamp(p.WindowStart))
 	case now.Before(next):
-		return until(earlier(next, p.LimitAt), fmt.Sprintf("the gate is closed; next evaluation at %s, window until %s", period.Stamp(next), period.Stamp(p.WindowEnd)))
+		return until(period.Earlier(next, p.LimitAt), fmt.Sprintf("the gate is closed; next evaluation at %s, window until %s", period.Stamp(next), period.Stamp(p.WindowEnd)))
 	case p.LastEvaluation.IsZero():
 		return due(Evaluate, next, now, "the attempt is open")
 	case now.Before(p.WindowEnd):
@@ -172,7 +169,7 @@ func triggering(p run.Progress, now time.Time) Step {
 	case !p.AskedAt.IsZero():
 		return due(CheckJob, p.AskedAt, now, "the start call was not answered: search for its job first")
 	case now.Before(p.NextTry):
-		return until(earlier(p.NextTry, p.LimitAt), "the start was refused; next try at "+period.Stamp(p.NextTry))
+		return until(period.Earlier(p.NextTry, p.LimitAt), "the start was refused; next try at "+period.Stamp(p.NextTry))
 	case verdictHolds(p, now):
 		return due(Trigger, p.LastEvaluation, now, "the gate is still open: repeat the start")
 	default:
@@ -184,12 +181,12 @@ func triggering(p run.Progress, now time.Time) Step {
 // offer is withdrawn.
 func offered(p run.Progress, now time.Time) Step {
 	end := p.OfferEnd()
-	next := earlier(p.NextEvaluation, end)
+	next := period.Earlier(p.NextEvaluation, end)
 	switch {
 	case !now.Before(end):
 		return due(ValidationExhausted, end, now, "no worker claimed it; it was offered from "+period.Stamp(p.Offer.Since)+" until "+period.Stamp(end))
 	case now.Before(next):
-		return until(earlier(next, p.LimitAt), fmt.Sprintf("waiting for a worker since %s, until %s", period.Stamp(p.Offer.Since), period.Stamp(end)))
+		return until(period.Earlier(next, p.LimitAt), fmt.Sprintf("waiting for a worker since %s, until %s", period.Stamp(p.Offer.Since), period.Stamp(end)))
 	default:
 		return due(Evaluate, next, now, "evaluate the gate of the offer again")
 	}
@@ -206,9 +203,9 @@ func claimed(p run.Progress, now time.Time) Step {
 	}
 	next := p.PollEnd
 	if !lost.IsZero() {
-		next = earlier(next, lost)
+		next = period.Earlier(next, lost)
 	}
-	return until(earlier(next, p.LimitAt), fmt.Sprintf("worker %s runs the job; its next heartbeat or result is due at %s", p.Offer.Worker, period.Stamp(next)))
+	return until(period.Earlier(next, p.LimitAt), fmt.Sprintf("worker %s runs the job; its next heartbeat or result is due at %s", p.Offer.Worker, period.Stamp(next)))
 }
 
 // running polls the job until its poll window has ended.
@@ -219,9 +216,9 @@ func running(p run.Progress, now time.Time) Step {
 	if !p.LastPoll.IsZero() && !p.LastPoll.Before(p.PollEnd) {
 		return due(JobPollExhausted, p.PollEnd, now, "the job returned no result until "+period.Stamp(p.PollEnd))
 	}
-	next := earlier(p.NextPoll, p.PollEnd)
+	next := period.Earlier(p.NextPoll, p.PollEnd)
 	if now.Before(next) {
-		return until(earlier(next, p.LimitAt), fmt.Sprintf("the job is running; next poll at %s, poll window until %s", period.Stamp(next), period.Stamp(p.PollEnd)))
+		return until(period.Earlier(next, p.LimitAt), fmt.Sprintf("the job is running; next poll at %s, poll window until %s", period.Stamp(next), period.Stamp(p.PollEnd)))
 	}
 	return due(CheckJob, next, now, "the next poll of the job is due")
 }
@@ -233,10 +230,3 @@ func verdictHolds(p run.Progress, now time.Time) bool {
 
 // polls reports whether the job's status can be polled.
 func polls(p run.Progress) bool { return p.Opening.Limits.PollInterval > 0 }
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}

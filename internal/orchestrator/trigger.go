@@ -262,9 +262,7 @@ func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (l
 	e.Category = report.Category
 	b.Append(e)
 	if next.Status != run.Failed {
-		if wish := next.UpdatedAt.Add(min(why.After, maxWish)); wish.After(next.Progress.NextTry) {
-			next.Progress.NextTry = wish
-		}
+		next.Progress.NextTry = period.Later(next.Progress.NextTry, next.UpdatedAt.Add(min(why.After, maxWish)))
 		return w.commit(ctx, b, next)
 	}
 	if err := w.vacate(ctx, &b); err != nil {

@@ -228,5 +228,20 @@ func (p Period) leap(n int, zone *time.Location) int {
 // Instant returns t in the form that every store keeps unchanged: in UTC, without a monotonic clock reading.
 func Instant(t time.Time) time.Time { return t.Round(0).UTC() }
 
+// Earlier returns the earlier of two instants, and Later the later one.
+func Earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func Later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 // Stamp formats an instant for people: RFC 3339 in UTC.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -26,7 +26,8 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 			return err
 		}
 		next := row
-		next.Horizon, next.AcceptedAt = earlier(row.Horizon, now), earlier(row.AcceptedAt, now)
+		at := period.Instant(now)
+		next.Horizon, next.AcceptedAt = period.Earlier(row.Horizon, at), period.Earlier(row.AcceptedAt, at)
 		if row.FiredThrough.After(now) {
 			if next.FiredThrough, err = h.accountedThrough(ctx, e, next, now); err != nil {
 				return err
@@ -51,10 +52,7 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 // accountedThrough returns the last instant up to which every fire has a run, was suppressed, or was reported as missed
 // and can no longer open.
 func (h *fireHandler) accountedThrough(ctx context.Context, e *catalog.Entry, row store.Pipeline, now time.Time) (time.Time, error) {
-	row.FiredThrough = period.Instant(now.Add(-rewindReach))
-	if row.AcceptedAt.After(row.FiredThrough) {
-		row.FiredThrough = row.AcceptedAt
-	}
+	row.FiredThrough = period.Later(period.Instant(now.Add(-rewindReach)), row.AcceptedAt)
 	if e.Opens != pipeline.ByCron {
 		return row.FiredThrough, nil
 	}
@@ -92,11 +90,4 @@ func (h *fireHandler) reportedMissed(ctx context.Context, e *catalog.Entry) (map
 		}
 	}
 	return dates, nil
-}
-
-func earlier(a, now time.Time) time.Time {
-	if a.After(now) {
-		return period.Instant(now)
-	}
-	return a
 }

@@ -187,12 +187,8 @@ const remembered = 90 * 24 * time.Hour
 
 // emitOnce emits an event unless its mark is set, and sets the mark. Many writes may lead to it, and most find it set.
 func (c *core) emitOnce(ctx context.Context, mark string, e event.Event, now time.Time) error {
-	told, err := c.store.Marked(ctx, []string{mark})
-	if err != nil {
-		return fmt.Errorf("read mark %s: %w", mark, err)
-	}
-	if told[mark] {
-		return nil
+	if told, err := store.IsMarked(ctx, c.store, mark); err != nil || told {
+		return err
 	}
 	b := store.Batch{ID: mark}
 	b.SetMark(mark, now.Add(remembered))

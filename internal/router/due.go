@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/schedule"
@@ -83,20 +84,16 @@ func (t *fires) slots(before *pipeline.Definition) iter.Seq[schedule.Slot] {
 				}
 			}
 		}
-		if t.row.AcceptedAt.After(from) {
-			from = t.row.AcceptedAt
-		}
-		t.entry.Schedule.Slots(from)(yield)
+		t.entry.Schedule.Slots(period.Later(from, t.row.AcceptedAt))(yield)
 	}
 }
 
 // from returns the instant from which fires are not handled yet. Fires before the pipeline's horizon never count.
 func (t *fires) from() time.Time {
-	from := t.row.Horizon
-	if after := t.row.FiredThrough.Add(time.Nanosecond); !t.row.FiredThrough.IsZero() && after.After(from) {
-		from = after
+	if t.row.FiredThrough.IsZero() {
+		return t.row.Horizon
 	}
-	return from
+	return period.Later(t.row.Horizon, t.row.FiredThrough.Add(time.Nanosecond))
 }
 
 // settleKnown marks the fires that need nothing: their run exists, or they were suppressed before.

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -36,10 +37,7 @@ const historyPage = 200
 
 // sliceOf returns the period that a write is for as a start condition.
 func sliceOf(e *catalog.Entry, w *sensor.Reading) period.Period {
-	if !w.Period.IsZero() {
-		return w.Period
-	}
-	return e.Schedule.PeriodAt(w.UpdatedAt)
+	return cmp.Or(w.Period, e.Schedule.PeriodAt(w.UpdatedAt))
 }
 
 // newInSlice reports whether a write brought data that its period did not have before; earlier are the writes before

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/slamonitor"
@@ -40,9 +41,7 @@ type order struct {
 // prevent it (pause, calendar, an existing run).
 func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, now time.Time) (run.Run, error) {
 	if o.cause != run.CauseManual && e.Schedule.HasTime() {
-		if at := e.Schedule.EarliestStart(key.Period); at.After(o.from) {
-			o.from = at
-		}
+		o.from = period.Later(o.from, e.Schedule.EarliestStart(key.Period))
 	}
 	if o.cause != run.CauseManual {
 		o.until = waitsUntil(e, key)
@@ -88,11 +87,7 @@ func (o order) detail() event.Opening {
 func (op *opener) opening(e *catalog.Entry, o order, now time.Time) run.Opening {
 	limits := op.limitsOf(e)
 	if !o.until.IsZero() {
-		from := now
-		if o.from.After(now) {
-			from = o.from
-		}
-		limits.Window = min(limits.Window, max(o.until.Sub(from), time.Second))
+		limits.Window = min(limits.Window, max(o.until.Sub(period.Later(now, o.from)), time.Second))
 		limits.Interval = min(limits.Interval, limits.Window)
 	}
 	return run.Opening{
@@ -179,16 +174,12 @@ type bar struct {
 
 // barred returns why the calendar excludes a period now, or did when it was due.
 func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, error) {
-	mark := slamonitor.ExcludedMark(key)
-	set, err := c.store.Marked(ctx, []string{mark})
-	if err != nil {
-		return bar{}, fmt.Errorf("read mark %s: %w", mark, err)
-	}
+	recorded, err := store.IsMarked(ctx, c.store, slamonitor.ExcludedMark(key))
 	why := e.Schedule.Excluded(key.Period)
-	if why == "" && set[mark] {
+	if why == "" && recorded {
 		why = "excluded when it was due"
 	}
-	return bar{why: why, recorded: set[mark]}, nil
+	return bar{why: why, recorded: recorded}, err
 }
 
 // exclude records once that the calendar suppressed a period.

@@ -137,10 +137,7 @@ func isOf(d *pipeline.Definition, ref rule.Ref, c store.Change) bool {
 // slice returns the period that the write is for as a start condition: the period it names, otherwise the one that
 // contains the time of the write, never the current one.
 func (n news) slice() period.Period {
-	if !n.Period.IsZero() {
-		return n.Period
-	}
-	return n.entry.Schedule.PeriodAt(n.At)
+	return cmp.Or(n.Period, n.entry.Schedule.PeriodAt(n.At))
 }
 
 // cause identifies the write as a cause, by its time: versions differ between stores. If the write announces an

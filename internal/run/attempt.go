@@ -3,6 +3,8 @@ package run
 import (
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // Evaluated records a verdict of the gate. Before a start is repeated, a closed gate sends the run back to
@@ -60,13 +62,8 @@ func (r Run) Wake(now time.Time) (Run, error) {
 	if err != nil {
 		return r, err
 	}
-	at := next.UpdatedAt
-	if at.Before(next.Progress.WindowStart) {
-		at = next.Progress.WindowStart
-	}
-	if at.Before(next.Progress.NextEvaluation) {
-		next.Progress.NextEvaluation = at
-	}
+	p := &next.Progress
+	p.NextEvaluation = period.Earlier(p.NextEvaluation, period.Later(next.UpdatedAt, p.WindowStart))
 	return next, nil
 }
 

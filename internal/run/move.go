@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,10 +63,8 @@ func (r Run) refuse(on On) *MoveError {
 
 // stay returns the run for a change that keeps its status; an error if the status is not in the list.
 func (r Run) stay(what string, now time.Time, in ...Status) (Run, error) {
-	for _, s := range in {
-		if r.Status == s {
-			return r.touch(now), nil
-		}
+	if slices.Contains(in, r.Status) {
+		return r.touch(now), nil
 	}
 	return r, fmt.Errorf("record %s of run %s: it is %s, want %v", what, r.ID(), r.Status, in)
 }
@@ -138,10 +137,7 @@ func begin(o Opening) (Progress, error) {
 		return Progress{}, fmt.Errorf("a forced or bypassed attempt needs who and why, got %q and %q", o.By, o.Reason)
 	}
 	o.At, o.Limits = period.Instant(o.At), o.Limits.bounded()
-	from := o.At
-	if o.From.After(from) {
-		from = period.Instant(o.From)
-	}
+	from := period.Later(o.At, period.Instant(o.From))
 	o.From = from
 	return Progress{
 		Opening:        o,

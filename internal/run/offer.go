@@ -3,6 +3,8 @@ package run
 import (
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // An attempt whose job a worker outside runs has no start call. It is offered instead, and a worker claims it:
@@ -55,11 +57,7 @@ func (p Progress) HeartbeatEnd() time.Time {
 	if limit <= 0 || p.Offer.Heartbeat.IsZero() {
 		return time.Time{}
 	}
-	since := p.Offer.Heartbeat
-	if p.Offer.Excused.After(since) {
-		since = p.Offer.Excused
-	}
-	return since.Add(limit)
+	return period.Later(p.Offer.Heartbeat, p.Offer.Excused).Add(limit)
 }
 
 // offerPause returns the time until the gate of an offer is evaluated again. It is at most the heartbeat

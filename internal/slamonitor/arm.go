@@ -114,10 +114,7 @@ func (m *Monitor) from(e *catalog.Entry, now time.Time) time.Time {
 	if e.Opens == pipeline.ByStream {
 		horizon = period.At(horizon, e.Schedule.Size(), e.Schedule.Zone()).Start(e.Schedule.Zone())
 	}
-	if back := now.Add(-lookBack(e)); back.After(horizon) {
-		return back
-	}
-	return horizon
+	return period.Later(horizon, now.Add(-lookBack(e)))
 }
 
 // armSlot arms the deadline of one period, or moves it if the file now sets other times. A closed deadline, or one

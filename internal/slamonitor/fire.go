@@ -80,9 +80,7 @@ func completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Eve
 	if d.State != sla.Armed {
 		return d, nil
 	}
-	if at.After(now) {
-		at = now
-	}
+	at = period.Earlier(at, now)
 	d.Deadline, d.ClosedAt, d.DoneAt = d.Complete(at), now, at
 	if d.State == sla.Breached {
 		late := at.Sub(d.BreachAt)

@@ -23,7 +23,7 @@ type ledger interface {
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
 	Run(ctx context.Context, key run.Key) (run.Run, error)
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
-	Marked(ctx context.Context, ids []string) (map[string]bool, error)
+	store.Marks
 }
 
 // Monitor maintains deadlines.

@@ -16,6 +16,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -38,6 +39,21 @@ func IfFound[T any](record T, err error) (T, error) {
 		return none, nil
 	}
 	return record, err
+}
+
+// IsMarked reports whether one mark is set.
+func IsMarked(ctx context.Context, in Marks, id string) (bool, error) {
+	set, err := in.Marked(ctx, []string{id})
+	if err != nil {
+		return false, fmt.Errorf("read mark %s: %w", id, err)
+	}
+	return set[id], nil
+}
+
+// Marks is the part of a store that reads marks.
+type Marks interface {
+	// Marked returns which of the marks are set; the others are left out.
+	Marked(ctx context.Context, ids []string) (map[string]bool, error)
 }
 
 // maxTries is how often Again calls a function.
@@ -195,8 +211,7 @@ type Reader interface {
 	// PositionAt returns the position before the first event since t, assuming correct clocks. If there is no event
 	// since t, it is the position of the last event.
 	PositionAt(ctx context.Context, t time.Time) (Position, error)
-	// Marked returns which of the marks are set; the others are left out.
-	Marked(ctx context.Context, ids []string) (map[string]bool, error)
+	Marks
 	// Note returns one note; ErrNotFound if there is none. Notes lists those of a kind, by key.
 	Note(ctx context.Context, kind NoteKind, key string) (Note, error)
 	Notes(ctx context.Context, kind NoteKind) ([]Note, error)

@@ -23,9 +23,7 @@ func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
 	for _, e := range p.entries {
 		if at := e.latest; at.After(p.now.Add(w.Interval)) {
 			ahead = append(ahead, e)
-			if at.After(until) {
-				until = at
-			}
+			until = period.Later(until, at)
 		}
 	}
 	if len(ahead) == 0 {

@@ -47,12 +47,8 @@ func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool,
 	if len(page.Items) > 0 {
 		return false, nil
 	}
-	mark := slamonitor.ExcludedMark(next)
-	set, err := w.Store.Marked(ctx, []string{mark})
-	if err != nil {
-		return false, fmt.Errorf("read mark %s: %w", mark, err)
-	}
-	return !set[mark], nil
+	excluded, err := store.IsMarked(ctx, w.Store, slamonitor.ExcludedMark(next))
+	return !excluded, err
 }
 
 // nextSlot returns the first expected period after an instant, if its deadline is after that instant too.

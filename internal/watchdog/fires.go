@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -96,8 +97,5 @@ func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (i
 // startFrom returns where to start checking: the period of the pipeline's horizon, or startLookBack ago.
 func (w *Watchdog) startFrom(e *catalog.Entry, p pass) time.Time {
 	from := e.Schedule.PeriodAt(e.Horizon).Start(e.Schedule.Zone())
-	if back := p.now.Add(-startLookBack - e.Schedule.Size().Longest()); back.After(from) {
-		return back
-	}
-	return from
+	return period.Later(from, p.now.Add(-startLookBack-e.Schedule.Size().Longest()))
 }

@@ -40,9 +40,7 @@ func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
 		}
 		concerned = append(concerned, e)
 		longest = max(longest, e.PostRun.SensorTimeout)
-		if since := w.unjudged(e, p); since.Before(first) {
-			first = since
-		}
+		first = period.Earlier(first, w.unjudged(e, p))
 	}
 	if len(concerned) == 0 {
 		return 0, nil
@@ -64,11 +62,7 @@ func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
 
 // unseenDue returns the time since which sensors may have become due without a pass having checked them.
 func (w *Watchdog) unseenDue(p pass) time.Time {
-	since := p.now.Add(-missingLookBack)
-	if seen := w.missing.settled.Add(-missingAgain); seen.After(since) {
-		return seen
-	}
-	return since
+	return period.Later(p.now.Add(-missingLookBack), w.missing.settled.Add(-missingAgain))
 }
 
 // unjudged is unseenDue for one pipeline: a new version of its file may require other sensors than earlier passes

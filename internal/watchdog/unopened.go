@@ -50,11 +50,7 @@ func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 
 // unseen returns the time since which openings may have arrived that no pass has checked.
 func (w *Watchdog) unseen(p pass) time.Time {
-	since := p.now.Add(-LookBack)
-	if seen := w.unopened.settled.Add(-w.Interval); seen.After(since) { // with a margin for late entries
-		return seen
-	}
-	return since
+	return period.Later(p.now.Add(-LookBack), w.unopened.settled.Add(-w.Interval)) // with a margin for late entries
 }
 
 // happened holds the overviews of a pass.
@@ -170,10 +166,7 @@ func meets(e watched, r *sensor.Reading, now time.Time) bool {
 
 // sliceOf returns the period for which a write may meet a start condition.
 func sliceOf(e watched, r *sensor.Reading) period.Period {
-	if !r.Period.IsZero() {
-		return r.Period
-	}
-	return e.Schedule.PeriodAt(r.UpdatedAt)
+	return cmp.Or(r.Period, e.Schedule.PeriodAt(r.UpdatedAt))
 }
 
 // openingsOf converts writes of the start condition's sensor to openings.

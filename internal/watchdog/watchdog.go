@@ -1,7 +1,7 @@
 // Package watchdog detects what did not happen. It runs on its own timer and checks configuration and rows rather
-// than tasks, so that a lost change, a lost task or a controller outage does not go unnoticed. Each of its nine
-// checks has a file. A check that fails does not stop the others, and a pipeline that cannot be checked does not stop
-// the check for other pipelines; WATCHDOG_DEGRADED names both.
+// than tasks, so that a lost change, a lost task or a controller outage does not go unnoticed. A check that
+// fails does not stop the others, and a pipeline that cannot be checked does not stop the check for other pipelines;
+// WATCHDOG_DEGRADED names both.
 //
 // A check considers only settled facts: older than one interval and already passed by the feed, so that a lagging
 // feed raises no false alarm. It repairs what it finds or reports it once; a mark stored in the same commit prevents
@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/panicked"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -124,9 +125,7 @@ type watched struct {
 func newWatched(e *catalog.Entry, row store.Pipeline) watched {
 	w := watched{Entry: e, fired: row.FiredThrough, accepted: row.AcceptedAt, paused: row.Paused(), holdsSLA: row.HoldsSLA()}
 	for _, at := range []time.Time{row.FiredThrough, row.Horizon, row.AcceptedAt} {
-		if at.After(w.latest) {
-			w.latest = at
-		}
+		w.latest = period.Later(w.latest, at)
 	}
 	return w
 }
@@ -259,14 +258,13 @@ func (w *Watchdog) tellDegraded(ctx context.Context, all []degraded, errs []erro
 
 // once commits a finding with a mark, so that it is reported only once. It returns whether the finding was new.
 func (w *Watchdog) once(ctx context.Context, mark string, forget time.Time, now time.Time, fill func(b *store.Batch)) (bool, error) {
-	told, err := w.Store.Marked(ctx, []string{mark})
-	if err != nil || told[mark] {
+	if told, err := store.IsMarked(ctx, w.Store, mark); err != nil || told {
 		return false, err
 	}
 	b := store.Batch{ID: mark}
 	b.SetMark(mark, forget)
 	fill(&b)
-	err = w.Store.Commit(ctx, b, now)
+	err := w.Store.Commit(ctx, b, now)
 	if errors.Is(err, store.ErrConflict) {
 		return false, nil // another replica was first
 	}
