@@ -1,5 +1,7 @@
 package event
 
+import "cmp"
+
 // Type is the type of an event: "detail-type" in its envelope.
 type Type string
 
@@ -99,20 +101,9 @@ const (
 	PerPlatform
 )
 
-func (s Scope) String() string {
-	switch s {
-	case PerAttempt:
-		return "attempt"
-	case PerRun:
-		return "run"
-	case PerPipeline:
-		return "pipeline"
-	case PerPlatform:
-		return "platform"
-	default:
-		return "unknown"
-	}
-}
+var scopes = map[Scope]string{PerAttempt: "attempt", PerRun: "run", PerPipeline: "pipeline", PerPlatform: "platform"}
+
+func (s Scope) String() string { return cmp.Or(scopes[s], "unknown") }
 
 // Entry describes an event type.
 type Entry struct {

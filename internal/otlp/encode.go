@@ -42,20 +42,9 @@ func encodeSpan(s sdktrace.ReadOnlySpan) *tracepb.Span {
 	return span
 }
 
+// kind converts a kind of span: the API's numbers are those of the protocol.
 func kind(k trace.SpanKind) tracepb.Span_SpanKind {
-	switch k {
-	case trace.SpanKindServer:
-		return tracepb.Span_SPAN_KIND_SERVER
-	case trace.SpanKindClient:
-		return tracepb.Span_SPAN_KIND_CLIENT
-	case trace.SpanKindProducer:
-		return tracepb.Span_SPAN_KIND_PRODUCER
-	case trace.SpanKindConsumer:
-		return tracepb.Span_SPAN_KIND_CONSUMER
-	case trace.SpanKindInternal, trace.SpanKindUnspecified:
-		return tracepb.Span_SPAN_KIND_INTERNAL
-	}
-	return tracepb.Span_SPAN_KIND_INTERNAL
+	return tracepb.Span_SpanKind(max(k, trace.SpanKindInternal))
 }
 
 func status(s sdktrace.Status) *tracepb.Status {

@@ -137,11 +137,9 @@ func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalo
 	}
 	b.SwapDryRun(old, next)
 	b.Finish(dryID(old.Key))
-	b.Snapshots = append(b.Snapshots, store.Snapshot{
-		ID: id, Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Config: e.Version,
-		Outcome: view.Verdict.Outcome, Bypassed: old.Progress.Opening.GateBypassed, Leaves: view.Leaves(), Sensors: view.Sensors, PostRun: view.PostRun, Read: view.Read,
-		PreferUntil: view.PreferUntil, Degraded: view.Degraded,
-	})
+	snapshot := view.Snapshot(old, period.Instant(now))
+	snapshot.ID, snapshot.Config, snapshot.Read = id, e.Version, view.Read
+	b.Snapshots = append(b.Snapshots, snapshot)
 	about := aboutDry(old, now)
 	gateIs := "open"
 	switch {

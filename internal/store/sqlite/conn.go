@@ -91,7 +91,7 @@ func (c *conn) run(ctx context.Context, script string, args ...any) error {
 
 // query calls each for every result row. each may return errStop to end early. A row is valid until
 // each returns.
-func (c *conn) query(query string, each func(values) error, args ...any) (err error) {
+func (c *conn) query(query string, each func(values) error, args ...any) error {
 	stmt, err := c.prepare(query)
 	if err != nil {
 		return err
@@ -100,6 +100,11 @@ func (c *conn) query(query string, each func(values) error, args ...any) (err er
 	if err != nil {
 		return fault(c.path, err)
 	}
+	return c.each(rows, each)
+}
+
+// each calls do for every row, as query does, and closes the rows.
+func (c *conn) each(rows driver.Rows, do func(values) error) (err error) {
 	defer func() {
 		if closed := rows.Close(); err == nil && closed != nil {
 			err = fault(c.path, closed)
@@ -113,7 +118,7 @@ func (c *conn) query(query string, each func(values) error, args ...any) (err er
 			}
 			return fault(c.path, err)
 		}
-		if err := each(found); err != nil {
+		if err := do(found); err != nil {
 			if errors.Is(err, errStop) {
 				return nil
 			}

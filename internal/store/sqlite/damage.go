@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
@@ -53,16 +52,11 @@ func (c *conn) texts(ctx context.Context, query string) (texts []string, err err
 	if err != nil {
 		return nil, fault(c.path, err)
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	found := make(values, len(rows.Columns()))
-	for {
-		if err := rows.Next(found); errors.Is(err, io.EOF) {
-			return texts, nil
-		} else if err != nil {
-			return nil, fault(c.path, err)
-		}
-		texts = append(texts, found.text(0))
-	}
+	err = c.each(rows, func(v values) error {
+		texts = append(texts, v.text(0))
+		return nil
+	})
+	return texts, err
 }
 
 // markSuffix is the suffix of a marker file that exists while the database is open, and after a
