@@ -5,9 +5,11 @@ package metrics
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/event"
@@ -175,4 +177,14 @@ func (o *Observer) Watched(r watchdog.Report) {
 	for check, n := range r.Findings {
 		o.findings.WithLabelValues(check).Add(float64(n))
 	}
+}
+
+// Process registers the metrics of every Go program (go_*, process_*) and interlock_build_info, which is always 1.
+func Process(r *prometheus.Registry, version, revision string) {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "interlock_build_info", Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -126,11 +128,7 @@ func (p *Pipelines) refresh(ctx context.Context, active []*catalog.Entry) error 
 		}
 		p.known[e.ID] = s
 	}
-	for id := range p.known {
-		if !there[id] {
-			delete(p.known, id)
-		}
-	}
+	maps.DeleteFunc(p.known, func(id pipeline.ID, _ standing) bool { return !there[id] })
 	return nil
 }
 
@@ -171,9 +169,7 @@ func (p *Pipelines) read(ctx context.Context, id pipeline.ID) (standing, error) 
 		return s, err
 	}
 	for _, r := range completed.Items {
-		if r.EndedAt.After(s.success) {
-			s.success = r.EndedAt
-		}
+		s.success = period.Later(s.success, r.EndedAt)
 	}
 	s.deadline, err = p.readDeadlines(ctx, id)
 	return s, err
@@ -227,4 +223,40 @@ func standingOf(all []store.Deadline) (state DeadlineState, ended bool) {
 		state = DeadlineBreached
 	}
 	return state, ended
+}
+
+// scrapeLimit is how long a collector waits for the store. The default timeout of Prometheus is ten seconds.
+const scrapeLimit = 5 * time.Second
+
+// OpenRuns exports how many runs have not ended, by status.
+type OpenRuns struct {
+	store store.Store
+	desc  *prometheus.Desc
+}
+
+// NewOpenRuns returns a collector that counts the open runs in s at every scrape.
+func NewOpenRuns(s store.Store) *OpenRuns {
+	return &OpenRuns{store: s, desc: prometheus.NewDesc("interlock_open_runs", "Runs that have not ended, by status.", []string{"status"}, nil)}
+}
+
+// Describe names the metric.
+func (o *OpenRuns) Describe(to chan<- *prometheus.Desc) { to <- o.desc }
+
+// Collect counts the runs. If the store does not answer in time, the metric is missing from that scrape.
+func (o *OpenRuns) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	open, err := o.store.OpenRuns(ctx, "")
+	if err != nil {
+		return
+	}
+	count := map[run.Status]int{}
+	for _, r := range open {
+		count[r.Status]++
+	}
+	for _, status := range run.Statuses() {
+		if status.Open() {
+			to <- prometheus.MustNewConstMetric(o.desc, prometheus.GaugeValue, float64(count[status]), string(status))
+		}
+	}
 }

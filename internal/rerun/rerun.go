@@ -6,6 +6,7 @@ package rerun
 
 import (
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/period"
@@ -124,7 +125,7 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	if !retry {
 		return accept(now, "%s rerun %d of %d", cause, b.Used+1, b.Max)
 	}
-	wait := backoff(b.Backoff, b.Used, r.ID())
+	wait := Backoff(b.Backoff, maxBackoff, b.Used, string(r.ID()))
 	return accept(now.Add(wait), "%s retry %d of %d in %s", cause, b.Used+1, b.Max, wait.Round(time.Second))
 }
 
@@ -194,4 +195,32 @@ func matches(c pipeline.Class, failure run.Report) bool {
 		return false
 	}
 	return c.Match == nil || c.Match.MatchString(failure.Message)
+}
+
+const (
+	maxBackoff = 15 * time.Minute
+	jitterPart = 5 // up to a fifth of the wait is subtracted
+)
+
+// Backoff returns the wait before a retry: the first wait doubled per retry already made, at most most, then
+// shortened by up to a fifth so that many failures at once are not retried at once. The jitter is derived from
+// id, so every caller computes the same instant.
+func Backoff(first, most time.Duration, used int, id string) time.Duration {
+	wait := min(max(first, 0), most)
+	for n := 0; n < used && wait > 0 && wait < most; n++ {
+		wait = min(wait*2, most)
+	}
+	h := fnv.New64a()
+	h.Write([]byte(id)) // never fails
+	const steps = 1000
+	share := time.Duration(mix(h.Sum64()) % (steps + 1))
+	return wait - wait/jitterPart*share/steps
+}
+
+// mix spreads ids that differ only in their last digit over the whole range.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return x
 }

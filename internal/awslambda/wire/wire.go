@@ -3,14 +3,23 @@
 package wire
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/job/all"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
@@ -44,3 +53,64 @@ func (b Base) Must(err error) {
 
 // Serve answers calls with a handler until Lambda ends the function.
 func Serve(handler any) { lambda.Start(handler) }
+
+// Monitor returns the sla-monitor. It is called about the deadlines of one pipeline at a time, and neither starts
+// executions nor polls jobs.
+func Monitor(b Base) *awslambda.Relay {
+	some := awslambda.NewNarrow(b.Store)
+	return &awslambda.Relay{
+		Host: awslambda.NewHost(awslambda.Parts{
+			Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger,
+		}),
+		Entries: awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole),
+	}
+}
+
+// relay returns the common part of the functions that handle all pipelines. Its clients are built once, at the cold
+// start.
+func relay(b Base) *awslambda.Relay {
+	invoker := awscall.NewInvoker(b.AWS)
+	orchestrator := awslambda.Jobs{Invoker: invoker, Orchestrator: b.Orchestrator}
+	return &awslambda.Relay{
+		Host: awslambda.NewHost(awslambda.Parts{
+			Settings: b.Settings, Store: b.Store, Catalog: catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit, b.Offers()), Now: time.Now, Logger: b.Logger,
+			Remote: orchestrator, Evaluator: orchestrator,
+		}),
+		Executions: awscall.NewExecutions(b.AWS, b.StateMachine, awslambda.ErrSpent),
+		Entries:    awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole),
+		Invoker:    invoker,
+	}
+}
+
+// Router returns the stream-router, which is also the base of the watchdog.
+func Router(b Base) *awslambda.Router {
+	return &awslambda.Router{Relay: relay(b), Streams: awslambda.Tables{Store: b.Store}, Bus: awscall.NewBus(b.AWS, b.Bus)}
+}
+
+// Watchdog returns the watchdog, with its heartbeat if one is set.
+func Watchdog(b Base) *awslambda.Watch {
+	w := awslambda.NewWatch(Router(b))
+	if b.Heartbeat != "" {
+		guard, err := egress.New(b.EgressAllow)
+		b.Must(err)
+		w.Beat = func(ctx context.Context) error { return beat(ctx, guard.Client(answerWithin), b.Heartbeat) }
+	}
+	return w
+}
+
+// beat pings a URL. The URL may contain a token, so errors do not include it.
+func beat(ctx context.Context, client *http.Client, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return errors.New("heartbeat_url cannot be used")
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return errors.New("send the heartbeat: no answer")
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		return fmt.Errorf("send the heartbeat: answered %s", answer.Status)
+	}
+	return nil
+}

@@ -2,7 +2,7 @@
 // by one process. An acknowledged transaction is durable on disk.
 //
 // One goroutine owns the connection that writes (writer.go). It commits all queued transactions
-// together, with one fsync. Reads have their own connections (read.go, scan.go). The tables are in
+// together, with one fsync. Reads have their own connections (read.go). The tables are in
 // migrations/.
 package sqlite
 
@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/interlock-go/interlock/internal/datadir"
+	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
@@ -236,3 +237,27 @@ func (e *Engine) finish() error {
 		return e.conn.run(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
 	})
 }
+
+// Store is the store of an open data directory.
+type Store struct {
+	*record.Store
+	engine *Engine
+}
+
+// Open opens the store of a data directory: see OpenEngine.
+func Open(ctx context.Context, dir string, o Options) (*Store, error) {
+	e, err := OpenEngine(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{record.New(e, record.Options{}), e}, nil
+}
+
+// Backup writes a copy of the database to path: see Engine.Backup.
+func (s *Store) Backup(ctx context.Context, path string) error { return s.engine.Backup(ctx, path) }
+
+// Trouble returns why the store accepts no external changes: see Engine.Trouble.
+func (s *Store) Trouble() error { return s.engine.Trouble() }
+
+// Probe tests whether the store accepts changes: see Engine.Probe.
+func (s *Store) Probe(ctx context.Context) error { return s.engine.Probe(ctx) }

@@ -1,12 +1,15 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -55,4 +58,111 @@ func fault(path string, err error) error {
 func isFull(err error) bool {
 	f := store.FaultOf(err)
 	return f != nil && f.Kind == store.Full
+}
+
+// reserve is disk space that the writer frees when the disk is full: see datadir.Reserve.
+type reserve interface {
+	Take() error
+	Held() bool
+	Release() bool
+}
+
+// condition records what keeps the store from storing changes, as far as known.
+type condition struct {
+	reserve reserve
+
+	mu      sync.Mutex
+	damage  *store.Fault // stays until the file is replaced
+	failure *store.Fault // fault of the last commit; nil if it succeeded
+	commits int          // successful commits since the last Probe
+}
+
+var inReserve = store.Fault{
+	Kind: store.Full,
+	Remedy: "less space is left on the disk of the data directory than data.reserve; " +
+		"what is left is kept for deadlines and alerts, and changes from outside are refused; free some space",
+}
+
+// record records the result of a commit. An error about the change itself, not the store, is
+// ignored.
+func (c *condition) record(err error) {
+	f := store.FaultOf(err)
+	if err != nil && f == nil {
+		return
+	}
+	c.recordDamage(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure = f; f == nil {
+		c.commits++
+	}
+}
+
+// recordDamage records that a read failed because the file is damaged.
+func (c *condition) recordDamage(err error) {
+	if f := store.FaultOf(err); f != nil && f.Kind == store.Damaged {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.damage = f
+	}
+}
+
+// proved reports whether a commit has succeeded since the last call.
+func (c *condition) proved() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	proved := c.commits > 0 && c.failure == nil
+	c.commits = 0
+	return proved
+}
+
+// Trouble returns why the store accepts no external changes, as a store.Fault, or nil if it does.
+// It does no I/O.
+func (e *Engine) Trouble() error {
+	e.condition.mu.Lock()
+	defer e.condition.mu.Unlock()
+	if e.condition.damage != nil {
+		return e.condition.damage
+	}
+	if e.condition.failure != nil {
+		return e.condition.failure
+	}
+	if !e.condition.reserve.Held() {
+		return &inReserve
+	}
+	return nil
+}
+
+// Probe stores a change, unless another commit has succeeded since the last Probe, and takes the
+// reserve again if there is space. It returns Trouble, or another error if it could not find out.
+func (e *Engine) Probe(ctx context.Context) error {
+	if !e.condition.proved() {
+		if err := e.write(ctx, probe{}, 1, false); err != nil && store.FaultOf(err) == nil {
+			return err
+		}
+	}
+	if e.Trouble() == error(&inReserve) {
+		if err := e.condition.reserve.Take(); err != nil && !errors.Is(err, datadir.ErrNoReserve) {
+			return err
+		}
+	}
+	return e.Trouble()
+}
+
+// probe is a dummy change. It replaces the previous one, so the file does not grow.
+type probe struct{}
+
+func (probe) do(tx *tx) error {
+	_, err := tx.change(`INSERT INTO meta (name, value) VALUES ('probe', 1)
+		ON CONFLICT DO UPDATE SET value = value + 1`)
+	return err
+}
+
+// withReserve calls write. If the disk is full, it frees the reserve and calls write again.
+func (c *condition) withReserve(write func() error) error {
+	err := write()
+	if isFull(err) && c.reserve.Release() {
+		err = write()
+	}
+	return err
 }
