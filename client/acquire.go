@@ -207,9 +207,9 @@ func (w *waiter) checkJob(ctx context.Context) error {
 	}
 	switch {
 	case p.JobType == nil:
-		return w.refuse(RefusedJob, "pipeline %s has no job; to have workers run it, add job: {type: external} to its file", p.ID)
+		return w.refuse(RefusedJob, "pipeline %s has no job; add job: {type: external} to its file to let workers run it", p.ID)
 	case *p.JobType != "external":
-		return w.refuse(RefusedJob, "Interlock itself runs the job of pipeline %s (type %s); to have workers run it, write job: {type: external} in its file", p.ID, *p.JobType)
+		return w.refuse(RefusedJob, "Interlock itself runs the job of pipeline %s (type %s); write job: {type: external} in its file to let workers run it", p.ID, *p.JobType)
 	case p.Schedule == nil:
 		return w.refuse(RefusedUnavailable, "pipeline %s is not active: %s", p.ID, p.State)
 	}

@@ -11,14 +11,14 @@ import (
 // any.
 type AlertRoute struct {
 	Name      string            `json:"name"`
-	Types     []string          `json:"types" doc:"Event types; empty: all."`
-	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"This severity and above; null: any, if types are named."`
-	Pipelines []string          `json:"pipelines" doc:"Patterns of ids; empty: all."`
-	Owners    []string          `json:"owners" doc:"Patterns of owners; empty: all."`
+	Types     []string          `json:"types" doc:"Event types; empty matches all."`
+	Severity  *string           `json:"severity" enum:"info,warning,critical" doc:"The minimum severity; null matches any severity of the named types."`
+	Pipelines []string          `json:"pipelines" doc:"Patterns of pipeline ids; empty matches all."`
+	Owners    []string          `json:"owners" doc:"Patterns of owners; empty matches all."`
 	Tags      map[string]string `json:"tags" doc:"Tags that the pipeline must have."`
-	Sinks     []string          `json:"sinks" doc:"Where they go; empty: nowhere."`
-	GroupBy   []string          `json:"groupBy" doc:"The fields that define a group; a burst of a group is sent as one alert."`
-	Interval  *string           `json:"interval" doc:"The least time between two alerts of one group; null if each event is sent individually."`
+	Sinks     []string          `json:"sinks" doc:"The sinks that receive the alerts; empty means none."`
+	GroupBy   []string          `json:"groupBy" doc:"The fields that define a group. A burst of events in one group is sent as one alert."`
+	Interval  *string           `json:"interval" doc:"The minimum time between two alerts of one group; null if each event is sent as its own alert."`
 }
 
 // AlertRoutes lists the routes, in the order in which they are matched.
@@ -44,17 +44,17 @@ func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOp
 
 // RetryRequest says which dead letters to send again or discard: those of some events, or all.
 type RetryRequest struct {
-	Sink string   `json:"sink,omitempty" doc:"Only those of this sink."`
-	IDs  []string `json:"ids,omitempty" maxItems:"1000" doc:"The ids of their events."`
+	Sink string   `json:"sink,omitempty" doc:"Only dead letters of this sink."`
+	IDs  []string `json:"ids,omitempty" maxItems:"1000" doc:"The event ids of the dead letters."`
 	All  bool     `json:"all,omitempty" doc:"All dead letters; required if ids is empty."`
 }
 
 // Retried is the result of sending a dead letter again.
 type Retried struct {
 	Sink  string  `json:"sink"`
-	ID    string  `json:"id" doc:"The event's."`
-	Sent  bool    `json:"sent" doc:"The sink accepted it; it is no longer a dead letter."`
-	Error *string `json:"error" doc:"Why not."`
+	ID    string  `json:"id" doc:"The event id."`
+	Sent  bool    `json:"sent" doc:"Whether the sink accepted it. It is then no longer a dead letter."`
+	Error *string `json:"error" doc:"The sink's error, if it was not sent."`
 }
 
 // RetryDeadLetters sends dead letters again, oldest first.
@@ -70,8 +70,8 @@ func (c *Client) DiscardDeadLetters(ctx context.Context, q RetryRequest, options
 // Tested is the response of a sink to a sample.
 type Tested struct {
 	Sink  string  `json:"sink"`
-	Sent  bool    `json:"sent" doc:"The sink accepted it."`
-	Error *string `json:"error" doc:"Why not."`
+	Sent  bool    `json:"sent" doc:"Whether the sink accepted it."`
+	Error *string `json:"error" doc:"The sink's error, if it was not sent."`
 }
 
 // TestAlertRoute makes the server send a sample through the sinks of a route.
@@ -85,27 +85,27 @@ func (c *Client) TestAlertRoute(ctx context.Context, route, by string, options .
 
 // SilenceRequest asks to suppress alerts about some pipelines for a while.
 type SilenceRequest struct {
-	Pipeline    string `json:"pipeline" minLength:"1" maxLength:"200" doc:"A pattern of ids, such as silver-*."`
+	Pipeline    string `json:"pipeline" minLength:"1" maxLength:"200" doc:"A pattern of pipeline ids, such as silver-*."`
 	Type        string `json:"type,omitempty" doc:"Only events of this type."`
-	Until       string `json:"until" minLength:"1" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h; at most 30 days."`
-	Reason      string `json:"reason" minLength:"1" maxLength:"1000" doc:"Why."`
-	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
+	Until       string `json:"until" minLength:"1" doc:"When the silence ends: RFC 3339, or a duration such as 2h; at most 30 days."`
+	Reason      string `json:"reason" minLength:"1" maxLength:"1000" doc:"The reason."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"The person who requests it; recorded with the name of the token."`
 }
 
 // Silence suppresses alerts. The events are still recorded.
 type Silence struct {
 	ID          string     `json:"id"`
-	Pipeline    string     `json:"pipeline" doc:"A pattern of ids."`
-	Type        *string    `json:"type" doc:"Only events of this type; null: any."`
+	Pipeline    string     `json:"pipeline" doc:"A pattern of pipeline ids."`
+	Type        *string    `json:"type" doc:"The event type; null matches any."`
 	Reason      string     `json:"reason"`
 	RequestedBy string     `json:"requestedBy"`
 	Since       time.Time  `json:"since"`
-	Until       time.Time  `json:"until" doc:"When it ends automatically."`
+	Until       time.Time  `json:"until" doc:"When the silence ends."`
 	Active      bool       `json:"active"`
 	EndedAt     *time.Time `json:"endedAt" doc:"When an operator ended it early."`
 	EndedBy     *string    `json:"endedBy"`
 	EndedReason *string    `json:"endedReason"`
-	Suppressed  int        `json:"suppressed" doc:"How many alerts it has held back."`
+	Suppressed  int        `json:"suppressed" doc:"Number of alerts held back."`
 }
 
 // Silence suppresses alerts for a while.

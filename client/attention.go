@@ -7,27 +7,27 @@ import (
 
 // Attention is one thing that needs a person.
 type Attention struct {
-	Code     string     `json:"code" enum:"held,status-unread,failed,exhausted,overdue,missing,rejected,degraded,undelivered,paused" doc:"Of an open run: held, status-unread. Of the last run that ended: failed, exhausted. Of a deadline that has passed: overdue. Of a missed period: missing. Of a file: rejected, degraded. Of a sink: undelivered. Of a pause of a day or longer: paused."`
+	Code     string     `json:"code" enum:"held,status-unread,failed,exhausted,overdue,missing,rejected,degraded,undelivered,paused" doc:"Open run: held, status-unread. Last ended run: failed, exhausted. Passed deadline: overdue. Missed period: missing. File: rejected, degraded. Sink: undelivered. Pause of a day or longer: paused."`
 	Severity string     `json:"severity" enum:"critical,warning,info"`
-	Pipeline *string    `json:"pipeline" doc:"null if it is about the server."`
-	Schedule *string    `json:"schedule" doc:"Of the run; null if it is about none."`
-	Date     *string    `json:"date" doc:"Of the run; null if it is about none."`
-	Since    *time.Time `json:"since" doc:"null if unknown."`
-	Reason   string     `json:"reason" doc:"One line, in UTC."`
-	Why      Reason     `json:"why" doc:"The same with its parameters."`
+	Pipeline *string    `json:"pipeline" doc:"The pipeline; null if the item is about the server."`
+	Schedule *string    `json:"schedule" doc:"The run's schedule; null if the item is not about a run."`
+	Date     *string    `json:"date" doc:"The run's period; null if the item is not about a run."`
+	Since    *time.Time `json:"since" doc:"When it began; null if unknown."`
+	Reason   string     `json:"reason" doc:"The reason in one line, with times in UTC."`
+	Why      Reason     `json:"why" doc:"The reason with its parameters."`
 	Action   Action     `json:"action" doc:"What to do."`
 }
 
 // Action is what to do: a code for programs, a command for people.
 type Action struct {
 	Code    string `json:"code" enum:"job-complete,rerun,trigger,backfill,explain,fix-file,retry-alerts,resume,none"`
-	Command string `json:"command" doc:"A command line; TEXT and a|b are for the reader to fill in."`
+	Command string `json:"command" doc:"A command line. Replace TEXT, and choose one of a|b."`
 }
 
 // Reason says why something is in its state. The code is stable, the wording is not.
 type Reason struct {
-	Code  string `json:"code" doc:"Stable; the wording of the sentence is not."`
-	Text  string `json:"text" doc:"The sentence, in English and UTC."`
+	Code  string `json:"code" doc:"A stable code. The wording of the sentence may change."`
+	Text  string `json:"text" doc:"The sentence in English, with times in UTC."`
 	Parts []Part `json:"parts" doc:"The sentence in parts."`
 	Also  []Part `json:"also" doc:"Parameters that the sentence does not mention, such as exitCode and lastLine."`
 }
@@ -36,9 +36,9 @@ type Reason struct {
 type Part struct {
 	Kind    string     `json:"kind" enum:"text,instant,duration,command" doc:"command: a command line that can be copied."`
 	Name    *string    `json:"name" doc:"The parameter's name; null for the words between parameters."`
-	Text    string     `json:"text" doc:"As in the sentence."`
-	At      *time.Time `json:"at" doc:"Of an instant."`
-	Seconds *float64   `json:"seconds" doc:"Of a duration."`
+	Text    string     `json:"text" doc:"The text as it appears in the sentence."`
+	At      *time.Time `json:"at" doc:"The time, for kind instant."`
+	Seconds *float64   `json:"seconds" doc:"The seconds, for kind duration."`
 }
 
 // AttentionPage is a page of items that need a person. Total and Counts, by code, cover all pages.

@@ -134,7 +134,7 @@ func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T
 		return answer, c.unanswered(ctx, err)
 	}
 	if err := decode(data, &answer); err != nil {
-		return answer, c.unreachable(fmt.Errorf("its answer is not understood: %w", err))
+		return answer, c.unreachable(fmt.Errorf("the response is invalid: %w", err))
 	}
 	if r.raw != nil {
 		*r.raw = data
@@ -166,7 +166,7 @@ func every[T any](ctx context.Context, c *Client, r call, options []CallOption) 
 		for _, sent := range page.Items {
 			var item T
 			if err := decode(sent, &item); err != nil {
-				return nil, c.unreachable(fmt.Errorf("its answer is not understood: %w", err))
+				return nil, c.unreachable(fmt.Errorf("the response is invalid: %w", err))
 			}
 			items = append(items, item)
 		}

@@ -67,7 +67,7 @@ func New(server string, options ...Option) (*Client, error) {
 	c := &Client{http: &http.Client{}, timed: true, idle: time.Minute}
 	if path, ok := strings.CutPrefix(server, socketScheme); ok {
 		if path == "" {
-			return nil, fmt.Errorf("%q names no socket; write one like unix:/run/interlock/interlock.sock", server)
+			return nil, fmt.Errorf("%q has no socket path; write one like unix:/run/interlock/interlock.sock", server)
 		}
 		c.socket = server
 		c.base = &url.URL{Scheme: "http", Host: "localhost"}
@@ -75,7 +75,7 @@ func New(server string, options ...Option) (*Client, error) {
 	} else {
 		base, err := url.Parse(server)
 		if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
-			return nil, fmt.Errorf("%q is not the address of a server; write one like %s, or unix:/path/to/socket", server, DefaultServer)
+			return nil, fmt.Errorf("%q is not a server address; write one like %s, or unix:/path/to/socket", server, DefaultServer)
 		}
 		c.base = base
 	}
@@ -115,14 +115,14 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 // Readiness reports whether the controller keeps up.
 type Readiness struct {
 	Status string        `json:"status" doc:"ready"`
-	Checks []HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
+	Checks []HealthCheck `json:"checks" doc:"The checks. Empty if the server requires a token and the request has none, or if the token is limited to pipelines."`
 }
 
 // HealthCheck is one check of the controller.
 type HealthCheck struct {
 	Name   string `json:"name" doc:"The check: store, feed, timers, watchdog, files."`
-	OK     bool   `json:"ok" doc:"Whether it is as it should be."`
-	Detail string `json:"detail" doc:"How it is, for people."`
+	OK     bool   `json:"ok" doc:"Whether the check passed."`
+	Detail string `json:"detail" doc:"Details for people."`
 }
 
 // Ready asks whether the controller keeps up. If it does not, the *Problem with status 503 says why.

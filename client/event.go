@@ -69,11 +69,11 @@ type AuditEntry struct {
 	RequestID   *string        `json:"requestId" doc:"The request's id, as in the server's log."`
 	Action      string         `json:"action" doc:"The operation, such as trigger, pause, login or config."`
 	Pipeline    *string        `json:"pipeline"`
-	Subject     *string        `json:"subject" doc:"What else it is about, such as a run."`
+	Subject     *string        `json:"subject" doc:"The subject other than the pipeline, such as a run."`
 	Reason      *string        `json:"reason"`
 	Parameters  map[string]any `json:"parameters" doc:"The parameters of the request, such as force: true."`
-	Outcome     *string        `json:"outcome" doc:"done, refused or failed; null if the server stopped before it was known."`
-	Error       *string        `json:"error" doc:"Why it was refused, or the error."`
+	Outcome     *string        `json:"outcome" doc:"done, refused or failed; null if the server stopped before the outcome was recorded."`
+	Error       *string        `json:"error" doc:"Why the request was refused, or the error."`
 }
 
 // AuditQuery selects entries; empty fields match any.

@@ -108,7 +108,7 @@ func (s *stream) read(ctx context.Context) {
 	s.lost = s.client.unreachable(s.ended(ctx, lines.Err()))
 }
 
-var errSilent = errors.New("the event stream fell silent")
+var errSilent = errors.New("the event stream stopped sending keep-alives")
 
 func (s *stream) ended(ctx context.Context, err error) error {
 	switch {
@@ -137,7 +137,7 @@ func (s *stream) connect(ctx context.Context) (*http.Response, error) {
 	}
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		resp.Body.Close()
-		return nil, s.client.unreachable(errors.New("its answer is not an event stream"))
+		return nil, s.client.unreachable(errors.New("the response is not an event stream"))
 	}
 	return resp, nil
 }
@@ -176,7 +176,7 @@ func (s *stream) take(m message) error {
 	if m.data != "" && m.name == "" { // named messages are not events
 		e := Event{}
 		if err := json.Unmarshal([]byte(m.data), &e); err != nil {
-			return s.client.unreachable(errors.New("an event of the stream is not JSON"))
+			return s.client.unreachable(errors.New("an event in the stream is not JSON"))
 		}
 		e.Position = m.id
 		if err := s.each(e); err != nil {

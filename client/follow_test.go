@@ -149,7 +149,7 @@ func TestFollowReconnectsAfterSilence(t *testing.T) {
 	var lost error
 	c := connect(t, server, client.WithPatience(50*time.Millisecond))
 	err := c.Follow(ctx, client.Following{Lost: func(err error) { lost = err }}, func(client.Event) error { return errEnough })
-	if !errors.Is(err, errEnough) || lost == nil || !strings.Contains(lost.Error(), "silent") || cmp.Diff([]string{"", "4"}, after) != "" {
+	if !errors.Is(err, errEnough) || lost == nil || !strings.Contains(lost.Error(), "keep-alives") || cmp.Diff([]string{"", "4"}, after) != "" {
 		t.Errorf("got %v, lost %v, resumed after %q", err, lost, after)
 	}
 }

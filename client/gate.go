@@ -8,35 +8,35 @@ import (
 // Gate is the answer to "may I run?".
 type Gate struct {
 	Pipeline string `json:"pipeline"`
-	Date     string `json:"date" doc:"The period that was asked about."`
+	Date     string `json:"date" doc:"The period."`
 	Turn
 	At                time.Time    `json:"at"`
-	Open              bool         `json:"open" doc:"A start is allowed now: nothing is in blockedBy."`
-	Outcome           string       `json:"outcome" enum:"pass,fail,unknown" doc:"What the rules alone say."`
-	BlockedBy         []StartBlock `json:"blockedBy" doc:"Why no start is allowed now, most important first; empty if one is."`
-	StartCondition    *Rule        `json:"startCondition" doc:"null without one. Under cron it is one of the rules, too."`
+	Open              bool         `json:"open" doc:"Whether a start is allowed now, that is, blockedBy is empty."`
+	Outcome           string       `json:"outcome" enum:"pass,fail,unknown" doc:"The outcome of the rules alone."`
+	BlockedBy         []StartBlock `json:"blockedBy" doc:"Why no start is allowed now, most important reason first; empty if a start is allowed."`
+	StartCondition    *Rule        `json:"startCondition" doc:"The start condition; null if there is none. With cron it is also one of the rules."`
 	Rules             []Rule       `json:"rules"`
-	PreferUntil       *time.Time   `json:"preferUntil" doc:"When preferred rules cease to close the gate; null without such rules."`
-	Degraded          []string     `json:"degraded" doc:"The preferred rules that do not pass and without which the gate is open."`
-	OpensAt           *time.Time   `json:"opensAt" doc:"When a closed gate opens if its data stays as it is; null if time alone does not open it."`
-	Run               *Run         `json:"run" doc:"The run of that period; null if there is none."`
-	RetryAfterSeconds *int64       `json:"retryAfterSeconds" doc:"When to ask again; null while a start is allowed, or if asking again is pointless."`
+	PreferUntil       *time.Time   `json:"preferUntil" doc:"When preferred rules stop closing the gate; null without preferred rules."`
+	Degraded          []string     `json:"degraded" doc:"The preferred rules that do not pass; the gate is open without them."`
+	OpensAt           *time.Time   `json:"opensAt" doc:"When a closed gate opens if no data changes; null if time alone does not open it."`
+	Run               *Run         `json:"run" doc:"The run of the period; null if there is none."`
+	RetryAfterSeconds *int64       `json:"retryAfterSeconds" doc:"When to send the request again; null if a start is allowed, or if no later request can succeed."`
 }
 
 // Turn says when a period is, and whether it may run now.
 type Turn struct {
-	StartsAt time.Time  `json:"startsAt" doc:"The period's first instant."`
-	EndsAt   time.Time  `json:"endsAt" doc:"The first instant after the period."`
-	Due      bool       `json:"due" doc:"A start is expected by now: its fire has come, a run is open, or, where a sensor or an upstream opens it, the period is over. While it is not due, a closed gate is nothing to worry about."`
-	DueAt    *time.Time `json:"dueAt" doc:"When it is due; null for a pipeline without a schedule."`
+	StartsAt time.Time  `json:"startsAt" doc:"The start of the period."`
+	EndsAt   time.Time  `json:"endsAt" doc:"The end of the period, exclusive."`
+	Due      bool       `json:"due" doc:"Whether a start is expected by now: the fire has passed, a run is open, or, if a sensor or an upstream opens the run, the period has ended. Before that, a closed gate is normal."`
+	DueAt    *time.Time `json:"dueAt" doc:"When a start is expected; null for a pipeline without a schedule."`
 }
 
 // StartBlock is one reason why no start is allowed now.
 type StartBlock struct {
 	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-offered,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
-	Reason string     `json:"reason" doc:"The reason as a sentence, with what would change it."`
-	Said   Reason     `json:"said" doc:"The same sentence in parts."`
-	Until  *time.Time `json:"until" doc:"When it ends automatically; null if unknown."`
+	Reason string     `json:"reason" doc:"The reason as a sentence, with the remedy."`
+	Said   Reason     `json:"said" doc:"The reason in parts."`
+	Until  *time.Time `json:"until" doc:"When the block ends automatically; null if unknown."`
 }
 
 // Rule is the result of one rule. Numbers in Needs and Value are json.Number.
@@ -44,18 +44,18 @@ type Rule struct {
 	Key              string     `json:"key"`
 	Check            string     `json:"check"`
 	Field            *string    `json:"field"`
-	Needs            any        `json:"needs" doc:"What the field is compared with."`
-	From             *string    `json:"from" doc:"The other pipeline whose sensor is read."`
+	Needs            any        `json:"needs" doc:"The value that the field is compared with."`
+	From             *string    `json:"from" doc:"The other pipeline whose sensor the rule reads."`
 	Level            string     `json:"level" enum:"required,preferred,advisory" doc:"A preferred rule closes the gate only until preferUntil."`
-	Time             *string    `json:"time" doc:"settled and over in words; null without."`
-	Group            *string    `json:"group" doc:"Its position in a group, as text."`
-	Outcome          string     `json:"outcome" enum:"pass,fail,unknown" doc:"Of the rule itself."`
-	EffectiveOutcome string     `json:"effectiveOutcome" enum:"pass,fail,unknown" doc:"After every not around the rule: what it contributes to the gate."`
-	Value            any        `json:"value" doc:"The value seen; null if there was none."`
+	Time             *string    `json:"time" doc:"settled and over in words; null if the rule has neither."`
+	Group            *string    `json:"group" doc:"The rule's position in its group, as text."`
+	Outcome          string     `json:"outcome" enum:"pass,fail,unknown" doc:"The outcome of the rule itself."`
+	EffectiveOutcome string     `json:"effectiveOutcome" enum:"pass,fail,unknown" doc:"The outcome after every enclosing not; this is what counts for the gate."`
+	Value            any        `json:"value" doc:"The value of the field; null if there is none."`
 	Reason           string     `json:"reason"`
-	Version          *int64     `json:"version" doc:"Of the reading that was seen."`
+	Version          *int64     `json:"version" doc:"The version of the reading."`
 	UpdatedAt        *time.Time `json:"updatedAt" doc:"When the reading was written."`
-	Source           *string    `json:"source" doc:"Who wrote it, if known."`
+	Source           *string    `json:"source" doc:"The writer's name, if known."`
 }
 
 // Gate asks whether a start of a pipeline's run is allowed now; an empty date means the period that would fire now.
@@ -78,23 +78,23 @@ type Explanation struct {
 	Date      *string    `json:"date"`
 	At        time.Time  `json:"at"`
 	State     string     `json:"state" enum:"not opened,waiting,starting,offered,held,running,settling,completed,would start,failed,exhausted,cancelled"`
-	Summary   string     `json:"summary" doc:"One sentence."`
+	Summary   string     `json:"summary" doc:"The state in one sentence."`
 	Why       *Reason    `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
 	Reasons   []string   `json:"reasons" doc:"The reasons, most important first."`
-	Opens     []string   `json:"opens" doc:"What would open it, most direct first."`
-	Said      Said       `json:"said" doc:"Summary, reasons and opens with their codes and parameters."`
-	Next      Next       `json:"next" doc:"Whether it goes on automatically."`
+	Opens     []string   `json:"opens" doc:"What would open the gate or the run, most direct first."`
+	Said      Said       `json:"said" doc:"The summary, the reasons and opens, with codes and parameters."`
+	Next      Next       `json:"next" doc:"What the run needs to continue."`
 	DryRun    bool       `json:"dryRun"`
-	Run       *Run       `json:"run" doc:"null if there is none."`
-	Budgets   Budgets    `json:"budgets" doc:"How many further attempts each cause may open, by the active file."`
+	Run       *Run       `json:"run" doc:"The run; null if there is none."`
+	Budgets   Budgets    `json:"budgets" doc:"Remaining attempts by cause, according to the active file."`
 	Gate      *Shown     `json:"gate" doc:"The result of the rules; null if there was nothing to evaluate."`
 	Attempts  []Attempt  `json:"attempts"`
 	JobLog    []JobEntry `json:"jobLog"`
 	Reruns    []Rerun    `json:"reruns"`
 	Deadlines []Deadline `json:"deadlines"`
-	Silenced  []Silenced `json:"silenced" doc:"Silences that held back alerts about it."`
-	Probes    []Probe    `json:"probes" doc:"The probes whose answers its gate reads now."`
-	Text      string     `json:"text" doc:"All of it, for people."`
+	Silenced  []Silenced `json:"silenced" doc:"Silences that held back alerts about the run."`
+	Probes    []Probe    `json:"probes" doc:"The probes whose answers the gate reads now."`
+	Text      string     `json:"text" doc:"The whole explanation as text."`
 	Lines     []Line     `json:"lines" doc:"The text line by line, each with its kind."`
 }
 
@@ -107,16 +107,16 @@ type Said struct {
 
 // Next says whether a run continues automatically, and if not, what a person can do.
 type Next struct {
-	By     string     `json:"by" enum:"start,time,data,slot,worker,job,operator,nothing" doc:"What it needs to go on: start: its job is about to start. time: at an instant, or a moment from now. data: its rules, or what opens it, must be met. slot: another job of the pipeline must end. worker: a worker must claim it. job: its job must end. operator: it does not go on automatically. nothing: it is done, or its pipeline is not active."`
-	At     *time.Time `json:"at" doc:"When it goes on, if its data stays as it is; null if that is unknown."`
-	Until  *time.Time `json:"until" doc:"When it stops waiting; null if it does not."`
-	Action *string    `json:"action" enum:"resume,trigger,rerun,job-complete,exec" doc:"The most direct action of a person; null if there is none."`
+	By     string     `json:"by" enum:"start,time,data,slot,worker,job,operator,nothing" doc:"What the run needs to continue. start: its job is about to start. time: it continues at a certain time. data: its rules or its start condition must be met. slot: another job of the pipeline must end. worker: a worker must claim it. job: its job must end. operator: it does not continue automatically. nothing: it has ended, or its pipeline is not active."`
+	At     *time.Time `json:"at" doc:"When it continues if no data changes; null if unknown."`
+	Until  *time.Time `json:"until" doc:"When it stops waiting; null if never."`
+	Action *string    `json:"action" enum:"resume,trigger,rerun,job-complete,exec" doc:"The most direct operator action; null if there is none."`
 }
 
 // Line is a line of an explanation.
 type Line struct {
-	Style string `json:"style" enum:"plain,title,heading,pass,fail,unknown" doc:"A rule has its outcome."`
-	Text  string `json:"text" doc:"Of a rule, without the mark for its outcome."`
+	Style string `json:"style" enum:"plain,title,heading,pass,fail,unknown" doc:"The kind of line; for a rule, its outcome."`
+	Text  string `json:"text" doc:"The text; for a rule, without the mark for its outcome."`
 }
 
 // Budgets are how many attempts each cause may open, according to the file in force.
@@ -130,21 +130,21 @@ type Budgets struct {
 // Silenced is a silence that suppressed alerts about a run.
 type Silenced struct {
 	By     string `json:"by" doc:"The silence's id."`
-	Alerts int    `json:"alerts" doc:"How many."`
+	Alerts int    `json:"alerts" doc:"Number of alerts held back."`
 }
 
 // Shown is the result of a gate's rules at some moment.
 type Shown struct {
-	Live     bool      `json:"live" doc:"The rules now, rather than at the start of the run."`
+	Live     bool      `json:"live" doc:"true: the rules now. false: the rules at the start of the run."`
 	At       time.Time `json:"at"`
-	Open     bool      `json:"open" doc:"The run starts, or started, on it. Rules that pass while nothing waits for them do not open it."`
-	Outcome  string    `json:"outcome" enum:"pass,fail,unknown" doc:"What the rules alone say."`
-	Bypassed bool      `json:"bypassed" doc:"An operator had the gate skipped."`
+	Open     bool      `json:"open" doc:"Whether the run starts or started on this gate. Rules that pass when no run waits for them do not count."`
+	Outcome  string    `json:"outcome" enum:"pass,fail,unknown" doc:"The outcome of the rules alone."`
+	Bypassed bool      `json:"bypassed" doc:"Whether an operator bypassed the gate."`
 	Rules    []Rule    `json:"rules"`
 
-	PreferUntil *time.Time `json:"preferUntil" doc:"When preferred rules cease to close the gate; null without such rules."`
-	Degraded    []string   `json:"degraded" doc:"The preferred rules that did not pass and without which the gate was open."`
-	OpensAt     *time.Time `json:"opensAt" doc:"When a closed gate opens if its data stays as it is; null if time alone does not open it."`
+	PreferUntil *time.Time `json:"preferUntil" doc:"When preferred rules stop closing the gate; null without preferred rules."`
+	Degraded    []string   `json:"degraded" doc:"The preferred rules that did not pass; the gate was open without them."`
+	OpensAt     *time.Time `json:"opensAt" doc:"When a closed gate opens if no data changes; null if time alone does not open it."`
 }
 
 // Explain says why the run of a period waits, how it went, or why there is none. An empty date means the newest open

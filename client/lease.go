@@ -171,11 +171,11 @@ func (l *Lease) settled(ctx context.Context, done JobReported) JobReported {
 type Claim struct {
 	RunID            string            `json:"runId" doc:"The attempt's id, which its job may use as an idempotency key."`
 	Attempt          int               `json:"attempt"`
-	Permit           string            `json:"permit" doc:"The bearer token for the heartbeats and the result of this attempt. It is good for nothing else."`
-	HeartbeatSeconds int64             `json:"heartbeatSeconds" doc:"The worker counts as lost after so many seconds without a heartbeat: send one every third of it. 0: heartbeats are not needed."`
-	Deadline         time.Time         `json:"deadline" doc:"When the result must have been reported (jobPollWindowSeconds)."`
-	Traceparent      *string           `json:"traceparent" doc:"The trace of the attempt (W3C Trace Context), which the job continues; null if nothing is traced."`
-	Env              map[string]string `json:"env" doc:"What the job should find in its environment, TRACEPARENT included."`
+	Permit           string            `json:"permit" doc:"The bearer token for heartbeats and the result of this attempt only."`
+	HeartbeatSeconds int64             `json:"heartbeatSeconds" doc:"After this many seconds without a heartbeat, the worker counts as lost. Send one at every third of this time. 0: no heartbeats are needed."`
+	Deadline         time.Time         `json:"deadline" doc:"When the result must be reported at the latest (jobPollWindowSeconds)."`
+	Traceparent      *string           `json:"traceparent" doc:"The attempt's trace (W3C Trace Context), for the job to continue; null if tracing is off."`
+	Env              map[string]string `json:"env" doc:"Environment variables for the job, including TRACEPARENT."`
 	Worker           string            `json:"worker"`
 	Run              Run               `json:"run"`
 }
@@ -192,8 +192,8 @@ func (c *Client) Claim(ctx context.Context, key RunKey, worker string, options .
 type HeartbeatTaken struct {
 	RunID    string     `json:"runId"`
 	Attempt  int        `json:"attempt"`
-	NextBy   *time.Time `json:"nextBy" doc:"When the next heartbeat must have come; null if none is needed."`
-	Deadline time.Time  `json:"deadline" doc:"When the result must have been reported."`
+	NextBy   *time.Time `json:"nextBy" doc:"When the next heartbeat is due; null if none is needed."`
+	Deadline time.Time  `json:"deadline" doc:"When the result must be reported at the latest."`
 }
 
 // Heartbeat reports that the worker of an attempt is alive, and sends the end of its output, at most 64 KiB. It needs

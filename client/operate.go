@@ -7,16 +7,16 @@ import (
 
 // Asked says who requests something, and why. The server records RequestedBy beside the name of the token.
 type Asked struct {
-	Reason      string `json:"reason,omitempty" maxLength:"1000" doc:"Why."`
-	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
+	Reason      string `json:"reason,omitempty" maxLength:"1000" doc:"The reason."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"The person who requests it; recorded with the name of the token."`
 }
 
 // TriggerRequest asks to open the run of a period.
 type TriggerRequest struct {
 	Pipeline   string `json:"pipeline" doc:"The pipeline's id."`
-	Date       string `json:"date,omitempty" doc:"The period; default that of a fire at the current time."`
-	Force      bool   `json:"force,omitempty" doc:"Also a period that the calendar excludes, and beyond the budget."`
-	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says. Needs a reason."`
+	Date       string `json:"date,omitempty" doc:"The period. Default: the period of a fire at the current time."`
+	Force      bool   `json:"force,omitempty" doc:"Open the run even if the calendar excludes the period or the budget is used up."`
+	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start even if the gate is closed. Needs a reason."`
 	Asked
 }
 
@@ -65,19 +65,19 @@ func (c *Client) AcceptRemoval(ctx context.Context, q Asked, options ...CallOpti
 
 // JobReport is the result of a run's job, reported by a client.
 type JobReport struct {
-	Result      string `json:"result" enum:"success,fail,timeout" doc:"How it ended."`
-	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"The attempt; default that of the callback token, else the latest."`
-	Message     string `json:"message,omitempty" maxLength:"4000" doc:"What happened."`
-	Category    string `json:"category,omitempty" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Whose fault a failure is."`
+	Result      string `json:"result" enum:"success,fail,timeout" doc:"The result."`
+	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"The attempt. Default: the attempt of the callback token, else the latest."`
+	Message     string `json:"message,omitempty" maxLength:"4000" doc:"The message of the result."`
+	Category    string `json:"category,omitempty" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"The failure category."`
 	ExitCode    *int   `json:"exitCode,omitempty"`
-	Output      string `json:"output,omitempty" maxLength:"65536" doc:"The end of what the job printed, at most 64 KiB. It is kept of claimed attempts."`
-	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who reports it."`
+	Output      string `json:"output,omitempty" maxLength:"65536" doc:"The last output of the job, at most 64 KiB. It is stored for claimed attempts only."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"The person who reports it."`
 }
 
 // JobReported is the server's response to a result.
 type JobReported struct {
 	Run  Run  `json:"run"`
-	Late bool `json:"late" doc:"The attempt had already ended: the result is logged and changes nothing."`
+	Late bool `json:"late" doc:"Whether the attempt had already ended. The result is then logged and changes nothing."`
 }
 
 // Report reports the result of a run's job. The job itself may use the token in INTERLOCK_CALLBACK_TOKEN.
@@ -88,7 +88,7 @@ func (c *Client) Report(ctx context.Context, key RunKey, r JobReport, options ..
 // BackfillRequest asks for the runs of a range of periods.
 type BackfillRequest struct {
 	From        string `json:"from" doc:"The first period."`
-	To          string `json:"to" doc:"The last period, included."`
+	To          string `json:"to" doc:"The last period, inclusive."`
 	OnlyMissing bool   `json:"onlyMissing,omitempty" doc:"Skip periods that have a run, in any state."`
 	DryRun      bool   `json:"dryRun,omitempty" doc:"Only list the actions."`
 	Asked
@@ -98,7 +98,7 @@ type BackfillRequest struct {
 type Backfilled struct {
 	Date   string  `json:"date"`
 	Action string  `json:"action" enum:"open,rerun,skip"`
-	Reason *string `json:"reason" doc:"Why it is left alone."`
+	Reason *string `json:"reason" doc:"Why the period is skipped."`
 }
 
 // Backfill opens the runs of all expected periods in a range, oldest first.

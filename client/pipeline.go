@@ -8,37 +8,37 @@ import (
 // Pipeline is a pipeline and its state.
 type Pipeline struct {
 	ID          string            `json:"id"`
-	State       State             `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: its newest file has problems or cannot be read, and an older version is active; rejected: no version was ever active."`
+	State       State             `json:"state" enum:"ok,paused,degraded,rejected,removed" doc:"degraded: the newest file has errors or cannot be read, and an older version is active. rejected: no version has ever been active."`
 	Owner       string            `json:"owner"`
 	Description string            `json:"description"`
 	Tags        map[string]string `json:"tags"`
 	File        *string           `json:"file" doc:"The path of the active version's file."`
 	Version     *string           `json:"version" doc:"The active version."`
-	Problems    []string          `json:"problems" doc:"Why its newest file is not active or cannot be read; empty if it is active."`
-	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"What opens its runs."`
+	Problems    []string          `json:"problems" doc:"Why the newest file is not active; empty if it is."`
+	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"The schedule id of its runs."`
 	Period      *string           `json:"period" enum:"month,week,day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
 	After       []string          `json:"after" doc:"Its upstream pipelines."`
 	JobType     *string           `json:"jobType" doc:"null if the pipeline has no job."`
 	DryRun      bool              `json:"dryRun"`
-	MaxActive   int               `json:"maxActive" doc:"Open jobs at once; 0 is no limit."`
+	MaxActive   int               `json:"maxActive" doc:"Maximum number of jobs at once; 0 is no limit."`
 	Pause       Pause             `json:"pause" doc:"Its own pause."`
-	PauseAll    Pause             `json:"pauseAll" doc:"The pause of all pipelines, if it covers this one. The pipeline is paused while either is in effect."`
-	Horizon     *time.Time        `json:"horizon" doc:"Its first acceptance: nothing before it is opened or missed."`
+	PauseAll    Pause             `json:"pauseAll" doc:"The pause of all pipelines, if it covers this one. The pipeline is paused while either pause lasts."`
+	Horizon     *time.Time        `json:"horizon" doc:"When the pipeline was first accepted. Earlier periods are neither opened nor reported as missed."`
 	AcceptedAt  *time.Time        `json:"acceptedAt" doc:"When the active version was accepted."`
 	RemovedAt   *time.Time        `json:"removedAt"`
-	OpenRuns    int               `json:"openRuns" doc:"How many of its runs have not ended."`
+	OpenRuns    int               `json:"openRuns" doc:"Number of runs that have not ended."`
 	LastRun     *Run              `json:"lastRun" doc:"The run of its latest period; null if there is none."`
-	Attention   []Attention       `json:"attention" doc:"What needs a person, most pressing first; empty if nothing does."`
-	Next        NextFire          `json:"next" doc:"What opens next automatically; all null while a pause without an end is in effect."`
-	Current     *Current          `json:"current" doc:"The period whose gate says most now; null if the pipeline is not active."`
-	Probes      []Probe           `json:"probes" doc:"Its probes, in the order of its file."`
+	Attention   []Attention       `json:"attention" doc:"What needs attention, most urgent first."`
+	Next        NextFire          `json:"next" doc:"The period that opens next; all fields are null during a pause without an end."`
+	Current     *Current          `json:"current" doc:"The most relevant period now; null if the pipeline is not active."`
+	Probes      []Probe           `json:"probes" doc:"The probes in file order."`
 }
 
 // Current is the period of a pipeline whose gate is most relevant now.
 type Current struct {
 	Date    string `json:"date"`
-	OpenRun bool   `json:"openRun" doc:"It is that of an open run."`
+	OpenRun bool   `json:"openRun" doc:"Whether the period has an open run."`
 	Turn
 }
 
@@ -60,16 +60,16 @@ type Pause struct {
 	By      *string    `json:"by"`
 	Why     *string    `json:"why"`
 	Since   *time.Time `json:"since"`
-	Until   *time.Time `json:"until" doc:"When it ends automatically; null if never."`
-	HoldSLA bool       `json:"holdSla" doc:"Deadlines are cancelled meanwhile."`
+	Until   *time.Time `json:"until" doc:"When the pause ends automatically; null if never."`
+	HoldSLA bool       `json:"holdSla" doc:"Whether deadlines are cancelled during the pause."`
 }
 
 // NextFire is the next period that a schedule opens automatically.
 type NextFire struct {
 	Date     *string    `json:"date"`
 	FireAt   *time.Time `json:"fireAt"`
-	WarnAt   *time.Time `json:"warnAt" doc:"When its deadline warns."`
-	BreachAt *time.Time `json:"breachAt" doc:"Its deadline."`
+	WarnAt   *time.Time `json:"warnAt" doc:"When the warning is sent."`
+	BreachAt *time.Time `json:"breachAt" doc:"When the deadline is breached."`
 }
 
 // Pipelines lists the pipelines, by id.
@@ -86,16 +86,16 @@ func (c *Client) Pipeline(ctx context.Context, id string, options ...CallOption)
 type Version struct {
 	Version string    `json:"version"`
 	At      time.Time `json:"at" doc:"When it was accepted."`
-	File    string    `json:"file" doc:"Where it was read."`
+	File    string    `json:"file" doc:"The path of the file."`
 	InForce bool      `json:"inForce"`
 }
 
 // VersionText is a version with its text.
 type VersionText struct {
 	Version
-	Text       string       `json:"text" doc:"The file as it was read."`
-	Calendars  []SourceText `json:"calendars" doc:"The calendars it was read with."`
-	Archetypes []SourceText `json:"archetypes" doc:"The archetypes it was read with."`
+	Text       string       `json:"text" doc:"The text of the file."`
+	Calendars  []SourceText `json:"calendars" doc:"The calendars that it used."`
+	Archetypes []SourceText `json:"archetypes" doc:"The archetypes that it used."`
 }
 
 // SourceText is a file of a version.
@@ -116,8 +116,8 @@ func (c *Client) Version(ctx context.Context, id, version string, options ...Cal
 
 // PauseRequest asks to pause a pipeline.
 type PauseRequest struct {
-	Until   string `json:"until,omitempty" doc:"When it ends automatically: RFC 3339, or for how long, such as 2h."`
-	HoldSLA bool   `json:"holdSla,omitempty" doc:"Cancel its deadlines meanwhile."`
+	Until   string `json:"until,omitempty" doc:"When the pause ends automatically: RFC 3339, or a duration such as 2h."`
+	HoldSLA bool   `json:"holdSla,omitempty" doc:"Cancel deadlines during the pause."`
 	Asked
 }
 
@@ -145,34 +145,34 @@ func (c *Client) ResumeAll(ctx context.Context, q Asked, options ...CallOption) 
 
 // Probe is an evaluator of a pipeline, with its recent results.
 type Probe struct {
-	Pipeline string        `json:"pipeline" doc:"Whose probe it is."`
-	Key      string        `json:"key" doc:"The sensor that it writes."`
+	Pipeline string        `json:"pipeline" doc:"The pipeline of the probe."`
+	Key      string        `json:"key" doc:"The sensor that the probe writes."`
 	Kind     string        `json:"kind" enum:"command,url,builtin"`
 	Builtin  *string       `json:"builtin" doc:"The built-in check; null for other probes."`
-	Interval *string       `json:"interval" doc:"How often it is asked; null: when its answer has expired and a gate needs it."`
+	Interval *string       `json:"interval" doc:"How often the probe runs; null if it runs when its answer has expired and a gate needs it."`
 	TTL      string        `json:"ttl" doc:"How long an answer is valid."`
 	Timeout  string        `json:"timeout"`
-	State    string        `json:"state" enum:"new,ok,failing,open" doc:"new: it was not asked yet; failing: it broke; open: it broke so often that it is asked rarely."`
-	Answer   ProbeAnswer   `json:"answer" doc:"Its last answer; all null if there is none."`
-	Failures ProbeFailures `json:"failures" doc:"What went wrong since."`
+	State    string        `json:"state" enum:"new,ok,failing,open" doc:"new: the probe has not run yet. failing: the last run failed. open: it failed so often that it now runs rarely."`
+	Answer   ProbeAnswer   `json:"answer" doc:"The last answer; all fields are null if there is none."`
+	Failures ProbeFailures `json:"failures" doc:"The failures since the last answer."`
 }
 
 // ProbeAnswer is the last answer of a probe; all fields are nil if it never answered.
 type ProbeAnswer struct {
 	At           *time.Time `json:"at"`
-	Date         *string    `json:"date" doc:"The period that it was asked about."`
+	Date         *string    `json:"date" doc:"The period of the answer."`
 	Status       *string    `json:"status" enum:"PASS,FAIL"`
 	Reason       *string    `json:"reason"`
 	ExpiresAt    *time.Time `json:"expiresAt" doc:"When it expires."`
-	Milliseconds *int64     `json:"milliseconds" doc:"How long it took."`
+	Milliseconds *int64     `json:"milliseconds" doc:"How long the probe took."`
 }
 
 // ProbeFailures counts the failures of a probe since its last answer.
 type ProbeFailures struct {
 	Count    int        `json:"count"`
 	Since    *time.Time `json:"since"`
-	At       *time.Time `json:"at" doc:"The last."`
-	Reason   *string    `json:"reason" doc:"Of the last."`
+	At       *time.Time `json:"at" doc:"When the last failure happened."`
+	Reason   *string    `json:"reason" doc:"The reason of the last failure."`
 	Category *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT"`
-	NextTry  *time.Time `json:"nextTry" doc:"It is not asked before."`
+	NextTry  *time.Time `json:"nextTry" doc:"The earliest time of the next run."`
 }

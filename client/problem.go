@@ -64,7 +64,7 @@ func (e lateError) Error() string {
 	if e.question {
 		return text
 	}
-	return text + ", and the request may or may not have been carried out, in whole or in part"
+	return text + ", so the request may have taken effect in full, in part or not at all"
 }
 
 // Unwrap makes it equal to the error of a caller's own deadline.
@@ -77,7 +77,7 @@ const maxProblem = 1 << 20
 // server.
 func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	if to, err := resp.Location(); err == nil {
-		return c.unreachable(fmt.Errorf("it answered %s and points to %s", resp.Status, to.Redacted()))
+		return c.unreachable(fmt.Errorf("it answered %s with a redirect to %s", resp.Status, to.Redacted()))
 	}
 	p := &Problem{}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
@@ -85,7 +85,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 		return c.unanswered(ctx, err)
 	}
 	if json.Unmarshal(data, p) != nil || p.Status != resp.StatusCode {
-		return c.unreachable(fmt.Errorf("it answered %s, and not as an Interlock server does", resp.Status))
+		return c.unreachable(fmt.Errorf("it answered %s, which is not a response of an Interlock server", resp.Status))
 	}
 	return p
 }

@@ -12,12 +12,12 @@ import (
 type Run struct {
 	Pipeline       string     `json:"pipeline"`
 	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
-	Date           string     `json:"date" doc:"The period it is for."`
+	Date           string     `json:"date" doc:"The period of the run."`
 	Status         Status     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
 	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,offered,start-refused,held,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
-	DryRun         bool       `json:"dryRun" doc:"No job is started."`
-	Attempt        int        `json:"attempt" doc:"The latest; 0 for a run that was closed before any was opened."`
-	Reason         *string    `json:"reason" doc:"Why it has that status."`
+	DryRun         bool       `json:"dryRun" doc:"Whether this is a dry run, which starts no job."`
+	Attempt        int        `json:"attempt" doc:"The latest attempt; 0 if the run ended before an attempt opened."`
+	Reason         *string    `json:"reason" doc:"Why the run has that status."`
 	Cause          *string    `json:"cause" doc:"Why the latest attempt was opened."`
 	RequestedBy    *string    `json:"requestedBy"`
 	RequestReason  *string    `json:"requestReason"`
@@ -28,29 +28,29 @@ type Run struct {
 	UpdatedAt      *time.Time `json:"updatedAt"`
 	StartedAt      *time.Time `json:"startedAt" doc:"When the latest attempt's job was started."`
 	EndedAt        *time.Time `json:"endedAt"`
-	WindowStart    *time.Time `json:"windowStart" doc:"When the gate is first evaluated."`
-	WindowEnd      *time.Time `json:"windowEnd" doc:"Until when it is."`
+	WindowStart    *time.Time `json:"windowStart" doc:"When the evaluation window starts."`
+	WindowEnd      *time.Time `json:"windowEnd" doc:"When the evaluation window ends."`
 	LastEvaluation *time.Time `json:"lastEvaluation"`
 	NextEvaluation *time.Time `json:"nextEvaluation"`
-	WaitingForSlot bool       `json:"waitingForSlot" doc:"The gate is open and all jobs the pipeline may have at once are running."`
-	Held           *string    `json:"held" doc:"Why the start is held: it is not known whether the job was started."`
+	WaitingForSlot bool       `json:"waitingForSlot" doc:"Whether the gate is open but maxActive jobs are already running."`
+	Held           *string    `json:"held" doc:"Why the start is held: it is unknown whether the job started."`
 	HeldSince      *time.Time `json:"heldSince"`
 	Unread         *string    `json:"unread" doc:"Why the job's status could not be read; null if the last poll succeeded."`
-	UnreadSince    *time.Time `json:"unreadSince" doc:"The first of the polls in a row that failed."`
-	Handle         *string    `json:"handle" doc:"The job's own name at its target."`
-	OfferedSince   *time.Time `json:"offeredSince" doc:"Since when the attempt has been offered to workers; null unless its job is external."`
+	UnreadSince    *time.Time `json:"unreadSince" doc:"When the first of the consecutive polls failed."`
+	Handle         *string    `json:"handle" doc:"The job's id at its target."`
+	OfferedSince   *time.Time `json:"offeredSince" doc:"When the attempt was offered to workers; null unless its job is external."`
 	Worker         *string    `json:"worker" doc:"The worker that claimed the attempt."`
 	ClaimedAt      *time.Time `json:"claimedAt"`
-	LastHeartbeat  *time.Time `json:"lastHeartbeat" doc:"When the worker was last heard of."`
-	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"Of the latest attempt's job."`
-	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Of a failure; null if unknown."`
-	Message        *string    `json:"message" doc:"What the job's result says."`
+	LastHeartbeat  *time.Time `json:"lastHeartbeat" doc:"When the worker sent its last heartbeat."`
+	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"The result of the latest attempt's job."`
+	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"The failure category; null if unknown."`
+	Message        *string    `json:"message" doc:"The message of the job's result."`
 	ExitCode       *int       `json:"exitCode"`
-	JobMayRun      bool       `json:"jobMayRun" doc:"Its job could not be stopped and may still be running."`
-	JobStopping    bool       `json:"jobStopping" doc:"Its job was asked to stop and its target has not said yet that it has ended."`
-	ConfigVersion  *string    `json:"configVersion" doc:"The version of the file that the latest attempt works on."`
+	JobMayRun      bool       `json:"jobMayRun" doc:"Whether the job could not be stopped and may still be running."`
+	JobStopping    bool       `json:"jobStopping" doc:"Whether the job was asked to stop and has not ended yet."`
+	ConfigVersion  *string    `json:"configVersion" doc:"The version of the pipeline file that the latest attempt uses."`
 	Counters       Counters   `json:"counters"`
-	Version        int64      `json:"version" doc:"Grows with every change."`
+	Version        int64      `json:"version" doc:"The run's version, which increases with every change."`
 }
 
 // Key returns the key of the run.
@@ -86,12 +86,12 @@ type Counters struct {
 type RunDetail struct {
 	Run
 	Why       *Reason    `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
-	Output    *string    `json:"output" doc:"The end of the latest attempt's output, as far as it is known: while it runs, what its worker sent last."`
+	Output    *string    `json:"output" doc:"The last output of the latest attempt. While the job runs, the output that its worker sent last."`
 	Attempts  []Attempt  `json:"attempts" doc:"Oldest first."`
-	JobLog    []JobEntry `json:"jobLog" doc:"What happened to its jobs, oldest first."`
-	Gate      *Shown     `json:"gate" doc:"The gate at the start of the latest attempt, or now while it waits."`
+	JobLog    []JobEntry `json:"jobLog" doc:"The job log, oldest first."`
+	Gate      *Shown     `json:"gate" doc:"The gate at the start of the latest attempt; while the attempt waits, the gate now."`
 	Deadlines []Deadline `json:"deadlines"`
-	Reruns    []Rerun    `json:"reruns" doc:"Requests for further attempts and their answers, oldest first."`
+	Reruns    []Rerun    `json:"reruns" doc:"Rerun requests and their results, oldest first."`
 }
 
 // Attempt is one attempt of a run.
@@ -105,13 +105,13 @@ type Attempt struct {
 	OpenedAt     *time.Time `json:"openedAt"`
 	StartedAt    *time.Time `json:"startedAt"`
 	EndedAt      *time.Time `json:"endedAt"`
-	Snapshot     *string    `json:"snapshot" doc:"The stored facts it started on."`
+	Snapshot     *string    `json:"snapshot" doc:"The id of the stored facts that the attempt started on."`
 	Handle       *string    `json:"handle"`
 	Result       *string    `json:"result" enum:"success,fail,timeout"`
 	Category     *string    `json:"category"`
 	Message      *string    `json:"message"`
 	ExitCode     *int       `json:"exitCode"`
-	Output       *string    `json:"output" doc:"The end of the job's output."`
+	Output       *string    `json:"output" doc:"The last output of the job."`
 }
 
 // JobEntry is one entry of a run's job log.
@@ -119,7 +119,7 @@ type JobEntry struct {
 	Attempt  int       `json:"attempt"`
 	At       time.Time `json:"at"`
 	Event    string    `json:"event" enum:"started,refused,held,success,fail,timeout,stopping,stopped,late"`
-	Try      int       `json:"try" doc:"Of a start; 0 for the rest."`
+	Try      int       `json:"try" doc:"The number of the start call; 0 for other events."`
 	Handle   *string   `json:"handle"`
 	Category *string   `json:"category"`
 	Message  *string   `json:"message"`
@@ -176,10 +176,10 @@ type RunOutput struct {
 	Schedule string    `json:"schedule"`
 	Date     string    `json:"date"`
 	Attempt  int       `json:"attempt"`
-	Running  bool      `json:"running" doc:"The job runs, and may print more."`
-	Live     bool      `json:"live" doc:"It is what the job has printed so far. false: what was kept when it ended, or nothing, if its output cannot be read from here."`
-	Output   string    `json:"output" doc:"At most the last 64 KiB."`
-	Seen     string    `json:"seen" doc:"Send it back to be answered when there is more."`
+	Running  bool      `json:"running" doc:"Whether the job is still running."`
+	Live     bool      `json:"live" doc:"true: the output so far. false: the output stored at the end, or none if the server cannot read the output of a running job."`
+	Output   string    `json:"output" doc:"The last 64 KiB of the output."`
+	Seen     string    `json:"seen" doc:"Pass this value as seen in the next request to wait for more output."`
 	At       time.Time `json:"at" doc:"The server's time."`
 }
 

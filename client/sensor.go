@@ -8,22 +8,22 @@ import (
 
 // Written is the result of a write.
 type Written struct {
-	Version   int64     `json:"version" doc:"The reading's version: larger than that of every write before it."`
-	UpdatedAt time.Time `json:"updatedAt" doc:"When it was written, by the store."`
-	Date      *string   `json:"date" doc:"The period it is for; null if it is undated."`
+	Version   int64     `json:"version" doc:"The reading's version, which increases with every write."`
+	UpdatedAt time.Time `json:"updatedAt" doc:"When the store wrote it."`
+	Date      *string   `json:"date" doc:"The period of the reading; null if it is undated."`
 }
 
 // Reading is one write of a sensor. Numbers in Data are json.Number.
 type Reading struct {
 	Pipeline  string         `json:"pipeline"`
-	Key       string         `json:"key" doc:"The sensor's key, without its period."`
-	Date      *string        `json:"date" doc:"The period it is for; null if it is undated."`
+	Key       string         `json:"key" doc:"The sensor's key, without the period."`
+	Date      *string        `json:"date" doc:"The period of the reading; null if it is undated."`
 	Data      map[string]any `json:"data" doc:"The fields that were written."`
 	Version   int64          `json:"version"`
 	UpdatedAt time.Time      `json:"updatedAt"`
-	Source    *string        `json:"source" doc:"Who wrote it, if known."`
+	Source    *string        `json:"source" doc:"The writer's name, if known."`
 	ExpiresAt *time.Time     `json:"expiresAt" doc:"When it expires; null if never."`
-	Deleted   bool           `json:"deleted" doc:"This write deleted the reading of its period, and has no data. Only a history shows it."`
+	Deleted   bool           `json:"deleted" doc:"Whether this write deleted the reading of its period. It has no data and appears in the history only."`
 }
 
 // WithSource names the writer of a reading in PutSensor, or who deletes it in DeleteSensor.

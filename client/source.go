@@ -62,7 +62,7 @@ type Sources struct {
 // RejectedSource is a source file with errors. If an earlier version was valid, that one is active.
 type RejectedSource struct {
 	File     string        `json:"file"`
-	Problems []FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
+	Problems []FileProblem `json:"problems" doc:"Errors and warnings in file order."`
 }
 
 // FileProblem is a problem at a location in a file.

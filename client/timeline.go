@@ -18,51 +18,51 @@ type Timeline struct {
 // Schedule is one pipeline's part of a timeline.
 type Schedule struct {
 	Pipeline      string         `json:"pipeline"`
-	Slots         []Slot         `json:"slots" doc:"Its periods, oldest first. With buckets only the open runs and the last one that ended."`
-	Buckets       []Bucket       `json:"buckets" doc:"Its periods counted, oldest first, if there are too many to list; empty otherwise."`
+	Slots         []Slot         `json:"slots" doc:"The periods, oldest first. With buckets, only the open runs and the last ended run."`
+	Buckets       []Bucket       `json:"buckets" doc:"Counts of periods, oldest first, if there are too many to list; empty otherwise."`
 	BucketSeconds *int64         `json:"bucketSeconds" doc:"The width of a bucket; null without buckets."`
-	Counts        map[string]int `json:"counts" doc:"How many of its periods have each phase: all of them, each once."`
-	Truncated     bool           `json:"truncated" doc:"Always false: what does not fit is counted in buckets."`
+	Counts        map[string]int `json:"counts" doc:"Number of periods by phase; each period counts once."`
+	Truncated     bool           `json:"truncated" doc:"Always false; periods that do not fit are counted in buckets."`
 }
 
 // Bucket counts the periods that begin in a part of the timeline.
 type Bucket struct {
 	From     time.Time      `json:"from"`
 	To       time.Time      `json:"to"`
-	Worst    string         `json:"worst" doc:"The phase among its periods that needs a person most."`
-	Counts   map[string]int `json:"counts" doc:"How many of its periods have each phase."`
+	Worst    string         `json:"worst" doc:"The most urgent phase in the bucket."`
+	Counts   map[string]int `json:"counts" doc:"Number of periods by phase."`
 	Total    int            `json:"total"`
-	Bypassed int            `json:"bypassed" doc:"Completed runs whose gate an operator had skipped."`
-	Breached int            `json:"breached" doc:"Periods whose deadline was breached."`
-	Schedule string         `json:"schedule" doc:"Of the first period."`
-	First    string         `json:"first" doc:"Its first period."`
-	Last     string         `json:"last" doc:"Its last period."`
+	Bypassed int            `json:"bypassed" doc:"Number of completed runs whose gate an operator bypassed."`
+	Breached int            `json:"breached" doc:"Number of periods whose deadline was breached."`
+	Schedule string         `json:"schedule" doc:"The schedule of the first period."`
+	First    string         `json:"first" doc:"The first period."`
+	Last     string         `json:"last" doc:"The last period."`
 }
 
 // Slot is one period of a timeline: upcoming, missing, excluded, or with a run.
 type Slot struct {
 	Date         string     `json:"date"`
 	Schedule     string     `json:"schedule"`
-	State        string     `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: there is no run although its time is over, and its deadline if a sensor or an upstream opens it."`
-	Phase        string     `json:"phase" enum:"upcoming,due,missing,excluded,paused,waiting,not-due,backoff,max-active,starting,start-refused,held,offered,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than state. due: its time has come and it may still open. paused: the pipeline is paused. backoff: it failed and is retried at retryAt. would-start: a dry run whose gate was open."`
-	StartsAt     time.Time  `json:"startsAt" doc:"The period's first instant."`
-	EndsAt       time.Time  `json:"endsAt" doc:"The first instant after the period."`
-	FireAt       *time.Time `json:"fireAt" doc:"When it opens automatically."`
-	Excluded     *string    `json:"excluded" doc:"Why the calendar suppresses it."`
-	Status       *Status    `json:"status" doc:"The run's; null without a run, and of a dry run."`
+	State        string     `json:"state" enum:"upcoming,missing,excluded,run" doc:"missing: the period has no run and its time has passed; if a sensor or an upstream opens the run, its deadline has passed too."`
+	Phase        string     `json:"phase" enum:"upcoming,due,missing,excluded,paused,waiting,not-due,backoff,max-active,starting,start-refused,held,offered,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than state. due: the run may open any time now. paused: the pipeline is paused. backoff: the run failed and is retried at retryAt. would-start: a dry run whose gate was open."`
+	StartsAt     time.Time  `json:"startsAt" doc:"The start of the period."`
+	EndsAt       time.Time  `json:"endsAt" doc:"The end of the period, exclusive."`
+	FireAt       *time.Time `json:"fireAt" doc:"When the run opens automatically."`
+	Excluded     *string    `json:"excluded" doc:"Why the calendar excludes the period."`
+	Status       *Status    `json:"status" doc:"The status of the run; null if there is no run, or only a dry run."`
 	Attempt      *int       `json:"attempt"`
 	OpenedAt     *time.Time `json:"openedAt"`
 	StartedAt    *time.Time `json:"startedAt" doc:"When the latest attempt's job was started."`
 	EndedAt      *time.Time `json:"endedAt"`
-	RetryAt      *time.Time `json:"retryAt" doc:"When the next attempt, or the next start call, is made after a failure."`
-	WarnAt       *time.Time `json:"warnAt" doc:"When its deadline warns."`
-	BreachAt     *time.Time `json:"breachAt" doc:"Its deadline."`
-	Deadline     *string    `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"The state of the deadline, including the relative one; null if none was ever armed."`
-	DryRun       bool       `json:"dryRun" doc:"No job is started."`
-	GateBypassed bool       `json:"gateBypassed" doc:"An operator had the gate skipped."`
+	RetryAt      *time.Time `json:"retryAt" doc:"When the next attempt or start call is made after a failure."`
+	WarnAt       *time.Time `json:"warnAt" doc:"When the warning is sent."`
+	BreachAt     *time.Time `json:"breachAt" doc:"When the deadline is breached."`
+	Deadline     *string    `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"The state of the deadline, absolute or relative; null if none was ever armed."`
+	DryRun       bool       `json:"dryRun" doc:"Whether this is a dry run, which starts no job."`
+	GateBypassed bool       `json:"gateBypassed" doc:"Whether an operator bypassed the gate."`
 	Degraded     []string   `json:"degraded" doc:"The sensors of the preferred rules that it started without; usually empty."`
-	Cause        *Reason    `json:"cause" doc:"Why it stands so: the first rule that does not hold with the value seen, the exit code and last line of output of a failed job, or when it is retried; null if there is nothing to say."`
-	Outside      bool       `json:"outside" doc:"It lies outside the time asked for, and is shown because it is open, or the last that ended."`
+	Cause        *Reason    `json:"cause" doc:"Why the period has this phase: the first rule that does not pass and its value, the exit code and last output line of a failed job, or the time of the retry; null if there is no cause."`
+	Outside      bool       `json:"outside" doc:"Whether the period is outside the requested range and is listed because its run is open or is the last that ended."`
 }
 
 // TimelineQuery selects a range of time; the default is one day back to one day ahead.
@@ -84,7 +84,7 @@ type Deadline struct {
 	Pipeline string     `json:"pipeline"`
 	Schedule string     `json:"schedule"`
 	Date     string     `json:"date"`
-	Kind     string     `json:"kind" enum:"absolute,relative" doc:"relative: it counts from the first reading of the start condition."`
+	Kind     string     `json:"kind" enum:"absolute,relative" doc:"relative: the deadline counts from the first reading of the start condition."`
 	State    string     `json:"state" enum:"ARMED,MET,BREACHED,CANCELLED"`
 	WarnAt   *time.Time `json:"warnAt"`
 	BreachAt time.Time  `json:"breachAt"`

@@ -21,35 +21,35 @@ import (
 // DeadLetter is an alert that a sink did not accept.
 type DeadLetter struct {
 	Sink   string     `json:"sink"`
-	Event  Event      `json:"event" doc:"The event; of a burst, the last one."`
-	Count  int        `json:"count" doc:"How many events it stood for."`
-	Since  *time.Time `json:"since" doc:"The time of the first event, if there were several."`
-	Reason string     `json:"reason" doc:"What the sink said last."`
+	Event  Event      `json:"event" doc:"The event. For a burst, the last event of the burst."`
+	Count  int        `json:"count" doc:"Number of events in the alert."`
+	Since  *time.Time `json:"since" doc:"Time of the first event of a burst; null for a single event."`
+	Reason string     `json:"reason" doc:"The sink's last error."`
 	Tries  int        `json:"tries"`
-	At     time.Time  `json:"at" doc:"When it was given up."`
+	At     time.Time  `json:"at" doc:"When the controller stopped retrying."`
 }
 
 // TestRequest asks for a sample alert.
 type TestRequest struct {
 	Route       string `json:"route" minLength:"1" doc:"The route's name."`
-	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"Who asks, named in the sample."`
+	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"The person who requests the test; the sample names them."`
 }
 
 func (a *API) alertRoutes(h huma.API) {
 	const tag = "Alerts"
-	register(h, get("/alerts/routes", "list-alert-routes", tag, "The alert routes, in the order in which they are matched"), a.listRoutes)
-	register(h, get("/alerts/dead", "list-dead-letters", tag, "Alerts that a sink would not take, oldest first"), a.listDead)
-	register(h, get("/alerts/dead/groups", "group-dead-letters", tag, "Alerts that a sink would not take, those of one sink, type and answer together"), a.groupDead)
-	register(h, post("/alerts/dead/retry", "retry-dead-letters", tag, "Send alerts again that a sink would not take").patiently(), a.retryDead)
-	register(h, post("/alerts/dead/discard", "discard-dead-letters", tag, "Remove dead letters without sending them; the events stay recorded").patiently(), a.discardDead)
-	register(h, post("/alerts/test", "test-alert-route", tag, "Send a sample through the sinks of a route").patiently(), a.testRoute)
+	register(h, get("/alerts/routes", "list-alert-routes", tag, "List the alert routes in matching order"), a.listRoutes)
+	register(h, get("/alerts/dead", "list-dead-letters", tag, "List dead letters, oldest first"), a.listDead)
+	register(h, get("/alerts/dead/groups", "group-dead-letters", tag, "List dead letters grouped by sink, event type and reason"), a.groupDead)
+	register(h, post("/alerts/dead/retry", "retry-dead-letters", tag, "Send dead letters again").patiently(), a.retryDead)
+	register(h, post("/alerts/dead/discard", "discard-dead-letters", tag, "Delete dead letters without sending them; their events stay recorded").patiently(), a.discardDead)
+	register(h, post("/alerts/test", "test-alert-route", tag, "Send a sample alert through the sinks of a route").patiently(), a.testRoute)
 }
 
 // deadQuery returns the notifier and the query for the requested dead letters.
 func (a *API) deadQuery(ctx context.Context, q client.RetryRequest) (*notify.Notifier, notify.DeadQuery, error) {
 	n, err := a.notifier(ctx)
 	if err == nil && (len(q.IDs) > 0) == q.All {
-		err = badRequest("say which dead letters: give ids, or all: true").at("body.ids", "either ids or all")
+		err = badRequest("name the dead letters: set ids, or all: true").at("body.ids", "set ids or all")
 	}
 	return n, notify.DeadQuery{Sink: q.Sink, Events: q.IDs}, err
 }
@@ -98,7 +98,7 @@ func routeView(r notify.Route) client.AlertRoute {
 
 func (a *API) listDead(ctx context.Context, in *struct {
 	Paging
-	Sink string `query:"sink" doc:"Only those of this sink."`
+	Sink string `query:"sink" doc:"Only dead letters of this sink."`
 },
 ) (*output[List[DeadLetter]], error) {
 	letters, err := a.store.Dead(ctx, in.Sink)
@@ -162,23 +162,23 @@ func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*o
 // DeadGroup is the dead letters of one sink with the same event type and the same reason.
 type DeadGroup struct {
 	Sink      string    `json:"sink"`
-	Type      string    `json:"type" doc:"Of the events."`
-	Severity  string    `json:"severity" enum:"info,warning,critical" doc:"The highest among them."`
-	Reason    string    `json:"reason" doc:"What the sink answered."`
-	Letters   int       `json:"letters" doc:"How many dead letters it has."`
-	Alerts    int       `json:"alerts" doc:"How many events these stood for."`
-	First     time.Time `json:"first" doc:"When the first was given up."`
-	Last      time.Time `json:"last" doc:"When the last was given up."`
-	Pipelines []string  `json:"pipelines" doc:"The pipelines that they are about, at most 20."`
-	IDs       []string  `json:"ids" doc:"The ids of their events, at most 1000: what retry and discard take."`
-	Latest    Event     `json:"latest" doc:"The event of the last one."`
+	Type      string    `json:"type" doc:"The type of the events."`
+	Severity  string    `json:"severity" enum:"info,warning,critical" doc:"The highest severity in the group."`
+	Reason    string    `json:"reason" doc:"The sink's error."`
+	Letters   int       `json:"letters" doc:"Number of dead letters in the group."`
+	Alerts    int       `json:"alerts" doc:"Number of events in these dead letters."`
+	First     time.Time `json:"first" doc:"When the first alert became a dead letter."`
+	Last      time.Time `json:"last" doc:"When the last alert became a dead letter."`
+	Pipelines []string  `json:"pipelines" doc:"The pipelines of the events, at most 20."`
+	IDs       []string  `json:"ids" doc:"The event ids, at most 1000. Pass them to retry or discard."`
+	Latest    Event     `json:"latest" doc:"The event of the last dead letter."`
 }
 
 // DeadGroups lists all dead letters in groups.
 type DeadGroups struct {
 	List[DeadGroup]
-	Letters int `json:"letters" doc:"How many dead letters there are on all pages."`
-	Alerts  int `json:"alerts" doc:"How many events these stood for."`
+	Letters int `json:"letters" doc:"Number of dead letters on all pages."`
+	Alerts  int `json:"alerts" doc:"Number of events in these dead letters."`
 }
 
 // The limits of the lists in a group.
@@ -189,7 +189,7 @@ const (
 
 func (a *API) groupDead(ctx context.Context, in *struct {
 	Paging
-	Sink string `query:"sink" doc:"Only those of this sink."`
+	Sink string `query:"sink" doc:"Only dead letters of this sink."`
 },
 ) (*output[DeadGroups], error) {
 	letters, err := a.store.Dead(ctx, in.Sink)

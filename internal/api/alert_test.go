@@ -155,7 +155,7 @@ func TestInvalidSilenceIsRejected(t *testing.T) {
 		`{"pipeline": "[", "until": "2h", "reason": "x"}`:                         "pattern",
 		`{"pipeline": "*", "until": "soon", "reason": "x"}`:                       "until",
 		`{"pipeline": "*", "until": "31d", "reason": "x"}`:                        "30 days",
-		`{"pipeline": "*", "until": "2026-03-03T09:10:00Z", "reason": "x"}`:       "after now",
+		`{"pipeline": "*", "until": "2026-03-03T09:10:00Z", "reason": "x"}`:       "within the next 30 days",
 		`{"pipeline": "*", "until": "2h"}`:                                        "reason",
 		`{"pipeline": "*", "until": "2h", "reason": "x", "type": "SLA_BROKEN"}`:   "SLA_BROKEN",
 		`{"pipeline": "*", "until": "2h", "reason": "x", "severity": "critical"}`: "severity",

@@ -13,13 +13,13 @@ import (
 type AttentionList struct {
 	List[client.Attention]
 	At     time.Time      `json:"at" doc:"The server's time."`
-	Total  int            `json:"total" doc:"How many there are on all pages."`
-	Counts map[string]int `json:"counts" doc:"How many there are of each code."`
+	Total  int            `json:"total" doc:"Number of items on all pages."`
+	Counts map[string]int `json:"counts" doc:"Number of items by code."`
 }
 
 func (a *API) listAttention(ctx context.Context, in *struct {
 	Paging
-	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
+	Pipeline string `query:"pipeline" doc:"Only items about this pipeline."`
 },
 ) (*output[AttentionList], error) {
 	who := whoOf(ctx)

@@ -19,12 +19,12 @@ import (
 
 type auditInput struct {
 	Paging
-	Actor    string `query:"actor" doc:"Only by this token, certificate, user or person."`
-	Action   string `query:"action" doc:"Only this operation, such as trigger or login."`
-	Pipeline string `query:"pipeline" doc:"Only about this pipeline."`
-	Outcome  string `query:"outcome" enum:"done,refused,failed" doc:"Only with this outcome."`
-	Since    string `query:"since" doc:"RFC 3339, a period, or how long ago."`
-	Until    string `query:"until" doc:"RFC 3339, a period, or how long ago; not included."`
+	Actor    string `query:"actor" doc:"Only entries of this token, certificate, user or person."`
+	Action   string `query:"action" doc:"Only entries of this operation, such as trigger or login."`
+	Pipeline string `query:"pipeline" doc:"Only entries about this pipeline."`
+	Outcome  string `query:"outcome" enum:"done,refused,failed" doc:"Only entries with this outcome."`
+	Since    string `query:"since" doc:"Only entries at or after this time: RFC 3339, a period, or a duration ago such as 2h."`
+	Until    string `query:"until" doc:"Only entries before this time: RFC 3339, a period, or a duration ago such as 2h."`
 }
 
 func (a *API) auditRoutes(h huma.API) {

@@ -100,7 +100,7 @@ func (p principal) may(role Role, id pipeline.ID) *Problem {
 	case !p.role.includes(role):
 		return problem(http.StatusForbidden, plainKind, "this needs the role %s; the token has the role %s", role, p.role)
 	case id != "" && !p.sees(id):
-		return problem(http.StatusForbidden, plainKind, "the token is limited to other pipelines than %.140q", id)
+		return problem(http.StatusForbidden, plainKind, "the token is limited to pipelines other than %.140q", id)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 	keys := a.keys.Load()
 	if !a.asks() {
 		if !a.settings.Loopback {
-			return principal{}, unauthorized("the server has no tokens, so it answers on loopback addresses alone")
+			return principal{}, unauthorized("the server has no tokens, so it accepts requests on loopback addresses only")
 		}
 		if a.settings.ReadOnly != "" {
 			return principal{role: RoleViewer}, nil
@@ -175,7 +175,7 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 			return token.principal, nil
 		}
 		a.guesses.failed(c.address(), a.now())
-		p := unauthorized("the token is not known").with("WWW-Authenticate", `Bearer realm="interlock", error="invalid_token"`)
+		p := unauthorized("unknown token").with("WWW-Authenticate", `Bearer realm="interlock", error="invalid_token"`)
 		if a.auditor != nil {
 			a.recordRefusal(r.Context(), c, "authenticate", &a.auditor.unknown, p)
 		}
@@ -202,7 +202,7 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 	if cert != nil {
 		return principal{}, unauthorized("the client certificate is valid, but auth.certificates has no entry for subject %.200q or its alternative names %.400q", cert.Subject, alternativeNames(cert))
 	}
-	return principal{}, unauthorized("this needs a token: send the header Authorization: Bearer TOKEN, or log in")
+	return principal{}, unauthorized("this request needs a token; send the header Authorization: Bearer TOKEN, or log in")
 }
 
 func unauthorized(format string, args ...any) *Problem {

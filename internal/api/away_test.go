@@ -22,7 +22,7 @@ func (away) PutReadings(context.Context, []store.Write, time.Time) ([]store.Put,
 func TestUnreachableStoreIsServiceUnavailable(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) { d.Store = away{d.Store.(*memory.Store)} })
 	got := w.put(ordersSensors+"x", "{}")
-	p := got.problem(503, "not available", "/readyz says why", "If this request changes something, it may or may not have done so")
+	p := got.problem(503, "unavailable", "/readyz says why", "If this request changes something, it may or may not have done so")
 	if strings.Contains(fmt.Sprint(p), "cache.internal") || !strings.Contains(w.log.String(), "cache.internal") {
 		t.Errorf("the response contains the cause, which belongs only in the log: %v", p)
 	}

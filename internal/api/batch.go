@@ -20,17 +20,17 @@ const maxBatch = 1000
 // BatchItem is one reading of a batch.
 type BatchItem struct {
 	Pipeline  string          `json:"pipeline" doc:"The pipeline's id."`
-	Key       string          `json:"key" doc:"The sensor's key, with #period if need be."`
+	Key       string          `json:"key" doc:"The sensor's key, with #period to date the reading."`
 	Data      json.RawMessage `json:"data" doc:"The reading's data: an object of at most 64 KiB."`
-	Source    string          `json:"source,omitempty" doc:"Who writes it."`
-	TTL       string          `json:"ttl,omitempty" doc:"How long it is valid, such as 2h."`
-	ExpiresAt string          `json:"expiresAt,omitempty" doc:"When it expires, RFC 3339."`
+	Source    string          `json:"source,omitempty" doc:"The writer's name."`
+	TTL       string          `json:"ttl,omitempty" doc:"How long the reading is valid, such as 2h."`
+	ExpiresAt string          `json:"expiresAt,omitempty" doc:"When the reading expires, RFC 3339."`
 }
 
 // BatchWritten is the result of one reading of a batch.
 type BatchWritten struct {
 	Pipeline string `json:"pipeline"`
-	Key      string `json:"key" doc:"The sensor's key, without its period."`
+	Key      string `json:"key" doc:"The sensor's key, without the period."`
 	client.Written
 }
 
@@ -59,7 +59,7 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 		if p != nil {
 			a.metrics.refusals.Add(float64(len(items)))
 			what := p.Detail
-			p.Detail = fmt.Sprintf("item %d: %s; nothing of the batch was stored", i, what)
+			p.Detail = fmt.Sprintf("item %d: %s; no item of the batch was stored", i, what)
 			return nil, p.at(fmt.Sprintf("body[%d]", i), what)
 		}
 		writes, undo = append(writes, write), append(undo, back)

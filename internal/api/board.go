@@ -19,25 +19,25 @@ import (
 
 // BoardItem is a deadline that is overdue or near.
 type BoardItem struct {
-	State      string     `json:"state" enum:"overdue,at-risk,on-track" doc:"overdue: it has passed, and the run has not completed. at-risk: it has warned, the run failed or is held, or by the p90 of its durations the run completes after it."`
+	State      string     `json:"state" enum:"overdue,at-risk,on-track" doc:"overdue: the deadline has passed and the run has not completed. at-risk: the warning was sent, the run failed or is held, or the run's p90 duration ends after the deadline."`
 	Pipeline   string     `json:"pipeline"`
 	Schedule   string     `json:"schedule"`
 	Date       string     `json:"date"`
 	Owner      string     `json:"owner"`
-	Kind       string     `json:"kind" enum:"absolute,relative" doc:"relative: it counts from the first reading of the start condition."`
+	Kind       string     `json:"kind" enum:"absolute,relative" doc:"relative: the deadline counts from the first reading of the start condition."`
 	Critical   bool       `json:"critical"`
 	Warned     bool       `json:"warned"`
 	WarnAt     *time.Time `json:"warnAt"`
 	BreachAt   time.Time  `json:"breachAt"`
-	Phase      *string    `json:"phase" doc:"Of the run; null if none has opened."`
-	ExpectedAt *time.Time `json:"expectedAt" doc:"When the run completes by the p90 of its durations; null if it is overdue, does not go on automatically, or has no past."`
+	Phase      *string    `json:"phase" doc:"The run's phase; null if no run has opened."`
+	ExpectedAt *time.Time `json:"expectedAt" doc:"Estimated completion by the p90 duration; null if the run is overdue, does not continue automatically, or has no history."`
 }
 
 // Board lists the deadlines that are overdue or near.
 type Board struct {
 	At    time.Time   `json:"at"`
-	Items []BoardItem `json:"items" doc:"Overdue ones first, then by deadline."`
-	More  bool        `json:"more" doc:"More deadlines are armed than are listed."`
+	Items []BoardItem `json:"items" doc:"Overdue deadlines first, then by time."`
+	More  bool        `json:"more" doc:"Whether more deadlines are armed than listed."`
 }
 
 // A board looks boardAhead into the future, and estimates durations from the last boardDays. It caches the p90 of a
@@ -49,7 +49,7 @@ const (
 )
 
 func (a *API) deadlineBoard(ctx context.Context, in *struct {
-	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
+	Pipeline string `query:"pipeline" doc:"Only deadlines of this pipeline."`
 },
 ) (*output[Board], error) {
 	now, who := a.now(), whoOf(ctx)

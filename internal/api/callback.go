@@ -90,7 +90,7 @@ func (c Callbacks) attempt(ctx context.Context, token string, key run.Key) (int,
 		kind, what = permitPrefix, "permit"
 	}
 	parts := strings.SplitN(strings.TrimPrefix(token, kind), "_", 3)
-	foreign := problem(http.StatusForbidden, plainKind, "the %s was not made for run %s", what, key)
+	foreign := problem(http.StatusForbidden, plainKind, "the %s is not valid for run %s", what, key)
 	if len(parts) != 3 {
 		return 0, foreign
 	}

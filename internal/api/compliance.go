@@ -17,44 +17,44 @@ import (
 // Compliance reports how pipelines met their deadlines.
 type Compliance struct {
 	At         time.Time     `json:"at"`
-	Items      []Kept        `json:"items" doc:"One per pipeline that had a deadline, by id."`
-	Owners     []OwnerKept   `json:"owners" doc:"The same by owner, of all pages."`
-	Total      []KeptWindow  `json:"total" doc:"The same of all pipelines together."`
-	Lateness   []LatenessBin `json:"lateness" doc:"How long before or after their deadline runs completed, over all pages; earliest first, runs that never completed last."`
-	NextCursor *string       `json:"nextCursor" doc:"Leads to the next page; null on the last."`
+	Items      []Kept        `json:"items" doc:"One per pipeline with deadlines, by id."`
+	Owners     []OwnerKept   `json:"owners" doc:"The same figures by owner, over all pages."`
+	Total      []KeptWindow  `json:"total" doc:"The same figures over all pipelines."`
+	Lateness   []LatenessBin `json:"lateness" doc:"Histogram of completion times relative to the deadline, over all pages; earliest first, runs that never completed last."`
+	NextCursor *string       `json:"nextCursor" doc:"The cursor of the next page; null on the last page."`
 }
 
 // Kept reports how one pipeline met its deadlines.
 type Kept struct {
 	Pipeline string       `json:"pipeline"`
 	Owner    string       `json:"owner"`
-	Windows  []KeptWindow `json:"windows" doc:"Over 7, 30 and 90 days."`
+	Windows  []KeptWindow `json:"windows" doc:"Figures for the last 7, 30 and 90 days."`
 }
 
 // OwnerKept reports how the pipelines of one owner met their deadlines.
 type OwnerKept struct {
 	Owner     string       `json:"owner"`
-	Pipelines int          `json:"pipelines" doc:"How many of them had a deadline."`
-	Windows   []KeptWindow `json:"windows" doc:"Over 7, 30 and 90 days."`
+	Pipelines int          `json:"pipelines" doc:"Number of pipelines with deadlines."`
+	Windows   []KeptWindow `json:"windows" doc:"Figures for the last 7, 30 and 90 days."`
 }
 
 // KeptWindow counts the settled deadlines of the last days, today included, by their UTC day.
 type KeptWindow struct {
 	Days               int      `json:"days"`
-	Met                int      `json:"met" doc:"Completed in time."`
-	Warned             int      `json:"warned" doc:"Of those, after the warning."`
+	Met                int      `json:"met" doc:"Deadlines met."`
+	Warned             int      `json:"warned" doc:"Deadlines met after the warning."`
 	Breached           int      `json:"breached"`
-	Cancelled          int      `json:"cancelled" doc:"These count neither as met nor as breached."`
-	MetPercent         *float64 `json:"metPercent" doc:"Of met and breached; null if there were none."`
-	LongestLateSeconds int64    `json:"longestLateSeconds" doc:"Of those that completed late."`
+	Cancelled          int      `json:"cancelled" doc:"Cancelled deadlines, which count as neither met nor breached."`
+	MetPercent         *float64 `json:"metPercent" doc:"Share of met among met and breached; null if there are none."`
+	LongestLateSeconds int64    `json:"longestLateSeconds" doc:"The longest delay among runs that completed late."`
 }
 
 // LatenessBin counts the completions within a range of lateness.
 type LatenessBin struct {
-	FromSeconds *int64 `json:"fromSeconds" doc:"Later than this; negative is before the deadline, null is no limit."`
-	ToSeconds   *int64 `json:"toSeconds" doc:"Up to this; null is no limit."`
-	Never       bool   `json:"never" doc:"These have not completed to this day."`
-	Counts      []int  `json:"counts" doc:"Over 7, 30 and 90 days."`
+	FromSeconds *int64 `json:"fromSeconds" doc:"Lower bound, exclusive; negative is before the deadline, null is no bound."`
+	ToSeconds   *int64 `json:"toSeconds" doc:"Upper bound, inclusive; null is no bound."`
+	Never       bool   `json:"never" doc:"Whether this bucket counts runs that have never completed."`
+	Counts      []int  `json:"counts" doc:"Figures for the last 7, 30 and 90 days."`
 }
 
 type complianceInput struct {
@@ -64,10 +64,10 @@ type complianceInput struct {
 }
 
 func (a *API) trendRoutes(h huma.API) {
-	register(h, get("/compliance", "compliance", "Trends", "SLA compliance over 7, 30 and 90 days, by pipeline and by owner"), a.compliance)
-	register(h, get("/trends", "list-trends", "Trends", "Durations and attempts of the jobs of each pipeline, compared with the days before"), a.listTrends)
-	register(h, get("/pipelines/{id}/trends", "get-trends", "Trends", "A pipeline's durations, arrivals of sensors, attempts and drift, day by day"), a.getTrends)
-	register(h, get("/pipelines/{id}/months", "get-months", "Trends", "A pipeline's deadlines, durations and attempts, month by month, as far as the archive reaches back"), a.getMonths)
+	register(h, get("/compliance", "compliance", "Trends", "Get SLA compliance over 7, 30 and 90 days, by pipeline and by owner"), a.compliance)
+	register(h, get("/trends", "list-trends", "Trends", "Get each pipeline's job durations and attempts, compared with the days before"), a.listTrends)
+	register(h, get("/pipelines/{id}/trends", "get-trends", "Trends", "Get a pipeline's durations, sensor arrivals, attempts and drift by day"), a.getTrends)
+	register(h, get("/pipelines/{id}/months", "get-months", "Trends", "Get a pipeline's deadlines, durations and attempts by month, as far back as the archive goes"), a.getMonths)
 }
 
 func (a *API) compliance(ctx context.Context, in *complianceInput) (*output[Compliance], error) {

@@ -21,10 +21,10 @@ func deadlineView(d store.Deadline) client.Deadline {
 
 type deadlinesInput struct {
 	Paging
-	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
+	Pipeline string `query:"pipeline" doc:"Only deadlines of this pipeline."`
 	State    string `query:"state" default:"ARMED" doc:"ARMED, MET, BREACHED, CANCELLED, or all."`
-	From     string `query:"from" doc:"Only those that breach at this instant or later: RFC 3339, a period, or how long ago."`
-	To       string `query:"to" doc:"Only those that breach before this instant; likewise."`
+	From     string `query:"from" doc:"Only deadlines that breach at or after this time: RFC 3339, a period, or a duration ago such as 2h."`
+	To       string `query:"to" doc:"Only deadlines that breach before this time, in the same formats."`
 }
 
 func (a *API) listDeadlines(ctx context.Context, in *deadlinesInput) (*output[List[client.Deadline]], error) {

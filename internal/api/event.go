@@ -40,16 +40,16 @@ func (Event) Schema(huma.Registry) *huma.Schema {
 		Type:     "object",
 		Required: []string{"id", "source", "detail-type", "time", "detail", "silencedBy"},
 		Properties: map[string]*huma.Schema{
-			"id": word("The same for every repeat of the same event."), "source": word("interlock"), "detail-type": word("The event's type."), "time": at,
-			"silencedBy": {Type: "string", Nullable: true, Description: "The silence that held back its alert; null if none did."},
+			"id": word("Identical each time the same event is delivered."), "source": word("interlock"), "detail-type": word("The event's type."), "time": at,
+			"silencedBy": {Type: "string", Nullable: true, Description: "The silence that held back the event's alert; null if none did."},
 			"detail": {
 				Type:     "object",
 				Required: []string{"pipelineId", "scheduleId", "date", "message", "timestamp", "severity"},
 				Properties: map[string]*huma.Schema{
 					"pipelineId": word("Empty for events about the platform."), "scheduleId": word("Empty for events about a pipeline."),
-					"date": word("The period; empty if there is none."), "message": word("One sentence."), "timestamp": at,
+					"date": word("The period; empty if there is none."), "message": word("The event in one sentence."), "timestamp": at,
 					"severity": {Type: "string", Enum: []any{"info", "warning", "critical"}},
-					"attempt":  {Type: "integer"}, "causedBy": word("The change, request or event it follows from."),
+					"attempt":  {Type: "integer"}, "causedBy": word("The change, request or event that caused this event."),
 				},
 				AdditionalProperties: true,
 			},
@@ -60,21 +60,21 @@ func (Event) Schema(huma.Registry) *huma.Schema {
 
 type eventsInput struct {
 	Paging
-	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
-	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"With pipeline and date: only this run's."`
-	Date     string `query:"date" doc:"With pipeline and schedule: only this run's."`
-	Type     string `query:"type" doc:"Only of this type."`
-	Types    string `query:"types" maxLength:"2000" doc:"Only of these types, separated by commas."`
-	Severity string `query:"severity" enum:"info,warning,critical" doc:"Only those at least this severe."`
-	Since    string `query:"since" doc:"RFC 3339, a period, or how long ago."`
-	From     string `query:"from" doc:"Only from this instant on: RFC 3339, a period, or how long ago."`
-	To       string `query:"to" doc:"Only before this instant; likewise."`
-	Q        string `query:"q" maxLength:"200" doc:"Only those whose message, type, pipeline or period contains this text, in any case."`
+	Pipeline string `query:"pipeline" doc:"Only events of this pipeline."`
+	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"With pipeline and date: only events of this run."`
+	Date     string `query:"date" doc:"With pipeline and schedule: only events of this run."`
+	Type     string `query:"type" doc:"Only events of this type."`
+	Types    string `query:"types" maxLength:"2000" doc:"Only events of these types, separated by commas."`
+	Severity string `query:"severity" enum:"info,warning,critical" doc:"Only events of at least this severity."`
+	Since    string `query:"since" doc:"Only events at or after this time: RFC 3339, a period, or a duration ago such as 2h."`
+	From     string `query:"from" doc:"Only events at or after this time: RFC 3339, a period, or a duration ago such as 2h."`
+	To       string `query:"to" doc:"Only events before this time, in the same formats."`
+	Q        string `query:"q" maxLength:"200" doc:"Only events whose message, type, pipeline or period contains this text, ignoring case."`
 }
 
 func (a *API) eventRoutes(h huma.API) {
-	register(h, get("/events", "list-events", "Events", "Events, newest first"), a.listEvents)
-	register(h, get("/events/types", "list-event-types", "Events", "The types of events, in groups"), a.listEventTypes)
+	register(h, get("/events", "list-events", "Events", "List events, newest first"), a.listEvents)
+	register(h, get("/events/types", "list-event-types", "Events", "List event types by group"), a.listEventTypes)
 }
 
 func (a *API) listEvents(ctx context.Context, in *eventsInput) (*output[EventList], error) {

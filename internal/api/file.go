@@ -18,11 +18,11 @@ import (
 type ConfigFile struct {
 	File       string               `json:"file"`
 	Kind       string               `json:"kind" enum:"pipeline,calendar,archetype,source"`
-	State      string               `json:"state" enum:"in force,refused,read,missing" doc:"in force: this version of the pipeline or source is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active."`
-	Pipeline   *string              `json:"pipeline" doc:"The pipeline that it describes; null if unknown."`
-	Version    *string              `json:"version" doc:"The pipeline's active version: its last good one."`
-	AcceptedAt *time.Time           `json:"acceptedAt" doc:"When that was accepted."`
-	Problems   []client.FileProblem `json:"problems" doc:"In the order of the file, warnings included."`
+	State      string               `json:"state" enum:"in force,refused,read,missing" doc:"in force: this version is active. refused: the file has errors; the last good version, if any, stays active. read: a calendar or archetype that pipelines use. missing: the file can no longer be read; the active version stays active."`
+	Pipeline   *string              `json:"pipeline" doc:"The pipeline in the file; null if unknown."`
+	Version    *string              `json:"version" doc:"The pipeline's active version, which is its last good one."`
+	AcceptedAt *time.Time           `json:"acceptedAt" doc:"When the active version was accepted."`
+	Problems   []client.FileProblem `json:"problems" doc:"Errors and warnings in file order."`
 }
 
 func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFile]], error) {

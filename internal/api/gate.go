@@ -21,13 +21,13 @@ import (
 // OfPeriod is a pipeline and one of its periods.
 type OfPeriod struct {
 	ID   string `path:"id" doc:"The pipeline's id."`
-	Date string `query:"date" doc:"The period; default that of a fire at the current time."`
+	Date string `query:"date" doc:"The period. Default: the period of a fire at the current time."`
 }
 
 // gateInput is a pipeline, one of its periods, and how long to wait for its gate.
 type gateInput struct {
 	OfPeriod
-	Wait string `query:"wait" doc:"Hold the request until a start is allowed, never will be, or another has started the job, and at most this long: a duration such as 30s, at most 60s."`
+	Wait string `query:"wait" doc:"Long poll: wait up to this long, such as 30s, at most 60s. The response comes as soon as a start is allowed, a start can no longer become possible, or the job has been started."`
 }
 
 func (a *API) getGate(ctx context.Context, in *gateInput) (*output[client.Gate], error) {

@@ -19,27 +19,27 @@ import (
 // Graph is the transitive upstream and downstream pipelines of a pipeline.
 type Graph struct {
 	Pipeline  string  `json:"pipeline"`
-	Nodes     []Node  `json:"nodes" doc:"By distance, upstream first."`
+	Nodes     []Node  `json:"nodes" doc:"Pipelines by distance, upstream first."`
 	Edges     []Edge  `json:"edges"`
-	Blocks    []Block `json:"blocks" doc:"Open runs among them that wait for another pipeline, oldest period first."`
-	Truncated bool    `json:"truncated" doc:"There is more than fits."`
+	Blocks    []Block `json:"blocks" doc:"Open runs that wait for another pipeline, oldest period first."`
+	Truncated bool    `json:"truncated" doc:"Whether the graph was cut off."`
 }
 
 // Node is a pipeline in a graph.
 type Node struct {
 	Pipeline string  `json:"pipeline"`
-	Distance int     `json:"distance" doc:"Steps downstream; negative is upstream, 0 the pipeline itself."`
-	State    string  `json:"state" enum:"ok,paused,degraded,rejected,removed,unknown" doc:"unknown: a file names it and there is no such pipeline."`
-	Date     *string `json:"date" doc:"Its latest period with a run."`
+	Distance int     `json:"distance" doc:"Steps downstream; negative is upstream, 0 is the pipeline itself."`
+	State    string  `json:"state" enum:"ok,paused,degraded,rejected,removed,unknown" doc:"unknown: a file names this pipeline, but it does not exist."`
+	Date     *string `json:"date" doc:"The latest period with a run."`
 	Schedule *string `json:"schedule"`
-	Status   *string `json:"status" doc:"Of that run."`
+	Status   *string `json:"status" doc:"The status of that run."`
 }
 
 // Edge connects a pipeline with one that waits for it.
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to" doc:"The pipeline that waits."`
-	Kind string `json:"kind" enum:"after,sensor" doc:"after: for its run; sensor: it reads its sensors."`
+	Kind string `json:"kind" enum:"after,sensor" doc:"after: waits for its run. sensor: reads its sensors."`
 }
 
 // Block is an open run whose gate another pipeline keeps closed.
@@ -47,7 +47,7 @@ type Block struct {
 	Pipeline string     `json:"pipeline"`
 	Schedule string     `json:"schedule"`
 	Date     string     `json:"date"`
-	By       string     `json:"by" doc:"The pipeline it waits for."`
+	By       string     `json:"by" doc:"The pipeline that the run waits for."`
 	Reason   string     `json:"reason"`
 	Since    *time.Time `json:"since" doc:"When the run was opened."`
 }

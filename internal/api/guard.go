@@ -67,7 +67,7 @@ func (a *API) check(r *http.Request, c *call) *Problem {
 		return p
 	}
 	if err := a.origins.Check(r); err != nil {
-		return problem(http.StatusForbidden, crossOrigin, "a page of another origin may not write here: %s", err)
+		return problem(http.StatusForbidden, crossOrigin, "cross-origin writes are rejected: %s", err)
 	}
 	who, p := a.authenticate(r, c)
 	c.who = who
@@ -103,7 +103,7 @@ func (a *API) checkHost(r *http.Request) *Problem {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.IsLoopback() {
 		return nil
 	}
-	return problem(http.StatusForbidden, wrongHost, "this server answers to localhost and loopback addresses, not to %.100q", r.Host)
+	return problem(http.StatusForbidden, wrongHost, "this server accepts requests to localhost and loopback addresses only, not to %.100q", r.Host)
 }
 
 // hostOf returns the name in a Host header, without port and brackets.
@@ -136,7 +136,7 @@ func (a *API) finish(w *response, c *call) {
 		}
 		a.logger.Error("request panicked", "request", c.id, "method", w.request.Method, "path", w.request.URL.Path, "panic", cause)
 		if w.status == 0 {
-			problem(http.StatusInternalServerError, plainKind, "something went wrong inside the server; its log has the cause under this request's id").write(w, w.request.WithContext(c))
+			problem(http.StatusInternalServerError, plainKind, "internal error; the server's log has the cause under this request id").write(w, w.request.WithContext(c))
 		}
 	}
 	if w.status == 0 {

@@ -28,7 +28,7 @@ func (h Health) Why() string {
 // Unreadiness is the response of /readyz while the controller is not ready: a Problem with the checks.
 type Unreadiness struct {
 	Problem
-	Checks []client.HealthCheck `json:"checks" doc:"The checks; empty without a token if the server requires one, and for a token that is limited to pipelines."`
+	Checks []client.HealthCheck `json:"checks" doc:"The checks. Empty if the server requires a token and the request has none, or if the token is limited to pipelines."`
 }
 
 // healthz reports that the process is running.

@@ -23,13 +23,13 @@ func newHuma(mux *http.ServeMux) huma.API {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "Interlock", Version: "1",
-				Description: "Sensors in, questions answered, runs opened, repeated and ended. Errors are RFC 9457 problems. " +
-					"Lists answer {items, nextCursor}, newest first. Every documented key is present, null and false included.",
+				Description: "Write sensor readings, query gates, and open, rerun and cancel runs. Errors are RFC 9457 problems. " +
+					"Lists return {items, nextCursor}, newest first. Every documented key is present, even if it is null or false.",
 			},
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"bearer": {Type: "http", Scheme: "bearer", Description: "A token of the server's file. A server on a loopback address without tokens needs none."},
+					"bearer": {Type: "http", Scheme: "bearer", Description: "A token from the server's file. A server without tokens, on a loopback address, requires none."},
 				},
 			},
 		},

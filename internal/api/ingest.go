@@ -91,7 +91,7 @@ func eventBody(r *http.Request) ([]byte, *Problem) {
 	case "gzip":
 		unzipped, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, badRequest("the body is not gzip, as Content-Encoding says: %s", err)
+			return nil, badRequest("Content-Encoding is gzip, but the body is not: %s", err)
 		}
 		in = unzipped
 	default:
@@ -102,7 +102,7 @@ func eventBody(r *http.Request) ([]byte, *Problem) {
 		return nil, tooMany(maxBody)
 	}
 	if err != nil {
-		return nil, badRequest("the body could not be read to its end: %s", err)
+		return nil, badRequest("read the request body: %s", err)
 	}
 	if len(body) > source.MaxEvent {
 		return nil, tooMany(source.MaxEvent)
@@ -111,7 +111,7 @@ func eventBody(r *http.Request) ([]byte, *Problem) {
 }
 
 func tooMany(most int) *Problem {
-	return problem(http.StatusRequestEntityTooLarge, plainKind, "a request has at most %d bytes of events; send fewer at once, or compress them with gzip", most)
+	return problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large; at most %d bytes are allowed: send fewer events, or compress them with gzip", most)
 }
 
 // cloudEvents parses CloudEvents in binary, structured or batched mode.
@@ -140,7 +140,7 @@ func cloudEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem) {
 		}
 	}
 	if len(attributes) == 0 {
-		return nil, badRequest("the request is no CloudEvent: send the headers ce-specversion, ce-id, ce-source and ce-type, or the content type application/cloudevents+json")
+		return nil, badRequest("the request is not a CloudEvent; send the headers ce-specversion, ce-id, ce-source and ce-type, or the content type application/cloudevents+json")
 	}
 	event, err := source.BinaryEvent(attributes, contentType, body)
 	return oneCloudEvent(event, err)
@@ -166,7 +166,7 @@ func cloudEventBatch(body []byte) ([]ingest.Event, *Problem) {
 	events := make([]ingest.Event, len(list))
 	for i, event := range list {
 		if err := source.CheckCloudEvent(event); err != nil {
-			return nil, badRequest("event %d of the batch: %s; nothing of the batch was written", i, err).at(fmt.Sprintf("body[%d]", i), err.Error())
+			return nil, badRequest("event %d of the batch: %s; no event of the batch was written", i, err).at(fmt.Sprintf("body[%d]", i), err.Error())
 		}
 		events[i] = cloudEvent(event)
 	}
@@ -242,12 +242,12 @@ func eventOperations(h huma.API) []*huma.Operation {
 		for _, media := range types {
 			op.RequestBody.Content[media] = &huma.MediaType{Schema: &huma.Schema{}}
 		}
-		op.Responses = map[string]*huma.Response{"200": jsonAnswer[ingest.Result](h, "The events were taken."), "default": problems(h)}
+		op.Responses = map[string]*huma.Response{"200": jsonAnswer[ingest.Result](h, "The events were accepted."), "default": problems(h)}
 		return &op
 	}
-	cloud := operation(cloudEventsPath, "put-cloudevents", "Take CloudEvents 1.0: in binary mode (headers ce-NAME, the body is the data), structured or batched",
+	cloud := operation(cloudEventsPath, "put-cloudevents", "Receive CloudEvents 1.0 in binary (headers ce-NAME, the body is the data), structured or batched mode",
 		"application/cloudevents+json", "application/cloudevents-batch+json", "*/*")
-	bridge := operation(ingestPath, "put-json-events", "Take a JSON object, or a list of them, for a source of format json", "application/json")
-	bridge.Parameters = []*huma.Param{word("path", "source", "The source's id."), word("header", "Idempotency-Key", "Repeating a request with the same key, within 24 hours, writes nothing.")}
-	return []*huma.Operation{cloud, operation(lineagePath, "put-lineage", "Take an OpenLineage event", "application/json"), bridge}
+	bridge := operation(ingestPath, "put-json-events", "Receive a JSON object or a list of objects for a source of format json", "application/json")
+	bridge.Parameters = []*huma.Param{word("path", "source", "The source's id."), word("header", "Idempotency-Key", "A repeated request with the same key writes nothing for 24 hours.")}
+	return []*huma.Operation{cloud, operation(lineagePath, "put-lineage", "Receive an OpenLineage event", "application/json"), bridge}
 }

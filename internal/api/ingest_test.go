@@ -150,8 +150,8 @@ func TestRejectedEventNamesItsAttribute(t *testing.T) {
 		{"cloudevents", strings.Replace(event, `"data":`, `"Bad_Name":"x","data":`, 1), `attribute \"Bad_Name\"`, []string{structured}},
 		{"cloudevents", strings.Replace(event, `"data":`, `"data_base64":"e30=","data":`, 1), "data and data_base64", []string{structured}},
 		{"cloudevents", "[" + event + `,{"specversion":"1.0"}]`, "event 1 of the batch: attribute id is missing", []string{"Content-Type: application/cloudevents-batch+json"}},
-		{"cloudevents", `{}`, "the request is no CloudEvent", []string{"Content-Type: application/json"}},
-		{"cloudevents", `{`, "attribute data is not JSON", []string{"Content-Type: application/json", "ce-specversion: 1.0", "ce-id: a", "ce-source: /b", "ce-type: t"}},
+		{"cloudevents", `{}`, "the request is not a CloudEvent", []string{"Content-Type: application/json"}},
+		{"cloudevents", `{`, "datacontenttype is JSON, but attribute data is not", []string{"Content-Type: application/json", "ce-specversion: 1.0", "ce-id: a", "ce-source: /b", "ce-type: t"}},
 		{"cloudevents", `{}`, "attribute type is missing", []string{"Content-Type: application/json", "ce-specversion: 1.0", "ce-id: a", "ce-source: /b"}},
 		{"lineage", `{"eventTime":"2026-03-03T10:00:00Z","producer":"p","schemaURL":"s","job":{"namespace":"n","name":"j"},"run":{}}`, "field run.runId is missing", nil},
 		{"lineage", `{}`, "field run is missing", nil},
@@ -247,7 +247,7 @@ func TestLimitedTokenWritesWhatItMay(t *testing.T) {
 	w.useSources(bridge)
 	w.token = "limited"
 	got := w.request("POST", "/api/v1/ingest/bridge", `{"depth":3}`)
-	if !strings.Contains(string(got.body), `"matched":1,"written":1`) || !strings.Contains(string(got.body), `limited to other pipelines than \"orders\"`) {
+	if !strings.Contains(string(got.body), `"matched":1,"written":1`) || !strings.Contains(string(got.body), `limited to pipelines other than \"orders\"`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if list := string(w.get("/api/v1/sources").body); strings.Contains(list, "bridge") {
@@ -259,7 +259,7 @@ func TestLimitedTokenWritesWhatItMay(t *testing.T) {
 	}
 }
 
-// A rejected source does not affect others, and its last valid version stays in force across a restart.
+// A rejected source does not affect others, and its last good version stays in force across a restart.
 func TestLastGoodSourceStaysInForce(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(ordersLanded, bridge)

@@ -48,7 +48,7 @@ func (a *API) report(ctx context.Context, in *struct {
 // lateProblem rejects the result of a worker whose attempt is over.
 func lateProblem(r client.Run, attempt int) *Problem {
 	p := problem(http.StatusConflict, claimRefused+kind(router.ClaimDone),
-		"attempt %d is over: the run is %s in attempt %d; the result is logged and changes nothing", attempt, r.Status, r.Attempt)
+		"attempt %d has ended: the run is %s in attempt %d; the result is logged and changes nothing", attempt, r.Status, r.Attempt)
 	p.ClaimRefusal = &ClaimRefusal{Code: string(router.ClaimDone), Worker: r.Worker, Since: r.ClaimedAt, Rules: []client.Rule{}, Run: r}
 	return p
 }

@@ -30,13 +30,13 @@ type metrics struct {
 func newMetrics(r *prometheus.Registry) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "interlock_http_requests_total", Help: "Requests answered, by method, route and status.",
+			Name: "interlock_http_requests_total", Help: "HTTP requests by method, route and status.",
 		}, []string{"method", "route", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "interlock_http_request_duration_seconds", Help: "Time to answer a request, by route.",
+			Name: "interlock_http_request_duration_seconds", Help: "HTTP request duration by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"route"}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "interlock_http_event_streams", Help: "Event streams that are open."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "interlock_http_event_streams", Help: "Open event streams."}),
 	}
 	written := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "interlock_sensor_writes_total", Help: "Readings written over HTTP, by result.",
@@ -53,7 +53,7 @@ type eventCounters struct{ matched, unmatched, refused prometheus.Counter }
 
 func (m *metrics) countEvents(r *prometheus.Registry) {
 	events := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "interlock_ingest_events_total", Help: "Events received, by format and by whether a source matched. A refused request counts as one.",
+		Name: "interlock_ingest_events_total", Help: "Events received, by format and by whether a source matched. A rejected request counts as one event.",
 	}, []string{"format", "result"})
 	m.events = map[source.Format]eventCounters{}
 	for _, f := range []source.Format{source.CloudEvents, source.OpenLineage, source.JSON} {
@@ -61,7 +61,7 @@ func (m *metrics) countEvents(r *prometheus.Registry) {
 		m.events[f] = eventCounters{of("matched"), of("unmatched"), of("refused")}
 	}
 	readings := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "interlock_ingest_readings_total", Help: "Readings of events: written, repeated (the event had come before), or not written or incomplete because of a problem.",
+		Name: "interlock_ingest_readings_total", Help: "Readings from events: written, repeated (the event is a duplicate), or problem (not written, or incomplete).",
 	}, []string{"result"})
 	m.readings = map[string]prometheus.Counter{}
 	for _, result := range []string{"written", "repeated", "problem"} {

@@ -66,8 +66,8 @@ const OIDCCallback = prefix + oidcCallback
 
 // LoginMethods lists the ways to log in.
 type LoginMethods struct {
-	Tokens bool    `json:"tokens" doc:"With a token of the server's file."`
-	OIDC   *string `json:"oidc" doc:"At an OpenID Connect provider: the label of the button, which leads to /api/v1/session/oidc; null if there is none."`
+	Tokens bool    `json:"tokens" doc:"Whether clients can log in with a token from the server's file."`
+	OIDC   *string `json:"oidc" doc:"The label of the OpenID Connect button, which leads to /api/v1/session/oidc; null if no provider is configured."`
 }
 
 // redirect sends a browser elsewhere.
@@ -82,11 +82,11 @@ func (a *API) oidcRoutes(h huma.API) {
 		rt.role, rt.public = RoleNone, true
 		return rt
 	}
-	register(h, public("/session/methods", "login-methods", "Return the ways to log in"), a.loginMethods)
-	begin := public(oidcPath, "begin-oidc", "Send a browser to the OpenID Connect provider to log in")
+	register(h, public("/session/methods", "login-methods", "List the login methods"), a.loginMethods)
+	begin := public(oidcPath, "begin-oidc", "Redirect the browser to the OpenID Connect provider")
 	begin.status = http.StatusFound
 	register(h, begin, a.beginOIDC)
-	finish := public(oidcCallback, "finish-oidc", "Open a session for a browser that returns from the provider")
+	finish := public(oidcCallback, "finish-oidc", "Open a session for a browser that the provider redirected back")
 	finish.status = http.StatusFound
 	op := finish.operation()
 	op.SkipValidateParams = true // providers add parameters of their own
@@ -128,7 +128,7 @@ func (a *API) pendingCookie(ctx context.Context, value string) http.Cookie {
 // beginOIDC sends a browser to the provider.
 func (a *API) beginOIDC(ctx context.Context, _ *struct{}) (*redirect, error) {
 	if a.settings.OIDC == nil {
-		return nil, problem(http.StatusNotFound, plainKind, "this server has no login at an OpenID Connect provider; auth.oidc sets one up")
+		return nil, problem(http.StatusNotFound, plainKind, "OpenID Connect is not configured on this server; set auth.oidc in the server's file")
 	}
 	p := pendingLogin{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text(), Until: a.now().Add(pendingFor)}
 	address, err := a.settings.OIDC.Provider.Address(ctx, p.State, p.Nonce, p.Verifier)
@@ -150,13 +150,13 @@ func (a *API) backToLogin(ctx context.Context, why string) *redirect {
 
 // finishOIDC opens a session for a browser that returns from the provider.
 func (a *API) finishOIDC(ctx context.Context, in *struct {
-	Code  string `query:"code" doc:"The provider's."`
-	State string `query:"state" doc:"That of the login."`
+	Code  string `query:"code" doc:"The authorization code from the provider."`
+	State string `query:"state" doc:"The state of the login."`
 },
 ) (*redirect, error) {
 	c, now := callOf(ctx), a.now()
 	if a.settings.OIDC == nil {
-		return nil, problem(http.StatusNotFound, plainKind, "this server has no login at an OpenID Connect provider; auth.oidc sets one up")
+		return nil, problem(http.StatusNotFound, plainKind, "OpenID Connect is not configured on this server; set auth.oidc in the server's file")
 	}
 	from := c.address()
 	if a.guesses.wait(from, now) > 0 {
@@ -167,7 +167,7 @@ func (a *API) finishOIDC(ctx context.Context, in *struct {
 		return a.backToLogin(ctx, "expired"), nil
 	}
 	if in.Code == "" { // the provider, or the user there, refused
-		a.oidcFailed(ctx, "the provider sent no code")
+		a.oidcFailed(ctx, "the provider sent no authorization code")
 		return a.backToLogin(ctx, "refused"), nil
 	}
 	name, groups, err := a.settings.OIDC.Provider.Exchange(ctx, in.Code, pending.Nonce, pending.Verifier)

@@ -15,7 +15,7 @@ import (
 
 // Once lets a client repeat a request without repeating its effect.
 type Once struct {
-	Key string `header:"Idempotency-Key" maxLength:"100" doc:"Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422."`
+	Key string `header:"Idempotency-Key" maxLength:"100" doc:"A repeated request with the same key returns the first response and changes nothing, for 24 hours. The same key with a different request returns 422."`
 }
 
 // id returns the id under which the request is recorded; it is unique per client.

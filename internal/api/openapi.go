@@ -98,32 +98,32 @@ func putOperation(h huma.API) *huma.Operation {
 	put.Middlewares = nil
 	put.Parameters = []*huma.Param{
 		word("path", "id", "The pipeline's id."),
-		word("path", "key", "The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."),
-		word("query", "source", "Who writes it."),
-		word("query", "ttl", "How long it counts, such as 2h."),
-		word("query", "expiresAt", "Until when it counts, RFC 3339."),
+		word("path", "key", "The sensor's key, percent-encoded (/ is %2F, # is %23), with #period to date the reading."),
+		word("query", "source", "The writer's name."),
+		word("query", "ttl", "How long the reading is valid, such as 2h."),
+		word("query", "expiresAt", "When the reading expires, RFC 3339."),
 	}
 	put.RequestBody = &huma.RequestBody{
 		Required:    true,
-		Description: "An object of at most 64 KiB. date (with hour and minute) in it, else the key's suffix, says which period it is for.",
+		Description: "An object of at most 64 KiB. Its fields date, hour and minute name the period, else the key's suffix does.",
 		Content:     map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: "object", AdditionalProperties: true}}},
 	}
-	put.Responses = map[string]*huma.Response{"200": jsonAnswer[client.Written](h, "Stored durably."), "default": problems(h)}
+	put.Responses = map[string]*huma.Response{"200": jsonAnswer[client.Written](h, "The reading is stored durably."), "default": problems(h)}
 	return &put
 }
 
 func streamOperation(h huma.API) *huma.Operation {
-	op := get("/events/stream", "follow-events", "Events", "Live events, as server-sent events").operation()
+	op := get("/events/stream", "follow-events", "Events", "Stream events as server-sent events").operation()
 	op.Middlewares = nil
 	op.Parameters = []*huma.Param{
-		word("query", "pipeline", "Only this pipeline's."), word("query", "type", "Only of this type."),
-		word("query", "since", "Begin in the past: RFC 3339, a period, or how long ago."),
-		word("query", "lastEventId", "As the header, for clients that cannot set it."),
-		word("query", "heartbeat", "true: signs of life are events named heartbeat, {at, intervalSeconds}, the first at once. Otherwise they are comments."),
-		word("header", "Last-Event-ID", "Go on after this event."),
+		word("query", "pipeline", "Only events of this pipeline."), word("query", "type", "Only events of this type."),
+		word("query", "since", "Start in the past: RFC 3339, a period, or a duration ago such as 2h."),
+		word("query", "lastEventId", "The same as the header, for clients that cannot set headers."),
+		word("query", "heartbeat", "true: keep-alives are events named heartbeat with {at, intervalSeconds}, and the first is sent at once. Otherwise keep-alives are comments."),
+		word("header", "Last-Event-ID", "Resume after this event."),
 	}
 	op.Responses = map[string]*huma.Response{
-		"200":     {Description: "data is an event, id its place. A sign of life comes every 15 seconds.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}}},
+		"200":     {Description: "data is an event, id its position in the stream. A keep-alive is sent every 15 seconds.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}}},
 		"default": problems(h),
 	}
 	return &op
@@ -137,17 +137,17 @@ func plainOperations(h huma.API) []*huma.Operation {
 			Responses: map[string]*huma.Response{"200": ok, "default": problems(h)},
 		}
 	}
-	ready := plain("/readyz", "readyz", "Whether the controller keeps up", jsonAnswer[client.Readiness](h, "It keeps up."))
-	ready.Responses["503"] = &huma.Response{Description: "It does not.", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Unreadiness](h, "")}}}
+	ready := plain("/readyz", "readyz", "Check whether the controller is ready", jsonAnswer[client.Readiness](h, "The controller is ready."))
+	ready.Responses["503"] = &huma.Response{Description: "The controller is not ready.", Content: map[string]*huma.MediaType{problemType: {Schema: schemaOf[Unreadiness](h, "")}}}
 	anything := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: "object", AdditionalProperties: true}}}}
 	metrics := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}}
-	figures := plain("/metrics", "metrics", "Figures for Prometheus", metrics)
+	figures := plain("/metrics", "metrics", "Get metrics in the Prometheus format", metrics)
 	figures.Description, figures.Security = needsRole(RoleViewer), needsToken
-	ready.Description += " A viewer whose token is not limited to some pipelines sees details."
+	ready.Description += " The checks are listed for viewers whose token is not limited to pipelines."
 	return []*huma.Operation{
-		plain("/healthz", "healthz", "Whether the process answers", anything), ready,
+		plain("/healthz", "healthz", "Check whether the process responds", anything), ready,
 		figures,
-		plain("/openapi.json", "openapi", "This description", anything),
+		plain("/openapi.json", "openapi", "Get this OpenAPI document", anything),
 	}
 }
 
@@ -159,21 +159,21 @@ func pingOperations(h huma.API) []*huma.Operation {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 			op := &huma.Operation{
 				Method: method, Path: path, OperationID: "ping-" + strings.ToLower(method), Tags: []string{"Sensors"},
-				Summary:     "Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON",
-				Description: "For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.",
+				Summary:     "Write a reading {status, exitStatus, durationSeconds, body} with a plain GET or POST",
+				Description: "For cron jobs and other clients that can only call a URL. Needs no header: the token is in the path. The path is not logged.",
 				Security:    needsNoToken,
 				Parameters: []*huma.Param{
 					word("path", "token", "A token with the role sensor; on a server without tokens, any text."),
-					word("path", "pipeline", "The pipeline's id."), word("path", "key", "The sensor's key, percent-encoded, with #period if need be."),
+					word("path", "pipeline", "The pipeline's id."), word("path", "key", "The sensor's key, percent-encoded, with #period to date the reading."),
 				},
-				Responses: map[string]*huma.Response{"200": {Description: "Stored durably.", Content: plain}, "default": problems(h)},
+				Responses: map[string]*huma.Response{"200": {Description: "The reading is stored durably.", Content: plain}, "default": problems(h)},
 			}
 			if path == pingSignalPath {
 				op.OperationID += "-signal"
-				op.Parameters = append(op.Parameters, word("path", "signal", "start, fail, or an exit status from 0 to 255: 0 is success, others are failures."))
+				op.Parameters = append(op.Parameters, word("path", "signal", "start, fail, or an exit status from 0 to 255. 0 is success, any other status is a failure."))
 			}
 			if method == http.MethodPost {
-				op.RequestBody = &huma.RequestBody{Description: "Kept as the field body, up to 10 KiB.", Content: plain}
+				op.RequestBody = &huma.RequestBody{Description: "Stored in the field body, up to 10 KiB.", Content: plain}
 			}
 			all = append(all, op)
 		}

@@ -8,19 +8,19 @@ import (
 
 // tags are the groups of operations, in the order in which they are shown.
 var tags = []*huma.Tag{
-	{Name: "Sensors", Description: "Write and read the readings that gates depend on."},
-	{Name: "Sources", Description: "Events of other tools, which source files turn into readings."},
-	{Name: "Pipelines", Description: "What is configured, what each gate waits for, pauses and backfills."},
-	{Name: "Runs", Description: "Open, repeat, end and read runs, and report the results of jobs."},
-	{Name: "Workers", Description: "Jobs that run outside: claim an attempt and send heartbeats."},
+	{Name: "Sensors", Description: "Sensor readings, which gates depend on."},
+	{Name: "Sources", Description: "Events from other tools, which source files turn into readings."},
+	{Name: "Pipelines", Description: "Pipelines, their gates, pauses and backfills."},
+	{Name: "Runs", Description: "Open, rerun, cancel and read runs, and report job results."},
+	{Name: "Workers", Description: "External jobs: claim an attempt and send heartbeats."},
 	{Name: "Deadlines", Description: "The SLA ledger."},
-	{Name: "Events", Description: "What has happened, as a list and as a stream."},
+	{Name: "Events", Description: "Events, as a list and as a stream."},
 	{Name: "Alerts", Description: "Routes, silences and dead letters."},
-	{Name: "Trends", Description: "Statistics over weeks and months."},
+	{Name: "Trends", Description: "Statistics by day, week and month."},
 	{Name: "Files", Description: "The files that the controller reads."},
-	{Name: "Audit", Description: "Who did what."},
-	{Name: "Session", Description: "Sessions of browsers."},
-	{Name: "Server", Description: "Health, metrics and this description."},
+	{Name: "Audit", Description: "The audit record: who did what."},
+	{Name: "Session", Description: "Browser sessions."},
+	{Name: "Server", Description: "Health, metrics and this document."},
 }
 
 // requestExamples are example request bodies, by operation.
@@ -61,7 +61,7 @@ const problemExample = `{"type": "about:blank", "title": "Not Found", "status": 
 func addWords(doc *huma.OpenAPI) {
 	doc.Servers = []*huma.Server{
 		{URL: "http://127.0.0.1:8740", Description: "A controller on this machine with its default address."},
-		{URL: "/", Description: "The server that this description was read from."},
+		{URL: "/", Description: "The server that served this document."},
 	}
 	doc.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	doc.Tags = tags

@@ -61,19 +61,19 @@ func (a *API) operatorRoutes(h huma.API) {
 	trigger := post("/runs", "trigger", "Runs", "Open the run of a period")
 	trigger.status = http.StatusCreated
 	trigger.role, trigger.recorded = RoleRunner, true // the handler checks what a runner may open
-	trigger.needs = needsRole(RoleRunner) + " Pipelines that a schedule opens, force and bypassGate need the role operator."
+	trigger.needs = needsRole(RoleRunner) + " Triggering a pipeline that has a schedule, force and bypassGate need the role operator."
 	register(h, trigger, a.trigger)
-	rerun := post("/runs/{pipeline}/{schedule}/{date}/reruns", "rerun", "Runs", "Ask for another attempt")
+	rerun := post("/runs/{pipeline}/{schedule}/{date}/reruns", "rerun", "Runs", "Request another attempt of a run")
 	rerun.status = http.StatusCreated
 	register(h, rerun, a.rerun)
-	register(h, post("/runs/{pipeline}/{schedule}/{date}/cancel", "cancel", "Runs", "End an open run"), a.cancel)
-	report := post("/runs/{pipeline}/{schedule}/{date}/job", "report", "Runs", "Report the result of a run's job, also with the attempt's own callback token")
+	register(h, post("/runs/{pipeline}/{schedule}/{date}/cancel", "cancel", "Runs", "Cancel an open run"), a.cancel)
+	report := post("/runs/{pipeline}/{schedule}/{date}/job", "report", "Runs", "Report the result of a run's job; the attempt's callback token is accepted too")
 	report.role, report.recorded = RoleNone, true // the handler checks the role: the job itself may report
 	report.needs = needsRole(RoleRunner) + " Pipelines with a job need the role operator, or the attempt's own callback token or permit."
 	register(h, report, a.report)
 	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Pause a pipeline: readings are stored, nothing opens or starts"), a.pause)
 	register(h, post("/pipelines/{id}/resume", "resume", "Pipelines", "End a pause"), a.resume)
-	register(h, many("/pipelines/{id}/backfill", "backfill", "Open the runs of all expected periods of a stretch of time"), a.backfill)
+	register(h, many("/pipelines/{id}/backfill", "backfill", "Open the runs of all expected periods in a range"), a.backfill)
 	register(h, many("/pause", "pause-all", "Pause all pipelines, including those added later"), a.pauseAll)
 	register(h, many("/resume", "resume-all", "End the pause of all pipelines"), a.resumeAll)
 	accept := many("/config/accept-removal", "accept-removal", "Remove the pipelines whose files are missing")
@@ -118,7 +118,7 @@ func (a *API) mayOpen(ctx context.Context, q client.TriggerRequest) *Problem {
 	}
 	if e.Opens != pipeline.ByHand {
 		return problem(http.StatusForbidden, plainKind,
-			"runs of %s are opened by its schedule (%s); to open one in its place, the role operator is needed, and the token has the role %s", id, e.Opens, who.role)
+			"the schedule of %s (%s) opens its runs; opening one by hand needs the role operator, and the token has the role %s", id, e.Opens, who.role)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (a *API) mayReport(ctx context.Context, id pipeline.ID) *Problem {
 	}
 	if e.Job != nil {
 		return problem(http.StatusForbidden, plainKind,
-			"a runner reports results of %s with the permit of its claim; to report one in its place, the role operator is needed", id)
+			"a runner reports results of %s with the permit of its claim; reporting without a permit needs the role operator", id)
 	}
 	return nil
 }

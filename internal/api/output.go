@@ -18,8 +18,8 @@ import (
 type outputInput struct {
 	OfRun
 	Attempt int    `query:"attempt" minimum:"0" maximum:"10000" doc:"Default: the latest."`
-	Follow  string `query:"follow" doc:"Hold the request until there is more output than seen, or the job has ended, and at most this long: a duration such as 20s, at most 60s."`
-	Seen    string `query:"seen" maxLength:"40" doc:"The seen of the answer before."`
+	Follow  string `query:"follow" doc:"Long poll: wait up to this long, such as 20s, at most 60s, for output after seen or the end of the job."`
+	Seen    string `query:"seen" maxLength:"40" doc:"The seen value of the previous response."`
 }
 
 // outputPace is how often the output of a followed job is read. A command's output is stored once a second.
@@ -62,7 +62,7 @@ func parseFollow(sent string) (time.Duration, *Problem) {
 	}
 	d, p := parseWait(sent)
 	if p != nil {
-		return 0, badRequest("follow %.60q is not a wait; write a duration of at most 60s, such as 20s", sent).at("query.follow", "not a wait")
+		return 0, badRequest("follow %.60q is not a duration of at most 60s; write it like 20s", sent).at("query.follow", "not a duration of at most 60s")
 	}
 	return d, nil
 }

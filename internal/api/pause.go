@@ -34,7 +34,7 @@ func (a *API) parseEnd(sent string) (time.Time, *Problem) {
 	}
 	d, err := document.ParseDuration(sent)
 	if err != nil || d <= 0 {
-		return time.Time{}, badRequest("until %.60q is neither an instant nor a duration; write 2026-03-03T10:00:00Z or 2h", sent).at("body.until", "not understood")
+		return time.Time{}, badRequest("until %.60q is neither a time nor a duration; write 2026-03-03T10:00:00Z or 2h", sent).at("body.until", "neither a time nor a duration")
 	}
 	return a.now().Add(d).UTC(), nil
 }
@@ -103,7 +103,7 @@ func forAll(ctx context.Context) *Problem {
 	if whoOf(ctx).unlimited() {
 		return nil
 	}
-	return problem(http.StatusForbidden, plainKind, "this concerns all pipelines, and the token is limited to some; use a token without pipelines")
+	return problem(http.StatusForbidden, plainKind, "this request affects all pipelines, and the token is limited to some; use a token that is not limited")
 }
 
 func names(ids []pipeline.ID) List[string] {

@@ -100,7 +100,7 @@ func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 	writes := *r
 	writes.Method = http.MethodPost
 	if err := a.origins.Check(&writes); err != nil {
-		return problem(http.StatusForbidden, crossOrigin, "a page of another origin may not write here: %s", err)
+		return problem(http.StatusForbidden, crossOrigin, "cross-origin writes are rejected: %s", err)
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -144,14 +144,14 @@ func (a *API) pinger(ctx context.Context, c *call, secret string) (principal, *P
 	}
 	a.guesses.failed(c.address(), a.now())
 	if a.auditor != nil {
-		a.recordRefusal(ctx, c, "authenticate", &a.auditor.unknown, unauthorized("the token of a ping is not known"))
+		a.recordRefusal(ctx, c, "authenticate", &a.auditor.unknown, unauthorized("unknown token"))
 	}
 	return principal{}, noPing()
 }
 
 func noPing() *Problem {
 	return problem(http.StatusNotFound, unknownPipeline,
-		"no such ping address; it is /ping/TOKEN/PIPELINE/KEY, with /start, /fail or an exit status behind it, and TOKEN has the role sensor for that pipeline")
+		"unknown ping URL; write /ping/TOKEN/PIPELINE/KEY, optionally with /start, /fail or an exit status at the end. TOKEN needs the role sensor for that pipeline")
 }
 
 // pinged is the data of a ping's reading.
@@ -212,7 +212,7 @@ func readSignal(signal string) (pinged, *Problem) {
 	code, err := strconv.ParseUint(signal, 10, 64)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
-		return pinged{}, badRequest("%.40q is no signal; write start, fail or an exit status behind the key, and / in a key as %%2F", signal)
+		return pinged{}, badRequest("%.40q is not a signal; write start, fail or an exit status after the key, and / in a key as %%2F", signal)
 	case err != nil || code > maxExitStatus:
 		return pinged{}, badRequest("exit status %.40s is above %d", signal, maxExitStatus)
 	}
@@ -227,7 +227,7 @@ func readSignal(signal string) (pinged, *Problem) {
 func pingBody(r *http.Request) (*string, *Problem) {
 	var buf bytes.Buffer
 	if _, err := io.Copy(&buf, io.LimitReader(r.Body, maxPingBody+utf8.UTFMax)); err != nil {
-		return nil, badRequest("the body could not be read to its end: %s", err)
+		return nil, badRequest("read the request body: %s", err)
 	}
 	text := buf.Bytes()
 	if len(text) == 0 {

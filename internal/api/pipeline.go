@@ -22,23 +22,23 @@ type OfPipeline struct {
 }
 
 func (a *API) pipelineRoutes(h huma.API) {
-	register(h, get("/pipelines", "list-pipelines", "Pipelines", "All pipelines with their states, by id"), a.listPipelines)
-	register(h, get("/attention", "list-attention", "Pipelines", "What needs a person now, most pressing first"), a.listAttention)
-	register(h, get("/pipelines/{id}", "get-pipeline", "Pipelines", "A pipeline and its state"), a.getPipeline)
-	register(h, get("/pipelines/{id}/versions", "list-versions", "Pipelines", "The accepted versions of a pipeline's file, newest first"), a.listVersions)
-	text := get("/pipelines/{id}/versions/{version}", "get-version", "Pipelines", "One version of a pipeline's file, with its text")
+	register(h, get("/pipelines", "list-pipelines", "Pipelines", "List all pipelines with their states, by id"), a.listPipelines)
+	register(h, get("/attention", "list-attention", "Pipelines", "List what needs attention, most urgent first"), a.listAttention)
+	register(h, get("/pipelines/{id}", "get-pipeline", "Pipelines", "Get a pipeline and its state"), a.getPipeline)
+	register(h, get("/pipelines/{id}/versions", "list-versions", "Pipelines", "List the accepted versions of a pipeline's file, newest first"), a.listVersions)
+	text := get("/pipelines/{id}/versions/{version}", "get-version", "Pipelines", "Get one version of a pipeline's file, with its text")
 	text.role = RoleOperator // a file may hold text that not every viewer should read
 	register(h, text, a.getVersion)
-	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "The upstream and downstream pipelines of a pipeline, and what blocks each"), a.getGraph)
-	register(h, get("/pipelines/{id}/gate/history", "gate-history", "Pipelines", "The last writes of the sensors that a gate reads, rule by rule"), a.ruleHistory)
-	register(h, get("/files", "list-files", "Files", "The files that the server reads, by name, with their problems"), a.listFiles)
-	register(h, get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Whether a run may start: the gate's verdict, rule by rule").patiently(), a.getGate)
-	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Why a run is waiting, how it went, or why there is none"), a.explain)
+	register(h, get("/pipelines/{id}/graph", "get-graph", "Pipelines", "Get a pipeline's upstream and downstream pipelines, and what blocks each"), a.getGraph)
+	register(h, get("/pipelines/{id}/gate/history", "gate-history", "Pipelines", "Get the last writes of the sensors that a gate reads, rule by rule"), a.ruleHistory)
+	register(h, get("/files", "list-files", "Files", "List the files that the server reads, by name, with their problems"), a.listFiles)
+	register(h, get("/pipelines/{id}/gate", "get-gate", "Pipelines", "Check whether a run may start, rule by rule").patiently(), a.getGate)
+	register(h, get("/pipelines/{id}/explain", "explain", "Pipelines", "Explain why a run is waiting, how it ended, or why there is none"), a.explain)
 }
 
 func (a *API) listPipelines(ctx context.Context, in *struct {
 	Paging
-	Removed bool `query:"removed" doc:"Removed pipelines too."`
+	Removed bool `query:"removed" doc:"Include removed pipelines."`
 },
 ) (*output[List[client.Pipeline]], error) {
 	rows, err := a.store.Pipelines(ctx)

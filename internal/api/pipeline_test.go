@@ -166,7 +166,7 @@ func TestPipelineListsWhatNeedsAttention(t *testing.T) {
 		t.Errorf("after two failed polls (-want +got):\n%s", diff)
 	}
 	change("poll 3", unread)
-	want := "status-unread cron 2026-03-04 2026-03-04T08:10:00Z the job's status could not be read since 2026-03-04T08:10:00Z: unknown state"
+	want := "status-unread cron 2026-03-04 2026-03-04T08:10:00Z the job's status has been unreadable since 2026-03-04T08:10:00Z: unknown state"
 	if diff := cmp.Diff([]string{want}, attention()); diff != "" {
 		t.Errorf("after three failed polls (-want +got):\n%s", diff)
 	}

@@ -18,13 +18,13 @@ import (
 
 // Problem is every error response of the API: RFC 9457 problem details. All keys are always present.
 type Problem struct {
-	Type      string          `json:"type" doc:"What kind of problem it is; about:blank if the status says it all." example:"urn:interlock:problem:unknown-pipeline"`
-	Title     string          `json:"title" doc:"The status in words."`
+	Type      string          `json:"type" doc:"The kind of problem; about:blank if the status is enough." example:"urn:interlock:problem:unknown-pipeline"`
+	Title     string          `json:"title" doc:"The text of the HTTP status."`
 	Status    int             `json:"status" doc:"The HTTP status."`
 	Detail    string          `json:"detail" doc:"The problem with this request, and the fix."`
 	Instance  string          `json:"instance" doc:"The path of the request."`
 	RequestID string          `json:"requestId" doc:"The id of this request, as in the server's log."`
-	Errors    []ProblemDetail `json:"errors" doc:"The individual errors, if there are several or they have a location."`
+	Errors    []ProblemDetail `json:"errors" doc:"The individual errors, if there are several or if they have a location."`
 
 	*ClaimRefusal // only if a worker was rejected
 
@@ -35,8 +35,8 @@ type Problem struct {
 
 // ProblemDetail is one error in a request.
 type ProblemDetail struct {
-	Message  string `json:"message" doc:"What is wrong."`
-	Location string `json:"location" doc:"Where: query.limit, body.items[3]; empty if it has no location."`
+	Message  string `json:"message" doc:"The error."`
+	Location string `json:"location" doc:"The location, such as query.limit or body.items[3]; empty if there is none."`
 }
 
 // kind is the last part of a Problem's type.
@@ -147,7 +147,7 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, explain.ErrUnknownPipeline):
 		return problem(http.StatusNotFound, unknownPipeline, "%s", err)
 	case errors.Is(err, store.ErrNotFound):
-		return problem(http.StatusNotFound, plainKind, "there is no such record")
+		return problem(http.StatusNotFound, plainKind, "not found")
 	case errors.Is(err, store.ErrCursor):
 		return badRequest("%s", err).at("query.cursor", "not understood")
 	case errors.Is(err, store.ErrTooLarge):
@@ -157,9 +157,9 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, store.ErrAway):
 		p = problem(http.StatusServiceUnavailable, plainKind, "the store is not available just now; /readyz says why. If this request changes something, it may or may not have done so").with("Retry-After", "5")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		p = problem(http.StatusServiceUnavailable, plainKind, "the request ended before its answer was there")
+		p = problem(http.StatusServiceUnavailable, plainKind, "the request was cancelled or timed out")
 	default:
-		p = problem(http.StatusInternalServerError, plainKind, "something went wrong inside the server; its log has the cause under this request's id")
+		p = problem(http.StatusInternalServerError, plainKind, "internal error; the server's log has the cause under this request id")
 	}
 	p.cause = err
 	return p
@@ -194,7 +194,7 @@ func humaProblem(status int, message string, errs ...error) *Problem {
 	case status == http.StatusUnprocessableEntity:
 		status = http.StatusBadRequest
 	case errors.As(errors.Join(errs...), &limit):
-		return problem(http.StatusRequestEntityTooLarge, plainKind, "a request's body has at most %d bytes", limit.Limit)
+		return problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large; at most %d bytes are allowed", limit.Limit)
 	}
 	k := plainKind
 	if status == http.StatusBadRequest {

@@ -72,7 +72,7 @@ func (q *quotas) reserve(ctx context.Context, id pipeline.ID, key sensor.Key, si
 	switch {
 	case !known && len(u.sizes) >= q.SensorKeys:
 		return nil, problem(http.StatusTooManyRequests, limitReached,
-			"pipeline %s has %d sensor keys, as many as limits.sensorKeys allows; write to one of them (a date belongs into the data, not into the key), or raise limits.sensorKeys in the server's file", id, len(u.sizes))
+			"pipeline %s has %d sensor keys, as many as limits.sensorKeys allows; write to an existing key (a date belongs in the data, not in the key), or raise limits.sensorKeys in the server's file", id, len(u.sizes))
 	case size > old && u.bytes+int64(size-old) > q.SensorBytes:
 		return nil, problem(http.StatusRequestEntityTooLarge, limitReached,
 			"the latest readings of pipeline %s have %d bytes, and limits.sensorBytes allows %s; write smaller readings, or raise limits.sensorBytes in the server's file", id, u.bytes, document.Size(q.SensorBytes))

@@ -30,8 +30,8 @@ func readingView(id pipeline.ID) func(*sensor.Reading) client.Reading {
 // OfSensor is the path of a sensor. Like all parts of requests it is exported, because huma ignores unexported ones.
 type OfSensor struct {
 	ID   string `path:"id" doc:"The pipeline's id."`
-	Key  string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."`
-	Date string `query:"date" doc:"The period of the reading; default the latest write of any period."`
+	Key  string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period to date the reading."`
+	Date string `query:"date" doc:"The period of the reading. Default: the latest write of any period."`
 }
 
 type historyInput struct {
@@ -41,18 +41,18 @@ type historyInput struct {
 
 // Paging selects a page of a list.
 type Paging struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"The most items to return. A page with large items has fewer; nextCursor continues it."`
-	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"Maximum number of items. A page with large items has fewer."`
+	Cursor string `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
 func (a *API) sensorRoutes(h huma.API) {
-	register(h, get("/pipelines/{id}/sensors", "list-sensors", "Sensors", "The latest reading of every key of a pipeline, by key"), a.listSensors)
-	register(h, get("/pipelines/{id}/sensors/{key}", "get-sensor", "Sensors", "A sensor's reading: with a period the one that a rule uses, else the latest"), a.getSensor)
-	register(h, get("/pipelines/{id}/sensors/{key}/history", "sensor-history", "Sensors", "The writes of a sensor, newest first"), a.sensorHistory)
-	remove := post("/pipelines/{id}/sensors/{key}", "delete-sensor", "Sensors", "Delete the reading of one period, or the undated one; the history keeps the write and the deletion")
+	register(h, get("/pipelines/{id}/sensors", "list-sensors", "Sensors", "List the latest reading of each sensor of a pipeline, by key"), a.listSensors)
+	register(h, get("/pipelines/{id}/sensors/{key}", "get-sensor", "Sensors", "Get a sensor's reading: the one that a rule uses for a period, or the latest"), a.getSensor)
+	register(h, get("/pipelines/{id}/sensors/{key}/history", "sensor-history", "Sensors", "List the writes of a sensor, newest first"), a.sensorHistory)
+	remove := post("/pipelines/{id}/sensors/{key}", "delete-sensor", "Sensors", "Delete the reading of one period, or the undated one; the history keeps both the write and the deletion")
 	remove.method, remove.role = http.MethodDelete, RoleSensor
 	register(h, remove, a.deleteSensor)
-	batch := post("/sensors", "put-sensors", "Sensors", "Write up to 1000 readings, all of them or none")
+	batch := post("/sensors", "put-sensors", "Sensors", "Write up to 1000 readings, all or none")
 	batch.role = RoleSensor
 	op := batch.operation()
 	op.SkipValidateBody = true // the handler parses it, so that an error names the reading
@@ -140,9 +140,9 @@ func (a *API) latest(ctx context.Context, id pipeline.ID, key sensor.Key) (*sens
 // deleteSensor deletes the reading of one period, or the undated one.
 func (a *API) deleteSensor(ctx context.Context, in *struct {
 	ID     string `path:"id" doc:"The pipeline's id."`
-	Key    string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be."`
-	Date   string `query:"date" doc:"The period whose reading is deleted; without it and without #period, the undated one."`
-	Source string `query:"source" maxLength:"200" doc:"Who deletes it."`
+	Key    string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period to date the reading."`
+	Date   string `query:"date" doc:"The period whose reading is deleted. Without it and without #period, the undated reading is deleted."`
+	Source string `query:"source" maxLength:"200" doc:"The name of who deletes it."`
 },
 ) (*output[client.Written], error) {
 	id, q, err := a.sensorQuery(ctx, &OfSensor{ID: in.ID, Key: in.Key, Date: in.Date})

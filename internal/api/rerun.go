@@ -14,11 +14,11 @@ import (
 
 // RerunRequest asks for another attempt. The body need not repeat what the path says.
 type RerunRequest struct {
-	Pipeline   string `json:"pipeline,omitempty" doc:"As in the path."`
-	Schedule   string `json:"schedule,omitempty" doc:"As in the path."`
-	Date       string `json:"date,omitempty" doc:"As in the path."`
-	Force      bool   `json:"force,omitempty" doc:"Skip circuit breaker, budget, calendar and the check for a running job; open the run if it does not exist."`
-	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start whatever the gate says. With force, also in place of an attempt that waits for its gate: that one ends in the same commit, and the deadlines stay armed."`
+	Pipeline   string `json:"pipeline,omitempty" doc:"The same as in the path."`
+	Schedule   string `json:"schedule,omitempty" doc:"The same as in the path."`
+	Date       string `json:"date,omitempty" doc:"The same as in the path."`
+	Force      bool   `json:"force,omitempty" doc:"Skip the circuit breaker, the budget, the calendar and the check for a running job. Open the run if it does not exist."`
+	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start even if the gate is closed. With force, also replace an attempt that waits for its gate: that attempt ends in the same commit, and the deadlines stay armed."`
 	client.Asked
 }
 
@@ -39,7 +39,7 @@ func (a *API) rerun(ctx context.Context, in *struct {
 		}
 	}
 	if said, p := q.key(key); p != nil || said != key {
-		return nil, badRequest("the body speaks of run %s, the path of %s", said, key)
+		return nil, badRequest("the body names run %s, but the path names %s", said, key)
 	}
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, badRequest("a rerun needs a reason").at("body.reason", "missing")

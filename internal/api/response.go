@@ -51,9 +51,9 @@ func standardProblem(r *http.Request, status int, allow string) *Problem {
 	switch status {
 	case http.StatusNotFound:
 		if rest, ok := strings.CutPrefix(r.URL.Path, prefix+"/pipelines/"); ok && strings.Contains(rest, "/sensors/") {
-			return problem(status, plainKind, "there is nothing at this path; in a sensor's key write / as %%2F and # as %%23")
+			return problem(status, plainKind, "unknown path; in a sensor's key, write / as %%2F and # as %%23")
 		}
-		return problem(status, plainKind, "no such path; /openapi.json lists all paths")
+		return problem(status, plainKind, "unknown path; /openapi.json lists all paths")
 	case http.StatusMethodNotAllowed:
 		return problem(status, plainKind, "%s is not allowed here; use %s", r.Method, allow)
 	}

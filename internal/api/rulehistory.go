@@ -13,7 +13,7 @@ import (
 
 // RuleHistory is the last writes of the sensor that a rule reads, with the field that the rule uses.
 type RuleHistory struct {
-	Pipeline string         `json:"pipeline" doc:"Whose sensor it is."`
+	Pipeline string         `json:"pipeline" doc:"The pipeline of the sensor."`
 	Key      string         `json:"key"`
 	Field    *string        `json:"field"`
 	Points   []HistoryPoint `json:"points" doc:"Newest first."`
@@ -22,17 +22,17 @@ type RuleHistory struct {
 // HistoryPoint is one write.
 type HistoryPoint struct {
 	At      time.Time `json:"at"`
-	Date    *string   `json:"date" doc:"The period it is for; null if it is undated."`
+	Date    *string   `json:"date" doc:"The period of the reading; null if it is undated."`
 	Version int64     `json:"version"`
-	Source  *string   `json:"source" doc:"Who wrote it, if known."`
-	Value   any       `json:"value" doc:"Of the field; null if it has none."`
-	Deleted bool      `json:"deleted" doc:"This write deleted the reading of its period."`
+	Source  *string   `json:"source" doc:"The writer's name, if known."`
+	Value   any       `json:"value" doc:"The value of the field; null if the reading has none."`
+	Deleted bool      `json:"deleted" doc:"Whether this write deleted the reading of its period."`
 }
 
 // ruleHistory returns the history of all rules of a gate in one response.
 func (a *API) ruleHistory(ctx context.Context, in *struct {
 	OfPipeline
-	Limit int `query:"limit" minimum:"1" maximum:"200" default:"40" doc:"How many writes of each sensor at most."`
+	Limit int `query:"limit" minimum:"1" maximum:"200" default:"40" doc:"Maximum number of writes per sensor."`
 },
 ) (*output[List[RuleHistory]], error) {
 	e, p := a.entry(ctx, pipeline.ID(in.ID))

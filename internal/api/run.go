@@ -86,11 +86,11 @@ func rerunView(r store.Rerun) client.Rerun {
 
 type runsInput struct {
 	Paging
-	Pipeline string `query:"pipeline" doc:"Only this pipeline's."`
-	Date     string `query:"date" doc:"Only this period's."`
-	From     string `query:"from" doc:"This period and later ones."`
-	To       string `query:"to" doc:"This period and earlier ones."`
-	Status   string `query:"status" doc:"Only those with this status."`
+	Pipeline string `query:"pipeline" doc:"Only runs of this pipeline."`
+	Date     string `query:"date" doc:"Only runs of this period."`
+	From     string `query:"from" doc:"Only runs of this period and later ones."`
+	To       string `query:"to" doc:"Only runs of this period and earlier ones."`
+	Status   string `query:"status" doc:"Only runs with this status."`
 }
 
 // OfRun is the path of a run.
@@ -103,12 +103,12 @@ type OfRun struct {
 func (in OfRun) key() (run.Key, *Problem) { return parseKey(in.Pipeline, in.Schedule, in.Date) }
 
 func (a *API) runRoutes(h huma.API) {
-	register(h, get("/runs", "list-runs", "Runs", "Runs, latest period first"), a.listRuns)
-	register(h, get("/runs/{pipeline}/{schedule}/{date}", "get-run", "Runs", "A run with its attempts, job log, gate snapshot and deadlines"), a.getRun)
-	register(h, get("/runs/{pipeline}/{schedule}/{date}/output", "get-output", "Runs", "The end of what an attempt's job has printed, also while it runs").patiently(), a.getOutput)
-	register(h, get("/deadlines", "list-deadlines", "Deadlines", "Deadlines, soonest first; armed ones by default"), a.listDeadlines)
-	register(h, get("/deadlines/board", "deadline-board", "Deadlines", "The deadlines that matter now: overdue, at risk, on track"), a.deadlineBoard)
-	register(h, get("/timeline", "timeline", "Runs", "The expected periods of each pipeline between two instants, and their results"), a.timeline)
+	register(h, get("/runs", "list-runs", "Runs", "List runs, latest period first"), a.listRuns)
+	register(h, get("/runs/{pipeline}/{schedule}/{date}", "get-run", "Runs", "Get a run with its attempts, job log, gate snapshot and deadlines"), a.getRun)
+	register(h, get("/runs/{pipeline}/{schedule}/{date}/output", "get-output", "Runs", "Get the last output of an attempt's job, even while it runs").patiently(), a.getOutput)
+	register(h, get("/deadlines", "list-deadlines", "Deadlines", "List deadlines, soonest first; armed ones by default"), a.listDeadlines)
+	register(h, get("/deadlines/board", "deadline-board", "Deadlines", "List current deadlines: overdue, at risk, on track"), a.deadlineBoard)
+	register(h, get("/timeline", "timeline", "Runs", "Get the expected periods of each pipeline in a time range, and their results"), a.timeline)
 }
 
 func (a *API) listRuns(ctx context.Context, in *runsInput) (*output[List[client.Run]], error) {

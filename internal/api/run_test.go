@@ -99,7 +99,7 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 	w.get(got.header.Get("Location")).object(200)
 	w.post("/api/v1/runs", `{"pipeline":"silver-orders"}`).problem(409, "interlock explain silver-orders")
 	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07"}`).problem(409, "weekend")
-	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07","force":true}`).problem(400, "why")
+	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07","force":true}`).problem(400, "needs a requester and a reason")
 	forced := w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-03-07","force":true,"bypassGate":true,"reason":"audit"}`).object(201)
 	if forced["forced"] != true || forced["gateBypassed"] != true || forced["requestReason"] != "audit" {
 		t.Errorf("got %v", forced)
@@ -122,7 +122,7 @@ func TestRerunIsAcceptedOrRejected(t *testing.T) {
 	w.Settle()
 	w.post(reruns, `{"reason":"again"}`).problem(409, "has changed since")
 	w.post(reruns, `{}`).problem(400, "body.reason")
-	w.post(reruns, `{"reason":"again","pipeline":"silver-orders"}`).problem(400, "the path of orders")
+	w.post(reruns, `{"reason":"again","pipeline":"silver-orders"}`).problem(400, "the path names orders")
 	got := w.post(reruns, `{"reason":"again","requestedBy":"ann","force":true,"pipeline":"orders","schedule":"cron","date":"2026-03-04"}`, "Idempotency-Key: one").object(201)
 	if got["accepted"] != true || got["attempt"] != 2.0 || got["requestedBy"] != "ann" || got["id"] != "one" || got["force"] != true {
 		t.Errorf("got %v", got)
@@ -172,7 +172,7 @@ func TestCallbackTokenReportsOnlyItsAttempt(t *testing.T) {
 	w.token = own.Token
 	other, err := run.ParseKey("orders/cron/2026-03-03")
 	w.Check(err)
-	w.post("/api/v1/runs/orders/cron/2026-03-03/job", `{"result":"success"}`).problem(403, "not made for run")
+	w.post("/api/v1/runs/orders/cron/2026-03-03/job", `{"result":"success"}`).problem(403, "not valid for run")
 	w.post(wednesday+"/cancel", `{}`).problem(403)
 	w.get(wednesday).problem(403)
 	w.put(ordersSensors+"rows", `{}`).problem(403)
@@ -210,11 +210,11 @@ func TestJobReportsToAnotherReplica(t *testing.T) {
 	w.Check(err)
 	for _, c := range []api.Callbacks{stranger, signing("two", 3), signing("short", 3)} {
 		w.token = c.For(key, 1).Token
-		w.post(wednesday+"/job", `{"result":"success"}`).problem(403, "not made for run")
+		w.post(wednesday+"/job", `{"result":"success"}`).problem(403, "not valid for run")
 	}
 	for _, token := range []string{"ilcb_", "ilcb_1", "ilcb_1_two", "ilcb_1__", "ilcb_0_two_AA", "ilcb_1_two_!", "ilcb_x_two_AA"} {
 		w.token = token
-		w.post(wednesday+"/job", `{"result":"success"}`).problem(403, "not made for run")
+		w.post(wednesday+"/job", `{"result":"success"}`).problem(403, "not valid for run")
 	}
 	w.token = two.For(key, 1).Token
 	away.Store(true)

@@ -13,15 +13,15 @@ import (
 // EventList is a page of events.
 type EventList struct {
 	List[Event]
-	SearchedTo *time.Time `json:"searchedTo" doc:"The time of the last event that was read, whether or not it matched: with a nextCursor, older ones have not been searched yet. null if none was read."`
+	SearchedTo *time.Time `json:"searchedTo" doc:"The time of the last event that was read, matching or not. If there is a nextCursor, older events have not been searched yet. null if no event was read."`
 }
 
 // EventType is one type of events.
 type EventType struct {
 	Type     string `json:"type"`
-	Group    string `json:"group" doc:"What it is about."`
-	Severity string `json:"severity" enum:"info,warning,critical" doc:"The usual one."`
-	About    string `json:"about" doc:"What happened, in a sentence."`
+	Group    string `json:"group" doc:"The group of the event type."`
+	Severity string `json:"severity" enum:"info,warning,critical" doc:"The default severity."`
+	About    string `json:"about" doc:"What the event means, in one sentence."`
 }
 
 // The most events that one request reads in search of matches, and how many it reads at once.

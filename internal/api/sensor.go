@@ -62,7 +62,7 @@ func (a *API) readWrite(who principal, r *http.Request, in incoming) (write stor
 		return store.Write{}, nil, p
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return store.Write{}, nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not understood; send plain JSON", encoding)
+		return store.Write{}, nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send plain JSON", encoding)
 	}
 	if in.data, p = readBody(r); p != nil {
 		return store.Write{}, nil, p
@@ -81,7 +81,7 @@ func readBody(r *http.Request) ([]byte, *Problem) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r.Body, sensor.MaxBytes+1))
 	if err != nil {
-		return nil, badRequest("the body could not be read to its end: %s", err)
+		return nil, badRequest("read the request body: %s", err)
 	}
 	if len(data) > sensor.MaxBytes {
 		return nil, tooLarge()
@@ -90,7 +90,7 @@ func readBody(r *http.Request) ([]byte, *Problem) {
 }
 
 func tooLarge() *Problem {
-	return problem(http.StatusRequestEntityTooLarge, plainKind, "a reading's data has at most %d bytes", sensor.MaxBytes)
+	return problem(http.StatusRequestEntityTooLarge, plainKind, "the reading's data is too large; at most %d bytes are allowed", sensor.MaxBytes)
 }
 
 // incoming is a reading as the client sent it.
@@ -161,7 +161,7 @@ func (a *API) expiry(in incoming) (time.Time, *Problem) {
 	case in.expiresAt != "":
 		at, ok, p := parseTime("expiresAt", in.expiresAt)
 		if !ok {
-			return time.Time{}, badRequest("expiresAt %.60q is not an instant; write it like 2026-03-03T10:00:00Z", in.expiresAt)
+			return time.Time{}, badRequest("expiresAt %.60q is not a time; write it like 2026-03-03T10:00:00Z", in.expiresAt)
 		}
 		return at, p
 	}

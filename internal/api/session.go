@@ -13,16 +13,16 @@ import (
 
 // Session is the client that makes a request, and what it may do.
 type Session struct {
-	Name      *string    `json:"name" doc:"The name of the token or certificate; null if the server requires none."`
+	Name      *string    `json:"name" doc:"The name of the token or certificate; null if the server requires neither."`
 	Role      string     `json:"role" enum:"viewer,sensor,runner,operator,admin"`
-	Pipelines []string   `json:"pipelines" doc:"Patterns of the pipelines it is limited to; empty: all."`
+	Pipelines []string   `json:"pipelines" doc:"Patterns of the pipelines that it is limited to; empty means all."`
 	Tokens    bool       `json:"tokens" doc:"Whether the server requires tokens or certificates."`
-	ExpiresAt *time.Time `json:"expiresAt" doc:"When the session ends, whether or not it is used; null for a request with a token."`
+	ExpiresAt *time.Time `json:"expiresAt" doc:"When the session expires; null for a request with a token."`
 }
 
 // LoginRequest is sent once by a browser, which then sends a cookie instead of a header.
 type LoginRequest struct {
-	Token string `json:"token" maxLength:"1024" doc:"A token of the server's file."`
+	Token string `json:"token" maxLength:"1024" doc:"A token from the server's file."`
 }
 
 // cookieName is the cookie that holds a session's id. The id is random; the token never leaves the login request.
@@ -43,8 +43,8 @@ type loggedOut struct {
 }
 
 func (a *API) sessionRoutes(h huma.API) {
-	register(h, get("/session", "get-session", "Session", "The client that makes this request, and its role"), a.getSession)
-	in := post("/session", "login", "Session", "Open a session for a browser: a cookie that no script can read")
+	register(h, get("/session", "get-session", "Session", "Get the name and role of the client that makes this request"), a.getSession)
+	in := post("/session", "login", "Session", "Open a browser session, with an HttpOnly cookie")
 	in.role, in.public = RoleNone, true // login records itself, once the client has a name
 	register(h, in, a.login)
 	out := route{method: http.MethodDelete, path: "/session", name: "logout", tag: "Session", summary: "End the session", role: RoleNone, public: true}
@@ -82,7 +82,7 @@ func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*logg
 	token := a.keys.Load().find(in.Body.Token)
 	if token == nil {
 		a.guesses.failed(from, now)
-		p := unauthorized("the token is not known")
+		p := unauthorized("unknown token")
 		if a.auditor != nil {
 			a.recordRefusal(ctx, callOf(ctx), "login", &a.auditor.unknown, p)
 		}

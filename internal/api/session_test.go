@@ -54,14 +54,14 @@ func TestCookieIsHTTPOnlyAndSameSite(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/api/v1" {
 		t.Errorf("the cookie is %s, %d, for %s", c.Name, c.SameSite, c.Path)
 	}
-	w.post(pauseOrders, "{}", carry(c), "Origin: https://elsewhere.example").problem(403, "another origin")
+	w.post(pauseOrders, "{}", carry(c), "Origin: https://elsewhere.example").problem(403, "cross-origin writes are rejected")
 }
 
 func TestUnknownTokenDoesNotLogIn(t *testing.T) {
 	w := newWorld(t, withTokens)
 	const guess = "guess-0123456789"
 	answer := w.post(sessionPath, `{"token":"`+guess+`"}`)
-	answer.problem(401, "not known")
+	answer.problem(401, "unknown token")
 	if answer.header.Get("Set-Cookie") != "" || strings.Contains(string(answer.body)+w.log.String(), guess) {
 		t.Errorf("the response sets a cookie or contains the token: %v %s", answer.header, answer.body)
 	}
@@ -222,7 +222,7 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 func TestFailedLoginsHaveToWait(t *testing.T) {
 	w := newWorld(t, withTokens)
 	for range 5 {
-		w.post(sessionPath, `{"token":"guess-0123456789"}`).problem(401, "not known")
+		w.post(sessionPath, `{"token":"guess-0123456789"}`).problem(401, "unknown token")
 	}
 	got := w.post(sessionPath, `{"token":"`+viewerToken+`"}`)
 	got.problem(429, "too many failed logins", "1 s")

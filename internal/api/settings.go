@@ -49,7 +49,7 @@ func (a *API) SetTokens(tokens []Token) error {
 // Check returns an error if an API must not start with s.
 func (s Settings) Check() error {
 	if !s.Loopback && !s.asks() {
-		return errors.New("listening on other than a loopback address needs tokens: add auth.tokens to the server's file, or listen on 127.0.0.1")
+		return errors.New("listening on a non-loopback address needs tokens: add auth.tokens to the server's file, or listen on 127.0.0.1")
 	}
 	seen := map[string]string{}
 	for _, t := range s.Tokens {

@@ -21,18 +21,18 @@ const maxSilence = 30 * 24 * time.Hour
 
 func (a *API) silenceRoutes(h huma.API) {
 	const tag = "Alerts"
-	register(h, get("/silences", "list-silences", tag, "Silences that are active, or all that are remembered"), a.listSilences)
-	add := post("/silences", "add-silence", tag, "Keep alerts back for a while; the events are recorded all the same")
+	register(h, get("/silences", "list-silences", tag, "List active silences, or all stored silences"), a.listSilences)
+	add := post("/silences", "add-silence", tag, "Silence alerts for a while; their events are still recorded")
 	add.status = http.StatusCreated
 	register(h, add, a.addSilence)
-	end := post("/silences/{silence}", "end-silence", tag, "End a silence before its time")
+	end := post("/silences/{silence}", "end-silence", tag, "End a silence early")
 	end.method = http.MethodDelete
 	register(h, end, a.endSilence)
 }
 
 func (a *API) listSilences(ctx context.Context, in *struct {
 	Paging
-	All bool `query:"all" doc:"Also ended silences."`
+	All bool `query:"all" doc:"Include ended silences."`
 },
 ) (*output[List[client.Silence]], error) {
 	n, err := a.notifier(ctx)
@@ -68,7 +68,7 @@ func (a *API) addSilence(ctx context.Context, in *struct{ Body client.SilenceReq
 	}
 	now := a.now()
 	if !s.Until.After(now) || s.Until.After(now.Add(maxSilence)) {
-		return nil, badRequest("a silence ends after now and within 30 days, not at %s", s.Until.Format(time.RFC3339)).at("body.until", "out of bounds")
+		return nil, badRequest("a silence must end within the next 30 days, not at %s", s.Until.Format(time.RFC3339)).at("body.until", "not within the next 30 days")
 	}
 	done, err := n.Silence(ctx, s, now)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *API) addSilence(ctx context.Context, in *struct{ Body client.SilenceReq
 func (a *API) endSilence(ctx context.Context, in *struct {
 	ID          string `path:"silence" doc:"The silence's id."`
 	Reason      string `query:"reason" maxLength:"1000" doc:"Why."`
-	RequestedBy string `query:"requestedBy" maxLength:"200" doc:"Who asks, recorded beside the name of the token."`
+	RequestedBy string `query:"requestedBy" maxLength:"200" doc:"The person who requests it; recorded with the name of the token."`
 },
 ) (*output[client.Silence], error) {
 	n, err := a.notifier(ctx)

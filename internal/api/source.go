@@ -21,27 +21,27 @@ type Source struct {
 	Format      string     `json:"format" enum:"cloudevents,openlineage,json"`
 	Description *string    `json:"description"`
 	File        string     `json:"file"`
-	Pipelines   []string   `json:"pipelines" doc:"The pipelines that it names."`
-	Matched     int64      `json:"matched" doc:"Events that matched."`
-	Written     int64      `json:"written" doc:"Readings that were written."`
-	Repeated    int64      `json:"repeated" doc:"Readings that were not written because the event had come before."`
-	Problems    int64      `json:"problems" doc:"Readings that could not be written, and fields that were left out."`
+	Pipelines   []string   `json:"pipelines" doc:"The pipelines that the source writes to."`
+	Matched     int64      `json:"matched" doc:"Number of events that matched."`
+	Written     int64      `json:"written" doc:"Number of readings written."`
+	Repeated    int64      `json:"repeated" doc:"Number of readings not written because the event was a duplicate."`
+	Problems    int64      `json:"problems" doc:"Number of readings that could not be written, and of fields left out."`
 	LastProblem *string    `json:"lastProblem"`
 	ProblemAt   *time.Time `json:"problemAt"`
 	FirstEvent  *time.Time `json:"firstEvent"`
 	LastEvent   *time.Time `json:"lastEvent"`
 
-	UsualSeconds *int64         `json:"usualSeconds" doc:"How far apart its events are, as a rule; null while too little is known."`
-	ExpectedBy   *time.Time     `json:"expectedBy" doc:"After this an event is missing; null while too little is known."`
-	Silence      *string        `json:"silence" doc:"For how long there has been no event, if one is missing."`
-	Recent       []source.Taken `json:"recent" doc:"The last events that matched, newest first."`
+	UsualSeconds *int64         `json:"usualSeconds" doc:"The usual interval between events; null until there are enough events."`
+	ExpectedBy   *time.Time     `json:"expectedBy" doc:"When the next event is overdue; null until there are enough events."`
+	Silence      *string        `json:"silence" doc:"How long the source has been silent, if an event is overdue."`
+	Recent       []source.Taken `json:"recent" doc:"The latest events that matched, newest first."`
 }
 
 // SourceList lists all sources, and the events that none of them matched.
 type SourceList struct {
 	List[Source]
-	Rejected  []client.RejectedSource `json:"rejected" doc:"Source files with errors. Where a file had a good version before, that one is active and among the items."`
-	Unmatched UnmatchedEvents         `json:"unmatched" doc:"Events that no source matched, since this server began."`
+	Rejected  []client.RejectedSource `json:"rejected" doc:"Source files with errors. If a file has an earlier good version, that version stays active and is among the items."`
+	Unmatched UnmatchedEvents         `json:"unmatched" doc:"Events that matched no source, since the server started."`
 }
 
 // UnmatchedEvents counts the events that no source matched.
@@ -49,11 +49,11 @@ type UnmatchedEvents struct {
 	CloudEvents int64           `json:"cloudevents"`
 	OpenLineage int64           `json:"openlineage"`
 	JSON        int64           `json:"json"`
-	Samples     []ingest.Sample `json:"samples" doc:"Some of them, newest first."`
+	Samples     []ingest.Sample `json:"samples" doc:"Samples, newest first."`
 }
 
 func (a *API) sourceRoutes(h huma.API) {
-	register(h, get("/sources", "list-sources", "Sources", "The sources of events, by id, and what came from them"), a.listSources)
+	register(h, get("/sources", "list-sources", "Sources", "List the event sources by id, with their activity"), a.listSources)
 }
 
 func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList], error) {

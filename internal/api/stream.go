@@ -45,11 +45,11 @@ func (s *streams) enter(who principal) *Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open >= s.most || s.closed {
-		return problem(http.StatusServiceUnavailable, plainKind, "all %d event streams of the server are open; try again later", s.most).with("Retry-After", "10")
+		return problem(http.StatusServiceUnavailable, plainKind, "the server's limit of %d event streams is reached; try again later", s.most).with("Retry-After", "10")
 	}
 	if who.name != "" && s.of[who.name] >= s.each {
 		return problem(http.StatusTooManyRequests, plainKind,
-			"%q has %d event streams open, the most that one token may have; close some, or raise auth.streamsPerToken", who.name, s.each).with("Retry-After", "10")
+			"%q has %d event streams open, which is the limit per token; close some, or raise auth.streamsPerToken", who.name, s.each).with("Retry-After", "10")
 	}
 	s.open++
 	s.of[who.name]++
@@ -143,7 +143,7 @@ func (a *API) follow(r *http.Request) (*follower, *Problem) {
 	case "true":
 		f.beats = true
 	default:
-		return nil, badRequest("heartbeat %.60q is neither true nor false", beats)
+		return nil, badRequest("heartbeat %.60q is invalid; use true or false", beats)
 	}
 	var p *Problem
 	if f.query, p = a.eventQuery(f.who, in.Get("pipeline"), in.Get("type"), in.Get("since")); p != nil {

@@ -15,17 +15,17 @@ type Timeline struct {
 	At         time.Time         `json:"at" doc:"The server's time."`
 	Axis       string            `json:"axis" enum:"period,execution"`
 	Items      []client.Schedule `json:"items" doc:"One per pipeline, by id."`
-	NextCursor *string           `json:"nextCursor" doc:"Leads to the next page; null on the last."`
+	NextCursor *string           `json:"nextCursor" doc:"The cursor of the next page; null on the last page."`
 }
 
 type timelineInput struct {
-	From     string `query:"from" doc:"RFC 3339, a period, or how long ago; default 24h ago."`
-	To       string `query:"to" doc:"Likewise; default 24h from now."`
-	Axis     string `query:"axis" enum:"period,execution" default:"period" doc:"Which time places a period in a bucket: that of its data, or that in which it ran."`
-	Bucket   string `query:"bucket" doc:"Count the periods of every pipeline in buckets of this width, such as 1h; default: where there are too many to list."`
+	From     string `query:"from" doc:"Start of the range: RFC 3339, a period, or a duration ago such as 2h. Default: 24h ago."`
+	To       string `query:"to" doc:"End of the range, in the same formats. Default: 24h from now."`
+	Axis     string `query:"axis" enum:"period,execution" default:"period" doc:"Where a period is placed: period places it at the time of its data, execution at the time it ran."`
+	Bucket   string `query:"bucket" doc:"Count the periods of each pipeline in buckets of this width, such as 1h. Default: use buckets only if there are too many periods to list."`
 	Pipeline string `query:"pipeline" doc:"Only this pipeline."`
-	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"How many pipelines at most."`
-	Cursor   string `query:"cursor" doc:"The nextCursor of the page before."`
+	Limit    int    `query:"limit" minimum:"1" maximum:"500" default:"100" doc:"Maximum number of pipelines."`
+	Cursor   string `query:"cursor" doc:"The nextCursor of the previous page."`
 }
 
 // maxPageRuns is the number of runs after which a page of a timeline or of trends ends.
@@ -89,8 +89,8 @@ func (a *API) stretch(in *timelineInput) (timeline.Query, *Problem) {
 		q.To = to
 	}
 	if !q.To.After(q.From) || q.To.Sub(q.From) > timeline.MaxSpan {
-		return q, badRequest("a timeline goes from one instant to a later one, at most %d days; got %s to %s",
-			timeline.MaxSpan/day, q.From.Format(time.RFC3339), q.To.Format(time.RFC3339)).at("query.from", "not before query.to, or too long")
+		return q, badRequest("from must be before to, and at most %d days; got %s to %s",
+			timeline.MaxSpan/day, q.From.Format(time.RFC3339), q.To.Format(time.RFC3339)).at("query.from", "not before query.to, or too long a range")
 	}
 	if in.Bucket != "" {
 		width, p := parseWidth(in.Bucket)

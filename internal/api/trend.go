@@ -28,13 +28,13 @@ type TrendSummary struct {
 	Owner            string     `json:"owner"`
 	Runs             int        `json:"runs"`
 	Completed        int        `json:"completed"`
-	Open             int        `json:"open" doc:"Runs that have not ended: they count neither as completed nor as failed."`
-	CompletedPercent *float64   `json:"completedPercent" doc:"Of the runs that have ended; null if none has."`
-	Attempts         int        `json:"attempts" doc:"Of all runs together."`
+	Open             int        `json:"open" doc:"Runs that have not ended, which count as neither completed nor failed."`
+	CompletedPercent *float64   `json:"completedPercent" doc:"Share of completed runs among ended runs; null if none has ended."`
+	Attempts         int        `json:"attempts" doc:"Attempts of all runs."`
 	Durations        Durations  `json:"durations"`
-	Before           Durations  `json:"before" doc:"The same over as many days before."`
-	P50ByDay         []*float64 `json:"p50ByDay" doc:"The p50 of each day in seconds, by UTC, oldest first; null for a day without a completed run."`
-	Truncated        bool       `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
+	Before           Durations  `json:"before" doc:"The same figures for the preceding range of the same length."`
+	P50ByDay         []*float64 `json:"p50ByDay" doc:"The p50 duration of each UTC day in seconds, oldest first; null for a day without a completed run."`
+	Truncated        bool       `json:"truncated" doc:"Whether there are more runs than the limit. The figures then cover only the latest periods."`
 }
 
 // Trends reports on the periods of one pipeline.
@@ -43,18 +43,18 @@ type Trends struct {
 	From      time.Time    `json:"from"`
 	To        time.Time    `json:"to"`
 	Durations Durations    `json:"durations"`
-	Days      []TrendDay   `json:"days" doc:"Oldest first; days without a run are left out."`
+	Days      []TrendDay   `json:"days" doc:"Days with a run, oldest first."`
 	Periods   []TrendRun   `json:"periods" doc:"Oldest first."`
-	Sensors   []Arrivals   `json:"sensors" doc:"When the sensors of its start condition and gate arrived."`
-	Drift     []DriftPoint `json:"drift" doc:"Values that moved after a run had completed, newest first."`
-	Truncated bool         `json:"truncated" doc:"There were more runs than the limit; only those of the latest periods count."`
+	Sensors   []Arrivals   `json:"sensors" doc:"When the sensors of the start condition and the gate were written."`
+	Drift     []DriftPoint `json:"drift" doc:"Values that changed after their run completed, newest first."`
+	Truncated bool         `json:"truncated" doc:"Whether there are more runs than the limit. The figures then cover only the latest periods."`
 }
 
 // TrendDay summarises the runs of one day.
 type TrendDay struct {
 	Date      string    `json:"date"`
 	Runs      int       `json:"runs"`
-	Attempts  int       `json:"attempts" doc:"Of all runs together."`
+	Attempts  int       `json:"attempts" doc:"Attempts of all runs."`
 	Durations Durations `json:"durations"`
 }
 
@@ -70,17 +70,17 @@ type TrendRun struct {
 
 // Arrivals lists when a sensor was first written for each period.
 type Arrivals struct {
-	Pipeline  string    `json:"pipeline" doc:"Whose sensor it is."`
+	Pipeline  string    `json:"pipeline" doc:"The pipeline of the sensor."`
 	Key       string    `json:"key"`
 	Items     []Arrival `json:"items" doc:"Oldest period first."`
-	Truncated bool      `json:"truncated" doc:"There were more writes than the limit."`
+	Truncated bool      `json:"truncated" doc:"Whether there are more writes than the limit."`
 }
 
 // Arrival is the first write of a sensor for a period.
 type Arrival struct {
 	Date         string    `json:"date"`
 	At           time.Time `json:"at"`
-	AfterSeconds float64   `json:"afterSeconds" doc:"Since the first instant of the period."`
+	AfterSeconds float64   `json:"afterSeconds" doc:"Seconds since the start of the period."`
 }
 
 // DriftPoint is a value that changed after its run had completed.
@@ -90,14 +90,14 @@ type DriftPoint struct {
 	At        time.Time `json:"at"`
 	Sensor    string    `json:"sensor"`
 	Field     string    `json:"field"`
-	Baseline  *string   `json:"baseline" doc:"Its value at completion, in decimal text."`
+	Baseline  *string   `json:"baseline" doc:"The value at completion, as decimal text."`
 	Current   *string   `json:"current"`
 	Threshold string    `json:"threshold"`
 }
 
 // Span is the number of days of a report.
 type Span struct {
-	Days int `query:"days" minimum:"1" maximum:"90" default:"30" doc:"How many days, by UTC, today included."`
+	Days int `query:"days" minimum:"1" maximum:"90" default:"30" doc:"Number of UTC days, including today."`
 }
 
 func (a *API) listTrends(ctx context.Context, in *struct {
@@ -196,17 +196,17 @@ func driftView(e event.Event) DriftPoint {
 // Months reports on the months of a pipeline, as far back as the archive goes.
 type Months struct {
 	Pipeline string  `json:"pipeline"`
-	Items    []Month `json:"items" doc:"Newest first; months of which the archive has nothing are left out."`
+	Items    []Month `json:"items" doc:"Months with data in the archive, newest first."`
 }
 
 // Month reports on the periods of one month.
 type Month struct {
-	Month           string         `json:"month" doc:"Such as 2026-03."`
+	Month           string         `json:"month" doc:"The month, such as 2026-03."`
 	Runs            int            `json:"runs"`
-	Attempts        int            `json:"attempts" doc:"Of all runs together."`
+	Attempts        int            `json:"attempts" doc:"Attempts of all runs."`
 	JobsStarted     int            `json:"jobsStarted"`
-	JobsFailed      int            `json:"jobsFailed" doc:"Timeouts included."`
-	RerunsRequested int            `json:"rerunsRequested" doc:"By people, and accepted."`
+	JobsFailed      int            `json:"jobsFailed" doc:"Failed jobs, including timeouts."`
+	RerunsRequested int            `json:"rerunsRequested" doc:"Accepted manual reruns."`
 	Deadlines       MonthDeadlines `json:"deadlines"`
 	Durations       MonthDurations `json:"durations"`
 }
@@ -214,8 +214,8 @@ type Month struct {
 // MonthDeadlines counts the runs of a month that had a deadline.
 type MonthDeadlines struct {
 	Met        int      `json:"met"`
-	Breached   int      `json:"breached" doc:"Also if the run completed later."`
-	MetPercent *float64 `json:"metPercent" doc:"Null if no run had a deadline."`
+	Breached   int      `json:"breached" doc:"Breached deadlines, even if the run completed later."`
+	MetPercent *float64 `json:"metPercent" doc:"Share of met deadlines; null if no run had one."`
 }
 
 // MonthDurations are percentiles of the durations of a month's successful jobs.
@@ -225,15 +225,15 @@ type MonthDurations struct {
 }
 
 // ErrArchiveAway is returned by Deps.Months if the archive is unavailable. The response includes the error it wraps.
-var ErrArchiveAway = errors.New("the archive cannot be asked just now")
+var ErrArchiveAway = errors.New("the archive is unavailable")
 
 func (a *API) getMonths(ctx context.Context, in *struct {
 	OfPipeline
-	Limit int `query:"limit" minimum:"1" maximum:"120" default:"12" doc:"How many months at most."`
+	Limit int `query:"limit" minimum:"1" maximum:"120" default:"12" doc:"Maximum number of months."`
 },
 ) (*output[Months], error) {
 	if a.months == nil {
-		return nil, problem(http.StatusNotFound, plainKind, "there is no archive, which this is asked of; name one with archive.dsnEnv in the server's file")
+		return nil, problem(http.StatusNotFound, plainKind, "this report needs an archive; set archive.dsnEnv in the server's file")
 	}
 	items, err := a.months(ctx, pipeline.ID(in.ID), in.Limit)
 	if errors.Is(err, ErrArchiveAway) {

@@ -13,7 +13,7 @@ import (
 
 // created is a response with the location of the created resource.
 type created[T any] struct {
-	Location string `header:"Location" doc:"Where the run is; of a dry run, its explanation."`
+	Location string `header:"Location" doc:"The URL of the run; for a dry run, of its explanation."`
 	Body     T
 }
 

@@ -19,7 +19,7 @@ import (
 // List is a page of a list.
 type List[T any] struct {
 	Items      []T     `json:"items" doc:"The items of this page."`
-	NextCursor *string `json:"nextCursor" doc:"Leads to the next page; null on the last."`
+	NextCursor *string `json:"nextCursor" doc:"The cursor of the next page; null on the last page."`
 
 	bytes int // size of the items that add has added
 }
@@ -132,15 +132,15 @@ func parseInstant(name, sent string, now time.Time) (time.Time, *Problem) {
 	if d, err := document.ParseDuration(sent); err == nil && d >= 0 {
 		return now.Add(-d).UTC(), nil
 	}
-	return time.Time{}, badRequest("%s %.60q is not an instant; write 2026-03-03T10:00:00Z, 2026-03-03, or how long ago, such as 2h", name, sent).
-		at(name, "not an instant")
+	return time.Time{}, badRequest("%s %.60q is not a time; write 2026-03-03T10:00:00Z, 2026-03-03, or a duration ago such as 2h", name, sent).
+		at(name, "not a time")
 }
 
 // parseWidth parses the bucket width of a timeline.
 func parseWidth(sent string) (time.Duration, *Problem) {
 	d, err := document.ParseDuration(sent)
 	if err != nil || d < time.Minute {
-		return 0, badRequest("bucket %.60q is not a width; write a duration of at least 1m, such as 1h or 1d", sent).at("query.bucket", "not a width")
+		return 0, badRequest("bucket %.60q is not a duration of at least 1m; write it like 1h or 1d", sent).at("query.bucket", "not a duration of at least 1m")
 	}
 	return d, nil
 }
@@ -179,7 +179,7 @@ func parseID(who principal, sent string) (pipeline.ID, *Problem) {
 	case !id.Valid():
 		return "", badRequest("%.140q is not a pipeline id", sent).at("query.pipeline", "not a pipeline id")
 	case !who.sees(id):
-		return "", problem(http.StatusForbidden, plainKind, "the token is limited to other pipelines than %q", id)
+		return "", problem(http.StatusForbidden, plainKind, "the token is limited to pipelines other than %q", id)
 	}
 	return id, nil
 }

@@ -31,7 +31,7 @@ func parseWait(sent string) (time.Duration, *Problem) {
 		return 0, badRequest("wait: %s", err).at("query.wait", "not a duration")
 	}
 	if d > maxWait {
-		return 0, badRequest("wait is %s; at most %s, so ask again after that", document.Duration(d), document.Duration(maxWait)).at("query.wait", "too long")
+		return 0, badRequest("wait is %s; it must be at most %s; repeat the request to wait longer", document.Duration(d), document.Duration(maxWait)).at("query.wait", "too long")
 	}
 	return d, nil
 }

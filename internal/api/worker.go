@@ -19,29 +19,29 @@ import (
 
 // ClaimRequest is a worker's request to run the job of a run's open attempt.
 type ClaimRequest struct {
-	Worker string `json:"worker" minLength:"1" maxLength:"200" doc:"The worker's name, such as host-7/4711. It is shown wherever the run is."`
+	Worker string `json:"worker" minLength:"1" maxLength:"200" doc:"The worker's name, such as host-7/4711. It is shown with the run."`
 }
 
 // ClaimRefusal holds the additional fields of a problem if a worker was rejected.
 type ClaimRefusal struct {
-	Code   string        `json:"code" required:"false" enum:"held,done,not-offered,paused" doc:"Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused."`
-	Worker *string       `json:"worker" required:"false" doc:"Who holds it, or held it last."`
-	Since  *time.Time    `json:"since" required:"false" doc:"Since when."`
+	Code   string        `json:"code" required:"false" enum:"held,done,not-offered,paused" doc:"held: another worker holds the attempt. done: the attempt or the run has ended. not-offered: the attempt is not offered. paused: the pipeline is paused."`
+	Worker *string       `json:"worker" required:"false" doc:"The worker that holds the attempt, or held it last."`
+	Since  *time.Time    `json:"since" required:"false" doc:"When the worker claimed it."`
 	Rules  []client.Rule `json:"rules" required:"false" doc:"The rules that keep the gate closed."`
 	Run    client.Run    `json:"run" required:"false"`
 }
 
 // Heartbeat is a heartbeat of the worker that claimed an attempt.
 type Heartbeat struct {
-	Output string `json:"output,omitempty" maxLength:"65536" doc:"The end of what the job has printed so far, at most 64 KiB."`
+	Output string `json:"output,omitempty" maxLength:"65536" doc:"The last output of the job so far, at most 64 KiB."`
 }
 
 func (a *API) workerRoutes(h huma.API) {
-	claim := post("/runs/{pipeline}/{schedule}/{date}/claim", "claim", "Workers", "Claim the offered attempt of a run whose job is external; exactly one claim is granted")
+	claim := post("/runs/{pipeline}/{schedule}/{date}/claim", "claim", "Workers", "Claim the offered attempt of an external job; exactly one claim succeeds")
 	claim.role, claim.needs = RoleNone, needsRole(RoleRunner) // the handler checks the role; the job log records claims
 	register(h, claim, a.claim)
-	beat := post("/runs/{pipeline}/{schedule}/{date}/heartbeat", "heartbeat", "Workers", "Send a sign of life, and the end of the output, with the permit of a claimed attempt")
-	beat.role, beat.needs = RoleNone, "Needs the permit that the claim was answered with, as the token." // the handler checks it
+	beat := post("/runs/{pipeline}/{schedule}/{date}/heartbeat", "heartbeat", "Workers", "Send a heartbeat and the last output of a claimed attempt")
+	beat.role, beat.needs = RoleNone, "Needs the permit from the claim, as the bearer token." // the handler checks it
 	register(h, beat, a.heartbeat)
 }
 
@@ -60,7 +60,7 @@ func (a *API) claim(ctx context.Context, in *struct {
 	}
 	for _, c := range in.Body.Worker {
 		if unicode.IsControl(c) {
-			return nil, badRequest("the worker's name has a control character").at("body.worker", "control character")
+			return nil, badRequest("the worker's name contains a control character").at("body.worker", "control character")
 		}
 	}
 	// The permit is not part of the stored response: each repeat signs it again.

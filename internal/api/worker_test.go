@@ -84,11 +84,11 @@ func TestPermitIsValidForItsAttemptOnly(t *testing.T) {
 	permit := w.post(nightlyRun+"/claim", `{"worker":"w1"}`).object(200)["permit"].(string)
 	w.post("/api/v1/runs", `{"pipeline":"nightly","date":"2026-03-01"}`).object(201)
 	bearer := "Authorization: Bearer " + permit
-	w.post("/api/v1/runs/nightly/manual/2026-03-01/heartbeat", "", bearer).problem(403, "", "was not made for run nightly/manual/2026-03-01")
-	w.post(nightlyRun+"/heartbeat", "", "Authorization: Bearer "+strings.Replace(permit, "ilpm_1_", "ilpm_2_", 1)).problem(403, "", "was not made for")
+	w.post("/api/v1/runs/nightly/manual/2026-03-01/heartbeat", "", bearer).problem(403, "", "is not valid for run nightly/manual/2026-03-01")
+	w.post(nightlyRun+"/heartbeat", "", "Authorization: Bearer "+strings.Replace(permit, "ilpm_1_", "ilpm_2_", 1)).problem(403, "", "is not valid for")
 	w.post(nightlyRun+"/heartbeat", "").problem(403, "", "needs the permit")
 	callback := strings.Replace(permit, "ilpm_", "ilcb_", 1)
-	w.post(nightlyRun+"/job", `{"result":"success"}`, "Authorization: Bearer "+callback).problem(403, "", "was not made for")
+	w.post(nightlyRun+"/job", `{"result":"success"}`, "Authorization: Bearer "+callback).problem(403, "", "is not valid for")
 	w.post("/api/v1/pipelines/nightly/pause", `{}`, bearer).problem(403, "")
 	if strings.Contains(w.log.String(), permit) {
 		t.Error("the log has the permit")
@@ -105,8 +105,8 @@ func TestLateReportOfALostWorkerIsRejectedAndLogged(t *testing.T) {
 	if before["attempt"] != 2.0 || before["phase"] != "offered" {
 		t.Fatalf("the run is %v in attempt %v", before["phase"], before["attempt"])
 	}
-	w.post(nightlyRun+"/heartbeat", "", permit).problem(409, "claim-done", "attempt 1 of run nightly/manual/2026-03-02 is over")
-	w.post(nightlyRun+"/job", `{"result":"success","message":"loaded"}`, permit).problem(409, "claim-done", "attempt 1 is over", "is logged and changes nothing")
+	w.post(nightlyRun+"/heartbeat", "", permit).problem(409, "claim-done", "attempt 1 of run nightly/manual/2026-03-02 has ended")
+	w.post(nightlyRun+"/job", `{"result":"success","message":"loaded"}`, permit).problem(409, "claim-done", "attempt 1 has ended", "is logged and changes nothing")
 	after := w.get(nightlyRun).object(200)
 	if after["version"] != before["version"] {
 		t.Error("the late report changed the run")
@@ -140,7 +140,7 @@ func TestRepeatedClaimIsGrantedOnlyWhileItsAttemptIsHeld(t *testing.T) {
 		t.Errorf("the run is %v in attempt %v", r["status"], r["attempt"])
 	}
 	w.Pass(time.Minute)
-	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).problem(409, "claim-done", "attempt 1 of run nightly/manual/2026-03-02 is over")
+	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).problem(409, "claim-done", "attempt 1 of run nightly/manual/2026-03-02 has ended")
 	if c := w.post(nightlyRun+"/claim", `{"worker":"w1"}`, "Idempotency-Key: next").object(200); c["attempt"] != 2.0 {
 		t.Errorf("granted attempt %v", c["attempt"])
 	}

@@ -50,9 +50,9 @@ type Unmatched struct {
 
 // Sample is an event that no source matched.
 type Sample struct {
-	At     time.Time     `json:"at" doc:"When it came."`
-	Format source.Format `json:"format" doc:"The kind of event."`
-	Event  string        `json:"event" doc:"What names the event, without its data."`
+	At     time.Time     `json:"at" doc:"When the event was received."`
+	Format source.Format `json:"format" doc:"The event format."`
+	Event  string        `json:"event" doc:"The event's identifying attributes, without its data."`
 }
 
 func newBook(s records) *book {

@@ -62,10 +62,10 @@ type Admit func(w *store.Write, size int) (undo func(), err error)
 
 // Result is the outcome for a list of events.
 type Result struct {
-	Matched  int                   `json:"matched" doc:"Sources that matched, of all events."`
-	Written  int                   `json:"written" doc:"Readings that were written."`
-	Repeated int                   `json:"repeated" doc:"Readings that were not written because the event had come before."`
-	Problems []source.EventProblem `json:"problems" doc:"Why less was written than the sources want."`
+	Matched  int                   `json:"matched" doc:"Number of matching sources, over all events."`
+	Written  int                   `json:"written" doc:"Number of readings written."`
+	Repeated int                   `json:"repeated" doc:"Number of readings not written because the event was a duplicate."`
+	Problems []source.EventProblem `json:"problems" doc:"Why readings or fields are missing."`
 
 	Hits []bool `json:"-"` // per event: whether a source matched
 }

@@ -97,7 +97,7 @@ func TestSilenceIsReportedOnceAndItsEnd(t *testing.T) {
 	if got := d.check(last.Add(25 * time.Hour)); got != "" {
 		t.Errorf("too early: %s", got)
 	}
-	const quiet = "ALARM no event of source orders-landed for 26 h; usually every 24 h"
+	const quiet = "ALARM source orders-landed has received no event for 26 h; it usually receives one every 24 h"
 	for _, later := range []time.Duration{26*time.Hour + 10*time.Minute, 27 * time.Hour} {
 		if got := d.check(last.Add(later)); got != quiet {
 			t.Errorf("after %s: %s", later, got)

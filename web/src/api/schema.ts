@@ -12,7 +12,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Alerts that a sink would not take, oldest first
+         * List dead letters, oldest first
          * @description Needs the role viewer.
          */
         get: operations["list-dead-letters"];
@@ -34,7 +34,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Remove dead letters without sending them; the events stay recorded
+         * Delete dead letters without sending them; their events stay recorded
          * @description Needs the role operator.
          */
         post: operations["discard-dead-letters"];
@@ -52,7 +52,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Alerts that a sink would not take, those of one sink, type and answer together
+         * List dead letters grouped by sink, event type and reason
          * @description Needs the role viewer.
          */
         get: operations["group-dead-letters"];
@@ -74,7 +74,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send alerts again that a sink would not take
+         * Send dead letters again
          * @description Needs the role operator.
          */
         post: operations["retry-dead-letters"];
@@ -92,7 +92,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The alert routes, in the order in which they are matched
+         * List the alert routes in matching order
          * @description Needs the role viewer.
          */
         get: operations["list-alert-routes"];
@@ -114,7 +114,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a sample through the sinks of a route
+         * Send a sample alert through the sinks of a route
          * @description Needs the role operator.
          */
         post: operations["test-alert-route"];
@@ -132,7 +132,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What needs a person now, most pressing first
+         * List what needs attention, most urgent first
          * @description Needs the role viewer.
          */
         get: operations["list-attention"];
@@ -174,7 +174,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take CloudEvents 1.0: in binary mode (headers ce-NAME, the body is the data), structured or batched
+         * Receive CloudEvents 1.0 in binary (headers ce-NAME, the body is the data), structured or batched mode
          * @description Needs the role sensor.
          */
         post: operations["put-cloudevents"];
@@ -192,7 +192,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * SLA compliance over 7, 30 and 90 days, by pipeline and by owner
+         * Get SLA compliance over 7, 30 and 90 days, by pipeline and by owner
          * @description Needs the role viewer.
          */
         get: operations["compliance"];
@@ -232,7 +232,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Deadlines, soonest first; armed ones by default
+         * List deadlines, soonest first; armed ones by default
          * @description Needs the role viewer.
          */
         get: operations["list-deadlines"];
@@ -252,7 +252,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The deadlines that matter now: overdue, at risk, on track
+         * List current deadlines: overdue, at risk, on track
          * @description Needs the role viewer.
          */
         get: operations["deadline-board"];
@@ -272,7 +272,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Events, newest first
+         * List events, newest first
          * @description Needs the role viewer.
          */
         get: operations["list-events"];
@@ -292,7 +292,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Live events, as server-sent events
+         * Stream events as server-sent events
          * @description Needs the role viewer.
          */
         get: operations["follow-events"];
@@ -312,7 +312,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The types of events, in groups
+         * List event types by group
          * @description Needs the role viewer.
          */
         get: operations["list-event-types"];
@@ -332,7 +332,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The files that the server reads, by name, with their problems
+         * List the files that the server reads, by name, with their problems
          * @description Needs the role viewer.
          */
         get: operations["list-files"];
@@ -354,7 +354,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take a JSON object, or a list of them, for a source of format json
+         * Receive a JSON object or a list of objects for a source of format json
          * @description Needs the role sensor.
          */
         post: operations["put-json-events"];
@@ -374,7 +374,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take an OpenLineage event
+         * Receive an OpenLineage event
          * @description Needs the role sensor.
          */
         post: operations["put-lineage"];
@@ -412,7 +412,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All pipelines with their states, by id
+         * List all pipelines with their states, by id
          * @description Needs the role viewer.
          */
         get: operations["list-pipelines"];
@@ -432,7 +432,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A pipeline and its state
+         * Get a pipeline and its state
          * @description Needs the role viewer.
          */
         get: operations["get-pipeline"];
@@ -454,7 +454,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Open the runs of all expected periods of a stretch of time
+         * Open the runs of all expected periods in a range
          * @description Needs the role operator.
          */
         post: operations["backfill"];
@@ -472,7 +472,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Why a run is waiting, how it went, or why there is none
+         * Explain why a run is waiting, how it ended, or why there is none
          * @description Needs the role viewer.
          */
         get: operations["explain"];
@@ -492,7 +492,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether a run may start: the gate's verdict, rule by rule
+         * Check whether a run may start, rule by rule
          * @description Needs the role viewer.
          */
         get: operations["get-gate"];
@@ -512,7 +512,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The last writes of the sensors that a gate reads, rule by rule
+         * Get the last writes of the sensors that a gate reads, rule by rule
          * @description Needs the role viewer.
          */
         get: operations["gate-history"];
@@ -532,7 +532,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The upstream and downstream pipelines of a pipeline, and what blocks each
+         * Get a pipeline's upstream and downstream pipelines, and what blocks each
          * @description Needs the role viewer.
          */
         get: operations["get-graph"];
@@ -552,7 +552,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A pipeline's deadlines, durations and attempts, month by month, as far as the archive reaches back
+         * Get a pipeline's deadlines, durations and attempts by month, as far back as the archive goes
          * @description Needs the role viewer.
          */
         get: operations["get-months"];
@@ -612,7 +612,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The latest reading of every key of a pipeline, by key
+         * List the latest reading of each sensor of a pipeline, by key
          * @description Needs the role viewer.
          */
         get: operations["list-sensors"];
@@ -632,7 +632,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A sensor's reading: with a period the one that a rule uses, else the latest
+         * Get a sensor's reading: the one that a rule uses for a period, or the latest
          * @description Needs the role viewer.
          */
         get: operations["get-sensor"];
@@ -643,7 +643,7 @@ export interface paths {
         put: operations["put-sensor"];
         post?: never;
         /**
-         * Delete the reading of one period, or the undated one; the history keeps the write and the deletion
+         * Delete the reading of one period, or the undated one; the history keeps both the write and the deletion
          * @description Needs the role sensor.
          */
         delete: operations["delete-sensor"];
@@ -660,7 +660,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The writes of a sensor, newest first
+         * List the writes of a sensor, newest first
          * @description Needs the role viewer.
          */
         get: operations["sensor-history"];
@@ -680,7 +680,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A pipeline's durations, arrivals of sensors, attempts and drift, day by day
+         * Get a pipeline's durations, sensor arrivals, attempts and drift by day
          * @description Needs the role viewer.
          */
         get: operations["get-trends"];
@@ -700,7 +700,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The accepted versions of a pipeline's file, newest first
+         * List the accepted versions of a pipeline's file, newest first
          * @description Needs the role viewer.
          */
         get: operations["list-versions"];
@@ -720,7 +720,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One version of a pipeline's file, with its text
+         * Get one version of a pipeline's file, with its text
          * @description Needs the role operator.
          */
         get: operations["get-version"];
@@ -760,14 +760,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Runs, latest period first
+         * List runs, latest period first
          * @description Needs the role viewer.
          */
         get: operations["list-runs"];
         put?: never;
         /**
          * Open the run of a period
-         * @description Needs the role runner. Pipelines that a schedule opens, force and bypassGate need the role operator.
+         * @description Needs the role runner. Triggering a pipeline that has a schedule, force and bypassGate need the role operator.
          */
         post: operations["trigger"];
         delete?: never;
@@ -784,7 +784,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A run with its attempts, job log, gate snapshot and deadlines
+         * Get a run with its attempts, job log, gate snapshot and deadlines
          * @description Needs the role viewer.
          */
         get: operations["get-run"];
@@ -806,7 +806,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * End an open run
+         * Cancel an open run
          * @description Needs the role operator.
          */
         post: operations["cancel"];
@@ -826,7 +826,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Claim the offered attempt of a run whose job is external; exactly one claim is granted
+         * Claim the offered attempt of an external job; exactly one claim succeeds
          * @description Needs the role runner.
          */
         post: operations["claim"];
@@ -846,8 +846,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a sign of life, and the end of the output, with the permit of a claimed attempt
-         * @description Needs the permit that the claim was answered with, as the token.
+         * Send a heartbeat and the last output of a claimed attempt
+         * @description Needs the permit from the claim, as the bearer token.
          */
         post: operations["heartbeat"];
         delete?: never;
@@ -866,7 +866,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report the result of a run's job, also with the attempt's own callback token
+         * Report the result of a run's job; the attempt's callback token is accepted too
          * @description Needs the role runner. Pipelines with a job need the role operator, or the attempt's own callback token or permit.
          */
         post: operations["report"];
@@ -884,7 +884,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The end of what an attempt's job has printed, also while it runs
+         * Get the last output of an attempt's job, even while it runs
          * @description Needs the role viewer.
          */
         get: operations["get-output"];
@@ -906,7 +906,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask for another attempt
+         * Request another attempt of a run
          * @description Needs the role operator.
          */
         post: operations["rerun"];
@@ -926,7 +926,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Write up to 1000 readings, all of them or none
+         * Write up to 1000 readings, all or none
          * @description Needs the role sensor.
          */
         post: operations["put-sensors"];
@@ -944,13 +944,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The client that makes this request, and its role
+         * Get the name and role of the client that makes this request
          * @description Needs the role viewer.
          */
         get: operations["get-session"];
         put?: never;
         /**
-         * Open a session for a browser: a cookie that no script can read
+         * Open a browser session, with an HttpOnly cookie
          * @description Needs no token.
          */
         post: operations["login"];
@@ -972,7 +972,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the ways to log in
+         * List the login methods
          * @description Needs no token.
          */
         get: operations["login-methods"];
@@ -992,7 +992,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Send a browser to the OpenID Connect provider to log in
+         * Redirect the browser to the OpenID Connect provider
          * @description Needs no token.
          */
         get: operations["begin-oidc"];
@@ -1012,7 +1012,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Open a session for a browser that returns from the provider
+         * Open a session for a browser that the provider redirected back
          * @description Needs no token.
          */
         get: operations["finish-oidc"];
@@ -1032,13 +1032,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Silences that are active, or all that are remembered
+         * List active silences, or all stored silences
          * @description Needs the role viewer.
          */
         get: operations["list-silences"];
         put?: never;
         /**
-         * Keep alerts back for a while; the events are recorded all the same
+         * Silence alerts for a while; their events are still recorded
          * @description Needs the role operator.
          */
         post: operations["add-silence"];
@@ -1059,7 +1059,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End a silence before its time
+         * End a silence early
          * @description Needs the role operator.
          */
         delete: operations["end-silence"];
@@ -1076,7 +1076,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The sources of events, by id, and what came from them
+         * List the event sources by id, with their activity
          * @description Needs the role viewer.
          */
         get: operations["list-sources"];
@@ -1096,7 +1096,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The expected periods of each pipeline between two instants, and their results
+         * Get the expected periods of each pipeline in a time range, and their results
          * @description Needs the role viewer.
          */
         get: operations["timeline"];
@@ -1116,7 +1116,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Durations and attempts of the jobs of each pipeline, compared with the days before
+         * Get each pipeline's job durations and attempts, compared with the days before
          * @description Needs the role viewer.
          */
         get: operations["list-trends"];
@@ -1136,7 +1136,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the process answers
+         * Check whether the process responds
          * @description Needs no token.
          */
         get: operations["healthz"];
@@ -1156,7 +1156,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Figures for Prometheus
+         * Get metrics in the Prometheus format
          * @description Needs the role viewer.
          */
         get: operations["metrics"];
@@ -1176,7 +1176,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * This description
+         * Get this OpenAPI document
          * @description Needs no token.
          */
         get: operations["openapi"];
@@ -1196,21 +1196,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
+         * Write a reading {status, exitStatus, durationSeconds, body} with a plain GET or POST
+         * @description For cron jobs and other clients that can only call a URL. Needs no header: the token is in the path. The path is not logged.
          */
         get: operations["ping-get"];
         put?: never;
         /**
-         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
+         * Write a reading {status, exitStatus, durationSeconds, body} with a plain GET or POST
+         * @description For cron jobs and other clients that can only call a URL. Needs no header: the token is in the path. The path is not logged.
          */
         post: operations["ping-post"];
         delete?: never;
         options?: never;
         /**
-         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
+         * Write a reading {status, exitStatus, durationSeconds, body} with a plain GET or POST
+         * @description For cron jobs and other clients that can only call a URL. Needs no header: the token is in the path. The path is not logged.
          */
         head: operations["ping-head"];
         patch?: never;
@@ -1224,21 +1224,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
+         * Write a reading {status, exitStatus, durationSeconds, body} with a plain GET or POST
+         * @description For cron jobs and other clients that can only call a URL. Needs no header: the token is in the path. The path is not logged.
          */
         get: operations["ping-get-signal"];
         put?: never;
         /**
-         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
+         * Write a reading {status, exitStatus, durationSeconds, body} with a plain GET or POST
+         * @description For cron jobs and other clients that can only call a URL. Needs no header: the token is in the path. The path is not logged.
          */
         post: operations["ping-post-signal"];
         delete?: never;
         options?: never;
         /**
-         * Write a reading {status, exitStatus, durationSeconds, body} without a request body of JSON
-         * @description For cron lines and others that can call an address and no more. The path is not logged. Needs no header: the token is in the path.
+         * Write a reading {status, exitStatus, durationSeconds, body} with a plain GET or POST
+         * @description For cron jobs and other clients that can only call a URL. Needs no header: the token is in the path. The path is not logged.
          */
         head: operations["ping-head-signal"];
         patch?: never;
@@ -1252,8 +1252,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether the controller keeps up
-         * @description Needs no token. A viewer whose token is not limited to some pipelines sees details.
+         * Check whether the controller is ready
+         * @description Needs no token. The checks are listed for viewers whose token is not limited to pipelines.
          */
         get: operations["readyz"];
         put?: never;
@@ -1271,37 +1271,37 @@ export interface components {
         Action: {
             /** @enum {string} */
             code: "job-complete" | "rerun" | "trigger" | "backfill" | "explain" | "fix-file" | "retry-alerts" | "resume" | "none";
-            /** @description A command line; TEXT and a|b are for the reader to fill in. */
+            /** @description A command line. Replace TEXT, and choose one of a|b. */
             command: string;
         };
         AlertRoute: {
-            /** @description The fields that define a group; a burst of a group is sent as one alert. */
+            /** @description The fields that define a group. A burst of events in one group is sent as one alert. */
             groupBy: string[];
-            /** @description The least time between two alerts of one group; null if each event is sent individually. */
+            /** @description The minimum time between two alerts of one group; null if each event is sent as its own alert. */
             interval: string | null;
             name: string;
-            /** @description Patterns of owners; empty: all. */
+            /** @description Patterns of owners; empty matches all. */
             owners: string[];
-            /** @description Patterns of ids; empty: all. */
+            /** @description Patterns of pipeline ids; empty matches all. */
             pipelines: string[];
             /**
-             * @description This severity and above; null: any, if types are named.
+             * @description The minimum severity; null matches any severity of the named types.
              * @enum {string|null}
              */
             severity: "info" | "warning" | "critical" | null;
-            /** @description Where they go; empty: nowhere. */
+            /** @description The sinks that receive the alerts; empty means none. */
             sinks: string[];
             /** @description Tags that the pipeline must have. */
             tags: {
                 [key: string]: string;
             };
-            /** @description Event types; empty: all. */
+            /** @description Event types; empty matches all. */
             types: string[];
         };
         Arrival: {
             /**
              * Format: double
-             * @description Since the first instant of the period.
+             * @description Seconds since the start of the period.
              */
             afterSeconds: number;
             /** Format: date-time */
@@ -1312,15 +1312,15 @@ export interface components {
             /** @description Oldest period first. */
             items: components["schemas"]["Arrival"][];
             key: string;
-            /** @description Whose sensor it is. */
+            /** @description The pipeline of the sensor. */
             pipeline: string;
-            /** @description There were more writes than the limit. */
+            /** @description Whether there are more writes than the limit. */
             truncated: boolean;
         };
         Asked: {
-            /** @description Why. */
+            /** @description The reason. */
             reason?: string;
-            /** @description Who asks, recorded beside the name of the token. */
+            /** @description The person who requests it; recorded with the name of the token. */
             requestedBy?: string;
         };
         Attempt: {
@@ -1338,13 +1338,13 @@ export interface components {
             message: string | null;
             /** Format: date-time */
             openedAt: string | null;
-            /** @description The end of the job's output. */
+            /** @description The last output of the job. */
             output: string | null;
             reason: string | null;
             requestedBy: string | null;
             /** @enum {string|null} */
             result: "success" | "fail" | "timeout" | null;
-            /** @description The stored facts it started on. */
+            /** @description The id of the stored facts that the attempt started on. */
             snapshot: string | null;
             /** Format: date-time */
             startedAt: string | null;
@@ -1353,26 +1353,26 @@ export interface components {
             /** @description What to do. */
             action: components["schemas"]["Action"];
             /**
-             * @description Of an open run: held, status-unread. Of the last run that ended: failed, exhausted. Of a deadline that has passed: overdue. Of a missed period: missing. Of a file: rejected, degraded. Of a sink: undelivered. Of a pause of a day or longer: paused.
+             * @description Open run: held, status-unread. Last ended run: failed, exhausted. Passed deadline: overdue. Missed period: missing. File: rejected, degraded. Sink: undelivered. Pause of a day or longer: paused.
              * @enum {string}
              */
             code: "held" | "status-unread" | "failed" | "exhausted" | "overdue" | "missing" | "rejected" | "degraded" | "undelivered" | "paused";
-            /** @description Of the run; null if it is about none. */
+            /** @description The run's period; null if the item is not about a run. */
             date: string | null;
-            /** @description null if it is about the server. */
+            /** @description The pipeline; null if the item is about the server. */
             pipeline: string | null;
-            /** @description One line, in UTC. */
+            /** @description The reason in one line, with times in UTC. */
             reason: string;
-            /** @description Of the run; null if it is about none. */
+            /** @description The run's schedule; null if the item is not about a run. */
             schedule: string | null;
             /** @enum {string} */
             severity: "critical" | "warning" | "info";
             /**
              * Format: date-time
-             * @description null if unknown.
+             * @description When it began; null if unknown.
              */
             since: string | null;
-            /** @description The same with its parameters. */
+            /** @description The reason with its parameters. */
             why: components["schemas"]["Reason"];
         };
         AttentionList: {
@@ -1381,17 +1381,17 @@ export interface components {
              * @description The server's time.
              */
             at: string;
-            /** @description How many there are of each code. */
+            /** @description Number of items by code. */
             counts: {
                 [key: string]: number;
             };
             /** @description The items of this page. */
             items: components["schemas"]["Attention"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
             /**
              * Format: int64
-             * @description How many there are on all pages.
+             * @description Number of items on all pages.
              */
             total: number;
         };
@@ -1402,10 +1402,10 @@ export interface components {
             actor: string;
             /** Format: date-time */
             at: string;
-            /** @description Why it was refused, or the error. */
+            /** @description Why the request was refused, or the error. */
             error: string | null;
             id: string;
-            /** @description done, refused or failed; null if the server stopped before it was known. */
+            /** @description done, refused or failed; null if the server stopped before the outcome was recorded. */
             outcome: string | null;
             /** @description The parameters of the request, such as force: true. */
             parameters: {
@@ -1421,7 +1421,7 @@ export interface components {
             requestedBy: string | null;
             /** @description The actor's role. */
             role: string | null;
-            /** @description What else it is about, such as a run. */
+            /** @description The subject other than the pipeline, such as a run. */
             subject: string | null;
         };
         BackfillRequest: {
@@ -1431,53 +1431,53 @@ export interface components {
             from: string;
             /** @description Skip periods that have a run, in any state. */
             onlyMissing?: boolean;
-            /** @description Why. */
+            /** @description The reason. */
             reason?: string;
-            /** @description Who asks, recorded beside the name of the token. */
+            /** @description The person who requests it; recorded with the name of the token. */
             requestedBy?: string;
-            /** @description The last period, included. */
+            /** @description The last period, inclusive. */
             to: string;
         };
         Backfilled: {
             /** @enum {string} */
             action: "open" | "rerun" | "skip";
             date: string;
-            /** @description Why it is left alone. */
+            /** @description Why the period is skipped. */
             reason: string | null;
         };
         BatchItem: {
             /** @description The reading's data: an object of at most 64 KiB. */
             data: unknown;
-            /** @description When it expires, RFC 3339. */
+            /** @description When the reading expires, RFC 3339. */
             expiresAt?: string;
-            /** @description The sensor's key, with #period if need be. */
+            /** @description The sensor's key, with #period to date the reading. */
             key: string;
             /** @description The pipeline's id. */
             pipeline: string;
-            /** @description Who writes it. */
+            /** @description The writer's name. */
             source?: string;
-            /** @description How long it is valid, such as 2h. */
+            /** @description How long the reading is valid, such as 2h. */
             ttl?: string;
         };
         BatchWritten: {
-            /** @description The period it is for; null if it is undated. */
+            /** @description The period of the reading; null if it is undated. */
             date: string | null;
-            /** @description The sensor's key, without its period. */
+            /** @description The sensor's key, without the period. */
             key: string;
             pipeline: string;
             /**
              * Format: date-time
-             * @description When it was written, by the store.
+             * @description When the store wrote it.
              */
             updatedAt: string;
             /**
              * Format: int64
-             * @description The reading's version: larger than that of every write before it.
+             * @description The reading's version, which increases with every write.
              */
             version: number;
         };
         Block: {
-            /** @description The pipeline it waits for. */
+            /** @description The pipeline that the run waits for. */
             by: string;
             date: string;
             pipeline: string;
@@ -1492,9 +1492,9 @@ export interface components {
         Board: {
             /** Format: date-time */
             at: string;
-            /** @description Overdue ones first, then by deadline. */
+            /** @description Overdue deadlines first, then by time. */
             items: components["schemas"]["BoardItem"][];
-            /** @description More deadlines are armed than are listed. */
+            /** @description Whether more deadlines are armed than listed. */
             more: boolean;
         };
         BoardItem: {
@@ -1504,21 +1504,21 @@ export interface components {
             date: string;
             /**
              * Format: date-time
-             * @description When the run completes by the p90 of its durations; null if it is overdue, does not go on automatically, or has no past.
+             * @description Estimated completion by the p90 duration; null if the run is overdue, does not continue automatically, or has no history.
              */
             expectedAt: string | null;
             /**
-             * @description relative: it counts from the first reading of the start condition.
+             * @description relative: the deadline counts from the first reading of the start condition.
              * @enum {string}
              */
             kind: "absolute" | "relative";
             owner: string;
-            /** @description Of the run; null if none has opened. */
+            /** @description The run's phase; null if no run has opened. */
             phase: string | null;
             pipeline: string;
             schedule: string;
             /**
-             * @description overdue: it has passed, and the run has not completed. at-risk: it has warned, the run failed or is held, or by the p90 of its durations the run completes after it.
+             * @description overdue: the deadline has passed and the run has not completed. at-risk: the warning was sent, the run failed or is held, or the run's p90 duration ends after the deadline.
              * @enum {string}
              */
             state: "overdue" | "at-risk" | "on-track";
@@ -1529,31 +1529,31 @@ export interface components {
         Bucket: {
             /**
              * Format: int64
-             * @description Periods whose deadline was breached.
+             * @description Number of periods whose deadline was breached.
              */
             breached: number;
             /**
              * Format: int64
-             * @description Completed runs whose gate an operator had skipped.
+             * @description Number of completed runs whose gate an operator bypassed.
              */
             bypassed: number;
-            /** @description How many of its periods have each phase. */
+            /** @description Number of periods by phase. */
             counts: {
                 [key: string]: number;
             };
-            /** @description Its first period. */
+            /** @description The first period. */
             first: string;
             /** Format: date-time */
             from: string;
-            /** @description Its last period. */
+            /** @description The last period. */
             last: string;
-            /** @description Of the first period. */
+            /** @description The schedule of the first period. */
             schedule: string;
             /** Format: date-time */
             to: string;
             /** Format: int64 */
             total: number;
-            /** @description The phase among its periods that needs a person most. */
+            /** @description The most urgent phase in the bucket. */
             worst: string;
         };
         Budgets: {
@@ -1571,64 +1571,64 @@ export interface components {
             attempt: number;
             /**
              * Format: date-time
-             * @description When the result must have been reported (jobPollWindowSeconds).
+             * @description When the result must be reported at the latest (jobPollWindowSeconds).
              */
             deadline: string;
-            /** @description What the job should find in its environment, TRACEPARENT included. */
+            /** @description Environment variables for the job, including TRACEPARENT. */
             env: {
                 [key: string]: string;
             };
             /**
              * Format: int64
-             * @description The worker counts as lost after so many seconds without a heartbeat: send one every third of it. 0: heartbeats are not needed.
+             * @description After this many seconds without a heartbeat, the worker counts as lost. Send one at every third of this time. 0: no heartbeats are needed.
              */
             heartbeatSeconds: number;
-            /** @description The bearer token for the heartbeats and the result of this attempt. It is good for nothing else. */
+            /** @description The bearer token for heartbeats and the result of this attempt only. */
             permit: string;
             run: components["schemas"]["Run"];
             /** @description The attempt's id, which its job may use as an idempotency key. */
             runId: string;
-            /** @description The trace of the attempt (W3C Trace Context), which the job continues; null if nothing is traced. */
+            /** @description The attempt's trace (W3C Trace Context), for the job to continue; null if tracing is off. */
             traceparent: string | null;
             worker: string;
         };
         ClaimRequest: {
-            /** @description The worker's name, such as host-7/4711. It is shown wherever the run is. */
+            /** @description The worker's name, such as host-7/4711. It is shown with the run. */
             worker: string;
         };
         Compliance: {
             /** Format: date-time */
             at: string;
-            /** @description One per pipeline that had a deadline, by id. */
+            /** @description One per pipeline with deadlines, by id. */
             items: components["schemas"]["Kept"][];
-            /** @description How long before or after their deadline runs completed, over all pages; earliest first, runs that never completed last. */
+            /** @description Histogram of completion times relative to the deadline, over all pages; earliest first, runs that never completed last. */
             lateness: components["schemas"]["LatenessBin"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
-            /** @description The same by owner, of all pages. */
+            /** @description The same figures by owner, over all pages. */
             owners: components["schemas"]["OwnerKept"][];
-            /** @description The same of all pipelines together. */
+            /** @description The same figures over all pipelines. */
             total: components["schemas"]["KeptWindow"][];
         };
         ConfigFile: {
             /**
              * Format: date-time
-             * @description When that was accepted.
+             * @description When the active version was accepted.
              */
             acceptedAt: string | null;
             file: string;
             /** @enum {string} */
             kind: "pipeline" | "calendar" | "archetype" | "source";
-            /** @description The pipeline that it describes; null if unknown. */
+            /** @description The pipeline in the file; null if unknown. */
             pipeline: string | null;
-            /** @description In the order of the file, warnings included. */
+            /** @description Errors and warnings in file order. */
             problems: components["schemas"]["FileProblem"][];
             /**
-             * @description in force: this version of the pipeline or source is active; refused: it has errors, and the last good version, if there is one, is active; read: a calendar or archetype, used by the pipelines that name it; missing: it can no longer be read, and the active version stays active.
+             * @description in force: this version is active. refused: the file has errors; the last good version, if any, stays active. read: a calendar or archetype that pipelines use. missing: the file can no longer be read; the active version stays active.
              * @enum {string}
              */
             state: "in force" | "refused" | "read" | "missing";
-            /** @description The pipeline's active version: its last good one. */
+            /** @description The pipeline's active version, which is its last good one. */
             version: string | null;
         };
         Counters: {
@@ -1647,53 +1647,53 @@ export interface components {
         };
         Current: {
             date: string;
-            /** @description A start is expected by now: its fire has come, a run is open, or, where a sensor or an upstream opens it, the period is over. While it is not due, a closed gate is nothing to worry about. */
+            /** @description Whether a start is expected by now: the fire has passed, a run is open, or, if a sensor or an upstream opens the run, the period has ended. Before that, a closed gate is normal. */
             due: boolean;
             /**
              * Format: date-time
-             * @description When it is due; null for a pipeline without a schedule.
+             * @description When a start is expected; null for a pipeline without a schedule.
              */
             dueAt: string | null;
             /**
              * Format: date-time
-             * @description The first instant after the period.
+             * @description The end of the period, exclusive.
              */
             endsAt: string;
-            /** @description It is that of an open run. */
+            /** @description Whether the period has an open run. */
             openRun: boolean;
             /**
              * Format: date-time
-             * @description The period's first instant.
+             * @description The start of the period.
              */
             startsAt: string;
         };
         DeadGroup: {
             /**
              * Format: int64
-             * @description How many events these stood for.
+             * @description Number of events in these dead letters.
              */
             alerts: number;
             /**
              * Format: date-time
-             * @description When the first was given up.
+             * @description When the first alert became a dead letter.
              */
             first: string;
-            /** @description The ids of their events, at most 1000: what retry and discard take. */
+            /** @description The event ids, at most 1000. Pass them to retry or discard. */
             ids: string[];
             /**
              * Format: date-time
-             * @description When the last was given up.
+             * @description When the last alert became a dead letter.
              */
             last: string;
-            /** @description The event of the last one. */
+            /** @description The event of the last dead letter. */
             latest: {
                 detail: {
                     attempt?: number;
-                    /** @description The change, request or event it follows from. */
+                    /** @description The change, request or event that caused this event. */
                     causedBy?: string;
                     /** @description The period; empty if there is none. */
                     date: string;
-                    /** @description One sentence. */
+                    /** @description The event in one sentence. */
                     message: string;
                     /** @description Empty for events about the platform. */
                     pipelineId: string;
@@ -1708,9 +1708,9 @@ export interface components {
                 };
                 /** @description The event's type. */
                 "detail-type": string;
-                /** @description The same for every repeat of the same event. */
+                /** @description Identical each time the same event is delivered. */
                 id: string;
-                /** @description The silence that held back its alert; null if none did. */
+                /** @description The silence that held back the event's alert; null if none did. */
                 silencedBy: string | null;
                 /** @description interlock */
                 source: string;
@@ -1719,58 +1719,58 @@ export interface components {
             };
             /**
              * Format: int64
-             * @description How many dead letters it has.
+             * @description Number of dead letters in the group.
              */
             letters: number;
-            /** @description The pipelines that they are about, at most 20. */
+            /** @description The pipelines of the events, at most 20. */
             pipelines: string[];
-            /** @description What the sink answered. */
+            /** @description The sink's error. */
             reason: string;
             /**
-             * @description The highest among them.
+             * @description The highest severity in the group.
              * @enum {string}
              */
             severity: "info" | "warning" | "critical";
             sink: string;
-            /** @description Of the events. */
+            /** @description The type of the events. */
             type: string;
         };
         DeadGroups: {
             /**
              * Format: int64
-             * @description How many events these stood for.
+             * @description Number of events in these dead letters.
              */
             alerts: number;
             /** @description The items of this page. */
             items: components["schemas"]["DeadGroup"][];
             /**
              * Format: int64
-             * @description How many dead letters there are on all pages.
+             * @description Number of dead letters on all pages.
              */
             letters: number;
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         DeadLetter: {
             /**
              * Format: date-time
-             * @description When it was given up.
+             * @description When the controller stopped retrying.
              */
             at: string;
             /**
              * Format: int64
-             * @description How many events it stood for.
+             * @description Number of events in the alert.
              */
             count: number;
-            /** @description The event; of a burst, the last one. */
+            /** @description The event. For a burst, the last event of the burst. */
             event: {
                 detail: {
                     attempt?: number;
-                    /** @description The change, request or event it follows from. */
+                    /** @description The change, request or event that caused this event. */
                     causedBy?: string;
                     /** @description The period; empty if there is none. */
                     date: string;
-                    /** @description One sentence. */
+                    /** @description The event in one sentence. */
                     message: string;
                     /** @description Empty for events about the platform. */
                     pipelineId: string;
@@ -1785,20 +1785,20 @@ export interface components {
                 };
                 /** @description The event's type. */
                 "detail-type": string;
-                /** @description The same for every repeat of the same event. */
+                /** @description Identical each time the same event is delivered. */
                 id: string;
-                /** @description The silence that held back its alert; null if none did. */
+                /** @description The silence that held back the event's alert; null if none did. */
                 silencedBy: string | null;
                 /** @description interlock */
                 source: string;
                 /** Format: date-time */
                 time: string;
             };
-            /** @description What the sink said last. */
+            /** @description The sink's last error. */
             reason: string;
             /**
              * Format: date-time
-             * @description The time of the first event, if there were several.
+             * @description Time of the first event of a burst; null for a single event.
              */
             since: string | null;
             sink: string;
@@ -1820,7 +1820,7 @@ export interface components {
              */
             doneAt: string | null;
             /**
-             * @description relative: it counts from the first reading of the start condition.
+             * @description relative: the deadline counts from the first reading of the start condition.
              * @enum {string}
              */
             kind: "absolute" | "relative";
@@ -1837,7 +1837,7 @@ export interface components {
         DriftPoint: {
             /** Format: date-time */
             at: string;
-            /** @description Its value at completion, in decimal text. */
+            /** @description The value at completion, as decimal text. */
             baseline: string | null;
             current: string | null;
             date: string;
@@ -1861,7 +1861,7 @@ export interface components {
         Edge: {
             from: string;
             /**
-             * @description after: for its run; sensor: it reads its sensors.
+             * @description after: waits for its run. sensor: reads its sensors.
              * @enum {string}
              */
             kind: "after" | "sensor";
@@ -1873,11 +1873,11 @@ export interface components {
             items: {
                 detail: {
                     attempt?: number;
-                    /** @description The change, request or event it follows from. */
+                    /** @description The change, request or event that caused this event. */
                     causedBy?: string;
                     /** @description The period; empty if there is none. */
                     date: string;
-                    /** @description One sentence. */
+                    /** @description The event in one sentence. */
                     message: string;
                     /** @description Empty for events about the platform. */
                     pipelineId: string;
@@ -1892,45 +1892,45 @@ export interface components {
                 };
                 /** @description The event's type. */
                 "detail-type": string;
-                /** @description The same for every repeat of the same event. */
+                /** @description Identical each time the same event is delivered. */
                 id: string;
-                /** @description The silence that held back its alert; null if none did. */
+                /** @description The silence that held back the event's alert; null if none did. */
                 silencedBy: string | null;
                 /** @description interlock */
                 source: string;
                 /** Format: date-time */
                 time: string;
             }[];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
             /**
              * Format: date-time
-             * @description The time of the last event that was read, whether or not it matched: with a nextCursor, older ones have not been searched yet. null if none was read.
+             * @description The time of the last event that was read, matching or not. If there is a nextCursor, older events have not been searched yet. null if no event was read.
              */
             searchedTo: string | null;
         };
         EventProblem: {
-            /** @description The sensor's key, as far as the event names it. */
+            /** @description The sensor's key, if the event determines it. */
             key: string;
-            /** @description What is wrong, and what it means for the reading. */
+            /** @description The problem and its effect on the reading. */
             message: string;
-            /** @description The pipeline, as far as the event names it. */
+            /** @description The pipeline, if the event determines it. */
             pipeline: string;
             /** @description The source's id. */
             source: string;
             /**
              * Format: int64
-             * @description The entry of write, counted from 0.
+             * @description The index of the entry in write, from 0.
              */
             write: number;
         };
         EventType: {
-            /** @description What happened, in a sentence. */
+            /** @description What the event means, in one sentence. */
             about: string;
-            /** @description What it is about. */
+            /** @description The group of the event type. */
             group: string;
             /**
-             * @description The usual one.
+             * @description The default severity.
              * @enum {string}
              */
             severity: "info" | "warning" | "critical";
@@ -1940,7 +1940,7 @@ export interface components {
             /** Format: date-time */
             at: string;
             attempts: components["schemas"]["Attempt"][];
-            /** @description How many further attempts each cause may open, by the active file. */
+            /** @description Remaining attempts by cause, according to the active file. */
             budgets: components["schemas"]["Budgets"];
             date: string | null;
             deadlines: components["schemas"]["Deadline"][];
@@ -1950,28 +1950,28 @@ export interface components {
             jobLog: components["schemas"]["JobEntry"][];
             /** @description The text line by line, each with its kind. */
             lines: components["schemas"]["Line"][];
-            /** @description Whether it goes on automatically. */
+            /** @description What the run needs to continue. */
             next: components["schemas"]["Next"];
-            /** @description What would open it, most direct first. */
+            /** @description What would open the gate or the run, most direct first. */
             opens: string[];
             pipeline: string;
-            /** @description The probes whose answers its gate reads now. */
+            /** @description The probes whose answers the gate reads now. */
             probes: components["schemas"]["Probe"][];
             /** @description The reasons, most important first. */
             reasons: string[];
             reruns: components["schemas"]["Rerun"][];
-            /** @description null if there is none. */
+            /** @description The run; null if there is none. */
             run: components["schemas"]["Run"] | null;
-            /** @description Summary, reasons and opens with their codes and parameters. */
+            /** @description The summary, the reasons and opens, with codes and parameters. */
             said: components["schemas"]["Said"];
             schedule: string | null;
-            /** @description Silences that held back alerts about it. */
+            /** @description Silences that held back alerts about the run. */
             silenced: components["schemas"]["Silenced"][];
             /** @enum {string} */
             state: "not opened" | "waiting" | "starting" | "offered" | "held" | "running" | "settling" | "completed" | "would start" | "failed" | "exhausted" | "cancelled";
-            /** @description One sentence. */
+            /** @description The state in one sentence. */
             summary: string;
-            /** @description All of it, for people. */
+            /** @description The whole explanation as text. */
             text: string;
             /** @description The cause in one line, with its parameters; null if there is nothing to say. */
             why: components["schemas"]["Reason"] | null;
@@ -1991,78 +1991,78 @@ export interface components {
         Gate: {
             /** Format: date-time */
             at: string;
-            /** @description Why no start is allowed now, most important first; empty if one is. */
+            /** @description Why no start is allowed now, most important reason first; empty if a start is allowed. */
             blockedBy: components["schemas"]["StartBlock"][];
-            /** @description The period that was asked about. */
+            /** @description The period. */
             date: string;
-            /** @description The preferred rules that do not pass and without which the gate is open. */
+            /** @description The preferred rules that do not pass; the gate is open without them. */
             degraded: string[];
-            /** @description A start is expected by now: its fire has come, a run is open, or, where a sensor or an upstream opens it, the period is over. While it is not due, a closed gate is nothing to worry about. */
+            /** @description Whether a start is expected by now: the fire has passed, a run is open, or, if a sensor or an upstream opens the run, the period has ended. Before that, a closed gate is normal. */
             due: boolean;
             /**
              * Format: date-time
-             * @description When it is due; null for a pipeline without a schedule.
+             * @description When a start is expected; null for a pipeline without a schedule.
              */
             dueAt: string | null;
             /**
              * Format: date-time
-             * @description The first instant after the period.
+             * @description The end of the period, exclusive.
              */
             endsAt: string;
-            /** @description A start is allowed now: nothing is in blockedBy. */
+            /** @description Whether a start is allowed now, that is, blockedBy is empty. */
             open: boolean;
             /**
              * Format: date-time
-             * @description When a closed gate opens if its data stays as it is; null if time alone does not open it.
+             * @description When a closed gate opens if no data changes; null if time alone does not open it.
              */
             opensAt: string | null;
             /**
-             * @description What the rules alone say.
+             * @description The outcome of the rules alone.
              * @enum {string}
              */
             outcome: "pass" | "fail" | "unknown";
             pipeline: string;
             /**
              * Format: date-time
-             * @description When preferred rules cease to close the gate; null without such rules.
+             * @description When preferred rules stop closing the gate; null without preferred rules.
              */
             preferUntil: string | null;
             /**
              * Format: int64
-             * @description When to ask again; null while a start is allowed, or if asking again is pointless.
+             * @description When to send the request again; null if a start is allowed, or if no later request can succeed.
              */
             retryAfterSeconds: number | null;
             rules: components["schemas"]["Rule"][];
-            /** @description The run of that period; null if there is none. */
+            /** @description The run of the period; null if there is none. */
             run: components["schemas"]["Run"] | null;
-            /** @description null without one. Under cron it is one of the rules, too. */
+            /** @description The start condition; null if there is none. With cron it is also one of the rules. */
             startCondition: components["schemas"]["Rule"] | null;
             /**
              * Format: date-time
-             * @description The period's first instant.
+             * @description The start of the period.
              */
             startsAt: string;
         };
         Graph: {
-            /** @description Open runs among them that wait for another pipeline, oldest period first. */
+            /** @description Open runs that wait for another pipeline, oldest period first. */
             blocks: components["schemas"]["Block"][];
             edges: components["schemas"]["Edge"][];
-            /** @description By distance, upstream first. */
+            /** @description Pipelines by distance, upstream first. */
             nodes: components["schemas"]["Node"][];
             pipeline: string;
-            /** @description There is more than fits. */
+            /** @description Whether the graph was cut off. */
             truncated: boolean;
         };
         HealthCheck: {
-            /** @description How it is, for people. */
+            /** @description Details for people. */
             detail: string;
             /** @description The check: store, feed, timers, watchdog, files. */
             name: string;
-            /** @description Whether it is as it should be. */
+            /** @description Whether the check passed. */
             ok: boolean;
         };
         Heartbeat: {
-            /** @description The end of what the job has printed so far, at most 64 KiB. */
+            /** @description The last output of the job so far, at most 64 KiB. */
             output?: string;
         };
         HeartbeatTaken: {
@@ -2070,12 +2070,12 @@ export interface components {
             attempt: number;
             /**
              * Format: date-time
-             * @description When the result must have been reported.
+             * @description When the result must be reported at the latest.
              */
             deadline: string;
             /**
              * Format: date-time
-             * @description When the next heartbeat must have come; null if none is needed.
+             * @description When the next heartbeat is due; null if none is needed.
              */
             nextBy: string | null;
             runId: string;
@@ -2083,13 +2083,13 @@ export interface components {
         HistoryPoint: {
             /** Format: date-time */
             at: string;
-            /** @description The period it is for; null if it is undated. */
+            /** @description The period of the reading; null if it is undated. */
             date: string | null;
-            /** @description This write deleted the reading of its period. */
+            /** @description Whether this write deleted the reading of its period. */
             deleted: boolean;
-            /** @description Who wrote it, if known. */
+            /** @description The writer's name, if known. */
             source: string | null;
-            /** @description Of the field; null if it has none. */
+            /** @description The value of the field; null if the reading has none. */
             value: unknown;
             /** Format: int64 */
             version: number;
@@ -2109,44 +2109,44 @@ export interface components {
             output: string | null;
             /**
              * Format: int64
-             * @description Of a start; 0 for the rest.
+             * @description The number of the start call; 0 for other events.
              */
             try: number;
         };
         JobReport: {
             /**
              * Format: int64
-             * @description The attempt; default that of the callback token, else the latest.
+             * @description The attempt. Default: the attempt of the callback token, else the latest.
              */
             attempt?: number;
             /**
-             * @description Whose fault a failure is.
+             * @description The failure category.
              * @enum {string}
              */
             category?: "PERMANENT" | "TRANSIENT" | "TIMEOUT";
             /** Format: int64 */
             exitCode?: number;
-            /** @description What happened. */
+            /** @description The message of the result. */
             message?: string;
-            /** @description The end of what the job printed, at most 64 KiB. It is kept of claimed attempts. */
+            /** @description The last output of the job, at most 64 KiB. It is stored for claimed attempts only. */
             output?: string;
-            /** @description Who reports it. */
+            /** @description The person who reports it. */
             requestedBy?: string;
             /**
-             * @description How it ended.
+             * @description The result.
              * @enum {string}
              */
             result: "success" | "fail" | "timeout";
         };
         JobReported: {
-            /** @description The attempt had already ended: the result is logged and changes nothing. */
+            /** @description Whether the attempt had already ended. The result is then logged and changes nothing. */
             late: boolean;
             run: components["schemas"]["Run"];
         };
         Kept: {
             owner: string;
             pipeline: string;
-            /** @description Over 7, 30 and 90 days. */
+            /** @description Figures for the last 7, 30 and 90 days. */
             windows: components["schemas"]["KeptWindow"][];
         };
         KeptWindow: {
@@ -2154,195 +2154,195 @@ export interface components {
             breached: number;
             /**
              * Format: int64
-             * @description These count neither as met nor as breached.
+             * @description Cancelled deadlines, which count as neither met nor breached.
              */
             cancelled: number;
             /** Format: int64 */
             days: number;
             /**
              * Format: int64
-             * @description Of those that completed late.
+             * @description The longest delay among runs that completed late.
              */
             longestLateSeconds: number;
             /**
              * Format: int64
-             * @description Completed in time.
+             * @description Deadlines met.
              */
             met: number;
             /**
              * Format: double
-             * @description Of met and breached; null if there were none.
+             * @description Share of met among met and breached; null if there are none.
              */
             metPercent: number | null;
             /**
              * Format: int64
-             * @description Of those, after the warning.
+             * @description Deadlines met after the warning.
              */
             warned: number;
         };
         LatenessBin: {
-            /** @description Over 7, 30 and 90 days. */
+            /** @description Figures for the last 7, 30 and 90 days. */
             counts: number[];
             /**
              * Format: int64
-             * @description Later than this; negative is before the deadline, null is no limit.
+             * @description Lower bound, exclusive; negative is before the deadline, null is no bound.
              */
             fromSeconds: number | null;
-            /** @description These have not completed to this day. */
+            /** @description Whether this bucket counts runs that have never completed. */
             never: boolean;
             /**
              * Format: int64
-             * @description Up to this; null is no limit.
+             * @description Upper bound, inclusive; null is no bound.
              */
             toSeconds: number | null;
         };
         Line: {
             /**
-             * @description A rule has its outcome.
+             * @description The kind of line; for a rule, its outcome.
              * @enum {string}
              */
             style: "plain" | "title" | "heading" | "pass" | "fail" | "unknown";
-            /** @description Of a rule, without the mark for its outcome. */
+            /** @description The text; for a rule, without the mark for its outcome. */
             text: string;
         };
         ListAlertRoute: {
             /** @description The items of this page. */
             items: components["schemas"]["AlertRoute"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListAuditEntry: {
             /** @description The items of this page. */
             items: components["schemas"]["AuditEntry"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListBackfilled: {
             /** @description The items of this page. */
             items: components["schemas"]["Backfilled"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListBatchWritten: {
             /** @description The items of this page. */
             items: components["schemas"]["BatchWritten"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListConfigFile: {
             /** @description The items of this page. */
             items: components["schemas"]["ConfigFile"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListDeadLetter: {
             /** @description The items of this page. */
             items: components["schemas"]["DeadLetter"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListDeadline: {
             /** @description The items of this page. */
             items: components["schemas"]["Deadline"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListEventType: {
             /** @description The items of this page. */
             items: components["schemas"]["EventType"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListPipeline: {
             /** @description The items of this page. */
             items: components["schemas"]["Pipeline"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListReading: {
             /** @description The items of this page. */
             items: components["schemas"]["Reading"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListRetried: {
             /** @description The items of this page. */
             items: components["schemas"]["Retried"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListRuleHistory: {
             /** @description The items of this page. */
             items: components["schemas"]["RuleHistory"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListRun: {
             /** @description The items of this page. */
             items: components["schemas"]["Run"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListSilence: {
             /** @description The items of this page. */
             items: components["schemas"]["Silence"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListString: {
             /** @description The items of this page. */
             items: string[];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListTested: {
             /** @description The items of this page. */
             items: components["schemas"]["Tested"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListTrendSummary: {
             /** @description The items of this page. */
             items: components["schemas"]["TrendSummary"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         ListVersion: {
             /** @description The items of this page. */
             items: components["schemas"]["Version"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
         };
         LoginMethods: {
-            /** @description At an OpenID Connect provider: the label of the button, which leads to /api/v1/session/oidc; null if there is none. */
+            /** @description The label of the OpenID Connect button, which leads to /api/v1/session/oidc; null if no provider is configured. */
             oidc: string | null;
-            /** @description With a token of the server's file. */
+            /** @description Whether clients can log in with a token from the server's file. */
             tokens: boolean;
         };
         LoginRequest: {
-            /** @description A token of the server's file. */
+            /** @description A token from the server's file. */
             token: string;
         };
         Month: {
             /**
              * Format: int64
-             * @description Of all runs together.
+             * @description Attempts of all runs.
              */
             attempts: number;
             deadlines: components["schemas"]["MonthDeadlines"];
             durations: components["schemas"]["MonthDurations"];
             /**
              * Format: int64
-             * @description Timeouts included.
+             * @description Failed jobs, including timeouts.
              */
             jobsFailed: number;
             /** Format: int64 */
             jobsStarted: number;
-            /** @description Such as 2026-03. */
+            /** @description The month, such as 2026-03. */
             month: string;
             /**
              * Format: int64
-             * @description By people, and accepted.
+             * @description Accepted manual reruns.
              */
             rerunsRequested: number;
             /** Format: int64 */
@@ -2351,14 +2351,14 @@ export interface components {
         MonthDeadlines: {
             /**
              * Format: int64
-             * @description Also if the run completed later.
+             * @description Breached deadlines, even if the run completed later.
              */
             breached: number;
             /** Format: int64 */
             met: number;
             /**
              * Format: double
-             * @description Null if no run had a deadline.
+             * @description Share of met deadlines; null if no run had one.
              */
             metPercent: number | null;
         };
@@ -2377,36 +2377,36 @@ export interface components {
             p99Seconds: number;
         };
         Months: {
-            /** @description Newest first; months of which the archive has nothing are left out. */
+            /** @description Months with data in the archive, newest first. */
             items: components["schemas"]["Month"][];
             pipeline: string;
         };
         Next: {
             /**
-             * @description The most direct action of a person; null if there is none.
+             * @description The most direct operator action; null if there is none.
              * @enum {string|null}
              */
             action: "resume" | "trigger" | "rerun" | "job-complete" | "exec" | null;
             /**
              * Format: date-time
-             * @description When it goes on, if its data stays as it is; null if that is unknown.
+             * @description When it continues if no data changes; null if unknown.
              */
             at: string | null;
             /**
-             * @description What it needs to go on: start: its job is about to start. time: at an instant, or a moment from now. data: its rules, or what opens it, must be met. slot: another job of the pipeline must end. worker: a worker must claim it. job: its job must end. operator: it does not go on automatically. nothing: it is done, or its pipeline is not active.
+             * @description What the run needs to continue. start: its job is about to start. time: it continues at a certain time. data: its rules or its start condition must be met. slot: another job of the pipeline must end. worker: a worker must claim it. job: its job must end. operator: it does not continue automatically. nothing: it has ended, or its pipeline is not active.
              * @enum {string}
              */
             by: "start" | "time" | "data" | "slot" | "worker" | "job" | "operator" | "nothing";
             /**
              * Format: date-time
-             * @description When it stops waiting; null if it does not.
+             * @description When it stops waiting; null if never.
              */
             until: string | null;
         };
         NextFire: {
             /**
              * Format: date-time
-             * @description Its deadline.
+             * @description When the deadline is breached.
              */
             breachAt: string | null;
             date: string | null;
@@ -2414,42 +2414,42 @@ export interface components {
             fireAt: string | null;
             /**
              * Format: date-time
-             * @description When its deadline warns.
+             * @description When the warning is sent.
              */
             warnAt: string | null;
         };
         Node: {
-            /** @description Its latest period with a run. */
+            /** @description The latest period with a run. */
             date: string | null;
             /**
              * Format: int64
-             * @description Steps downstream; negative is upstream, 0 the pipeline itself.
+             * @description Steps downstream; negative is upstream, 0 is the pipeline itself.
              */
             distance: number;
             pipeline: string;
             schedule: string | null;
             /**
-             * @description unknown: a file names it and there is no such pipeline.
+             * @description unknown: a file names this pipeline, but it does not exist.
              * @enum {string}
              */
             state: "ok" | "paused" | "degraded" | "rejected" | "removed" | "unknown";
-            /** @description Of that run. */
+            /** @description The status of that run. */
             status: string | null;
         };
         OwnerKept: {
             owner: string;
             /**
              * Format: int64
-             * @description How many of them had a deadline.
+             * @description Number of pipelines with deadlines.
              */
             pipelines: number;
-            /** @description Over 7, 30 and 90 days. */
+            /** @description Figures for the last 7, 30 and 90 days. */
             windows: components["schemas"]["KeptWindow"][];
         };
         Part: {
             /**
              * Format: date-time
-             * @description Of an instant.
+             * @description The time, for kind instant.
              */
             at: string | null;
             /**
@@ -2461,34 +2461,34 @@ export interface components {
             name: string | null;
             /**
              * Format: double
-             * @description Of a duration.
+             * @description The seconds, for kind duration.
              */
             seconds: number | null;
-            /** @description As in the sentence. */
+            /** @description The text as it appears in the sentence. */
             text: string;
         };
         Pause: {
             by: string | null;
-            /** @description Deadlines are cancelled meanwhile. */
+            /** @description Whether deadlines are cancelled during the pause. */
             holdSla: boolean;
             paused: boolean;
             /** Format: date-time */
             since: string | null;
             /**
              * Format: date-time
-             * @description When it ends automatically; null if never.
+             * @description When the pause ends automatically; null if never.
              */
             until: string | null;
             why: string | null;
         };
         PauseRequest: {
-            /** @description Cancel its deadlines meanwhile. */
+            /** @description Cancel deadlines during the pause. */
             holdSla?: boolean;
-            /** @description Why. */
+            /** @description The reason. */
             reason?: string;
-            /** @description Who asks, recorded beside the name of the token. */
+            /** @description The person who requests it; recorded with the name of the token. */
             requestedBy?: string;
-            /** @description When it ends automatically: RFC 3339, or for how long, such as 2h. */
+            /** @description When the pause ends automatically: RFC 3339, or a duration such as 2h. */
             until?: string;
         };
         Pipeline: {
@@ -2499,9 +2499,9 @@ export interface components {
             acceptedAt: string | null;
             /** @description Its upstream pipelines. */
             after: string[];
-            /** @description What needs a person, most pressing first; empty if nothing does. */
+            /** @description What needs attention, most urgent first. */
             attention: components["schemas"]["Attention"][];
-            /** @description The period whose gate says most now; null if the pipeline is not active. */
+            /** @description The most relevant period now; null if the pipeline is not active. */
             current: components["schemas"]["Current"] | null;
             description: string;
             dryRun: boolean;
@@ -2509,7 +2509,7 @@ export interface components {
             file: string | null;
             /**
              * Format: date-time
-             * @description Its first acceptance: nothing before it is opened or missed.
+             * @description When the pipeline was first accepted. Earlier periods are neither opened nor reported as missed.
              */
             horizon: string | null;
             id: string;
@@ -2519,39 +2519,39 @@ export interface components {
             lastRun: components["schemas"]["Run"] | null;
             /**
              * Format: int64
-             * @description Open jobs at once; 0 is no limit.
+             * @description Maximum number of jobs at once; 0 is no limit.
              */
             maxActive: number;
-            /** @description What opens next automatically; all null while a pause without an end is in effect. */
+            /** @description The period that opens next; all fields are null during a pause without an end. */
             next: components["schemas"]["NextFire"];
             /**
              * Format: int64
-             * @description How many of its runs have not ended.
+             * @description Number of runs that have not ended.
              */
             openRuns: number;
             owner: string;
             /** @description Its own pause. */
             pause: components["schemas"]["Pause"];
-            /** @description The pause of all pipelines, if it covers this one. The pipeline is paused while either is in effect. */
+            /** @description The pause of all pipelines, if it covers this one. The pipeline is paused while either pause lasts. */
             pauseAll: components["schemas"]["Pause"];
             /**
              * @description The slice of data that a run is for.
              * @enum {string|null}
              */
             period: "month" | "week" | "day" | "hour" | "minute" | null;
-            /** @description Its probes, in the order of its file. */
+            /** @description The probes in file order. */
             probes: components["schemas"]["Probe"][];
-            /** @description Why its newest file is not active or cannot be read; empty if it is active. */
+            /** @description Why the newest file is not active; empty if it is. */
             problems: string[];
             /** Format: date-time */
             removedAt: string | null;
             /**
-             * @description What opens its runs.
+             * @description The schedule id of its runs.
              * @enum {string|null}
              */
             schedule: "cron" | "stream" | "manual" | null;
             /**
-             * @description degraded: its newest file has problems or cannot be read, and an older version is active; rejected: no version was ever active.
+             * @description degraded: the newest file has errors or cannot be read, and an older version is active. rejected: no version has ever been active.
              * @enum {string}
              */
             state: "ok" | "paused" | "degraded" | "rejected" | "removed";
@@ -2563,22 +2563,22 @@ export interface components {
             version: string | null;
         };
         Probe: {
-            /** @description Its last answer; all null if there is none. */
+            /** @description The last answer; all fields are null if there is none. */
             answer: components["schemas"]["ProbeAnswer"];
             /** @description The built-in check; null for other probes. */
             builtin: string | null;
-            /** @description What went wrong since. */
+            /** @description The failures since the last answer. */
             failures: components["schemas"]["ProbeFailures"];
-            /** @description How often it is asked; null: when its answer has expired and a gate needs it. */
+            /** @description How often the probe runs; null if it runs when its answer has expired and a gate needs it. */
             interval: string | null;
-            /** @description The sensor that it writes. */
+            /** @description The sensor that the probe writes. */
             key: string;
             /** @enum {string} */
             kind: "command" | "url" | "builtin";
-            /** @description Whose probe it is. */
+            /** @description The pipeline of the probe. */
             pipeline: string;
             /**
-             * @description new: it was not asked yet; failing: it broke; open: it broke so often that it is asked rarely.
+             * @description new: the probe has not run yet. failing: the last run failed. open: it failed so often that it now runs rarely.
              * @enum {string}
              */
             state: "new" | "ok" | "failing" | "open";
@@ -2589,7 +2589,7 @@ export interface components {
         ProbeAnswer: {
             /** Format: date-time */
             at: string | null;
-            /** @description The period that it was asked about. */
+            /** @description The period of the answer. */
             date: string | null;
             /**
              * Format: date-time
@@ -2598,7 +2598,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: int64
-             * @description How long it took.
+             * @description How long the probe took.
              */
             milliseconds: number | null;
             reason: string | null;
@@ -2608,7 +2608,7 @@ export interface components {
         ProbeFailures: {
             /**
              * Format: date-time
-             * @description The last.
+             * @description When the last failure happened.
              */
             at: string | null;
             /** @enum {string|null} */
@@ -2617,10 +2617,10 @@ export interface components {
             count: number;
             /**
              * Format: date-time
-             * @description It is not asked before.
+             * @description The earliest time of the next run.
              */
             nextTry: string | null;
-            /** @description Of the last. */
+            /** @description The reason of the last failure. */
             reason: string | null;
             /** Format: date-time */
             since: string | null;
@@ -2638,13 +2638,13 @@ export interface components {
          */
         Problem: {
             /**
-             * @description Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused.
+             * @description held: another worker holds the attempt. done: the attempt or the run has ended. not-offered: the attempt is not offered. paused: the pipeline is paused.
              * @enum {string}
              */
             code?: "held" | "done" | "not-offered" | "paused";
             /** @description The problem with this request, and the fix. */
             detail: string;
-            /** @description The individual errors, if there are several or they have a location. */
+            /** @description The individual errors, if there are several or if they have a location. */
             errors: components["schemas"]["ProblemDetail"][];
             /** @description The path of the request. */
             instance: string;
@@ -2655,7 +2655,7 @@ export interface components {
             run?: components["schemas"]["Run"];
             /**
              * Format: date-time
-             * @description Since when.
+             * @description When the worker claimed it.
              */
             since?: string | null;
             /**
@@ -2663,24 +2663,24 @@ export interface components {
              * @description The HTTP status.
              */
             status: number;
-            /** @description The status in words. */
+            /** @description The text of the HTTP status. */
             title: string;
             /**
-             * @description What kind of problem it is; about:blank if the status says it all.
+             * @description The kind of problem; about:blank if the status is enough.
              * @example urn:interlock:problem:unknown-pipeline
              */
             type: string;
-            /** @description Who holds it, or held it last. */
+            /** @description The worker that holds the attempt, or held it last. */
             worker?: string | null;
         };
         ProblemDetail: {
-            /** @description Where: query.limit, body.items[3]; empty if it has no location. */
+            /** @description The location, such as query.limit or body.items[3]; empty if there is none. */
             location: string;
-            /** @description What is wrong. */
+            /** @description The error. */
             message: string;
         };
         Readiness: {
-            /** @description The checks; empty without a token if the server requires one, and for a token that is limited to pipelines. */
+            /** @description The checks. Empty if the server requires a token and the request has none, or if the token is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
             /** @description ready */
             status: string;
@@ -2690,19 +2690,19 @@ export interface components {
             data: {
                 [key: string]: unknown;
             };
-            /** @description The period it is for; null if it is undated. */
+            /** @description The period of the reading; null if it is undated. */
             date: string | null;
-            /** @description This write deleted the reading of its period, and has no data. Only a history shows it. */
+            /** @description Whether this write deleted the reading of its period. It has no data and appears in the history only. */
             deleted: boolean;
             /**
              * Format: date-time
              * @description When it expires; null if never.
              */
             expiresAt: string | null;
-            /** @description The sensor's key, without its period. */
+            /** @description The sensor's key, without the period. */
             key: string;
             pipeline: string;
-            /** @description Who wrote it, if known. */
+            /** @description The writer's name, if known. */
             source: string | null;
             /** Format: date-time */
             updatedAt: string;
@@ -2712,16 +2712,16 @@ export interface components {
         Reason: {
             /** @description Parameters that the sentence does not mention, such as exitCode and lastLine. */
             also: components["schemas"]["Part"][];
-            /** @description Stable; the wording of the sentence is not. */
+            /** @description A stable code. The wording of the sentence may change. */
             code: string;
             /** @description The sentence in parts. */
             parts: components["schemas"]["Part"][];
-            /** @description The sentence, in English and UTC. */
+            /** @description The sentence in English, with times in UTC. */
             text: string;
         };
         RejectedSource: {
             file: string;
-            /** @description In the order of the file, warnings included. */
+            /** @description Errors and warnings in file order. */
             problems: components["schemas"]["FileProblem"][];
         };
         Rerun: {
@@ -2744,68 +2744,68 @@ export interface components {
             why: string;
         };
         RerunRequest: {
-            /** @description Start whatever the gate says. With force, also in place of an attempt that waits for its gate: that one ends in the same commit, and the deadlines stay armed. */
+            /** @description Start even if the gate is closed. With force, also replace an attempt that waits for its gate: that attempt ends in the same commit, and the deadlines stay armed. */
             bypassGate?: boolean;
-            /** @description As in the path. */
+            /** @description The same as in the path. */
             date?: string;
-            /** @description Skip circuit breaker, budget, calendar and the check for a running job; open the run if it does not exist. */
+            /** @description Skip the circuit breaker, the budget, the calendar and the check for a running job. Open the run if it does not exist. */
             force?: boolean;
-            /** @description As in the path. */
+            /** @description The same as in the path. */
             pipeline?: string;
-            /** @description Why. */
+            /** @description The reason. */
             reason?: string;
-            /** @description Who asks, recorded beside the name of the token. */
+            /** @description The person who requests it; recorded with the name of the token. */
             requestedBy?: string;
-            /** @description As in the path. */
+            /** @description The same as in the path. */
             schedule?: string;
         };
         Result: {
             /**
              * Format: int64
-             * @description Sources that matched, of all events.
+             * @description Number of matching sources, over all events.
              */
             matched: number;
-            /** @description Why less was written than the sources want. */
+            /** @description Why readings or fields are missing. */
             problems: components["schemas"]["EventProblem"][];
             /**
              * Format: int64
-             * @description Readings that were not written because the event had come before.
+             * @description Number of readings not written because the event was a duplicate.
              */
             repeated: number;
             /**
              * Format: int64
-             * @description Readings that were written.
+             * @description Number of readings written.
              */
             written: number;
         };
         Retried: {
-            /** @description Why not. */
+            /** @description The sink's error, if it was not sent. */
             error: string | null;
-            /** @description The event's. */
+            /** @description The event id. */
             id: string;
-            /** @description The sink accepted it; it is no longer a dead letter. */
+            /** @description Whether the sink accepted it. It is then no longer a dead letter. */
             sent: boolean;
             sink: string;
         };
         RetryRequest: {
             /** @description All dead letters; required if ids is empty. */
             all?: boolean;
-            /** @description The ids of their events. */
+            /** @description The event ids of the dead letters. */
             ids?: string[];
-            /** @description Only those of this sink. */
+            /** @description Only dead letters of this sink. */
             sink?: string;
         };
         Rule: {
             check: string;
             /**
-             * @description After every not around the rule: what it contributes to the gate.
+             * @description The outcome after every enclosing not; this is what counts for the gate.
              * @enum {string}
              */
             effectiveOutcome: "pass" | "fail" | "unknown";
             field: string | null;
-            /** @description The other pipeline whose sensor is read. */
+            /** @description The other pipeline whose sensor the rule reads. */
             from: string | null;
-            /** @description Its position in a group, as text. */
+            /** @description The rule's position in its group, as text. */
             group: string | null;
             key: string;
             /**
@@ -2813,35 +2813,35 @@ export interface components {
              * @enum {string}
              */
             level: "required" | "preferred" | "advisory";
-            /** @description What the field is compared with. */
+            /** @description The value that the field is compared with. */
             needs: unknown;
             /**
-             * @description Of the rule itself.
+             * @description The outcome of the rule itself.
              * @enum {string}
              */
             outcome: "pass" | "fail" | "unknown";
             reason: string;
-            /** @description Who wrote it, if known. */
+            /** @description The writer's name, if known. */
             source: string | null;
-            /** @description settled and over in words; null without. */
+            /** @description settled and over in words; null if the rule has neither. */
             time: string | null;
             /**
              * Format: date-time
              * @description When the reading was written.
              */
             updatedAt: string | null;
-            /** @description The value seen; null if there was none. */
+            /** @description The value of the field; null if there is none. */
             value: unknown;
             /**
              * Format: int64
-             * @description Of the reading that was seen.
+             * @description The version of the reading.
              */
             version: number | null;
         };
         RuleHistory: {
             field: string | null;
             key: string;
-            /** @description Whose sensor it is. */
+            /** @description The pipeline of the sensor. */
             pipeline: string;
             /** @description Newest first. */
             points: components["schemas"]["HistoryPoint"][];
@@ -2849,11 +2849,11 @@ export interface components {
         Run: {
             /**
              * Format: int64
-             * @description The latest; 0 for a run that was closed before any was opened.
+             * @description The latest attempt; 0 if the run ended before an attempt opened.
              */
             attempt: number;
             /**
-             * @description Of a failure; null if unknown.
+             * @description The failure category; null if unknown.
              * @enum {string|null}
              */
             category: "PERMANENT" | "TRANSIENT" | "TIMEOUT" | null;
@@ -2861,14 +2861,14 @@ export interface components {
             cause: string | null;
             /** Format: date-time */
             claimedAt: string | null;
-            /** @description The version of the file that the latest attempt works on. */
+            /** @description The version of the pipeline file that the latest attempt uses. */
             configVersion: string | null;
             counters: components["schemas"]["Counters"];
-            /** @description The period it is for. */
+            /** @description The period of the run. */
             date: string;
             /** @description The sensors of the preferred rules that the latest attempt started without; usually empty. */
             degraded: string[];
-            /** @description No job is started. */
+            /** @description Whether this is a dry run, which starts no job. */
             dryRun: boolean;
             /** Format: date-time */
             endedAt: string | null;
@@ -2876,30 +2876,30 @@ export interface components {
             exitCode: number | null;
             forced: boolean;
             gateBypassed: boolean;
-            /** @description The job's own name at its target. */
+            /** @description The job's id at its target. */
             handle: string | null;
-            /** @description Why the start is held: it is not known whether the job was started. */
+            /** @description Why the start is held: it is unknown whether the job started. */
             held: string | null;
             /** Format: date-time */
             heldSince: string | null;
-            /** @description Its job could not be stopped and may still be running. */
+            /** @description Whether the job could not be stopped and may still be running. */
             jobMayRun: boolean;
-            /** @description Its job was asked to stop and its target has not said yet that it has ended. */
+            /** @description Whether the job was asked to stop and has not ended yet. */
             jobStopping: boolean;
             /** Format: date-time */
             lastEvaluation: string | null;
             /**
              * Format: date-time
-             * @description When the worker was last heard of.
+             * @description When the worker sent its last heartbeat.
              */
             lastHeartbeat: string | null;
-            /** @description What the job's result says. */
+            /** @description The message of the job's result. */
             message: string | null;
             /** Format: date-time */
             nextEvaluation: string | null;
             /**
              * Format: date-time
-             * @description Since when the attempt has been offered to workers; null unless its job is external.
+             * @description When the attempt was offered to workers; null unless its job is external.
              */
             offeredSince: string | null;
             /** Format: date-time */
@@ -2910,12 +2910,12 @@ export interface components {
              */
             phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "would-start" | "failed" | "exhausted" | "cancelled";
             pipeline: string;
-            /** @description Why it has that status. */
+            /** @description Why the run has that status. */
             reason: string | null;
             requestReason: string | null;
             requestedBy: string | null;
             /**
-             * @description Of the latest attempt's job.
+             * @description The result of the latest attempt's job.
              * @enum {string|null}
              */
             result: "success" | "fail" | "timeout" | null;
@@ -2932,26 +2932,26 @@ export interface components {
             unread: string | null;
             /**
              * Format: date-time
-             * @description The first of the polls in a row that failed.
+             * @description When the first of the consecutive polls failed.
              */
             unreadSince: string | null;
             /** Format: date-time */
             updatedAt: string | null;
             /**
              * Format: int64
-             * @description Grows with every change.
+             * @description The run's version, which increases with every change.
              */
             version: number;
-            /** @description The gate is open and all jobs the pipeline may have at once are running. */
+            /** @description Whether the gate is open but maxActive jobs are already running. */
             waitingForSlot: boolean;
             /**
              * Format: date-time
-             * @description Until when it is.
+             * @description When the evaluation window ends.
              */
             windowEnd: string | null;
             /**
              * Format: date-time
-             * @description When the gate is first evaluated.
+             * @description When the evaluation window starts.
              */
             windowStart: string | null;
             /** @description The worker that claimed the attempt. */
@@ -2960,13 +2960,13 @@ export interface components {
         RunDetail: {
             /**
              * Format: int64
-             * @description The latest; 0 for a run that was closed before any was opened.
+             * @description The latest attempt; 0 if the run ended before an attempt opened.
              */
             attempt: number;
             /** @description Oldest first. */
             attempts: components["schemas"]["Attempt"][];
             /**
-             * @description Of a failure; null if unknown.
+             * @description The failure category; null if unknown.
              * @enum {string|null}
              */
             category: "PERMANENT" | "TRANSIENT" | "TIMEOUT" | null;
@@ -2974,55 +2974,55 @@ export interface components {
             cause: string | null;
             /** Format: date-time */
             claimedAt: string | null;
-            /** @description The version of the file that the latest attempt works on. */
+            /** @description The version of the pipeline file that the latest attempt uses. */
             configVersion: string | null;
             counters: components["schemas"]["Counters"];
-            /** @description The period it is for. */
+            /** @description The period of the run. */
             date: string;
             deadlines: components["schemas"]["Deadline"][];
             /** @description The sensors of the preferred rules that the latest attempt started without; usually empty. */
             degraded: string[];
-            /** @description No job is started. */
+            /** @description Whether this is a dry run, which starts no job. */
             dryRun: boolean;
             /** Format: date-time */
             endedAt: string | null;
             /** Format: int64 */
             exitCode: number | null;
             forced: boolean;
-            /** @description The gate at the start of the latest attempt, or now while it waits. */
+            /** @description The gate at the start of the latest attempt; while the attempt waits, the gate now. */
             gate: components["schemas"]["Shown"] | null;
             gateBypassed: boolean;
-            /** @description The job's own name at its target. */
+            /** @description The job's id at its target. */
             handle: string | null;
-            /** @description Why the start is held: it is not known whether the job was started. */
+            /** @description Why the start is held: it is unknown whether the job started. */
             held: string | null;
             /** Format: date-time */
             heldSince: string | null;
-            /** @description What happened to its jobs, oldest first. */
+            /** @description The job log, oldest first. */
             jobLog: components["schemas"]["JobEntry"][];
-            /** @description Its job could not be stopped and may still be running. */
+            /** @description Whether the job could not be stopped and may still be running. */
             jobMayRun: boolean;
-            /** @description Its job was asked to stop and its target has not said yet that it has ended. */
+            /** @description Whether the job was asked to stop and has not ended yet. */
             jobStopping: boolean;
             /** Format: date-time */
             lastEvaluation: string | null;
             /**
              * Format: date-time
-             * @description When the worker was last heard of.
+             * @description When the worker sent its last heartbeat.
              */
             lastHeartbeat: string | null;
-            /** @description What the job's result says. */
+            /** @description The message of the job's result. */
             message: string | null;
             /** Format: date-time */
             nextEvaluation: string | null;
             /**
              * Format: date-time
-             * @description Since when the attempt has been offered to workers; null unless its job is external.
+             * @description When the attempt was offered to workers; null unless its job is external.
              */
             offeredSince: string | null;
             /** Format: date-time */
             openedAt: string | null;
-            /** @description The end of the latest attempt's output, as far as it is known: while it runs, what its worker sent last. */
+            /** @description The last output of the latest attempt. While the job runs, the output that its worker sent last. */
             output: string | null;
             /**
              * @description More specific than status: what an open run waits for.
@@ -3030,14 +3030,14 @@ export interface components {
              */
             phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "would-start" | "failed" | "exhausted" | "cancelled";
             pipeline: string;
-            /** @description Why it has that status. */
+            /** @description Why the run has that status. */
             reason: string | null;
             requestReason: string | null;
             requestedBy: string | null;
-            /** @description Requests for further attempts and their answers, oldest first. */
+            /** @description Rerun requests and their results, oldest first. */
             reruns: components["schemas"]["Rerun"][];
             /**
-             * @description Of the latest attempt's job.
+             * @description The result of the latest attempt's job.
              * @enum {string|null}
              */
             result: "success" | "fail" | "timeout" | null;
@@ -3054,28 +3054,28 @@ export interface components {
             unread: string | null;
             /**
              * Format: date-time
-             * @description The first of the polls in a row that failed.
+             * @description When the first of the consecutive polls failed.
              */
             unreadSince: string | null;
             /** Format: date-time */
             updatedAt: string | null;
             /**
              * Format: int64
-             * @description Grows with every change.
+             * @description The run's version, which increases with every change.
              */
             version: number;
-            /** @description The gate is open and all jobs the pipeline may have at once are running. */
+            /** @description Whether the gate is open but maxActive jobs are already running. */
             waitingForSlot: boolean;
             /** @description The cause in one line, with its parameters; null if there is nothing to say. */
             why: components["schemas"]["Reason"] | null;
             /**
              * Format: date-time
-             * @description Until when it is.
+             * @description When the evaluation window ends.
              */
             windowEnd: string | null;
             /**
              * Format: date-time
-             * @description When the gate is first evaluated.
+             * @description When the evaluation window starts.
              */
             windowStart: string | null;
             /** @description The worker that claimed the attempt. */
@@ -3090,15 +3090,15 @@ export interface components {
             /** Format: int64 */
             attempt: number;
             date: string;
-            /** @description It is what the job has printed so far. false: what was kept when it ended, or nothing, if its output cannot be read from here. */
+            /** @description true: the output so far. false: the output stored at the end, or none if the server cannot read the output of a running job. */
             live: boolean;
-            /** @description At most the last 64 KiB. */
+            /** @description The last 64 KiB of the output. */
             output: string;
             pipeline: string;
-            /** @description The job runs, and may print more. */
+            /** @description Whether the job is still running. */
             running: boolean;
             schedule: string;
-            /** @description Send it back to be answered when there is more. */
+            /** @description Pass this value as seen in the next request to wait for more output. */
             seen: string;
         };
         Said: {
@@ -3109,12 +3109,12 @@ export interface components {
         Sample: {
             /**
              * Format: date-time
-             * @description When it came.
+             * @description When the event was received.
              */
             at: string;
-            /** @description What names the event, without its data. */
+            /** @description The event's identifying attributes, without its data. */
             event: string;
-            /** @description The kind of event. */
+            /** @description The event format. */
             format: string;
         };
         Schedule: {
@@ -3123,27 +3123,27 @@ export interface components {
              * @description The width of a bucket; null without buckets.
              */
             bucketSeconds: number | null;
-            /** @description Its periods counted, oldest first, if there are too many to list; empty otherwise. */
+            /** @description Counts of periods, oldest first, if there are too many to list; empty otherwise. */
             buckets: components["schemas"]["Bucket"][];
-            /** @description How many of its periods have each phase: all of them, each once. */
+            /** @description Number of periods by phase; each period counts once. */
             counts: {
                 [key: string]: number;
             };
             pipeline: string;
-            /** @description Its periods, oldest first. With buckets only the open runs and the last one that ended. */
+            /** @description The periods, oldest first. With buckets, only the open runs and the last ended run. */
             slots: components["schemas"]["Slot"][];
-            /** @description Always false: what does not fit is counted in buckets. */
+            /** @description Always false; periods that do not fit are counted in buckets. */
             truncated: boolean;
         };
         Session: {
             /**
              * Format: date-time
-             * @description When the session ends, whether or not it is used; null for a request with a token.
+             * @description When the session expires; null for a request with a token.
              */
             expiresAt: string | null;
-            /** @description The name of the token or certificate; null if the server requires none. */
+            /** @description The name of the token or certificate; null if the server requires neither. */
             name: string | null;
-            /** @description Patterns of the pipelines it is limited to; empty: all. */
+            /** @description Patterns of the pipelines that it is limited to; empty means all. */
             pipelines: string[];
             /** @enum {string} */
             role: "viewer" | "sensor" | "runner" | "operator" | "admin";
@@ -3153,27 +3153,27 @@ export interface components {
         Shown: {
             /** Format: date-time */
             at: string;
-            /** @description An operator had the gate skipped. */
+            /** @description Whether an operator bypassed the gate. */
             bypassed: boolean;
-            /** @description The preferred rules that did not pass and without which the gate was open. */
+            /** @description The preferred rules that did not pass; the gate was open without them. */
             degraded: string[];
-            /** @description The rules now, rather than at the start of the run. */
+            /** @description true: the rules now. false: the rules at the start of the run. */
             live: boolean;
-            /** @description The run starts, or started, on it. Rules that pass while nothing waits for them do not open it. */
+            /** @description Whether the run starts or started on this gate. Rules that pass when no run waits for them do not count. */
             open: boolean;
             /**
              * Format: date-time
-             * @description When a closed gate opens if its data stays as it is; null if time alone does not open it.
+             * @description When a closed gate opens if no data changes; null if time alone does not open it.
              */
             opensAt: string | null;
             /**
-             * @description What the rules alone say.
+             * @description The outcome of the rules alone.
              * @enum {string}
              */
             outcome: "pass" | "fail" | "unknown";
             /**
              * Format: date-time
-             * @description When preferred rules cease to close the gate; null without such rules.
+             * @description When preferred rules stop closing the gate; null without preferred rules.
              */
             preferUntil: string | null;
             rules: components["schemas"]["Rule"][];
@@ -3188,7 +3188,7 @@ export interface components {
             endedBy: string | null;
             endedReason: string | null;
             id: string;
-            /** @description A pattern of ids. */
+            /** @description A pattern of pipeline ids. */
             pipeline: string;
             reason: string;
             requestedBy: string;
@@ -3196,33 +3196,33 @@ export interface components {
             since: string;
             /**
              * Format: int64
-             * @description How many alerts it has held back.
+             * @description Number of alerts held back.
              */
             suppressed: number;
-            /** @description Only events of this type; null: any. */
+            /** @description The event type; null matches any. */
             type: string | null;
             /**
              * Format: date-time
-             * @description When it ends automatically.
+             * @description When the silence ends.
              */
             until: string;
         };
         SilenceRequest: {
-            /** @description A pattern of ids, such as silver-*. */
+            /** @description A pattern of pipeline ids, such as silver-*. */
             pipeline: string;
-            /** @description Why. */
+            /** @description The reason. */
             reason: string;
-            /** @description Who asks, recorded beside the name of the token. */
+            /** @description The person who requests it; recorded with the name of the token. */
             requestedBy?: string;
             /** @description Only events of this type. */
             type?: string;
-            /** @description When it ends automatically: RFC 3339, or for how long, such as 2h; at most 30 days. */
+            /** @description When the silence ends: RFC 3339, or a duration such as 2h; at most 30 days. */
             until: string;
         };
         Silenced: {
             /**
              * Format: int64
-             * @description How many.
+             * @description Number of alerts held back.
              */
             alerts: number;
             /** @description The silence's id. */
@@ -3233,49 +3233,49 @@ export interface components {
             attempt: number | null;
             /**
              * Format: date-time
-             * @description Its deadline.
+             * @description When the deadline is breached.
              */
             breachAt: string | null;
-            /** @description Why it stands so: the first rule that does not hold with the value seen, the exit code and last line of output of a failed job, or when it is retried; null if there is nothing to say. */
+            /** @description Why the period has this phase: the first rule that does not pass and its value, the exit code and last output line of a failed job, or the time of the retry; null if there is no cause. */
             cause: components["schemas"]["Reason"] | null;
             date: string;
             /**
-             * @description The state of the deadline, including the relative one; null if none was ever armed.
+             * @description The state of the deadline, absolute or relative; null if none was ever armed.
              * @enum {string|null}
              */
             deadline: "ARMED" | "WARNED" | "MET" | "BREACHED" | "CANCELLED" | null;
             /** @description The sensors of the preferred rules that it started without; usually empty. */
             degraded: string[];
-            /** @description No job is started. */
+            /** @description Whether this is a dry run, which starts no job. */
             dryRun: boolean;
             /** Format: date-time */
             endedAt: string | null;
             /**
              * Format: date-time
-             * @description The first instant after the period.
+             * @description The end of the period, exclusive.
              */
             endsAt: string;
-            /** @description Why the calendar suppresses it. */
+            /** @description Why the calendar excludes the period. */
             excluded: string | null;
             /**
              * Format: date-time
-             * @description When it opens automatically.
+             * @description When the run opens automatically.
              */
             fireAt: string | null;
-            /** @description An operator had the gate skipped. */
+            /** @description Whether an operator bypassed the gate. */
             gateBypassed: boolean;
             /** Format: date-time */
             openedAt: string | null;
-            /** @description It lies outside the time asked for, and is shown because it is open, or the last that ended. */
+            /** @description Whether the period is outside the requested range and is listed because its run is open or is the last that ended. */
             outside: boolean;
             /**
-             * @description More specific than state. due: its time has come and it may still open. paused: the pipeline is paused. backoff: it failed and is retried at retryAt. would-start: a dry run whose gate was open.
+             * @description More specific than state. due: the run may open any time now. paused: the pipeline is paused. backoff: the run failed and is retried at retryAt. would-start: a dry run whose gate was open.
              * @enum {string}
              */
             phase: "upcoming" | "due" | "missing" | "excluded" | "paused" | "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "start-refused" | "held" | "offered" | "running" | "status-unread" | "settling" | "completed" | "would-start" | "failed" | "exhausted" | "cancelled";
             /**
              * Format: date-time
-             * @description When the next attempt, or the next start call, is made after a failure.
+             * @description When the next attempt or start call is made after a failure.
              */
             retryAt: string | null;
             schedule: string;
@@ -3286,19 +3286,19 @@ export interface components {
             startedAt: string | null;
             /**
              * Format: date-time
-             * @description The period's first instant.
+             * @description The start of the period.
              */
             startsAt: string;
             /**
-             * @description missing: there is no run although its time is over, and its deadline if a sensor or an upstream opens it.
+             * @description missing: the period has no run and its time has passed; if a sensor or an upstream opens the run, its deadline has passed too.
              * @enum {string}
              */
             state: "upcoming" | "missing" | "excluded" | "run";
-            /** @description The run's; null without a run, and of a dry run. */
+            /** @description The status of the run; null if there is no run, or only a dry run. */
             status: string | null;
             /**
              * Format: date-time
-             * @description When its deadline warns.
+             * @description When the warning is sent.
              */
             warnAt: string | null;
         };
@@ -3306,7 +3306,7 @@ export interface components {
             description: string | null;
             /**
              * Format: date-time
-             * @description After this an event is missing; null while too little is known.
+             * @description When the next event is overdue; null until there are enough events.
              */
             expectedBy: string | null;
             file: string;
@@ -3320,47 +3320,47 @@ export interface components {
             lastProblem: string | null;
             /**
              * Format: int64
-             * @description Events that matched.
+             * @description Number of events that matched.
              */
             matched: number;
             owner: string;
-            /** @description The pipelines that it names. */
+            /** @description The pipelines that the source writes to. */
             pipelines: string[];
             /** Format: date-time */
             problemAt: string | null;
             /**
              * Format: int64
-             * @description Readings that could not be written, and fields that were left out.
+             * @description Number of readings that could not be written, and of fields left out.
              */
             problems: number;
-            /** @description The last events that matched, newest first. */
+            /** @description The latest events that matched, newest first. */
             recent: components["schemas"]["Taken"][];
             /**
              * Format: int64
-             * @description Readings that were not written because the event had come before.
+             * @description Number of readings not written because the event was a duplicate.
              */
             repeated: number;
-            /** @description For how long there has been no event, if one is missing. */
+            /** @description How long the source has been silent, if an event is overdue. */
             silence: string | null;
             /**
              * Format: int64
-             * @description How far apart its events are, as a rule; null while too little is known.
+             * @description The usual interval between events; null until there are enough events.
              */
             usualSeconds: number | null;
             /**
              * Format: int64
-             * @description Readings that were written.
+             * @description Number of readings written.
              */
             written: number;
         };
         SourceList: {
             /** @description The items of this page. */
             items: components["schemas"]["Source"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
-            /** @description Source files with errors. Where a file had a good version before, that one is active and among the items. */
+            /** @description Source files with errors. If a file has an earlier good version, that version stays active and is among the items. */
             rejected: components["schemas"]["RejectedSource"][];
-            /** @description Events that no source matched, since this server began. */
+            /** @description Events that matched no source, since the server started. */
             unmatched: components["schemas"]["UnmatchedEvents"];
         };
         SourceText: {
@@ -3370,47 +3370,47 @@ export interface components {
         StartBlock: {
             /** @enum {string} */
             code: "excluded" | "paused" | "dry-run" | "not-offered" | "not-due" | "start-condition" | "start-deadline" | "rules" | "max-active" | "running" | "held" | "completed" | "ended";
-            /** @description The reason as a sentence, with what would change it. */
+            /** @description The reason as a sentence, with the remedy. */
             reason: string;
-            /** @description The same sentence in parts. */
+            /** @description The reason in parts. */
             said: components["schemas"]["Reason"];
             /**
              * Format: date-time
-             * @description When it ends automatically; null if unknown.
+             * @description When the block ends automatically; null if unknown.
              */
             until: string | null;
         };
         Taken: {
             /**
              * Format: date-time
-             * @description When it came.
+             * @description When the event was received.
              */
             at: string;
-            /** @description What names the event, without its data. */
+            /** @description The event's identifying attributes, without its data. */
             event: string;
-            /** @description Why less was written than the source wants. */
+            /** @description Why readings or fields are missing. */
             problems: string[];
             /**
              * Format: int64
-             * @description Readings that were not, because the event had come before.
+             * @description Number of readings not written because the event was a duplicate.
              */
             repeated: number;
             /**
              * Format: int64
-             * @description Readings that were written.
+             * @description Number of readings written.
              */
             written: number;
         };
         TestRequest: {
-            /** @description Who asks, named in the sample. */
+            /** @description The person who requests the test; the sample names them. */
             requestedBy?: string;
             /** @description The route's name. */
             route: string;
         };
         Tested: {
-            /** @description Why not. */
+            /** @description The sink's error, if it was not sent. */
             error: string | null;
-            /** @description The sink accepted it. */
+            /** @description Whether the sink accepted it. */
             sent: boolean;
             sink: string;
         };
@@ -3426,7 +3426,7 @@ export interface components {
             from: string;
             /** @description One per pipeline, by id. */
             items: components["schemas"]["Schedule"][];
-            /** @description Leads to the next page; null on the last. */
+            /** @description The cursor of the next page; null on the last page. */
             nextCursor: string | null;
             /** Format: date-time */
             to: string;
@@ -3434,7 +3434,7 @@ export interface components {
         TrendDay: {
             /**
              * Format: int64
-             * @description Of all runs together.
+             * @description Attempts of all runs.
              */
             attempts: number;
             date: string;
@@ -3456,37 +3456,37 @@ export interface components {
         TrendSummary: {
             /**
              * Format: int64
-             * @description Of all runs together.
+             * @description Attempts of all runs.
              */
             attempts: number;
-            /** @description The same over as many days before. */
+            /** @description The same figures for the preceding range of the same length. */
             before: components["schemas"]["Durations"];
             /** Format: int64 */
             completed: number;
             /**
              * Format: double
-             * @description Of the runs that have ended; null if none has.
+             * @description Share of completed runs among ended runs; null if none has ended.
              */
             completedPercent: number | null;
             durations: components["schemas"]["Durations"];
             /**
              * Format: int64
-             * @description Runs that have not ended: they count neither as completed nor as failed.
+             * @description Runs that have not ended, which count as neither completed nor failed.
              */
             open: number;
             owner: string;
-            /** @description The p50 of each day in seconds, by UTC, oldest first; null for a day without a completed run. */
+            /** @description The p50 duration of each UTC day in seconds, oldest first; null for a day without a completed run. */
             p50ByDay: (number | null)[];
             pipeline: string;
             /** Format: int64 */
             runs: number;
-            /** @description There were more runs than the limit; only those of the latest periods count. */
+            /** @description Whether there are more runs than the limit. The figures then cover only the latest periods. */
             truncated: boolean;
         };
         Trends: {
-            /** @description Oldest first; days without a run are left out. */
+            /** @description Days with a run, oldest first. */
             days: components["schemas"]["TrendDay"][];
-            /** @description Values that moved after a run had completed, newest first. */
+            /** @description Values that changed after their run completed, newest first. */
             drift: components["schemas"]["DriftPoint"][];
             durations: components["schemas"]["Durations"];
             /** Format: date-time */
@@ -3494,25 +3494,25 @@ export interface components {
             /** @description Oldest first. */
             periods: components["schemas"]["TrendRun"][];
             pipeline: string;
-            /** @description When the sensors of its start condition and gate arrived. */
+            /** @description When the sensors of the start condition and the gate were written. */
             sensors: components["schemas"]["Arrivals"][];
             /** Format: date-time */
             to: string;
-            /** @description There were more runs than the limit; only those of the latest periods count. */
+            /** @description Whether there are more runs than the limit. The figures then cover only the latest periods. */
             truncated: boolean;
         };
         TriggerRequest: {
-            /** @description Start whatever the gate says. Needs a reason. */
+            /** @description Start even if the gate is closed. Needs a reason. */
             bypassGate?: boolean;
-            /** @description The period; default that of a fire at the current time. */
+            /** @description The period. Default: the period of a fire at the current time. */
             date?: string;
-            /** @description Also a period that the calendar excludes, and beyond the budget. */
+            /** @description Open the run even if the calendar excludes the period or the budget is used up. */
             force?: boolean;
             /** @description The pipeline's id. */
             pipeline: string;
-            /** @description Why. */
+            /** @description The reason. */
             reason?: string;
-            /** @description Who asks, recorded beside the name of the token. */
+            /** @description The person who requests it; recorded with the name of the token. */
             requestedBy?: string;
         };
         UnmatchedEvents: {
@@ -3522,20 +3522,20 @@ export interface components {
             json: number;
             /** Format: int64 */
             openlineage: number;
-            /** @description Some of them, newest first. */
+            /** @description Samples, newest first. */
             samples: components["schemas"]["Sample"][];
         };
         Unreadiness: {
-            /** @description The checks; empty without a token if the server requires one, and for a token that is limited to pipelines. */
+            /** @description The checks. Empty if the server requires a token and the request has none, or if the token is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
             /**
-             * @description Why: another worker has it, the attempt or the run is over, it is not offered, the pipeline is paused.
+             * @description held: another worker holds the attempt. done: the attempt or the run has ended. not-offered: the attempt is not offered. paused: the pipeline is paused.
              * @enum {string}
              */
             code?: "held" | "done" | "not-offered" | "paused";
             /** @description The problem with this request, and the fix. */
             detail: string;
-            /** @description The individual errors, if there are several or they have a location. */
+            /** @description The individual errors, if there are several or if they have a location. */
             errors: components["schemas"]["ProblemDetail"][];
             /** @description The path of the request. */
             instance: string;
@@ -3546,7 +3546,7 @@ export interface components {
             run?: components["schemas"]["Run"];
             /**
              * Format: date-time
-             * @description Since when.
+             * @description When the worker claimed it.
              */
             since?: string | null;
             /**
@@ -3554,14 +3554,14 @@ export interface components {
              * @description The HTTP status.
              */
             status: number;
-            /** @description The status in words. */
+            /** @description The text of the HTTP status. */
             title: string;
             /**
-             * @description What kind of problem it is; about:blank if the status says it all.
+             * @description The kind of problem; about:blank if the status is enough.
              * @example urn:interlock:problem:unknown-pipeline
              */
             type: string;
-            /** @description Who holds it, or held it last. */
+            /** @description The worker that holds the attempt, or held it last. */
             worker?: string | null;
         };
         Version: {
@@ -3570,39 +3570,39 @@ export interface components {
              * @description When it was accepted.
              */
             at: string;
-            /** @description Where it was read. */
+            /** @description The path of the file. */
             file: string;
             inForce: boolean;
             version: string;
         };
         VersionText: {
-            /** @description The archetypes it was read with. */
+            /** @description The archetypes that it used. */
             archetypes: components["schemas"]["SourceText"][];
             /**
              * Format: date-time
              * @description When it was accepted.
              */
             at: string;
-            /** @description The calendars it was read with. */
+            /** @description The calendars that it used. */
             calendars: components["schemas"]["SourceText"][];
-            /** @description Where it was read. */
+            /** @description The path of the file. */
             file: string;
             inForce: boolean;
-            /** @description The file as it was read. */
+            /** @description The text of the file. */
             text: string;
             version: string;
         };
         Written: {
-            /** @description The period it is for; null if it is undated. */
+            /** @description The period of the reading; null if it is undated. */
             date: string | null;
             /**
              * Format: date-time
-             * @description When it was written, by the store.
+             * @description When the store wrote it.
              */
             updatedAt: string;
             /**
              * Format: int64
-             * @description The reading's version: larger than that of every write before it.
+             * @description The reading's version, which increases with every write.
              */
             version: number;
         };
@@ -3618,11 +3618,11 @@ export interface operations {
     "list-dead-letters": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
-                /** @description Only those of this sink. */
+                /** @description Only dead letters of this sink. */
                 sink?: string;
             };
             header?: never;
@@ -3693,11 +3693,11 @@ export interface operations {
     "group-dead-letters": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
-                /** @description Only those of this sink. */
+                /** @description Only dead letters of this sink. */
                 sink?: string;
             };
             header?: never;
@@ -3836,12 +3836,12 @@ export interface operations {
     "list-attention": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Only this pipeline's.
+                 * @description Only items about this pipeline.
                  * @example orders
                  */
                 pipeline?: string;
@@ -3875,27 +3875,27 @@ export interface operations {
     "list-audit": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
-                /** @description Only by this token, certificate, user or person. */
+                /** @description Only entries of this token, certificate, user or person. */
                 actor?: string;
-                /** @description Only this operation, such as trigger or login. */
+                /** @description Only entries of this operation, such as trigger or login. */
                 action?: string;
                 /**
-                 * @description Only about this pipeline.
+                 * @description Only entries about this pipeline.
                  * @example orders
                  */
                 pipeline?: string;
-                /** @description Only with this outcome. */
+                /** @description Only entries with this outcome. */
                 outcome?: "done" | "refused" | "failed";
                 /**
-                 * @description RFC 3339, a period, or how long ago.
+                 * @description Only entries at or after this time: RFC 3339, a period, or a duration ago such as 2h.
                  * @example 24h
                  */
                 since?: string;
-                /** @description RFC 3339, a period, or how long ago; not included. */
+                /** @description Only entries before this time: RFC 3339, a period, or a duration ago such as 2h. */
                 until?: string;
             };
             header?: never;
@@ -3950,7 +3950,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The events were taken. */
+            /** @description The events were accepted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3973,9 +3973,9 @@ export interface operations {
     compliance: {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
                 /**
                  * @description Only this pipeline.
@@ -4053,24 +4053,24 @@ export interface operations {
     "list-deadlines": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Only this pipeline's.
+                 * @description Only deadlines of this pipeline.
                  * @example orders
                  */
                 pipeline?: string;
                 /** @description ARMED, MET, BREACHED, CANCELLED, or all. */
                 state?: string;
                 /**
-                 * @description Only those that breach at this instant or later: RFC 3339, a period, or how long ago.
+                 * @description Only deadlines that breach at or after this time: RFC 3339, a period, or a duration ago such as 2h.
                  * @example 2026-03-01
                  */
                 from?: string;
                 /**
-                 * @description Only those that breach before this instant; likewise.
+                 * @description Only deadlines that breach before this time, in the same formats.
                  * @example 2026-03-07
                  */
                 to?: string;
@@ -4105,7 +4105,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only this pipeline's.
+                 * @description Only deadlines of this pipeline.
                  * @example orders
                  */
                 pipeline?: string;
@@ -4139,44 +4139,44 @@ export interface operations {
     "list-events": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Only this pipeline's.
+                 * @description Only events of this pipeline.
                  * @example orders
                  */
                 pipeline?: string;
-                /** @description With pipeline and date: only this run's. */
+                /** @description With pipeline and date: only events of this run. */
                 schedule?: "cron" | "stream" | "manual";
                 /**
-                 * @description With pipeline and schedule: only this run's.
+                 * @description With pipeline and schedule: only events of this run.
                  * @example 2026-03-03
                  */
                 date?: string;
-                /** @description Only of this type. */
+                /** @description Only events of this type. */
                 type?: string;
-                /** @description Only of these types, separated by commas. */
+                /** @description Only events of these types, separated by commas. */
                 types?: string;
-                /** @description Only those at least this severe. */
+                /** @description Only events of at least this severity. */
                 severity?: "info" | "warning" | "critical";
                 /**
-                 * @description RFC 3339, a period, or how long ago.
+                 * @description Only events at or after this time: RFC 3339, a period, or a duration ago such as 2h.
                  * @example 24h
                  */
                 since?: string;
                 /**
-                 * @description Only from this instant on: RFC 3339, a period, or how long ago.
+                 * @description Only events at or after this time: RFC 3339, a period, or a duration ago such as 2h.
                  * @example 2026-03-01
                  */
                 from?: string;
                 /**
-                 * @description Only before this instant; likewise.
+                 * @description Only events before this time, in the same formats.
                  * @example 2026-03-07
                  */
                 to?: string;
-                /** @description Only those whose message, type, pipeline or period contains this text, in any case. */
+                /** @description Only events whose message, type, pipeline or period contains this text, ignoring case. */
                 q?: string;
             };
             header?: never;
@@ -4209,24 +4209,24 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Only this pipeline's.
+                 * @description Only events of this pipeline.
                  * @example orders
                  */
                 pipeline?: string;
-                /** @description Only of this type. */
+                /** @description Only events of this type. */
                 type?: string;
                 /**
-                 * @description Begin in the past: RFC 3339, a period, or how long ago.
+                 * @description Start in the past: RFC 3339, a period, or a duration ago such as 2h.
                  * @example 24h
                  */
                 since?: string;
-                /** @description As the header, for clients that cannot set it. */
+                /** @description The same as the header, for clients that cannot set headers. */
                 lastEventId?: string;
-                /** @description true: signs of life are events named heartbeat, {at, intervalSeconds}, the first at once. Otherwise they are comments. */
+                /** @description true: keep-alives are events named heartbeat with {at, intervalSeconds}, and the first is sent at once. Otherwise keep-alives are comments. */
                 heartbeat?: string;
             };
             header?: {
-                /** @description Go on after this event. */
+                /** @description Resume after this event. */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -4234,7 +4234,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description data is an event, id its place. A sign of life comes every 15 seconds. */
+            /** @description data is an event, id its position in the stream. A keep-alive is sent every 15 seconds. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4286,9 +4286,9 @@ export interface operations {
     "list-files": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -4321,7 +4321,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with the same key, within 24 hours, writes nothing. */
+                /** @description A repeated request with the same key writes nothing for 24 hours. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4346,7 +4346,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The events were taken. */
+            /** @description The events were accepted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4394,7 +4394,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The events were taken. */
+            /** @description The events were accepted. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4457,11 +4457,11 @@ export interface operations {
     "list-pipelines": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
-                /** @description Removed pipelines too. */
+                /** @description Include removed pipelines. */
                 removed?: boolean;
             };
             header?: never;
@@ -4529,7 +4529,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422. */
+                /** @description A repeated request with the same key returns the first response and changes nothing, for 24 hours. The same key with a different request returns 422. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4579,7 +4579,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The period; default that of a fire at the current time.
+                 * @description The period. Default: the period of a fire at the current time.
                  * @example 2026-03-03
                  */
                 date?: string;
@@ -4622,12 +4622,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The period; default that of a fire at the current time.
+                 * @description The period. Default: the period of a fire at the current time.
                  * @example 2026-03-03
                  */
                 date?: string;
                 /**
-                 * @description Hold the request until a start is allowed, never will be, or another has started the job, and at most this long: a duration such as 30s, at most 60s.
+                 * @description Long poll: wait up to this long, such as 30s, at most 60s. The response comes as soon as a start is allowed, a start can no longer become possible, or the job has been started.
                  * @example 30s
                  */
                 wait?: string;
@@ -4667,7 +4667,7 @@ export interface operations {
     "gate-history": {
         parameters: {
             query?: {
-                /** @description How many writes of each sensor at most. */
+                /** @description Maximum number of writes per sensor. */
                 limit?: number;
             };
             header?: never;
@@ -4740,7 +4740,7 @@ export interface operations {
     "get-months": {
         parameters: {
             query?: {
-                /** @description How many months at most. */
+                /** @description Maximum number of months. */
                 limit?: number;
             };
             header?: never;
@@ -4868,9 +4868,9 @@ export interface operations {
     "list-sensors": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -4909,7 +4909,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The period of the reading; default the latest write of any period.
+                 * @description The period of the reading. Default: the latest write of any period.
                  * @example 2026-03-03
                  */
                 date?: string;
@@ -4922,7 +4922,7 @@ export interface operations {
                  */
                 id: string;
                 /**
-                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be.
+                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period to date the reading.
                  * @example landed
                  */
                 key: string;
@@ -4955,16 +4955,16 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Who writes it.
+                 * @description The writer's name.
                  * @example airflow
                  */
                 source?: string;
                 /**
-                 * @description How long it counts, such as 2h.
+                 * @description How long the reading is valid, such as 2h.
                  * @example 2h
                  */
                 ttl?: string;
-                /** @description Until when it counts, RFC 3339. */
+                /** @description When the reading expires, RFC 3339. */
                 expiresAt?: string;
             };
             header?: never;
@@ -4975,14 +4975,14 @@ export interface operations {
                  */
                 id: string;
                 /**
-                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be.
+                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period to date the reading.
                  * @example landed
                  */
                 key: string;
             };
             cookie?: never;
         };
-        /** @description An object of at most 64 KiB. date (with hour and minute) in it, else the key's suffix, says which period it is for. */
+        /** @description An object of at most 64 KiB. Its fields date, hour and minute name the period, else the key's suffix does. */
         requestBody: {
             content: {
                 /**
@@ -4998,7 +4998,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Stored durably. */
+            /** @description The reading is stored durably. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5022,12 +5022,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The period whose reading is deleted; without it and without #period, the undated one.
+                 * @description The period whose reading is deleted. Without it and without #period, the undated reading is deleted.
                  * @example 2026-03-03
                  */
                 date?: string;
                 /**
-                 * @description Who deletes it.
+                 * @description The name of who deletes it.
                  * @example airflow
                  */
                 source?: string;
@@ -5040,7 +5040,7 @@ export interface operations {
                  */
                 id: string;
                 /**
-                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be.
+                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period to date the reading.
                  * @example landed
                  */
                 key: string;
@@ -5073,13 +5073,13 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The period of the reading; default the latest write of any period.
+                 * @description The period of the reading. Default: the latest write of any period.
                  * @example 2026-03-03
                  */
                 date?: string;
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -5090,7 +5090,7 @@ export interface operations {
                  */
                 id: string;
                 /**
-                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period if need be.
+                 * @description The sensor's key, percent-encoded (/ is %2F, # is %23), with #period to date the reading.
                  * @example landed
                  */
                 key: string;
@@ -5122,7 +5122,7 @@ export interface operations {
     "get-trends": {
         parameters: {
             query?: {
-                /** @description How many days, by UTC, today included. */
+                /** @description Number of UTC days, including today. */
                 days?: number;
             };
             header?: never;
@@ -5160,9 +5160,9 @@ export interface operations {
     "list-versions": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -5274,31 +5274,31 @@ export interface operations {
     "list-runs": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
                 /**
-                 * @description Only this pipeline's.
+                 * @description Only runs of this pipeline.
                  * @example orders
                  */
                 pipeline?: string;
                 /**
-                 * @description Only this period's.
+                 * @description Only runs of this period.
                  * @example 2026-03-03
                  */
                 date?: string;
                 /**
-                 * @description This period and later ones.
+                 * @description Only runs of this period and later ones.
                  * @example 2026-03-01
                  */
                 from?: string;
                 /**
-                 * @description This period and earlier ones.
+                 * @description Only runs of this period and earlier ones.
                  * @example 2026-03-07
                  */
                 to?: string;
-                /** @description Only those with this status. */
+                /** @description Only runs with this status. */
                 status?: string;
             };
             header?: never;
@@ -5331,7 +5331,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422. */
+                /** @description A repeated request with the same key returns the first response and changes nothing, for 24 hours. The same key with a different request returns 422. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5475,7 +5475,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422. */
+                /** @description A repeated request with the same key returns the first response and changes nothing, for 24 hours. The same key with a different request returns 422. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5644,9 +5644,9 @@ export interface operations {
             query?: {
                 /** @description Default: the latest. */
                 attempt?: number;
-                /** @description Hold the request until there is more output than seen, or the job has ended, and at most this long: a duration such as 20s, at most 60s. */
+                /** @description Long poll: wait up to this long, such as 20s, at most 60s, for output after seen or the end of the job. */
                 follow?: string;
-                /** @description The seen of the answer before. */
+                /** @description The seen value of the previous response. */
                 seen?: string;
             };
             header?: never;
@@ -5695,7 +5695,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with the same key, within 24 hours, returns the first answer and changes nothing. The same key with another request is 422. */
+                /** @description A repeated request with the same key returns the first response and changes nothing, for 24 hours. The same key with a different request returns 422. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5952,9 +5952,9 @@ export interface operations {
     "finish-oidc": {
         parameters: {
             query?: {
-                /** @description The provider's. */
+                /** @description The authorization code from the provider. */
                 code?: string;
-                /** @description That of the login. */
+                /** @description The state of the login. */
                 state?: string;
             };
             header?: never;
@@ -5986,11 +5986,11 @@ export interface operations {
     "list-silences": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
-                /** @description Also ended silences. */
+                /** @description Include ended silences. */
                 all?: boolean;
             };
             header?: never;
@@ -6065,7 +6065,7 @@ export interface operations {
             query?: {
                 /** @description Why. */
                 reason?: string;
-                /** @description Who asks, recorded beside the name of the token. */
+                /** @description The person who requests it; recorded with the name of the token. */
                 requestedBy?: string;
             };
             header?: never;
@@ -6133,27 +6133,27 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description RFC 3339, a period, or how long ago; default 24h ago.
+                 * @description Start of the range: RFC 3339, a period, or a duration ago such as 2h. Default: 24h ago.
                  * @example 2026-03-01
                  */
                 from?: string;
                 /**
-                 * @description Likewise; default 24h from now.
+                 * @description End of the range, in the same formats. Default: 24h from now.
                  * @example 2026-03-07
                  */
                 to?: string;
-                /** @description Which time places a period in a bucket: that of its data, or that in which it ran. */
+                /** @description Where a period is placed: period places it at the time of its data, execution at the time it ran. */
                 axis?: "period" | "execution";
-                /** @description Count the periods of every pipeline in buckets of this width, such as 1h; default: where there are too many to list. */
+                /** @description Count the periods of each pipeline in buckets of this width, such as 1h. Default: use buckets only if there are too many periods to list. */
                 bucket?: string;
                 /**
                  * @description Only this pipeline.
                  * @example orders
                  */
                 pipeline?: string;
-                /** @description How many pipelines at most. */
+                /** @description Maximum number of pipelines. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -6185,11 +6185,11 @@ export interface operations {
     "list-trends": {
         parameters: {
             query?: {
-                /** @description The most items to return. A page with large items has fewer; nextCursor continues it. */
+                /** @description Maximum number of items. A page with large items has fewer. */
                 limit?: number;
-                /** @description The nextCursor of the page before. */
+                /** @description The nextCursor of the previous page. */
                 cursor?: string;
-                /** @description How many days, by UTC, today included. */
+                /** @description Number of UTC days, including today. */
                 days?: number;
             };
             header?: never;
@@ -6322,7 +6322,7 @@ export interface operations {
                  */
                 pipeline: string;
                 /**
-                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @description The sensor's key, percent-encoded, with #period to date the reading.
                  * @example landed
                  */
                 key: string;
@@ -6331,7 +6331,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Stored durably. */
+            /** @description The reading is stored durably. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6364,21 +6364,21 @@ export interface operations {
                  */
                 pipeline: string;
                 /**
-                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @description The sensor's key, percent-encoded, with #period to date the reading.
                  * @example landed
                  */
                 key: string;
             };
             cookie?: never;
         };
-        /** @description Kept as the field body, up to 10 KiB. */
+        /** @description Stored in the field body, up to 10 KiB. */
         requestBody?: {
             content: {
                 "text/plain": string;
             };
         };
         responses: {
-            /** @description Stored durably. */
+            /** @description The reading is stored durably. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6411,7 +6411,7 @@ export interface operations {
                  */
                 pipeline: string;
                 /**
-                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @description The sensor's key, percent-encoded, with #period to date the reading.
                  * @example landed
                  */
                 key: string;
@@ -6420,7 +6420,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Stored durably. */
+            /** @description The reading is stored durably. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6453,12 +6453,12 @@ export interface operations {
                  */
                 pipeline: string;
                 /**
-                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @description The sensor's key, percent-encoded, with #period to date the reading.
                  * @example landed
                  */
                 key: string;
                 /**
-                 * @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures.
+                 * @description start, fail, or an exit status from 0 to 255. 0 is success, any other status is a failure.
                  * @example fail
                  */
                 signal: string;
@@ -6467,7 +6467,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Stored durably. */
+            /** @description The reading is stored durably. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6500,26 +6500,26 @@ export interface operations {
                  */
                 pipeline: string;
                 /**
-                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @description The sensor's key, percent-encoded, with #period to date the reading.
                  * @example landed
                  */
                 key: string;
                 /**
-                 * @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures.
+                 * @description start, fail, or an exit status from 0 to 255. 0 is success, any other status is a failure.
                  * @example fail
                  */
                 signal: string;
             };
             cookie?: never;
         };
-        /** @description Kept as the field body, up to 10 KiB. */
+        /** @description Stored in the field body, up to 10 KiB. */
         requestBody?: {
             content: {
                 "text/plain": string;
             };
         };
         responses: {
-            /** @description Stored durably. */
+            /** @description The reading is stored durably. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6552,12 +6552,12 @@ export interface operations {
                  */
                 pipeline: string;
                 /**
-                 * @description The sensor's key, percent-encoded, with #period if need be.
+                 * @description The sensor's key, percent-encoded, with #period to date the reading.
                  * @example landed
                  */
                 key: string;
                 /**
-                 * @description start, fail, or an exit status from 0 to 255: 0 is success, others are failures.
+                 * @description start, fail, or an exit status from 0 to 255. 0 is success, any other status is a failure.
                  * @example fail
                  */
                 signal: string;
@@ -6566,7 +6566,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Stored durably. */
+            /** @description The reading is stored durably. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6595,7 +6595,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It keeps up. */
+            /** @description The controller is ready. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6604,7 +6604,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description It does not. */
+            /** @description The controller is not ready. */
             503: {
                 headers: {
                     [name: string]: unknown;
