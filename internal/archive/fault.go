@@ -74,6 +74,6 @@ func answered(e *pgconn.PgError, connecting bool) string {
 	case connecting:
 		return fmt.Sprintf("Postgres rejects the connection (%s); its log says why", e.Code)
 	default:
-		return fmt.Sprintf("Postgres says: %s (%s)", e.Message, e.Code)
+		return fmt.Sprintf("Postgres reports: %s (%s)", e.Message, e.Code)
 	}
 }

@@ -35,7 +35,7 @@ type versionError struct {
 }
 
 func (e *versionError) Error() string {
-	return fmt.Sprintf("the archive has version %d, and this program knows versions up to %d: it was written by a newer Interlock; use that one", e.found, e.known)
+	return fmt.Sprintf("the archive has schema version %d, but this program supports versions up to %d; use the newer Interlock that wrote it", e.found, e.known)
 }
 
 // migrate brings the archive's schema to the newest version, all steps or none. The caller holds the lock.

@@ -206,7 +206,7 @@ func TestUnreadableFilesNameFileAndField(t *testing.T) {
 		{dbt, string(runResults("v6", `{"unique_id":"a","status":7}`).Data), "f.json: field results.status: expected string, found number"},
 		{dbt, strings.Replace(string(runResults("v6").Data), `"results":[]`, `"results":{}`, 1), "f.json: field results: expected array, found object"},
 		{dbt, strings.Replace(string(runResults("v6").Data), `"results":[]`, `"r":[]`, 1), "f.json: field results is missing"},
-		{dbt, strings.Replace(string(runResults("v6").Data), "run-results/v6", "catalog/v1", 1), "is not a file that is read"},
+		{dbt, strings.Replace(string(runResults("v6").Data), "run-results/v6", "catalog/v1", 1), "is not supported"},
 		{gx, `{"suite_name":"a"}`, "f.json: field success is missing"},
 		{gx, `{"success":true}`, "f.json: field suite_name"},
 		{soda, `{}`, "f.json: field checks is missing"},

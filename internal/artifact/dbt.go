@@ -97,7 +97,7 @@ func dbtKind(f File) (string, error) {
 	case kind == "manifest":
 		return kind, nil
 	case !ok:
-		return "", fmt.Errorf("%s: field metadata.dbt_schema_version: %q is not a file that is read; give run_results.json, sources.json or freshness.json", f.Name, head.Metadata.Schema)
+		return "", fmt.Errorf("%s: field metadata.dbt_schema_version: %q is not supported; use run_results.json, sources.json or freshness.json", f.Name, head.Metadata.Schema)
 	case !slices.Contains(known, version):
 		return "", fmt.Errorf("%s: field metadata.dbt_schema_version: %s %s is not supported; supported are %s", f.Name, kind, version, strings.Join(known, ", "))
 	}

@@ -128,7 +128,7 @@ func (c *Catalog) Differences() []Difference {
 	}
 	for _, e := range current.All() {
 		if _, here := seen[e.ID]; !here {
-			all = append(all, Difference{e.ID, fmt.Sprintf("version %s is active, but this replica has no file of it", e.Version)})
+			all = append(all, Difference{e.ID, fmt.Sprintf("version %s is active, but this replica does not have its file", e.Version)})
 		}
 	}
 	slices.SortFunc(all, func(a, b Difference) int { return strings.Compare(string(a.ID), string(b.ID)) })
@@ -141,7 +141,7 @@ func differs(here string, current *Snapshot, id pipeline.ID) string {
 	case e == nil && (refused || slices.ContainsFunc(current.Broken(), func(b Broken) bool { return b.ID == id })):
 		return "" // its problem is reported elsewhere
 	case e == nil:
-		return fmt.Sprintf("its file here is version %s, but none is active: another replica saw its file removed", here)
+		return fmt.Sprintf("its file here is version %s, but no version is active, because another replica saw the file removed", here)
 	case refused:
 		return fmt.Sprintf("its file here is rejected; version %s is active", e.Version)
 	case e.Version != here:

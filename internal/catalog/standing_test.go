@@ -42,7 +42,7 @@ func TestFirstFilesNeedTheFilesTheyReferTo(t *testing.T) {
 	if report := d.apply(); !cmp.Equal(report.Rejected, []pipeline.ID{"gold"}) {
 		t.Errorf("report %+v", report)
 	}
-	if problem := d.row("gold").Problem; !strings.Contains(problem, "orders.yaml cannot be read and may be it") {
+	if problem := d.row("gold").Problem; !strings.Contains(problem, "it may be in orders.yaml, which cannot be read") {
 		t.Errorf("problem %q does not name the file", problem)
 	}
 	d.files["orders.yaml"] = orders
@@ -92,7 +92,7 @@ func TestUnreadableCalendarIsReportedWhereItIsUsed(t *testing.T) {
 	if !cmp.Equal(report.Rejected, []pipeline.ID{"orders"}) || d.Current().Get("orders") == nil {
 		t.Errorf("report %+v", report)
 	}
-	if problem := d.row("orders").Problem; !strings.Contains(problem, "correct holidays.yaml first") {
+	if problem := d.row("orders").Problem; !strings.Contains(problem, "holidays.yaml has errors and may define it") {
 		t.Errorf("problem %q", problem)
 	}
 }

@@ -29,7 +29,7 @@ type Trouble struct {
 }
 
 // ErrNothingLost is returned by AcceptRemoval if no removal is waiting.
-var ErrNothingLost = errors.New("no removal waits to be accepted: no folder has lost its files")
+var ErrNothingLost = errors.New("there is no removal to accept: no directory has lost files")
 
 // fewFiles is the number of files below which a folder may lose all of them at once.
 const fewFiles = 4
@@ -64,7 +64,7 @@ func (c *Catalog) Unreadable(ctx context.Context, folder string, cause error, no
 	if cause != nil {
 		t := Trouble{
 			Folder: folder, Since: period.Instant(now),
-			Message: fmt.Sprintf("%v; all active versions stay active, and no file change takes effect", cause),
+			Message: fmt.Sprintf("%v; the active versions stay active, and no file change takes effect", cause),
 		}
 		for _, e := range c.Current().All() {
 			if InFolder(folder, e.File) {
@@ -106,7 +106,7 @@ func (c *Catalog) AcceptRemoval(ctx context.Context, by, why string, now time.Ti
 	if err == nil {
 		wanted := slices.DeleteFunc(slices.Clone(c.Troubles()), func(t Trouble) bool { return t.Lost })
 		err = c.setTroubles(ctx, wanted, func(t Trouble) string {
-			return fmt.Sprintf("the removal of %d pipelines of %s was accepted by %s: %s", len(t.Pipelines), t.Folder, by, why)
+			return fmt.Sprintf("%s accepted the removal of %d pipelines of %s: %s", by, len(t.Pipelines), t.Folder, why)
 		}, now)
 	}
 	return report.Removed, err

@@ -216,7 +216,7 @@ func TestAcceptedRemovalRemovesWhatWasLost(t *testing.T) {
 		if len(d.Troubles()) > 0 || len(d.Current().All()) != 1 || d.row("p0").RemovedAt.IsZero() {
 			t.Errorf("troubles %+v, %d in force", d.Troubles(), len(d.Current().All()))
 		}
-		if alarms := d.alarms(); len(alarms) != 2 || alarms[1] != "OK: the removal of 4 pipelines of pipelines was accepted by ann: they moved to the other team" {
+		if alarms := d.alarms(); len(alarms) != 2 || alarms[1] != "OK: ann accepted the removal of 4 pipelines of pipelines: they moved to the other team" {
 			t.Errorf("alarms %q", alarms)
 		}
 		if report := d.apply(); len(report.Removed)+len(report.Accepted) > 0 {

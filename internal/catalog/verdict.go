@@ -156,7 +156,7 @@ func (v verdict) rejection(row store.Pipeline, now time.Time) store.Batch {
 
 // refusal describes the problems in a sentence.
 func (v verdict) refusal() string {
-	message := fmt.Sprintf("%s is refused: %s", strings.Join(v.files, ", "), v.problems[0])
+	message := fmt.Sprintf("%s was rejected: %s", strings.Join(v.files, ", "), v.problems[0])
 	if more := len(v.problems) - 1; more > 0 {
 		message += fmt.Sprintf(" (and %d more)", more)
 	}

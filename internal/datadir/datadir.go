@@ -44,7 +44,7 @@ func checkSafe(dir string) error {
 		return fmt.Errorf("lock data directory %s: %w", dir, err)
 	}
 	if info.Mode().Perm()&0o002 != 0 {
-		return fmt.Errorf("data directory %s can be written to by every user (mode %04o); run chmod o-w, or name a directory below it, which is then created for this user alone", dir, info.Mode().Perm())
+		return fmt.Errorf("data directory %s is writable by every user (mode %04o); run chmod o-w, or use a directory below it, which is created for this user only", dir, info.Mode().Perm())
 	}
 	if uid, other := otherOwner(info); other {
 		return fmt.Errorf("data directory %s belongs to user %d, but this process runs as user %d; run as that user, or change its owner with chown -R", dir, uid, os.Geteuid())
@@ -64,7 +64,7 @@ func Private(paths ...string) error {
 			err = os.Chmod(path, info.Mode().Perm()&0o700)
 		}
 		if err != nil {
-			return fmt.Errorf("keep %s from other users: %w", path, err)
+			return fmt.Errorf("restrict %s to this user: %w", path, err)
 		}
 	}
 	return nil
@@ -77,7 +77,7 @@ func create(dir string) (string, error) {
 	}
 	if err := os.MkdirAll(full, 0o700); err != nil {
 		if errors.Is(err, syscall.ENOTDIR) {
-			return "", fmt.Errorf("create data directory %s: there is a file where a directory should be: %w", full, err)
+			return "", fmt.Errorf("create data directory %s: a file is in the way: %w", full, err)
 		}
 		return "", fmt.Errorf("create data directory %s: %w", full, err)
 	}

@@ -19,7 +19,7 @@ func lock(dir string) (*os.File, error) {
 	name := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if isLink(err) {
-		return nil, fmt.Errorf("lock data directory %s: %s is a symbolic link, which may lead to another program's file; remove it", dir, name)
+		return nil, fmt.Errorf("lock data directory %s: %s is a symbolic link, which may point to another program's file; remove it", dir, name)
 	}
 	if err == nil {
 		err = Private(name)

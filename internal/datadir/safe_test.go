@@ -27,7 +27,7 @@ func TestDirectoryThatOthersCanChangeIsRefused(t *testing.T) {
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, dir, "can be written to by every user")
+		refused(t, dir, "is writable by every user")
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("a refusal has left %v, %v", entries, err)

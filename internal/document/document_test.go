@@ -90,8 +90,8 @@ func TestEveryProblemHasItsPlaceAndSaysWhatWouldBeRight(t *testing.T) {
 	tests := map[string]struct{ src, want string }{
 		"unknown key, near":    {head + "cow: 1\n", `3:1: cow: unknown key "cow"; did you mean "cows"?`},
 		"unknown key, case":    {head + "Cows: 1\n", `3:1: Cows: unknown key "Cows"; did you mean "cows"?`},
-		"unknown key, far":     {"name: hill\nowner: {id: ann, zzzzz: 1}\n", `2:18: owner.zzzzz: unknown key "zzzzz"; known here: id, phone`},
-		"unknown, quoted path": {head + "a b: 1\n", `3:1: ["a b"]: unknown key "a b"; known here: ` + strings.Join(farmKeys, ", ")},
+		"unknown key, far":     {"name: hill\nowner: {id: ann, zzzzz: 1}\n", `2:18: owner.zzzzz: unknown key "zzzzz"; use one of id, phone`},
+		"unknown, quoted path": {head + "a b: 1\n", `3:1: ["a b"]: unknown key "a b"; use one of ` + strings.Join(farmKeys, ", ")},
 		"missing at top":       {"owner: {id: ann}\n", `1:1: name: is required: use lower-case letters and dashes`},
 		"missing below":        {"name: hill\nowner:\n  phone: x\n", `2:1: owner.id: is required: A unique name`},
 		"missing in item":      {head + "fields:\n  - key: a\n  - size: 2\n", `5:5: fields[1].key: is required`},
@@ -152,7 +152,7 @@ func TestEveryProblemHasItsPlaceAndSaysWhatWouldBeRight(t *testing.T) {
 		"byte order mark":      {"\ufeffname: hill\nowner: {id: ann}\ncow: 1\n", `3:1: cow: unknown key "cow"; did you mean "cows"?`},
 		"mark on line one":     {"\ufeffnama: hill\nname: hill\nowner: {id: ann}\n", `1:1: nama: unknown key "nama"; did you mean "name"?`},
 		"alias at its place":   {"name: hill\nowner: &o {id: ann}\nsoil: *o\n", `3:7: soil: expected text, found a mapping`},
-		"merged key":           {"name: hill\nowner: &o {id: ann}\ntree:\n  <<: *o\n", `2:12: tree.id: unknown key "id"; known here: leaf, twigs`},
+		"merged key":           {"name: hill\nowner: &o {id: ann}\ntree:\n  <<: *o\n", `2:12: tree.id: unknown key "id"; use one of leaf, twigs`},
 		"repeated merge":       {"name: hill\nowner: &o {id: ann}\nlabels:\n  <<: *o\n  <<: *o\n", `5:3: labels["<<"]: repeated key "<<"; first at 4:3`},
 	}
 	for name, tt := range tests {

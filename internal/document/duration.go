@@ -89,7 +89,7 @@ func ParseDuration(text string) (time.Duration, error) {
 		}
 		part, err := time.ParseDuration(number + unit)
 		if err != nil || part > (math.MaxInt64-total)/times {
-			return 0, fmt.Errorf("%s is too long; at most 290 years", quote(text))
+			return 0, fmt.Errorf("%s is too long; at most 290 years are allowed", quote(text))
 		}
 		total += part * times
 	}

@@ -24,7 +24,7 @@ const (
 // prepare checks the bytes and returns the text to scan: without a byte order mark, with lines ending in \n.
 func prepare(file string, src []byte) (string, *Problem) {
 	if len(src) > MaxBytes {
-		return "", problemAt(file, 1, 1, fmt.Sprintf("the file is larger than %d MiB, which is the limit", MaxBytes>>20))
+		return "", problemAt(file, 1, 1, fmt.Sprintf("the file is too large; at most %d MiB are allowed", MaxBytes>>20))
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	if p := checkCharacters(file, src); p != nil {
@@ -35,7 +35,7 @@ func prepare(file string, src []byte) (string, *Problem) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	}
 	if marks := countMarks(text); marks > maxMarks {
-		return "", problemAt(file, 1, 1, fmt.Sprintf("the file is too complex to read: %d brackets, colons and the like; at most %d", marks, maxMarks))
+		return "", problemAt(file, 1, 1, fmt.Sprintf("the file is too complex: it has %d brackets, colons and other indicators; at most %d are allowed", marks, maxMarks))
 	}
 	return text, nil
 }
@@ -87,21 +87,21 @@ func checkTokens(file string, tokens token.Tokens) *Problem {
 			continue
 		}
 		if count++; count > maxTokens {
-			return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("the file is too complex to read: more than %d keys, values and marks", maxTokens))
+			return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("the file is too complex: it has more than %d keys and values", maxTokens))
 		}
 		key := i+1 < len(tokens) && tokens[i+1].Type == token.MappingValueType
 		if size := len(t.Value); key && size > longest {
 			if size > maxKey {
-				return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("a key of %d bytes; at most %d", size, maxKey))
+				return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("a key has %d bytes; at most %d are allowed", size, maxKey))
 			}
 			longest = size
 		}
 		if g.enter(t, key); g.depth() > maxDepth {
-			return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+			return problemAt(file, t.Position.Line, t.Position.Column, fmt.Sprintf("nested too deeply; at most %d levels are allowed", maxDepth))
 		}
 	}
 	if g.deepest*longest*count > maxPaths {
-		return problemAt(file, 1, 1, "the file is too complex to read: long keys, nested deeply, many times")
+		return problemAt(file, 1, 1, "the file is too complex: many long keys are nested deeply")
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func parse(file string, src []byte) (*Document, []Problem) {
 func parseBody(file, text string) (body ast.Node, problem *Problem) {
 	defer func() {
 		if r := recover(); r != nil {
-			body, problem = nil, problemAt(file, 1, 1, "is not YAML that can be read")
+			body, problem = nil, problemAt(file, 1, 1, "is not valid YAML")
 		}
 	}()
 	tokens := lexer.Tokenize(text)
@@ -84,7 +84,7 @@ func parseBody(file, text string) (body ast.Node, problem *Problem) {
 			return nil, syntaxProblem(file, text, located.GetToken(), located.GetMessage())
 		}
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, problemAt(file, 1, 1, "is not YAML: "+first)
+		return nil, problemAt(file, 1, 1, "is not valid YAML: "+first)
 	}
 	return onlyBody(file, parsed)
 }
@@ -112,17 +112,17 @@ var plainer = []struct{ found, say string }{
 	{"found character '\t'", "a tab where YAML requires spaces; indent with spaces"},
 	{"found a tab character", "a tab where YAML requires spaces; indent with spaces"},
 	{"mapping value is not allowed in this context", "a second \": \" on the line; put the text in quotes, or the mapping on its own line"},
-	{"could not find end character of", "the quote that opens here is never closed"},
+	{"could not find end character of", "the quote that starts here is never closed"},
 	{"map key-value is pre-defined", "text after a complete value; put the whole text in quotes, or check the indentation"},
 	{"value is not allowed in this context", "does not fit here; check the indentation"},
 	{"is a reserved character", "a text may not begin with this character; put it in quotes"},
 	{"unexpected directive value", "a text may not begin with %; put it in quotes"},
 	{"block sequence entries are not allowed", "a list that begins on its key's line; put each \"- \" on its own line"},
-	{"',' or ']' must be specified", "the list that opens with [ is not closed before this; expected \",\" or \"]\""},
-	{"',' or '}' must be specified", "the mapping that opens with { is not closed before this; expected \",\" or \"}\""},
-	{"could not find flow mapping end token", "the mapping that opens with { is not closed"},
-	{"could not find flow map content", "the mapping that opens with { is not closed"},
-	{"sequence end token ']' not found", "the list that opens with [ is not closed"},
+	{"',' or ']' must be specified", "the list that starts with [ is not closed; expected \",\" or \"]\" here"},
+	{"',' or '}' must be specified", "the mapping that starts with { is not closed; expected \",\" or \"}\" here"},
+	{"could not find flow mapping end token", "the mapping that starts with { is not closed"},
+	{"could not find flow map content", "the mapping that starts with { is not closed"},
+	{"sequence end token ']' not found", "the list that starts with [ is not closed"},
 }
 
 func syntaxProblem(file, text string, at *token.Token, message string) *Problem {
@@ -133,14 +133,14 @@ func syntaxProblem(file, text string, at *token.Token, message string) *Problem 
 		}
 	}
 	if _, char, found := strings.Cut(message, "found unknown escape character "); found {
-		message = `\` + strings.Trim(char, "'") + " means nothing in double quotes; put the text in single quotes"
+		message = `\` + strings.Trim(char, "'") + " is not a valid escape in double quotes; put the text in single quotes"
 	}
 	line, column := 1, 1
 	if at != nil && at.Position != nil {
 		line, column = max(1, at.Position.Line), max(1, at.Position.Column)
 	}
-	if strings.Contains(message, "not closed before this") && strings.Contains(SourceLine(text, line), "${") {
+	if strings.Contains(message, "is not closed; expected") && strings.Contains(SourceLine(text, line), "${") {
 		message += "; inside brackets, put a text with ${…} in quotes"
 	}
-	return problemAt(file, line, column, "is not YAML: "+message)
+	return problemAt(file, line, column, "is not valid YAML: "+message)
 }

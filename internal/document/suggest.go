@@ -58,7 +58,7 @@ func unknownKey(key string, known []string) string {
 		return fmt.Sprintf("unknown key %s; did you mean %q?", quote(key), near)
 	}
 	if len(known) == 0 {
-		return fmt.Sprintf("unknown key %s; none are known here", quote(key))
+		return fmt.Sprintf("unknown key %s; no keys are allowed here", quote(key))
 	}
-	return fmt.Sprintf("unknown key %s; known here: %s", quote(key), strings.Join(known, ", "))
+	return fmt.Sprintf("unknown key %s; use one of %s", quote(key), strings.Join(known, ", "))
 }

@@ -129,7 +129,7 @@ func (t *tree) node(from ast.Node) *node {
 	case nil:
 		return &node{mark: mark{1, 1}, size: 1, implicit: true}
 	}
-	return t.fail(from.GetToken(), "is not a value that can be read here")
+	return t.fail(from.GetToken(), "is not a supported value")
 }
 
 func (t *tree) scalar(from *token.Token) *node {
@@ -291,7 +291,7 @@ func (t *tree) alias(from *ast.AliasNode) *node {
 		return &node{size: 1, broken: true}
 	}
 	if t.expanded += target.size; t.expanded > maxNodes {
-		return t.fail(from.Start, "alias *%s makes the file too large: more than %d values with all aliases expanded", name, maxNodes)
+		return t.fail(from.Start, "alias *%s makes the file too large: it has more than %d values with all aliases expanded", name, maxNodes)
 	}
 	n := *target
 	n.mark = t.mark(from.Start)
@@ -324,7 +324,7 @@ func (t *tree) tagged(from *ast.TagNode) *node {
 	}
 	kinds, known := tagKinds[tag]
 	if !known {
-		return t.fail(from.Start, "the tag %s means nothing here; leave it out", quote(tag))
+		return t.fail(from.Start, "the tag %s is not supported here; remove it", quote(tag))
 	}
 	if slices.Contains(kinds, n.kind) {
 		return n

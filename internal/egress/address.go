@@ -7,12 +7,12 @@ var special = []struct {
 	network netip.Prefix
 	why     string
 }{
-	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud machine's metadata service"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local address, such as a cloud machine's metadata service has"},
-	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud machine's metadata service"},
-	{netip.MustParsePrefix("192.0.0.192/32"), "a cloud machine's metadata service"},
-	{netip.MustParsePrefix("fd00:ec2::254/128"), "a cloud machine's metadata service"},
-	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud machine's metadata service"},
+	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud metadata service"},
+	{netip.MustParsePrefix("169.254.0.0/16"), "a link-local address, as used by cloud metadata services"},
+	{netip.MustParsePrefix("100.100.100.200/32"), "a cloud metadata service"},
+	{netip.MustParsePrefix("192.0.0.192/32"), "a cloud metadata service"},
+	{netip.MustParsePrefix("fd00:ec2::254/128"), "a cloud metadata service"},
+	{netip.MustParsePrefix("fd20:ce::254/128"), "a cloud metadata service"},
 	{netip.MustParsePrefix("100.64.0.0/10"), "a carrier's shared address (CGNAT)"},
 	{netip.MustParsePrefix("fec0::/10"), "a private address"},
 	{netip.MustParsePrefix("0.0.0.0/8"), "this network's own address"},
@@ -77,7 +77,7 @@ func notPublic(addr netip.Addr) string {
 	}
 	switch {
 	case !inner.IsValid() || inner.IsUnspecified():
-		return "it is no particular address, which means this machine"
+		return "the unspecified address, which means this machine"
 	case inner.IsLoopback():
 		return "a loopback address, which is this machine"
 	case inner.IsPrivate():

@@ -104,7 +104,7 @@ func (r *Refused) Error() string {
 	if where != r.Addr.String() {
 		where += " (" + r.Addr.String() + ")"
 	}
-	return fmt.Sprintf("refused to connect to %s: %s; if that is meant, name the host or its network in egress.allow of the server's file", where, r.Why)
+	return fmt.Sprintf("refused to connect to %s: %s; to allow it, add the host or its network to egress.allow in the server's file", where, r.Why)
 }
 
 // DialContext connects to the first reachable of the allowed addresses of a host. If none is allowed, the error is a

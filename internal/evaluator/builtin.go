@@ -36,7 +36,7 @@ func (a *asking) builtin(ctx context.Context) (probe.Answer, error) {
 	case *pipeline.SQLConfig:
 		return a.query(ctx, c)
 	default:
-		return probe.Answer{}, failure(run.Permanent, "there is no builtin probe %q in this build", a.probe.Builtin)
+		return probe.Answer{}, failure(run.Permanent, "this build has no builtin probe %q", a.probe.Builtin)
 	}
 }
 
@@ -132,11 +132,11 @@ func lacks(c *pipeline.FileFreshnessConfig, f found, now time.Time) string {
 	case f.count == 0:
 		return fmt.Sprintf("there is no file at %s", c.Path)
 	case f.count < c.MinFiles:
-		return fmt.Sprintf("%d files are there, %d are needed", f.count, c.MinFiles)
+		return fmt.Sprintf("found %d files, needs %d", f.count, c.MinFiles)
 	case f.bytes < int64(c.MinBytes):
-		return fmt.Sprintf("%d bytes are there, %d are needed", f.bytes, c.MinBytes)
+		return fmt.Sprintf("found %d bytes, needs %d", f.bytes, c.MinBytes)
 	case c.MaxAge != nil && age > c.MaxAge.D():
-		return fmt.Sprintf("the newest file, %s, is %s old; %s is allowed", f.name, document.Duration(age.Round(time.Second)), c.MaxAge)
+		return fmt.Sprintf("the newest file, %s, is %s old; at most %s is allowed", f.name, document.Duration(age.Round(time.Second)), c.MaxAge)
 	}
 	return ""
 }

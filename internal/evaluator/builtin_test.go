@@ -65,8 +65,8 @@ func TestMissingOldFewOrSmallFilesFail(t *testing.T) {
 	for want, config := range map[string]map[string]any{
 		"there is no file at " + dir + "/none": {"path": dir + "/none"},
 		"there is no file at " + dir:           {"path": dir, "pattern": "*.parquet"},
-		"1 files are there, 2 are needed":      {"path": dir, "minFiles": int64(2)},
-		"5 bytes are there, 6 are needed":      {"path": dir, "minBytes": int64(6)},
+		"found 1 files, needs 2":               {"path": dir, "minFiles": int64(2)},
+		"found 5 bytes, needs 6":               {"path": dir, "minBytes": int64(6)},
 		"the newest file, a.csv, is 2h":        {"path": dir, "maxAge": "1h"},
 	} {
 		got := newBench(t).fresh(config).answer()

@@ -61,7 +61,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, r probe.Request) (probe.Answer
 	case ctx.Err() != nil:
 		return probe.Answer{}, ctx.Err()
 	case limited.Err() != nil:
-		return probe.Answer{}, failure(run.Timeout, "gave no answer within its timeout of %s, and was ended", document.Duration(r.Probe.Timeout))
+		return probe.Answer{}, failure(run.Timeout, "did not answer within its timeout of %s", document.Duration(r.Probe.Timeout))
 	}
 	if known := (*probe.Failure)(nil); errors.As(err, &known) {
 		return probe.Answer{}, &probe.Failure{Category: known.Category, Reason: a.secrets.Text(known.Reason)}

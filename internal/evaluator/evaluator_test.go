@@ -204,7 +204,7 @@ func (b *bench) gone(file string) {
 func TestProgramThatHangsIsEnded(t *testing.T) {
 	b := newBench(t).shell(`trap '' TERM; while :; do sleep 3600; done`)
 	b.request.Probe.Timeout = time.Second
-	b.broken(run.Timeout, "gave no answer within its timeout of 1s, and was ended")
+	b.broken(run.Timeout, "did not answer within its timeout of 1s")
 }
 
 func TestLeftoverChildDelaysNothing(t *testing.T) {
@@ -217,7 +217,7 @@ func TestLeftoverChildDelaysNothing(t *testing.T) {
 }
 
 func TestProgramThatFloodsIsEnded(t *testing.T) {
-	newBench(t).shell(`while :; do echo 0123456789012345678901234567890123456789; done`).broken(run.Permanent, "answered with more than 64 KiB")
+	newBench(t).shell(`while :; do echo 0123456789012345678901234567890123456789; done`).broken(run.Permanent, "printed more than 64 KiB")
 	newBench(t).shell(`i=0; while [ $i -lt 20000 ]; do echo 0123456789 >&2; i=$((i+1)); done; echo '{"status":"PASS"}'; exit 1`).broken(run.Transient, "exited with code 1: 0123456789")
 }
 
@@ -295,7 +295,7 @@ func TestEndpointThatGivesNoAnswerIsBroken(t *testing.T) {
 		<-r.Context().Done()
 	})
 	b.request.Probe.Timeout = 100 * time.Millisecond
-	b.broken(run.Timeout, "gave no answer within its timeout of 100ms")
+	b.broken(run.Timeout, "did not answer within its timeout of 100ms")
 }
 
 func TestRelativePathsAreTakenFromTheProjectDirectory(t *testing.T) {

@@ -37,7 +37,7 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 	}
 	question, err := json.Marshal(a.question())
 	if err != nil {
-		return probe.Answer{}, failure(run.Permanent, "its config has no JSON form: %v", err)
+		return probe.Answer{}, failure(run.Permanent, "encode its config as JSON: %v", err)
 	}
 	env := a.environment()
 	path, err := program.Find(a.probe.Command[0], a.dir, env)
@@ -153,7 +153,7 @@ func (p *running) wait(ctx context.Context, grace time.Duration) (string, error)
 	case <-ctx.Done():
 		ended = ctx.Err()
 	case <-p.answer.full:
-		ended = failure(run.Permanent, "answered with more than %d KiB, and was ended", probe.MaxAnswer>>10)
+		ended = failure(run.Permanent, "printed more than %d KiB and was killed", probe.MaxAnswer>>10)
 	}
 	program.EndGroup(group, grace, func() {
 		select {

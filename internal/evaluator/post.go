@@ -20,7 +20,7 @@ func (a *asking) post(ctx context.Context) (probe.Answer, error) {
 	}
 	message.AsIs = true
 	if err := message.SetBody(a.question()); err != nil {
-		return probe.Answer{}, failure(run.Permanent, "its config has no JSON form: %v", err)
+		return probe.Answer{}, failure(run.Permanent, "encode its config as JSON: %v", err)
 	}
 	got, err := a.client.Send(ctx, message, a.probe.Timeout)
 	switch {

@@ -78,9 +78,9 @@ func queryFailure(ctx context.Context, err error, limit time.Duration) error {
 		case told.Code == "57014":
 			return failure(run.Timeout, "the query was cancelled after its timeout of %s", document.Duration(limit))
 		case told.Code == "25006":
-			return failure(run.Permanent, "the query writes, and probes only read: %s", told.Message)
+			return failure(run.Permanent, "the query writes, but probes may only read: %s", told.Message)
 		case strings.HasPrefix(told.Code, "42"):
-			return failure(run.Permanent, "the query is wrong: %s", told.Message)
+			return failure(run.Permanent, "the query is invalid: %s", told.Message)
 		}
 	}
 	return failure(run.Transient, "the query failed: %s", reasonOf(ctx, err))

@@ -70,8 +70,8 @@ func TestFailingQueries(t *testing.T) {
 	for query, want := range map[string]probe.Failure{
 		"SELECT amount FROM orders":                              {Category: run.Permanent, Reason: "more than one row"},
 		"SELECT 1 AS a, 2 AS a":                                  {Category: run.Permanent, Reason: `two columns named "a"`},
-		"INSERT INTO orders VALUES ('2026-03-05') RETURNING day": {Category: run.Permanent, Reason: "the query writes, and probes only read"},
-		"SELECT nope FROM orders":                                {Category: run.Permanent, Reason: "the query is wrong: column \"nope\" does not exist"},
+		"INSERT INTO orders VALUES ('2026-03-05') RETURNING day": {Category: run.Permanent, Reason: "the query writes, but probes may only read"},
+		"SELECT nope FROM orders":                                {Category: run.Permanent, Reason: "the query is invalid: column \"nope\" does not exist"},
 		"SELECT 1; SELECT 2":                                     {Category: run.Permanent, Reason: "multiple commands"},
 	} {
 		_, err := newBench(t).database(dsn, query).ask()

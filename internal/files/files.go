@@ -99,7 +99,7 @@ func walk(paths []string, visit func(file) error) error {
 }
 
 // errOutside is why a link is not followed.
-var errOutside = errors.New("the link leads out of the directory; put the file itself there, or name its directory in the server's file")
+var errOutside = errors.New("the symbolic link points outside the directory; put the file itself there, or add its directory to the server's file")
 
 // rootOf returns the given path that contains origin; "" if there is none.
 func (w *walker) rootOf(origin string) string {

@@ -133,7 +133,7 @@ func TestConfigMapIsRead(t *testing.T) {
 func TestLinksStayBelowThePathsThatWereGiven(t *testing.T) {
 	tree(t, "d/a.yaml", "shared/b.yaml", "shared2/c.yaml")
 	link(t, "../shared", "d/shared")
-	if _, err := files.Read("d"); err == nil || !strings.Contains(err.Error(), "d/shared: the link leads out of the directory") {
+	if _, err := files.Read("d"); err == nil || !strings.Contains(err.Error(), "d/shared: the symbolic link points outside the directory") {
 		t.Errorf("a directory elsewhere is answered with %v", err)
 	}
 	if diff := cmp.Diff([]string{"d/a.yaml", "d/shared/b.yaml"}, names(t, "d", "shared")); diff != "" {
@@ -189,8 +189,8 @@ func TestFileThatCannotBeReadStopsNoOther(t *testing.T) {
 	}{
 		{"dangling link", "gone", "it links to gone: no such file or directory"},
 		{"link to itself", "b.yaml", "it links to b.yaml: too many levels of symbolic links"},
-		{"out of its directory", "/etc/passwd", "it links to /etc/passwd: the link leads out of the directory; put the file itself there, or name its directory in the server's file"},
-		{"out of its directory, relative", "../d2/x.yaml", "it links to ../d2/x.yaml: the link leads out of the directory; put the file itself there, or name its directory in the server's file"},
+		{"out of its directory", "/etc/passwd", "it links to /etc/passwd: the symbolic link points outside the directory; put the file itself there, or add its directory to the server's file"},
+		{"out of its directory, relative", "../d2/x.yaml", "it links to ../d2/x.yaml: the symbolic link points outside the directory; put the file itself there, or add its directory to the server's file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

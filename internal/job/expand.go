@@ -175,7 +175,7 @@ func (f *Fill) hide(findings []document.Finding, config any) []document.Finding 
 	}
 	for i, found := range findings {
 		if slices.ContainsFunc(slices.Concat(found.Also, []string{found.Path}), touches) {
-			findings[i].Message = "is invalid once its secrets are filled in; their values are not shown"
+			findings[i].Message = "is invalid with its secrets filled in; their values are not shown"
 		}
 	}
 	return findings

@@ -213,7 +213,7 @@ type AWS struct {
 // Unanswered is the config of job types whose target does not reject a repeated key, so that a start without an
 // answer may or may not have happened.
 type Unanswered struct {
-	OnUnknown string `yaml:"onUnknown" enum:"hold,retry" default:"hold" doc:"When a start got no answer and its job cannot be found: hold the run for an operator, or retry and risk a second start."`
+	OnUnknown string `yaml:"onUnknown" enum:"hold,retry" default:"hold" doc:"What to do if a start call was not answered and its job cannot be found. hold: wait for an operator. retry: start again and risk a second job."`
 }
 
 // RetriesUnanswered reports whether the file accepts the risk of a second start.

@@ -41,10 +41,10 @@ func TestHeadersAreLegalAndKeepSecretsOut(t *testing.T) {
 	want := []document.Finding{
 		{Path: `headers[""]`, Key: true, Message: `"" is not a header name; use letters, digits and -`},
 		{Path: `headers["Bad Name"]`, Key: true, Message: `"Bad Name" is not a header name; use letters, digits and -`},
-		{Path: "headers.X-Api-Key", Severity: document.Warning, Message: "a secret in the file; put the token in ${env:NAME} or ${file:PATH}"},
+		{Path: "headers.X-Api-Key", Severity: document.Warning, Message: "contains a secret; use ${env:NAME} or ${file:PATH} instead"},
 		{Path: "headers.X-Line", Message: "a header value must be one line of text"},
 		{Path: "headers.idempotency-key", Key: true, Message: "Interlock sets idempotency-key itself; remove it"},
-		{Path: "headers.x-run", Key: true, Message: "the same header twice; names are the same in any case", Also: []string{"headers.X-Run"}},
+		{Path: "headers.x-run", Key: true, Message: "the same header is set twice; names are case-insensitive", Also: []string{"headers.X-Run"}},
 		{Path: `headers["Ünicode"]`, Key: true, Message: `"Ünicode" is not a header name; use letters, digits and -`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -50,7 +50,7 @@ func (p *Provider) discover() (*oidc.Provider, error) {
 	// timeout.
 	found, err := oidc.NewProvider(p.with(context.Background()), p.config.Issuer)
 	if err != nil {
-		return nil, fmt.Errorf("ask the provider %s for its configuration: %w", p.config.Issuer, err)
+		return nil, fmt.Errorf("read the configuration of provider %s: %w", p.config.Issuer, err)
 	}
 	p.found = found
 	return found, nil
@@ -120,7 +120,7 @@ func (p *Provider) claims(id *oidc.IDToken) (string, []string, error) {
 	}
 	var name string
 	if err := json.Unmarshal(all[p.config.NameClaim], &name); err != nil || name == "" {
-		return "", nil, fmt.Errorf("the ID token has no claim %q; see auth.oidc.nameClaim and auth.oidc.scopes", p.config.NameClaim)
+		return "", nil, fmt.Errorf("the ID token has no claim %q; check auth.oidc.nameClaim and auth.oidc.scopes", p.config.NameClaim)
 	}
 	verified := true
 	if p.config.NameClaim == "email" && json.Unmarshal(all["email_verified"], &verified) == nil && !verified {
@@ -130,7 +130,7 @@ func (p *Provider) claims(id *oidc.IDToken) (string, []string, error) {
 	if raw := all[p.config.GroupsClaim]; raw != nil && json.Unmarshal(raw, &groups) != nil {
 		var one string
 		if err := json.Unmarshal(raw, &one); err != nil {
-			return "", nil, fmt.Errorf("the claim %q of the ID token is neither a list of groups nor one; see auth.oidc.groupsClaim", p.config.GroupsClaim)
+			return "", nil, fmt.Errorf("the claim %q of the ID token is neither a group nor a list of groups; check auth.oidc.groupsClaim", p.config.GroupsClaim)
 		}
 		groups = []string{one}
 	}

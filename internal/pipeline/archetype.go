@@ -14,12 +14,12 @@ import (
 // ${with.NAME}; a text that is nothing else takes the parameter's value with its type.
 type archetypeFile struct {
 	Name           string               `yaml:"name" required:"true" doc:"The name that pipelines refer to."`
-	Description    string               `yaml:"description" doc:"What it is for, for people."`
-	Parameters     map[string]parameter `yaml:"parameters" doc:"What a pipeline gives under with."`
+	Description    string               `yaml:"description" doc:"A description for people."`
+	Parameters     map[string]parameter `yaml:"parameters" doc:"The parameters that a pipeline sets under with."`
 	Probes         document.Node        `yaml:"probes" doc:"Evaluators, as in a pipeline file."`
 	Rules          document.Node        `yaml:"rules" doc:"Rules, all of which must pass, as in a pipeline file."`
 	RequiredTraits []traitDefault       `yaml:"requiredTraits" doc:"The older form: traits that must pass."`
-	OptionalTraits []traitDefault       `yaml:"optionalTraits" doc:"The older form: traits that are only shown."`
+	OptionalTraits []traitDefault       `yaml:"optionalTraits" doc:"The older form: traits that are shown but need not pass."`
 	ReadinessRule  *readiness           `yaml:"readinessRule" doc:"The older form: how many required traits must pass."`
 }
 
@@ -75,7 +75,7 @@ func (b *builder) buildAdditions() additions {
 		b.def.Archetypes = withSource(b.def.Archetypes, arch.source)
 		b.fill(arch, &a)
 	case len(b.file.With) > 0:
-		b.clashf("with", "archetype", "there is no archetype to give parameters to; add archetype: NAME")
+		b.clashf("with", "archetype", "parameters need an archetype; add archetype: NAME")
 	}
 	b.addTraits(arch, &a)
 	return a

@@ -12,10 +12,10 @@ import (
 
 // parameter is one value that a pipeline passes to its archetype.
 type parameter struct {
-	Type        string `yaml:"type" enum:"string,integer,number,boolean,duration" default:"string" doc:"Its kind."`
-	Description string `yaml:"description" doc:"What it is, for people."`
-	Default     any    `yaml:"default" doc:"Its value where a pipeline gives none; without it the parameter is required."`
-	Enum        []any  `yaml:"enum" doc:"The only values it may have."`
+	Type        string `yaml:"type" enum:"string,integer,number,boolean,duration" default:"string" doc:"The type of its values."`
+	Description string `yaml:"description" doc:"A description for people."`
+	Default     any    `yaml:"default" doc:"The value if a pipeline sets none. Without a default the parameter is required."`
+	Enum        []any  `yaml:"enum" doc:"The allowed values."`
 }
 
 // findings lists what is wrong with the parameter's own default and enum.
@@ -78,7 +78,7 @@ func (p parameter) misfits(value any) string {
 		fits = p.Type == "number"
 	}
 	if !fits {
-		return fmt.Sprintf("%v does not fit; it must be %s", value, p.wants())
+		return fmt.Sprintf("%v is not allowed; it must be %s", value, p.wants())
 	}
 	return ""
 }
@@ -131,7 +131,7 @@ func substitute(text string, values map[string]any) (any, error) {
 		}
 		value, known := values[name]
 		if !known {
-			return nil, fmt.Errorf("%s%s} names no parameter; known are %s", openParameter, name, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
+			return nil, fmt.Errorf("unknown parameter %s%s}; use one of %s", openParameter, name, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
 		}
 		if before == "" && tail == "" && rest == text {
 			return value, nil

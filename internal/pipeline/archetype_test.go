@@ -63,7 +63,7 @@ func TestProblemsOfAnArchetypeNameBothFiles(t *testing.T) {
 	for _, c := range []struct{ name, archetype, pipeline, want string }{
 		{"missing parameter", freshSource, "archetype: fresh-source\n", `a.yaml:2:12: archetype: archetype "fresh-source", at arch.yaml:3:9: needs the parameter with.path: a string`},
 		{"unknown parameter", freshSource, "archetype: fresh-source\nwith: {path: a, maxage: 1h}\n", `a.yaml:3:25: with.maxage: archetype "fresh-source", at arch.yaml:2:1: has no parameter "maxage"; did you mean "maxAge"?`},
-		{"wrong type", freshSource, "archetype: fresh-source\nwith: {path: a, least: many}\n", `a.yaml:3:24: with.least: many does not fit; it must be an integer (a parameter of archetype "fresh-source", at arch.yaml:5:10)`},
+		{"wrong type", freshSource, "archetype: fresh-source\nwith: {path: a, least: many}\n", `a.yaml:3:24: with.least: many is not allowed; it must be an integer (a parameter of archetype "fresh-source", at arch.yaml:5:10)`},
 		{"unknown archetype", freshSource, "archetype: fresh-sauce\n", `a.yaml:2:12: archetype: there is no archetype "fresh-sauce"; did you mean "fresh-source"?`},
 		{
 			"bad rule", strings.Replace(freshSource, "age_lt, field: newest, value: \"${with.maxAge}\"", "gte, field: newest, value: \"${with.path}\"", 1),
@@ -71,7 +71,7 @@ func TestProblemsOfAnArchetypeNameBothFiles(t *testing.T) {
 		},
 		{
 			"unknown variable", strings.Replace(freshSource, "with.maxAge", "with.maxage", 1),
-			"archetype: fresh-source\nwith: {path: abc}\n", `${with.maxage} names no parameter`,
+			"archetype: fresh-source\nwith: {path: abc}\n", `unknown parameter ${with.maxage}`,
 		},
 		{"with without archetype", freshSource, "with: {path: abc}\n", `add archetype: NAME`},
 	} {
@@ -92,12 +92,12 @@ func TestUnusedArchetypeIsChecked(t *testing.T) {
 		{"unknown check", "check: gte", "check: gtee", `arch.yaml:12:27: rules[1].check: unknown value "gtee"; did you mean "gte"?`},
 		{"unknown key of a rule", "field: count", "feild: count", `arch.yaml:12:32: rules[1].feild: unknown key "feild"; did you mean "field"?`},
 		{"what a rule lacks", ", field: count", "", `arch.yaml:12:5: rules[1].field: is required: the field of the reading that gte checks`},
-		{"a default that does not fit", "default: 10", "default: many", `arch.yaml:5:35: parameters.least.default: many does not fit; it must be an integer`},
-		{"a choice that does not fit", "default: 10", "enum: [3, many]", `arch.yaml:5:36: parameters.least.enum[1]: many does not fit; it must be an integer`},
+		{"a default that does not fit", "default: 10", "default: many", `arch.yaml:5:35: parameters.least.default: many is not allowed; it must be an integer`},
+		{"a choice that does not fit", "default: 10", "enum: [3, many]", `arch.yaml:5:36: parameters.least.enum[1]: many is not allowed; it must be an integer`},
 		{"a parameter that is not closed", "with.least}", "with.least", `arch.yaml:12:53: rules[1].value: "${with.least" is not closed by "}"`},
-		{"unknown parameter", "with.least", "with.last", `arch.yaml:12:53: rules[1].value: ${with.last} names no parameter; known are least, maxAge, path`},
+		{"unknown parameter", "with.least", "with.last", `arch.yaml:12:53: rules[1].value: unknown parameter ${with.last}; use one of least, maxAge, path`},
 		{"a probe with two ways", "    interval: 1m", "    url: https://a.example.com", `arch.yaml:7:5: probes[0]: needs one of command, url and builtin`},
-		{"a probe without a key", "- key: landing", "- config: {}", `arch.yaml:7:5: probes[0].key: is required: The sensor key its answers are written to`},
+		{"a probe without a key", "- key: landing", "- config: {}", `arch.yaml:7:5: probes[0].key: is required: The sensor key that its answers are written to`},
 		{"rules that are no list", freshSource[strings.Index(freshSource, "rules:"):], "rules: {}\n", `arch.yaml:10:8: rules: expected a list, found a mapping`},
 		{"a value that only the pipeline knows", "value: \"${with.least}\"", "value: \"${with.path}\"", ""},
 	} {
@@ -326,8 +326,8 @@ func decide(g *rule.Gate, facts map[sensor.Key]sensor.Fields) rule.Outcome {
 func TestCalendarWithErrorsIsNotCalledUnknown(t *testing.T) {
 	for calendar, want := range map[string]string{
 		"name: us\ndates: [2026-13-01]\n": `calendar "us" has errors; correct cal.yaml first`,
-		"nam: us\n":                       `there is no calendar "us"; correct cal.yaml first, which may be meant`,
-		"]":                               `there is no calendar "us"; correct cal.yaml first, which may be meant`,
+		"nam: us\n":                       `there is no calendar "us"; cal.yaml has errors and may define it: correct it first`,
+		"]":                               `there is no calendar "us"; cal.yaml has errors and may define it: correct it first`,
 	} {
 		set := pipeline.Load(sources(minimal+"exclusions: {calendar: us}\n"), pipeline.Options{Calendars: []pipeline.Source{{File: "cal.yaml", Data: []byte(calendar)}}})
 		if got := report(set); len(got) < 2 || got[0] != "a.yaml:2:24: exclusions.calendar: "+want {

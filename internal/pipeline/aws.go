@@ -32,7 +32,7 @@ func (b *builder) checkAWS() {
 	b.warnTurns("schedule.evaluation.interval", b.def.Interval, b.def.Window)
 	if need := b.def.Window + pollWindow; need > b.shelf.timeLimit {
 		b.clashf("schedule.evaluation.window", "job.jobPollWindowSeconds",
-			"window and poll window together take %s, longer than an execution's time limit of %s (sfn_timeout_seconds); shorten one of them",
+			"the window and the poll window take %s together, which exceeds the execution time limit of %s (sfn_timeout_seconds); shorten one of them",
 			document.Duration(need), document.Duration(b.shelf.timeLimit))
 	}
 }
@@ -74,9 +74,9 @@ func (b *builder) checkAWSProbes() {
 	for _, p := range b.def.Probes {
 		switch {
 		case p.URL == "" && p.Builtin != HTTPStatus && p.Builtin != SQL:
-			b.errorf(b.probesPath(), "probe %s looks at a machine of its own, which AWS does not have; use url, or builtin http-status or sql", p.Key)
+			b.errorf(b.probesPath(), "probe %s runs on the controller's machine, which does not exist on AWS; use url, or builtin http-status or sql", p.Key)
 		case p.Timeout > awsProbeTimeout:
-			b.errorf(b.probesPath(), "probe %s may take %s; on AWS the longest timeout is %s", p.Key, document.Duration(p.Timeout), document.Duration(awsProbeTimeout))
+			b.errorf(b.probesPath(), "probe %s has a timeout of %s; on AWS it must be at most %s", p.Key, document.Duration(p.Timeout), document.Duration(awsProbeTimeout))
 		}
 		texts := []any{p.URL, p.Config}
 		for _, header := range p.Headers {
@@ -105,6 +105,6 @@ func (b *builder) probesPath() string {
 func (b *builder) warnTurns(path string, interval, window time.Duration) {
 	if least := window / awsMaxTurns; interval < least {
 		least = (least + time.Second - 1).Truncate(time.Second) // round up: rounded down, the loop would run more often
-		b.warnf(path, "will be raised to %s on AWS, so that the loop turns at most %d times", document.Duration(least), awsMaxTurns)
+		b.warnf(path, "is raised to %s on AWS, so that the loop runs at most %d times", document.Duration(least), awsMaxTurns)
 	}
 }

@@ -16,15 +16,15 @@ func TestAWSAddsItsLimits(t *testing.T) {
 	}{
 		{
 			"windows past an execution's limit", "schedule: {evaluation: {window: 4h}}\njob: {type: glue, config: {jobName: x}}\n",
-			"window and poll window together take 5h, longer than an execution's time limit of 4h (sfn_timeout_seconds); shorten one of them", true,
+			"the window and the poll window take 5h together, which exceeds the execution time limit of 4h (sfn_timeout_seconds); shorten one of them", true,
 		},
 		{
 			"a probe that is a command", "probes: [{key: a, command: x}]\n",
-			"probes: probe a looks at a machine of its own, which AWS does not have; use url, or builtin http-status or sql", true,
+			"probes: probe a runs on the controller's machine, which does not exist on AWS; use url, or builtin http-status or sql", true,
 		},
 		{
 			"a probe that takes long", "probes: [{key: a, url: https://example.com, timeout: 2m}]\n",
-			"probes: probe a may take 2m; on AWS the longest timeout is 1m", true,
+			"probes: probe a has a timeout of 2m; on AWS it must be at most 1m", true,
 		},
 		{"a probe that is a call", "probes: [{key: a, url: https://example.com, interval: 5m}]\n", "", false},
 		{
@@ -33,11 +33,11 @@ func TestAWSAddsItsLimits(t *testing.T) {
 		},
 		{
 			"an interval below a thousandth of its window", "schedule: {evaluation: {window: 2h, interval: 7s}}\n",
-			"schedule.evaluation.interval: will be raised to 8s on AWS, so that the loop turns at most 1000 times", false,
+			"schedule.evaluation.interval: is raised to 8s on AWS, so that the loop runs at most 1000 times", false,
 		},
 		{
 			"a poll interval below a thousandth of its window", "job: {type: glue, config: {jobName: x}, pollInterval: 1s}\n",
-			"job.pollInterval: will be raised to 4s on AWS, so that the loop turns at most 1000 times", false,
+			"job.pollInterval: is raised to 4s on AWS, so that the loop runs at most 1000 times", false,
 		},
 		{"a thousand turns", "schedule: {evaluation: {window: 2h, interval: 7200ms}}\n", "", false},
 	} {
@@ -76,12 +76,12 @@ func TestAWSKnowsWhichVariablesThereAre(t *testing.T) {
 		body("${secret:warehouse2#key}"):   "the deployment may not read secret warehouse2; add its ARN to job_secret_arns",
 		body("${secret:exact-AbCdE}"):      "the deployment may not read secret exact-AbCdE",
 		body("${ssm:/other/token}"):        "the deployment may not read parameter other/token; add its ARN to job_parameter_arns",
-		body("${file:/run/secrets/token}"): "${file:/run/secrets/token}: the functions have no such file; use ${secret:NAME#key}",
-		body("${secret:#key}"):             "${secret:#key} is no name of a secret",
-		body("${secret:warehouse#}"):       "${secret:warehouse#} names no key; write ${secret:warehouse#key}",
-		body("${secret:ware house}"):       "${secret:ware house} is no name of a secret",
+		body("${file:/run/secrets/token}"): "${file:/run/secrets/token} cannot be used on AWS; use ${secret:NAME#key}",
+		body("${secret:#key}"):             "${secret:#key} is not a valid secret name",
+		body("${secret:warehouse#}"):       "${secret:warehouse#} has no key after #; write ${secret:warehouse#key}",
+		body("${secret:ware house}"):       "${secret:ware house} is not a valid secret name",
 		body("${ssm:/orders/token#key}"):   "a parameter has no keys",
-		body("${ssm:orders token}"):        "${ssm:orders token} is no name of a parameter",
+		body("${ssm:orders token}"):        "${ssm:orders token} is not a valid parameter name",
 		"probes: [{key: a, url: https://x.example, headers: {A: \"${secret:other}\"}}]\n": "probe a: the deployment may not read secret other",
 	} {
 		set := pipeline.Load(sources(minimal+text), pipeline.Options{Jobs: all.Kinds(), Whole: true, Platform: pipeline.AWS, Offers: offers})

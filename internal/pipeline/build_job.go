@@ -55,7 +55,7 @@ func (b *builder) jobConfig(s *JobSection) JobConfig {
 
 // refusePrograms reports everything that would run a program on the controller's machine.
 func (b *builder) refusePrograms() {
-	const remedy = "runs a program on the server's machine, which is turned off there (jobs.command in the server's file); %s"
+	const remedy = "runs a program on the server's machine, which jobs.command in the server's file turns off; %s"
 	if b.def.Job.runsProgram() {
 		b.errorf("job.type", remedy, "use another job type, or set jobs: {command: on}")
 	}
@@ -105,7 +105,7 @@ func (b *builder) classes(sections []ClassifySection) []Class {
 	for i, s := range sections {
 		path := fmt.Sprintf("job.classify[%d]", i)
 		if s.Match == "" && s.ExitCode == nil {
-			b.errorf(path, "has neither match nor exitCode; give at least one")
+			b.errorf(path, "has neither match nor exitCode; set at least one")
 		}
 		class := Class{ExitCode: s.ExitCode, Category: s.Category}
 		if s.Match != "" {
@@ -129,6 +129,6 @@ func (b *builder) buildDryRun() {
 		b.clashf("dryRun", "schedule.trigger", "a dry run needs a start condition; add schedule.trigger")
 	}
 	if b.def.Job == nil {
-		b.clashf("dryRun", "job.type", "a dry run needs a job that it would start; add job.type")
+		b.clashf("dryRun", "job.type", "a dry run needs a job; add job.type")
 	}
 }

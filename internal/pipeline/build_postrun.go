@@ -30,7 +30,7 @@ func (b *builder) buildPostRun() {
 	for path, leaf := range rule.Leaves(s.Rules) {
 		for key, written := range map[string]bool{"level": leaf.Level == rule.Preferred, "settled": leaf.Settled != nil, "over": leaf.Over != nil} {
 			if written {
-				b.errorf("postRun.rules"+path+"."+key, "is for the rules of validation, which wait for data; remove it here")
+				b.errorf("postRun.rules"+path+"."+key, "is allowed only in validation.rules; remove it")
 				fine = false
 			}
 		}
@@ -54,7 +54,7 @@ func (b *builder) postRunWindow(s *PostRunSection) time.Duration {
 	}
 	switch {
 	case given:
-		b.clashf("watch.monitoring.duration", "postRun.evaluation.window", "the post-run window is given twice; keep postRun.evaluation.window")
+		b.clashf("watch.monitoring.duration", "postRun.evaluation.window", "the post-run window is set twice; keep postRun.evaluation.window")
 	case s == nil:
 		b.warnf("watch.monitoring.duration", "there are no postRun.rules to watch; add postRun, or remove it")
 	}

@@ -49,7 +49,7 @@ func (b *builder) checkRuns(s *ScheduleSection) {
 		return
 	}
 	f := document.Finding{
-		Path: "schedule.exclude", Message: "every period of the schedule is excluded, so nothing can ever run; exclude less, or pause the pipeline",
+		Path: "schedule.exclude", Message: "every period of the schedule is excluded, so no run can ever open; exclude less, or pause the pipeline",
 	}
 	if s.Exclude == nil {
 		f.Path = "exclusions"
@@ -108,7 +108,7 @@ func (b *builder) earliestStart(s *ScheduleSection) *schedule.Clock {
 		b.errorf("schedule.time", "%q is a minute of every hour; write a time of day, HH:MM", s.Time)
 		return nil
 	case s.Time != nil && older:
-		b.clashf("schedule.time", "schedule.after", "the earliest start is given twice; keep schedule.time")
+		b.clashf("schedule.time", "schedule.after", "the earliest start is set twice; keep schedule.time")
 		return nil
 	case s.Time != nil:
 		return &s.Time.Clock
@@ -124,10 +124,10 @@ func (b *builder) includeDates(s *ScheduleSection) []period.Period {
 		return nil
 	}
 	if s.Cron != nil {
-		b.clashf("schedule.include", "schedule.cron", "include dates and cron exclude each other; keep one of them")
+		b.clashf("schedule.include", "schedule.cron", "include dates cannot be combined with cron; keep one of them")
 	}
 	if s.Offset != 0 && s.Cron == nil && s.Trigger == nil {
-		b.warnf("schedule.offset", "moves nothing: a listed day opens on that day, and for it; remove it")
+		b.warnf("schedule.offset", "has no effect: a listed day opens on that day and for that day; remove it")
 	}
 	return dates(s.Include.Dates)
 }
@@ -148,7 +148,7 @@ func (b *builder) evaluation(s *ScheduleSection) {
 	intervalPath := "schedule.evaluation.interval"
 	if w := b.file.Watch; w != nil && w.Interval != nil {
 		if b.doc.Has(intervalPath) {
-			b.clashf("watch.interval", intervalPath, "the interval is given twice; keep schedule.evaluation.interval")
+			b.clashf("watch.interval", intervalPath, "the interval is set twice; keep schedule.evaluation.interval")
 		}
 		b.def.Interval, intervalPath = w.Interval.Duration, "watch.interval"
 		if b.def.Interval < minInterval {
@@ -178,9 +178,9 @@ func (b *builder) checkClockFitsPeriod(path string, clock *clockText) {
 	size := b.def.Schedule.Size()
 	switch {
 	case size == period.Minute:
-		b.clashf(path, b.sizePath(), "minute periods have no deadline by the clock; use sla.maxDuration")
+		b.clashf(path, b.sizePath(), "is not allowed for minute periods; use sla.maxDuration")
 	case size >= period.Day && clock.Hourly():
-		b.clashf(path, b.sizePath(), "%q is for hourly periods, and these are %ss; write HH:MM, or period: hour", clock, size)
+		b.clashf(path, b.sizePath(), "%q is only for hourly periods, and the period is %s; write HH:MM, or period: hour", clock, size)
 	}
 }
 

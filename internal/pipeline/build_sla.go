@@ -35,7 +35,7 @@ func (b *builder) checkSLA(s *SLASection, spec sla.Spec) {
 		b.checkClockFitsPeriod("sla.deadline", s.Deadline)
 	}
 	if s.Deadline == nil && s.MaxDuration == nil {
-		b.warnf("sla", "has neither a deadline nor a maxDuration, so nothing is ever late")
+		b.warnf("sla", "has neither a deadline nor a maxDuration, so it has no effect; set one")
 	}
 	if s.MaxDuration != nil && b.def.Start == nil {
 		b.clashf("sla.maxDuration", "schedule.trigger", "counts from the first reading of the start condition; add schedule.trigger")
@@ -47,6 +47,6 @@ func (b *builder) checkSLA(s *SLASection, spec sla.Spec) {
 		})
 	}
 	if s.DayOffset > 0 && b.def.Schedule.Size() < period.Day {
-		b.clashf("sla.dayOffset", b.sizePath(), "days are added to the deadlines of days, weeks and months only, and these periods are %ss; remove it", b.def.Schedule.Size())
+		b.clashf("sla.dayOffset", b.sizePath(), "applies only to deadlines of days, weeks and months, and the period is %s; remove it", b.def.Schedule.Size())
 	}
 }

@@ -22,10 +22,10 @@ func (b *builder) checkTimes(v *ValidationSection) bool {
 	switch {
 	case preferred >= 0 && b.def.Prefer == nil:
 		b.errorf(fmt.Sprintf("validation.rules[%d].level", preferred),
-			"is preferred, but validation.preferUntil does not say until when it closes the gate; add it, like preferUntil: \"09:00\" or preferUntil: 45m")
+			"is preferred, but validation.preferUntil is missing, which says how long the rule closes the gate; add it, like preferUntil: \"09:00\" or preferUntil: 45m")
 		return false
 	case preferred < 0 && b.def.Prefer != nil:
-		b.warnf("validation.preferUntil", "there is no rule with level: preferred, so it has no effect; add the level, or remove it")
+		b.warnf("validation.preferUntil", "has no effect, because no rule has level: preferred; add the level, or remove it")
 	case b.def.Prefer != nil:
 		b.warnAboutPreference()
 	}
@@ -37,7 +37,7 @@ func (b *builder) warnAboutPreference() {
 	for _, p := range b.sampled() {
 		opens := b.def.Schedule.OpensFrom(p)
 		if until := b.def.PreferUntil(p, opens); until.Sub(opens) >= b.def.Window {
-			b.warnf("validation.preferUntil", "is %s after a run opens, and its window is over after %s: without the preferred rules no run starts; lengthen schedule.evaluation.window",
+			b.warnf("validation.preferUntil", "is %s after a run opens, but its window ends after %s, so no run can start without the preferred rules; lengthen schedule.evaluation.window",
 				document.Duration(until.Sub(opens)), document.Duration(b.def.Window))
 			return
 		}
@@ -64,9 +64,9 @@ func (b *builder) checkOver(path string, o *rule.Over) bool {
 	most := perSlice[size][slice]
 	switch {
 	case slice >= size:
-		b.clashf(path+".slices", b.sizePath(), "a %s has no %ss inside it; use smaller slices, or {last: 7, of: %s}", size, slice, slice)
+		b.clashf(path+".slices", b.sizePath(), "a %s contains no %ss; use smaller slices, or {last: 7, of: %s}", size, slice, slice)
 	case most > maxSlices:
-		b.clashf(path+".slices", b.sizePath(), "a %s has up to %d %ss, and at most %d are evaluated together; use larger slices", size, most, slice, maxSlices)
+		b.clashf(path+".slices", b.sizePath(), "a %s has up to %d %ss, but at most %d are allowed; use larger slices", size, most, slice, maxSlices)
 	case o.AtLeast > most:
 		b.clashf(path+".atLeast", b.sizePath(), "is %d, but a %s has at most %d %ss", o.AtLeast, size, most, slice)
 	default:
@@ -91,7 +91,7 @@ func (g *graph) checkCounts(e *entry) {
 				"atLeast: %d has no effect: %s runs for each %s, so there is one run of it for a %s; write %s alone", least, id, size, own, id)})
 		} else if most := perSlice[own][size]; least > most {
 			e.report(document.Finding{Path: fmt.Sprintf("schedule.after[%d]", i), Severity: document.Warning, Message: fmt.Sprintf(
-				"atLeast: %d can never be reached: a %s has at most %d %ss", least, own, most, size)})
+				"atLeast: %d cannot be reached: a %s has at most %d %ss", least, own, most, size)})
 		}
 	}
 }

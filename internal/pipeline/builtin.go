@@ -24,18 +24,18 @@ var builtins = []string{string(FileFreshness), string(HTTPStatus), string(SQL)}
 // FileFreshnessConfig configures file-freshness.
 type FileFreshnessConfig struct {
 	Path     string             `yaml:"path" required:"true" doc:"A file or a directory; a relative path starts at the project directory of the pipeline file."`
-	Pattern  string             `yaml:"pattern" default:"*" doc:"Which files of a directory count, such as *.parquet."`
-	MaxAge   *document.Duration `yaml:"maxAge" above:"0s" doc:"How old the newest may be; default any age."`
-	MinFiles int                `yaml:"minFiles" default:"1" min:"1" doc:"How many files there must be at least."`
-	MinBytes int                `yaml:"minBytes" default:"0" min:"0" doc:"How large they must be together."`
+	Pattern  string             `yaml:"pattern" default:"*" doc:"The files of the directory that count, such as *.parquet."`
+	MaxAge   *document.Duration `yaml:"maxAge" above:"0s" doc:"Maximum age of the newest file; default no limit."`
+	MinFiles int                `yaml:"minFiles" default:"1" min:"1" doc:"Minimum number of files."`
+	MinBytes int                `yaml:"minBytes" default:"0" min:"0" doc:"Minimum total size."`
 }
 
 // HTTPStatusConfig configures http-status.
 type HTTPStatusConfig struct {
-	URL     string            `yaml:"url" required:"true" doc:"The address that is asked."`
-	Method  string            `yaml:"method" enum:"GET,HEAD" default:"GET" doc:"How it is asked."`
-	Headers map[string]string `yaml:"headers" doc:"Headers of the request."`
-	Expect  []int             `yaml:"expect" doc:"The answers that pass; default any 2xx."`
+	URL     string            `yaml:"url" required:"true" doc:"The URL to request."`
+	Method  string            `yaml:"method" enum:"GET,HEAD" default:"GET" doc:"The request method."`
+	Headers map[string]string `yaml:"headers" doc:"The request headers."`
+	Expect  []int             `yaml:"expect" doc:"The HTTP status codes that pass; default any 2xx."`
 }
 
 // SQLConfig configures sql.
@@ -43,7 +43,7 @@ type SQLConfig struct {
 	Driver  string             `yaml:"driver" required:"true" enum:"postgres" doc:"The kind of database."`
 	DSNEnv  string             `yaml:"dsnEnv" required:"true" pattern:"^[A-Za-z_][A-Za-z0-9_]*$" hint:"name an environment variable" doc:"Environment variable with the connection string; secrets.env in the server's file must allow it."`
 	Query   string             `yaml:"query" required:"true" doc:"One statement that returns exactly one row; its columns are the fields."`
-	Timeout *document.Duration `yaml:"timeout" above:"0s" doc:"How long the statement may take; default the probe's timeout."`
+	Timeout *document.Duration `yaml:"timeout" above:"0s" doc:"Statement timeout; default the probe's timeout."`
 }
 
 // Config decodes config for the builtin: to a *FileFreshnessConfig, an *HTTPStatusConfig or an *SQLConfig. The
@@ -58,7 +58,7 @@ func (b Builtin) Config(config map[string]any) (any, []document.Finding) {
 	case SQL:
 		into = new(SQLConfig)
 	default:
-		return nil, []document.Finding{{Message: fmt.Sprintf("there is no builtin probe %q; there are %s", string(b), strings.Join(builtins, ", "))}}
+		return nil, []document.Finding{{Message: fmt.Sprintf("unknown builtin probe %q; use one of %s", string(b), strings.Join(builtins, ", "))}}
 	}
 	if config == nil {
 		config = map[string]any{}

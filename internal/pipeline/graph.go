@@ -69,7 +69,7 @@ func (g *graph) refuseRepeatedIDs() {
 		}
 		for _, e := range same {
 			e.report(document.Finding{Path: "pipeline.id", Message: fmt.Sprintf(
-				"%q is also the id in %s; give each pipeline its own", id, otherFiles(e, same))})
+				"%q is also the id in %s; give each pipeline a unique id", id, otherFiles(e, same))})
 		}
 	}
 }
@@ -140,9 +140,9 @@ func (f *File) names() []name {
 
 // unknownMessage describes an unknown name used in the file of own.
 func (g *graph) unknownMessage(own, id ID) string {
-	message := fmt.Sprintf("there is no pipeline %q among the files given", id)
+	message := fmt.Sprintf("there is no pipeline %q among these files", id)
 	if n := len(g.lost); n > 0 {
-		message += fmt.Sprintf(", but %s cannot be read and may be it", firstOf(g.lost[:min(n, maxNamed)], n))
+		message += fmt.Sprintf("; it may be in %s, which cannot be read", firstOf(g.lost[:min(n, maxNamed)], n))
 	}
 	near := g.nearest(id)
 	if near != "" && near == own { // never suggest the pipeline itself

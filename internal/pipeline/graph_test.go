@@ -21,8 +21,8 @@ func following(id string, after ...string) string {
 func TestTwoFilesWithOneIDAreBothRefused(t *testing.T) {
 	set := load(minimal, minimal, "pipeline: {id: other, owner: t}")
 	want := []string{
-		`a.yaml:1:16: pipeline.id: "minimal" is also the id in b.yaml; give each pipeline its own`,
-		`b.yaml:1:16: pipeline.id: "minimal" is also the id in a.yaml; give each pipeline its own`,
+		`a.yaml:1:16: pipeline.id: "minimal" is also the id in b.yaml; give each pipeline a unique id`,
+		`b.yaml:1:16: pipeline.id: "minimal" is also the id in a.yaml; give each pipeline a unique id`,
 	}
 	if diff := cmp.Diff(want, report(set)); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -184,9 +184,9 @@ func TestUnknownNamesAreErrorsOnlyWhenAllFilesAreGiven(t *testing.T) {
 			"validation: {rules: [{any: [{key: b, check: exists, from: silver}, {key: c, check: exists, from: gone}]}]}\n",
 	}
 	want := []string{
-		`a.yaml:2:20: schedule.after[0]: there is no pipeline "silvr" among the files given; did you mean "silver"?`,
-		`c.yaml:2:51: schedule.trigger.from: there is no pipeline "nobody" among the files given`,
-		`c.yaml:3:98: validation.rules[0].any[1].from: there is no pipeline "gone" among the files given`,
+		`a.yaml:2:20: schedule.after[0]: there is no pipeline "silvr" among these files; did you mean "silver"?`,
+		`c.yaml:2:51: schedule.trigger.from: there is no pipeline "nobody" among these files`,
+		`c.yaml:3:98: validation.rules[0].any[1].from: there is no pipeline "gone" among these files`,
 	}
 	if diff := cmp.Diff(want, report(load(texts...))); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
@@ -199,13 +199,13 @@ func TestUnknownNamesAreErrorsOnlyWhenAllFilesAreGiven(t *testing.T) {
 
 func TestPipelineIsNotSuggestedAsItsOwnUpstream(t *testing.T) {
 	want := []string{
-		`a.yaml:2:20: schedule.after[0]: there is no pipeline "order" among the files given; did you mean "borders"?`,
-		`b.yaml:2:20: schedule.after[0]: there is no pipeline "order" among the files given; did you mean "orders"?`,
+		`a.yaml:2:20: schedule.after[0]: there is no pipeline "order" among these files; did you mean "borders"?`,
+		`b.yaml:2:20: schedule.after[0]: there is no pipeline "order" among these files; did you mean "orders"?`,
 	}
 	if diff := cmp.Diff(want, report(load(following("orders", "order"), following("borders", "order")))); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
-	alone := `a.yaml:2:20: schedule.after[0]: there is no pipeline "order" among the files given`
+	alone := `a.yaml:2:20: schedule.after[0]: there is no pipeline "order" among these files`
 	if diff := cmp.Diff([]string{alone}, report(load(following("orders", "order")))); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}
@@ -217,10 +217,10 @@ func TestUnknownNameMayBeAFileThatCannotBeRead(t *testing.T) {
 		texts []string
 		want  string
 	}{
-		{[]string{"]no yaml[", following("gold", "silver")}, `there is no pipeline "silver" among the files given, but a.yaml cannot be read and may be it; correct that first`},
-		{[]string{"]no yaml[", gone}, `there is no pipeline "silver" among the files given, but a.yaml cannot be read and may be it; correct that first`},
-		{[]string{"]no yaml[", following("gold", "silver"), "", "pipeline: {id: silvr, owner: t}\n"}, `but a.yaml, c.yaml cannot be read and may be it; did you mean "silvr"?`},
-		{[]string{"compose: {}\n", following("gold", "silver")}, `there is no pipeline "silver" among the files given`},
+		{[]string{"]no yaml[", following("gold", "silver")}, `there is no pipeline "silver" among these files; it may be in a.yaml, which cannot be read; correct that first`},
+		{[]string{"]no yaml[", gone}, `there is no pipeline "silver" among these files; it may be in a.yaml, which cannot be read; correct that first`},
+		{[]string{"]no yaml[", following("gold", "silver"), "", "pipeline: {id: silvr, owner: t}\n"}, `it may be in a.yaml, c.yaml, which cannot be read; did you mean "silvr"?`},
+		{[]string{"compose: {}\n", following("gold", "silver")}, `there is no pipeline "silver" among these files`},
 	} {
 		set := load(c.texts...)
 		if got := report(set); !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "b.yaml") && strings.HasSuffix(line, c.want) }) {

@@ -58,7 +58,7 @@ func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 	if _, suffix, err := sensor.ExternalKey(s.Key); err != nil {
 		refuse("key", "%v", err)
 	} else if !suffix.IsZero() {
-		refuse("key", "%q names a period; a probe's key has none", s.Key)
+		refuse("key", "%q contains a period; a probe's key must not", s.Key)
 	}
 	switch {
 	case s.kinds() != 1:
@@ -112,12 +112,12 @@ func (s ProbeSection) kinds() int {
 // meaningless finds settings that have no effect for this kind of probe, or that are not allowed.
 func (s ProbeSection) meaningless() []document.Finding {
 	findings := append(
-		document.When(len(s.Headers) > 0 && s.URL == "", document.Finding{Path: "headers", Message: "only a url is sent headers; leave them out"}),
-		document.When(len(s.Env) > 0 && s.Command == nil, document.Finding{Path: "env", Message: "only a command has an environment; leave it out"})...,
+		document.When(len(s.Headers) > 0 && s.URL == "", document.Finding{Path: "headers", Message: "only a url has headers; remove them"}),
+		document.When(len(s.Env) > 0 && s.Command == nil, document.Finding{Path: "env", Message: "only a command has an environment; remove it"})...,
 	)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		if strings.HasPrefix(name, "INTERLOCK_") || strings.ContainsAny(name, "=\x00") || name == "" {
-			findings = append(findings, document.Finding{Path: document.KeyPath("env", name), Key: true, Message: fmt.Sprintf("%q cannot be set: use letters, digits and _, and not INTERLOCK_, which Interlock sets itself", name)})
+			findings = append(findings, document.Finding{Path: document.KeyPath("env", name), Key: true, Message: fmt.Sprintf("%q is not allowed; use letters, digits and _, without the prefix INTERLOCK_, which is reserved", name)})
 		}
 	}
 	return findings

@@ -71,7 +71,7 @@ func TestConflictingValuesNameBothPositions(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{
 			"cron with include", "schedule:\n  cron: \"0 8 * * *\"\n  include: {dates: [2026-03-31]}\n",
-			`a.yaml:4:12: schedule.include: include dates and cron exclude each other; keep one of them (see schedule.cron at 3:9)`,
+			`a.yaml:4:12: schedule.include: include dates cannot be combined with cron; keep one of them (see schedule.cron at 3:9)`,
 		},
 		{
 			"window under interval", "schedule:\n  evaluation:\n    window: 1m\n    interval: 5m\n",
@@ -87,11 +87,11 @@ func TestConflictingValuesNameBothPositions(t *testing.T) {
 		},
 		{
 			"deadline of minute periods", "schedule: {cron: \"*/5 * * * *\"}\nsla: {deadline: \"10:00\"}\n",
-			`a.yaml:3:17: sla.deadline: minute periods have no deadline by the clock; use sla.maxDuration (see schedule.cron at 2:18)`,
+			`a.yaml:3:17: sla.deadline: is not allowed for minute periods; use sla.maxDuration (see schedule.cron at 2:18)`,
 		},
 		{
 			"hourly deadline of days", "schedule: {cron: \"0 8 * * *\"}\nsla: {deadline: \":30\"}\n",
-			`a.yaml:3:17: sla.deadline: ":30" is for hourly periods, and these are days; write HH:MM, or period: hour (see schedule.cron at 2:18)`,
+			`a.yaml:3:17: sla.deadline: ":30" is only for hourly periods, and the period is day; write HH:MM, or period: hour (see schedule.cron at 2:18)`,
 		},
 		{
 			"dry run without start condition", "dryRun: true\njob: {type: glue, config: {jobName: x}}\n",
@@ -99,19 +99,19 @@ func TestConflictingValuesNameBothPositions(t *testing.T) {
 		},
 		{
 			"dry run without job", "dryRun: true\nschedule: {trigger: {key: a, check: exists}}\n",
-			`a.yaml:2:9: dryRun: a dry run needs a job that it would start; add job.type (see job.type at 1:1)`,
+			`a.yaml:2:9: dryRun: a dry run needs a job; add job.type (see job.type at 1:1)`,
 		},
 		{
 			"earliest start twice", "schedule: {time: \"07:00\", after: \"06:00\"}\n",
-			`a.yaml:2:18: schedule.time: the earliest start is given twice; keep schedule.time (see schedule.after at 2:34)`,
+			`a.yaml:2:18: schedule.time: the earliest start is set twice; keep schedule.time (see schedule.after at 2:34)`,
 		},
 		{
 			"interval twice", "schedule: {evaluation: {interval: 1m}}\nwatch: {interval: 60}\n",
-			`a.yaml:3:19: watch.interval: the interval is given twice; keep schedule.evaluation.interval (see schedule.evaluation.interval at 2:35)`,
+			`a.yaml:3:19: watch.interval: the interval is set twice; keep schedule.evaluation.interval (see schedule.evaluation.interval at 2:35)`,
 		},
 		{
 			"post-run window twice", "postRun: {rules: [{key: a, check: exists}], evaluation: {window: 1h}}\nwatch: {monitoring: {duration: 2h}}\n",
-			`a.yaml:3:32: watch.monitoring.duration: the post-run window is given twice; keep postRun.evaluation.window (see postRun.evaluation.window at 2:66)`,
+			`a.yaml:3:32: watch.monitoring.duration: the post-run window is set twice; keep postRun.evaluation.window (see postRun.evaluation.window at 2:66)`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,15 +128,15 @@ func TestMistakesNameTheRemedy(t *testing.T) {
 		{"unknown variable", "job: {type: command, config: {command: [run, \"${DAY}\"]}}\n", `job.config.command[1]: unknown variable ${DAY}`},
 		{"variable nearly right", "job: {type: command, config: {command: [run, \"${DATES}\"]}}\n", `did you mean ${DATE}?`},
 		{"variable not closed", "job: {type: command, config: {command: [run, \"${DATE\"]}}\n", `"${" is not closed`},
-		{"empty secret", "job: {type: http, config: {url: \"https://x.example.com\", body: \"${env:}\"}}\n", `names nothing`},
+		{"empty secret", "job: {type: http, config: {url: \"https://x.example.com\", body: \"${env:}\"}}\n", `has no name`},
 		{"unknown job key", "job: {type: glue, config: {jobname: x}}\n", `did you mean "jobName"?`},
 		{"job config missing", "job: {type: glue}\n", `job.config.jobName: `},
 		{"bad class", "job: {type: glue, config: {jobName: x}, classify: [{category: PERMANENT}]}\n", `job.classify[0]: has neither match nor exitCode`},
 		{"bad expression", "job: {type: glue, config: {jobName: x}, classify: [{match: \"(\", category: PERMANENT}]}\n", `job.classify[0].match: `},
 		{"unknown calendar", "schedule: {exclude: {calendar: us}}\n", `schedule.exclude.calendar: there is no calendar "us"`},
-		{"every weekday excluded", "schedule: {exclude: {weekends: true, days: [mon, tue, wed, thu, fri]}}\n", `schedule.exclude: every period of the schedule is excluded, so nothing can ever run`},
-		{"every fire excluded", "schedule: {cron: \"0 8 * * sat,sun\"}\nexclusions: {weekends: true}\n", `exclusions: every period of the schedule is excluded, so nothing can ever run; exclude less, or pause the pipeline (see schedule.cron at 2:18)`},
-		{"every include date excluded", "schedule: {include: {dates: [2026-03-03]}, exclude: {dates: [2026-03-03]}}\n", `nothing can ever run; exclude less, or pause the pipeline (see schedule.include at`},
+		{"every weekday excluded", "schedule: {exclude: {weekends: true, days: [mon, tue, wed, thu, fri]}}\n", `schedule.exclude: every period of the schedule is excluded, so no run can ever open`},
+		{"every fire excluded", "schedule: {cron: \"0 8 * * sat,sun\"}\nexclusions: {weekends: true}\n", `exclusions: every period of the schedule is excluded, so no run can ever open; exclude less, or pause the pipeline (see schedule.cron at 2:18)`},
+		{"every include date excluded", "schedule: {include: {dates: [2026-03-03]}, exclude: {dates: [2026-03-03]}}\n", `no run can ever open; exclude less, or pause the pipeline (see schedule.include at`},
 		{"date as a number", "schedule: {cron: \"0 9 * * *\", exclude: {dates: [20260303]}}\n", `schedule.exclude.dates[0]: "20260303" is not a date; write 2026-03-03`},
 		{"date as digits", "schedule: {include: {dates: [\"20260303\"]}}\n", `schedule.include.dates[0]: "20260303" is not a date; write 2026-03-03`},
 		{"number that is no date", "schedule: {include: {dates: [20260230]}}\n", `schedule.include.dates[0]: "20260230" is not a date; write YYYY-MM-DD`},
@@ -146,7 +146,7 @@ func TestMistakesNameTheRemedy(t *testing.T) {
 		{"probe without target", "probes: [{key: a}]\n", `probes[0]: needs one of command, url and builtin`},
 		{"probe of two kinds", "probes: [{key: a, command: x, builtin: file-freshness, config: {path: /x}}]\n", `probes[0]: needs one of command, url and builtin`},
 		{"unknown builtin", "probes: [{key: a, builtin: file-fresh}]\n", `probes[0].builtin: unknown value "file-fresh"; use one of file-freshness, http-status`},
-		{"unknown builtin of a trait", "traits: {a: {evaluator: \"builtin:mail\"}}\n", `traits.a.evaluator: there is no builtin probe "mail"; there are file-freshness, http-status, sql`},
+		{"unknown builtin of a trait", "traits: {a: {evaluator: \"builtin:mail\"}}\n", `traits.a.evaluator: unknown builtin probe "mail"; use one of file-freshness, http-status, sql`},
 		{"builtin without its config", "probes: [{key: a, builtin: file-freshness}]\n", `probes[0].config.path: is required`},
 		{"builtin with another's config", "probes: [{key: a, builtin: http-status, config: {url: \"https://x.example.com\", maxAge: 1h}}]\n", `probes[0].config.maxAge: unknown key "maxAge"`},
 		{"builtin with a wrong address", "probes: [{key: a, builtin: http-status, config: {url: x.example.com}}]\n", `probes[0].config.url: "x.example.com" is not an absolute http or https address`},
@@ -154,9 +154,9 @@ func TestMistakesNameTheRemedy(t *testing.T) {
 		{"builtin with a wrong pattern", "probes: [{key: a, builtin: file-freshness, config: {path: /x, pattern: \"[\"}}]\n", `probes[0].config.pattern: "[" is not a pattern`},
 		{"probe with an unknown variable", "probes: [{key: a, command: [x, \"${RUN_ID}\"]}]\n", `probes[0].command: unknown variable ${RUN_ID}`},
 		{"probe with an unknown variable deep inside", "probes: [{key: a, command: x, config: {deep: [{at: \"${DAT}\"}]}}]\n", `probes[0].config.deep[0].at: unknown variable ${DAT}; did you mean ${DATE}?`},
-		{"probe's headers for a command", "probes: [{key: a, command: x, headers: {A: b}}]\n", `probes[0].headers: only a url is sent headers`},
+		{"probe's headers for a command", "probes: [{key: a, command: x, headers: {A: b}}]\n", `probes[0].headers: only a url has headers`},
 		{"probe's environment for a url", "probes: [{key: a, url: \"https://x.example.com\", env: {A: b}}]\n", `probes[0].env: only a command has an environment`},
-		{"probe's environment with our names", "probes: [{key: a, command: x, env: {INTERLOCK_DATE: b}}]\n", `"INTERLOCK_DATE" cannot be set`},
+		{"probe's environment with our names", "probes: [{key: a, command: x, env: {INTERLOCK_DATE: b}}]\n", `"INTERLOCK_DATE" is not allowed`},
 		{"probe twice", "probes: [{key: a, command: x}, {key: a, command: y}]\n", `two probes write the sensor "a"`},
 		{"watch interval", "watch: {interval: 500ms}\n", `watch.interval: is 500ms; must be at least 1s`},
 		{"probe of the engine's key", "probes: [{key: run/x, command: x}]\n", `probes[0].key: `},
@@ -172,18 +172,18 @@ func TestMistakesNameTheRemedy(t *testing.T) {
 
 func TestWarningsDoNotFail(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"start condition that nobody asks for", "schedule: {trigger: {key: a, check: exists}}\nprobes: [{key: a, command: x}]\n", `schedule.trigger.key: the probe "a" answers only when a gate asks`},
-		{"undated status", "validation: {rules: [{key: a, check: equals, field: status, value: ok}]}\n", `a reading of "a" without a date stays true for ever`},
+		{"start condition that nobody asks for", "schedule: {trigger: {key: a, check: exists}}\nprobes: [{key: a, command: x}]\n", `schedule.trigger.key: the probe "a" runs only when a gate needs it`},
+		{"undated status", "validation: {rules: [{key: a, check: equals, field: status, value: ok}]}\n", `an undated reading of "a" never goes stale`},
 		{"poll window past the time limit", "job: {type: glue, config: {jobName: x}, jobPollWindowSeconds: 86400}\n", `exceeds the default time limit of 4h`},
 		{"poll interval", "job: {type: glue, config: {jobName: x}, pollInterval: 2h}\n", `so the job is polled only once`},
-		{"offset of listed days", "schedule: {include: {dates: [2026-03-03]}, offset: -1, time: \"10:00\"}\n", `schedule.offset: moves nothing`},
+		{"offset of listed days", "schedule: {include: {dates: [2026-03-03]}, offset: -1, time: \"10:00\"}\n", `schedule.offset: has no effect`},
 		{"empty sla", "sla: {critical: true}\n", `has neither a deadline nor a maxDuration`},
 		{"deadline at its fire", "schedule: {cron: \"0 9 * * *\", timezone: Europe/Berlin}\nsla: {deadline: \"09:00\"}\n", `sla.deadline: "09:00" is not after the run opens (09:00 Europe/Berlin), so no run can meet it; choose a later time`},
 		{"deadline at an hourly fire", "schedule: {cron: \"5 * * * *\", offset: -1}\nsla: {deadline: \":05\"}\n", `sla.deadline: ":05" is not after the run opens`},
 		{"deadline before schedule.time", "schedule: {trigger: {key: a, check: exists}, time: \"09:00\"}\nsla: {deadline: \"08:00\"}\n", `sla.deadline: "08:00" is not after the run opens (09:00 UTC)`},
 		{"deadline at the first instant of the day", "schedule: {trigger: {key: a, check: exists}}\nsla: {deadline: \"00:00\"}\n", `choose a later time, or set sla.dayOffset: 1`},
 		{"deadline of a listed day", "schedule: {include: {dates: [2026-03-03]}, time: \"10:00\"}\nsla: {deadline: \"10:00\"}\n", `sla.deadline: "10:00" is not after the run opens (10:00 UTC)`},
-		{"deadline shortly before its fire", "schedule: {cron: \"0 9 * * *\"}\nsla: {deadline: \"08:30\"}\n", `sla.deadline: "08:30" is before the run opens (09:00 UTC), so it is that of the next day, 23h30m later`},
+		{"deadline shortly before its fire", "schedule: {cron: \"0 9 * * *\"}\nsla: {deadline: \"08:30\"}\n", `sla.deadline: "08:30" is before the run opens (09:00 UTC), so the deadline is on the next day, 23h30m later`},
 		{"start deadline at the fire", "schedule: {cron: \"0 9 * * *\", trigger: {key: a, check: exists, deadline: \"09:00\"}}\n", `schedule.trigger.deadline: "09:00" is when the run opens (09:00 UTC), so its start condition can never be met in time; choose a later time`},
 		{"monitoring without rules", "watch: {monitoring: {duration: 2h}}\n", `there are no postRun.rules to watch`},
 	} {

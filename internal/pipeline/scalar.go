@@ -187,7 +187,7 @@ type upstreams struct {
 // upstreamSection is the long form of an upstream.
 type upstreamSection struct {
 	Pipeline string `yaml:"pipeline" required:"true" doc:"The upstream's id."`
-	AtLeast  int    `yaml:"atLeast" min:"1" doc:"How many of its runs inside the period must be COMPLETED; all of them unless said."`
+	AtLeast  int    `yaml:"atLeast" min:"1" doc:"How many of its runs inside the period must be COMPLETED; default all."`
 }
 
 func (u *upstreams) DecodeNode(n document.Node) []document.Finding {

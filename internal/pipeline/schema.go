@@ -13,7 +13,7 @@ import (
 // schema of the job type in job.type.
 func Schema(kinds []JobKind) *jsonschema.Schema {
 	s := document.Schema(File{}, "pipeline", "Interlock pipeline",
-		"One pipeline: when it runs, which rules must pass before its job starts, and what is watched afterwards.")
+		"One pipeline: when it runs, which rules must pass before its job starts, and what to watch afterwards.")
 	job := s.Properties["job"]
 	for _, kind := range kinds {
 		config := document.Fragment(kind.NewConfig())
@@ -35,14 +35,14 @@ func Schema(kinds []JobKind) *jsonschema.Schema {
 // CalendarSchema returns the JSON Schema of a calendar file.
 func CalendarSchema() *jsonschema.Schema {
 	return document.Schema(calendarFile{}, "calendar", "Interlock calendar",
-		"One calendar: the days on which pipelines that exclude it have no period.")
+		"One calendar: the days that a pipeline excludes when it names this calendar.")
 }
 
 // ArchetypeSchema returns the JSON Schema of an archetype file. Its probes and rules are those of a pipeline file, in
 // which each value may come from a parameter.
 func ArchetypeSchema() *jsonschema.Schema {
 	s := document.Schema(archetypeFile{}, "archetype", "Interlock archetype",
-		"One archetype: probes and rules with parameters, which pipelines fill in.")
+		"One archetype: a template of probes and rules, with parameters that pipelines set.")
 	parts := document.Fragment(struct {
 		Probes []ProbeSection `yaml:"probes"`
 		Rules  []rule.Rule    `yaml:"rules"`

@@ -94,11 +94,11 @@ func (r *rack[T]) missing(name string) string {
 	case ok:
 		return fmt.Sprintf("there is no %s %q; did you mean %q?", r.kind, name, near)
 	case len(names) > 0:
-		return fmt.Sprintf("there is no %s %q; known are %s", r.kind, name, strings.Join(names, ", "))
+		return fmt.Sprintf("there is no %s %q; use one of %s", r.kind, name, strings.Join(names, ", "))
 	case r.unreadable != "":
-		return fmt.Sprintf("there is no %s %q; correct %s first, which may be meant", r.kind, name, r.unreadable)
+		return fmt.Sprintf("there is no %s %q; %s has errors and may define it: correct it first", r.kind, name, r.unreadable)
 	default:
-		return fmt.Sprintf("there is no %s %q, because none were given; name their directory with %s", r.kind, name, r.flag)
+		return fmt.Sprintf("there is no %s %q, because no directory was given; use %s", r.kind, name, r.flag)
 	}
 }
 

@@ -53,14 +53,14 @@ func TestRulesOverTimeLoad(t *testing.T) {
 
 func TestMistakesAboutTimeAreExplained(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{`preferUntil: "09:00"`, "", "8:43: validation.rules[1].level: is preferred, but validation.preferUntil does not say until when"},
+		{`preferUntil: "09:00"`, "", "8:43: validation.rules[1].level: is preferred, but validation.preferUntil is missing"},
 		{`preferUntil: "09:00"`, "preferUntil: soon", `neither a time such as "09:00" or ":30" nor a duration such as 45m`},
-		{`preferUntil: "09:00"`, "preferUntil: 6h", "its window is over after 5h"},
-		{", level: preferred", "", "validation.preferUntil: there is no rule with level: preferred"},
+		{`preferUntil: "09:00"`, "preferUntil: 6h", "its window ends after 5h"},
+		{", level: preferred", "", "validation.preferUntil: has no effect"},
 		{"level: preferred", "level: prefered", `did you mean "preferred"?`},
 		{"slices: hour", "slices: hours", `did you mean "hour"?`},
 		{"slices: hour", "slice: hour", `did you mean "slices"?`},
-		{"slices: hour", "slices: week", "a day has no weeks inside it"},
+		{"slices: hour", "slices: week", "a day contains no weeks"},
 		{"atLeast: 22}, settled", "atLeast: 26}, settled", "is 26, but a day has at most 25 hours"},
 		{"settled: 15m", "settled: 0s", "settled: is 0s; must be above 0s"},
 		{"settled: 15m", "setled: 15m", `did you mean "settled"?`},
@@ -68,7 +68,7 @@ func TestMistakesAboutTimeAreExplained(t *testing.T) {
 		{"{pipeline: bronze, atLeast: 22}", "{atLeast: 22}", "schedule.after[0].pipeline: is required"},
 		{"{pipeline: bronze, atLeast: 22}", "{pipeline: bronz, atLeast: 22}", `did you mean "bronze"?`},
 		{"after: [{pipeline: bronze, atLeast: 22}, silver]", "after: [bronze, {pipeline: silver, atLeast: 2}]", "atLeast: 2 has no effect: silver runs for each day"},
-		{"{pipeline: bronze, atLeast: 22}", "{pipeline: bronze, atLeast: 30}", "can never be reached: a day has at most 25 hours"},
+		{"{pipeline: bronze, atLeast: 22}", "{pipeline: bronze, atLeast: 30}", "cannot be reached: a day has at most 25 hours"},
 	} {
 		set := loadTimes(t, strings.Replace(timed, c.old, c.new, 1), hourlyBronze, dailySilver)
 		var found []string
@@ -83,7 +83,7 @@ func TestMistakesAboutTimeAreExplained(t *testing.T) {
 
 func TestPostRunRulesDoNotWait(t *testing.T) {
 	set := loadTimes(t, "pipeline: {id: p, owner: d}\nschedule: {cron: '0 6 * * *'}\npostRun: {rules: [{key: a, check: exists, settled: 5m}]}\n")
-	if len(set.Problems) != 1 || !strings.Contains(set.Problems[0].String(), "postRun.rules[0].settled: is for the rules of validation") {
+	if len(set.Problems) != 1 || !strings.Contains(set.Problems[0].String(), "postRun.rules[0].settled: is allowed only in validation.rules") {
 		t.Errorf("%v", set.Problems)
 	}
 }

@@ -19,10 +19,10 @@ import (
 // traitSection is one trait of a pipeline.
 type traitSection struct {
 	Evaluator *document.TextOrList `yaml:"evaluator" doc:"A program and its arguments, an http(s) address, or builtin:NAME."`
-	Config    map[string]any       `yaml:"config" doc:"Handed to the evaluator, over the archetype's defaults."`
-	Interval  *seconds             `yaml:"interval" doc:"How often it is evaluated; each watch.interval unless given."`
+	Config    map[string]any       `yaml:"config" doc:"Passed to the evaluator, merged over the archetype's defaults."`
+	Interval  *seconds             `yaml:"interval" doc:"How often it is evaluated; default watch.interval."`
 	TTL       *seconds             `yaml:"ttl" doc:"How long its answer is valid."`
-	Timeout   *seconds             `yaml:"timeout" doc:"After this long it is ended."`
+	Timeout   *seconds             `yaml:"timeout" doc:"How long it may run before it is killed."`
 }
 
 // traitMap is a pipeline's traits by type.
@@ -31,17 +31,17 @@ type traitMap map[string]traitSection
 // traitDefault is a trait declared by an archetype.
 type traitDefault struct {
 	Type           string               `yaml:"type" required:"true" doc:"The trait's name."`
-	Description    string               `yaml:"description" doc:"What it says, for people."`
-	Evaluator      *document.TextOrList `yaml:"defaultEvaluator" doc:"Used where a pipeline names none."`
-	DefaultConfig  map[string]any       `yaml:"defaultConfig" doc:"Used under a pipeline's own config."`
+	Description    string               `yaml:"description" doc:"A description for people."`
+	Evaluator      *document.TextOrList `yaml:"defaultEvaluator" doc:"The evaluator, if a pipeline sets none."`
+	DefaultConfig  map[string]any       `yaml:"defaultConfig" doc:"The config; a pipeline's own config is merged over it."`
 	DefaultTTL     *seconds             `yaml:"defaultTtl" doc:"How long an answer is valid."`
-	DefaultTimeout *seconds             `yaml:"defaultTimeout" doc:"After this long the evaluator is ended."`
+	DefaultTimeout *seconds             `yaml:"defaultTimeout" doc:"How long the evaluator may run before it is killed."`
 }
 
 // readiness is the older readinessRule: a name, or a name with a threshold.
 type readiness struct {
 	Type      string   `yaml:"type" required:"true" enum:"all-required-pass,majority-pass" doc:"Which required traits must pass."`
-	Threshold *float64 `yaml:"threshold" above:"0" doc:"For majority-pass: a number of traits, or below 1 a share of them."`
+	Threshold *float64 `yaml:"threshold" above:"0" doc:"For majority-pass: a number of traits, or a share below 1."`
 }
 
 func (r *readiness) DecodeNode(n document.Node) []document.Finding {

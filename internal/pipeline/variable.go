@@ -50,7 +50,7 @@ func variableProblem(name string, known []string) string {
 	for _, prefix := range []string{"env:", "file:", "secret:", "ssm:"} {
 		if secret, ok := strings.CutPrefix(name, prefix); ok {
 			if strings.TrimSpace(secret) == "" {
-				return fmt.Sprintf("${%s} names nothing; write ${env:NAME}, ${file:PATH}, ${secret:NAME#key} or ${ssm:NAME}", name)
+				return fmt.Sprintf("${%s} has no name; write ${env:NAME}, ${file:PATH}, ${secret:NAME#key} or ${ssm:NAME}", name)
 			}
 			return secretProblem(name)
 		}
@@ -61,7 +61,7 @@ func variableProblem(name string, known []string) string {
 	if near, ok := document.Suggest(name, known); ok {
 		return fmt.Sprintf("unknown variable ${%s}; did you mean ${%s}?", name, near)
 	}
-	return fmt.Sprintf("unknown variable ${%s}; known are %s, env:NAME, file:PATH, secret:NAME#key and ssm:NAME; write \\${%s} for a literal one",
+	return fmt.Sprintf("unknown variable ${%s}; use %s, env:NAME, file:PATH, secret:NAME#key or ssm:NAME, or write \\${%s} for a literal one",
 		name, strings.Join(known, ", "), name)
 }
 

@@ -38,7 +38,7 @@ func (b *builder) warnAboutStatuses() {
 		}
 		aged[name] = true // one warning per sensor
 		b.add(document.Finding{Path: "validation.rules" + path, Severity: document.Warning, Message: fmt.Sprintf(
-			"a reading of %q without a date stays true for ever; date the readings, or add a rule {key: %s, check: age_lt, field: updatedAt, value: …} beside it", leaf.Key, leaf.Key)})
+			"an undated reading of %q never goes stale; date the readings, or add a rule {key: %s, check: age_lt, field: updatedAt, value: …} beside it", leaf.Key, leaf.Key)})
 	}
 }
 
@@ -51,7 +51,7 @@ func (b *builder) warnAboutUnasked() {
 	}
 	for _, p := range b.def.Probes {
 		if p.Key == start.Rule.Key && p.Interval == 0 {
-			b.warnf("schedule.trigger.key", "the probe %q answers only when a gate asks, and no gate does before the run opens; give it an interval", p.Key)
+			b.warnf("schedule.trigger.key", "the probe %q runs only when a gate needs it, and no gate does before the run opens; set its interval", p.Key)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (b *builder) warnAboutDeadlines() {
 			b.warnf("sla.deadline", "%q is not after the run opens (%s), so no run can meet it; %s", b.def.SLA.Deadline, at, later)
 			return
 		case rolls && breach.Sub(opens) > overnight:
-			b.warnf("sla.deadline", "%q is before the run opens (%s), so it is that of the next day, %s later", b.def.SLA.Deadline, at, document.Duration(breach.Sub(opens)))
+			b.warnf("sla.deadline", "%q is before the run opens (%s), so the deadline is on the next day, %s later", b.def.SLA.Deadline, at, document.Duration(breach.Sub(opens)))
 			return
 		}
 	}

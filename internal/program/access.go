@@ -22,9 +22,9 @@ func (p Policy) Check(secret ...string) error {
 	}
 	switch {
 	case u.UID == 0:
-		return errors.New("jobs.user: root can read everything; name an unprivileged user")
+		return errors.New("jobs.user: root can read everything; use an unprivileged user")
 	case int(u.UID) == os.Geteuid():
-		return fmt.Errorf("jobs.user: %s is the user who runs the controller; name another", u.Name)
+		return fmt.Errorf("jobs.user: %s is the user that runs the controller; use another user", u.Name)
 	}
 	if err := maySwitch(); err != nil {
 		return fmt.Errorf("jobs.user: commands cannot be run as %s: %w", u.Name, err)

@@ -72,7 +72,7 @@ func TestAUserWhoIsNotApartIsRefused(t *testing.T) {
 	refused := []struct {
 		user User
 		want string
-	}{{root, "name an unprivileged user"}}
+	}{{root, "use an unprivileged user"}}
 	if os.Geteuid() == 0 {
 		if err := (Policy{User: &stranger}).Check(open, "/etc/shadow"); err != nil {
 			t.Errorf("root cannot run programs as %s: %v", stranger.Name, err)
@@ -85,7 +85,7 @@ func TestAUserWhoIsNotApartIsRefused(t *testing.T) {
 		refused = append(refused, []struct {
 			user User
 			want string
-		}{{own, "is the user who runs the controller"}, {stranger, "needs root"}}...)
+		}{{own, "is the user that runs the controller"}, {stranger, "needs root"}}...)
 	}
 	for _, tt := range refused {
 		if err := (Policy{User: &tt.user}).Check(open, "/etc/passwd"); err == nil || !strings.Contains(err.Error(), tt.want) {

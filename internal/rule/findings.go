@@ -47,7 +47,7 @@ func (c *checker) rule(r Rule, path string, depth int) (decides bool) {
 	}
 	decides = true
 	if r.Level == Preferred && depth > 0 {
-		c.errorf(document.JoinPath(path, "level"), "is preferred inside a group, where it could not be told from the rest; write the level beside the outermost group")
+		c.errorf(document.JoinPath(path, "level"), "is preferred inside a group; set the level on the outermost group instead")
 	}
 	groups := r.groups()
 	switch {
@@ -86,7 +86,7 @@ func (r Rule) ownKeys() []string {
 func (c *checker) leaf(r Rule, path string) {
 	c.leaves++
 	if c.leaves > maxLeaves {
-		c.errorf(path, "is one rule too many: at most %d are allowed together", maxLeaves)
+		c.errorf(path, "is one rule too many; at most %d are allowed", maxLeaves)
 		c.full = true
 		return
 	}
@@ -100,7 +100,7 @@ func (c *checker) group(r Rule, groups []group, path string, depth int) (decides
 	for _, other := range groups[1:] {
 		c.found = append(c.found, document.Finding{
 			Path:    document.JoinPath(path, other.kind.String()),
-			Message: fmt.Sprintf("is next to %s, but a rule is one group; put one inside the other", first.kind),
+			Message: fmt.Sprintf("is next to %s, but a rule can be only one group; nest one inside the other", first.kind),
 			Also:    []string{document.JoinPath(path, first.kind.String())},
 		})
 	}
@@ -112,7 +112,7 @@ func (c *checker) group(r Rule, groups []group, path string, depth int) (decides
 		})
 	}
 	if depth >= maxDepth {
-		c.errorf(document.JoinPath(path, first.kind.String()), "is nested too deep: at most %d groups may stand inside each other", maxDepth)
+		c.errorf(document.JoinPath(path, first.kind.String()), "is nested too deeply; at most %d levels of groups are allowed", maxDepth)
 		return true
 	}
 	for _, g := range groups {
@@ -138,7 +138,7 @@ func (c *checker) members(g group, path string, depth int) (decides bool) {
 	case deciding == 0:
 		c.found = append(c.found, document.Finding{
 			Path: here, Severity: document.Warning,
-			Message: "contains only advisory rules, so the group decides nothing",
+			Message: "contains only advisory rules, so the group has no effect",
 		})
 	}
 	if g.kind == atLeastGroup {
@@ -151,17 +151,17 @@ func (c *checker) members(g group, path string, depth int) (decides bool) {
 func (c *checker) count(g group, deciding int, path string) {
 	switch total := len(g.members); {
 	case g.n < 1:
-		c.errorf(path, "is %d; at least 1 rule must have to pass", g.n)
+		c.errorf(path, "is %d; it must be at least 1", g.n)
 	case total > 0 && g.n > total:
-		c.errorf(path, "is %d, but of has only %d; write a number from 1 to %d", g.n, total, total)
+		c.errorf(path, "is %d, but of has only %d rules; write a number from 1 to %d", g.n, total, total)
 	case deciding > 0 && g.n > deciding:
-		c.errorf(path, "is %d, but only %d of the %d rules count, since advisory ones do not; write a number from 1 to %d", g.n, deciding, total, deciding)
+		c.errorf(path, "is %d, but only %d of the %d rules count, because the others are advisory; write a number from 1 to %d", g.n, deciding, total, deciding)
 	}
 }
 
 func (c *checker) not(inner Rule, path string, depth int) (decides bool) {
 	if inner.Level == Advisory {
-		c.errorf(document.JoinPath(path, "level"), "is advisory, so there is nothing to negate; write the level beside not")
+		c.errorf(document.JoinPath(path, "level"), "is advisory, so not has no effect; set the level beside not")
 	}
 	return c.rule(inner, path, depth+1)
 }

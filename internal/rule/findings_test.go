@@ -31,21 +31,21 @@ func TestFindingsSayWhatWouldBeRight(t *testing.T) {
 		"empty":               {rule.Rule{}, []string{": is empty; a rule has key and check, or is one of the groups"}},
 		"only a level":        {rule.Rule{Level: rule.Advisory}, []string{": is empty"}},
 		"no key":              {with(func(r *rule.Rule) { r.Key = "" }), []string{"key: is required"}},
-		"dated key":           {with(func(r *rule.Rule) { r.Key = "k#2026-03-03" }), []string{`key: "k#2026-03-03" names a period, but a rule finds the reading of the run's own period by itself; write "k"`}},
+		"dated key":           {with(func(r *rule.Rule) { r.Key = "k#2026-03-03" }), []string{`key: "k#2026-03-03" contains a period; a rule always reads the run's own period: write "k"`}},
 		"bad key":             {with(func(r *rule.Rule) { r.Key = "a b" }), []string{"key: sensor key \"a b\" has ' ' in it"}},
 		"no check":            {with(func(r *rule.Rule) { r.Check = "" }), []string{"check: is required: one of exists, equals"}},
 		"close check":         {with(func(r *rule.Rule) { r.Check = "equal" }), []string{`check: unknown check "equal"; did you mean "equals"?`}},
-		"strange check":       {with(func(r *rule.Rule) { r.Check = "zzzzzzzz" }), []string{`check: unknown check "zzzzzzzz"; known are exists, `}},
+		"strange check":       {with(func(r *rule.Rule) { r.Check = "zzzzzzzz" }), []string{`check: unknown check "zzzzzzzz"; use one of exists, `}},
 		"no field":            {with(func(r *rule.Rule) { r.Field = "" }), []string{"field: is required: the field of the reading that equals checks"}},
-		"empty path":          {with(func(r *rule.Rule) { r.Field = "a..b" }), []string{`field: "a..b" has an empty name beside a dot`}},
+		"empty path":          {with(func(r *rule.Rule) { r.Field = "a..b" }), []string{`field: "a..b" has an empty part`}},
 		"no value":            {with(func(r *rule.Rule) { r.Value = nil }), []string{"value: is required: the value that equals compares with"}},
 		"two at once":         {rule.Rule{Key: "k", Check: rule.GT}, []string{"field: is required", "value: is required"}},
 		"exists with value":   {rule.Rule{Key: "k", Check: rule.Exists, Value: 1}, []string{"warning value: is ignored by exists; use check: equals"}},
 		"bad from":            {with(func(r *rule.Rule) { r.From = "Silver" }), []string{`from: "Silver" is not a pipeline id`}},
 		"bad level":           {with(func(r *rule.Rule) { r.Level = "advisry" }), []string{`level: unknown level "advisry"; did you mean "advisory"?`}},
-		"list to equals":      {value(rule.Equals, []any{"a"}), []string{"value: is a list; equals compares with one value: use check: in for several"}},
-		"list to not_equals":  {value(rule.NotEquals, []any{"a"}), []string{"value: is a list; not_equals compares with one value: use check: in for several, inside a not"}},
-		"object to equals":    {value(rule.Equals, map[string]any{}), []string{"value: is an object; equals compares with one value: reach into the reading with a dotted field"}},
+		"list to equals":      {value(rule.Equals, []any{"a"}), []string{"value: is a list, but equals compares with one value; use check: in for several"}},
+		"list to not_equals":  {value(rule.NotEquals, []any{"a"}), []string{"value: is a list, but not_equals compares with one value; use check: in for several, inside a not"}},
+		"object to equals":    {value(rule.Equals, map[string]any{}), []string{"value: is an object, but equals compares with one value; use a dotted field to reach into the reading"}},
 		"no list to in":       {value(rule.In, "ready"), []string{`value: "ready" is not a list; in needs one, like [ready, done]`}},
 		"empty list":          {value(rule.In, []any{}), []string{"value: is an empty list"}},
 		"null in the list":    {value(rule.In, []any{"a", nil, []any{}}), []string{"value[1]: is null; in needs", "value[2]: is a list; in needs"}},
@@ -56,20 +56,20 @@ func TestFindingsSayWhatWouldBeRight(t *testing.T) {
 		"bad duration":        {value(rule.AgeGT, "2 hours"), []string{"value: "}},
 		"age below nothing":   {value(rule.AgeLT, "0s"), []string{`value: "0s" can never pass`}},
 		"number to matches":   {value(rule.Matches, 5), []string{"value: 5 is not text; matches needs a regular expression in quotes"}},
-		"bad expression":      {value(rule.Matches, "a("), []string{`value: "a(" is no regular expression that RE2 takes: error parsing regexp: missing closing )`}},
+		"bad expression":      {value(rule.Matches, "a("), []string{`value: "a(" is not a valid regular expression (RE2): error parsing regexp: missing closing )`}},
 		"foreign value":       {value(rule.Equals, make(chan int)), []string{"value: a reading cannot contain a chan int"}},
-		"two groups":          {rule.Rule{All: []rule.Rule{x}, Any: []rule.Rule{x}}, []string{"any (all): is next to all, but a rule is one group"}},
+		"two groups":          {rule.Rule{All: []rule.Rule{x}, Any: []rule.Rule{x}}, []string{"any (all): is next to all, but a rule can be only one group"}},
 		"group and predicate": {rule.Rule{Key: "k", Check: rule.Exists, Any: []rule.Rule{x}}, []string{"key (any): is next to any, but a group has no key", "check (any): is next to any"}},
 		"empty all":           {rule.Rule{All: []rule.Rule{}}, []string{"all: is empty; list at least one rule"}},
 		"empty atLeast":       {atLeast(1), []string{"atLeast.of: is empty; list at least one rule"}},
-		"n too small":         {atLeast(0, x), []string{"atLeast.n: is 0; at least 1 rule must have to pass"}},
-		"n too large":         {atLeast(3, x, x), []string{"atLeast.n: is 3, but of has only 2; write a number from 1 to 2"}},
-		"n beyond deciding":   {atLeast(2, x, advisory(x)), []string{"atLeast.n: is 2, but only 1 of the 2 rules count, since advisory ones do not; write a number from 1 to 1"}},
+		"n too small":         {atLeast(0, x), []string{"atLeast.n: is 0; it must be at least 1"}},
+		"n too large":         {atLeast(3, x, x), []string{"atLeast.n: is 3, but of has only 2 rules; write a number from 1 to 2"}},
+		"n beyond deciding":   {atLeast(2, x, advisory(x)), []string{"atLeast.n: is 2, but only 1 of the 2 rules count, because the others are advisory; write a number from 1 to 1"}},
 		"n beyond groups":     {atLeast(2, x, negated(rule.Rule{All: []rule.Rule{advisory(x)}})), []string{"warning atLeast.of[1].not.all: contains only advisory rules", "atLeast.n: is 2, but only 1 of the 2 rules count"}},
 		"only advisory":       {rule.Rule{Any: []rule.Rule{advisory(x)}}, []string{"warning any: contains only advisory rules"}},
-		"not advisory":        {negated(advisory(x)), []string{"not.level: is advisory, so there is nothing to negate; write the level beside not"}},
+		"not advisory":        {negated(advisory(x)), []string{"not.level: is advisory, so not has no effect; set the level beside not"}},
 		"advisory not":        {advisory(negated(x)), nil},
-		"group level":         {rule.Rule{Level: "x", All: []rule.Rule{x}}, []string{`level: unknown level "x"; known are required, preferred, advisory`}},
+		"group level":         {rule.Rule{Level: "x", All: []rule.Rule{x}}, []string{`level: unknown level "x"; use one of required, preferred, advisory`}},
 		"inside groups":       {rule.Rule{Any: []rule.Rule{x, atLeast(1, negated(rule.Rule{Key: "k"}))}}, []string{"any[1].atLeast.of[0].not.check: is required"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestDeepNestingIsRefused(t *testing.T) {
 	if found := nest(20).Findings(); len(found) > 0 {
 		t.Errorf("20 groups: %v", found)
 	}
-	if found := nest(21).Findings(); len(found) != 1 || !strings.Contains(found[0].Message, "nested too deep: at most 20") {
+	if found := nest(21).Findings(); len(found) != 1 || !strings.Contains(found[0].Message, "nested too deeply; at most 20") {
 		t.Errorf("21 groups: %v", found)
 	}
 	loop := &rule.Rule{}
@@ -167,7 +167,7 @@ func TestTooManyRulesAreRefusedOnce(t *testing.T) {
 		t.Error(err)
 	}
 	more := append(rules, rules...)
-	want := []string{"[1000]: is one rule too many: at most 1000 are allowed together"}
+	want := []string{"[1000]: is one rule too many; at most 1000 are allowed"}
 	if diff := cmp.Diff(want, lines(rule.Findings(more))); diff != "" {
 		t.Error(diff)
 	}

@@ -62,7 +62,7 @@ func (p *parser) key() {
 		return
 	}
 	if name, _, dated := strings.Cut(key, "#"); dated {
-		p.errorf("key", "%q names a period, but a rule finds the reading of the run's own period by itself; write %q", key, name)
+		p.errorf("key", "%q contains a period; a rule always reads the run's own period: write %q", key, name)
 		return
 	}
 	if err := sensor.Key(key).Check(); err != nil {
@@ -90,7 +90,7 @@ func choice(word string, known []string) string {
 	if meant, ok := document.Suggest(word, known); ok {
 		return fmt.Sprintf("; did you mean %q?", meant)
 	}
-	return "; known are " + strings.Join(known, ", ")
+	return "; use one of " + strings.Join(known, ", ")
 }
 
 func (p *parser) check() {
@@ -143,7 +143,7 @@ func (p *parser) field() {
 	}
 	path := splitField(field)
 	if slices.Contains(path, "") {
-		p.errorf("field", "%q has an empty name beside a dot; write it like totals.count", field)
+		p.errorf("field", "%q has an empty part; write it like totals.count", field)
 		return
 	}
 	p.out.field, p.out.own = field, field == ownTimestamp && p.isAge()
@@ -186,10 +186,10 @@ func (p *parser) scalar() {
 		return
 	}
 	if _, isList := p.value.([]any); isList {
-		p.errorf("value", "is a list; %s compares with one value: use check: in for several%s", p.rule.Check, negated(p.rule.Check))
+		p.errorf("value", "is a list, but %s compares with one value; use check: in for several%s", p.rule.Check, negated(p.rule.Check))
 		return
 	}
-	p.errorf("value", "is an object; %s compares with one value: reach into the reading with a dotted field", p.rule.Check)
+	p.errorf("value", "is an object, but %s compares with one value; use a dotted field to reach into the reading", p.rule.Check)
 }
 
 func negated(c Check) string {
@@ -257,7 +257,7 @@ func (p *parser) expression() {
 	}
 	expr, err := regexp.Compile(text)
 	if err != nil {
-		p.errorf("value", "%s is no regular expression that RE2 takes: %v", literal(text), err)
+		p.errorf("value", "%s is not a valid regular expression (RE2): %v", literal(text), err)
 		return
 	}
 	p.rare().expr = expr

@@ -53,11 +53,11 @@ type Rule struct {
 	Key     string             `yaml:"key" doc:"The sensor to check, without #period: the reading for the run's period is used."`
 	Check   Check              `yaml:"check" enum:"exists,equals,not_equals,in,gt,gte,lt,lte,age_lt,age_gt,matches" doc:"The check."`
 	Field   string             `yaml:"field" doc:"The field of the reading to check; a dotted path reaches into objects. Required by all checks but exists; the default of age checks is updatedAt."`
-	Value   any                `yaml:"value" doc:"What the field is compared with: a list for in, a duration such as 2h for age_lt and age_gt, a regular expression (RE2) for matches. Needed by all checks but exists."`
+	Value   any                `yaml:"value" doc:"What the field is compared with: a list for in, a duration such as 2h for age_lt and age_gt, a regular expression (RE2) for matches. Required by all checks but exists."`
 	From    string             `yaml:"from" doc:"Another pipeline's id: its sensor is read instead of this pipeline's."`
 	Level   Level              `yaml:"level" enum:"required,preferred,advisory" default:"required" doc:"A preferred rule closes the gate only until validation.preferUntil; an advisory rule is shown but never affects the gate or its group."`
-	Settled *document.Duration `yaml:"settled" above:"0s" doc:"The rule passes only while the data of its reading has not changed for this long."`
-	Over    *Over              `yaml:"over" doc:"Evaluate the rule for several slices of time rather than for the run's period."`
+	Settled *document.Duration `yaml:"settled" above:"0s" doc:"The rule passes only if its reading's data has not changed for this long."`
+	Over    *Over              `yaml:"over" doc:"Evaluate the rule for several slices of time instead of the run's period."`
 	All     []Rule             `yaml:"all" doc:"A group that passes when all of its rules pass."`
 	Any     []Rule             `yaml:"any" doc:"A group that passes when one of its rules passes."`
 	AtLeast *AtLeast           `yaml:"atLeast" doc:"A group that passes when at least n of its rules pass."`
@@ -74,9 +74,9 @@ type AtLeast struct {
 // period (Slices), or the last ones up to and including it (Last, Of).
 type Over struct {
 	Slices  string `yaml:"slices" enum:"week,day,hour,minute" doc:"All slices of this size inside the run's period."`
-	Last    int    `yaml:"last" min:"1" max:"1500" doc:"So many slices, up to and including the run's period."`
+	Last    int    `yaml:"last" min:"1" max:"1500" doc:"This many slices, up to and including the run's period."`
 	Of      string `yaml:"of" enum:"month,week,day,hour,minute" doc:"The size of the slices that last counts."`
-	AtLeast int    `yaml:"atLeast" min:"1" doc:"For how many of the slices the rule must pass; all of them unless said."`
+	AtLeast int    `yaml:"atLeast" min:"1" doc:"Number of slices for which the rule must pass; default all."`
 }
 
 // Range is a compiled Over without the number that must pass. The zero Range is the run's period itself.

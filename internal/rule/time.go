@@ -49,7 +49,7 @@ func (p *parser) over() {
 	}
 	switch {
 	case o.Slices != "" && (o.Last != 0 || o.Of != ""):
-		p.errorf("over", "has slices beside last or of; write {slices: hour} for those inside the period, or {last: 7, of: day}")
+		p.errorf("over", "combines slices with last or of; write {slices: hour} for the slices inside the period, or {last: 7, of: day}")
 	case o.Slices == "" && o.Last == 0 && o.Of == "":
 		p.errorf("over", "needs slices, like {slices: hour}, or last and of, like {last: 7, of: day}")
 	case o.Slices == "" && o.Of == "":
@@ -57,11 +57,11 @@ func (p *parser) over() {
 	case o.Slices == "" && o.Last < 1:
 		p.errorf("over", "of needs last, how many slices, like {last: 7, of: %s}", o.Of)
 	case o.Last > maxSlices:
-		p.errorf("over.last", "is %d; at most %d slices are evaluated together", o.Last, maxSlices)
+		p.errorf("over.last", "is %d; at most %d slices are allowed", o.Last, maxSlices)
 	case o.AtLeast < 0 || o.Last > 0 && o.AtLeast > o.Last:
 		p.errorf("over.atLeast", "is %d; write a number from 1 to %d", o.AtLeast, o.Last)
 	case o.compiled().Size == 0:
-		p.errorf("over", "unknown size %q; use %s", o.Slices+o.Of, period.SizeNames)
+		p.errorf("over", "unknown slice size %q; use %s", o.Slices+o.Of, period.SizeNames)
 	}
 	t := p.time()
 	t.over, t.need = true, o.AtLeast

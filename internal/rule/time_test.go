@@ -191,7 +191,7 @@ func TestFindingsAboutTime(t *testing.T) {
 	base := rule.Rule{Key: "a", Check: rule.Exists}
 	for want, change := range map[string]func(*rule.Rule){
 		"settled: is -1m; it must be above 0":       func(r *rule.Rule) { r.Settled = &minus },
-		"over: has slices beside last":              func(r *rule.Rule) { r.Over = &rule.Over{Slices: "hour", Last: 3} },
+		"over: combines slices with last":           func(r *rule.Rule) { r.Over = &rule.Over{Slices: "hour", Last: 3} },
 		"over: needs slices, like {slices: hour}":   func(r *rule.Rule) { r.Over = &rule.Over{AtLeast: 3} },
 		"over: last needs of":                       func(r *rule.Rule) { r.Over = &rule.Over{Last: 3} },
 		"over: of needs last":                       func(r *rule.Rule) { r.Over = &rule.Over{Of: "day"} },

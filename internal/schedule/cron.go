@@ -76,7 +76,7 @@ func parseCron(expr string) (*Cron, error) {
 	}
 	switch first := texts[0]; {
 	case strings.HasPrefix(first, "TZ=") || strings.HasPrefix(first, "CRON_TZ="):
-		return nil, errors.New("a zone has no place here: use schedule.timezone")
+		return nil, errors.New("a time zone is not allowed here: use schedule.timezone")
 	case first == "@every":
 		return nil, errors.New(`@every has no fixed times: use five fields such as "*/15 * * * *"`)
 	case first[0] == '@':

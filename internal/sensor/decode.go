@@ -19,7 +19,7 @@ const maxDepth = 32
 
 var errTooDeep = tooDeep(maxDepth)
 
-func tooDeep(depth int) error { return fmt.Errorf("data nests deeper than %d levels", depth) }
+func tooDeep(depth int) error { return fmt.Errorf("data is nested deeper than %d levels", depth) }
 
 // Decode decodes a JSON object of at most MaxBytes into Fields. For anything else the error says what was found.
 //

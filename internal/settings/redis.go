@@ -27,7 +27,7 @@ func checkStore(store string) []document.Finding {
 	}
 	if u, err := url.Parse(store); err == nil && u.User != nil {
 		if _, holds := u.User.Password(); holds {
-			return []document.Finding{{Path: "store", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name that in redis.passwordEnv"}}
+			return []document.Finding{{Path: "store", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name the variable in redis.passwordEnv"}}
 		}
 	}
 	return nil
@@ -46,8 +46,8 @@ func (r *Redis) url() string {
 
 func (r *Redis) check(store string) []document.Finding {
 	return slices.Concat(
-		document.When(r.Password != "", document.Finding{Path: "password", Message: "a password does not belong into the file; name an environment variable with passwordEnv"}),
-		document.When(r.Addr != "" && store != "sqlite", document.Finding{Path: "addr", Message: "store names a store already; leave one of the two out"}),
+		document.When(r.Password != "", document.Finding{Path: "password", Message: "a password does not belong in the file; name an environment variable in passwordEnv"}),
+		document.When(r.Addr != "" && store != "sqlite", document.Finding{Path: "addr", Message: "store is already set; remove one of the two"}),
 		r.checkUnused(),
 	)
 }

@@ -11,27 +11,27 @@ import (
 
 // Route sends the events that match all of its conditions to its sinks; the first matching route wins.
 type Route struct {
-	Name      string            `yaml:"name" doc:"Its name in commands; default route-1, route-2 and so on."`
+	Name      string            `yaml:"name" doc:"The route's name in commands; default route-1, route-2 and so on."`
 	Types     []string          `yaml:"types" doc:"Event types."`
-	Severity  string            `yaml:"severity" enum:"info,warning,critical" doc:"This severity and above; warning unless types are named."`
+	Severity  string            `yaml:"severity" enum:"info,warning,critical" doc:"The minimum severity; default warning, or any if types are set."`
 	Pipelines []string          `yaml:"pipelines" doc:"Patterns of pipeline ids, such as gold-*."`
 	Owners    []string          `yaml:"owners" doc:"Patterns of the pipelines' owners."`
 	Tags      map[string]string `yaml:"tags" doc:"Tags that the pipeline must have."`
-	Sinks     []string          `yaml:"sinks" required:"true" doc:"Names of sinks; an empty list sends nowhere."`
+	Sinks     []string          `yaml:"sinks" required:"true" doc:"Names of sinks; with an empty list, nothing is sent."`
 	Grouping
 }
 
 // DefaultRoute is for the events that no route matches.
 type DefaultRoute struct {
-	Severity string   `yaml:"severity" default:"warning" enum:"info,warning,critical" doc:"This severity and above."`
-	Sinks    []string `yaml:"sinks" required:"true" doc:"Names of sinks; an empty list sends nowhere."`
+	Severity string   `yaml:"severity" default:"warning" enum:"info,warning,critical" doc:"The minimum severity."`
+	Sinks    []string `yaml:"sinks" required:"true" doc:"Names of sinks; with an empty list, nothing is sent."`
 	Grouping
 }
 
 // Grouping combines a burst into one alert.
 type Grouping struct {
-	GroupBy  []string          `yaml:"groupBy" doc:"What makes a group: pipeline, schedule, date, type, severity, owner; default pipeline and type."`
-	Interval document.Duration `yaml:"interval" default:"0s" min:"0s" max:"24h" doc:"Least time between two alerts of one group; events in between are sent as one alert."`
+	GroupBy  []string          `yaml:"groupBy" doc:"The fields that define a group: pipeline, schedule, date, type, severity, owner; default pipeline and type."`
+	Interval document.Duration `yaml:"interval" default:"0s" min:"0s" max:"24h" doc:"Minimum time between two alerts of one group. Events in between are sent as one alert."`
 }
 
 // groupFields are the fields that alerts can be grouped by.
@@ -95,7 +95,7 @@ func (a *Alerts) checkRoutes() []document.Finding {
 	case len(findings) == 0 && len(a.Routes) > 0 && !slices.ContainsFunc(a.Routes, Route.fitsAllWarnings):
 		findings = append(findings, document.Finding{
 			Path: "alerts.routes", Severity: document.Warning,
-			Message: "a warning that no route fits goes nowhere; add alerts.default, or a last route without conditions",
+			Message: "warnings that match no route are not sent; add alerts.default, or a last route without conditions",
 		})
 	}
 	return findings
@@ -107,13 +107,13 @@ func (a *Alerts) checkNames() []document.Finding {
 	known := a.SinkNames()
 	for i := range a.Webhooks {
 		if name := a.WebhookName(i); slices.Index(known, name) != len(known)-len(a.Webhooks)+i {
-			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.webhooks[%d].name", i), Message: fmt.Sprintf("there is another sink %q; choose a unique name", name)})
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.webhooks[%d].name", i), Message: fmt.Sprintf("there is another sink named %q; choose a unique name", name)})
 		}
 	}
 	seen := map[string]bool{DefaultName: true}
 	for i := range a.Routes {
 		if name := a.RouteName(i); seen[name] {
-			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.routes[%d].name", i), Message: fmt.Sprintf("there is another route %q; choose a unique name", name)})
+			findings = append(findings, document.Finding{Path: fmt.Sprintf("alerts.routes[%d].name", i), Message: fmt.Sprintf("there is another route named %q; choose a unique name", name)})
 		}
 		seen[a.RouteName(i)] = true
 	}
@@ -141,7 +141,7 @@ func (a *Alerts) checkSinks(names []string) []document.Finding {
 func (g Grouping) check() []document.Finding {
 	findings := known("groupBy", "field", g.GroupBy, groupFields)
 	if len(g.GroupBy) > 0 && g.Interval.D() == 0 {
-		findings = append(findings, document.Finding{Path: "groupBy", Message: "needs an interval, such as 5m: the least time between two alerts of one group"})
+		findings = append(findings, document.Finding{Path: "groupBy", Message: "needs an interval, such as 5m: the minimum time between two alerts of one group"})
 	}
 	return findings
 }
@@ -156,7 +156,7 @@ func known(path, kind string, names, all []string) []document.Finding {
 		if near, ok := document.Suggest(name, all); ok {
 			message += fmt.Sprintf("; did you mean %q?", near)
 		} else if len(all) <= 10 {
-			message += "; there are " + strings.Join(all, ", ")
+			message += "; use one of " + strings.Join(all, ", ")
 		}
 		return []document.Finding{{Message: message}}
 	})

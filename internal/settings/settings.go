@@ -18,7 +18,7 @@ import (
 // Schema is the JSON Schema of the server's file.
 func Schema() *jsonschema.Schema {
 	return document.Schema(File{}, "server", "Interlock server",
-		"The server's file, interlock.yaml: where it listens, who may do what, where its state is and where alerts go.")
+		"The server's file, interlock.yaml: its address, its clients and their roles, its store, and its alerts.")
 }
 
 // Default returns the settings without a file.
@@ -145,7 +145,7 @@ func (f *File) check() []document.Finding {
 		findings = append(findings, document.Under("redis", f.Redis.check(f.Store))...)
 	}
 	if f.Archiver != nil && f.Archiver.DSN != "" {
-		findings = append(findings, document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name that in archive.dsnEnv"})
+		findings = append(findings, document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name the variable in archive.dsnEnv"})
 	}
 	return append(findings, f.Alerts.check()...)
 }
@@ -170,9 +170,9 @@ func (f *File) checkAddresses() []document.Finding {
 	tls := f.TLS
 	findings := slices.Concat(
 		document.When(!isSocket && !isAddress, document.Finding{Path: "listen", Message: fmt.Sprintf("%q is not an address; write host:port, such as 127.0.0.1:8740, or unix:/path/to/socket", f.Listen)}),
-		document.When((tls.Cert == "") != (tls.Key == ""), document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "certificate and key go together; give both or none"}),
-		document.When(tls.ClientCA != "" && tls.Cert == "", document.Finding{Path: "tls.clientCA", Also: []string{"tls.cert"}, Message: "client certificates need TLS; give tls.cert and tls.key"}),
-		document.When(tls.RequireClientCert && tls.ClientCA == "", document.Finding{Path: "tls.requireClientCert", Also: []string{"tls.clientCA"}, Message: "needs tls.clientCA, the authorities whose certificates are accepted"}),
+		document.When((tls.Cert == "") != (tls.Key == ""), document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "the certificate and the key must be set together"}),
+		document.When(tls.ClientCA != "" && tls.Cert == "", document.Finding{Path: "tls.clientCA", Also: []string{"tls.cert"}, Message: "client certificates need TLS; set tls.cert and tls.key"}),
+		document.When(tls.RequireClientCert && tls.ClientCA == "", document.Finding{Path: "tls.requireClientCert", Also: []string{"tls.clientCA"}, Message: "needs tls.clientCA, the certificate authorities to accept"}),
 		checkStore(f.Store),
 		document.When(f.CallbackURL != "" && !isHTTP(f.CallbackURL), notHTTP("callbackURL")),
 		document.When(f.Watchdog.HeartbeatURL != "" && !isHTTP(f.Watchdog.HeartbeatURL), notHTTP("watchdog.heartbeatURL")),
@@ -185,9 +185,9 @@ func (f *File) checkAddresses() []document.Finding {
 
 func (f *File) checkSocket(path string) []document.Finding {
 	return slices.Concat(
-		document.When(path == "", document.Finding{Path: "listen", Message: "names no socket; write unix:/path/to/socket"}),
+		document.When(path == "", document.Finding{Path: "listen", Message: "has no socket path; write unix:/path/to/socket"}),
 		document.When(f.TLS.Cert != "", document.Finding{Path: "tls.cert", Also: []string{"listen"}, Message: "a socket has no TLS; remove tls, or listen on an address"}),
-		document.When(f.CallbackURL == "", document.Finding{Path: "listen", Severity: document.Warning, Message: "jobs are given no callback address, since a socket has none; set callbackURL to a proxy in front of it if they need one"}),
+		document.When(f.CallbackURL == "", document.Finding{Path: "listen", Severity: document.Warning, Message: "jobs get no callback URL, because a socket has none; if they need one, set callbackURL to a proxy in front of the socket"}),
 	)
 }
 
@@ -198,8 +198,8 @@ func (t Token) check() []document.Finding {
 
 func (c Certificate) check(t TLS) []document.Finding {
 	return slices.Concat(
-		document.When(t.ClientCA == "", document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q can never be presented; give tls.clientCA, the authorities that issue it", c.Name)}),
-		document.When(c.Subject == "" && c.SAN == "", document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q fits none; give subject or san", c.Name)}),
+		document.When(t.ClientCA == "", document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q can never be accepted; set tls.clientCA to the authorities that issue it", c.Name)}),
+		document.When(c.Subject == "" && c.SAN == "", document.Finding{Path: "name", Message: fmt.Sprintf("certificate %q matches nothing; set subject or san", c.Name)}),
 		checkLimit("certificate", c.Role, c.Pipelines),
 	)
 }
@@ -210,10 +210,10 @@ const callbackPath = "/api/v1/session/oidc/callback"
 func (o *OIDC) check() []document.Finding {
 	return slices.Concat(
 		checkHTTP("issuer", o.Issuer),
-		document.When(!isHTTP(o.RedirectURL) || !strings.HasSuffix(o.RedirectURL, callbackPath), document.Finding{Path: "redirectURL", Message: "is not the callback address of this server; write https://HOST" + callbackPath}),
-		document.When(o.ClientSecretEnv != "" && o.ClientSecretFile != "", document.Finding{Path: "clientSecretEnv", Also: []string{"clientSecretFile"}, Message: "the client secret is in one place; give clientSecretEnv or clientSecretFile"}),
-		document.When(len(o.Scopes) > 0 && !slices.Contains(o.Scopes, "openid"), document.Finding{Path: "scopes", Message: "must have openid: without it the provider sends no ID token"}),
-		document.When(len(o.Roles) == 0, document.Finding{Path: "roles", Message: "lists no group, so no user could log in; write [{group: data, role: viewer}]"}),
+		document.When(!isHTTP(o.RedirectURL) || !strings.HasSuffix(o.RedirectURL, callbackPath), document.Finding{Path: "redirectURL", Message: "is not the callback URL of this server; write https://HOST" + callbackPath}),
+		document.When(o.ClientSecretEnv != "" && o.ClientSecretFile != "", document.Finding{Path: "clientSecretEnv", Also: []string{"clientSecretFile"}, Message: "the client secret is set twice; use clientSecretEnv or clientSecretFile"}),
+		document.When(len(o.Scopes) > 0 && !slices.Contains(o.Scopes, "openid"), document.Finding{Path: "scopes", Message: "must contain openid: without it the provider sends no ID token"}),
+		document.When(len(o.Roles) == 0, document.Finding{Path: "roles", Message: "is empty, so no user could log in; write [{group: data, role: viewer}]"}),
 		document.Each("roles", o.Roles, func(r GroupRole) []document.Finding { return checkLimit("group", r.Role, r.Pipelines) }),
 	)
 }
@@ -235,7 +235,7 @@ func checkPattern(pattern string) []document.Finding {
 func (a Alerts) check() []document.Finding {
 	findings := document.Under("alerts", a.checkPlaces())
 	if a.BaseURL != "" && !isHTTP(a.BaseURL) {
-		findings = append(findings, document.Finding{Path: "alerts.baseURL", Message: "is not an http or https address; write the public address, such as https://interlock.example.com"})
+		findings = append(findings, document.Finding{Path: "alerts.baseURL", Message: "is not an http or https URL; write the public URL, such as https://interlock.example.com"})
 	}
 	return append(findings, a.checkRoutes()...)
 }

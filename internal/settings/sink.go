@@ -17,26 +17,26 @@ type Slack struct {
 	Channel   string `yaml:"channel" required:"true" doc:"The channel's id, or its name with #."`
 	TokenEnv  string `yaml:"tokenEnv" doc:"Environment variable with the bot token."`
 	TokenFile string `yaml:"tokenFile" doc:"File with the bot token."`
-	APIURL    string `yaml:"apiURL" default:"https://slack.com/api/" doc:"The API's address."`
+	APIURL    string `yaml:"apiURL" default:"https://slack.com/api/" doc:"The URL of the API."`
 }
 
 // Webhook is an address that events are posted to.
 type Webhook struct {
-	Name       string `yaml:"name" doc:"What routes call it; default webhook-1, webhook-2 and so on."`
-	URL        string `yaml:"url" required:"true" doc:"Where to post."`
+	Name       string `yaml:"name" doc:"The sink's name in routes; default webhook-1, webhook-2 and so on."`
+	URL        string `yaml:"url" required:"true" doc:"The URL to post to."`
 	SecretEnv  string `yaml:"secretEnv" doc:"Environment variable with the signing secret."`
 	SecretFile string `yaml:"secretFile" doc:"File with the signing secret."`
 
-	Template          string `yaml:"template" doc:"A Go template of the body, for receivers that want their own form; default CloudEvents JSON."`
-	ContentType       string `yaml:"contentType" default:"application/json" doc:"Content type of a body by template."`
+	Template          string `yaml:"template" doc:"A Go template for the body, for receivers with their own format; default CloudEvents JSON."`
+	ContentType       string `yaml:"contentType" default:"application/json" doc:"Content type of a template body."`
 	AuthorizationEnv  string `yaml:"authorizationEnv" doc:"Environment variable with the Authorization header, such as GenieKey …"`
 	AuthorizationFile string `yaml:"authorizationFile" doc:"File with the Authorization header."`
 }
 
 // Alertmanager is a Prometheus Alertmanager, or a cluster of them.
 type Alertmanager struct {
-	URL               document.TextOrList `yaml:"url" required:"true" doc:"Its address, or those of all members of a cluster."`
-	Labels            map[string]string   `yaml:"labels" doc:"Labels that every alert has beside its own."`
+	URL               document.TextOrList `yaml:"url" required:"true" doc:"Its URL, or the URLs of all cluster members."`
+	Labels            map[string]string   `yaml:"labels" doc:"Labels to add to every alert."`
 	AuthorizationEnv  string              `yaml:"authorizationEnv" doc:"Environment variable with the Authorization header, such as Bearer …"`
 	AuthorizationFile string              `yaml:"authorizationFile" doc:"File with the Authorization header."`
 }
@@ -54,11 +54,11 @@ func (m *Alertmanager) check() []document.Finding {
 		findings = append(findings, checkHTTP(path, url)...)
 	}
 	if len(m.URL.Values) == 0 {
-		findings = append(findings, document.Finding{Path: "url", Message: "is empty; give the address of Alertmanager, such as http://alertmanager:9093"})
+		findings = append(findings, document.Finding{Path: "url", Message: "is empty; set the URL of Alertmanager, such as http://alertmanager:9093"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
 		if !labelName.MatchString(name) {
-			findings = append(findings, document.Finding{Path: "labels." + name, Message: "is not the name of a label; use letters, digits and underscores"})
+			findings = append(findings, document.Finding{Path: "labels." + name, Message: "is not a label name; use letters, digits and underscores"})
 		}
 	}
 	return append(findings, atMostOne("the Authorization header", "authorizationEnv", m.AuthorizationEnv, "authorizationFile", m.AuthorizationFile)...)
@@ -69,22 +69,22 @@ func atMostOne(what, env, envValue, file, fileValue string) []document.Finding {
 	if envValue == "" || fileValue == "" {
 		return nil
 	}
-	return []document.Finding{{Path: file, Also: []string{env}, Message: fmt.Sprintf("%s is in one place; give %s or %s, not both", what, env, file)}}
+	return []document.Finding{{Path: file, Also: []string{env}, Message: fmt.Sprintf("%s is set twice; use %s or %s, not both", what, env, file)}}
 }
 
 // PagerDuty is a service with an Events API v2 integration.
 type PagerDuty struct {
 	RoutingKeyEnv  string `yaml:"routingKeyEnv" doc:"Environment variable with the integration key."`
 	RoutingKeyFile string `yaml:"routingKeyFile" doc:"File with the integration key."`
-	APIURL         string `yaml:"apiURL" default:"https://events.pagerduty.com/" doc:"The API's address; https://events.eu.pagerduty.com/ for accounts in the EU."`
+	APIURL         string `yaml:"apiURL" default:"https://events.pagerduty.com/" doc:"The URL of the API; https://events.eu.pagerduty.com/ for accounts in the EU."`
 }
 
 // Email is a mail server, and the recipients.
 type Email struct {
 	Host         string   `yaml:"host" required:"true" pattern:"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$" hint:"write the mail server's name alone, such as smtp.example.com" doc:"The mail server."`
-	Port         int      `yaml:"port" min:"0" max:"65535" default:"0" doc:"Its port; default 587, or 465 for implicit TLS and 25 for none."`
-	TLS          string   `yaml:"tls" enum:"starttls,implicit,none" default:"starttls" doc:"starttls: required on the way, implicit: from the first byte, none: unencrypted."`
-	Username     string   `yaml:"username" doc:"For servers that ask who sends."`
+	Port         int      `yaml:"port" min:"0" max:"65535" default:"0" doc:"The port; default 587, with implicit TLS 465, without TLS 25."`
+	TLS          string   `yaml:"tls" enum:"starttls,implicit,none" default:"starttls" doc:"starttls: the connection must be upgraded with STARTTLS. implicit: TLS from the start. none: unencrypted."`
+	Username     string   `yaml:"username" doc:"The user name, if the mail server requires a login."`
 	PasswordEnv  string   `yaml:"passwordEnv" doc:"Environment variable with the password."`
 	PasswordFile string   `yaml:"passwordFile" doc:"File with the password."`
 	From         string   `yaml:"from" required:"true" doc:"The sender's address."`
@@ -112,7 +112,7 @@ func (a *Alerts) checkPlaces() []document.Finding {
 func (w Webhook) check() []document.Finding {
 	findings := checkHTTP("url", w.URL)
 	if w.SecretEnv != "" && w.SecretFile != "" {
-		findings = append(findings, document.Finding{Path: "secretFile", Also: []string{"secretEnv"}, Message: "the secret is in one place; give secretEnv or secretFile, not both"})
+		findings = append(findings, document.Finding{Path: "secretFile", Also: []string{"secretEnv"}, Message: "the secret is set twice; use secretEnv or secretFile, not both"})
 	}
 	if _, err := template.Parse(w.Template); err != nil {
 		findings = append(findings, document.Finding{Path: "template", Message: err.Error() + "; write a Go template, such as {\"text\": {{json .Message}}}"})
@@ -131,14 +131,14 @@ func (p *PagerDuty) check() []document.Finding {
 func (e *Email) check() []document.Finding {
 	findings := append(document.Under("from", checkAddress(e.From)), document.Each("to", e.To, checkAddress)...)
 	if len(e.To) == 0 {
-		findings = append(findings, document.Finding{Path: "to", Message: "has no recipient; give at least one address"})
+		findings = append(findings, document.Finding{Path: "to", Message: "has no recipient; add at least one address"})
 	}
 	secret := e.PasswordEnv != "" || e.PasswordFile != ""
 	switch {
 	case secret && e.TLS == "none":
-		findings = append(findings, document.Finding{Path: "tls", Message: "the password would travel unencrypted; write starttls or implicit, or leave the password out"})
+		findings = append(findings, document.Finding{Path: "tls", Message: "the password would be sent unencrypted; use starttls or implicit, or remove the password"})
 	case secret && e.Username == "":
-		findings = append(findings, document.Finding{Path: "username", Message: "a password goes with a username; give both or none"})
+		findings = append(findings, document.Finding{Path: "username", Message: "username and password must be set together"})
 	case e.Username != "":
 		findings = append(findings, oneOf("the password", "passwordEnv", e.PasswordEnv, "passwordFile", e.PasswordFile)...)
 	}
@@ -150,7 +150,7 @@ func oneOf(what, env, envValue, file, fileValue string) []document.Finding {
 	if (envValue == "") != (fileValue == "") {
 		return nil
 	}
-	return []document.Finding{{Message: fmt.Sprintf("%s is in exactly one place; give %s or %s", what, env, file)}}
+	return []document.Finding{{Message: fmt.Sprintf("%s must be set in exactly one place: %s or %s", what, env, file)}}
 }
 
 func checkHTTP(path, text string) []document.Finding {
@@ -158,7 +158,7 @@ func checkHTTP(path, text string) []document.Finding {
 }
 
 func notHTTP(path string) document.Finding {
-	return document.Finding{Path: path, Message: "is not an http or https address"}
+	return document.Finding{Path: path, Message: "is not an http or https URL"}
 }
 
 // checkAddress checks for one mail address, with or without a display name.
@@ -166,5 +166,5 @@ func checkAddress(text string) []document.Finding {
 	if _, err := mail.ParseAddress(text); err == nil && !strings.ContainsAny(text, "\r\n") {
 		return nil
 	}
-	return []document.Finding{{Message: fmt.Sprintf("%q is not a mail address; write one such as data-team@example.com", text)}}
+	return []document.Finding{{Message: fmt.Sprintf("%q is not an e-mail address; write one such as data-team@example.com", text)}}
 }

@@ -26,11 +26,11 @@ type Activity struct {
 
 // Taken is an event that matched.
 type Taken struct {
-	At       time.Time `json:"at" doc:"When it came."`
-	Event    string    `json:"event" doc:"What names the event, without its data."`
-	Written  int       `json:"written" doc:"Readings that were written."`
-	Repeated int       `json:"repeated" doc:"Readings that were not, because the event had come before."`
-	Problems []string  `json:"problems" doc:"Why less was written than the source wants."`
+	At       time.Time `json:"at" doc:"When the event was received."`
+	Event    string    `json:"event" doc:"The event's identifying attributes, without its data."`
+	Written  int       `json:"written" doc:"Number of readings written."`
+	Repeated int       `json:"repeated" doc:"Number of readings not written because the event was a duplicate."`
+	Problems []string  `json:"problems" doc:"Why readings or fields are missing."`
 }
 
 // Gap is the longest interval without an event that ended on a day.
@@ -133,7 +133,7 @@ func (a Activity) Silence(id ID, now time.Time) string {
 	if by := a.ExpectedBy(); by.IsZero() || !now.After(by) {
 		return ""
 	}
-	return fmt.Sprintf("no event of source %s for %s; usually every %s", id, Rough(now.Sub(a.LastEvent)), Rough(a.Usual()))
+	return fmt.Sprintf("source %s has received no event for %s; it usually receives one every %s", id, Rough(now.Sub(a.LastEvent)), Rough(a.Usual()))
 }
 
 // Rough formats a duration for people: in days, hours, minutes or seconds, rounded.

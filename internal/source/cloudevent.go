@@ -52,7 +52,7 @@ func BinaryEvent(attributes map[string]string, contentType string, data []byte) 
 	event := make(map[string]any, len(attributes)+2)
 	for name, value := range attributes {
 		if name == "datacontenttype" || name == "data" || name == "data_base64" {
-			return nil, fmt.Errorf("header ce-%s: it is not an attribute in binary mode; the body is the data, and Content-Type its type", name)
+			return nil, fmt.Errorf("header ce-%s: not allowed in binary mode, where the body is the data and Content-Type its type", name)
 		}
 		text, err := unescape(value)
 		if err != nil {
@@ -122,7 +122,7 @@ func setData(event map[string]any, contentType string, data []byte) error {
 	case isJSON(contentType):
 		value, err := decodeJSON(data)
 		if err != nil {
-			return fmt.Errorf("attribute data is not JSON, as datacontenttype says: %w", err)
+			return fmt.Errorf("datacontenttype is JSON, but attribute data is not: %w", err)
 		}
 		event["data"] = value
 	case utf8.Valid(data):
@@ -138,7 +138,7 @@ func decodeJSON(data []byte) (any, error) {
 	wrapped := append(append([]byte(`{"data":`), data...), '}')
 	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth})
 	if err == nil && len(object) != 1 {
-		err = errors.New("there is more than one value")
+		err = errors.New("unexpected data after the JSON value")
 	}
 	return object["data"], err
 }
@@ -191,7 +191,7 @@ func checkAttribute(name string, value any) error {
 		return nil
 	}
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-		return fmt.Errorf("attribute %.60q: names have only lower-case letters and digits", name)
+		return fmt.Errorf("attribute %.60q: names may contain only lower-case letters and digits", name)
 	}
 	text, isText := value.(string)
 	switch name {
@@ -204,7 +204,7 @@ func checkAttribute(name string, value any) error {
 	default:
 		switch value.(type) {
 		case map[string]any, []any, float64:
-			return fmt.Errorf("attribute %s must be a text, an integer, true or false", name)
+			return fmt.Errorf("attribute %s must be a string, an integer, true or false", name)
 		}
 	}
 	return nil
@@ -217,7 +217,7 @@ func decodeBase64(event map[string]any) error {
 		return nil
 	}
 	if _, both := event["data"]; both {
-		return errors.New("attributes data and data_base64: an event has one of them")
+		return errors.New("attributes data and data_base64: an event may have only one of them")
 	}
 	text, ok := encoded.(string)
 	data, err := base64.StdEncoding.DecodeString(text)

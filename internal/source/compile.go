@@ -142,9 +142,9 @@ func (c *compiler) condition(at string, in Condition) {
 	out := condition{text: in.Path, path: c.path(at+".path", in.Path)}
 	switch n := in.given(); {
 	case n == 0:
-		c.errorf(at, "the condition checks nothing; add one of equals, in, matches, exists")
+		c.errorf(at, "the condition has no check; add one of equals, in, matches, exists")
 	case n > 1:
-		c.errorf(at, "a condition has one of equals, in, matches, exists; write one condition for each")
+		c.errorf(at, "the condition has several of equals, in, matches, exists; write one condition for each")
 	}
 	switch {
 	case in.Equals != nil:
@@ -185,7 +185,7 @@ func (c *compiler) matches(at, text string, out *condition) {
 		switch {
 		case group == "":
 		case slices.Contains(c.groups, group):
-			c.errorf(at, "the group %q has its name twice; give each group a name of its own", group)
+			c.errorf(at, "the group name %q is used twice; give each group a unique name", group)
 		default:
 			c.groups = append(c.groups, group)
 			c.sent[group] = out.path.isInstant(c.def.Format)
@@ -208,13 +208,13 @@ func (c *compiler) template(at, text string) template {
 func (c *compiler) target(at string, i int, in Target) {
 	out := target{at: i, pipeline: c.template(at+".pipeline", in.Pipeline), key: c.template(at+".key", in.Key), period: c.template(at+".period", string(in.Period))}
 	if id, constant := out.pipeline.constant(); constant && id != "" && !pipeline.ID(id).Valid() {
-		c.errorf(at+".pipeline", "%.140q is no pipeline id", id)
+		c.errorf(at+".pipeline", "%.140q is not a pipeline id", id)
 	}
 	if key, constant := out.key.constant(); constant && key != "" {
 		if _, suffix, err := sensor.ExternalKey(key); err != nil {
 			c.errorf(at+".key", "%s", err)
 		} else if !suffix.IsZero() {
-			c.errorf(at+".key", "the key names the period %s, which would hold for every event; write period: \"${group}\"", suffix)
+			c.errorf(at+".key", "the key contains the period %s, which would apply to every event; write period: \"${group}\"", suffix)
 		}
 	}
 	c.period(at+".period", out.period)
@@ -237,7 +237,7 @@ func (c *compiler) period(at string, t template) {
 			c.errorf(at, "%s", err)
 			return
 		}
-		c.errorf(at, "the period %s would hold for every event; take it from the event with a named group: ${day}", text)
+		c.errorf(at, "the period %s would apply to every event; take it from the event with a named group: ${day}", text)
 	}
 	for _, group := range c.groups {
 		if c.sent[group] && t.uses(group) {
@@ -253,7 +253,7 @@ func (c *compiler) sentAt(at string) {
 	case OpenLineage:
 		c.errorf(at, "eventTime is when the event was sent, not the period of the data; use a facet, such as $.run.facets.nominalTime.nominalStartTime, or the name of the job or of a dataset")
 	case CloudEvents:
-		c.findings = append(c.findings, document.Finding{Path: at, Severity: document.Warning, Message: "time is when the event happened: data that comes late is counted for the wrong period; use the subject or the data"})
+		c.findings = append(c.findings, document.Finding{Path: at, Severity: document.Warning, Message: "time is when the event happened, so late data would count for the wrong period; use the subject or the data"})
 	case JSON:
 	}
 }

@@ -24,8 +24,8 @@ const (
 
 // File is a source file as written.
 type File struct {
-	Source Identity    `yaml:"source" required:"true" doc:"What the source is."`
-	Match  []Condition `yaml:"match" doc:"The conditions on an event; all must hold. Only a source of format json may have none."`
+	Source Identity    `yaml:"source" required:"true" doc:"The source's identity."`
+	Match  []Condition `yaml:"match" doc:"The conditions on an event, all of which must be met. Only a source of format json may have none."`
 	Write  []Target    `yaml:"write" required:"true" minItems:"1" doc:"The readings to write for an event that matches."`
 }
 
@@ -34,25 +34,25 @@ type Identity struct {
 	ID          ID     `yaml:"id" required:"true" pattern:"^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$" hint:"use 1 to 128 lower-case letters, digits, dots, dashes and underscores, beginning and ending with a letter or digit" doc:"Its unique name."`
 	Owner       string `yaml:"owner" required:"true" doc:"The team or person who is responsible."`
 	Format      Format `yaml:"format" required:"true" enum:"cloudevents,openlineage,json" doc:"The kind of events."`
-	Description string `yaml:"description" doc:"What it is, for people."`
+	Description string `yaml:"description" doc:"A description for people."`
 }
 
 // Condition is one condition on an event.
 type Condition struct {
 	Path    string `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event, such as $.subject."`
-	Equals  any    `yaml:"equals" doc:"The value that it must have."`
-	In      []any  `yaml:"in" minItems:"1" doc:"The values of which it must have one."`
-	Matches string `yaml:"matches" doc:"Regular expression (RE2). Its named groups, such as (?P<day>…), are variables of write."`
-	Exists  *bool  `yaml:"exists" doc:"Whether there must be a value."`
+	Equals  any    `yaml:"equals" doc:"The value at path must equal this."`
+	In      []any  `yaml:"in" minItems:"1" doc:"The value at path must be one of these."`
+	Matches string `yaml:"matches" doc:"Regular expression (RE2). Its named groups, such as (?P<day>…), can be used in write."`
+	Exists  *bool  `yaml:"exists" doc:"true: path must find a value. false: it must not."`
 }
 
 // Target is one reading to write.
 type Target struct {
-	Pipeline string             `yaml:"pipeline" required:"true" doc:"The pipeline's id; may hold ${group}."`
-	Key      string             `yaml:"key" required:"true" doc:"The sensor's key; may hold ${group}."`
-	Period   document.Text      `yaml:"period" doc:"The period that the reading is for, such as ${day}; without it the reading is undated, unless its fields have a date."`
+	Pipeline string             `yaml:"pipeline" required:"true" doc:"The pipeline's id; may contain ${group}."`
+	Key      string             `yaml:"key" required:"true" doc:"The sensor's key; may contain ${group}."`
+	Period   document.Text      `yaml:"period" doc:"The period of the reading, such as ${day}. Without it the reading is undated, unless its fields have a date."`
 	Fields   map[string]Field   `yaml:"fields" required:"true" minItems:"1" doc:"The reading's fields: a value, text with ${group}, or {path: …} into the event."`
-	TTL      *document.Duration `yaml:"ttl" above:"0s" doc:"How long the reading is valid; default for ever."`
+	TTL      *document.Duration `yaml:"ttl" above:"0s" doc:"How long the reading is valid; default no limit."`
 }
 
 // Field is the value of a field: a scalar, or a path into the event.
@@ -87,7 +87,7 @@ func (Field) JSONSchema() *jsonschema.Schema {
 // Schema returns the JSON Schema of a source file.
 func Schema() *jsonschema.Schema {
 	return document.Schema(File{}, "source", "Interlock source",
-		"One source of facts: which events of another tool count, and which readings are written for them.")
+		"One source: which events of another tool match, and which readings to write for them.")
 }
 
 // findings reports problems that no single value shows.

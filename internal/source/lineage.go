@@ -25,7 +25,7 @@ func CheckLineage(event map[string]any) error {
 	case event["dataset"] != nil:
 		required = append(required, "dataset.namespace", "dataset.name")
 	default:
-		return errors.New("field run is missing; an OpenLineage event is about a run, a job or a dataset")
+		return errors.New("field run is missing; an OpenLineage event needs a run, a job or a dataset")
 	}
 	for _, name := range required {
 		if fields.At(name) == nil {

@@ -118,11 +118,11 @@ func (d *Definition) unknown(opts Options) []document.Finding {
 			continue
 		}
 		names := opts.Names()
-		message := fmt.Sprintf("there is no pipeline %q; readings for it would be refused", id)
+		message := fmt.Sprintf("there is no pipeline %q, so its readings would be rejected", id)
 		if near, ok := document.Suggest(id, names); ok {
 			message = fmt.Sprintf("there is no pipeline %q; did you mean %q?", id, near)
 		} else if len(names) > 0 && len(names) <= 10 {
-			message += "; known are " + strings.Join(names, ", ")
+			message += "; use one of " + strings.Join(names, ", ")
 		}
 		findings = append(findings, document.Finding{Path: fmt.Sprintf("write[%d].pipeline", t.at), Severity: opts.Unknown, Message: message})
 	}

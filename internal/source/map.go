@@ -24,10 +24,10 @@ type Write struct {
 // out.
 type EventProblem struct {
 	Source   ID     `json:"source" doc:"The source's id."`
-	Write    int    `json:"write" doc:"The entry of write, counted from 0."`
-	Pipeline string `json:"pipeline" doc:"The pipeline, as far as the event names it."`
-	Key      string `json:"key" doc:"The sensor's key, as far as the event names it."`
-	Message  string `json:"message" doc:"What is wrong, and what it means for the reading."`
+	Write    int    `json:"write" doc:"The index of the entry in write, from 0."`
+	Pipeline string `json:"pipeline" doc:"The pipeline, if the event determines it."`
+	Key      string `json:"key" doc:"The sensor's key, if the event determines it."`
+	Message  string `json:"message" doc:"The problem and its effect on the reading."`
 }
 
 func (p EventProblem) String() string {
@@ -77,7 +77,7 @@ func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
 	w.Key, suffix, err = sensor.ExternalKey(at.Key)
 	switch {
 	case !w.Pipeline.Valid():
-		report("nothing is written: %.140q is no pipeline id", at.Pipeline)
+		report("nothing is written: %.140q is not a pipeline id", at.Pipeline)
 		return
 	case err != nil:
 		report("nothing is written: %s", err)
@@ -119,7 +119,7 @@ func (f *field) read(l *lookup, groups map[string]string, fields sensor.Fields) 
 	default:
 		values := l.at(f.path)
 		if len(values) > 1 {
-			return fmt.Sprintf("%s finds %d values; narrow the path down to one", f.path.query, len(values))
+			return fmt.Sprintf("%s finds %d values; make the path match exactly one", f.path.query, len(values))
 		}
 		if len(values) == 1 {
 			fields[f.name] = values[0]

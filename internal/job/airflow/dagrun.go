@@ -57,7 +57,7 @@ func (d target) create(ctx context.Context) error {
 // hinted adds what to check if the DAG does not exist: the wrong API version gives the same answer.
 func hinted(err error) error {
 	if answered := (*rest.Answered)(nil); errors.As(err, &answered) && answered.Code == http.StatusNotFound {
-		answered.Text += "; check dagID, and apiVersion: v1 is that of Airflow 2, v2 that of Airflow 3"
+		answered.Text += "; check dagID, and apiVersion: v1 is for Airflow 2, v2 for Airflow 3"
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func (d target) ask(ctx context.Context, c rest.Call) error {
 // same checks that an answer is about this DAG run: a proxy in front of Airflow may answer with JSON as well.
 func (d target) same(seen dagRun) error {
 	if seen.ID != d.run {
-		return fmt.Errorf("the answer is not about DAG run %s; check job.config.url", d.run)
+		return fmt.Errorf("the response is not about DAG run %s; check job.config.url", d.run)
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func (d target) dag(ctx context.Context) (dag, error) {
 	var found dag
 	err := d.Do(ctx, rest.Call{What: fmt.Sprintf("get DAG %q", d.DagID), Method: http.MethodGet, Path: d.path()}, &found)
 	if err == nil && found.ID != d.DagID {
-		err = d.unfit("the answer is about something else than DAG %q; check job.config.url", d.DagID)
+		err = d.unfit("the response is not about DAG %q; check job.config.url", d.DagID)
 	}
 	return found, hinted(err)
 }

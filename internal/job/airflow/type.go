@@ -58,10 +58,10 @@ func (d target) Start(ctx context.Context) (job.Started, error) {
 func (d target) adopt(ctx context.Context, conflict *rest.Answered) error {
 	_, err := d.look(ctx)
 	if errors.Is(err, job.ErrUnknownHandle) {
-		return job.Refuse(run.Permanent, "%s; and it has no run %s, so another run has the same logical date: leave logical_date out of job.config.body, or make it unique", conflict.Text, d.run)
+		return job.Refuse(run.Permanent, "%s, but there is no run %s, so another run has the same logical date: remove logical_date from job.config.body, or make it unique", conflict.Text, d.run)
 	}
 	if err != nil {
-		return fmt.Errorf("adopt the run that is there: %w", rest.Open(err)) // it may be ours, so this is no refusal
+		return fmt.Errorf("adopt the existing run: %w", rest.Open(err)) // it may be ours, so this is no refusal
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (d target) Check(ctx context.Context) error {
 	case found.Broken:
 		return d.unfit("DAG %q has import errors; Airflow's list of DAGs shows them", d.DagID)
 	}
-	return &job.Unsure{Reason: d.Secrets.Text(fmt.Sprintf("DAG %q exists, and is not removed, paused or broken; whether the credentials may start it shows only at the first start", d.DagID))}
+	return &job.Unsure{Reason: d.Secrets.Text(fmt.Sprintf("DAG %q is active and has no import errors; only a start shows whether the credentials may start it", d.DagID))}
 }
 
 func (d target) unfit(format string, args ...any) error {

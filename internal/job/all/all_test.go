@@ -154,7 +154,7 @@ func TestEachMistakeInAConfigIsReported(t *testing.T) {
 		spark   = "applicationID: a\nexecutionRoleArn: arn:aws:iam::123456789012:role/x\n"
 		machine = "stateMachineARN: arn:aws:states:eu-west-1:123456789012:stateMachine:x\n"
 		url     = "must be an absolute http or https URL such as https://host/path"
-		secret  = "a secret in the file; put the token in ${env:NAME} or ${file:PATH}"
+		secret  = "contains a secret; use ${env:NAME} or ${file:PATH} instead"
 	)
 	tests := []struct{ kind, config, want string }{
 		{"command", "shell: true\n", "1:1: command: is required: The program and its arguments, as one text or as a list of words"},
@@ -167,17 +167,17 @@ func TestEachMistakeInAConfigIsReported(t *testing.T) {
 		{"command", "command: echo \\\n", `1:10: command: ends in a backslash, which escapes nothing; write \\ for a backslash`},
 		{"command", "command: [a]\nshell: true\n", "1:10: command: with shell it must be one text, not a list; write it as text or remove shell (see shell at 2:8)"},
 		{"command", "command: [\"a\\0\"]\n", "1:10: command: contains a NUL character, which cannot be passed to a program"},
-		{"command", "command: a\nenv: {A-B: 1}\n", `2:7: env.A-B: "A-B" is not a variable's name; use letters, digits and _, not beginning with a digit`},
-		{"command", "command: a\nenv: {INTERLOCK_DATE: 1}\n", "2:7: env.INTERLOCK_DATE: names beginning with INTERLOCK_ are set by Interlock; choose another"},
+		{"command", "command: a\nenv: {A-B: 1}\n", `2:7: env.A-B: "A-B" is not a variable name; use letters, digits and _, starting with a letter or _`},
+		{"command", "command: a\nenv: {INTERLOCK_DATE: 1}\n", "2:7: env.INTERLOCK_DATE: names that start with INTERLOCK_ are reserved; choose another"},
 		{"command", "command: a\nenv: {A: \"\\0\"}\n", "2:10: env.A: contains a NUL character, which cannot be passed to a program"},
 		{"command", "command: a\ntimeout: 0s\n", "2:10: timeout: is 0s; must be above 0s"},
-		{"command", "command: a\nonUnknown: hold\n", `2:1: onUnknown: unknown key "onUnknown"; known here: command, shell, env, dir, timeout`},
+		{"command", "command: a\nonUnknown: hold\n", `2:1: onUnknown: unknown key "onUnknown"; use one of command, shell, env, dir, timeout`},
 
-		{"http", "method: POST\n", "1:1: url: is required: Where the request goes; http or https, without credentials"},
+		{"http", "method: POST\n", "1:1: url: is required: The http or https URL of the request, without credentials"},
 		{"http", "url: host/path\n", "1:6: url: " + url},
 		{"http", "url: https://u:p@host/\n", "1:6: url: contains a user or password; send credentials in a header, from ${env:NAME} or ${file:PATH}"},
 		{"http", "url: https://h\nmethod: HEAD\n", `2:9: method: unknown value "HEAD"; use one of GET, POST, PUT, PATCH, DELETE`},
-		{"http", "url: https://h\nmethod: GET\nbody: x\n", "3:7: body: a GET request has no body; use POST or leave body out (see method at 2:9)"},
+		{"http", "url: https://h\nmethod: GET\nbody: x\n", "3:7: body: a GET request has no body; use POST, or remove body (see method at 2:9)"},
 		{"http", "url: https://h\nbody: 5\n", "2:7: body: must be a text, or a mapping or list that is sent as JSON"},
 		{"http", "url: https://h\nheaders: {a b: c}\n", `2:11: headers["a b"]: "a b" is not a header name; use letters, digits and -`},
 		{"http", "url: https://h\nheaders: {Authorization: Bearer abc}\n", "warning: 2:26: headers.Authorization: " + secret},
@@ -185,20 +185,20 @@ func TestEachMistakeInAConfigIsReported(t *testing.T) {
 		{"http", "url: https://h\ntimeout: 0s\n", "2:10: timeout: is 0s; must be above 0s"},
 
 		{"airflow", "url: https://h\n", "1:1: dagID: is required: The DAG to run"},
-		{"airflow", "url: https://h\ndagID: a/../b\n", "2:8: dagID: is not a DAG's id, which has letters, digits and the characters . _ -"},
+		{"airflow", "url: https://h\ndagID: a/../b\n", "2:8: dagID: is not a DAG id; use letters, digits and the characters . _ -"},
 		{"airflow", "url: h\ndagID: d\n", "1:6: url: " + url},
-		{"airflow", hill + "conf: {}\nbody: {}\n", "4:1: body: not together with conf; put conf into body, or leave body out (see conf at 3:7)"},
+		{"airflow", hill + "conf: {}\nbody: {}\n", "4:1: body: cannot be combined with conf; put conf into body, or remove body (see conf at 3:7)"},
 		{"airflow", hill + "body: {dag_run_id: x}\n", "3:8: body.dag_run_id: Interlock sets dag_run_id itself, so that a run starts once; remove it"},
 		{"airflow", hill + "apiVersion: v3\n", `3:13: apiVersion: unknown value "v3"; use one of v1, v2`},
 		{"airflow", hill + "conf: [a]\n", "3:7: conf: expected a mapping, found a list"},
 		{"airflow", hill + "headers: {Authorization: Basic YTpi}\n", "warning: 3:26: headers.Authorization: " + secret},
-		{"airflow", hill + "onUnknown: hold\n", `3:1: onUnknown: unknown key "onUnknown"; known here: url, dagID, headers, conf, body, apiVersion, timeout`},
+		{"airflow", hill + "onUnknown: hold\n", `3:1: onUnknown: unknown key "onUnknown"; use one of url, dagID, headers, conf, body, apiVersion, timeout`},
 
 		{"databricks", "jobID: 1\n", "1:1: workspaceURL: is required: The workspace, such as https://dbc-1234.cloud.databricks.com"},
 		{"databricks", "workspaceURL: dbc\njobID: 1\n", "1:15: workspaceURL: " + url},
-		{"databricks", bricks, "1:1: jobID: is required: the job to run; or give body"},
-		{"databricks", bricks + "jobID: 1\nbody: {job_id: 1}\n", "3:1: body: not together with jobID; use one of them (see jobID at 2:8)"},
-		{"databricks", bricks + "body: {job_id: 1}\nparams: {a: b}\n", "3:1: params: only together with jobID; put the parameters into body (see body at 2:7)"},
+		{"databricks", bricks, "1:1: jobID: is required: the job to run; or set body"},
+		{"databricks", bricks + "jobID: 1\nbody: {job_id: 1}\n", "3:1: body: cannot be combined with jobID; use one of them (see jobID at 2:8)"},
+		{"databricks", bricks + "body: {job_id: 1}\nparams: {a: b}\n", "3:1: params: needs jobID; put the parameters into body (see body at 2:7)"},
 		{"databricks", bricks + "body: {run_name: x}\n", "2:1: body: needs tasks for a one-time run, or job_id to run a job"},
 		{"databricks", bricks + "body: {job_id: 1, idempotency_token: x}\n", "2:19: body.idempotency_token: Interlock sets idempotency_token itself, so that a run starts once; remove it"},
 		{"databricks", bricks + "jobID: nightly\n", `2:8: jobID: expected a job's number such as 123456, found the text "nightly"`},
@@ -207,12 +207,12 @@ func TestEachMistakeInAConfigIsReported(t *testing.T) {
 		{"databricks", bricks + "jobID: 1\nheaders: {authorization: x}\n", "warning: 3:26: headers.authorization: " + secret},
 
 		{"glue", "arguments: {}\n", "1:1: jobName: is required: The Glue job to run"},
-		{"glue", "jobName: a\narguments: {--: b}\n", `2:13: arguments.--: "--" is not an argument's name; write one such as --source`},
-		{"glue", "jobName: a\narguments: {--x: b, x: c}\n", "2:21: arguments.x: the same argument twice, with and without -- (see arguments.--x at 2:18)"},
-		{"glue", "jobName: a\narguments: {--interlock_run_id: b}\n", "warning: 2:13: arguments.--interlock_run_id: Interlock finds a lost start again by this argument, and cannot with your own; remove it"},
+		{"glue", "jobName: a\narguments: {--: b}\n", `2:13: arguments.--: "--" is not an argument name; write one such as --source`},
+		{"glue", "jobName: a\narguments: {--x: b, x: c}\n", "2:21: arguments.x: the same argument is set twice, with and without -- (see arguments.--x at 2:18)"},
+		{"glue", "jobName: a\narguments: {--interlock_run_id: b}\n", "warning: 2:13: arguments.--interlock_run_id: Interlock sets this argument itself, to find the job of an unanswered start call; remove it"},
 		{"glue", "jobName: a\narguments: {x: [b]}\n", "2:16: arguments.x: expected a text, found a list"},
 		{"glue", "jobName: a\nlogCheck: {patterns: []}\n", "2:22: logCheck.patterns: is empty; must have at least one item"},
-		{"glue", "jobName: a\nlogCheck: {patterns: ['']}\n", `2:23: logCheck.patterns[0]: "" is not allowed; write a text to look for`},
+		{"glue", "jobName: a\nlogCheck: {patterns: ['']}\n", `2:23: logCheck.patterns[0]: "" is not allowed; write a text to search for`},
 		{"glue", "jobName: a\nregion: Ireland\n", `2:9: region: "Ireland" is not allowed; write a region such as eu-west-1`},
 		{"glue", "jobName: a\njobname: b\n", `2:1: jobname: unknown key "jobname"; did you mean "jobName"?`},
 
@@ -227,11 +227,11 @@ func TestEachMistakeInAConfigIsReported(t *testing.T) {
 		{"emr-serverless", "applicationID: a\nexecutionRoleArn: me\njobDriver: {hive: {query: q}}\n", `2:19: executionRoleArn: "me" is not allowed; write a role's ARN such as arn:aws:iam::123456789012:role/name`},
 		{"emr-serverless", spark, "1:1: jobDriver: is required: What to run: sparkSubmit or hive"},
 		{"emr-serverless", spark + "jobDriver: {}\n", "3:12: jobDriver: needs one of sparkSubmit and hive"},
-		{"emr-serverless", spark + "jobDriver: {sparkSubmit: {entryPoint: a}, hive: {query: q}}\n", "3:43: jobDriver.hive: not together with sparkSubmit; use one of them (see jobDriver.sparkSubmit at 3:26)"},
+		{"emr-serverless", spark + "jobDriver: {sparkSubmit: {entryPoint: a}, hive: {query: q}}\n", "3:43: jobDriver.hive: cannot be combined with sparkSubmit; use one of them (see jobDriver.sparkSubmit at 3:26)"},
 		{"emr-serverless", spark + "jobDriver: {sparkSubmit: {}}\n", "3:13: jobDriver.sparkSubmit.entryPoint: is required: The script or JAR"},
-		{"emr-serverless", spark + "jobDriver: {hive: {query: q}}\nconfigurationOverrides: {monitoring: {}}\n", `4:25: configurationOverrides: unknown field "monitoring"; write it in the form of StartJobRun`},
-		{"emr-serverless", spark + "jobDriver: {hive: {query: q}}\nconfigurationOverrides: {applicationConfiguration: 5}\n", "4:25: configurationOverrides: applicationConfiguration cannot be a number; write it in the form of StartJobRun"},
-		{"emr-serverless", spark + "jobDriver: {hive: {}}\n", "3:13: jobDriver.hive.query: is required: The query, or the file that contains it"},
+		{"emr-serverless", spark + "jobDriver: {hive: {query: q}}\nconfigurationOverrides: {monitoring: {}}\n", `4:25: configurationOverrides: unknown field "monitoring"; write it in the format of StartJobRun`},
+		{"emr-serverless", spark + "jobDriver: {hive: {query: q}}\nconfigurationOverrides: {applicationConfiguration: 5}\n", "4:25: configurationOverrides: applicationConfiguration cannot be a number; write it in the format of StartJobRun"},
+		{"emr-serverless", spark + "jobDriver: {hive: {}}\n", "3:13: jobDriver.hive.query: is required: The query, or a file with the query"},
 
 		{"step-function", "input: {}\n", "1:1: stateMachineARN: is required: write its ARN such as arn:aws:states:eu-west-1:123456789012:stateMachine:name"},
 		{"step-function", "stateMachineARN: load\n", `1:18: stateMachineARN: "load" is not allowed; write its ARN such as arn:aws:states:eu-west-1:123456789012:stateMachine:name`},
@@ -241,7 +241,7 @@ func TestEachMistakeInAConfigIsReported(t *testing.T) {
 		{"lambda", "functionName: a b\n", `1:15: functionName: "a b" is not allowed; write a function's name or ARN`},
 		{"lambda", "functionName: " + strings.Repeat("a", 257) + "\n", `1:15: functionName: "` + strings.Repeat("a", 60) + `…" is not allowed; write a function's name or ARN`},
 		{"lambda", "functionName: a\ntimeout: 16m\n", "2:10: timeout: is 16m; must be above 0s and at most 15m"},
-		{"lambda", "functionName: a\npayload: [1]\n", "warning: 2:10: payload: the run's id is only added to a mapping, so the function cannot recognise a repeated start; write a mapping"},
+		{"lambda", "functionName: a\npayload: [1]\n", "warning: 2:10: payload: the run's id is added only to a mapping, and without it the function cannot detect a repeated start; write a mapping"},
 		{"lambda", "functionName: a\nasync: 1\n", "2:8: async: expected true or false, found the number 1"},
 	}
 	for _, tt := range tests {

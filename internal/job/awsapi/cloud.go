@@ -61,7 +61,7 @@ func (c *Cloud) setup(ctx context.Context) (setup, error) {
 	if c.loaded == nil {
 		loaded, err := c.load(ctx)
 		if err != nil {
-			return setup{}, job.Refuse(run.Permanent, "read the controller's AWS configuration: %s; check its AWS_ variables and its profile", Line(job.Redactor{}, err.Error()))
+			return setup{}, job.Refuse(run.Permanent, "read the controller's AWS configuration: %s; check its AWS_* variables and its profile", Line(job.Redactor{}, err.Error()))
 		}
 		c.loaded = &loaded
 	}

@@ -71,7 +71,7 @@ func Call[In, Out, Options any](ctx context.Context, r Request, call Operation[I
 	secrets := r.Attempt.Secrets.With(t.secret())
 	f.Text = secrets.Text(r.What) + ": " + Line(secrets, shown(err)) + fix
 	if ctx.Err() != nil {
-		f.Text = secrets.Text(r.What) + ": given up before there was a connection: " + ctx.Err().Error()
+		f.Text = secrets.Text(r.What) + ": cancelled before the connection was established: " + ctx.Err().Error()
 	}
 	return nil, f
 }

@@ -96,7 +96,7 @@ func TestAnErrorThatIsNotFromAWSIsShownAsItIs(t *testing.T) {
 		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.Write([]byte(`{"status": "RUN`))
-		}, "the answer broke off"},
+		}, "the response was cut off"},
 	}
 	for name, tt := range tests {
 		if got := failed(t, tt.answer); !strings.Contains(got.Text, tt.want) {
@@ -142,7 +142,7 @@ func TestACallCancelledUnderWayIsNoRefusal(t *testing.T) {
 		t.Errorf("under way: got %v", err)
 	}
 	f := (*awsapi.Failure)(nil)
-	if _, err := awsapi.Call(ctx, awsapi.Request{What: "describe it"}, client.DescribeExecution, anExecution); !errors.As(err, &f) || !f.Certain || f.Text != "describe it: given up before there was a connection: context canceled" {
+	if _, err := awsapi.Call(ctx, awsapi.Request{What: "describe it"}, client.DescribeExecution, anExecution); !errors.As(err, &f) || !f.Certain || f.Text != "describe it: cancelled before the connection was established: context canceled" {
 		t.Errorf("before it began: got %v", err)
 	}
 }

@@ -118,7 +118,7 @@ func (v vault) value(ctx context.Context, kind job.SecretKind, id string) (strin
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxSecret))
 	if err != nil {
-		return "", job.RefuseOver(err, run.Transient, "${%s:%s} cannot be read: the answer of %s ended early", kind, id, service)
+		return "", job.RefuseOver(err, run.Transient, "${%s:%s} cannot be read: the response of %s was cut off", kind, id, service)
 	}
 	var out struct {
 		Type         string `json:"__type"`
@@ -126,7 +126,7 @@ func (v vault) value(ctx context.Context, kind job.SecretKind, id string) (strin
 		Parameter    struct{ Value string }
 	}
 	if err := json.Unmarshal(text, &out); err != nil && answer.StatusCode == http.StatusOK {
-		return "", job.Refuse(run.Transient, "${%s:%s} cannot be read: %s answered no JSON", kind, id, service)
+		return "", job.Refuse(run.Transient, "${%s:%s} cannot be read: the response of %s is not JSON", kind, id, service)
 	}
 	if answer.StatusCode == http.StatusOK {
 		value := cmp.Or(out.SecretString, out.Parameter.Value)

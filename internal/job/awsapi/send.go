@@ -95,7 +95,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 		return 0, errTooLarge
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("the answer broke off: %w", err)
+		err = fmt.Errorf("the response was cut off: %w", err)
 	}
 	return n, err
 }

@@ -30,10 +30,10 @@ type Options struct {
 // Config is job.config of a command.
 type Config struct {
 	Command document.TextOrList      `yaml:"command" required:"true" doc:"The program and its arguments, as one text or as a list of words."`
-	Shell   bool                     `yaml:"shell" default:"false" doc:"Hand the text to /bin/sh -c instead of splitting it into words."`
-	Env     map[string]document.Text `yaml:"env" doc:"Environment variables of the program, beside the few it always has."`
-	Dir     string                   `yaml:"dir" doc:"The working directory; default the project directory of the pipeline file, where a relative path starts."`
-	Timeout document.Duration        `yaml:"timeout" above:"0s" doc:"After this long it is stopped, and failed as TIMEOUT. No limit unless said."`
+	Shell   bool                     `yaml:"shell" default:"false" doc:"Pass the text to /bin/sh -c instead of splitting it into words."`
+	Env     map[string]document.Text `yaml:"env" doc:"Environment variables, in addition to the few that every command gets."`
+	Dir     string                   `yaml:"dir" doc:"The working directory. Default, and base of a relative path: the project directory of the pipeline file."`
+	Timeout document.Duration        `yaml:"timeout" above:"0s" doc:"How long the command may run before it is stopped and fails with the category TIMEOUT; default no limit."`
 }
 
 // Argv returns the arguments to execute: the words of the command, or a shell with its text.
@@ -101,9 +101,9 @@ func (c *Config) checkEnv() []document.Finding {
 		at := document.KeyPath("env", name)
 		switch {
 		case !envName.MatchString(name):
-			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("%q is not a variable's name; use letters, digits and _, not beginning with a digit", name)})
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("%q is not a variable name; use letters, digits and _, starting with a letter or _", name)})
 		case strings.HasPrefix(name, "INTERLOCK_"):
-			findings = append(findings, document.Finding{Path: at, Key: true, Message: "names beginning with INTERLOCK_ are set by Interlock; choose another"})
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: "names that start with INTERLOCK_ are reserved; choose another"})
 		case strings.ContainsRune(string(c.Env[name]), 0):
 			findings = append(findings, document.Finding{Path: at, Message: "contains a NUL character, which cannot be passed to a program"})
 		}
@@ -118,13 +118,13 @@ const maxAWSTimeout = document.Duration(100 * time.Second)
 func (c *Config) AWSFindings() []document.Finding {
 	findings := []document.Finding{{
 		Path: "command", Severity: document.Warning,
-		Message: "on AWS a command runs inside the orchestrator's function and does not outlive it when that is killed; prefer lambda, glue or another job type",
+		Message: "on AWS a command runs inside the orchestrator function and dies with it; prefer lambda, glue or another job type",
 	}}
 	switch {
 	case c.Timeout == 0:
 		findings = append(findings, document.Finding{Path: "timeout", Message: "is required on AWS: at most 100s"})
 	case c.Timeout > maxAWSTimeout:
-		findings = append(findings, document.Finding{Path: "timeout", Message: fmt.Sprintf("is %s; on AWS at most 100s", c.Timeout)})
+		findings = append(findings, document.Finding{Path: "timeout", Message: fmt.Sprintf("is %s; on AWS it must be at most 100s", c.Timeout)})
 	}
 	return findings
 }

@@ -26,11 +26,11 @@ func TestAListIsUsedAsItIsAndAShellGetsTheText(t *testing.T) {
 }
 
 func TestOnAWSACommandNeedsAShortTimeout(t *testing.T) {
-	const short = "on AWS a command runs inside the orchestrator's function and does not outlive it when that is killed; prefer lambda, glue or another job type"
+	const short = "on AWS a command runs inside the orchestrator function and dies with it; prefer lambda, glue or another job type"
 	warning := document.Finding{Path: "command", Severity: document.Warning, Message: short}
 	tests := map[time.Duration][]document.Finding{
 		0:                 {warning, {Path: "timeout", Message: "is required on AWS: at most 100s"}},
-		101 * time.Second: {warning, {Path: "timeout", Message: "is 1m41s; on AWS at most 100s"}},
+		101 * time.Second: {warning, {Path: "timeout", Message: "is 1m41s; on AWS it must be at most 100s"}},
 		100 * time.Second: {warning},
 		time.Second:       {warning},
 	}

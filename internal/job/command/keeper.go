@@ -35,7 +35,7 @@ func Keep() int {
 	answers := os.NewFile(answerFD, "answer")
 	var o order
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil || answers == nil {
-		fmt.Fprintln(os.Stderr, "a keeper is started by the controller, never by hand")
+		fmt.Fprintln(os.Stderr, "this command is started by the controller, not by hand")
 		return 2
 	}
 	syscall.CloseOnExec(answerFD)

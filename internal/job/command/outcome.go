@@ -75,7 +75,7 @@ func categoryOf(code int) run.Category {
 func lostStatus(output string) job.Status {
 	return job.Status{
 		Done: true, Result: run.ResultFail, Category: run.Transient, Output: output,
-		Message: "lost: its keeper process ended without recording an exit code, as when it is killed or the machine restarts",
+		Message: "lost: its keeper process ended without recording an exit code; it may have been killed, or the machine restarted",
 	}
 }
 

@@ -84,7 +84,7 @@ func (t *Type) Start(ctx context.Context, a job.Attempt) (job.Started, error) {
 		}
 		return job.Started{}, fmt.Errorf("look for the job of %s: %w", a.ID, err)
 	case ctx.Err() != nil:
-		return job.Started{}, job.Refuse(run.Transient, "the start was given up before it began")
+		return job.Started{}, job.Refuse(run.Transient, "the start was cancelled before it began")
 	}
 	o, err := t.order(a)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t *Type) Check(_ context.Context, a job.Attempt) error {
 		return a.Secrets.Error(err)
 	}
 	if c, ok := a.Config.(*Config); ok && c.Shell {
-		return &job.Unsure{Reason: fmt.Sprintf("the shell %s exists; whether the command works shows only when it runs", o.Path)}
+		return &job.Unsure{Reason: fmt.Sprintf("the shell %s exists; only a run shows whether the command works", o.Path)}
 	}
 	return nil
 }

@@ -15,9 +15,9 @@ import (
 // Config is job.config of a databricks job.
 type Config struct {
 	WorkspaceURL string         `yaml:"workspaceURL" required:"true" doc:"The workspace, such as https://dbc-1234.cloud.databricks.com."`
-	JobID        JobID          `yaml:"jobID" doc:"The job to run; or give body."`
-	Params       map[string]any `yaml:"params" doc:"The job's parameters, with jobID."`
-	Body         map[string]any `yaml:"body" doc:"A whole request instead of jobID: with tasks it is submitted as a one-time run, otherwise it is a run-now with job_id."`
+	JobID        JobID          `yaml:"jobID" doc:"The job to run; or set body."`
+	Params       map[string]any `yaml:"params" doc:"The job's parameters; only with jobID."`
+	Body         map[string]any `yaml:"body" doc:"A whole request instead of jobID. With tasks it is submitted as a one-time run; otherwise it is a run-now request with job_id."`
 	Headers      job.Headers    `yaml:"headers" doc:"Headers of every request, such as Authorization. Take secrets from ${env:NAME} or ${file:PATH}."`
 
 	Timeout document.Duration `yaml:"timeout" default:"30s" above:"0s" doc:"How long one request may take."`
@@ -48,9 +48,9 @@ func (c *Config) Check() []document.Finding {
 	findings := append(job.CheckURL("workspaceURL", c.WorkspaceURL), c.Headers.Check("headers")...)
 	switch {
 	case c.JobID == "" && c.Body == nil:
-		findings = append(findings, document.Finding{Path: "jobID", Message: "is required: the job to run; or give body"})
+		findings = append(findings, document.Finding{Path: "jobID", Message: "is required: the job to run; or set body"})
 	case c.JobID != "" && c.Body != nil:
-		findings = append(findings, document.Finding{Path: "body", Key: true, Message: "not together with jobID; use one of them", Also: []string{"jobID"}})
+		findings = append(findings, document.Finding{Path: "body", Key: true, Message: "cannot be combined with jobID; use one of them", Also: []string{"jobID"}})
 	case c.Body != nil:
 		findings = append(findings, c.checkBody()...)
 	}
@@ -62,7 +62,7 @@ func (c *Config) checkBody() []document.Finding {
 	_, jobID := c.Body["job_id"]
 	_, token := c.Body["idempotency_token"]
 	return slices.Concat(
-		document.When(c.Params != nil, document.Finding{Path: "params", Key: true, Message: "only together with jobID; put the parameters into body", Also: []string{"body"}}),
+		document.When(c.Params != nil, document.Finding{Path: "params", Key: true, Message: "needs jobID; put the parameters into body", Also: []string{"body"}}),
 		document.When(!tasks && !jobID, document.Finding{Path: "body", Key: true, Message: "needs tasks for a one-time run, or job_id to run a job"}),
 		document.When(token, document.Finding{Path: "body.idempotency_token", Key: true, Message: "Interlock sets idempotency_token itself, so that a run starts once; remove it"}),
 	)

@@ -117,10 +117,10 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return err
 	}
-	unsure := "the workspace accepts the credentials; whether they may submit these tasks, and whether the tasks can run, shows only when they are submitted"
+	unsure := "the workspace accepts the credentials; only a submission shows whether they may submit these tasks and whether the tasks can run"
 	if id := w.job(); id != "" {
 		err = w.getJob(ctx, id)
-		unsure = "job " + id + " is there; whether the credentials may run it shows only when it is run"
+		unsure = "job " + id + " exists; only a run shows whether the credentials may run it"
 	} else {
 		err = w.listJobs(ctx)
 	}

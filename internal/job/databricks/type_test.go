@@ -209,7 +209,7 @@ func TestAnAnswerAboutSomethingElseIsNone(t *testing.T) {
 	defer front.Close()
 	kind := newType(t, front.URL, "127.0.0.1")
 	a := attempt(t, "workspaceURL: "+front.URL+"\nbody: {tasks: [{task_key: a}]}\n")
-	if status, err := kind.Status(t.Context(), a, "77"); status.Done || err == nil || !strings.Contains(err.Error(), "about something else") {
+	if status, err := kind.Status(t.Context(), a, "77"); status.Done || err == nil || !strings.Contains(err.Error(), "unexpected response") {
 		t.Errorf("got %+v, %v", status, err)
 	}
 	if err := kind.(job.Checker).Check(t.Context(), a); err == nil || errors.As(err, new(*job.Unsure)) {

@@ -206,7 +206,7 @@ func whyNotCancelled(infos []types.CancelStepsInfo) string {
 			return aws.ToString(i.StepId) + ": " + aws.ToString(i.Reason)
 		}
 	}
-	return "answered without saying whether they will end"
+	return "the response does not say whether the steps will end"
 }
 
 // states are the step states that EMR documents. A step whose state is not Done is running.

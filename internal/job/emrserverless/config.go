@@ -18,9 +18,9 @@ import (
 // Config is job.config of an emr-serverless job.
 type Config struct {
 	ApplicationID          string         `yaml:"applicationID" required:"true" doc:"The EMR Serverless application."`
-	ExecutionRoleArn       string         `yaml:"executionRoleArn" required:"true" pattern:"^(.*\\$\\{.*|arn:aws[a-z-]*:iam::[0-9]{12}:role/.+)$" hint:"write a role's ARN such as arn:aws:iam::123456789012:role/name" doc:"The role the job runs as."`
+	ExecutionRoleArn       string         `yaml:"executionRoleArn" required:"true" pattern:"^(.*\\$\\{.*|arn:aws[a-z-]*:iam::[0-9]{12}:role/.+)$" hint:"write a role's ARN such as arn:aws:iam::123456789012:role/name" doc:"The IAM role of the job."`
 	JobDriver              JobDriver      `yaml:"jobDriver" required:"true" doc:"What to run: sparkSubmit or hive."`
-	ConfigurationOverrides map[string]any `yaml:"configurationOverrides" doc:"Application and monitoring configuration, in the form of the API."`
+	ConfigurationOverrides map[string]any `yaml:"configurationOverrides" doc:"Application and monitoring configuration, in the format of the API."`
 	job.AWS
 }
 
@@ -39,8 +39,8 @@ type SparkSubmit struct {
 
 // Hive is a Hive query.
 type Hive struct {
-	Query         string `yaml:"query" required:"true" doc:"The query, or the file that contains it."`
-	InitQueryFile string `yaml:"initQueryFile" doc:"A file with queries to run before."`
+	Query         string `yaml:"query" required:"true" doc:"The query, or a file with the query."`
+	InitQueryFile string `yaml:"initQueryFile" doc:"A file with queries to run first."`
 	Parameters    string `yaml:"parameters" doc:"Parameters of the query."`
 }
 
@@ -50,10 +50,10 @@ func (c *Config) Check() []document.Finding {
 	case driver.SparkSubmit == nil && driver.Hive == nil:
 		return []document.Finding{{Path: "jobDriver", Message: "needs one of sparkSubmit and hive"}}
 	case driver.SparkSubmit != nil && driver.Hive != nil:
-		return []document.Finding{{Path: "jobDriver.hive", Key: true, Message: "not together with sparkSubmit; use one of them", Also: []string{"jobDriver.sparkSubmit"}}}
+		return []document.Finding{{Path: "jobDriver.hive", Key: true, Message: "cannot be combined with sparkSubmit; use one of them", Also: []string{"jobDriver.sparkSubmit"}}}
 	}
 	if _, err := c.overrides(); err != nil {
-		return []document.Finding{{Path: "configurationOverrides", Message: err.Error() + "; write it in the form of StartJobRun"}}
+		return []document.Finding{{Path: "configurationOverrides", Message: err.Error() + "; write it in the format of StartJobRun"}}
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (p application) Stop(ctx context.Context, h run.Handle) error {
 	if states[seen.State].Done || seen.State == types.JobRunStateCancelling {
 		return nil
 	}
-	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", p.What("stop a job of")))
+	return cmp.Or(err, fmt.Errorf("%s: the response does not say whether the job will end", p.What("stop a job of")))
 }
 
 // states are the run states that EMR Serverless documents. A run whose state is not Done is running.

@@ -17,7 +17,7 @@ import (
 
 // Config is job.config of an external job.
 type Config struct {
-	Heartbeat Heartbeat `yaml:"heartbeat" default:"2m" doc:"How long a worker may be silent before its attempt fails as TIMEOUT, at least 10s; 0: as long as it likes."`
+	Heartbeat Heartbeat `yaml:"heartbeat" default:"2m" doc:"How long a worker may go without a heartbeat before its attempt fails with the category TIMEOUT, at least 10s; 0 turns heartbeats off."`
 }
 
 var (
@@ -62,7 +62,7 @@ func (Heartbeat) JSONSchema() *jsonschema.Schema {
 // Type refuses every start: only an external worker can start the job.
 type Type struct{}
 
-const notHere = "jobs of type external are run by a worker outside, which claims them: `interlock exec PIPELINE -- COMMAND`"
+const notHere = "a worker claims and runs jobs of type external: `interlock exec PIPELINE -- COMMAND`"
 
 // Start returns a refusal.
 func (Type) Start(context.Context, job.Attempt) (job.Started, error) {

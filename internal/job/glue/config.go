@@ -15,16 +15,16 @@ import (
 type Config struct {
 	JobName   string                   `yaml:"jobName" required:"true" doc:"The Glue job to run."`
 	Arguments map[string]document.Text `yaml:"arguments" doc:"Arguments of the run, with or without the leading --; --par_day, --par_hour and --interlock_run_id are added."`
-	LogCheck  LogCheck                 `yaml:"logCheck" doc:"The look into the logs of a run that says it succeeded."`
+	LogCheck  LogCheck                 `yaml:"logCheck" doc:"How to check the logs of a run that reports success."`
 	job.AWS
 	job.Unanswered
 }
 
 // LogCheck configures how the logs of a succeeded run are searched for a failure that Glue did not report.
 type LogCheck struct {
-	Enabled  bool     `yaml:"enabled" default:"true" doc:"Look into the logs at all."`
-	Group    string   `yaml:"group" doc:"The CloudWatch log group; the one the run names, else /aws-glue/jobs/logs-v2."`
-	Patterns []string `yaml:"patterns" minItems:"1" pattern:"\\S" hint:"write a text to look for" doc:"Texts that mean failure; default GlueExceptionAnalysisJobFailed."`
+	Enabled  bool     `yaml:"enabled" default:"true" doc:"Whether to check the logs."`
+	Group    string   `yaml:"group" doc:"The CloudWatch log group; default the run's own, else /aws-glue/jobs/logs-v2."`
+	Patterns []string `yaml:"patterns" minItems:"1" pattern:"\\S" hint:"write a text to search for" doc:"Texts that mean failure; default GlueExceptionAnalysisJobFailed."`
 }
 
 func (c *Config) Check() []document.Finding {
@@ -36,11 +36,11 @@ func (c *Config) Check() []document.Finding {
 		first, twice := seen[bare]
 		switch {
 		case bare == "" || strings.ContainsAny(bare, " =\t\n"):
-			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("%q is not an argument's name; write one such as --source", name)})
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("%q is not an argument name; write one such as --source", name)})
 		case twice:
-			findings = append(findings, document.Finding{Path: at, Key: true, Message: "the same argument twice, with and without --", Also: []string{document.KeyPath("arguments", first)}})
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: "the same argument is set twice, with and without --", Also: []string{document.KeyPath("arguments", first)}})
 		case bare == "interlock_run_id":
-			findings = append(findings, document.Finding{Path: at, Key: true, Severity: document.Warning, Message: "Interlock finds a lost start again by this argument, and cannot with your own; remove it"})
+			findings = append(findings, document.Finding{Path: at, Key: true, Severity: document.Warning, Message: "Interlock sets this argument itself, to find the job of an unanswered start call; remove it"})
 		}
 		seen[bare] = name
 	}

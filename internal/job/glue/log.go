@@ -38,14 +38,14 @@ func (g api) crossCheck(ctx context.Context, r types.JobRun, succeeded job.Statu
 	case ctx.Err() != nil:
 		return job.Status{}, fmt.Errorf("%s: the search of its logs was cancelled: %w", g.What("get"), ctx.Err())
 	case err != nil:
-		succeeded.Message = "succeeded, as Glue says; its logs were not checked: " + err.Error()
+		succeeded.Message = "Glue reports success; its logs were not checked: " + err.Error()
 		return succeeded, nil
 	case !found:
 		return succeeded, nil
 	}
 	return job.Status{
 		Done: true, Result: run.ResultFail, Category: run.Permanent,
-		Message: awsapi.Line(g.Attempt.Secrets, "Glue says SUCCEEDED, its logs say failed: "+failureReason(event)),
+		Message: awsapi.Line(g.Attempt.Secrets, "Glue reports SUCCEEDED, but the job's logs report a failure: "+failureReason(event)),
 		Output:  awsapi.Tail(g.Attempt.Secrets, event),
 	}, nil
 }
@@ -78,7 +78,7 @@ func (g api) search(ctx context.Context, r types.JobRun) (event string, found bo
 			return "", false, nil
 		}
 	}
-	return "", false, fmt.Errorf("there is more in them than could be searched")
+	return "", false, fmt.Errorf("they are too long to search completely")
 }
 
 // limit returns how long a search may take: it leaves time to report that it took too long.

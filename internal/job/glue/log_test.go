@@ -47,7 +47,7 @@ func TestAFailureInTheLogsOutweighsASuccess(t *testing.T) {
 	s := newTarget(t)
 	s.logs = events("[Glue Exception Analysis] GlueExceptionAnalysisTaskFailed", analysis)
 	got := s.succeeded(t, "")
-	if got.Result != run.ResultFail || got.Category != run.Permanent || got.Message != "Glue says SUCCEEDED, its logs say failed: JobFailed(org.apache.spark.SparkException: Job aborted due to ***)" {
+	if got.Result != run.ResultFail || got.Category != run.Permanent || got.Message != "Glue reports SUCCEEDED, but the job's logs report a failure: JobFailed(org.apache.spark.SparkException: Job aborted due to ***)" {
 		t.Errorf("got %+v", got)
 	}
 	if !strings.Contains(got.Output, "GlueExceptionAnalysisJobFailed") || strings.Contains(got.Output, jobtest.CallbackToken) {
@@ -135,14 +135,14 @@ func TestARunWhoseLogsCannotBeReadIsTrustedAndThatIsTold(t *testing.T) {
 			func(w http.ResponseWriter, _ search) {
 				awstest.Reply(w, map[string]any{"events": []any{}, "nextToken": "more"})
 			},
-			"there is more in them than could be searched",
+			"they are too long to search completely",
 		},
 	}
 	for name, tt := range tests {
 		s := newTarget(t)
 		s.logs = tt.logs
 		got := s.succeeded(t, "")
-		if !got.Done || got.Result != run.ResultSuccess || !strings.HasPrefix(got.Message, "succeeded, as Glue says; its logs were not checked: ") || !strings.Contains(got.Message, tt.want) {
+		if !got.Done || got.Result != run.ResultSuccess || !strings.HasPrefix(got.Message, "Glue reports success; its logs were not checked: ") || !strings.Contains(got.Message, tt.want) {
 			t.Errorf("%s: got %+v, want %s", name, got, tt.want)
 		}
 	}

@@ -158,7 +158,7 @@ func whyNotStopped(errors []types.BatchStopJobRunError) string {
 			return aws.ToString(e.ErrorDetail.ErrorCode) + ": " + aws.ToString(e.ErrorDetail.ErrorMessage)
 		}
 	}
-	return "answered without saying whether it will end"
+	return "the response does not say whether the job will end"
 }
 
 // states are the run states that Glue documents. A run whose state is not Done is running.

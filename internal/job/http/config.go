@@ -11,12 +11,12 @@ import (
 
 // Config is job.config of an http job.
 type Config struct {
-	URL      string            `yaml:"url" required:"true" doc:"Where the request goes; http or https, without credentials."`
+	URL      string            `yaml:"url" required:"true" doc:"The http or https URL of the request, without credentials."`
 	Method   string            `yaml:"method" enum:"GET,POST,PUT,PATCH,DELETE" fold:"true" default:"POST" doc:"The request's method."`
 	Headers  job.Headers       `yaml:"headers" doc:"The request's headers. Take secrets from ${env:NAME} or ${file:PATH}."`
-	Body     any               `yaml:"body" doc:"The request's body: a text is sent unchanged, a mapping or list as JSON."`
-	Timeout  document.Duration `yaml:"timeout" default:"1m" above:"0s" doc:"How long the answer may take; with callback only the acknowledgement."`
-	Callback bool              `yaml:"callback" default:"false" doc:"A 2xx answer means started, and the result is reported later. Otherwise the answer is the result."`
+	Body     any               `yaml:"body" doc:"The request body. A text is sent unchanged, a mapping or list as JSON."`
+	Timeout  document.Duration `yaml:"timeout" default:"1m" above:"0s" doc:"Timeout of the response; with callback, of the acknowledgement."`
+	Callback bool              `yaml:"callback" default:"false" doc:"true: a 2xx response means that the job started, and its result is reported later. false: the response is the result."`
 	job.Unanswered
 }
 
@@ -31,7 +31,7 @@ func (c *Config) Check() []document.Finding {
 		findings = append(findings, document.Finding{Path: "body", Message: "must be a text, or a mapping or list that is sent as JSON"})
 	}
 	if c.Body != nil && c.Method == "GET" {
-		findings = append(findings, document.Finding{Path: "body", Message: "a GET request has no body; use POST or leave body out", Also: []string{"method"}})
+		findings = append(findings, document.Finding{Path: "body", Message: "a GET request has no body; use POST, or remove body", Also: []string{"method"}})
 	}
 	return findings
 }
@@ -42,11 +42,11 @@ func (c *Config) AWSFindings() []document.Finding {
 	return slices.Concat(
 		document.When(c.Callback, document.Finding{
 			Path:    "callback",
-			Message: "no server on AWS receives callbacks; remove it and let the answer be the result, or start the job through lambda, step-function or airflow",
+			Message: "no server on AWS receives callbacks; remove it so that the response is the result, or start the job through lambda, step-function or airflow",
 		}),
 		document.When(c.Timeout > job.MaxAWSStart, document.Finding{
 			Path:    "timeout",
-			Message: fmt.Sprintf("is %s; on AWS the orchestrator waits for an answer for at most %s", c.Timeout, job.MaxAWSStart),
+			Message: fmt.Sprintf("is %s; on AWS the orchestrator waits at most %s for a response", c.Timeout, job.MaxAWSStart),
 		}),
 	)
 }

@@ -104,5 +104,5 @@ func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	if err != nil {
 		return a.Secrets.Error(rest.Checked(err))
 	}
-	return &job.Unsure{Reason: fmt.Sprintf("%s accepts connections; whether it accepts the request shows only when it is sent, which may start the job", m.Host())}
+	return &job.Unsure{Reason: fmt.Sprintf("%s accepts connections; the request itself is not sent, because it may start the job", m.Host())}
 }

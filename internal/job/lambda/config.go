@@ -12,10 +12,10 @@ import (
 
 // Config is job.config of a lambda job.
 type Config struct {
-	FunctionName string            `yaml:"functionName" required:"true" pattern:"^(.*\\$\\{.*|[A-Za-z0-9:._$-]{1,256})$" hint:"write a function's name or ARN" doc:"The function: its name or ARN, with a version or alias if wanted."`
-	Payload      any               `yaml:"payload" doc:"What the function is given; the run's id is added to a mapping as interlock_run_id."`
-	Async        bool              `yaml:"async" default:"false" doc:"Only start it: the result is reported later. Otherwise its answer is the result."`
-	Timeout      document.Duration `yaml:"timeout" above:"0s" max:"15m" doc:"How long the answer may take (default 15m; on AWS 14m)."`
+	FunctionName string            `yaml:"functionName" required:"true" pattern:"^(.*\\$\\{.*|[A-Za-z0-9:._$-]{1,256})$" hint:"write a function's name or ARN" doc:"The function's name or ARN, optionally with a version or alias."`
+	Payload      any               `yaml:"payload" doc:"The function's payload. If it is a mapping, the run's id is added as interlock_run_id."`
+	Async        bool              `yaml:"async" default:"false" doc:"true: only start the function; the result is reported later. false: its response is the result."`
+	Timeout      document.Duration `yaml:"timeout" above:"0s" max:"15m" doc:"Timeout of the response (default 15m; on AWS 14m)."`
 	job.AWS
 	job.Unanswered
 }
@@ -34,7 +34,7 @@ func (c *Config) Check() []document.Finding {
 	}
 	return []document.Finding{{
 		Path: "payload", Severity: document.Warning,
-		Message: "the run's id is only added to a mapping, so the function cannot recognise a repeated start; write a mapping",
+		Message: "the run's id is added only to a mapping, and without it the function cannot detect a repeated start; write a mapping",
 	}}
 }
 

@@ -125,9 +125,9 @@ func (f function) isLambdas(out *service.InvokeOutput, want int, what string) er
 	raw, ok := middleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
 	switch {
 	case out.StatusCode != int32(want):
-		return fmt.Errorf("%s: answered %d, where Lambda answers %d", what, out.StatusCode, want)
+		return fmt.Errorf("%s: answered %d instead of %d", what, out.StatusCode, want)
 	case ok && strings.Contains(raw.Header.Get("Content-Type"), "html"):
-		return fmt.Errorf("%s: answered with a page, which Lambda does not", what)
+		return fmt.Errorf("%s: answered with an HTML page, so this is not Lambda", what)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (a API) read(what string, got Answer, into any) error {
 	case got.partial:
 		return fmt.Errorf("%s with more than %d KiB, which is not read", what, maxBody>>10)
 	case got.isHTML():
-		return fmt.Errorf("%s with an HTML page instead of JSON; check that the URL is that of the API, and that there is no login page in front of it", what)
+		return fmt.Errorf("%s with an HTML page instead of JSON; check that the URL belongs to the API and that no login page is in front of it", what)
 	}
 	err := got.unread
 	if _, large := into.(Large); !large {
@@ -135,7 +135,7 @@ func (a API) answered(what string, got Answer) error {
 	case got.Code == http.StatusForbidden:
 		text += "; the credentials in job.config.headers do not allow this"
 	case got.Code >= 300 && got.Code < 400:
-		text += "; an API does not redirect: check the URL, and that there is no login page in front of it"
+		text += "; an API does not redirect: check the URL, and that no login page is in front of it"
 	}
 	return &Answered{Answer: got, Text: text, After: got.retryAfter(a.Client.now())}
 }

@@ -54,14 +54,14 @@ func TestAnAnswerThatCannotBeReadSaysWhy(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"a page":          {answering(200, "Content-Type: text/html", "<title>Log in</title>"), "look: answered 200 with an HTML page instead of JSON; check that the URL is that of the API, and that there is no login page in front of it"},
+		"a page":          {answering(200, "Content-Type: text/html", "<title>Log in</title>"), "look: answered 200 with an HTML page instead of JSON; check that the URL belongs to the API and that no login page is in front of it"},
 		"too much":        {answering(200, "", `"`+strings.Repeat("a", 2<<20)+`"`), "look: answered 200 with more than 1024 KiB, which is not read"},
 		"no JSON":         {answering(200, "", "fine"), "look: answered 200 with unexpected JSON: invalid character 'i' in literal false (expecting 'a')"},
 		"credentials":     {answering(401, "", `{"detail": "bad `+`Zq9\"Xv8&Jw7/Kp6"}`), "look: answered 401 Unauthorized: bad ***; the credentials in job.config.headers are missing, wrong or expired"},
 		"rights":          {answering(403, "", ""), "look: answered 403 Forbidden; the credentials in job.config.headers do not allow this"},
 		"words":           {answering(400, "", `{"error_code": "BAD", "title": "Wrong", "message": "of\nyours", "detail": "all"}`), "look: answered 400 Bad Request: BAD: Wrong: of yours: all"},
 		"words of a kind": {answering(422, "", `{"detail": [{"msg": "Field required"}]}`), `look: answered 422 Unprocessable Entity: {"detail": [{"msg": "Field required"}]}`},
-		"sent elsewhere":  {answering(302, "Location: /login", ""), "look: answered 302 Found; an API does not redirect: check the URL, and that there is no login page in front of it"},
+		"sent elsewhere":  {answering(302, "Location: /login", ""), "look: answered 302 Found; an API does not redirect: check the URL, and that no login page is in front of it"},
 	}
 	for name, tt := range tests {
 		a, wire := api(t, "", tt.answer)

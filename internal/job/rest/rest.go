@@ -40,7 +40,7 @@ func New(g *egress.Guard) *Client {
 func (c *Client) Reach(ctx context.Context, address string, limit time.Duration) error {
 	target, err := url.Parse(address)
 	if err != nil {
-		return errors.New("the URL is invalid once its variables are expanded")
+		return errors.New("the URL is invalid with its variables filled in")
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -42,9 +42,9 @@ func (c *Client) send(ctx context.Context, m Message) (Answer, error) {
 		got, sent, err := c.once(ctx, m)
 		switch {
 		case err != nil && m.taken && refusedAs(err) == run.Permanent:
-			return Answer{taken: true, failure: fmt.Sprintf("follow the answer's redirect: %v", err), category: run.Permanent}, nil
+			return Answer{taken: true, failure: fmt.Sprintf("follow the redirect: %v", err), category: run.Permanent}, nil
 		case err != nil && (sent || m.taken):
-			return Answer{}, fmt.Errorf("no complete answer from %s: %w", m.url.Host, err)
+			return Answer{}, fmt.Errorf("no complete response from %s: %w", m.url.Host, err)
 		case err != nil:
 			return Answer{}, notSent(m.url.Host, err)
 		}
@@ -111,7 +111,7 @@ func (c *Client) once(ctx context.Context, m Message) (got Answer, sent bool, er
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	got.Body, got.partial = string(body[:min(len(body), maxBody)]), len(body) > maxBody || err != nil
 	if err != nil && got.Success() {
-		return Answer{}, true, fmt.Errorf("the answer %d broke off: %w", got.Code, err)
+		return Answer{}, true, fmt.Errorf("the response (status %d) was cut off: %w", got.Code, err)
 	}
 	return got, true, nil // the beginning of a failure is enough
 }
@@ -128,7 +128,7 @@ func (a Answer) decoded(body io.Reader, read func(*json.Decoder) error) (got Ans
 		}
 	}
 	if arriving.broke != nil {
-		return Answer{}, true, fmt.Errorf("the answer %d broke off: %w", a.Code, arriving.broke)
+		return Answer{}, true, fmt.Errorf("the response (status %d) was cut off: %w", a.Code, arriving.broke)
 	}
 	return a, true, nil
 }
@@ -182,7 +182,7 @@ func (m Message) follow(got Answer) (Message, bool) {
 // contain secrets, so it is not sent there.
 func elsewhere(code int, to *url.URL) string {
 	return fmt.Sprintf("answered %d, a redirect to %s://%s: a request with a body is not repeated to another host; "+
-		"name the new address in the file", code, to.Scheme, to.Host)
+		"write the new URL in the file", code, to.Scheme, to.Host)
 }
 
 // sameTarget reports whether a request for one URL may be sent to the other: the same host, on the same port or from
@@ -199,10 +199,10 @@ func sameTarget(from, to *url.URL) bool {
 func late(caller context.Context, limit time.Duration, err error) error {
 	ended, why := error(context.DeadlineExceeded), fmt.Sprintf("no answer within the timeout of %s", document.Duration(limit))
 	if caller.Err() != nil {
-		ended, why = caller.Err(), "the wait for an answer was ended"
+		ended, why = caller.Err(), "the request was cancelled"
 	}
 	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
-		return &job.Refusal{Category: refusal.Category, Reason: why + ", before a connection was there"}
+		return &job.Refusal{Category: refusal.Category, Reason: why + ", before the connection was established"}
 	}
 	return unanswered{why, ended}
 }

@@ -10,8 +10,8 @@ import (
 
 // Config is job.config of a step-function job.
 type Config struct {
-	StateMachineARN string `yaml:"stateMachineARN" required:"true" pattern:"^(.*\\$\\{.*|arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:.+)$" hint:"write its ARN such as arn:aws:states:eu-west-1:123456789012:stateMachine:name" doc:"The state machine, which must be of the standard type."`
-	Input           any    `yaml:"input" doc:"The execution's input: any value, or a text that is JSON."`
+	StateMachineARN string `yaml:"stateMachineARN" required:"true" pattern:"^(.*\\$\\{.*|arn:aws[a-z-]*:states:[a-z0-9-]+:[0-9]{12}:stateMachine:.+)$" hint:"write its ARN such as arn:aws:states:eu-west-1:123456789012:stateMachine:name" doc:"The ARN of the state machine, which must be of type STANDARD."`
+	Input           any    `yaml:"input" doc:"The execution's input: any value, or JSON text."`
 	job.AWS
 }
 

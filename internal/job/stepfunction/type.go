@@ -175,7 +175,7 @@ func (m machine) Stop(ctx context.Context, h run.Handle) error {
 	if states[seen.Status].Done {
 		return nil
 	}
-	return cmp.Or(err, fmt.Errorf("%s: answered without saying whether it will end", m.What("stop an execution of")))
+	return cmp.Or(err, fmt.Errorf("%s: the response does not say whether the execution will end", m.What("stop an execution of")))
 }
 
 const doesNotExist = "ExecutionDoesNotExist"

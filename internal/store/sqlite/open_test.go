@@ -95,8 +95,8 @@ func TestFileInPlaceOfADirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	check(t, os.WriteFile(path, []byte("mine"), 0o600))
 	untouched(t, path, func() {
-		refused(t, path, path, "a file where a directory should be")
-		refused(t, filepath.Join(path, "data"), path, "a file where a directory should be")
+		refused(t, path, path, "a file is in the way")
+		refused(t, filepath.Join(path, "data"), path, "a file is in the way")
 	})
 }
 
