@@ -102,7 +102,7 @@ func TestRunningJobIsOverdueOnceItsDeadlineHasPassed(t *testing.T) {
 	w := newWorld(t, daily)
 	w.Pass(27 * time.Hour) // ten past twelve on Wednesday
 	w.needs("overdue orders 2026-03-04 critical: interlock explain orders --date 2026-03-04")
-	if got := w.list("")[0].Reason.String(); got != "it was due by 2026-03-04T12:00:00Z and is running" {
+	if got := w.list("")[0].Reason.String(); got != "the deadline 2026-03-04T12:00:00Z has passed, and the run is running" {
 		t.Errorf("the reason is %q", got)
 	}
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
@@ -126,7 +126,7 @@ func TestMissingPeriodsNeedAttentionUntilEachHasARun(t *testing.T) {
 	w.Pass(13 * time.Hour)
 	w.finish("orders/cron/2026-03-07", run.Report{Result: run.ResultSuccess})
 	w.needs("missing orders 2026-03-06 info: interlock backfill orders --from 2026-03-04 --to 2026-03-06 --only-missing")
-	if got := w.list("")[0].Reason.String(); got != "3 periods from 2026-03-04 to 2026-03-06 have no run: their fires were missed" {
+	if got := w.list("")[0].Reason.String(); got != "3 periods from 2026-03-04 to 2026-03-06 have no run, because their fires were missed" {
 		t.Errorf("the reason is %q", got)
 	}
 	for _, date := range []string{"2026-03-04", "2026-03-06"} {

@@ -120,7 +120,7 @@ func (l *look) addMissing(ctx context.Context, g *gap) error {
 		l.add(about(last, Missing, severity, why, since, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", last.Pipeline, last.Period)}))
 		return nil
 	}
-	why := reason.New(explain.CauseMissing, "{count} periods from {first} to {last} have no run: their fires were missed",
+	why := reason.New(explain.CauseMissing, "{count} periods from {first} to {last} have no run, because their fires were missed",
 		reason.Int("count", len(left)), reason.Str("first", first.Period.String()), reason.Str("last", last.Period.String()))
 	l.add(about(last, Missing, severity, why, since,
 		Action{"backfill", fmt.Sprintf("interlock backfill %s --from %s --to %s --only-missing", last.Pipeline, first.Period, last.Period)}))

@@ -221,11 +221,11 @@ func (l *look) addOverdue(d Late) {
 	severity := Critical
 	deadline := reason.At("deadline", d.BreachAt)
 	if d.Run.Status == "" {
-		l.add(about(d.Key, Overdue, severity, reason.New("overdue", "it was due by {deadline}, and no run has opened", deadline, reason.Str("phase", "missing")),
+		l.add(about(d.Key, Overdue, severity, reason.New("overdue", "the deadline {deadline} has passed, and no run has opened", deadline, reason.Str("phase", "missing")),
 			d.BreachAt, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", d.Key.Pipeline, d.Key.Period)}))
 		return
 	}
-	l.add(about(d.Key, Overdue, severity, reason.New("overdue", "it was due by {deadline} and is {phase}", deadline, reason.Str("phase", d.Run.Phase(l.now))),
+	l.add(about(d.Key, Overdue, severity, reason.New("overdue", "the deadline {deadline} has passed, and the run is {phase}", deadline, reason.Str("phase", d.Run.Phase(l.now))),
 		d.BreachAt, explained(d.Key)))
 }
 

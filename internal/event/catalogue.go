@@ -12,7 +12,7 @@ var groups = []Group{
 		{ValidationPassed, Info, "", PerAttempt, "The gate is open.", "", Gate{}},
 		{
 			ValidationExhausted, Warning, "", PerAttempt, "The window ended before the gate opened, or before a worker claimed the attempt; the run ends.",
-			explain + "the rule that stayed closed, or that no worker came; then " + runAgain + ".",
+			explain + "the rule that did not pass, or that no worker claimed it; then " + runAgain + ".",
 			Gate{},
 		},
 		{TriggerStarted, Info, "", PerAttempt, "A run, or another attempt of a run, was opened.", "", Opening{}},
@@ -25,7 +25,7 @@ var groups = []Group{
 		},
 		{
 			JobTimeout, Warning, "", PerAttempt, "The job exceeded its own timeout, or its worker stopped reporting; a retry or RETRY_EXHAUSTED follows.",
-			explain + "its output; raise the job's `timeout` if it needs longer, or find out what became of the worker.",
+			explain + "its output; raise the job's `timeout` if it needs longer, or check the worker.",
 			Finished{},
 		},
 		{
@@ -50,7 +50,7 @@ var groups = []Group{
 			Infra{},
 		},
 		{
-			InfraAlarm, Warning, "", PerPlatform, "An alarm of the platform, or of the controller about its environment, changed its state.",
+			InfraAlarm, Warning, "", PerPlatform, "A platform alarm changed state, or the controller reports a change in its environment.",
 			"See the message; AWS alarms are also in CloudWatch.",
 			Alarm{},
 		},
@@ -119,8 +119,8 @@ var groups = []Group{
 			"See the reason; `--force` skips the breaker and the budget.",
 			Refusal{},
 		},
-		{PipelineExcluded, Info, "", PerRun, "The calendar suppressed the period.", "", Exclusion{}},
-		{PipelinePaused, Warning, "", PerPipeline, "An operator paused the pipeline, or all pipelines; nothing starts.", "`interlock resume PIPELINE` ends the pause, `interlock resume --all` that of all pipelines.", Pause{}},
+		{PipelineExcluded, Info, "", PerRun, "The calendar excludes the period.", "", Exclusion{}},
+		{PipelinePaused, Warning, "", PerPipeline, "An operator paused the pipeline, or all pipelines; nothing starts.", "`interlock resume PIPELINE` ends the pause; `interlock resume --all` ends a pause of all pipelines.", Pause{}},
 		{PipelineResumed, Info, "", PerPipeline, "A pause ended. The message says whether another pause remains.", "", Pause{}},
 		{PostRunPassed, Info, "", PerAttempt, "The post-run rules pass.", "", Gate{}},
 		{
@@ -149,13 +149,13 @@ var groups = []Group{
 	{"Files and readings", []Entry{
 		{ConfigAccepted, Info, "", PerPipeline, "A new version of the pipeline file is active.", "", Config{}},
 		{
-			ConfigRejected, Critical, "", PerPipeline, "The pipeline file has problems; the last good version stays active.",
+			ConfigRejected, Critical, "", PerPipeline, "The pipeline file has errors; the last good version stays active.",
 			"`interlock validate PATH` shows each problem at its line.",
 			Config{},
 		},
-		{ConfigRemoved, Warning, "", PerPipeline, "The pipeline file is gone; open attempts finish, nothing new opens.", "Restore the file if that was not intended.", Config{}},
+		{ConfigRemoved, Warning, "", PerPipeline, "The pipeline file was removed; open attempts finish, and no new runs open.", "Restore the file if that was not intended.", Config{}},
 		{
-			SensorRejected, Warning, "", PerPipeline, "A reading that was written to the store is malformed and is ignored.",
+			SensorRejected, Warning, "", PerPipeline, "A reading in the store is malformed and is ignored.",
 			"Fix the producer: the message says what is wrong.",
 			Sensors{},
 		},

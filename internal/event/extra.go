@@ -12,8 +12,8 @@ type Extra interface{ extra() }
 
 // Gate is the result of evaluating the rules.
 type Gate struct {
-	Rules    []RuleOutcome `json:"rules" doc:"each rule with its outcome, value and reason"`
-	Degraded []string      `json:"degraded,omitempty" doc:"the preferred rules that do not pass and without which the run starts"`
+	Rules    []RuleOutcome `json:"rules" doc:"the rules, each with its outcome, value and reason"`
+	Degraded []string      `json:"degraded,omitempty" doc:"the preferred rules that do not pass; the run starts without them"`
 }
 
 // RuleOutcome is one rule of a Gate.
@@ -42,16 +42,16 @@ func (r RuleOutcome) Closes() bool {
 type Opening struct {
 	Cause        run.Cause `json:"cause" doc:"why the attempt was opened"`
 	RequestedBy  string    `json:"requestedBy" doc:"who requested it; empty if the controller opened it"`
-	Reason       string    `json:"reason" doc:"the reason that they gave"`
-	Forced       bool      `json:"forced" doc:"the breaker and the budget were skipped"`
-	GateBypassed bool      `json:"gateBypassed" doc:"the gate was skipped"`
+	Reason       string    `json:"reason" doc:"the given reason"`
+	Forced       bool      `json:"forced" doc:"whether the breaker and the budget were skipped"`
+	GateBypassed bool      `json:"gateBypassed" doc:"whether the gate was bypassed"`
 }
 
 // Refusal says why a rerun request was rejected.
 type Refusal struct {
-	Why         string `json:"why" doc:"why it was rejected, as in the list of rejections"`
+	Why         string `json:"why" doc:"why it was rejected, as a code"`
 	RequestedBy string `json:"requestedBy" doc:"who requested it"`
-	Reason      string `json:"reason" doc:"the reason that they gave"`
+	Reason      string `json:"reason" doc:"the given reason"`
 }
 
 // Started describes a started job.
@@ -71,55 +71,55 @@ type Finished struct {
 
 // Left describes an attempt that ended without its job's result.
 type Left struct {
-	JobMayRun bool   `json:"jobMayRun" doc:"the job could not be stopped and may still be running"`
+	JobMayRun bool   `json:"jobMayRun" doc:"whether the job could not be stopped and may still be running"`
 	By        string `json:"by" doc:"who cancelled it; empty if the controller ended it"`
 	Reason    string `json:"reason" doc:"why"`
 }
 
 // Budget is the state of a retry budget.
 type Budget struct {
-	Cause         run.Cause `json:"cause" doc:"which budget: transient, timeout, unknown or code"`
-	Used          int       `json:"used" doc:"attempts that it has opened"`
-	Max           int       `json:"max" doc:"attempts that it allows"`
+	Cause         run.Cause `json:"cause" doc:"the budget: transient, timeout, unknown or code"`
+	Used          int       `json:"used" doc:"attempts used"`
+	Max           int       `json:"max" doc:"attempts allowed"`
 	NextAttemptAt time.Time `json:"nextAttemptAt,omitzero" doc:"when the gate is evaluated again; absent if there is no next attempt"`
 }
 
 // Infra is a failure of the infrastructure.
 type Infra struct {
-	Held  bool   `json:"held" doc:"the run is held until an operator decides"`
-	Error string `json:"error" doc:"what went wrong"`
+	Held  bool   `json:"held" doc:"whether the run is held until an operator decides"`
+	Error string `json:"error" doc:"the error"`
 }
 
 // Alarm is a state change of a platform alarm.
 type Alarm struct {
-	Alarm string `json:"alarm" doc:"its name"`
-	State string `json:"state" doc:"its new state"`
+	Alarm string `json:"alarm" doc:"the alarm's name"`
+	State string `json:"state" doc:"the alarm's new state"`
 }
 
 // Deadline is the state of a deadline.
 type Deadline struct {
-	Deadline    time.Time `json:"deadline" doc:"the breach instant"`
-	Warned      bool      `json:"warned" doc:"a warning was sent before"`
-	Failed      bool      `json:"failed" doc:"the run had already failed"`
-	LateSeconds int64     `json:"lateSeconds" doc:"how long after the deadline the run completed; 0 if it did not"`
-	Reason      string    `json:"reason" doc:"why it was cancelled"`
+	Deadline    time.Time `json:"deadline" doc:"when the deadline is breached"`
+	Warned      bool      `json:"warned" doc:"whether a warning was sent before"`
+	Failed      bool      `json:"failed" doc:"whether the run had already failed"`
+	LateSeconds int64     `json:"lateSeconds" doc:"how long after the deadline the run completed; 0 if it has not"`
+	Reason      string    `json:"reason" doc:"why the deadline was cancelled"`
 }
 
 // Missed lists periods that should have been opened.
 type Missed struct {
-	Dates []string `json:"dates" doc:"every missed period, oldest first; date is the newest"`
+	Dates []string `json:"dates" doc:"the missed periods, oldest first; date is the newest"`
 }
 
 // Degraded lists what the watchdog could not check.
 type Degraded struct {
 	Checks    []string `json:"checks" doc:"the checks that failed"`
-	Pipelines []string `json:"pipelines" doc:"the pipelines they failed for; empty if they failed as a whole"`
+	Pipelines []string `json:"pipelines" doc:"the pipelines that the checks failed for; empty if they failed as a whole"`
 }
 
 // Late describes input that arrived after its run.
 type Late struct {
 	Sensors []string `json:"sensors" doc:"the sensors whose data changed"`
-	Reason  string   `json:"reason" doc:"what follows: a rerun, or none because the budget is used up or the window closed"`
+	Reason  string   `json:"reason" doc:"the consequence: a rerun, or no rerun because the budget is used up or the window is closed"`
 }
 
 // Exclusion says why the calendar suppresses a period.
@@ -129,11 +129,11 @@ type Exclusion struct {
 
 // Pause is an operator's pause of a pipeline, or of all.
 type Pause struct {
-	All     bool      `json:"all,omitempty" doc:"all pipelines are paused"`
+	All     bool      `json:"all,omitempty" doc:"whether all pipelines are paused"`
 	By      string    `json:"by" doc:"who paused it"`
 	Reason  string    `json:"reason" doc:"why"`
-	Until   time.Time `json:"until,omitzero" doc:"when it ends by itself; absent if it does not"`
-	HoldSLA bool      `json:"holdSla" doc:"deadlines are cancelled during the pause"`
+	Until   time.Time `json:"until,omitzero" doc:"when the pause ends automatically; absent if never"`
+	HoldSLA bool      `json:"holdSla" doc:"whether deadlines are cancelled during the pause"`
 }
 
 // Drift compares a post-run value with its baseline. The values are decimal text, to avoid rounding.
@@ -142,30 +142,30 @@ type Drift struct {
 	Field     string `json:"field" doc:"the drift field"`
 	Baseline  string `json:"baseline" doc:"its value at completion; empty if missing"`
 	Current   string `json:"current" doc:"its value now; empty if missing"`
-	Threshold string `json:"threshold" doc:"how much it may change"`
+	Threshold string `json:"threshold" doc:"the largest change that is not drift"`
 }
 
 // Sensors are the sensors concerned.
 type Sensors struct {
-	Sensors []string `json:"sensors" doc:"the sensors concerned"`
+	Sensors []string `json:"sensors" doc:"the affected sensors"`
 }
 
 // Config describes a pipeline file.
 type Config struct {
 	File     string   `json:"file" doc:"the path of the file"`
 	Version  string   `json:"version" doc:"the active version; empty if none"`
-	Problems []string `json:"problems" doc:"the problems, each with its position"`
+	Problems []string `json:"problems" doc:"the errors and warnings, each with its position"`
 }
 
 // Audited is an entry of the audit record.
 type Audited struct {
 	Actor       string `json:"actor" doc:"the token, certificate or user; server for the server's own actions"`
 	Role        string `json:"role" doc:"the actor's role"`
-	RequestedBy string `json:"requestedBy" doc:"the person, as the client named them"`
+	RequestedBy string `json:"requestedBy" doc:"the person, as named by the client"`
 	Remote      string `json:"remote" doc:"the address of the client"`
 	Action      string `json:"action" doc:"the operation, such as trigger, pause, login or config"`
 	Subject     string `json:"subject" doc:"the subject, such as a run"`
-	Reason      string `json:"reason" doc:"the reason that they gave"`
+	Reason      string `json:"reason" doc:"the given reason"`
 	Outcome     string `json:"outcome" doc:"done, refused or failed"`
 }
 
@@ -173,7 +173,7 @@ type Audited struct {
 type Projection struct {
 	Status              string    `json:"status" doc:"met, breach or past"`
 	EstimatedCompletion time.Time `json:"estimatedCompletion" doc:"now plus the expected duration"`
-	Deadline            time.Time `json:"deadline" doc:"the breach instant"`
+	Deadline            time.Time `json:"deadline" doc:"when the deadline is breached"`
 	MarginSeconds       int64     `json:"marginSeconds" doc:"deadline minus estimated completion; negative if late"`
 }
 

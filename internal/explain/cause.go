@@ -81,7 +81,7 @@ func Cause(r run.Run, e Evidence) reason.Reason {
 		return reason.New(CauseHeld, "the start has been held since {since}: {message}",
 			reason.At("since", p.Held.Since), reason.Str("message", p.Held.Reason), attempt)
 	case run.StatusUnread:
-		return reason.New(CauseUnread, "the job's status could not be read since {since}: {message}",
+		return reason.New(CauseUnread, "the job's status has been unreadable since {since}: {message}",
 			reason.At("since", p.Unread.Since), reason.Str("message", p.Unread.Reason), attempt)
 	case run.Backoff:
 		return e.failure(r, CauseRetrying, "attempt {failed} failed: {message}; attempt {attempt} starts {retryAt}",
@@ -139,7 +139,7 @@ func (e Evidence) done(r run.Run) reason.Reason {
 	case e.DryRun:
 		return reason.New(CauseWouldStart, "the gate was open {at}, and the job would have started", reason.At("at", r.EndedAt))
 	case o.GateBypassed:
-		return reason.New(CauseBypassed, "{by} had the gate skipped: {message}", reason.Str("by", orUnknown(o.By)), reason.Str("message", orUnknown(o.Reason)))
+		return reason.New(CauseBypassed, "{by} bypassed the gate: {message}", reason.Str("by", orUnknown(o.By)), reason.Str("message", orUnknown(o.Reason)))
 	case r.Progress.Degraded != "":
 		return reason.New(CauseDegraded, "started without {missing} (preferred rules)", reason.Str("missing", strings.ReplaceAll(r.Progress.Degraded, ",", ", ")))
 	}
@@ -182,7 +182,7 @@ func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...
 func (e Evidence) exhausted(r run.Run) reason.Reason {
 	switch {
 	case r.Unclaimed():
-		return reason.New(CauseUnclaimed, "no worker claimed it until {at}", reason.At("at", r.EndedAt))
+		return reason.New(CauseUnclaimed, "no worker claimed it by {at}", reason.At("at", r.EndedAt))
 	case r.StartDeadlinePassed:
 		return reason.New(CauseStartTooLate, "the start condition was not met before its deadline", reason.At("at", r.EndedAt))
 	case r.EndedInPause():

@@ -243,10 +243,10 @@ func TestAttemptsAreNumberedWithoutRecords(t *testing.T) {
 func TestDryRunExplainsThatItStartsNothing(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, "job:", "dryRun: true\njob:", 1))
 	w.Write("stream", "landed#2026-03-03", "status=ready")
-	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "WAITING (dry run, no job is started)", "its rule does not pass")
+	w.says(w.explain("stream", "2026-03-03"), explain.Waiting, "WAITING (dry run: no job starts)", "its rule does not pass")
 	w.Write("stream", "rows#2026-03-03", "count=11")
 	x := w.explain("stream", "2026-03-03")
-	w.says(x, explain.WouldStart, "WOULD START (dry run, no job is started)\nthe gate was open 2026-03-03T09:10:00Z (now), and the job would have started\n")
+	w.says(x, explain.WouldStart, "WOULD START (dry run: no job starts)\nthe gate was open 2026-03-03T09:10:00Z (now), and the job would have started\n")
 	if text := x.Text(); strings.Contains(text, "succe") || strings.Contains(text, "COMPLETED") {
 		t.Errorf("nothing succeeded:\n%s", text)
 	}

@@ -46,7 +46,7 @@ func (l *look) hints(ctx context.Context, prefix string) error {
 		if g.OpensAt.Equal(g.PreferUntil) {
 			l.opens("hint", "time: the run starts without the preferred rules %s (validation.preferUntil)", reason.At("at", g.OpensAt))
 		} else if len(closed) > 1 {
-			l.opens("hint", "time: the gate opens %s if the data does not change before", reason.At("at", g.OpensAt))
+			l.opens("hint", "time: the gate opens %s if the data does not change until then", reason.At("at", g.OpensAt))
 		}
 	}
 	return nil
@@ -101,10 +101,10 @@ func (l *look) reading(leaf Leaf) string {
 		return fmt.Sprintf("no reading of %s: `%s` [%s]", sensor, command, leaf.Group)
 	}
 	if leaf.Negated {
-		return fmt.Sprintf("a change of %s, so that this is no longer true: %s [%s]", sensor, leaf.Reason, leaf.Group)
+		return fmt.Sprintf("a change of %s that makes this rule fail: %s [%s]", sensor, leaf.Reason, leaf.Group)
 	}
 	if !leaf.PassesAt.IsZero() && !leaf.Negated {
-		return fmt.Sprintf("time: %s passes at %s if its data does not change before", sensor, period.Stamp(leaf.PassesAt))
+		return fmt.Sprintf("time: %s passes at %s if its data does not change until then", sensor, period.Stamp(leaf.PassesAt))
 	}
 	if leaf.Over {
 		return fmt.Sprintf("readings of %s with %s: %s", sensor, condition(leaf), leaf.Reason)

@@ -112,7 +112,7 @@ func TestAfterTheStartDeadlineNoReadingIsRecommended(t *testing.T) {
 	}
 	x = w.explain("stream", "2026-03-03")
 	w.says(x, explain.Exhausted, "the start condition was not met before its deadline, 2026-03-03T18:00:00Z (17m ago)",
-		"no reading opens it after the deadline", "`interlock trigger stream --date 2026-03-03` opens the run", "that attempt also needs rows with count gt 10")
+		"after the deadline no reading opens the run", "`interlock trigger stream --date 2026-03-03` opens the run", "that attempt also needs rows with count gt 10")
 	if strings.Contains(x.Text(), "reopens") || strings.Contains(x.Text(), "landed") {
 		t.Errorf("no reading of the start condition matters any more:\n%s", x.Text())
 	}
@@ -130,7 +130,7 @@ job: {type: command, config: {command: [load]}}
 	w.Pass(24 * time.Hour)
 	x := w.explain("nightly", "2026-03-04")
 	w.says(x, explain.Exhausted, "the gate stayed closed until the start condition's deadline, 2026-03-04T09:00:00Z (10m ago)",
-		"no reading opens it after the deadline", "`interlock rerun nightly --date 2026-03-04 --reason TEXT`")
+		"after the deadline no reading opens the run", "`interlock rerun nightly --date 2026-03-04 --reason TEXT`")
 	if strings.Contains(x.Summary, "window") {
 		t.Errorf("got %q", x.Summary)
 	}
@@ -204,7 +204,7 @@ func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
 	}
 	w.Pass(10 * time.Minute)
 	x := w.explain("stream", "2026-03-04")
-	w.says(x, explain.Waiting, "its window is paused until a job has ended, with 1h left")
+	w.says(x, explain.Waiting, "its window is paused until a job ends, with 1h left")
 	if strings.Contains(x.Text(), "the window is open until") {
 		t.Errorf("that window has no end yet:\n%s", x.Text())
 	}
@@ -227,6 +227,6 @@ func TestCompletedRunNamesUnusedData(t *testing.T) {
 	}
 	w.Write("stream", "landed#2026-03-03", "status=ready", "part=2")
 	w.says(w.explain("stream", "2026-03-03"), explain.Completed,
-		"stream/landed changed after the job of attempt 1 started; it is not run again (maxDriftReruns: 0)",
+		"stream/landed changed after the job of attempt 1 started; no rerun follows (maxDriftReruns: 0)",
 		"`interlock rerun stream --date 2026-03-03 --reason TEXT` runs it again")
 }

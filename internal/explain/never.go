@@ -95,12 +95,12 @@ func (l *look) notYet(ctx context.Context) error {
 	case pipeline.ByHand:
 	}
 	if external(l.def) {
-		l.sum("manual", "the pipeline has no schedule: a run opens when a worker asks for it, or it is triggered")
+		l.sum("manual", "the pipeline has no schedule: a worker or `interlock trigger` opens the run")
 		l.opens("exec", "`interlock exec %s --date %s -- COMMAND` opens it, and runs the command once the gate is open", l.key.Pipeline, l.key.Period)
 		l.triggered = true
 		return nil
 	}
-	l.sum("manual", "the pipeline has no schedule: a run opens when it is triggered")
+	l.sum("manual", "the pipeline has no schedule: `interlock trigger` opens the run")
 	l.trigger()
 	return nil
 }
@@ -211,7 +211,7 @@ func (l *look) unopened(at time.Time) {
 		l.sum("before-this-version", "%s %s, before this version of the file was accepted, %s", met, when, l.when(l.row.AcceptedAt))
 		l.because("no-past", "an edit does not open past periods")
 	case x.DryRun:
-		l.sum("dry-run-expired", "%s %s, but there is no record of a dry run; it may have expired", met, when)
+		l.sum("dry-run-expired", "%s %s, but there is no record of its dry run; it may have expired", met, when)
 	case at.Before(l.now.Add(-watchdog.LookBack)):
 		l.sum("overlooked", "%s %s, longer ago than the watchdog looks back (%s)", met, when, reason.For("lookBack", watchdog.LookBack))
 	default:
@@ -225,7 +225,7 @@ func (l *look) unopened(at time.Time) {
 func (l *look) trigger() {
 	l.triggered = true
 	if l.def.Opens != pipeline.ByHand {
-		l.because("not-automatic", "it does not open automatically any more")
+		l.because("not-automatic", "the run no longer opens automatically")
 	}
 	l.opens("trigger", "`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
 }

@@ -34,7 +34,7 @@ func TestPeriodThatNothingOpensNeedsAnOperatorThoughItsRulesPass(t *testing.T) {
 	w.ready("2026-03-01")
 	x := w.explain("orders", "2026-03-01")
 	w.needs(x, explain.ByOperator, "trigger")
-	w.says(x, explain.NotOpened, "it does not open automatically any more", "`interlock trigger orders --date 2026-03-01`")
+	w.says(x, explain.NotOpened, "the run no longer opens automatically", "`interlock trigger orders --date 2026-03-01`")
 	if !x.Gate.Open() || x.LetsStart() {
 		t.Errorf("rules pass: %v, lets it start: %v", x.Gate.Open(), x.LetsStart())
 	}

@@ -54,5 +54,5 @@ func TestProbesOfAClosedGateAreDescribed(t *testing.T) {
 	w.remember("probed", "quality", state)
 	w.says(w.explain("probed", ""), explain.Waiting,
 		"landing: FAIL for 2026-03-04, answered 2026-03-04T08:10:00Z (now): 12 files are missing",
-		"could not answer 3 times in a row since 2026-03-04T08:10:00Z, last 2026-03-04T08:10:00Z (now): gave no answer; it does not run again before 2026-03-04T08:10:40Z (in 40s)")
+		"could not answer 3 times in a row since 2026-03-04T08:10:00Z, last 2026-03-04T08:10:00Z (now): gave no answer; it runs again at the earliest 2026-03-04T08:10:40Z (in 40s)")
 }

@@ -55,11 +55,11 @@ func (l *look) leftover() {
 	worker, lost := r.Progress.Offer.Worker, r.Progress.HeartbeatEnd()
 	switch left := r.Progress.Left; {
 	case left == run.JobMayRun && worker != "":
-		l.because("job-may-run", "worker %s sends no heartbeats, so it could not be told to stop and may still be running attempt %d; a rerun is rejected until it has reported", worker, r.Attempt)
+		l.because("job-may-run", "worker %s sends no heartbeats, so it was not asked to stop and may still be running attempt %d; a rerun is rejected until the worker reports a result", worker, r.Attempt)
 	case left == run.JobMayRun:
 		l.because("job-may-run", "the job of attempt %d could not be stopped and may still be running; a rerun is rejected while it is", r.Attempt)
 	case left == run.JobStopping && worker != "":
-		l.because("job-stopping", "worker %s is told to stop when it sends its next heartbeat; until it has reported, or counts as lost %s, it keeps its slot and a rerun is rejected", worker, l.when(lost))
+		l.because("job-stopping", "the response to the next heartbeat asks worker %s to stop; until the worker reports a result, or counts as lost %s, it keeps its slot and a rerun is rejected", worker, l.when(lost))
 	case left == run.JobStopping:
 		l.because("job-stopping", "the job of attempt %d has been stopping since %s; until it has ended, it keeps its slot and a rerun is rejected", r.Attempt, l.when(r.EndedAt))
 	}
@@ -75,7 +75,7 @@ func (l *look) starting() {
 	if p.Held.Reason != "" {
 		l.x.State = Held
 		l.sum("held", "the start of attempt %d has been held since %s: %s", r.Attempt, l.when(p.Held.Since), p.Held.Reason)
-		l.because("held", "it is not known whether the job was started, so it is not started again")
+		l.because("held", "it is unknown whether the job started, so it is not started again")
 		l.timeLimit()
 		l.opens("job-complete", "`interlock job complete %s success` or `fail`, once you know how the job ended", l.key)
 		l.opens("cancel", "`interlock cancel %s`", l.key)
@@ -122,7 +122,7 @@ func (l *look) offered() {
 	if l.paused() {
 		l.because("paused", "no worker can claim it while the pipeline is paused")
 	}
-	l.because("offer-expires", "the offer expires %s; without a claim until then the run ends as %s", l.when(p.OfferEnd()), run.ValidationExhausted)
+	l.because("offer-expires", "the offer expires %s; if no worker claims it, the run ends as %s", l.when(p.OfferEnd()), run.ValidationExhausted)
 	l.opens("exec", "`interlock exec %s --date %s -- COMMAND` claims it and runs the command", r.Pipeline, r.Period)
 }
 
@@ -135,7 +135,7 @@ func (l *look) claimed() {
 	if lost := p.HeartbeatEnd(); lost.IsZero() {
 		l.because("heartbeat", "it sends no heartbeats (job.config.heartbeat: 0)")
 	} else {
-		l.because("heartbeat", "its last heartbeat was %s; without another one it counts as lost %s, and the attempt fails (%s)", l.when(p.Offer.Heartbeat), l.when(lost), run.Timeout)
+		l.because("heartbeat", "its last heartbeat was %s; without another one, the worker counts as lost %s and the attempt fails (%s)", l.when(p.Offer.Heartbeat), l.when(lost), run.Timeout)
 	}
 	l.because("poll-window", "its result must be reported before %s", l.when(p.PollEnd))
 }
@@ -150,7 +150,7 @@ func (l *look) running() {
 	l.x.State = Running
 	l.sum("running", "attempt %d has been running since %s", r.Attempt, l.when(p.StartedAt))
 	if u := p.Unread; u.Polls > 0 {
-		l.because("status-unread", "its status could not be read since %s (%d polls failed): %s", l.when(u.Since), u.Polls, u.Reason)
+		l.because("status-unread", "its status has been unreadable since %s (%d polls failed): %s", l.when(u.Since), u.Polls, u.Reason)
 	}
 	switch interval := p.Opening.Limits.PollInterval; {
 	case interval > 0 && l.reportsItself():
@@ -235,7 +235,7 @@ func (l *look) waiting(ctx context.Context) error {
 	}
 	switch {
 	case !p.WaitingSince.IsZero():
-		l.because("window", "its window is paused until a job has ended, with %s left", reason.For("left", p.WindowEnd.Sub(p.WaitingSince)))
+		l.because("window", "its window is paused until a job ends, with %s left", reason.For("left", p.WindowEnd.Sub(p.WaitingSince)))
 	case l.now.Before(p.WindowStart):
 		l.because("window", "the window is open from %s until %s", l.when(p.WindowStart), l.when(p.WindowEnd))
 	default:
@@ -325,7 +325,7 @@ func (l *look) exhausted(ctx context.Context) error {
 		l.sum("gate-closed", "the gate stayed closed until the window of attempt %d ended, %s", r.Attempt, l.when(r.Progress.WindowEnd))
 	}
 	if final {
-		l.because("start-deadline", "no reading opens it after the deadline; only an operator does")
+		l.because("start-deadline", "after the deadline no reading opens the run; only an operator can")
 	}
 	if l.def == nil {
 		return nil
@@ -373,7 +373,7 @@ func (l *look) definition(ctx context.Context) *pipeline.Definition {
 	def, err := l.Catalog.Definition(ctx, l.key.Pipeline, version)
 	if err != nil {
 		// An explanation based on the version in force is better than none.
-		l.because("old-version", "version %s, which it opened with, cannot be read; these are the rules of the active version", version)
+		l.because("old-version", "the version it opened with, %s, cannot be read; these are the rules of the active version", version)
 		return l.def
 	}
 	return def

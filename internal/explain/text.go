@@ -62,7 +62,7 @@ func (x Explanation) Lines() []Line {
 	var w lines
 	dry := ""
 	if x.DryRun {
-		dry = " (dry run, no job is started)"
+		dry = " (dry run: no job starts)"
 	}
 	w.add(Title, "%s  %s%s", x.title(), strings.ToUpper(string(x.State)), dry)
 	w.add(Plain, "%s", printable(x.Summary))

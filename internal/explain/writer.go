@@ -93,7 +93,7 @@ func broken(s prober.Standing, now time.Time) string {
 		text = fmt.Sprintf("could not answer %d times in a row since %s, last %s: %s", state.Failures, period.Stamp(state.Since), reason.When(state.Failed, now), state.Failure)
 	}
 	if state.Resting(now) {
-		text += "; it does not run again before " + reason.When(state.Rest, now)
+		text += "; it runs again at the earliest " + reason.When(state.Rest, now)
 	}
 	return text
 }
@@ -127,8 +127,8 @@ func (l *look) sourceLine(d *source.Definition, a source.Activity) string {
 	case silence != "":
 		return silence
 	case a.LastEvent.IsZero():
-		return fmt.Sprintf("source %s has had no event yet", d.ID)
+		return fmt.Sprintf("source %s has received no event yet", d.ID)
 	default:
-		return fmt.Sprintf("the last event of source %s came %s", d.ID, reason.When(a.LastEvent, l.x.At))
+		return fmt.Sprintf("source %s received its last event %s", d.ID, reason.When(a.LastEvent, l.x.At))
 	}
 }

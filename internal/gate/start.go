@@ -158,7 +158,7 @@ func (s Situation) dry() Block {
 	if !s.Definition.DryRun {
 		return Block{}
 	}
-	return final(DryRun, "dryRun: true, so no job is started")
+	return final(DryRun, "dryRun is true, so no job starts")
 }
 
 func (q Question) excluded() Block {

@@ -58,7 +58,7 @@ func (q Question) upstream(id pipeline.ID) *upstream {
 		up.keys = append(up.keys, key(p))
 	}
 	if len(up.keys) == 0 {
-		up.note = fmt.Sprintf("%s has no period inside %s: its schedule or calendar leaves none", id, q.Period)
+		up.note = fmt.Sprintf("%s has no period inside %s according to its schedule and calendar", id, q.Period)
 	}
 	return up
 }
@@ -113,7 +113,7 @@ func (u *upstream) seen(p period.Period) sensor.Seen {
 	case done >= enough:
 		return sensor.Seen{For: p, Reading: u.completed(p), Note: of}
 	case done == len(u.keys):
-		return sensor.Seen{For: p, Note: fmt.Sprintf("all %d runs of %s are COMPLETED, but atLeast asks for %d", done, u.id, enough)}
+		return sensor.Seen{For: p, Note: fmt.Sprintf("all %d runs of %s are COMPLETED, but atLeast requires %d", done, u.id, enough)}
 	}
 	r, there := u.runs[first]
 	switch {

@@ -68,7 +68,7 @@ func Next(r run.Run, now time.Time) Step {
 	case r.Status.Ended():
 		return Step{Kind: None, Reason: fmt.Sprintf("the run has ended: %s", r.Status)}
 	case !r.Status.Open():
-		return Step{Kind: None, Reason: fmt.Sprintf("there is nothing to do in state %q", r.Status)}
+		return Step{Kind: None, Reason: fmt.Sprintf("no step is possible in state %q", r.Status)}
 	case r.Status == run.JobPollExhausted:
 		return due(CompleteTrigger, r.UpdatedAt, now, "the job returned no result within its poll window")
 	case p.Report.Result != "" && r.Status != run.Pending && r.Status != run.Failed:
@@ -94,7 +94,7 @@ func Next(r run.Run, now time.Time) Step {
 		}
 		return running(p, now)
 	default:
-		return until(p.LimitAt, "the failure is being handled: another attempt, or final")
+		return until(p.LimitAt, "the failure is being handled")
 	}
 }
 
@@ -165,7 +165,7 @@ func pending(p run.Progress, now time.Time) Step {
 func triggering(p run.Progress, now time.Time) Step {
 	switch {
 	case p.Held.Reason != "":
-		return until(p.LimitAt, fmt.Sprintf("held since %s, an operator decides: %s", period.Stamp(p.Held.Since), p.Held.Reason))
+		return until(p.LimitAt, fmt.Sprintf("held since %s, until an operator decides: %s", period.Stamp(p.Held.Since), p.Held.Reason))
 	case !p.AskedAt.IsZero():
 		return due(CheckJob, p.AskedAt, now, "the start call was not answered: search for its job first")
 	case now.Before(p.NextTry):
@@ -199,7 +199,7 @@ func claimed(p run.Progress, now time.Time) Step {
 	case p.Lost(now):
 		return due(CheckJob, lost, now, fmt.Sprintf("worker %s stopped reporting", p.Offer.Worker))
 	case !now.Before(p.PollEnd):
-		return due(JobPollExhausted, p.PollEnd, now, fmt.Sprintf("worker %s reported no result until %s", p.Offer.Worker, period.Stamp(p.PollEnd)))
+		return due(JobPollExhausted, p.PollEnd, now, fmt.Sprintf("worker %s reported no result by %s", p.Offer.Worker, period.Stamp(p.PollEnd)))
 	}
 	next := p.PollEnd
 	if !lost.IsZero() {
@@ -214,7 +214,7 @@ func running(p run.Progress, now time.Time) Step {
 		return until(p.LimitAt, "the job's result will be reported from outside")
 	}
 	if !p.LastPoll.IsZero() && !p.LastPoll.Before(p.PollEnd) {
-		return due(JobPollExhausted, p.PollEnd, now, "the job returned no result until "+period.Stamp(p.PollEnd))
+		return due(JobPollExhausted, p.PollEnd, now, "the job returned no result by "+period.Stamp(p.PollEnd))
 	}
 	next := period.Earlier(p.NextPoll, p.PollEnd)
 	if now.Before(next) {

@@ -77,7 +77,7 @@ func (n *Notifier) Retry(ctx context.Context, q DeadQuery, now func() time.Time)
 func (n *Notifier) retrySink(ctx context.Context, name string, letters []store.DeadLetter, events []string, now func() time.Time) ([]Retried, error) {
 	s := n.find(name)
 	if s == nil {
-		return unsent(letters, fmt.Sprintf("the sink %s was removed from the server's file; `interlock alerts discard` deletes its dead letters", name)), nil
+		return unsent(letters, fmt.Sprintf("sink %s was removed from the server's file; `interlock alerts discard` deletes its dead letters", name)), nil
 	}
 	held, err := n.holdRetries(ctx, name, now())
 	if err != nil {

@@ -88,7 +88,7 @@ func unreadText(r run.Run) string {
 	if u.Polls == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the job's status could not be read since %s (%d polls failed): %s", period.Stamp(u.Since), u.Polls, u.Reason)
+	return fmt.Sprintf("the job's status has been unreadable since %s (%d polls failed): %s", period.Stamp(u.Since), u.Polls, u.Reason)
 }
 
 // elsewhere reports whether only another controller can see the job.

@@ -94,7 +94,7 @@ func (w *work) exhaustPaused(ctx context.Context, row store.Pipeline) (lifecycle
 	if w.wakeYielding(&b, row); len(b.Pipelines) == 0 {
 		b.ExpectPipeline(w.run.Pipeline, row)
 	}
-	return w.exhaustIn(ctx, b, "its window is over while the pipeline is "+row.PauseText())
+	return w.exhaustIn(ctx, b, "its window ended while the pipeline was "+row.PauseText())
 }
 
 func (w *work) exhaustIn(ctx context.Context, b store.Batch, reason string) (lifecycle.Step, error) {

@@ -68,7 +68,7 @@ func (w *work) leaveWorker() (run.Leftover, error) {
 	case p.Offer.Worker == "":
 		return run.NothingLeft, nil
 	case p.HeartbeatEnd().IsZero():
-		return run.JobMayRun, fmt.Errorf("worker %s sends no heartbeats, so it cannot be told to stop", p.Offer.Worker)
+		return run.JobMayRun, fmt.Errorf("worker %s sends no heartbeats, so it cannot be asked to stop", p.Offer.Worker)
 	case p.Lost(w.now):
 		return run.JobStopped, nil
 	default:
@@ -80,7 +80,7 @@ func (w *work) leaveWorker() (run.Leftover, error) {
 func (w *work) workerRuns() (bool, error) {
 	left, err := w.leaveWorker()
 	if left == run.JobMayRun {
-		return false, errors.Join(errors.New("it is not known whether the job has ended; --force starts another nevertheless"), err)
+		return false, errors.Join(errors.New("it is unknown whether the job has ended; use --force to start another one anyway"), err)
 	}
 	return left == run.JobStopping, nil
 }

@@ -29,7 +29,7 @@ const (
 func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, error) {
 	kind, attempt, err := w.job()
 	if err != nil {
-		return w.hold(ctx, fmt.Sprintf("%s; and it cannot be searched for: %s", cause, brief(err.Error())))
+		return w.hold(ctx, fmt.Sprintf("%s, and its job cannot be searched for: %s", cause, brief(err.Error())))
 	}
 	h, saw, trouble := w.find(ctx, kind, attempt)
 	w.now = w.clock()
@@ -41,7 +41,7 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 	}
 	switch {
 	case saw == there:
-		return w.started(ctx, h, "found again after a start without an answer")
+		return w.started(ctx, h, "found after an unanswered start call")
 	case w.mayRepeat(kind, saw):
 		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause}, refusesRepeats(kind) && saw != notThere)
 	case saw == lookFailed && w.now.Before(w.patientUntil()):
@@ -62,7 +62,7 @@ func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Ste
 	w.now = w.clock()
 	switch saw {
 	case there:
-		return w.started(ctx, h, "found again after a start without an answer")
+		return w.started(ctx, h, "found after an unanswered start call")
 	case notThere:
 		return w.refused(ctx, why, false)
 	}

@@ -42,20 +42,20 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	r := f.Run
 	exists := r.Status != ""
 	if r.Status == run.Pending && r.Progress.WaitingSince.IsZero() && q.Force && q.BypassGate {
-		return accept(now, "forced, in place of attempt %d, which had not started", r.Attempt)
+		return accept(now, "forced, replaces attempt %d, which had not started", r.Attempt)
 	}
 	if r.Status.Open() {
 		return reject(AlreadyOpen, "attempt %d is %s; wait for it or cancel it", r.Attempt, r.Status)
 	}
 	if f.Excluded != "" && !exists {
-		return reject(Excluded, "the calendar excludes this period (%s), and it never ran; `interlock trigger --force` runs it nevertheless", f.Excluded)
+		return reject(Excluded, "the calendar excludes this period (%s), and it never ran; use `interlock trigger --force` to run it anyway", f.Excluded)
 	}
 	if q.Force {
 		return accept(now, "forced")
 	}
 	switch {
 	case f.Excluded != "":
-		return reject(Excluded, "the calendar excludes this period (%s); --force runs it nevertheless", f.Excluded)
+		return reject(Excluded, "the calendar excludes this period (%s); use --force to run it anyway", f.Excluded)
 	case !exists:
 		return reject(NoSuchRun, "there is no run to repeat; open one with `interlock trigger`, or use --force")
 	case f.JobUnread:
@@ -63,11 +63,11 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	case f.JobRunning:
 		return reject(JobRunning, "the job of attempt %d is still running; stop it, or use --force", r.Attempt)
 	case r.Status == run.Completed && len(Changed(f.Then, f.Now)) == 0:
-		return reject(NothingNew, "no reading of its gate or start condition has changed since attempt %d started; --force runs it nevertheless", r.Attempt)
+		return reject(NothingNew, "no reading of its gate or start condition has changed since attempt %d started; use --force to run it anyway", r.Attempt)
 	case r.Attempt == 0:
-		return accept(now, "its first attempt: the start condition's deadline closed it")
+		return accept(now, "its first attempt: the start condition's deadline had closed it")
 	case b.Used >= b.Max:
-		return reject(BudgetSpent, "%s; --force skips this limit", b.spent())
+		return reject(BudgetSpent, "%s; use --force to skip this limit", b.spent())
 	}
 	return accept(now, "manual rerun %d of %d", b.Used+1, b.Max)
 }

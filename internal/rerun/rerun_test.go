@@ -206,11 +206,11 @@ func TestReasonNamesTheKeyOfAUsedBudget(t *testing.T) {
 		return rerun.Budgets{Retries: 3, CodeRetries: 1, DriftReruns: 2, ManualReruns: 1}.For(r, cause)
 	}
 	for want, got := range map[string]rerun.Verdict{
-		"maxRetries: 3 used up":                                rerun.Next(failed, run.CauseTransient, spent(failed, run.CauseTransient), noon),
-		"maxCodeRetries: 1 used up":                            rerun.Next(failed, run.CauseCode, spent(failed, run.CauseCode), noon),
-		"maxDriftReruns: 2 used up":                            rerun.Next(completed, run.CauseLateData, spent(completed, run.CauseLateData), noon),
-		"maxManualReruns: 1 used up; --force skips this limit": rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, spent(exhausted, run.CauseManual), noon),
-		"maxRetries: 0":                                        rerun.Next(failed, run.CauseUnknown, rerun.Budgets{}.For(failed, run.CauseUnknown), noon),
+		"maxRetries: 3 used up":                                      rerun.Next(failed, run.CauseTransient, spent(failed, run.CauseTransient), noon),
+		"maxCodeRetries: 1 used up":                                  rerun.Next(failed, run.CauseCode, spent(failed, run.CauseCode), noon),
+		"maxDriftReruns: 2 used up":                                  rerun.Next(completed, run.CauseLateData, spent(completed, run.CauseLateData), noon),
+		"maxManualReruns: 1 used up; use --force to skip this limit": rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, spent(exhausted, run.CauseManual), noon),
+		"maxRetries: 0":                                              rerun.Next(failed, run.CauseUnknown, rerun.Budgets{}.For(failed, run.CauseUnknown), noon),
 	} {
 		if got.Reason != want || got.Rejection != rerun.BudgetSpent {
 			t.Errorf("got %q (%s), want %q", got.Reason, got.Rejection, want)

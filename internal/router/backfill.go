@@ -49,10 +49,10 @@ const MaxBackfill = 10000
 // Repeated after an error, with the same key and id, it continues where it stopped.
 func (h *requestHandler) Backfill(ctx context.Context, q BackfillRequest, now time.Time) ([]Backfilled, error) {
 	if q.From.IsZero() || q.To.IsZero() || q.From.Compare(q.To) > 0 && !q.To.Holds(q.From) {
-		return nil, refuse(Invalid, "a backfill goes from one period to a later one, got %s to %s", q.From, q.To)
+		return nil, refuse(Invalid, "the first period must not be after the last; got %s to %s", q.From, q.To)
 	}
 	if !q.DryRun && (q.ID == "" || q.By == "" || q.Reason == "") {
-		return nil, refuse(Invalid, "a backfill needs an id, who and why")
+		return nil, refuse(Invalid, "a backfill needs an id, a requester and a reason")
 	}
 	e, row, err := h.catalog.InForce(ctx, q.Pipeline)
 	switch {
@@ -117,7 +117,7 @@ func stretch(e *catalog.Entry, q BackfillRequest) ([]period.Period, error) {
 	var all []period.Period
 	for n := 0; !p.IsZero() && p.Start(zone).Before(end); n++ {
 		if n == MaxBackfill {
-			return nil, refuse(Invalid, "from %s to %s are more than %d periods; request fewer at once", q.From, q.To, MaxBackfill)
+			return nil, refuse(Invalid, "from %s to %s there are more than %d periods; request fewer at a time", q.From, q.To, MaxBackfill)
 		}
 		if e.Opens != pipeline.ByCron || !on.FireFor(p).IsZero() || on.Excluded(p) != "" {
 			all = append(all, p)
@@ -147,11 +147,11 @@ func (h *requestHandler) backfill(ctx context.Context, e *catalog.Entry, q Backf
 	case old.Status.Open():
 		return skipped(p, "attempt %d is %s", old.Attempt, old.Status), nil
 	case old.Status != "" && q.OnlyMissing:
-		return skipped(p, "there is a run: %s", old.Status), nil
+		return skipped(p, "it has a run: %s", old.Status), nil
 	case q.DryRun && old.Status == "":
 		return Backfilled{Period: p, Action: BackfillOpen}, nil
 	case q.DryRun:
-		return Backfilled{Period: p, Action: BackfillRerun, Reason: fmt.Sprintf("if the rules of a rerun allow it; it is %s", old.Status)}, nil
+		return Backfilled{Period: p, Action: BackfillRerun, Reason: fmt.Sprintf("subject to the rules of rerun; it is %s", old.Status)}, nil
 	case old.Status == "":
 		return h.backfillOpen(ctx, q, p, now)
 	}

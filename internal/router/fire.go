@@ -221,7 +221,7 @@ func (t *fires) reportMissed(b *store.Batch, missed []dueFire) {
 	case t.windowOver(last):
 		message += "the window is over"
 	case t.dropped(last):
-		message += "the schedule was edited and has no such fire any more"
+		message += "the schedule was edited and no longer has this fire"
 	default:
 		message += "only the latest is opened"
 	}

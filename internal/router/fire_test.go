@@ -194,7 +194,7 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w.Pass(20 * time.Minute)
 	w.resume("hourly")
 	want := []string{"SCHEDULE_MISSED 2026-03-03T11 0: 2 fires passed without a run, from 2026-03-03T10 to 2026-03-03T11; " +
-		"the schedule was edited and has no such fire any more"}
+		"the schedule was edited and no longer has this fire"}
 	same(t, "missed", want, w.told(event.ScheduleMissed))
 	w.Pass(10 * time.Minute)
 	w.apply(hourly("")) // the fire of 11:10 was never expected: its version came after it

@@ -24,7 +24,7 @@ type jobHandler struct {
 // change that follows cancels the run's deadlines.
 func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
 	if by == "" || why == "" {
-		return run.Run{}, refuse(Invalid, "cancelling a run needs who and why")
+		return run.Run{}, refuse(Invalid, "cancelling a run needs a requester and a reason")
 	}
 	var ended run.Run
 	err := store.Again(func() error {
@@ -150,7 +150,7 @@ func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 		text = trouble.Error()
 	}
 	reportLeft(b, old, "stopping", fmt.Sprintf(
-		"the job has not ended %s after the stop request; it keeps its slot until its target, or `interlock job complete %s fail`, reports that it has ended",
+		"the job has not ended %s after the stop request; it keeps its slot until its target or `interlock job complete %s fail` reports its end",
 		since.Round(time.Second), old.Key), text, now)
 }
 

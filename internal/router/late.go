@@ -147,7 +147,7 @@ func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.R
 func (h *lateHandler) reportSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = budgetSpent, causedBy
-	message := fmt.Sprintf("%s changed after the job of attempt %d started; it is not run again (%s)", strings.Join(changed, ", "), old.Attempt, why)
+	message := fmt.Sprintf("%s changed after the job of attempt %d started; no rerun follows (%s)", strings.Join(changed, ", "), old.Attempt, why)
 	return h.emitOnce(ctx, fmt.Sprintf("late-spent/%s/%d", old.Key, old.Attempt),
 		event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: budgetSpent}), now)
 }

@@ -75,7 +75,7 @@ func announce(b *store.Batch, e *catalog.Entry, old, next run.Run, o order, now 
 	about.CausedBy = o.causedBy
 	b.Emit(event.New(event.TriggerStarted, about, fmt.Sprintf("attempt %d opened: %s", next.Attempt, o.message), o.detail()))
 	if o.recovered {
-		b.Emit(event.New(event.TriggerRecovered, about, "missed when it was due, and opened now: "+o.message, o.detail()))
+		b.Emit(event.New(event.TriggerRecovered, about, "opened late: "+o.message, o.detail()))
 	}
 }
 

@@ -38,10 +38,10 @@ func (h *pauseHandler) Pause(ctx context.Context, id pipeline.ID, p store.Pause,
 
 func checkPause(p store.Pause, now time.Time) error {
 	if p.By == "" || p.Why == "" {
-		return refuse(Invalid, "a pause needs who and why")
+		return refuse(Invalid, "a pause needs a requester and a reason")
 	}
 	if !p.Until.IsZero() && !p.Until.After(now) {
-		return refuse(Invalid, "the pause would end at %s, which is past", period.Stamp(p.Until))
+		return refuse(Invalid, "the pause would end at %s, which is in the past", period.Stamp(p.Until))
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (h *pauseHandler) ResumeDue(ctx context.Context, claim store.Claim, now tim
 			return err
 		}
 		until := row.Pause.Until
-		why := "the pause was until " + period.Stamp(until)
+		why := "the pause ended as planned at " + period.Stamp(until)
 		b := store.Batch{ID: fmt.Sprintf("resume/%s/%d", claim.Task.Pipeline, claim.Lease.Token)}
 		switch {
 		case until.IsZero():

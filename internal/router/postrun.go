@@ -176,7 +176,7 @@ func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.
 	about.Which, about.CausedBy = m.sensor, causedBy
 	message := fmt.Sprintf("%s of sensor %s %s; %s", m.field, m.sensor, m.Reason, v.Reason)
 	if !v.Open {
-		message = fmt.Sprintf("%s of sensor %s %s; it is not run again (%s)", m.field, m.sensor, m.Reason, v.Reason)
+		message = fmt.Sprintf("%s of sensor %s %s; no rerun follows (%s)", m.field, m.sensor, m.Reason, v.Reason)
 		about.Which = budgetSpent
 		return h.emitOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.detail()), now)
 	}

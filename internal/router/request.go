@@ -67,7 +67,7 @@ func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time
 // signed refuses a request that skips a safeguard without who and why.
 func signed(by, reason string, force, bypass bool) error {
 	if (force || bypass) && (by == "" || strings.TrimSpace(reason) == "") {
-		return refuse(Invalid, "skipping a safeguard needs who and why; give a reason")
+		return refuse(Invalid, "skipping a safeguard needs a requester and a reason; add a reason")
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row stor
 		return run.Run{}, err
 	}
 	if barred.why != "" && !q.Force {
-		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); --force runs it nevertheless", q.Period, barred.why)
+		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); use --force to run it anyway", q.Period, barred.why)
 	}
 	b := store.Batch{ID: nameOf("trigger", e.DryRun, key, old) + "/" + q.ID}
 	b.ExpectPipeline(e.ID, row)
@@ -118,7 +118,7 @@ func notTriggered(r run.Run, dry bool) string {
 	case r.Status == run.Pending:
 		return fmt.Sprintf("%s; %s shows what it waits for", is, explain)
 	case r.Progress.Held.Reason != "":
-		return fmt.Sprintf("%s and held; `interlock job complete %s success|fail` or `interlock cancel %s` ends that", is, r.Key, r.Key)
+		return fmt.Sprintf("%s and held; end it with `interlock job complete %s success|fail` or `interlock cancel %s`", is, r.Key, r.Key)
 	}
 	return fmt.Sprintf("%s; wait for it to end, or cancel it with `interlock cancel %s`", is, r.Key)
 }

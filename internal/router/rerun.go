@@ -39,7 +39,7 @@ const (
 // error; only an invalid request is refused, without an event.
 func (h *requestHandler) Rerun(ctx context.Context, q RerunRequest, now time.Time) (store.Rerun, error) {
 	if q.ID == "" || q.By == "" || strings.TrimSpace(q.Reason) == "" || q.Period.IsZero() {
-		return store.Rerun{}, refuse(Invalid, "a rerun needs an id, a period, who and why")
+		return store.Rerun{}, refuse(Invalid, "a rerun needs an id, a period, a requester and a reason")
 	}
 	var answer store.Rerun
 	err := store.Again(func() error {
@@ -124,9 +124,9 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, q RerunRequest, now time.Time) (rerun.Verdict, error) {
 	switch {
 	case e == nil:
-		return rerun.Verdict{Rejection: notInForce, Reason: "the pipeline is no longer active: nothing new opens"}, nil
+		return rerun.Verdict{Rejection: notInForce, Reason: "the pipeline is no longer active, so no run opens"}, nil
 	case e.DryRun:
-		return rerun.Verdict{Rejection: isDryRun, Reason: "the pipeline is a dry run: it starts nothing"}, nil
+		return rerun.Verdict{Rejection: isDryRun, Reason: "the pipeline is a dry run, which starts nothing"}, nil
 	case row.Paused():
 		return rerun.Verdict{Rejection: whilePaused, Reason: "the pipeline is paused; " + pauseRemedy(row)}, nil
 	case old.Status == "" && q.key(e).Schedule != e.Opens:
@@ -220,7 +220,7 @@ func (h *requestHandler) replace(b *store.Batch, e *catalog.Entry, old run.Run, 
 func reject(b *store.Batch, key run.Key, old run.Run, q RerunRequest, v rerun.Verdict, now time.Time) {
 	about := aboutRequest(key, q, now)
 	about.Attempt = old.Attempt
-	b.Emit(event.New(event.RerunRejected, about, fmt.Sprintf("rerun requested by %s is rejected: %s", q.By, v.Reason),
+	b.Emit(event.New(event.RerunRejected, about, fmt.Sprintf("the rerun requested by %s was rejected: %s", q.By, v.Reason),
 		event.Refusal{Why: string(v.Rejection), RequestedBy: q.By, Reason: q.Reason}))
 }
 

@@ -55,7 +55,7 @@ func (e *ClaimRefused) Error() string { return e.Reason }
 // granted. Any other returns a *ClaimRefused, or a *Refusal if there is no such run or workers do not run its job.
 func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time) (run.Run, error) {
 	if q.Worker == "" {
-		return run.Run{}, refuse(Invalid, "a claim needs the name of the worker")
+		return run.Run{}, refuse(Invalid, "a claim needs the worker's name")
 	}
 	var claimed run.Run
 	err := store.Again(func() error {
@@ -120,7 +120,7 @@ func unclaimable(old run.Run) error {
 		return &ClaimRefused{Code: ClaimHeld, Run: old, Reason: fmt.Sprintf(
 			"worker %s has held attempt %d of run %s since %s", o.Worker, old.Attempt, old.Key, period.Stamp(old.Progress.StartedAt))}
 	case old.Status == run.Running || old.Status == run.Triggering:
-		return refuse(Conflict, "run %s is %s, and no worker is to run its job; write job: {type: external} in the pipeline file", old.Key, old.Status)
+		return refuse(Conflict, "run %s is %s, and its job is not for workers; write job: {type: external} in the pipeline file", old.Key, old.Status)
 	default:
 		reason := fmt.Sprintf("run %s is %s in attempt %d", old.Key, old.Status, old.Attempt)
 		if old.Reason != "" {
@@ -141,7 +141,7 @@ func (h *workerHandler) ask(ctx context.Context, old run.Run, now time.Time) (ga
 		return gate.Answer{}, row, err
 	}
 	if _, external := job.Offers(def.Job); !external {
-		return gate.Answer{}, row, refuse(Conflict, "pipeline %s has no job that a worker runs; write job: {type: external} in its file", old.Pipeline)
+		return gate.Answer{}, row, refuse(Conflict, "the job of pipeline %s is not for workers; write job: {type: external} in its file", old.Pipeline)
 	}
 	ask, err := gate.Ask(ctx, h.store, gate.Situation{
 		Question: gate.Question{Definition: def, Upstream: h.catalog.Current().Definition, Period: old.Period, Opened: old.Progress.WindowStart, PostRun: true}, Row: row, Run: old,
@@ -214,7 +214,7 @@ func (h *workerHandler) Heartbeat(ctx context.Context, key run.Key, attempt int,
 
 // notHeld returns the refusal for a worker that no longer holds its attempt.
 func notHeld(old run.Run, attempt int) *ClaimRefused {
-	reason := fmt.Sprintf("attempt %d of run %s is over: the run is %s in attempt %d", attempt, old.Key, old.Status, old.Attempt)
+	reason := fmt.Sprintf("attempt %d of run %s has ended: the run is %s in attempt %d", attempt, old.Key, old.Status, old.Attempt)
 	if old.Reason != "" {
 		reason += ", " + old.Reason
 	}

@@ -38,7 +38,7 @@ type story struct {
 type play struct {
 	Takes    document.Duration `yaml:"takes" default:"1m" above:"0s" doc:"How long it runs."`
 	Result   string            `yaml:"result" default:"success" enum:"success,fail,timeout" doc:"How it ends."`
-	Category string            `yaml:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"Whose fault a failure is."`
+	Category string            `yaml:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"The failure category."`
 	Message  string            `yaml:"message" doc:"What it says of itself."`
 	Refuses  int               `yaml:"refuses" min:"0" doc:"How many start calls are refused first."`
 	Stops    document.Duration `yaml:"stops" default:"0s" doc:"How long it runs on after it was asked to stop."`

@@ -26,7 +26,7 @@ func (a Alert) Story() Story {
 	s := Story{Title: Title(e), What: e.Detail.Message, Todo: e.Remedy()}
 	s.Why, s.Heals = why(e.Detail.Extra)
 	if a.Count > 1 {
-		s.Burst = fmt.Sprintf("%d events of this group since %s; this is the last one", a.Count, instant(a.Since))
+		s.Burst = fmt.Sprintf("%d events of this group since %s; this is the latest", a.Count, instant(a.Since))
 	}
 	return s
 }
@@ -79,7 +79,7 @@ func why(extra event.Extra) (facts []string, heals string) {
 	case event.Infra:
 		return lines(fact("error", x.Error), when(x.Held, "the run is held until an operator decides")), ""
 	case event.Left:
-		return lines(fact("by", x.By), fact("reason", x.Reason), when(x.JobMayRun, "the job could not be stopped and may still run")), ""
+		return lines(fact("by", x.By), fact("reason", x.Reason), when(x.JobMayRun, "the job could not be stopped and may still be running")), ""
 	case event.Deadline:
 		return deadline(x), ""
 	case event.Missed:
@@ -116,7 +116,7 @@ func others(extra event.Extra) []string {
 	case event.Exclusion:
 		return lines(fact("excluded by", x.Rule))
 	case event.Drift:
-		return lines(fmt.Sprintf("%s %s: %s at completion, %s now, may move by %s", x.Sensor, x.Field, cmp.Or(x.Baseline, "missing"), cmp.Or(x.Current, "missing"), x.Threshold))
+		return lines(fmt.Sprintf("%s %s: %s at completion, %s now, threshold %s", x.Sensor, x.Field, cmp.Or(x.Baseline, "missing"), cmp.Or(x.Current, "missing"), x.Threshold))
 	case event.Sensors:
 		return lines(fact("sensors", list(x.Sensors)))
 	case event.Config:

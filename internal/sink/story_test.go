@@ -27,7 +27,7 @@ func TestStorySaysWhatWhyAndWhatToDo(t *testing.T) {
 		What:  "message",
 		Why:   []string{"rows gte is closed: count is 950, needs ≥ 1000", "stop exists is closed: a reading is there", "audit matches is closed: does not match ^ok (seen: bad)"},
 		Todo:  e.Remedy(),
-		Burst: "3 events of this group since 2026-03-03 11:00:00 UTC; this is the last one",
+		Burst: "3 events of this group since 2026-03-03 11:00:00 UTC; this is the latest",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -47,7 +47,7 @@ func (w *Watchdog) reportClock(ctx context.Context, ahead []watched, until, now 
 	alarm := "clock ahead to " + period.Stamp(until)
 	_, err := w.once(ctx, "watchdog/"+alarm, now.Add(clockMark), now, func(b *store.Batch) {
 		b.Emit(event.New(event.InfraAlarm, event.About{Which: alarm, At: now}, fmt.Sprintf(
-			"the clock was ahead, up to %s, and has been corrected; schedules continue from the current time, and runs that opened early stay open: %s",
+			"the clock ran ahead, up to %s, and has been corrected; schedules continue from the current time, and runs that opened early stay open: %s",
 			period.Stamp(until), firstOf(names)), event.Alarm{Alarm: alarm, State: "ALARM"}))
 	})
 	return err

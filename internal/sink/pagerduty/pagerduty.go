@@ -131,7 +131,7 @@ func (s *Sink) post(ctx context.Context, path string, r request) error {
 	answer, err := post.Do(s.config.Client, req, "pagerduty", s.config.Now())
 	// PagerDuty answers an invalid integration key like any other malformed event.
 	if answer.Status == http.StatusBadRequest && bytes.Contains(bytes.ToLower(answer.Body), []byte("routing")) {
-		return &sink.Misconfigured{Reason: "pagerduty does not know the integration key; check the one that alerts.pagerduty names"}
+		return &sink.Misconfigured{Reason: "PagerDuty rejects the integration key; check alerts.pagerduty in the server's file"}
 	}
 	return err
 }

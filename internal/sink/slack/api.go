@@ -27,8 +27,8 @@ var (
 		"invalid_auth": token, "not_authed": token, "token_expired": token, "token_revoked": token, "account_inactive": token,
 		"not_allowed_token_type": "use a bot token, which begins with xoxb-", "no_permission": scope, "missing_scope": scope, "access_denied": scope,
 		"team_access_not_granted": scope, "org_login_required": scope, "ekm_access_denied": scope, "two_factor_setup_required": token,
-		"channel_not_found": "see whether alerts.slack.channel is right, and invite the bot to it if it is private", "not_in_channel": invite,
-		"is_archived":   "the channel is archived; name another one in alerts.slack.channel",
+		"channel_not_found": "check alerts.slack.channel; if the channel is private, invite the bot", "not_in_channel": invite,
+		"is_archived":   "the channel is archived; set alerts.slack.channel to another one",
 		"accesslimited": "allow the server's network to use Slack's API", "enterprise_is_restricted": scope, "app_access_restricted": scope, "team_not_found": token,
 		"messages_tab_disabled": channel, "channel_type_not_supported": channel, "send_on_behalf_not_allowed": scope,
 		"deprecated_endpoint": update, "method_deprecated": update,
@@ -54,10 +54,10 @@ var (
 )
 
 const (
-	token   = "see whether the bot token is right and the app still installed"
+	token   = "check the bot token, and whether the app is still installed"
 	scope   = "give the app the scope chat:write and install it again"
 	invite  = "invite the bot to the channel, or give it the scope chat:write.public"
-	channel = "name a channel in alerts.slack.channel that apps can post to"
+	channel = "set alerts.slack.channel to a channel that apps can post to"
 	update  = "install a newer version of Interlock"
 	allowed = "allow the bot to write to the channel, or set another one in alerts.slack.channel"
 )

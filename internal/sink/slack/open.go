@@ -144,7 +144,7 @@ func (s *Sink) find(ctx context.Context, c conversation, left claim) (place, str
 }
 
 func (s *Sink) warn(c conversation, why string) {
-	s.logger.Warn("a slack thread may begin twice: an earlier try to open it left no trace", "sink", s.name, "thread", c.thread.Key, "why", why)
+	s.logger.Warn("a Slack thread may be opened twice: an earlier attempt to open it left no trace", "sink", s.name, "thread", c.thread.Key, "why", why)
 }
 
 // adopt continues with a root that was found.

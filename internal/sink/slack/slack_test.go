@@ -88,8 +88,8 @@ func TestMessageSaysWhatWhyAndWhatToDo(t *testing.T) {
 		"*Open*: VALIDATION_EXHAUSTED at 2026-03-03 12:00:00 UTC",
 		"the window is over",
 		"*Why*\n• rows gte is closed: count is 950, needs ≥ 1000",
-		"*What to do*\n`interlock explain orders --date 2026-03-03` shows the rule that stayed closed, or that no worker came; then `interlock rerun orders --date 2026-03-03 --reason WHY`.",
-		"3 events of this group since 2026-03-03 11:00:00 UTC; this is the last one · Owner: data-team · <https://interlock.example/run|Run> · <https://interlock.example/pipeline|Pipeline>",
+		"*What to do*\n`interlock explain orders --date 2026-03-03` shows the rule that did not pass, or that no worker claimed it; then `interlock rerun orders --date 2026-03-03 --reason WHY`.",
+		"3 events of this group since 2026-03-03 11:00:00 UTC; this is the latest · Owner: data-team · <https://interlock.example/run|Run> · <https://interlock.example/pipeline|Pipeline>",
 	}
 	if diff := cmp.Diff(want, got.blocks()); diff != "" {
 		t.Errorf("blocks (-want +got):\n%s", diff)
