@@ -13,13 +13,13 @@ import (
 )
 
 func newAlerts(a *app) *cobra.Command {
-	return group("alerts", "Show alert routes, test them, and resend rejected alerts",
+	return group("alerts", "Show and test alert routes, and resend rejected alerts",
 		newAlertsRoutes(a), newAlertsTest(a), newAlertsDead(a), newAlertsRetry(a), newAlertsDiscard(a))
 }
 
 func newAlertsRoutes(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "routes", Short: "List the alert routes; the first that matches an event decides",
+		Use: "routes", Short: "List the alert routes in matching order",
 		Example: "  interlock alerts routes", Args: noArguments,
 	}
 	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
@@ -74,7 +74,7 @@ func groupedBy(r client.AlertRoute) string {
 func newAlertsTest(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test ROUTE", Short: "Send a sample alert through the sinks of a route",
-		Long: "Make the server send a sample alert through the sinks of a route. The alert says that it is a test and is not\n" +
+		Long: "Make the server send a sample alert through the sinks of a route. The alert says that it is a test, and it is not\n" +
 			"recorded. Exit code 1 if a sink rejected it.",
 		Example: "  interlock alerts test default", Args: arguments("a ROUTE"),
 	}
@@ -82,7 +82,7 @@ func newAlertsTest(a *app) *cobra.Command {
 		said, err := c.TestAlertRoute(ctx, args[0], a.person(), c.raw())
 		err = c.show(err, func() {
 			if len(said) == 0 {
-				fmt.Fprintf(a.stdout, "The route %s sends nowhere.\n", printable(args[0]))
+				fmt.Fprintf(a.stdout, "Route %s has no sinks.\n", printable(args[0]))
 			}
 			for _, t := range said {
 				a.writeSent(t.Sink, "the sample", t.Sent, t.Error)
@@ -107,7 +107,7 @@ func newAlertsDead(a *app) *cobra.Command {
 		Use: "dead", Short: "List the alerts that a sink rejected, oldest first",
 		Example: "  interlock alerts dead --sink ops", Args: noArguments,
 	}
-	addFilled(cmd, &sink, "sink", "only of this `SINK`")
+	addFilled(cmd, &sink, "sink", "only dead letters of this `SINK`")
 	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		dead, err := c.DeadLetters(ctx, sink, c.raw())
 		return c.show(err, func() { a.writeDead(dead) })
@@ -116,7 +116,7 @@ func newAlertsDead(a *app) *cobra.Command {
 
 func (a *app) writeDead(dead []client.DeadLetter) {
 	if len(dead) == 0 {
-		fmt.Fprintln(a.stdout, "There are no dead letters: every alert was accepted or is being delivered.")
+		fmt.Fprintln(a.stdout, "There are no dead letters.")
 		return
 	}
 	var rows [][]cell
@@ -143,7 +143,7 @@ func newAlertsRetry(a *app) *cobra.Command {
 	var q client.RetryRequest
 	cmd := &cobra.Command{
 		Use: "retry ID… | --all", Short: "Send dead letters again",
-		Long:    "Send dead letters again, oldest first, and delete those that are accepted. Exit code 1 if one was not.",
+		Long:    "Send dead letters again, oldest first, and delete those that are accepted. Exit code 1 if a sink rejected one again.",
 		Example: "  interlock alerts retry --all --sink ops",
 	}
 	addDead(cmd, &q)
@@ -159,7 +159,7 @@ func newAlertsRetry(a *app) *cobra.Command {
 // addDead adds the flags that select dead letters.
 func addDead(cmd *cobra.Command, q *client.RetryRequest) {
 	cmd.Flags().BoolVar(&q.All, "all", false, "all dead letters")
-	addFilled(cmd, &q.Sink, "sink", "only those of this `SINK`")
+	addFilled(cmd, &q.Sink, "sink", "only dead letters of this `SINK`")
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if (len(args) > 0) == q.All {
 			return usagef("%s needs the IDs that `interlock alerts dead` lists, or --all", below(cmd))
@@ -172,8 +172,8 @@ func newAlertsDiscard(a *app) *cobra.Command {
 	var q client.RetryRequest
 	cmd := &cobra.Command{
 		Use: "discard ID… | --all", Short: "Delete dead letters without sending them",
-		Long: "Delete dead letters without sending them, for example those of a sink that was removed from the server's file. The\n" +
-			"events stay recorded. Exit code 1 if there are none with these IDs.",
+		Long: "Delete dead letters without sending them, for example after a sink was removed from the server's file. Their\n" +
+			"events stay recorded. Exit code 1 if none have these IDs.",
 		Example: "  interlock alerts discard --all --sink ops",
 	}
 	addDead(cmd, &q)
@@ -182,7 +182,7 @@ func newAlertsDiscard(a *app) *cobra.Command {
 		gone, err := c.DiscardDeadLetters(ctx, q, c.raw())
 		err = c.show(err, func() {
 			if len(gone) == 0 {
-				fmt.Fprintln(a.stdout, "There are no such dead letters.")
+				fmt.Fprintln(a.stdout, "No dead letters match.")
 			}
 			for _, d := range gone {
 				fmt.Fprintf(a.stdout, "discarded %s of %s\n", d.Event.ID, printable(d.Sink))
@@ -194,7 +194,7 @@ func newAlertsDiscard(a *app) *cobra.Command {
 
 func (a *app) writeRetried(done []client.Retried) {
 	if len(done) == 0 {
-		fmt.Fprintln(a.stdout, "There are no such dead letters.")
+		fmt.Fprintln(a.stdout, "No dead letters match.")
 	}
 	for _, r := range done {
 		a.writeSent(r.Sink, r.ID, r.Sent, r.Error)

@@ -140,7 +140,7 @@ func TestDeadLettersOfARemovedSinkAreListedAndDiscarded(t *testing.T) {
 	s = serve(t, p) // without the sink
 	page := parsed(t, s.must(0, "alerts", "dead", "--format", "json").stdout).(map[string]any)
 	id := page["items"].([]any)[0].(map[string]any)["event"].(map[string]any)["id"].(string)
-	if got := s.must(1, "alerts", "retry", "--all").stdout; strings.Count(got, "the sink ops was removed from the server's file") != 2 {
+	if got := s.must(1, "alerts", "retry", "--all").stdout; strings.Count(got, "sink ops was removed from the server's file") != 2 {
 		t.Errorf("got %s", got)
 	}
 	if got := s.must(0, "alerts", "discard", id).stdout; got != "discarded "+id+" of ops\n" {
@@ -163,7 +163,7 @@ func TestRoutesAreShownAndTried(t *testing.T) {
 	if got := s.must(0, "alerts", "test", "pages").stdout; got != "✓ ops accepted the sample\n✓ log accepted the sample\n" {
 		t.Errorf("got %q", got)
 	}
-	if got := s.must(0, "alerts", "test", "quiet").stdout; !in(got, "nowhere") {
+	if got := s.must(0, "alerts", "test", "quiet").stdout; !in(got, "has no sinks") {
 		t.Errorf("got %q", got)
 	}
 	h.be(http.StatusForbidden)

@@ -32,7 +32,7 @@ func newArchiveStatus(a *app) *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show the archive's rows and progress",
-		Long: "Show how many rows the archive has and how far the copy has progressed. Reads Postgres, as configured for serve.\n" +
+		Long: "Show the archive's row counts and how far the copy has progressed. It reads Postgres, as configured for serve.\n" +
 			"`interlock health` shows the backlog.",
 		Example: "  interlock archive status", Args: noArguments,
 	}
@@ -72,14 +72,14 @@ func (a *app) writeArchive(s archive.Status) {
 func newArchiveBackfill(a *app) *cobra.Command {
 	var config string
 	cmd := &cobra.Command{
-		Use: "backfill", Short: "Copy everything that the store still has again",
-		Long: "Make the server's next copy include everything that its store still has: missing rows are\n" +
+		Use: "backfill", Short: "Copy the whole store to the archive again",
+		Long: "Make the server's next copy include everything that is still in its store: missing rows are\n" +
 			"restored, existing rows stay unchanged, and nothing is duplicated.",
 		Example: "  interlock archive backfill", Args: noArguments,
 	}
 	addServerFile(cmd, &config)
 	var wait bool
-	cmd.Flags().BoolVar(&wait, "wait", false, "return once everything has been copied; a terminal shows the progress")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until everything is copied; on a terminal, show the progress")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.backfillArchive(cmd.Context(), config, wait) }
 	return cmd
 }

@@ -12,14 +12,14 @@ import (
 func newAttention(a *app) *cobra.Command {
 	var q client.AttentionQuery
 	cmd := &cobra.Command{
-		Use: "attention", Short: "List what needs a person now, most pressing first",
-		Long: "List what needs a person now, most pressing first: held starts, failed last runs, gates that stayed closed, overdue and " +
+		Use: "attention", Short: "List what needs attention, most urgent first",
+		Long: "List what needs attention now, most urgent first: held starts, failed last runs, gates that stayed closed, overdue and " +
 			"missing runs, rejected files, undelivered alerts, and pauses of a day or longer.",
 		Example: "  interlock attention\n" +
 			"  interlock attention --pipeline orders --format json",
 		Args: noArguments,
 	}
-	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
+	addFilled(cmd, &q.Pipeline, "pipeline", "only items about this `PIPELINE`")
 	limit := addLimit(cmd, 0)
 	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Attention], error) {

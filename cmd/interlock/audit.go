@@ -28,12 +28,12 @@ func newAudit(a *app) *cobra.Command {
 			"  interlock audit --action trigger --pipeline orders --format json",
 		Args: noArguments,
 	}
-	addFilled(cmd, &q.Actor, "actor", "only by this token, certificate, user or person `NAME`")
-	addFilled(cmd, &q.Action, "action", "only this `ACTION`, such as trigger, pause, login or config")
-	addFilled(cmd, &q.Pipeline, "pipeline", "only about this `PIPELINE`")
-	addFilled(cmd, &q.Outcome, "outcome", "only with this `OUTCOME`: done, refused or failed")
-	addFilled(cmd, &q.Since, "since", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
-	addFilled(cmd, &q.Until, "until", "only before this `TIME`")
+	addFilled(cmd, &q.Actor, "actor", "only entries of this token, certificate, user or person `NAME`")
+	addFilled(cmd, &q.Action, "action", "only entries of this `ACTION`, such as trigger, pause, login or config")
+	addFilled(cmd, &q.Pipeline, "pipeline", "only entries about this `PIPELINE`")
+	addFilled(cmd, &q.Outcome, "outcome", "only entries with this `OUTCOME`: done, refused or failed")
+	addFilled(cmd, &q.Since, "since", "only entries at or after this `TIME`: RFC 3339, a period, or a duration ago such as 2h")
+	addFilled(cmd, &q.Until, "until", "only entries before this `TIME`")
 	limit := addLimit(cmd, 50)
 	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		l, err := read(c, limit, func(p client.Paging) (client.Page[client.AuditEntry], error) {
@@ -42,7 +42,7 @@ func newAudit(a *app) *cobra.Command {
 		})
 		return showList(c, l, err, func(entries []client.AuditEntry) {
 			if len(entries) == 0 {
-				fmt.Fprintln(a.stdout, "There are no such entries.")
+				fmt.Fprintln(a.stdout, "No entries match.")
 				return
 			}
 			a.more(l.next, "entries before these")

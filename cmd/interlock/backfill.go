@@ -18,7 +18,7 @@ func newBackfill(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backfill PIPELINE --from PERIOD --to PERIOD", Short: "Open the runs of a range of periods",
 		Long: "Open the runs of all expected periods from --from to --to, oldest first; maxActive limits how many of their\n" +
-			"jobs run at once. Existing runs are rerun, by the rules of rerun, unless --only-missing.",
+			"jobs run at once. Existing runs are rerun, with the same checks as rerun, unless --only-missing.",
 		Example: "  interlock backfill orders --from 2026-03-01 --to 2026-03-07 --only-missing --dry-run", Args: arguments("PIPELINE"),
 	}
 	addFilled(cmd, &q.From, "from", "the first `PERIOD`")
@@ -62,7 +62,7 @@ func (a *app) backfill(ctx context.Context, c *connection, id string, q client.B
 		q.From, q.To = part[0].Date, part[len(part)-1].Date
 		opened, err := backfillPart(ctx, c, id, q)
 		if err != nil {
-			return nil, fmt.Errorf("%w\n%d of %s are done; the same command with --from %s does the rest", err, len(all), plural(len(plan), "period"), q.From)
+			return nil, fmt.Errorf("%w\n%d of %s are done; run the same command with --from %s for the rest", err, len(all), plural(len(plan), "period"), q.From)
 		}
 		all = append(all, opened...)
 		done.Store(int64(len(all)))
@@ -81,7 +81,7 @@ func backfillPart(ctx context.Context, c *connection, id string, q client.Backfi
 
 func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {
 	if len(periods) == 0 {
-		fmt.Fprintln(a.stdout, "No period is expected in that range.")
+		fmt.Fprintln(a.stdout, "There are no expected periods in that range.")
 		return
 	}
 	var rows [][]cell

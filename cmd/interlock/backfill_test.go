@@ -83,7 +83,7 @@ func TestBackfillThatStopsSaysWhereToGoOn(t *testing.T) {
 	a := &app{stderr: io.Discard, now: func() time.Time { return noon }}
 	c := backfills(t, func(days int, dry bool) bool { return dry || days == backfillAtOnce })
 	_, err := a.backfill(t.Context(), c, "orders", client.BackfillRequest{From: "2026-01-01", To: "2026-05-30"})
-	if err == nil || !strings.Contains(err.Error(), "too many open runs\n100 of 150 periods are done; the same command with --from 2026-04-11 does the rest") {
+	if err == nil || !strings.Contains(err.Error(), "too many open runs\n100 of 150 periods are done; run the same command with --from 2026-04-11 for the rest") {
 		t.Errorf("got %v", err)
 	}
 }

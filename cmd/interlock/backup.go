@@ -17,12 +17,12 @@ func newBackup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Copy the embedded store, even while a server is using it",
 		Long: "Write a consistent copy of the embedded store to FILE, even while a server is using it.\n" +
-			"To use it, put it into an empty data directory as interlock.db.",
+			"To restore it, copy it to an empty data directory as interlock.db.",
 		Example: "  interlock backup backup.db --data ./interlock-data", Args: arguments("FILE"),
 	}
 	addData(cmd, &data)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		data, err := a.embeddedStore(data, "which has its own backups: copy its append-only file, or use BGSAVE; --data DIR copies an embedded store")
+		data, err := a.embeddedStore(data, "which has its own backups: copy its append-only file, or use BGSAVE. To copy an embedded store, use --data DIR")
 		if err != nil {
 			return err
 		}

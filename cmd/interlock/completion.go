@@ -18,7 +18,7 @@ func newCompletion(a *app) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:       "completion " + strings.Join(shells, "|"),
-		Short:     "Print a script that completes commands in your shell",
+		Short:     "Print a completion script for your shell",
 		Example:   "  source <(interlock completion bash)",
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ func newCompletion(a *app) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.stdout)
 			default:
-				return usagef("there is no completion for %q; use %s", args[0], strings.Join(shells, ", "))
+				return usagef("there is no completion script for %q; use %s", args[0], strings.Join(shells, ", "))
 			}
 		},
 	}

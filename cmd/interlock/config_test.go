@@ -30,7 +30,7 @@ func TestALostFolderIsReportedAndRemovesNothing(t *testing.T) {
 	if got := s.must(0, "events", "--type", "INFRA_ALARM", "--format", "json").stdout; strings.Count(got, `"state": "ALARM"`) != 1 {
 		t.Errorf("events: %s", got)
 	}
-	if got := s.must(1, "config", "accept-removal"); !in(got.stderr, "no removal waits") {
+	if got := s.must(1, "config", "accept-removal"); !in(got.stderr, "there is no removal to accept") {
 		t.Errorf("nothing was lost: %s", got.stderr)
 	}
 
@@ -51,7 +51,7 @@ func TestALostFolderIsReportedAndRemovesNothing(t *testing.T) {
 	if got := s.must(0, "status").stdout; !in(got, "1 pipeline: 1 ok") {
 		t.Errorf("status:\n%s", got)
 	}
-	if got := s.must(0, "events", "--type", "INFRA_ALARM").stdout; !in(got, "accepted by") || !in(got, "b is done") {
+	if got := s.must(0, "events", "--type", "INFRA_ALARM").stdout; !in(got, "ann accepted the removal of 1 pipelines") || !in(got, "b is") {
 		t.Errorf("events: %s", got)
 	}
 }

@@ -110,7 +110,7 @@ func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.
 		return usagef("the dashboard of an AWS deployment cannot listen on a socket; use a loopback address, such as 127.0.0.1:8740")
 	}
 	if !file.Loopback() {
-		return usagef("the dashboard of an AWS deployment listens only on a loopback address, and %s is none; put an authenticating proxy in front", file.Listen)
+		return usagef("the dashboard of an AWS deployment listens only on loopback addresses, and %s is not one; put an authenticating proxy in front", file.Listen)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

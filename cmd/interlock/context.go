@@ -49,7 +49,7 @@ func (a *app) contextsFile() (string, error) {
 		dir = filepath.Join(home, ".config")
 	}
 	if dir == "" {
-		return "", errors.New("no place for the contexts: set HOME, XDG_CONFIG_HOME or INTERLOCK_CONTEXTS")
+		return "", errors.New("the configuration directory is unknown: set HOME, XDG_CONFIG_HOME or INTERLOCK_CONTEXTS")
 	}
 	return filepath.Join(dir, "interlock", "contexts.yaml"), nil
 }
@@ -156,7 +156,7 @@ func newContextAdd(a *app) *cobra.Command {
 	var c serverContext
 	cmd := &cobra.Command{
 		Use: "add NAME --server URL", Short: "Add or replace a context",
-		Long: "Add a context: a server under a short name, and where its token is found. The token itself is never stored.\n" +
+		Long: "Add a context: a short name for a server and for where its token comes from. The token itself is never stored.\n" +
 			"The first context becomes the current one. Contexts are stored in interlock/contexts.yaml in your\n" +
 			"configuration directory; INTERLOCK_CONTEXTS names another file.",
 		Example: "  interlock context add prod --server https://interlock.example.com --token-env PROD_TOKEN\n" +
@@ -170,9 +170,9 @@ func newContextAdd(a *app) *cobra.Command {
 		case a.remote.server == "":
 			return usagef("context add needs --server URL")
 		case a.remote.token != "":
-			return usagef("a token is never stored; name where it is found with --token-env or --token-command")
+			return usagef("tokens are never stored; use --token-env or --token-command to say where the token comes from")
 		case c.TokenEnv != "" && c.TokenCommand != "":
-			return usagef("the token is in one place; give --token-env or --token-command, not both")
+			return usagef("use --token-env or --token-command, not both")
 		}
 		c.Server, c.CA, c.Cert, c.Key = withScheme(a.remote.server), a.remote.ca, a.remote.cert, a.remote.key
 		return a.editContexts(func(all *contexts) (string, error) {

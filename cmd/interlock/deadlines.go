@@ -17,8 +17,8 @@ func newDeadlines(a *app) *cobra.Command {
 			"  interlock deadlines --state BREACHED",
 		Args: noArguments,
 	}
-	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
-	addFilled(cmd, &q.State, "state", "those in this `STATE`: ARMED, MET, BREACHED, CANCELLED or all (default ARMED)")
+	addFilled(cmd, &q.Pipeline, "pipeline", "only deadlines of this `PIPELINE`")
+	addFilled(cmd, &q.State, "state", "only deadlines in this `STATE`: ARMED, MET, BREACHED, CANCELLED or all (default ARMED)")
 	limit := addLimit(cmd, 100)
 	return a.watchable(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Deadline], error) {
@@ -43,7 +43,7 @@ func noDeadlines(state string) string {
 	if state == "" {
 		return "No deadline is armed. `sla` in a pipeline's file sets one; `--state all` lists past ones."
 	}
-	return "There are no such deadlines."
+	return "No deadlines match."
 }
 
 func (a *app) writeDeadlines(deadlines []client.Deadline) {

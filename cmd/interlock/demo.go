@@ -34,7 +34,7 @@ func newDemo(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Run a demo of Interlock",
 		Long: "Run a demo: a real controller, real jobs and files, two simulated sources, and a\n" +
-			"story of eight events within two minutes. It needs no set-up and leaves nothing behind.\n" +
+			"story of eight events within two minutes. It needs no setup and leaves no files behind.\n" +
 			"After the story the sources continue until Ctrl-C; with --once the demo ends by itself.",
 		Example: "  interlock demo\n" +
 			"  interlock demo --speed 3 --data ./interlock-demo",
@@ -46,7 +46,7 @@ func newDemo(a *app) *cobra.Command {
 			return a.demo(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().Float64Var(&f.speed, "speed", 1, "how fast the sources and the story are; the controller's clock is not affected")
+	cmd.Flags().Float64Var(&f.speed, "speed", 1, "speed of the sources and the story; the controller's clock is not affected")
 	cmd.Flags().StringVar(&f.data, "data", "", "`DIR` of the project, new or empty (default a temporary one)")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end after the story instead of continuing until Ctrl-C")
 	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740, or a free port if that is in use)")

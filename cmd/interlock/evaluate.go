@@ -28,12 +28,12 @@ type evaluateFlags struct {
 func newEvaluate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "evaluate FILE --sensors FILE.json",
-		Short: "Try a pipeline's rules on given facts",
+		Short: "Evaluate a pipeline's rules on given facts",
 		Long: "Show, rule by rule, whether a pipeline's gate would be open on given facts.\n" +
 			"The sensors file is an object {\"key\": {\"field\": value, …}, …}. A key may contain a period\n" +
 			"(\"key#2026-03-03\") and, for rules with `from`, the other pipeline (\"other:key\").\n" +
 			"A rule with `over` reads one such fact per slice (\"key#2026-03-03T07\").\n" +
-			"All facts count as written at --at, or as long before as --age says, and unchanged since: a\n" +
+			"All facts count as written --age before --at, and unchanged since: a\n" +
 			"rule with `settled` needs --age. Upstream pipelines are not checked.\n" +
 			"Exit code 0 if the gate is open, 1 if it is closed.",
 		Example: "  interlock evaluate pipelines/orders.yaml --sensors facts.json --at 2026-03-03T06:00:00Z",
@@ -43,7 +43,7 @@ func newEvaluate(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.sensors, "sensors", "", "`FILE` with the facts as JSON; - reads stdin")
 	cmd.Flags().Var(&f.at, "at", "when the rules are evaluated, RFC 3339 (default now)")
 	addFilled(cmd, &f.age, "age", "how long before --at the facts were written, a `DURATION` such as 20m (default 0s)")
-	cmd.Flags().Var(&f.date, "date", "the period to evaluate for (default that of --at)")
+	cmd.Flags().Var(&f.date, "date", "the period to evaluate for (default the period of --at)")
 	f.shelf = addShelfFlags(cmd)
 	f.format = addFormat(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.evaluate(args[0], f) }

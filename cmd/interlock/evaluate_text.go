@@ -122,10 +122,10 @@ func (e *evaluation) notes() []string {
 		notes = append(notes, "degraded: open without "+printable(missing))
 	}
 	if at := e.answer.OpensAt; !at.IsZero() {
-		notes = append(notes, fmt.Sprintf("the gate opens at %s if the facts stay as they are", period.Stamp(at)))
+		notes = append(notes, fmt.Sprintf("the gate opens at %s if the facts do not change", period.Stamp(at)))
 	}
 	if slices.ContainsFunc(e.answer.Verdict.Leaves, func(l rule.Leaf) bool { return !l.PassesAt.IsZero() }) {
-		notes = append(notes, "the facts count as written at --at; --age says how long before, for rules with settled")
+		notes = append(notes, "the facts count as written at --at; for rules with settled, set their age with --age")
 	}
 	return append(notes, e.unreadNotes()...)
 }

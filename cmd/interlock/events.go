@@ -31,10 +31,10 @@ func newEvents(a *app) *cobra.Command {
 			"  interlock events --follow --pipeline orders",
 		Args: noArguments,
 	}
-	cmd.Flags().BoolVar(&f.follow, "follow", false, "keep printing new events, until Ctrl-C")
-	addFilled(cmd, &f.kind, "type", "only of this `TYPE`, such as SLA_BREACH")
-	addFilled(cmd, &f.pipeline, "pipeline", "only of this `PIPELINE`")
-	addFilled(cmd, &f.since, "since", "only at or after this `TIME`: RFC 3339, a period, or how long ago, such as 2h")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "print new events until Ctrl-C")
+	addFilled(cmd, &f.kind, "type", "only events of this `TYPE`, such as SLA_BREACH")
+	addFilled(cmd, &f.pipeline, "pipeline", "only events of this `PIPELINE`")
+	addFilled(cmd, &f.since, "since", "only events at or after this `TIME`: RFC 3339, a period, or a duration ago such as 2h")
 	f.limit = addLimit(cmd, 50)
 	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		if !f.follow {
@@ -56,7 +56,7 @@ func (a *app) listEvents(ctx context.Context, c *connection, f *eventFlags) erro
 	}
 	return showList(c, l, err, func(events []client.Event) {
 		if len(events) == 0 {
-			fmt.Fprintln(a.stdout, "There are no such events. `interlock events --follow` waits for the next.")
+			fmt.Fprintln(a.stdout, "No events match. `interlock events --follow` waits for the next one.")
 			return
 		}
 		a.more(l.next, "events before these")

@@ -61,8 +61,9 @@ func newExec(a *app) *cobra.Command {
 		Use:   "exec PIPELINE -- COMMAND [ARGUMENT...]",
 		Short: "Run a command as the job of a pipeline, once its gate is open",
 		Long: "Wait for the gate of a pipeline with job: {type: external}, claim its attempt, run COMMAND, and report the\n" +
-			"result. Of several at the same time, one runs its command. Its input, output and signals are passed through.\n\n" +
-			"The exit code is that of the command. If the command did not run, it is 0 if the run is already COMPLETED,\n" +
+			"result. If several run at the same time, only one runs its command. Input, output and signals are passed\n" +
+			"through.\n\n" +
+			"The exit code is the command's own. If the command did not run, it is 0 if the run is already COMPLETED,\n" +
 			"100 if the gate stayed closed, 101 if another worker has the attempt, 102 if the period is excluded, the\n" +
 			"pipeline paused, or there is no such period, and 103 if the server could not be reached.",
 		Example: "  0 2 * * * interlock exec nightly-load -- ./load.sh\n" +
@@ -70,9 +71,9 @@ func newExec(a *app) *cobra.Command {
 		Args: execArguments,
 	}
 	addFilled(cmd, &x.date, "date", "the `PERIOD` (default the pipeline's current one)")
-	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 2h (default not at all)")
+	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 2h (default 0s)")
 	addFilled(cmd, &x.worker, "worker", "`NAME` of this worker (default HOST:PID)")
-	addChoice(cmd, unreachable, "on-unreachable", "what to do if the server cannot be reached: run nothing, or run COMMAND without the gate")
+	addChoice(cmd, unreachable, "on-unreachable", "if the server cannot be reached: closed runs nothing, open runs COMMAND without the gate")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		x.pipeline, x.argv, x.open = args[0], args[1:], unreachable.value == runsOpen
 		if wait != "" {

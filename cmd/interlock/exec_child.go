@@ -101,7 +101,7 @@ func (a *app) deliver(ctx context.Context, lease *client.Lease, r client.JobRepo
 	ctx, cancel := signals.cancels(ctx)
 	defer cancel()
 	if _, err := lease.Finish(ctx, r); err != nil {
-		a.note("the result of %s (%s) could not be reported: %v", lease.RunID, r.Result, err)
+		a.note("report the result of %s (%s): %v", lease.RunID, r.Result, err)
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 func newExplain(a *app) *cobra.Command {
 	var date string
 	cmd := &cobra.Command{
-		Use: "explain PIPELINE", Short: "Explain why a run is waiting, how it went, or why there is none",
-		Long: "Explain why a run is waiting: which rule does not pass, its value, who wrote it when, since when the run waits,\n" +
+		Use: "explain PIPELINE", Short: "Explain why a run is waiting, how it ended, or why there is none",
+		Long: "Explain why a run is waiting: which rule does not pass, its value, who wrote it and when, how long the run has waited,\n" +
 			"until when the window is open, and what would open the gate. For a run that started: the facts it started on and\n" +
-			"how it went. For a run that does not exist: why not.",
+			"how it ended. For a run that does not exist: why not.",
 		Example: "  interlock explain orders --date 2026-03-03", Args: arguments("PIPELINE"),
 	}
-	addFilled(cmd, &date, "date", "the `PERIOD` (default that of the newest open run, else of a fire now)")
+	addFilled(cmd, &date, "date", "the `PERIOD` (default: of the newest open run, else of a fire now)")
 	return a.watchable(cmd, func(ctx context.Context, c *connection, args []string) error {
 		x, err := c.Explain(ctx, args[0], date, c.raw())
 		return c.show(err, func() { a.writeExplanation(x.Lines) })

@@ -37,7 +37,7 @@ type facts map[sensorName][]*sensor.Reading
 func (a *app) openFacts(file string) ([]byte, error) {
 	data, err := a.readInput("the sensors", file, maxFactsBytes)
 	if err == nil && len(data) > maxFactsBytes {
-		err = fmt.Errorf("%s is larger than %d MiB; give only the sensors that the rules read", file, maxFactsBytes>>20)
+		err = fmt.Errorf("%s is larger than %d MiB; include only the sensors that the rules read", file, maxFactsBytes>>20)
 	}
 	return data, err
 }
@@ -172,7 +172,7 @@ func jsonEntries(data []byte) ([]jsonEntry, error) {
 // notJSON says where data stops being valid JSON.
 func notJSON(data []byte, d *json.Decoder, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("not JSON: it ends in the middle")
+		return errors.New("not JSON: unexpected end of input")
 	}
 	before := data[:min(d.InputOffset(), int64(len(data)))]
 	line := bytes.Count(before, []byte("\n")) + 1

@@ -311,7 +311,7 @@ func TestTerminatedControllerHandsBackWhatItCannotFinish(t *testing.T) {
 	d.reaches("command/stream/2026-03-03", client.Running)
 	<-asked
 	d.stop()
-	if said := d.said(); !strings.Contains(said, "interlock stops") {
+	if said := d.said(); !strings.Contains(said, "interlock is stopping") {
 		t.Errorf("it did not log that it stops:\n%s", said)
 	}
 	d = g.start()

@@ -18,14 +18,14 @@ const maxHold = time.Minute
 func newGate(a *app) *cobra.Command {
 	var date, wait string
 	cmd := &cobra.Command{
-		Use: "gate PIPELINE", Short: "Ask whether a run may start",
-		Long: "Ask whether a start of the pipeline's run is allowed now, rule by rule. The exit code is 0 if it is and 1 if\n" +
-			"it is not. With --wait the answer is yes as soon as the gate opens within that time.",
+		Use: "gate PIPELINE", Short: "Check whether a run may start",
+		Long: "Check whether the pipeline's run may start now, rule by rule. The exit code is 0 if it may and 1 if\n" +
+			"not. With --wait, the command exits with 0 as soon as the gate opens within that time.",
 		Example: "  interlock gate orders && ./load.sh\n" +
 			"  interlock gate orders --date 2026-03-03 --wait 30m", Args: arguments("PIPELINE"),
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD` (default the pipeline's current one)")
-	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 30m (default not at all)")
+	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 30m (default 0s)")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		limit := time.Duration(0)
 		if wait != "" {
@@ -108,7 +108,7 @@ func timeLines(preferUntil, opensAt *time.Time, degraded []string) []string {
 	case opensAt != nil && preferUntil != nil && opensAt.Equal(*preferUntil):
 		lines = append(lines, "opens at "+someTime(opensAt)+" without the preferred rules (validation.preferUntil)")
 	case opensAt != nil:
-		lines = append(lines, "opens at "+someTime(opensAt)+" if its data does not change before")
+		lines = append(lines, "opens at "+someTime(opensAt)+" if its data does not change until then")
 	case preferUntil != nil:
 		lines = append(lines, "preferred rules close the gate until "+someTime(preferUntil)+" (validation.preferUntil)")
 	}

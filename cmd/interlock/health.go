@@ -14,9 +14,9 @@ import (
 func newHealth(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Check whether the controller keeps up",
-		Long: "Check whether the controller keeps up: exit code 0 if it does, 1 if it does not, 3 if it does not\n" +
-			"answer. For health checks of containers and services, which contain no other HTTP client.",
+		Short: "Check whether the controller is healthy",
+		Long: "Check whether the controller is healthy: exit code 0 if it is, 1 if it is not, 3 if it does not\n" +
+			"answer. For health checks of containers and services that have no other HTTP client.",
 		Example: "  interlock health",
 		Args:    noArguments,
 	}

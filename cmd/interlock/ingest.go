@@ -35,8 +35,8 @@ func addIngestFlags(cmd *cobra.Command) *ingestFlags {
 	f := &ingestFlags{}
 	addFilled(cmd, &f.pipeline, "pipeline", "`PIPELINE` that the readings are for")
 	addFilled(cmd, &f.date, "date", "`PERIOD` that the readings are for (default undated)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the readings and write nothing; needs no server")
-	cmd.Flags().BoolVar(&f.fail, "fail", false, "exit with 1 if something failed, or could not be evaluated")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only print the readings; needs no server")
+	cmd.Flags().BoolVar(&f.fail, "fail", false, "exit with 1 if a check failed or could not be evaluated")
 	f.format = addFormat(cmd)
 	return f
 }
@@ -45,12 +45,12 @@ func newIngestDbt(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "dbt PATH... --pipeline PIPELINE", Short: "Write readings from run_results.json, sources.json and freshness.json",
 		Long: "Write readings from the files that dbt leaves in its target directory: dbt/run, dbt/node/NAME and\n" +
-			"dbt/freshness/SOURCE.TABLE. A PATH is a file, or a directory that has some of them. A manifest.json is used for the names of nodes.",
+			"dbt/freshness/SOURCE.TABLE. A PATH is one of these files, or a directory that contains some. A manifest.json provides the names of nodes.",
 		Example: "  interlock ingest dbt target/ --pipeline gold --date 2026-03-03\n" +
 			"  interlock ingest dbt target/run_results.json --pipeline gold --fail",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("ingest dbt needs a PATH: a file of dbt, or its target directory")
+				return usagef("ingest dbt needs a PATH: an artifact of dbt, or its target directory")
 			}
 			return nil
 		},
@@ -70,7 +70,7 @@ func newIngestDbt(a *app) *cobra.Command {
 func newIngestOne(a *app, name, what, keys string, read func(artifact.File) (*artifact.Result, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " FILE --pipeline PIPELINE", Short: "Write readings from " + what,
-		Long:    "Write readings from " + what + ": " + keys + ". What could not be evaluated has no status, so that rules on it are unknown.",
+		Long:    "Write readings from " + what + ": " + keys + ". A check that could not be evaluated has no status, so rules on it are unknown.",
 		Example: fmt.Sprintf("  interlock ingest %s result.json --pipeline gold --date 2026-03-03 --fail", name),
 		Args:    arguments("a FILE"),
 	}

@@ -41,10 +41,10 @@ func addTrialFlags(cmd *cobra.Command, about string) *trialFlags {
 func newJobTest(a *app) *cobra.Command {
 	f := &jobTestFlags{}
 	cmd := &cobra.Command{
-		Use: "test FILE", Short: "Try a pipeline's job on its real target",
+		Use: "test FILE", Short: "Test a pipeline's job against its real target",
 		Long: "Fill in the variables and secrets of a pipeline's job.config as a server would, and ask its target whether the job\n" +
 			"could start: does it respond, accept the credentials, and have the resources that the file names.\n" +
-			"With --start the job then runs once, outside any schedule and under its own key, and is followed to\n" +
+			"With --start, the job then runs once, outside any schedule and with its own key, and is followed to\n" +
 			"its end; Ctrl-C stops it, if its type supports that. No server is involved, and nothing is stored.\n" +
 			"The egress and secrets settings come from the server's file.\n" +
 			"Exit code 0 if there is no problem, 1 if there is one or the job failed, 3 if the target could not be reached.",
@@ -130,7 +130,7 @@ func (t *jobTest) check(ctx context.Context) error {
 	t.found("config", foundOK, "job.config is valid, with its variables and secrets filled in")
 	checker, ok := kind.(job.Checker)
 	if !ok {
-		return t.record("target", &job.Unsure{Reason: "jobs of this type cannot be checked before they start"})
+		return t.record("target", &job.Unsure{Reason: "jobs of this type cannot be checked before a start"})
 	}
 	limited, cancel := context.WithTimeout(ctx, t.limit)
 	defer cancel()

@@ -100,7 +100,7 @@ func TestJobIsCheckedWithoutBeingStarted(t *testing.T) {
 		"a request":          {"job: {type: http, config: {url: '" + dag.URL + "/start'}}\n", exitFine, []string{"unsure  target", "accepts connections"}},
 		"nobody there":       {"job: {type: http, config: {url: '" + closed.URL + "'}}\n", exitUnreachable, []string{"unreachable  target", "connection refused"}},
 		"a private address":  {"job: {type: http, config: {url: 'http://10.255.255.1/'}}\n", exitNo, []string{"no  target", "egress.allow"}},
-		"a DAG":              {airflowJob(dag.URL, "${env:TOKEN}"), exitFine, []string{"unsure  target", `DAG "load" exists`}},
+		"a DAG":              {airflowJob(dag.URL, "${env:TOKEN}"), exitFine, []string{"unsure  target", `DAG "load" is active`}},
 		"a wrong token":      {airflowJob(dag.URL, "x${env:TOKEN}"), exitNo, []string{"no  target", "answered 401 Unauthorized: Unauthorized: not with Bearer x***; the credentials"}},
 		"a secret not given": {airflowJob(dag.URL, "${env:OTHER}"), exitNo, []string{"no  config", "add OTHER to secrets.env in the server's file"}},
 		"an absent DAG":      {strings.Replace(airflowJob(dag.URL, "${env:TOKEN}"), "load", "other", 1), exitNo, []string{"no  target", `get DAG "other": answered 404`}},

@@ -46,7 +46,7 @@ func (t *jobTest) run(ctx context.Context) error {
 	case err != nil:
 		var found bool
 		if started.Handle, found = t.find(ctx, kind); !found {
-			trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started nevertheless")
+			trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started anyway")
 			return errUnreachable
 		}
 	}
@@ -54,7 +54,7 @@ func (t *jobTest) run(ctx context.Context) error {
 	status := started.Result
 	if status == nil {
 		if c, ok := t.attempt.Config.(job.SelfReporting); ok && c.ReportsItself() {
-			trial.end("started", run.Unknown, "its target accepted it, and would report its result to a server")
+			trial.end("started", run.Unknown, "the target accepted the job; it would report its result to a server")
 			return nil
 		}
 		if status, err = t.follow(ctx, kind, started.Handle); err != nil {

@@ -38,7 +38,7 @@ func listenOn(ctx context.Context, f settings.File) (net.Listener, error) {
 // mode. It replaces the socket of a server that was killed, and nothing else.
 func listenOnSocket(ctx context.Context, path, mode string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("the path of a socket has at most %d bytes, this one has %d; use a shorter one", maxSocketPath, len(path))
+		return nil, fmt.Errorf("the socket path has %d bytes; at most %d are allowed", len(path), maxSocketPath)
 	}
 	permissions, err := strconv.ParseUint(mode, 8, 9)
 	if err != nil {

@@ -45,7 +45,7 @@ const maxListed = 100_000
 // addLimit adds a --limit flag; 0 lists everything.
 func addLimit(cmd *cobra.Command, usual int) *count {
 	limit := &count{value: usual, most: maxListed}
-	usage := "the most items to list"
+	usage := "maximum number of items to list"
 	if usual == 0 {
 		usage += " (default all)"
 	}

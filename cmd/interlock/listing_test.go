@@ -152,7 +152,7 @@ func TestEmptyListsSayWhatToDo(t *testing.T) {
 		"interlock trigger":         {"runs"},
 		"interlock events --follow": {"events"},
 		"`sla`":                     {"deadlines"},
-		"no such deadlines":         {"deadlines", "--state", "MET"},
+		"No deadlines match":        {"deadlines", "--state", "MET"},
 	} {
 		if got := s.must(0, args...).stdout; strings.Count(got, "\n") != 1 || !strings.Contains(got, want) {
 			t.Errorf("%s: %q is not in: %s", args, want, got)

@@ -28,15 +28,15 @@ func newLogs(a *app) *cobra.Command {
 	var follow bool
 	attempt := &count{most: mostAttempts}
 	cmd := &cobra.Command{
-		Use: "logs RUN", Short: "Print what a run's job has printed, or follow it live",
-		Long: "Print the end of what the job of a run has printed, at most 64 KiB, of its latest attempt or of another. With\n" +
-			"--follow, wait for the job to start, print more as it comes, and end with the job. As JSON, followed answers are\n" +
-			"one per line, each with all of the output.",
+		Use: "logs RUN", Short: "Print the output of a run's job, or follow it live",
+		Long: "Print the last output of a run's job, at most 64 KiB, for the latest attempt or another one. With\n" +
+			"--follow, wait for the job to start, print new output until the job ends, then exit. As JSON, --follow prints one\n" +
+			"object per line, each with the whole output.",
 		Example: "  interlock logs orders/stream/2026-03-03 --follow\n" +
 			"  interlock logs orders --date 2026-03-03 --attempt 1",
 		Args: arguments("RUN"),
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print more as it comes, until the job ends or Ctrl-C")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new output until the job ends or Ctrl-C")
 	cmd.Flags().Var(attempt, "attempt", "the attempt (default the latest)")
 	flags := addRunFlags(cmd)
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
@@ -154,7 +154,7 @@ func (l *logs) starts(ctx context.Context, attempt int) (bool, error) {
 func (l *logs) more(out client.RunOutput) {
 	fresh, gap := since(l.shown, out.Output)
 	if gap {
-		l.note("some of the output is missing here: the job prints faster than it is read")
+		l.note("some output is missing here: the job prints faster than the output is read")
 	}
 	l.print(fresh)
 	l.shown += fresh

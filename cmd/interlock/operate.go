@@ -25,7 +25,7 @@ func addSafeguards(cmd *cobra.Command, force string) *safeguards {
 }
 
 func addReason(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "`WHY`; recorded with the request")
+	cmd.Flags().StringVar(reason, "reason", "", "the reason `WHY`, recorded with the request")
 }
 
 func (s *safeguards) check() error {
@@ -51,8 +51,8 @@ func newTrigger(a *app) *cobra.Command {
 			"COMPLETED is not opened again: use rerun.",
 		Example: "  interlock trigger orders --date 2026-03-03 --reason 'late file'", Args: arguments("PIPELINE"),
 	}
-	addFilled(cmd, &date, "date", "the `PERIOD` (default that of a fire at the current time)")
-	s := addSafeguards(cmd, "also a period that the calendar excludes, and beyond the budget")
+	addFilled(cmd, &date, "date", "the `PERIOD` (default: of a fire at the current time)")
+	s := addSafeguards(cmd, "open the run even if the calendar excludes the period or the budget is used up")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if err := s.check(); err != nil {
 			return err
@@ -77,7 +77,7 @@ func newRerun(a *app) *cobra.Command {
 	}
 	addFilled(cmd, &date, "date", "the `PERIOD`")
 	addFilled(cmd, &schedule, "schedule", "the `SCHEDULE` (default the pipeline's own)")
-	s := addSafeguards(cmd, "skip circuit breaker, budget and calendar, and open the run if it does not exist")
+	s := addSafeguards(cmd, "skip the circuit breaker, the budget and the calendar, and open the run if it does not exist")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if date == "" || blank(s.reason) {
 			return usagef("rerun needs --date PERIOD and --reason WHY")
@@ -131,7 +131,7 @@ func newJob(a *app) *cobra.Command {
 			"  interlock job complete orders --date 2026-03-03 fail --message 'disk full' --category TRANSIENT",
 		Args: arguments("RUN", "success or fail"),
 	}
-	complete.Flags().StringVar(&r.Message, "message", "", "`WHAT` happened")
+	complete.Flags().StringVar(&r.Message, "message", "", "`WHAT` happened, in a few words")
 	addFilled(complete, &r.Category, "category", "the failure category: PERMANENT, TRANSIENT or TIMEOUT")
 	flags := addRunFlags(complete)
 	a.asking(complete, func(ctx context.Context, c *connection, args []string) error {
@@ -139,7 +139,7 @@ func newJob(a *app) *cobra.Command {
 			return usagef("%q is not a result; write success or fail", args[1])
 		}
 		if r.Category != "" && r.Result == "success" {
-			return usagef("--category is for a failure")
+			return usagef("--category is only for a failure")
 		}
 		key, err := flags.key(ctx, c.Client, args[0])
 		if err != nil {
@@ -169,7 +169,7 @@ func newAcceptRemoval(a *app) *cobra.Command {
 		Use: "accept-removal", Short: "Remove the pipelines whose files are missing",
 		Long: "Remove the pipelines whose files are missing. A folder that loses more than half of at least\n" +
 			"four files at once, or is replaced by an empty directory, looks like a lost mount: the server keeps\n" +
-			"the pipelines active, reports it, and waits for the files or for this command.",
+			"the pipelines active, reports the loss, and waits for the files or for this command.",
 		Example: "  interlock config accept-removal --reason 'moved to the other team'", Args: noArguments,
 	}
 	addReason(cmd, &reason)

@@ -292,7 +292,7 @@ func TestBackfillOpensARangeOfPeriods(t *testing.T) {
 			t.Errorf("opened twice: %v", item)
 		}
 	}
-	if got := s.must(2, "backfill", "orders", "--from", "2026-03-08", "--to", "2026-03-05"); !strings.Contains(got.stderr, "later") {
+	if got := s.must(2, "backfill", "orders", "--from", "2026-03-08", "--to", "2026-03-05"); !strings.Contains(got.stderr, "must not be after") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -416,9 +416,9 @@ func TestTriggerOfADryRunSaysWhereItsResultIs(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	s.until("its gate is evaluated", func() bool {
-		return in(s.must(0, "explain", "trial", "--date", "2026-03-03").stdout, "WOULD START (dry run, no job is started)")
+		return in(s.must(0, "explain", "trial", "--date", "2026-03-03").stdout, "WOULD START (dry run: no job starts)")
 	})
-	if got := s.must(0, "runs", "--pipeline", "trial").stdout; !in(got, "trial is a dry run, of which no runs are stored", "`interlock explain trial`") {
+	if got := s.must(0, "runs", "--pipeline", "trial").stdout; !in(got, "trial is a dry run, so no runs are stored", "`interlock explain trial`") {
 		t.Errorf("got %s", got)
 	}
 	if got := s.must(1, "trigger", "trial", "--date", "2026-03-03").stderr; !in(got, "has ended", "`interlock explain trial --date 2026-03-03`") {
@@ -432,12 +432,12 @@ func TestRunsSayWhatAnOpenRunWaitsFor(t *testing.T) {
 	why := "no answer within 2s"
 	for want, r := range map[string]client.Run{
 		"TRIGGERING (held) | no answer within 2s": {Status: client.Triggering, Phase: "held", Held: &why, HeldSince: &at},
-		"RUNNING (status-unread) | the job's status could not be read since 2026-03-03 06:00:00Z: no answer within 2s": {Status: client.Running, Phase: "status-unread", Unread: &why, UnreadSince: &at},
-		"PENDING (backoff) | retry at 2026-03-03 06:00:00Z":                                                            {Status: client.Pending, Phase: "backoff", WindowStart: &at},
-		"PENDING (not-due) | starts at 2026-03-03 06:00:00Z":                                                           {Status: client.Pending, Phase: "not-due", WindowStart: &at},
-		"PENDING (max-active) | waiting for a running job to end (maxActive)":                                          {Status: client.Pending, Phase: "max-active"},
-		"PENDING | waiting for its gate until 2026-03-03 06:00:00Z":                                                    {Status: client.Pending, Phase: "waiting", WindowEnd: &at},
-		"FAILED_FINAL | no answer within 2s":                                                                           {Status: client.FailedFinal, Phase: "failed", Reason: &why},
+		"RUNNING (status-unread) | the job's status has been unreadable since 2026-03-03 06:00:00Z: no answer within 2s": {Status: client.Running, Phase: "status-unread", Unread: &why, UnreadSince: &at},
+		"PENDING (backoff) | retry at 2026-03-03 06:00:00Z":                                                              {Status: client.Pending, Phase: "backoff", WindowStart: &at},
+		"PENDING (not-due) | starts at 2026-03-03 06:00:00Z":                                                             {Status: client.Pending, Phase: "not-due", WindowStart: &at},
+		"PENDING (max-active) | waiting for a running job to end (maxActive)":                                            {Status: client.Pending, Phase: "max-active"},
+		"PENDING | waiting for its gate until 2026-03-03 06:00:00Z":                                                      {Status: client.Pending, Phase: "waiting", WindowEnd: &at},
+		"FAILED_FINAL | no answer within 2s":                                                                             {Status: client.FailedFinal, Phase: "failed", Reason: &why},
 	} {
 		if got := statusText(r) + " | " + reasonText(r); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -49,7 +49,7 @@ func endOf(length string, until instant) (string, error) {
 		return "", usagef("give --for or --until, not both")
 	}
 	if d, err := document.ParseDuration(length); err != nil || d <= 0 {
-		return "", usagef("--for %q is not a duration above 0; write it like 2h", length)
+		return "", usagef("--for %q is not a positive duration; write it like 2h", length)
 	}
 	return length, nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-func newProbe(a *app) *cobra.Command { return group("probe", "Try probes", newProbeRun(a)) }
+func newProbe(a *app) *cobra.Command { return group("probe", "Test probes", newProbeRun(a)) }
 
 func newProbeRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -186,7 +186,7 @@ func (t *probeTrial) report() probeReport {
 
 func (t *probeTrial) write(a *app) {
 	s := a.outStyle
-	fmt.Fprintf(a.stdout, "%s: probe %s, about %s\n\n", t.def.ID, t.probe.Key, t.period)
+	fmt.Fprintf(a.stdout, "%s: probe %s, for %s\n\n", t.def.ID, t.probe.Key, t.period)
 	if t.broken != nil {
 		fmt.Fprintf(a.stdout, "%s  %s\n", s.red("broke"), printable(t.broken.Reason))
 		return

@@ -66,8 +66,8 @@ func TestMisbehavingProbesAreEndedAndARecoveredProbeOpensTheGate(t *testing.T) {
 	d := g.start()
 	d.put("wild", "go#2026-03-03", map[string]any{"x": 1})
 	for key, want := range map[string]string{
-		"hangs":    "gave no answer within its timeout of 2s, and was ended",
-		"floods":   "answered with more than 64 KiB",
+		"hangs":    "did not answer within its timeout of 2s",
+		"floods":   "printed more than 64 KiB",
 		"crashes":  "exited with code 1: no such table",
 		"recovers": "cat: mended",
 	} {

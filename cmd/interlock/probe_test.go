@@ -28,7 +28,7 @@ const passing = "probes: [{key: landing, command: [sh, -c, 'echo \"{\\\"status\\
 func TestProbeRunShowsTheAnswerAndItsRules(t *testing.T) {
 	rules := "validation: {rules: [{key: landing, check: equals, field: status, value: PASS}, {key: landing, check: gte, field: count, value: LEAST}, {key: other, check: exists}]}\n"
 	got := probeOf(t, passing+strings.Replace(rules, "LEAST", "3", 1))
-	want := "orders: probe landing, about 2026-03-03\n\nPASS  \nvalue: {\"count\":3,\"for\":\"2026-03-03\"}\n"
+	want := "orders: probe landing, for 2026-03-03\n\nPASS  \nvalue: {\"count\":3,\"for\":\"2026-03-03\"}\n"
 	if got.code != 0 || !strings.HasPrefix(got.stdout, want) || !strings.Contains(got.stdout, "✓  landing  count gte 3") || strings.Contains(got.stdout, "other") {
 		t.Errorf("exit code %d:\n%s%s", got.code, got.stdout, got.stderr)
 	}

@@ -30,9 +30,9 @@ type remoteFlags struct{ server, token, store, ca, cert, key, context string }
 func addRemoteFlags(root *cobra.Command, a *app) {
 	a.remote = &remoteFlags{}
 	root.PersistentFlags().StringVar(&a.remote.server, "server", "", "`URL` of the server, HOST:PORT, or unix:PATH of its socket (INTERLOCK_SERVER, default "+client.DefaultServer+")")
-	root.PersistentFlags().StringVar(&a.remote.context, "context", "", "`NAME` of the context to use, see interlock context (INTERLOCK_CONTEXT, default the current one)")
+	root.PersistentFlags().StringVar(&a.remote.context, "context", "", "`NAME` of the context to use, see interlock context (INTERLOCK_CONTEXT, default the current context)")
 	root.PersistentFlags().StringVar(&a.remote.store, "store", "", "`URL` of an AWS deployment to read instead of a server: dynamodb://ENVIRONMENT?region=REGION")
-	root.PersistentFlags().StringVar(&a.remote.ca, "ca", "", "PEM `FILE` of the certificate authorities of the server (INTERLOCK_CA)")
+	root.PersistentFlags().StringVar(&a.remote.ca, "ca", "", "PEM `FILE` of the certificate authorities to trust (INTERLOCK_CA)")
 	root.PersistentFlags().StringVar(&a.remote.cert, "cert", "", "PEM `FILE` of the client certificate to present (INTERLOCK_CERT)")
 	root.PersistentFlags().StringVar(&a.remote.key, "key", "", "PEM `FILE` of the client certificate's private key (INTERLOCK_KEY)")
 	root.PersistentFlags().StringVar(&a.remote.token, "token", "", "bearer `TOKEN` for the server (INTERLOCK_TOKEN)")
@@ -122,7 +122,7 @@ func (a *app) server() (*client.Client, error) {
 func (a *app) chosenContext() (serverContext, error) {
 	if a.remote.server != "" {
 		if a.remote.context != "" {
-			return serverContext{}, usagef("--server and --context name two servers; give one of them")
+			return serverContext{}, usagef("use --server or --context, not both")
 		}
 		return serverContext{}, nil
 	}

@@ -166,7 +166,7 @@ func TestTokenGrantsItsRole(t *testing.T) {
 		t.Errorf("an operator resumes: %+v", resumed)
 	}
 	wrong := call{args: []string{"status"}, env: map[string]string{"INTERLOCK_SERVER": s.address, "INTERLOCK_TOKEN": "guess-0123456789abcdef"}}.run()
-	if wrong.code != 1 || !in(wrong.stderr, "not known", "--token") || strings.Contains(wrong.stderr, "guess-") {
+	if wrong.code != 1 || !in(wrong.stderr, "unknown token", "--token") || strings.Contains(wrong.stderr, "guess-") {
 		t.Errorf("got %+v", wrong)
 	}
 	if page, err := s.client(client.WithToken(env["OPS"])).Events(context.Background(), client.EventQuery{Type: "PIPELINE_PAUSED"}); err != nil || !strings.Contains(page.Items[0].Detail.Message, "ann (ops)") {

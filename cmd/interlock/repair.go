@@ -15,14 +15,14 @@ func newRepair(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "repair", Short: "Save all readable records of a damaged embedded store",
 		Long: "Create a new embedded store from all readable records of a damaged one, and put it in\n" +
-			"its place. The damaged file is kept beside it. Prefer a backup if there is one: it is complete up\n" +
-			"to its date, while the lost records of a damaged store cannot all be listed. An undamaged store is\n" +
-			"left unchanged. Stop the server first: a store in use is refused.",
+			"its place. The damaged file is kept beside it. If there is a backup, prefer it: it is complete up\n" +
+			"to its date, while not all lost records of a damaged store can be listed. An undamaged store is\n" +
+			"not changed. Stop the server first: a store in use cannot be repaired.",
 		Example: "  interlock repair --data ./interlock-data", Args: noArguments,
 	}
 	addData(cmd, &data)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		data, err := a.embeddedStore(data, "which is repaired with redis-check-aof; --data DIR repairs an embedded store")
+		data, err := a.embeddedStore(data, "which redis-check-aof repairs. To repair an embedded store, use --data DIR")
 		if err != nil {
 			return err
 		}

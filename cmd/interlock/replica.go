@@ -95,7 +95,7 @@ const mostDifferences = 20
 func (c *controller) replicaChecks(h engine.Health) []client.HealthCheck {
 	var checks []client.HealthCheck
 	for _, replica := range slices.Sorted(maps.Keys(h.Elsewhere)) {
-		checks = append(checks, client.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(h.Elsewhere[replica], "task") + " of jobs that run there wait for it; is it down?"})
+		checks = append(checks, client.HealthCheck{Name: "replica " + replica, OK: true, Detail: plural(h.Elsewhere[replica], "task") + " of jobs on that replica are waiting for it; is it down?"})
 	}
 	differences := c.catalog.Differences()
 	for i, d := range differences {

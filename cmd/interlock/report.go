@@ -71,7 +71,7 @@ func writeSARIF(w io.Writer, problems []document.Problem) error {
 		Name: "interlock", Version: version, InformationURI: homepage,
 		Rules: []sarifRule{
 			{ID: ruleOf(document.Error), ShortDescription: sarifText{"The server rejects the file."}},
-			{ID: ruleOf(document.Warning), ShortDescription: sarifText{"The file is accepted, but probably not meant that way."}},
+			{ID: ruleOf(document.Warning), ShortDescription: sarifText{"The server accepts the file, but it probably contains a mistake."}},
 		},
 	}
 	for _, p := range problems {

@@ -119,8 +119,8 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "interlock",
 		Short: "A safety controller for data pipelines",
-		Long: "Interlock decides when a data job may start:\n" +
-			"it starts a pipeline's job when the rules over its sensors pass, and then keeps watching.",
+		Long: "Interlock decides when a data job may start.\n" +
+			"It starts a pipeline's job when the rules over its sensors pass, then watches deadlines and late data.",
 		Example:            "  interlock validate pipelines/",
 		SilenceUsage:       true,
 		SilenceErrors:      true,
@@ -158,7 +158,7 @@ func newRoot(a *app) *cobra.Command {
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Explain a command",
+		Short: "Show the help of a command",
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {

@@ -16,11 +16,11 @@ func newRuns(a *app) *cobra.Command {
 		Use: "runs", Short: "List runs, latest period first",
 		Example: "  interlock runs --pipeline orders --status FAILED_FINAL", Args: noArguments,
 	}
-	addFilled(cmd, &q.Pipeline, "pipeline", "only of this `PIPELINE`")
-	addFilled(cmd, &q.Date, "date", "only of this `PERIOD`")
-	addFilled(cmd, &q.From, "from", "of this `PERIOD` and later ones")
-	addFilled(cmd, &q.To, "to", "of this `PERIOD` and earlier ones")
-	addFilled(cmd, (*string)(&q.Status), "status", "only with this `STATUS`")
+	addFilled(cmd, &q.Pipeline, "pipeline", "only runs of this `PIPELINE`")
+	addFilled(cmd, &q.Date, "date", "only runs of this `PERIOD`")
+	addFilled(cmd, &q.From, "from", "only runs of this `PERIOD` and later ones")
+	addFilled(cmd, &q.To, "to", "only runs of this `PERIOD` and earlier ones")
+	addFilled(cmd, (*string)(&q.Status), "status", "only runs with this `STATUS`")
 	limit := addLimit(cmd, 20)
 	return a.watchable(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Run], error) {
@@ -33,7 +33,7 @@ func newRuns(a *app) *cobra.Command {
 		p, err := none(ctx, c, l, q.Pipeline)
 		return showList(c, l, err, func(runs []client.Run) {
 			if p.DryRun {
-				fmt.Fprintf(a.stdout, "%s is a dry run, of which no runs are stored. `interlock explain %s` shows the latest, `interlock events --pipeline %s` all of them.\n", p.ID, p.ID, p.ID)
+				fmt.Fprintf(a.stdout, "%s is a dry run, so no runs are stored. `interlock explain %s` shows the latest result, `interlock events --pipeline %s` all of them.\n", p.ID, p.ID, p.ID)
 				return
 			}
 			a.writeRuns(runs)
@@ -74,13 +74,13 @@ func reasonText(r client.Run) string {
 	case phaseHeld:
 		return orNone(r.Held)
 	case phaseUnread:
-		return fmt.Sprintf("the job's status could not be read since %s: %s", someTime(r.UnreadSince), orNone(r.Unread))
+		return fmt.Sprintf("the job's status has been unreadable since %s: %s", someTime(r.UnreadSince), orNone(r.Unread))
 	case phaseNotDue:
 		return "starts at " + someTime(r.WindowStart)
 	case phaseBackoff:
 		return "retry at " + someTime(r.WindowStart)
 	case phaseRefused:
-		return "a start call was refused and will be repeated; `interlock explain` shows why"
+		return "a start call was refused and is retried; `interlock explain` shows why"
 	case phaseOffered:
 		return fmt.Sprintf("offered since %s; no worker has claimed it", someTime(r.OfferedSince))
 	case phaseSlot:
@@ -97,7 +97,7 @@ func reasonText(r client.Run) string {
 
 func (a *app) writeRuns(runs []client.Run) {
 	if len(runs) == 0 {
-		fmt.Fprintln(a.stdout, "There are no such runs. `interlock explain PIPELINE` says why, `interlock trigger PIPELINE` opens one.")
+		fmt.Fprintln(a.stdout, "No runs match. `interlock explain PIPELINE` says why, `interlock trigger PIPELINE` opens one.")
 		return
 	}
 	var rows [][]cell
@@ -116,8 +116,8 @@ type runFlags struct{ date, schedule string }
 
 func addRunFlags(cmd *cobra.Command) *runFlags {
 	f := &runFlags{}
-	addFilled(cmd, &f.date, "date", "the `PERIOD`, if only the PIPELINE is given")
-	addFilled(cmd, &f.schedule, "schedule", "the `SCHEDULE`, if only the PIPELINE is given (default the pipeline's own)")
+	addFilled(cmd, &f.date, "date", "the `PERIOD`, if RUN is only a PIPELINE")
+	addFilled(cmd, &f.schedule, "schedule", "the `SCHEDULE`, if RUN is only a PIPELINE (default the pipeline's own)")
 	return f
 }
 

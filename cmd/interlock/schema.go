@@ -48,7 +48,7 @@ func newSchema(a *app) *cobra.Command {
 		ValidArgs: names,
 		Args: func(_ *cobra.Command, args []string) error {
 			if dir != "" && len(args) > 0 {
-				return usagef("--dir writes all schemas; leave out %q", args[0])
+				return usagef("--dir writes all schemas; remove %q", args[0])
 			}
 			if len(args) > 1 || len(args) == 1 && !slices.Contains(names, args[0]) {
 				return usagef("schema takes one of %s, not %q", strings.Join(names, ", "), strings.Join(args, " "))

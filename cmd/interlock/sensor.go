@@ -37,7 +37,7 @@ func newSensorSet(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&file, "json", "", "`FILE` with the fields as a JSON object; - reads stdin")
 	cmd.Flags().StringVar(&source, "source", "", "`NAME` of the writer (default the user's)")
-	addFilled(cmd, &ttl, "ttl", "how long it is valid, a `DURATION` such as 2h (default for ever)")
+	addFilled(cmd, &ttl, "ttl", "how long the reading is valid, a `DURATION` such as 2h (default no limit)")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		fields, err := a.sensorFields(args[2:], file)
 		if err != nil {
@@ -70,7 +70,7 @@ func (a *app) sensorOptions(source, ttl string) ([]client.CallOption, error) {
 	if ttl != "" {
 		d, err := document.ParseDuration(ttl)
 		if err != nil || d <= 0 {
-			return nil, usagef("--ttl %q is not a duration above 0; write it like 2h", ttl)
+			return nil, usagef("--ttl %q is not a positive duration; write it like 2h", ttl)
 		}
 		options = append(options, client.WithTTL(d))
 	}
@@ -94,7 +94,7 @@ func (a *app) sensorFields(pairs []string, file string) (map[string]any, error) 
 			return nil, usagef("%q is not FIELD=VALUE", pair)
 		}
 		if _, twice := fields[name]; twice {
-			return nil, usagef("the field %q is given twice", name)
+			return nil, usagef("the field %q is set twice", name)
 		}
 		fields[name] = fieldValue(text)
 	}
@@ -170,7 +170,7 @@ func newSensorHistory(a *app) *cobra.Command {
 		Use: "history PIPELINE KEY", Short: "List the writes of a sensor, newest first",
 		Example: "  interlock sensor history orders landed --limit 5", Args: arguments("PIPELINE", "KEY"),
 	}
-	addFilled(cmd, &date, "date", "only those for this `PERIOD`")
+	addFilled(cmd, &date, "date", "only writes for this `PERIOD`")
 	limit := addLimit(cmd, 20)
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		l, err := read(c, limit, func(p client.Paging) (client.Page[client.Reading], error) {
@@ -188,13 +188,13 @@ func newSensorDelete(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete PIPELINE KEY", Short: "Delete a reading of a sensor",
 		Long: "Delete the reading that was written for one period (--date or KEY#PERIOD) or, without a period, the undated one.\n" +
-			"Rules then ignore it, as if it had never been written; the history shows it, and who deleted it.",
+			"For rules it is then as if it had never been written. The history shows the reading and who deleted it.",
 		Example: "  interlock sensor delete orders hold\n" +
 			"  interlock sensor delete orders landed --date 2026-03-03",
 		Args: arguments("PIPELINE", "KEY"),
 	}
-	addFilled(cmd, &date, "date", "the `PERIOD` whose reading is deleted (default the undated one)")
-	cmd.Flags().StringVar(&source, "source", "", "`NAME` of the user who deletes it (default the user's)")
+	addFilled(cmd, &date, "date", "the `PERIOD` whose reading is deleted (default the undated reading)")
+	cmd.Flags().StringVar(&source, "source", "", "`NAME` of who deletes it (default the user's)")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		options, err := a.sensorOptions(source, "")
 		if err != nil {

@@ -32,14 +32,14 @@ func newServe(a *app) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the controller",
 		Long: "Run the controller: accept sensor readings over HTTP, start jobs when their gates open, watch\n" +
-			"deadlines, and report what did not happen. Its state is in the data directory, or in a\n" +
+			"deadlines, and report missing runs and data. Its state is in the data directory, or in a\n" +
 			"Redis that several controllers share, each with its own data directory.\n" +
 			"Without --config, ./interlock.yaml is read if it exists; flags override the file.",
 		Example: "  interlock serve --pipelines ./pipelines --data ./interlock-data",
 		Args:    noArguments,
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.pipelines, "pipelines", nil, "`DIR` of pipeline files; may be given several times (default ./pipelines)")
+	flags.StringArrayVar(&f.pipelines, "pipelines", nil, "`DIR` of pipeline files; can be repeated (default ./pipelines)")
 	flags.StringArrayVar(&f.calendars, "calendars", nil, "`DIR` of calendar files (default ./calendars, if it exists)")
 	flags.StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` of archetype files (default ./archetypes, if it exists)")
 	flags.StringArrayVar(&f.sources, "sources", nil, "`DIR` of source files (default ./sources, if it exists)")
@@ -124,7 +124,7 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	}
 	said := make(chan struct{})
 	context.AfterFunc(ctx, func() {
-		logger.Info("interlock stops; it finishes or hands back the work in progress")
+		logger.Info("interlock is stopping; it finishes or hands back the work in progress")
 		close(said)
 	})
 	err = c.run(ctx)

@@ -40,7 +40,7 @@ func newSilenceAdd(a *app) *cobra.Command {
 		case q.Pipeline == "":
 			return usagef("silence add needs --pipeline, such as --pipeline 'silver-*'")
 		case q.Until == "":
-			return usagef("silence add needs --for or --until: no silence lasts for ever")
+			return usagef("silence add needs --for or --until, because every silence must end")
 		case blank(q.Reason):
 			return usagef("silence add needs --reason")
 		}
@@ -66,7 +66,7 @@ func newSilenceList(a *app) *cobra.Command {
 		Use: "list", Short: "List active silences and how many alerts they held back",
 		Example: "  interlock silence list --all", Args: noArguments,
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also ended silences")
+	cmd.Flags().BoolVar(&all, "all", false, "include ended silences")
 	return a.asking(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		silences, err := c.Silences(ctx, all, c.raw())
 		return c.show(err, func() { a.writeSilences(silences, all) })

@@ -16,10 +16,10 @@ import (
 
 func newSources(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "sources", Short: "Show the sources of events and what came from them",
-		Long: "Show each source of events: how many events matched, when the last one came, how many readings were\n" +
-			"written, and the last problem. Source files with errors are named with their problems. Events that no source\n" +
-			"matched are counted, with some of them as samples.",
+		Use: "sources", Short: "Show event sources and their activity",
+		Long: "Show each event source: how many events matched, when the last one was received, how many readings were\n" +
+			"written, and the last problem. Source files with errors are listed with their problems. Events that no source\n" +
+			"matched are counted, with some samples.",
 		Example: "  interlock sources\n  interlock sources test sources/orders.yaml event.json",
 		Args:    noArguments,
 	}
@@ -32,7 +32,7 @@ func newSources(a *app) *cobra.Command {
 
 func (a *app) writeSources(all client.Sources) {
 	if len(all.Items)+len(all.Rejected) == 0 {
-		fmt.Fprintln(a.stdout, "There are no sources. `interlock serve --sources DIR` reads their files.")
+		fmt.Fprintln(a.stdout, "There are no sources. `interlock serve --sources DIR` reads source files.")
 	}
 	if len(all.Items) > 0 {
 		var rows [][]cell
@@ -54,7 +54,7 @@ func (a *app) writeSources(all client.Sources) {
 	}
 	a.writeRejected(all)
 	if n := all.Unmatched; n.CloudEvents+n.OpenLineage+n.JSON > 0 {
-		fmt.Fprintf(a.stdout, "\nNo source matched %s, %s and %s since the server began. The last of them:\n",
+		fmt.Fprintf(a.stdout, "\nSince the server started, no source matched %s, %s and %s. The latest:\n",
 			plural(int(n.CloudEvents), "CloudEvent"), plural(int(n.OpenLineage), "OpenLineage event"), plural(int(n.JSON), "JSON event"))
 		for _, s := range n.Samples {
 			fmt.Fprintf(a.stdout, "  %s  %s  %s\n", shortTime(&s.At), s.Format, printable(s.Event))
@@ -123,9 +123,9 @@ type sourceTest struct {
 func newSourcesTest(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test FILE EVENT.json", Short: "Show what an event would write",
-		Long: "Show what a source file makes of an event, without a server: which conditions hold, and which readings would be\n" +
-			"written. A CloudEvent is in its JSON form, with its data as data. EVENT.json may be - for stdin.\n" +
-			"Exit code 1 if the event does not match, or less would be written than the source wants.",
+		Long: "Show what a source file does with an event, without a server: which conditions are met, and which readings would be\n" +
+			"written. A CloudEvent must be in its JSON format, with its payload in data. Use - to read EVENT.json from stdin.\n" +
+			"Exit code 1 if the event does not match, or if readings or fields would be missing.",
 		Example: "  interlock sources test sources/orders.yaml event.json",
 		Args:    arguments("a FILE", "an EVENT.json"),
 	}

@@ -259,7 +259,7 @@ func jobText(p client.Pipeline) string {
 		text += fmt.Sprintf(", at most %d at once", p.MaxActive)
 	}
 	if p.DryRun {
-		text += "; dry run, never started"
+		text += "; dry run, starts no job"
 	}
 	return text
 }

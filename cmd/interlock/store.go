@@ -115,7 +115,7 @@ func (w *storeWatch) check(ctx context.Context, now time.Time) error {
 	switch {
 	case err != nil && w.since.IsZero():
 		w.since = now
-		w.c.logger.Error("the store accepts no writes from outside", "error", err)
+		w.c.logger.Error("the store rejects writes from clients", "error", err)
 	case err == nil && !w.since.IsZero():
 		w.c.logger.Info("the store accepts writes again")
 	}

@@ -85,7 +85,7 @@ func (h heartbeat) send(ctx context.Context) error {
 		return fmt.Errorf("send the heartbeat to watchdog.heartbeatURL: %w", refused)
 	}
 	if err != nil {
-		return fmt.Errorf("send the heartbeat: no answer") // not the error itself: it contains the URL, which may contain a token
+		return fmt.Errorf("send the heartbeat: no response") // not the error itself: it contains the URL, which may contain a token
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusMultipleChoices { // a redirect is not followed, so the monitor has not received the heartbeat

@@ -60,7 +60,7 @@ func TestTimeAtWhichAGateOpensIsShown(t *testing.T) {
 		{"gate", "patient", "--date", "2026-03-03"},
 	} {
 		got := s.run(command...).stdout
-		for _, want := range []string{"settled for 2d", "if its data does not change before"} {
+		for _, want := range []string{"settled for 2d", "if its data does not change until then"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: %q is not in\n%s", strings.Join(command, " "), want, got)
 			}

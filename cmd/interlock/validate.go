@@ -32,7 +32,7 @@ func newValidate(a *app) *cobra.Command {
 	var f validateFlags
 	cmd := &cobra.Command{
 		Use:   "validate PATH... | - | --config FILE",
-		Short: "Report every mistake in pipeline and source files",
+		Short: "Report every mistake in pipeline, source and other files",
 		Long: "Check pipeline, source, calendar, archetype and server files, and report every mistake with its position\n" +
 			"and the fix. A directory is read recursively (*.yaml, *.yml) and checked as a\n" +
 			"whole: an undefined name is then a mistake. - reads one file from standard input.\n" +
@@ -49,12 +49,12 @@ func newValidate(a *app) *cobra.Command {
 		},
 	}
 	f.format, f.platform = addFormat(cmd, githubFormat, sarifFormat, junitFormat), &choice{options: []string{string(pipeline.AWS)}}
-	addFilled(cmd, &f.config, "config", "a server `FILE`, checked as serve --config reads it")
+	addFilled(cmd, &f.config, "config", "a server `FILE` to check, as serve --config would read it")
 	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
-	cmd.Flags().StringSliceVar(&f.jobs, "job-types", nil, "the job `TYPES` that the deployment there may start (default all)")
-	cmd.Flags().StringSliceVar(&f.env, "env", nil, "the `NAMES` of variables that ${env:…} may read there; with --job-types")
-	cmd.Flags().StringSliceVar(&f.secrets, "secrets", nil, "the `ARNS` of secrets that ${secret:…} may read there; with --job-types")
-	cmd.Flags().StringSliceVar(&f.params, "parameters", nil, "the `ARNS` of parameters that ${ssm:…} may read there; with --job-types")
+	cmd.Flags().StringSliceVar(&f.jobs, "job-types", nil, "job `TYPES` that the deployment may start (default all)")
+	cmd.Flags().StringSliceVar(&f.env, "env", nil, "`NAMES` of variables that ${env:…} may read there; with --job-types")
+	cmd.Flags().StringSliceVar(&f.secrets, "secrets", nil, "`ARNS` of secrets that ${secret:…} may read there; with --job-types")
+	cmd.Flags().StringSliceVar(&f.params, "parameters", nil, "`ARNS` of parameters that ${ssm:…} may read there; with --job-types")
 	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there (default the platform's)")
 	f.shelf = addShelfFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.validate(args, f) }
@@ -127,7 +127,7 @@ func (a *app) readGiven(paths []string, f validateFlags) (*project, error) {
 		return readProject(paths, *f.shelf, f.config)
 	}
 	if len(paths) > 1 || f.config != "" {
-		return nil, usagef("- is one file from standard input; name no other files")
+		return nil, usagef("- reads one file from standard input; remove the other paths")
 	}
 	text, err := io.ReadAll(io.LimitReader(a.stdin, document.MaxBytes+1))
 	if err != nil {

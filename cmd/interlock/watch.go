@@ -22,7 +22,7 @@ const clearScreen = "\x1b[H\x1b[2J"
 // the latest answer; in a pipe, an answer is printed if it differs from the previous one.
 func (a *app) watchable(cmd *cobra.Command, ask func(ctx context.Context, c *connection, args []string) error) *cobra.Command {
 	var watch bool
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "ask again every 2 seconds, until Ctrl-C")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "refresh every 2 seconds until Ctrl-C")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if !watch {
 			return ask(ctx, c, args)
