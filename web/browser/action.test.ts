@@ -80,7 +80,7 @@ test("a rerun is refused in the dialog, and forced by one that names what is ski
   await dialog().getByLabel("Reason").fill("the table is there now");
   await dialog().getByRole("button", { name: "Force rerun" }).click();
   await dialog().waitFor(); // what is skipped has not been confirmed
-  await dialog().getByLabel("I know that these are skipped").check();
+  await dialog().getByLabel("I understand that these checks are skipped").check();
   await dialog().getByRole("button", { name: "Force rerun" }).click();
   await page.getByText(/Attempt \d+ is open./).waitFor();
   await page.getByText("the table is there now").first().waitFor();

@@ -58,7 +58,7 @@ test("silences are added and ended, dead letters sent again, and routes tried", 
   await dialog.getByLabel("Reason").fill("mended");
   await dialog.getByRole("button", { name: "End silence" }).click();
   await silences.getByText("No alert is silenced.").waitFor();
-  await silences.getByRole("button", { name: "Include past ones" }).click();
+  await silences.getByRole("button", { name: "Include ended" }).click();
   await silences.getByText(/we know .*mended/).waitFor();
   expect(complaints).toEqual([]);
   await page.close();

@@ -106,7 +106,7 @@ test("the next deadline leads to the period it is for", async () => {
 test("events can be narrowed down, and say so in the address", async () => {
   await page.goto(`${server.url}/events?pipeline=report`);
   await page.getByText("JOB_FAILED").waitFor();
-  await page.getByLabel("At least this severe").selectOption("critical");
+  await page.getByLabel("Minimum severity").selectOption("critical");
   await page.getByText("RETRY_EXHAUSTED").waitFor();
   expect(await page.getByText("JOB_FAILED").count()).toBe(0);
   expect(new URL(page.url()).searchParams.get("severity")).toBe("critical");

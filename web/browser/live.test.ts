@@ -73,9 +73,9 @@ test("an offered job names the worker that claims it, its heartbeat, and what it
 
 test("a rule that is only preferred says until when it counts, and no longer than that", async () => {
   await visit(page, server, `/runs/prefers/manual/${day}`);
-  await page.getByText(/Opens automatically at .*, without the rules that are only preferred/).waitFor();
+  await page.getByText(/Opens automatically at .*, without the preferred rules/).waitFor();
   await visit(page, server, "/pipelines/prefers");
-  await page.getByText(/Opens automatically at .*, without the rules that are only preferred/).waitFor();
+  await page.getByText(/Opens automatically at .*, without the preferred rules/).waitFor();
 });
 
 test("the board has the owner, the state of the run and whether it is critical, in cards on a phone", async () => {

@@ -20,10 +20,10 @@ test("a token opens the dashboard, a wrong one does not, and no script can read 
   await page.goto(server.url);
   await page.getByLabel("Token").fill("something else entirely");
   await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByText("the token is not known").waitFor();
+  await page.getByText("unknown token").waitFor();
   await page.getByLabel("Token").fill("viewer-0123456789");
   await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByRole("heading", { name: "Nothing to watch yet" }).waitFor();
+  await page.getByRole("heading", { name: "No pipelines yet" }).waitFor();
   expect(await page.evaluate(() => document.cookie)).toBe("");
   const [cookie] = await page.context().cookies(server.url + "/api/v1");
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict" });

@@ -48,7 +48,7 @@ test("a user logs in at a provider on another site, and out again", async () => 
   await button.waitFor();
   expect(await page.getByLabel("Token").count()).toBe(0); // the server has no tokens
   await button.click();
-  await page.getByRole("heading", { name: "Nothing to watch yet" }).waitFor();
+  await page.getByRole("heading", { name: "No pipelines yet" }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/");
   const cookies = await page.context().cookies(server.url + "/api/v1/session/oidc");
   expect(cookies).toMatchObject([{ name: "interlock_session", httpOnly: true, sameSite: "Strict" }]);

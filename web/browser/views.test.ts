@@ -126,7 +126,7 @@ test("events are found by text, type and time, on the server", async () => {
   await page.getByLabel("Search the events").fill("moved after");
   await all(/moved after completion/);
   await page.getByLabel("Search the events").fill("");
-  await page.getByRole("combobox", { name: "Only of this type" }).fill("breach");
+  await page.getByRole("combobox", { name: "Filter by type" }).fill("breach");
   await page.getByRole("option", { name: /^SLA_BREACH/ }).click();
   await all(/SLA_BREACH/);
   const before = await rows().count();

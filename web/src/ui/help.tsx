@@ -5,11 +5,11 @@ import { Glyph, PromiseMark } from "./mark";
 
 const keys: [string, string][] = [
   ["/ or Ctrl K", "find a pipeline or a command"],
-  ["?", "this help"],
+  ["?", "show this help"],
   ...views.map((v): [string, string] => [`g ${v.key}`, `go to ${v.name.toLowerCase()}`]),
-  ["← → ↑ ↓", "from cell to cell, from lane to lane"],
+  ["← → ↑ ↓", "move between cells and lanes"],
   ["Enter", "open the run of the period"],
-  ["Space", "keep the reason of a cell open"],
+  ["Space", "pin the details of a cell"],
   ["+ −", "zoom in and out"],
   ["[ ]", "earlier, later"],
   ["n", "back to now"],

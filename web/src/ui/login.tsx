@@ -44,7 +44,7 @@ export function Login({ why, login }: { why?: string | undefined; login: (token:
         {methods.oidc && <a className="button primary" href="/api/v1/session/oidc">{methods.oidc}</a>}
         {methods.tokens && (
           <>
-            <p>{methods.oidc ? "Or use a token." : "This server requires a token. Ask its operator for one; the role viewer is enough to read."}</p>
+            <p>{methods.oidc ? "Or use a token." : "This server requires a token. Ask its operator for one; the role viewer is enough for reading."}</p>
             <label>
               Token
               <input type="password" autoComplete="current-password" required autoFocus={!methods.oidc} value={token} onChange={(e) => setToken(e.target.value)} />

@@ -7,10 +7,10 @@ import { Spark } from "./spark";
 /** How time affects a gate: rules that are only preferred, and rules that pass later if their data does not change. */
 export function GateTimes({ gate, starts }: { gate: { live?: boolean; outcome: string; preferUntil: string | null; degraded: readonly string[]; opensAt: string | null }; starts: boolean }) {
   const live = gate.live !== false;
-  if (gate.degraded.length > 0) return <p className="notice">{live ? "Open" : "Started"} without {gate.degraded.join(", ")}, which {gate.degraded.length === 1 ? "is" : "are"} only preferred and {live ? (gate.degraded.length === 1 ? "does" : "do") : "did"} not pass.</p>;
+  if (gate.degraded.length > 0) return <p className="notice">{live ? "Open" : "Started"} without the preferred {gate.degraded.length === 1 ? "rule" : "rules"} on {gate.degraded.join(", ")}.</p>;
   if (!live || gate.outcome === "pass") return null;
-  if (gate.opensAt && gate.opensAt === gate.preferUntil) return <p className="hint">{starts ? "Opens" : "The rules pass"} automatically at <Time at={gate.opensAt} />, without the rules that are only preferred.</p>;
-  if (gate.opensAt) return <p className="hint">{starts ? "Opens" : "The rules pass"} automatically at <Time at={gate.opensAt} />, if the data stays as it is.</p>;
+  if (gate.opensAt && gate.opensAt === gate.preferUntil) return <p className="hint">{starts ? "Opens" : "The rules pass"} automatically at <Time at={gate.opensAt} />, without the preferred rules.</p>;
+  if (gate.opensAt) return <p className="hint">{starts ? "Opens" : "The rules pass"} automatically at <Time at={gate.opensAt} />, if the data does not change.</p>;
   return null;
 }
 
@@ -30,7 +30,7 @@ export function Rules({ rules, now, when, push, lately }: Props) {
   return (
     <div className="scroll-x">
       <table className="rules">
-        <thead><tr><th><span className="sr">Outcome</span></th><th>Sensor</th><th>Asks</th><th>Saw</th><th>{when === "live" ? "Age" : "Written"}</th><th>By</th>{lately && <th>Lately</th>}{push && <th><span className="sr">Actions</span></th>}</tr></thead>
+        <thead><tr><th><span className="sr">Outcome</span></th><th>Sensor</th><th>Check</th><th>Value</th><th>{when === "live" ? "Age" : "Written"}</th><th>By</th>{lately && <th>History</th>}{push && <th><span className="sr">Actions</span></th>}</tr></thead>
         <tbody>
           {rules.map((r, i) => {
             const h = lately && historyOf(lately.histories, lately.pipeline, r);

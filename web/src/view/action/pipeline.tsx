@@ -25,8 +25,8 @@ export function Trigger({ id, date }: { id: string; date?: string }) {
     >
       <p>Opens the run of a period. Its job starts when its gate opens.</p>
       <label>Period<input name="date" defaultValue={date ?? ""} placeholder="default: the current period" autoFocus /></label>
-      <label className="check"><input type="checkbox" name="force" /> Also if the calendar excludes it, or its budget is used up</label>
-      <label className="check"><input type="checkbox" name="bypass" /> Start without evaluating the gate</label>
+      <label className="check"><input type="checkbox" name="force" /> Force: open it even if the calendar excludes it or its budget is used up</label>
+      <label className="check"><input type="checkbox" name="bypass" /> Bypass the gate</label>
     </Ask>
   );
 }
@@ -43,7 +43,7 @@ export function Backfill({ id, from, to }: { id: string; from: string; to: strin
         return `${opened} ${opened === 1 ? "run" : "runs"} of ${id} ${opened === 1 ? "is" : "are"} open.`;
       }}
     >
-      <p>Opens a run for each period that has none. Their jobs start when their gates open, as many at once as the file allows.</p>
+      <p>Opens a run for each period that has none. Each job starts when its gate opens; maxActive limits how many run at once.</p>
       <label>First period<input name="from" required defaultValue={from} autoFocus /></label>
       <label>Last period<input name="to" required defaultValue={to} /></label>
     </Ask>
@@ -61,7 +61,7 @@ function Pause({ id }: { id: string }) {
     >
       <p>Readings are stored, but nothing opens or starts. Running jobs continue to be polled.</p>
       <label>Until<input name="until" placeholder="2h, or 2026-03-03T10:00:00Z; default: until resumed" autoFocus /></label>
-      <label className="check"><input type="checkbox" name="hold" /> Cancel its deadlines meanwhile</label>
+      <label className="check"><input type="checkbox" name="hold" /> Cancel its deadlines during the pause</label>
     </Ask>
   );
 }
@@ -91,7 +91,7 @@ export function Push({ id, sensor, date, data }: { id: string; sensor?: string; 
         return `Written as version ${put.version}${put.date ? `, for ${put.date}` : ", undated"}.`;
       }}
     >
-      <p>It counts like any other reading, and a job may start because of it.</p>
+      <p>Rules use this reading like any other, so it may start a job.</p>
       <label>Key<input name="key" required defaultValue={sensor ?? ""} autoFocus={!sensor} /></label>
       <label>Period<input name="date" defaultValue={date ?? ""} placeholder="default: undated" /></label>
       <label>Data<textarea name="data" className="mono" rows={4} required defaultValue={data ?? '{"status": "ready"}'} autoFocus={Boolean(sensor)} spellCheck={false} /></label>

@@ -6,5 +6,5 @@ type X = Parameters<typeof skipped>[0];
 test("a forced rerun names all that it skips", () => {
   const x = { run: { jobMayRun: true, counters: { manualReruns: 1 } }, gate: null } as unknown as X;
   const text = skipped(x).join("; ");
-  for (const part of ["circuit breaker", "1 was opened", "calendar", "may still be running"]) expect(text).toContain(part);
+  for (const part of ["circuit breaker", "1 is used", "calendar", "may still be running"]) expect(text).toContain(part);
 });

@@ -51,7 +51,7 @@ export function RerunOne({ k }: { k: Key }) {
         }
       }}
     >
-      <p>Opens another attempt, if its inputs have changed since the last one and its budget allows. The gate is evaluated again.</p>
+      <p>Opens another attempt if an input has changed since the last one and the budget allows it. The gate is evaluated again.</p>
     </Ask>
   );
 }
@@ -60,11 +60,11 @@ export function RerunOne({ k }: { k: Key }) {
 export function skipped(x: Pick<Explanation, "run" | "gate">): string[] {
   const spent = x.run?.counters.manualReruns ?? 0;
   const all = [
-    "the circuit breaker: its inputs need not have changed since the last attempt",
-    `the budget for manual reruns: ${spent} ${spent === 1 ? "was" : "were"} opened so far`,
-    "the calendar: excluded periods are allowed",
+    "the circuit breaker, which requires that an input has changed since the last attempt",
+    `the budget of manual reruns, of which ${spent} ${spent === 1 ? "is" : "are"} used`,
+    "the calendar, which may exclude the period",
   ];
-  all.push(x.run?.jobMayRun ? "the job of the last attempt, which may still be running: there would be two" : "a job of the last attempt that may still be running");
+  all.push(x.run?.jobMayRun ? "the check for a running job: the job of the last attempt may still be running, so two may run at once" : "the check for a running job of the last attempt");
   return all;
 }
 
@@ -81,7 +81,7 @@ export function StartAnyway({ k, x }: { k: Key; x: Explanation }) {
       title={`Start ${named(k)} anyway`} submit="Start anyway" danger reason="required"
       act={async (form, key) => answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason: field(form, "reason"), force: true, bypassGate: true }, key))}
     >
-      <p>Opens an attempt that starts without its gate, in place of the one that waits. Its deadlines stay armed.</p>
+      <p>Replaces the waiting attempt with one that bypasses the gate. The deadlines stay armed.</p>
       {closed.length > 0 && <ul className="reasons">{closed.map((r, i) => <li key={i}>{ruleText(r)}</li>)}</ul>}
     </Ask>
   );
@@ -93,7 +93,7 @@ function Refused({ k, why, reason }: { k: Key; why: string; reason: string }) {
   return (
     <Dialog label={`Rerun ${named(k)}`} className="ask" close={close}>
       <form onSubmit={(e) => e.preventDefault()}>
-        <h2>The rerun was refused</h2>
+        <h2>The rerun was rejected</h2>
         <p className="notice bad" role="alert">{why}</p>
         <div className="buttons">
           <button type="button" onClick={close}>Cancel</button>
@@ -115,8 +115,8 @@ function Force({ k, reason }: { k: Key; reason?: string }) {
     >
       <p>This skips</p>
       <ul className="reasons">{skipped(x).map((s) => <li key={s}>{s}</li>)}</ul>
-      <label className="check"><input type="checkbox" required autoFocus /> I know that these are skipped</label>
-      <label className="check"><input type="checkbox" name="bypass" /> Skip the gate as well{closed.length > 0 && `: ${closed.map((r) => `${r.key} ${asks(r)}`).join(", ")} ${closed.length === 1 ? "does" : "do"} not hold`}</label>
+      <label className="check"><input type="checkbox" required autoFocus /> I understand that these checks are skipped</label>
+      <label className="check"><input type="checkbox" name="bypass" /> Skip the gate as well{closed.length > 0 && `: ${closed.map((r) => `${r.key} ${asks(r)}`).join(", ")} ${closed.length === 1 ? "does" : "do"} not pass`}</label>
     </Ask>
   );
 }

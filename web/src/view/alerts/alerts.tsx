@@ -47,7 +47,7 @@ function RouteList() {
   return (
     <section className="card" aria-label="Routes">
       <h2>Routes</h2>
-      <p className="hint">The first route that matches an event decides where it goes. Routes are set in the server's file, under <code>alerts</code>.</p>
+      <p className="hint">An event goes to the sinks of the first route that matches it. Routes are set in the server's file, under <code>alerts</code>.</p>
       <Show resource={routes} what="routes">
         {({ items }) => items.length === 0 ? <p className="none">There are no routes: add a sink to the server's file.</p> : (
           <div className="scroll-x">
@@ -88,7 +88,7 @@ function SilenceList() {
     <section className="card" aria-label="Silences">
       <header>
         <h2>Silences</h2><span className="gap" />
-        <button type="button" className="quiet" aria-pressed={all} onClick={() => change({ silences: all ? undefined : "all" })}>{all ? "Active only" : "Include past ones"}</button>
+        <button type="button" className="quiet" aria-pressed={all} onClick={() => change({ silences: all ? undefined : "all" })}>{all ? "Active only" : "Include ended"}</button>
         {may("operator") && <button type="button" onClick={() => ask.open(<AddSilence />)}>Add a silence…</button>}
       </header>
       <Show resource={silences} what="silences">

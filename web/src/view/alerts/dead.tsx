@@ -32,7 +32,7 @@ export function DeadLetters() {
                 <li key={`${g.sink}/${g.type}/${g.reason}`}>
                   <p><strong>{g.letters > 1 ? `${g.letters} × ` : ""}{g.type}</strong> to {g.sink}{g.pipelines.length > 0 && <> about {g.pipelines.slice(0, 5).join(", ")}{g.pipelines.length > 5 && ` and ${g.pipelines.length - 5} more`}</>}</p>
                   <p className="bad-text">{g.sink} answered: {g.reason}</p>
-                  <p className="hint">{g.letters > 1 ? <>given up between <Time at={g.first} /> and <Time at={g.last} />; the latest:</> : <>given up at <Time at={g.last} /></>}</p>
+                  <p className="hint">{g.letters > 1 ? <>rejected between <Time at={g.first} /> and <Time at={g.last} />; the latest:</> : <>rejected at <Time at={g.last} /></>}</p>
                   <ol className="events"><EventRow event={g.latest} /></ol>
                   {may("operator") && <button type="button" onClick={() => ask.open(<Retry group={g} />)}>Send again…</button>}
                 </li>

@@ -20,7 +20,7 @@ export function Config() {
   const files = useResource<Files>("/files?limit=500", { by: readAll, on: onConfig, every: 5000 });
   return (
     <section className="detail" aria-label="Config">
-      <header className="heading"><h1>Config</h1><p>Files are watched: a change takes effect within two seconds. One with errors changes nothing; the last good version stays in force.</p></header>
+      <header className="heading"><h1>Config</h1><p>A changed file takes effect within two seconds. If it has errors, its last good version stays active.</p></header>
       <div className="controls">
         <input type="search" className="search" placeholder="Filter files" aria-label="Filter files" value={query.get("q") ?? ""} onChange={(e) => change({ q: e.target.value }, "typing")} />
         <button type="button" aria-pressed={only} onClick={() => change({ show: only ? undefined : "problems" })}>With problems only</button>
@@ -30,12 +30,12 @@ export function Config() {
           const shown = sorted(items.filter((f) => (!only || f.problems.length > 0) && `${f.file}\n${f.pipeline ?? ""}`.toLowerCase().includes(search)));
           const refused = items.filter((f) => f.state === "refused").length;
           const missing = items.filter((f) => f.state === "missing").length;
-          const wrong = [refused > 0 && `${refused} refused`, missing > 0 && `${missing} missing`].filter(Boolean).join(", ");
+          const wrong = [refused > 0 && `${refused} rejected`, missing > 0 && `${missing} missing`].filter(Boolean).join(", ");
           if (items.length === 0) return <Empty><p>The server reads no files.</p></Empty>;
           return (
             <>
-              <p className="hint">{items.length} files, {wrong || "all of them fine"}.</p>
-              {shown.length === 0 ? <Empty><p>{only ? "No file has problems." : "No file has that in its name."}</p></Empty> : <ul className="files card">{shown.map((f) => <One key={f.file} f={f} />)}</ul>}
+              <p className="hint">{items.length} files, {wrong || "no errors"}.</p>
+              {shown.length === 0 ? <Empty><p>{only ? "No file has problems." : "No file matches."}</p></Empty> : <ul className="files card">{shown.map((f) => <One key={f.file} f={f} />)}</ul>}
             </>
           );
         }}
@@ -50,18 +50,20 @@ export function sorted<T extends Pick<File, "state" | "problems">>(files: readon
   return files.toSorted((a, b) => rank(a) - rank(b));
 }
 
+const stateName: Record<File["state"], string> = { "in force": "active", refused: "rejected", read: "read", missing: "missing" };
+
 function One({ f }: { f: File }) {
   const flag = f.state === "refused" || f.state === "missing" ? "s-degraded" : f.problems.length > 0 ? "s-warned" : "good";
   return (
     <li>
       <p className="file-line">
         <span className="mono">{f.file}</span>
-        <span className={`flag ${flag}`}>{f.state}</span>
+        <span className={`flag ${flag}`}>{stateName[f.state]}</span>
         {f.kind !== "pipeline" && <span className="flag">{f.kind}</span>}
         <span className="gap" />
         {f.pipeline && <Link href={pipelinePath(f.pipeline)}>{f.pipeline}</Link>}
         {f.version && <small>{f.state === "refused" ? "last good version" : "version"} <span className="mono">{f.version.slice(0, 8)}</span> since <Time at={f.acceptedAt} /></small>}
-        {f.state === "refused" && !f.version && <small>no version was ever active</small>}
+        {f.state === "refused" && !f.version && <small>no version has ever been active</small>}
       </p>
       {f.problems.length > 0 && (
         <ol className="problems">

@@ -50,7 +50,7 @@ function Board() {
           return (
             <>
               <div className="board-columns">{columns.map(([state, name, look]) => <ColumnOf key={state} name={name} look={look} cards={items.filter((d) => d.state === state)} now={now} />)}</div>
-              {more && <p className="hint">These are the next deadlines; there are more.</p>}
+              {more && <p className="hint">Only the next deadlines are shown.</p>}
             </>
           );
         }}
@@ -89,7 +89,7 @@ function CardView({ d, now }: { d: Item; now: number }) {
 
 /** Why a deadline is at risk, or how early its run is expected to end. */
 function Expected({ d, breach }: { d: Item; breach: number }) {
-  if (!d.expectedAt) return d.warned ? <p className="warn-text">the deadline has warned</p> : null;
+  if (!d.expectedAt) return d.warned ? <p className="warn-text">the warning was sent</p> : null;
   const end = Date.parse(d.expectedAt);
-  return <p className={end > breach ? "warn-text" : "none"}>p90 finish {end > breach ? `${duration(end - breach)} after` : `${duration(breach - end)} before`} the deadline{d.warned && "; it has warned"}</p>;
+  return <p className={end > breach ? "warn-text" : "none"}>p90 finish {end > breach ? `${duration(end - breach)} after` : `${duration(breach - end)} before`} the deadline{d.warned && "; the warning was sent"}</p>;
 }

@@ -34,7 +34,7 @@ export function Events() {
         <Search value={filter.q} change={(q) => change({ q }, "typing")} />
         <TypeChoice value={filter.type} change={(type) => change({ type })} />
         <PipelineChoice value={filter.pipeline} change={(pipeline) => change({ pipeline })} />
-        <select aria-label="At least this severe" value={severity} onChange={(e) => change({ severity: e.target.value })}>
+        <select aria-label="Minimum severity" value={severity} onChange={(e) => change({ severity: e.target.value })}>
           <option value="">Every severity</option><option value="warning">Warnings and critical</option><option value="critical">Critical only</option>
         </select>
         <Range from={filter.from} to={filter.to} change={change} />
@@ -59,12 +59,12 @@ function Search({ value, change }: { value: string; change: (v: string) => void 
 
 function TypeChoice({ value, change }: { value: string; change: (v: string) => void }) {
   const types = useResource<Types>("/events/types", { on: () => false });
-  return <Suggest label="Only of this type" placeholder="Type" value={value} change={change} items={types.data?.items.map((t) => ({ id: t.type, hint: t.about })) ?? []} />;
+  return <Suggest label="Filter by type" placeholder="Type" value={value} change={change} items={types.data?.items.map((t) => ({ id: t.type, hint: t.about })) ?? []} />;
 }
 
 function PipelineChoice({ value, change }: { value: string; change: (v: string) => void }) {
   const pipelines = useResource<Pipelines>("/pipelines?limit=500", { on: () => false });
-  return <Suggest label="Only of this pipeline" placeholder="Pipeline" value={value} change={change} items={pipelines.data?.items.map((p) => ({ id: p.id, hint: p.owner })) ?? []} />;
+  return <Suggest label="Filter by pipeline" placeholder="Pipeline" value={value} change={change} items={pipelines.data?.items.map((p) => ({ id: p.id, hint: p.owner })) ?? []} />;
 }
 
 /** The time range: a preset that ends now, or two days. */
@@ -117,7 +117,7 @@ function Feed({ path, page, filter }: FeedProps) {
         {shown.length} shown{paused && fresh.length > shown.length && <>, {fresh.length - shown.length} new since</>} ·{" "}
         <button type="button" className="quiet" aria-pressed={paused} onClick={() => setPaused(!paused)}>{paused ? "Resume" : "Pause"}</button>
       </p>
-      {shown.length === 0 ? <Empty><p>No event matches{older.more ? " in the part that was searched" : ""}.</p></Empty> : <ol className="events card">{shown.map((e) => <EventRow key={e.id} event={e} />)}</ol>}
+      {shown.length === 0 ? <Empty><p>No event matches{older.more ? " in the events searched so far" : ""}.</p></Empty> : <ol className="events card">{shown.map((e) => <EventRow key={e.id} event={e} />)}</ol>}
       <Older older={older} />
     </>
   );

@@ -16,12 +16,12 @@ export function Graph({ id }: { id: string }) {
       <h2>Upstream and downstream</h2>
       <Show resource={graph} what="graph">
         {(g) => {
-          if (g.nodes.length === 1) return <p className="none">It waits for no other pipeline, and none waits for it.</p>;
+          if (g.nodes.length === 1) return <p className="none">It has no upstream and no downstream pipelines.</p>;
           return (
             <>
               <Drawing g={g} />
               <Blocks g={g} />
-              {g.truncated && <p className="hint">There are more than are shown here.</p>}
+              {g.truncated && <p className="hint">Some pipelines are not shown.</p>}
             </>
           );
         }}

@@ -24,7 +24,7 @@ export function PipelineView({ id }: { id: string }) {
   const mine = (e: { detail: { pipelineId: string } }) => e.detail.pipelineId === id;
   const pipeline = useResource<Pipeline>(`/pipelines/${encodeURIComponent(id)}`, { on: mine, every: 5000 });
   if (pipeline.failure?.status === 404 && !pipeline.data) {
-    return <Empty><h1>No pipeline is called {id}</h1><p>It may have been renamed. <Link href="/">The timeline</Link> has all there are.</p></Empty>;
+    return <Empty><h1>There is no pipeline {id}</h1><p>It may have been renamed. <Link href="/">The timeline</Link> lists all pipelines.</p></Empty>;
   }
   return (
     <div className="detail">
@@ -179,7 +179,7 @@ function Facts({ p }: { p: Pipeline }) {
         <dt>opened by</dt><dd>{p.schedule}, per {p.period}, {p.timezone}</dd>
         <dt>job</dt><dd>{p.jobType ?? "none"}</dd>
         <dt>file</dt><dd className="mono">{p.file ?? "–"}</dd>
-        <dt>watched since</dt><dd><Time at={p.horizon} /></dd>
+        <dt>first accepted</dt><dd><Time at={p.horizon} /></dd>
       </dl>
     </section>
   );

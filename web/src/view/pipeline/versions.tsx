@@ -28,8 +28,8 @@ export function Versions({ id }: { id: string }) {
               <li key={v.version + v.at}>
                 {readable
                   ? <button type="button" className="plain" aria-expanded={open === v.version} onClick={() => change({ version: open === v.version ? undefined : v.version })}>{v.version.slice(0, 8)}</button>
-                  : <span className="mono" title="Its text is for operators">{v.version.slice(0, 8)}</span>}
-                {" "}<Time at={v.at} /> {v.inForce && <span className="flag good">in force</span>}
+                  : <span className="mono" title="Only operators can read the file">{v.version.slice(0, 8)}</span>}
+                {" "}<Time at={v.at} /> {v.inForce && <span className="flag good">active</span>}
                 {open === v.version && <Difference path={path} version={v.version} before={items[i + 1]?.version} />}
               </li>
             ))}

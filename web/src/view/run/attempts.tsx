@@ -9,7 +9,7 @@ type Counters = components["schemas"]["Counters"];
 type Budgets = components["schemas"]["Budgets"];
 
 const counted: [keyof Counters, string][] = [
-  ["retries", "retries"], ["codeRetries", "retries of code"], ["driftReruns", "reruns for drift"], ["manualReruns", "manual reruns"],
+  ["retries", "retries"], ["codeRetries", "code retries"], ["driftReruns", "drift reruns"], ["manualReruns", "manual reruns"],
   ["reopenings", "reopened"], ["forced", "forced"],
 ];
 

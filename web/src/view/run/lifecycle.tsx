@@ -49,7 +49,7 @@ export function Lifecycle({ x }: { x: Explanation }) {
       </ol>
       {run?.reason && <p className="hint">{run.reason}</p>}
       {run?.held && <p className="notice bad">Held since <Time at={run.heldSince} />: {run.held}</p>}
-      {run?.unread && <p className="notice bad">Its status could not be read since <Time at={run.unreadSince} />: {run.unread}</p>}
+      {run?.unread && <p className="notice bad">Its status has been unreadable since <Time at={run.unreadSince} />: {run.unread}</p>}
       {run?.phase === "offered" && <p className="hint">The job is offered. It starts when a worker claims it.</p>}
       {run?.worker && <p className="hint">Worker {run.worker}, claimed at <Time at={run.claimedAt} />{run.lastHeartbeat && <>, last heartbeat at <Time at={run.lastHeartbeat} /></>}.</p>}
       {run?.jobStopping && <p className="notice">Its job has been stopping since <Time at={run.endedAt} />. It keeps its slot, and a rerun is rejected, until it has ended.</p>}

@@ -42,7 +42,7 @@ function Content({ pointed: { lane, cell }, now, tip }: { pointed: Pointed; now:
       <p className="tip-title">
         <strong>{lane.pipeline.id}</strong> {cell.first.date}{cell.total > 1 && ` and ${cell.total - 1} more`}
         <span className="gap" />
-        {tip.pinned ? <button type="button" className="quiet" onClick={tip.close} aria-label="Close">×</button> : cell.slot && <button type="button" className="quiet" tabIndex={-1} onClick={tip.pin} title="Keep this open (Space)">Pin</button>}
+        {tip.pinned ? <button type="button" className="quiet" onClick={tip.close} aria-label="Close">×</button> : cell.slot && <button type="button" className="quiet" tabIndex={-1} onClick={tip.pin} title="Pin this (Space)">Pin</button>}
       </p>
       {cell.slot ? <One slot={cell.slot} cell={cell} lane={lane} now={now} /> : <Many cell={cell} />}
     </>

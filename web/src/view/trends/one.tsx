@@ -27,7 +27,7 @@ export function One({ id, days }: { id: string; days: number }) {
             <div>{t.sensors.map((s) => <Arrival key={`${s.pipeline}/${s.key}`} s={s} t={t} />)}<Drift t={t} id={id} /></div>
           </div>
           {t.truncated
-            ? <p className="hint">These are the latest runs; there were more.</p>
+            ? <p className="hint">Only the latest runs are shown.</p>
             : t.periods.length < runsOf(t) && <p className="hint">The dots are the latest {t.periods.length} runs; everything else counts all {runsOf(t)}.</p>}
         </>
       )}
@@ -102,10 +102,10 @@ function Arrival({ s, t }: { s: Arrivals; t: Trends }) {
   return (
     <section className="card" aria-label={`Arrival of ${s.key}`}>
       <header><h2>Arrival of <span className="mono">{s.key}</span>{s.pipeline !== t.pipeline && <> of {s.pipeline}</>}</h2><span className="gap" />{ys.length > 0 && <small>p50 {axisText(ys[ys.length >> 1]!)} after the period starts</small>}</header>
-      {dots.length === 0 ? <p className="none">There were no writes in these days.</p> : (
+      {dots.length === 0 ? <p className="none">It was not written in these days.</p> : (
         <Plot label={`Arrival of ${s.key} for ${dots.length} periods`} steps={durationSteps} tick={axisText} near {...axis(t)} series={[{ kind: "dots", points: dots, color: "--run" }]} />
       )}
-      {s.truncated && <p className="hint">It is written very often: these are the latest writes.</p>}
+      {s.truncated && <p className="hint">Only the latest writes are shown.</p>}
     </section>
   );
 }
@@ -119,7 +119,7 @@ function Drift({ t, id }: { t: Trends; id: string }) {
         {t.drift.length === 0 ? <p className="none">No drift.</p> : (
           <div className="scroll-x">
             <table className="periods">
-              <thead><tr><th>When</th><th>Period</th><th>Value</th><th className="r">Was</th><th className="r">Is</th><th className="r">Moved</th></tr></thead>
+              <thead><tr><th>When</th><th>Period</th><th>Value</th><th className="r">Before</th><th className="r">After</th><th className="r">Change</th></tr></thead>
               <tbody>
                 {t.drift.slice(0, 50).map((d) => (
                   <tr key={`${d.at}/${d.date}/${d.sensor}`}>

@@ -48,7 +48,7 @@ function All({ days }: { days: number }) {
       <Show resource={list} what="trends">
         {({ items }) => {
           const shown = items.filter((s) => `${s.pipeline}\n${s.owner}`.toLowerCase().includes(search.toLowerCase()));
-          if (shown.length === 0) return <Empty><p>{items.length ? "No pipeline has that in its name." : "There are no pipelines yet."}</p></Empty>;
+          if (shown.length === 0) return <Empty><p>{items.length ? "No pipeline matches." : "There are no pipelines yet."}</p></Empty>;
           return <div className="card"><Table label="Pipelines" rows={shown} columns={columns(days)} usual={{ name: "pipeline", down: false }} id={(s) => s.pipeline} /></div>;
         }}
       </Show>
