@@ -32,13 +32,13 @@ func (h Headers) Check(path string) []document.Finding {
 		case !isToken(name):
 			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("%q is not a header name; use letters, digits and -", name)})
 		case twice:
-			findings = append(findings, document.Finding{Path: at, Key: true, Message: "the same header twice; names are the same in any case", Also: []string{document.KeyPath(path, first)}})
+			findings = append(findings, document.Finding{Path: at, Key: true, Message: "the same header is set twice; names are case-insensitive", Also: []string{document.KeyPath(path, first)}})
 		case slices.Contains(reservedHeaders, lower):
 			findings = append(findings, document.Finding{Path: at, Key: true, Message: fmt.Sprintf("Interlock sets %s itself; remove it", name)})
 		case strings.ContainsAny(value, "\r\n\x00"):
 			findings = append(findings, document.Finding{Path: at, Message: "a header value must be one line of text"})
 		case slices.Contains(secretHeaders, lower) && value != "" && !HasSecret(value):
-			findings = append(findings, document.Finding{Path: at, Severity: document.Warning, Message: "a secret in the file; put the token in ${env:NAME} or ${file:PATH}"})
+			findings = append(findings, document.Finding{Path: at, Severity: document.Warning, Message: "contains a secret; use ${env:NAME} or ${file:PATH} instead"})
 		}
 		seen[lower] = name
 	}

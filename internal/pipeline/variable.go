@@ -79,9 +79,9 @@ func secretProblem(name string) string {
 		id, key, keyed := strings.Cut(secret, "#")
 		switch {
 		case !secretName.MatchString(id):
-			return fmt.Sprintf("${%s} is no name of a secret; write ${secret:NAME}, ${secret:NAME#key} or an ARN in place of NAME", name)
+			return fmt.Sprintf("${%s} is not a valid secret name; write ${secret:NAME} or ${secret:NAME#key}, where NAME may be an ARN", name)
 		case keyed && strings.TrimSpace(key) == "":
-			return fmt.Sprintf("${%s} names no key; write ${secret:%s#key}, or ${secret:%s} for the whole secret", name, id, id)
+			return fmt.Sprintf("${%s} has no key after #; write ${secret:%s#key}, or ${secret:%s} for the whole secret", name, id, id)
 		}
 	}
 	if parameter, is := strings.CutPrefix(name, "ssm:"); is {
@@ -89,7 +89,7 @@ func secretProblem(name string) string {
 		case strings.Contains(parameter, "#"):
 			return fmt.Sprintf("${%s}: a parameter has no keys; write ${ssm:NAME}, or ${secret:NAME#key} for a secret of Secrets Manager", name)
 		case !parameterName.MatchString(parameter):
-			return fmt.Sprintf("${%s} is no name of a parameter; write ${ssm:NAME} or ${ssm:/path/NAME}", name)
+			return fmt.Sprintf("${%s} is not a valid parameter name; write ${ssm:NAME} or ${ssm:/path/NAME}", name)
 		}
 	}
 	return ""
@@ -99,7 +99,7 @@ func secretProblem(name string) string {
 // "".
 func (o *Offers) unreadable(name string) string {
 	if path, is := strings.CutPrefix(name, "file:"); is {
-		return fmt.Sprintf("${file:%s}: the functions have no such file; use ${secret:NAME#key} or ${ssm:NAME}", path)
+		return fmt.Sprintf("${file:%s} cannot be used on AWS; use ${secret:NAME#key} or ${ssm:NAME}", path)
 	}
 	if secret, is := strings.CutPrefix(name, "secret:"); is && o != nil {
 		id, _, _ := strings.Cut(secret, "#")

@@ -198,5 +198,5 @@ func (c *core) exclude(ctx context.Context, key run.Key, barred bar, now time.Ti
 func suppress(b *store.Batch, key run.Key, why string, now time.Time) {
 	b.SetMark(slamonitor.ExcludedMark(key), time.Time{})
 	about := event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, At: now}
-	b.Emit(event.New(event.PipelineExcluded, about, "the calendar suppresses this period: "+why, event.Exclusion{Rule: why}))
+	b.Emit(event.New(event.PipelineExcluded, about, "the calendar excludes this period: "+why, event.Exclusion{Rule: why}))
 }

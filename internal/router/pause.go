@@ -166,7 +166,7 @@ func (h *pauseHandler) ResumeAll(ctx context.Context, by, why string, now time.T
 	err := h.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
 		if !all.Paused() {
 			return store.Batch{}, refuse(Conflict,
-				"there is no pause of all pipelines; `interlock resume PIPELINE` ends the pause of one pipeline")
+				"no pause of all pipelines is active; `interlock resume PIPELINE` ends the pause of one pipeline")
 		}
 		return resumeAll(all, by, why), nil
 	})

@@ -249,7 +249,7 @@ type Data struct {
 // dataKeys is the longer form.
 type dataKeys struct {
 	Dir     string        `yaml:"dir" default:"./interlock-data" doc:"The directory."`
-	Reserve document.Size `yaml:"reserve" default:"64MiB" doc:"Disk space reserved for deadlines and alerts while the disk is full; 0 for none."`
+	Reserve document.Size `yaml:"reserve" default:"64MiB" doc:"Disk space reserved so that deadlines and alerts work while the disk is full; 0 for none."`
 }
 
 func (d *Data) DecodeNode(n document.Node) []document.Finding {

@@ -202,7 +202,7 @@ func (w workspace) look(ctx context.Context, id int64) (jobRun, error) {
 		return seen, job.ErrUnknownHandle
 	}
 	if err == nil && seen.ID != id {
-		err = fmt.Errorf("%s: the answer is about something else; check job.config.workspaceURL", what)
+		err = fmt.Errorf("%s: unexpected response; check job.config.workspaceURL", what)
 	}
 	return seen, err
 }
@@ -242,7 +242,7 @@ func (w workspace) getJob(ctx context.Context, id string) error {
 	what := "get job " + id
 	err := w.Do(ctx, rest.Call{What: what, Method: http.MethodGet, Path: path("get"), Query: url.Values{"job_id": {id}}}, &found)
 	if err == nil && string(found.ID) != id {
-		err = fmt.Errorf("%s: the answer is about something else; check job.config.workspaceURL", w.Secrets.Text(what))
+		err = fmt.Errorf("%s: unexpected response; check job.config.workspaceURL", w.Secrets.Text(what))
 	}
 	return err
 }
@@ -255,7 +255,7 @@ func (w workspace) listJobs(ctx context.Context) error {
 	const what = "list the jobs"
 	err := w.Do(ctx, rest.Call{What: what, Method: http.MethodGet, Path: path("list"), Query: url.Values{"limit": {"1"}}}, &list)
 	if err == nil && list.More == nil {
-		err = errors.New(what + ": the answer is something else; check job.config.workspaceURL")
+		err = errors.New(what + ": unexpected response; check job.config.workspaceURL")
 	}
 	return err
 }

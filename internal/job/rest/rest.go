@@ -85,7 +85,7 @@ type Message struct {
 func NewMessage(method, address string, headers job.Headers) (Message, error) {
 	target, err := url.Parse(address)
 	if err != nil {
-		return Message{}, errors.New("the URL is invalid once its variables are expanded") // err would quote it
+		return Message{}, errors.New("the URL is invalid with its variables filled in") // err would quote it
 	}
 	m := Message{Method: method, url: target, Header: http.Header{}}
 	for name, value := range headers {

@@ -149,7 +149,7 @@ func judgeConnection(err error) error {
 	case strings.Contains(err.Error(), "does not support SMTP AUTH"), errors.Is(err, mail.ErrNoSupportedAuthDiscovered):
 		return &sink.Misconfigured{Reason: "email: the mail server offers no supported authentication (SCRAM, PLAIN, LOGIN); check port and tls"}
 	case code >= 500:
-		return &sink.Misconfigured{Reason: fmt.Sprintf("email: the mail server refuses the connection: %v; check host, username and password", err)}
+		return &sink.Misconfigured{Reason: fmt.Sprintf("email: the mail server rejects the connection: %v; check host, username and password", err)}
 	default:
 		return post.Unreachable("email: connect to the mail server", err)
 	}
@@ -166,7 +166,7 @@ func judgeMail(err error) error {
 	case mail.ErrSMTPMailFrom, mail.ErrSMTPRcptTo:
 		return &sink.Misconfigured{Reason: fmt.Sprintf("email: %v; check from and to", err)}
 	default:
-		return &sink.Refused{Reason: fmt.Sprintf("email: the mail is refused: %v", err)}
+		return &sink.Refused{Reason: fmt.Sprintf("email: the mail was rejected: %v", err)}
 	}
 }
 
