@@ -155,7 +155,7 @@ func problemOf(err error) *Problem {
 	case store.FaultOf(err) != nil:
 		p = faultProblem(store.FaultOf(err))
 	case errors.Is(err, store.ErrAway):
-		p = problem(http.StatusServiceUnavailable, plainKind, "the store is not available just now; /readyz says why. If this request changes something, it may or may not have done so").with("Retry-After", "5")
+		p = problem(http.StatusServiceUnavailable, plainKind, "the store is unavailable; /readyz says why. If this request changes something, it may or may not have done so").with("Retry-After", "5")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		p = problem(http.StatusServiceUnavailable, plainKind, "the request was cancelled or timed out")
 	default:

@@ -105,7 +105,7 @@ func TestFireWhoseWindowEndedInAPauseIsNotOpenedByItsEnd(t *testing.T) {
 	w.Pass(3 * time.Hour)
 	x = w.explain("orders", "2026-03-04")
 	w.says(x, explain.NotOpened, "the window of its fire at 2026-03-04T08:00:00Z ended 2026-03-04T11:00:00Z (1h10m ago), while the pipeline was paused",
-		"it does not open automatically any more", "`interlock resume orders`", "`interlock trigger orders --date 2026-03-04`")
+		"the run no longer opens automatically", "`interlock resume orders`", "`interlock trigger orders --date 2026-03-04`")
 	w.Check(w.Router.Resume(ctx, "orders", "ann", "done", w.Now()))
 	w.Settle()
 	w.says(w.explain("orders", "2026-03-04"), explain.NotOpened, "was missed")

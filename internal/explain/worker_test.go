@@ -43,7 +43,7 @@ func TestOfferedAttemptSaysThatNoWorkerHasClaimedIt(t *testing.T) {
 	w.Pass(20 * time.Minute)
 	w.says(w.explain("outside", ""), explain.Offered,
 		"OFFERED\nattempt 1 has been offered since 2026-03-04T08:10:00Z (20m ago); no worker has claimed it\n",
-		"the offer expires 2026-03-04T11:00:00Z (in 2h30m); without a claim until then the run ends as VALIDATION_EXHAUSTED",
+		"the offer expires 2026-03-04T11:00:00Z (in 2h30m); if no worker claims it, the run ends as VALIDATION_EXHAUSTED",
 		"`interlock exec outside --date 2026-03-04 -- COMMAND` claims it and runs the command",
 	)
 	_, err := w.Router.Pause(ctx, "outside", store.Pause{By: "ann", Why: "migration"}, w.Now())
@@ -66,14 +66,14 @@ func TestClaimedAttemptSaysByWhomAndWhenItCountsAsLost(t *testing.T) {
 	w.Pass(time.Minute)
 	w.says(w.explain("outside", ""), explain.Running,
 		"RUNNING\nworker host-7:4711 has been running attempt 1 since 2026-03-04T08:10:00Z (1m ago)\n",
-		"its last heartbeat was 2026-03-04T08:10:00Z (1m ago); without another one it counts as lost 2026-03-04T08:12:00Z (in 1m), and the attempt fails (TIMEOUT)",
+		"its last heartbeat was 2026-03-04T08:10:00Z (1m ago); without another one, the worker counts as lost 2026-03-04T08:12:00Z (in 1m) and the attempt fails (TIMEOUT)",
 		"its result must be reported before 2026-03-04T09:10:00Z",
 	)
 	key, err := run.ParseKey(outsideDay)
 	w.Check(err)
 	_, err = w.Router.Heartbeat(ctx, key, 1, "half way", w.Now())
 	w.Check(err)
-	w.says(w.explain("outside", ""), explain.Running, "its last heartbeat was 2026-03-04T08:11:00Z (now); without another one it counts as lost 2026-03-04T08:13:00Z (in 2m)")
+	w.says(w.explain("outside", ""), explain.Running, "its last heartbeat was 2026-03-04T08:11:00Z (now); without another one, the worker counts as lost 2026-03-04T08:13:00Z (in 2m)")
 }
 
 func TestLostWorkerIsNamedUntilTheNextAttemptIsClaimed(t *testing.T) {
@@ -104,11 +104,11 @@ func TestCancelledWorkerIsToldToStop(t *testing.T) {
 	w.Check(err)
 	w.Settle()
 	w.says(w.explain("outside", "2026-03-04"), explain.Cancelled, "cancelled by ann: wrong day",
-		"worker host-7 is told to stop when it sends its next heartbeat; until it has reported, or counts as lost 2026-03-04T08:12:00Z (in 2m), it keeps its slot and a rerun is rejected")
+		"the response to the next heartbeat asks worker host-7 to stop; until the worker reports a result, or counts as lost 2026-03-04T08:12:00Z (in 2m), it keeps its slot and a rerun is rejected")
 }
 
 func TestRunThatAWorkerOpensIsHintedWithExec(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: outside, owner: data}\njob: {type: external}\n")
-	w.says(w.explain("outside", "2026-03-04"), explain.NotOpened, "a run opens when a worker asks for it, or it is triggered",
+	w.says(w.explain("outside", "2026-03-04"), explain.NotOpened, "a worker or `interlock trigger` opens the run",
 		"`interlock exec outside --date 2026-03-04 -- COMMAND` opens it, and runs the command once the gate is open")
 }

@@ -185,7 +185,7 @@ type Answer struct {
 const answerLife = 25 * time.Hour
 
 // errAnswered is returned if the request already has a response.
-var errAnswered = errors.New("the request was answered before")
+var errAnswered = errors.New("the request has already been answered")
 
 // Answered returns the stored response to a request, and whether there is one.
 func (h *requestHandler) Answered(ctx context.Context, key string, now time.Time) (Answer, bool, error) {

@@ -106,7 +106,7 @@ write:
 		{
 			`{"kind":true,"there":0,"files":[{"name":"eu-20260303","rows":7},{"rows":8}]}`,
 			"orders land/eu 2026-03-03 {\"file\":\"eu of 20260303\",\"price\":\"${5}\"}\norders dated {\"n\":1}\n" +
-				"source many, write[0]: field rows is left out: $[\"files\"][*][\"rows\"] finds 2 values; narrow the path down to one",
+				"source many, write[0]: field rows is left out: $[\"files\"][*][\"rows\"] finds 2 values; make the path match exactly one",
 		},
 		{`{"kind":"1","there":0,"files":[{"name":"eu-20260303"}]}`, ""},
 		{`{"kind":"a","there":0,"gone":null,"files":[{"name":"eu-20260303"}]}`, ""},
@@ -137,7 +137,7 @@ write: [{pipeline: orders, key: k, period: "${day}", fields: {n: 1}}]
 	want := []string{
 		"sources/0.yaml:3:44 write[0].period error eventTime is when the event was sent, no",
 		"sources/1.yaml:3:58 write[0].fields.date.path error eventTime is when the event was sent, no",
-		"sources/2.yaml:3:44 write[0].period warning time is when the event happened: data th",
+		"sources/2.yaml:3:44 write[0].period warning time is when the event happened, so late",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
