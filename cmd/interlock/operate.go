@@ -125,8 +125,8 @@ func newJob(a *app) *cobra.Command {
 	var r client.JobReport
 	complete := &cobra.Command{
 		Use: "complete RUN success|fail", Short: "Report the result of a run's job",
-		Long: "Report the result of a run's job from outside. A result for an attempt that has ended is logged and changes\n" +
-			"nothing; the exit code is then 1.",
+		Long: "Report the result of a run's job from outside. A result for an attempt that has ended is logged and does not\n" +
+			"change the run, but a job that was left running then counts as ended; the exit code is 1.",
 		Example: "  interlock job complete orders/manual/2026-03-03 success\n" +
 			"  interlock job complete orders --date 2026-03-03 fail --message 'disk full' --category TRANSIENT",
 		Args: arguments("RUN", "success or fail"),
@@ -149,7 +149,7 @@ func newJob(a *app) *cobra.Command {
 		done, err := c.Report(ctx, key, r, c.raw())
 		err = c.show(err, func() {
 			if done.Late {
-				fmt.Fprintf(a.stdout, "%s is %s and expects no result; %s is logged and changes nothing\n", key, done.Run.Status, r.Result)
+				fmt.Fprintf(a.stdout, "%s is %s and expects no result; %s is logged, and the run stays as it is\n", key, done.Run.Status, r.Result)
 				return
 			}
 			fmt.Fprintf(a.stdout, "%s: %s is recorded for attempt %d\n", key, r.Result, done.Run.Attempt)

@@ -239,7 +239,7 @@ func TestJobCompleteReportsAResult(t *testing.T) {
 	}
 	s.reaches("watched/manual/2026-03-03", client.Completed)
 	late := s.must(1, "job", "complete", "watched", "--date", "2026-03-03", "fail")
-	if late.stderr != "" || !in(late.stdout, "COMPLETED", "changes nothing") {
+	if late.stderr != "" || !in(late.stdout, "COMPLETED", "stays as it is") {
 		t.Errorf("got %+v", late)
 	}
 	answer := parsed(t, s.must(1, "job", "complete", "watched", "--date", "2026-03-03", "fail", "--format", "json").stdout).(map[string]any)
