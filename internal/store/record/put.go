@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -252,37 +253,33 @@ func (s *Store) putOnce(ctx context.Context, writes []*reading) (*intake, error)
 	if err != nil {
 		return &intake{}, err
 	}
-	return k, s.store(ctx, k)
+	if err := s.store(ctx, k); err != nil {
+		s.known.forget(writes)
+		return k, err
+	}
+	s.known.add(k.taken)
+	return k, nil
 }
 
 // intake reads the stored rows and decides on each write.
 func (s *Store) intake(ctx context.Context, writes []*reading) (*intake, error) {
-	k := &intake{before: map[row.Ref]*reading{}, current: map[row.Ref]*reading{}}
+	k := &intake{before: map[row.Ref]*reading{}}
 	refs := make([]row.Ref, 0, len(writes))
 	for _, w := range writes {
-		if ref := w.ref(); k.before[ref] == nil {
-			k.before[ref] = &reading{}
+		ref := w.ref()
+		if _, seen := k.before[ref]; seen {
+			continue
+		}
+		if k.before[ref] = s.known.before(w, ref); k.before[ref] == nil {
 			refs = append(refs, ref)
 		}
 	}
-	marks := markRefs(writes)
-	rows, err := s.engine.Get(ctx, append(refs, marks...))
-	if err != nil {
+	if err := s.readBefore(ctx, k, refs, writes); err != nil {
 		return nil, err
 	}
-	if err := k.readMarks(rows[len(refs):], writes); err != nil {
-		return nil, err
-	}
-	for i, r := range rows[:len(refs)] {
-		delete(k.before, refs[i])
-		if r.Version == 0 {
-			continue
-		}
-		if k.before[refs[i]], err = readingOf(r); err != nil {
-			return nil, err
-		}
-		k.current[refs[i]] = k.before[refs[i]]
-	}
+	maps.DeleteFunc(k.before, func(_ row.Ref, r *reading) bool { return r == nil })
+	k.current = maps.Clone(k.before)
+	var err error
 	if k.version, err = s.engine.Next(ctx, len(writes)); err != nil {
 		return nil, err
 	}
@@ -290,6 +287,27 @@ func (s *Store) intake(ctx context.Context, writes []*reading) (*intake, error) 
 		k.take(*w)
 	}
 	return k, nil
+}
+
+// readBefore reads the rows that writes replace, and their marks.
+func (s *Store) readBefore(ctx context.Context, k *intake, refs []row.Ref, writes []*reading) error {
+	marks := markRefs(writes)
+	if len(refs)+len(marks) == 0 {
+		return nil
+	}
+	rows, err := s.engine.Get(ctx, append(refs, marks...))
+	if err != nil {
+		return err
+	}
+	for i, r := range rows[:len(refs)] {
+		if r.Version == 0 {
+			continue
+		}
+		if k.before[refs[i]], err = readingOf(r); err != nil {
+			return err
+		}
+	}
+	return k.readMarks(rows[len(refs):], writes)
 }
 
 // take decides on one write.

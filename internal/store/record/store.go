@@ -36,6 +36,7 @@ type Store struct {
 	o       Options
 	tickets tickets
 	puts    combiner
+	known   known
 	claims  chan struct{} // serialises Claim: holds one value during a call
 }
 
