@@ -90,7 +90,7 @@ type API struct {
 	keys     atomic.Pointer[keys]
 	sessions *sessions
 	guesses  *guesses
-	auditor  *auditor // nil: no audit record
+	auditor  auditor
 	origins  *http.CrossOriginProtection
 	ids      *ids
 	metrics  *metrics
@@ -115,9 +115,7 @@ func New(d Deps) *API {
 	a.permits = a.settings.Callbacks.ephemeral()
 	a.waits = newWaits(a, d.GatePace)
 	a.sessions = &sessions{store: d.Store, oidc: d.Settings.OIDC, lifetime: a.settings.SessionLifetime, idle: a.settings.SessionIdle}
-	if d.Audit != nil {
-		a.auditor = &auditor{log: d.Audit}
-	}
+	a.auditor.log = d.Audit
 	a.store = paged{d.Store, a.cursors}
 	if a.acceptance = d.AcceptRemoval; a.acceptance == nil {
 		a.acceptance = d.Catalog.AcceptRemoval

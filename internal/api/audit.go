@@ -34,7 +34,7 @@ func (a *API) auditRoutes(h huma.API) {
 }
 
 func (a *API) listAudit(ctx context.Context, in *auditInput) (*output[List[client.AuditEntry]], error) {
-	if a.auditor == nil {
+	if a.auditor.log == nil {
 		return nil, problem(http.StatusNotFound, plainKind, "this server has no audit record")
 	}
 	id, p1 := parseID(whoOf(ctx), in.Pipeline)
@@ -71,7 +71,7 @@ func auditView(e audit.Entry) client.AuditEntry {
 
 // auditor records the requests of clients.
 type auditor struct {
-	log      *audit.Log
+	log      *audit.Log // nil: no audit record
 	unknown  allowance // for entries about unknown tokens: anyone can send one
 	rejected allowance // for entries about known clients that lack a role
 }
@@ -88,7 +88,7 @@ func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error))
 	return func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
 		a := c.api
-		if a.auditor == nil || c.who.callback != "" { // a job's own report is in the job log
+		if a.auditor.log == nil || c.who.callback != "" { // a job's own report is in the job log
 			return handle(ctx, in)
 		}
 		e := c.entry(rt.name)
@@ -130,20 +130,21 @@ func outcomeOf(err error) (audit.Outcome, string) {
 }
 
 // recordRefusal records a request that was rejected before its handler ran, as long as the allowance lasts.
-func (a *API) recordRefusal(ctx context.Context, c *call, action string, from *allowance, why *Problem) {
+func (a *API) recordRefusal(c *call, action string, from *allowance, why *Problem) {
+	if a.auditor.log == nil {
+		return
+	}
 	skipped, ok := from.take(a.now())
 	if !ok {
 		return
 	}
 	e := c.entry(action)
-	if c.request != nil {
-		e.describe(c.request, struct{}{})
-	}
+	e.describe(c.request, struct{}{})
 	e.Outcome, e.Error = audit.Refused, why.Detail
 	if skipped > 0 {
 		e.Parameters = map[string]any{"notRecorded": skipped}
 	}
-	if err := a.auditor.log.Add(ctx, e.Entry, a.now()); err != nil {
+	if err := a.auditor.log.Add(c, e.Entry, a.now()); err != nil {
 		a.logger.Error("cannot store an audit entry", "action", action, "outcome", string(e.Outcome), "error", err)
 	}
 }

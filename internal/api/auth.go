@@ -40,20 +40,7 @@ func ParseRole(name string) (Role, error) {
 
 // String returns the role's name in the server's file.
 func (r Role) String() string {
-	switch r {
-	case RoleViewer:
-		return "viewer"
-	case RoleSensor:
-		return "sensor"
-	case RoleRunner:
-		return "runner"
-	case RoleOperator:
-		return "operator"
-	case RoleAdmin:
-		return "admin"
-	case RoleNone:
-	}
-	return "none"
+	return [...]string{"none", "viewer", "sensor", "runner", "operator", "admin"}[r]
 }
 
 // includes reports whether r may do what requires the other role.
@@ -80,15 +67,10 @@ type principal struct {
 
 // sees reports whether p may see a pipeline.
 func (p principal) sees(id pipeline.ID) bool {
-	if len(p.pipelines) == 0 {
-		return true
-	}
-	for _, pattern := range p.pipelines {
-		if ok, err := path.Match(pattern, string(id)); err == nil && ok {
-			return true
-		}
-	}
-	return false
+	return p.unlimited() || slices.ContainsFunc(p.pipelines, func(pattern string) bool {
+		ok, err := path.Match(pattern, string(id))
+		return err == nil && ok
+	})
 }
 
 // unlimited reports whether p may see all pipelines.
@@ -174,12 +156,7 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 		if token := keys.find(secret); token != nil {
 			return token.principal, nil
 		}
-		a.guesses.failed(c.address(), a.now())
-		p := unauthorized("unknown token").with("WWW-Authenticate", `Bearer realm="interlock", error="invalid_token"`)
-		if a.auditor != nil {
-			a.recordRefusal(r.Context(), c, "authenticate", &a.auditor.unknown, p)
-		}
-		return principal{}, p
+		return principal{}, a.unknownToken(c, "authenticate").with("WWW-Authenticate", `Bearer realm="interlock", error="invalid_token"`)
 	}
 	if id, given := sessionID(r); given {
 		who, ok, err := a.sessions.find(r.Context(), id, keys, a.now())
@@ -207,6 +184,14 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 
 func unauthorized(format string, args ...any) *Problem {
 	return problem(http.StatusUnauthorized, plainKind, format, args...).with("WWW-Authenticate", `Bearer realm="interlock"`)
+}
+
+// unknownToken counts and records a request with an unknown token, and returns its response.
+func (a *API) unknownToken(c *call, action string) *Problem {
+	a.guesses.failed(c.address(), a.now())
+	p := unauthorized("unknown token")
+	a.recordRefusal(c, action, &a.auditor.unknown, p)
+	return p
 }
 
 // bearer returns the bearer token of a request.

@@ -93,8 +93,8 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 	}
 	r, w := humago.Unwrap(ctx)
 	if p := whoOf(r.Context()).may(rt.role, pipeline.ID(id)); p != nil {
-		if c := callOf(r.Context()); rt.audits() && c.api.auditor != nil {
-			c.api.recordRefusal(r.Context(), c, rt.name, &c.api.auditor.rejected, p)
+		if c := callOf(r.Context()); rt.audits() {
+			c.api.recordRefusal(c, rt.name, &c.api.auditor.rejected, p)
 		}
 		p.write(w, r)
 		return

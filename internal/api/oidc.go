@@ -117,18 +117,19 @@ const pendingFor = 10 * time.Minute
 const pendingCookie = "interlock_oidc"
 
 func (a *API) pendingCookie(ctx context.Context, value string) http.Cookie {
-	c := a.cookieFor(ctx, value)
-	c.Name, c.Path, c.SameSite, c.MaxAge = pendingCookie, prefix+oidcPath, http.SameSiteLaxMode, int(pendingFor/time.Second)
-	if value == "" {
-		c.MaxAge = -1
-	}
+	c := a.cookieFor(ctx, value, pendingFor)
+	c.Name, c.Path, c.SameSite = pendingCookie, prefix+oidcPath, http.SameSiteLaxMode
 	return c
+}
+
+func noOIDC() *Problem {
+	return problem(http.StatusNotFound, plainKind, "OpenID Connect is not configured on this server; set auth.oidc in the server's file")
 }
 
 // beginOIDC sends a browser to the provider.
 func (a *API) beginOIDC(ctx context.Context, _ *struct{}) (*redirect, error) {
 	if a.settings.OIDC == nil {
-		return nil, problem(http.StatusNotFound, plainKind, "OpenID Connect is not configured on this server; set auth.oidc in the server's file")
+		return nil, noOIDC()
 	}
 	p := pendingLogin{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text(), Until: a.now().Add(pendingFor)}
 	address, err := a.settings.OIDC.Provider.Address(ctx, p.State, p.Nonce, p.Verifier)
@@ -156,7 +157,7 @@ func (a *API) finishOIDC(ctx context.Context, in *struct {
 ) (*redirect, error) {
 	c, now := callOf(ctx), a.now()
 	if a.settings.OIDC == nil {
-		return nil, problem(http.StatusNotFound, plainKind, "OpenID Connect is not configured on this server; set auth.oidc in the server's file")
+		return nil, noOIDC()
 	}
 	from := c.address()
 	if a.guesses.wait(from, now) > 0 {
@@ -167,31 +168,24 @@ func (a *API) finishOIDC(ctx context.Context, in *struct {
 		return a.backToLogin(ctx, "expired"), nil
 	}
 	if in.Code == "" { // the provider, or the user there, refused
-		a.oidcFailed(ctx, "the provider sent no authorization code")
-		return a.backToLogin(ctx, "refused"), nil
+		return a.oidcFailed(ctx, "refused", "the provider sent no authorization code"), nil
 	}
 	name, groups, err := a.settings.OIDC.Provider.Exchange(ctx, in.Code, pending.Nonce, pending.Verifier)
 	if err != nil {
 		a.guesses.failed(from, now)
 		c.err = err
-		a.oidcFailed(ctx, err.Error())
-		return a.backToLogin(ctx, "failed"), nil
+		return a.oidcFailed(ctx, "failed", err.Error()), nil
 	}
 	u := oidcUser{Name: name, Groups: a.settings.OIDC.known(groups)}
 	who, ok := a.settings.OIDC.principal(u)
 	if !ok {
-		a.oidcFailed(ctx, "user "+name+" is in no group that auth.oidc.roles lists")
-		return a.backToLogin(ctx, "norole"), nil
+		return a.oidcFailed(ctx, "norole", "user "+name+" is in no group that auth.oidc.roles lists"), nil
 	}
-	id, expires, err := a.sessions.open(ctx, session{User: &u}, nil, now)
+	cookie, err := a.openSession(ctx, session{User: &u}, nil, &who)
 	if err != nil {
 		return nil, err
 	}
-	who.expires = expires
-	if err := a.recordSession(ctx, "login", who); err != nil {
-		return nil, err
-	}
-	return &redirect{Location: "/", SetCookie: []http.Cookie{a.pendingCookie(ctx, ""), a.sessionCookie(ctx, id)}}, nil
+	return &redirect{Location: "/", SetCookie: []http.Cookie{a.pendingCookie(ctx, ""), cookie}}, nil
 }
 
 // known returns the groups that have a role; no others need to be stored.
@@ -215,9 +209,8 @@ func (a *API) pending(r *http.Request, state string, now time.Time) (pendingLogi
 	return p, p.State != "" && subtle.ConstantTimeCompare([]byte(p.State), []byte(state)) == 1 && now.Before(p.Until)
 }
 
-// oidcFailed records a failed login.
-func (a *API) oidcFailed(ctx context.Context, why string) {
-	if a.auditor != nil {
-		a.recordRefusal(ctx, callOf(ctx), "login", &a.auditor.unknown, &Problem{Detail: clip(why)})
-	}
+// oidcFailed records a failed login, and sends the browser back with the code of the failure.
+func (a *API) oidcFailed(ctx context.Context, code, why string) *redirect {
+	a.recordRefusal(callOf(ctx), "login", &a.auditor.unknown, &Problem{Detail: clip(why)})
+	return a.backToLogin(ctx, code)
 }

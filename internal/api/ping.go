@@ -110,7 +110,7 @@ func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 	if in.short {
 		return noPing()
 	}
-	who, p := a.pinger(r.Context(), c, in.token)
+	who, p := a.pinger(c, in.token)
 	if p != nil {
 		return p
 	}
@@ -129,7 +129,7 @@ func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 
 // pinger returns the client whose token a ping has. A server without tokens accepts any text. Tokens of roles that may
 // do more than write readings are rejected, because addresses end up in the logs of proxies.
-func (a *API) pinger(ctx context.Context, c *call, secret string) (principal, *Problem) {
+func (a *API) pinger(c *call, secret string) (principal, *Problem) {
 	if !a.asks() {
 		if !a.settings.Loopback {
 			return principal{}, noPing()
@@ -142,10 +142,7 @@ func (a *API) pinger(ctx context.Context, c *call, secret string) (principal, *P
 		}
 		return token.principal, nil
 	}
-	a.guesses.failed(c.address(), a.now())
-	if a.auditor != nil {
-		a.recordRefusal(ctx, c, "authenticate", &a.auditor.unknown, unauthorized("unknown token"))
-	}
+	a.unknownToken(c, "authenticate")
 	return principal{}, noPing()
 }
 

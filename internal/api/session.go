@@ -75,46 +75,40 @@ func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*logg
 		return nil, badRequest("this server requires no token, so there is no login")
 	}
 	now := a.now()
-	from := callOf(ctx).address()
-	if wait := a.guesses.wait(from, now); wait > 0 {
+	if wait := a.guesses.wait(callOf(ctx).address(), now); wait > 0 {
 		return nil, tooManyLogins(wait)
 	}
 	token := a.keys.Load().find(in.Body.Token)
 	if token == nil {
-		a.guesses.failed(from, now)
-		p := unauthorized("unknown token")
-		if a.auditor != nil {
-			a.recordRefusal(ctx, callOf(ctx), "login", &a.auditor.unknown, p)
-		}
-		return nil, p
+		return nil, a.unknownToken(callOf(ctx), "login")
 	}
 	if _, ok := token.logins.take(now); !ok {
 		return nil, problem(http.StatusTooManyRequests, plainKind, "%q has opened %d sessions in a short time; try again in %s",
 			token.name, allowedAtOnce, allowedPer).with("Retry-After", strconv.Itoa(int(allowedPer/time.Second)))
 	}
-	id, expires, err := a.sessions.open(ctx, session{}, token, now)
+	who := token.principal
+	cookie, err := a.openSession(ctx, session{}, token, &who)
 	if err != nil {
 		return nil, err
 	}
-	who := token.principal
-	who.expires = expires
-	if err := a.recordSession(ctx, "login", who); err != nil {
-		return nil, err
+	return &loggedIn{SetCookie: cookie, Body: a.sessionOf(who)}, nil
+}
+
+// openSession opens a session for a client that has logged in, and records the login. It returns the session's cookie,
+// and sets when the client's session ends.
+func (a *API) openSession(ctx context.Context, s session, token *key, who *principal) (http.Cookie, error) {
+	id, expires, err := a.sessions.open(ctx, s, token, a.now())
+	if err != nil {
+		return http.Cookie{}, err
 	}
-	return &loggedIn{SetCookie: a.sessionCookie(ctx, id), Body: a.sessionOf(who)}, nil
+	who.expires = expires
+	return a.cookieFor(ctx, id, a.sessions.lifetime), a.recordSession(ctx, "login", *who)
 }
 
 func tooManyLogins(wait time.Duration) *Problem {
 	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 	return problem(http.StatusTooManyRequests, plainKind,
 		"too many failed logins; try again in %s s, or send a token in the header Authorization: Bearer TOKEN", seconds).with("Retry-After", seconds)
-}
-
-// sessionCookie returns the cookie of a new session.
-func (a *API) sessionCookie(ctx context.Context, id string) http.Cookie {
-	cookie := a.cookieFor(ctx, id)
-	cookie.MaxAge = int(a.sessions.lifetime / time.Second)
-	return cookie
 }
 
 // logout revokes the session, so that copies of its cookie become invalid.
@@ -129,17 +123,19 @@ func (a *API) logout(ctx context.Context, _ *struct{}) (*loggedOut, error) {
 			}
 		}
 	}
-	cookie := a.cookieFor(ctx, "")
-	cookie.MaxAge = -1
-	return &loggedOut{SetCookie: cookie}, nil
+	return &loggedOut{SetCookie: a.cookieFor(ctx, "", 0)}, nil
 }
 
 // cookieFor returns a cookie that browsers send only to this site's API, and only over TLS if it was set over TLS.
-func (a *API) cookieFor(ctx context.Context, value string) http.Cookie {
-	c := callOf(ctx)
+// Without a value, the cookie is deleted.
+func (a *API) cookieFor(ctx context.Context, value string, life time.Duration) http.Cookie {
+	age := int(life / time.Second)
+	if value == "" {
+		age = -1
+	}
 	return http.Cookie{
-		Name: cookieName, Value: value, Path: prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: c != nil && c.request != nil && a.settings.Proxies.secure(c.request),
+		Name: cookieName, Value: value, Path: prefix, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: age,
+		Secure: a.settings.Proxies.secure(callOf(ctx).request),
 	}
 }
 
@@ -154,7 +150,7 @@ func sessionID(r *http.Request) (string, bool) {
 
 // recordSession records a login or logout.
 func (a *API) recordSession(ctx context.Context, action string, who principal) error {
-	if a.auditor == nil {
+	if a.auditor.log == nil {
 		return nil
 	}
 	c := callOf(ctx)

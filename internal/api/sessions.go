@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -49,11 +50,7 @@ func (s *sessions) expires(of session) time.Time { return of.Opened.Add(s.lifeti
 
 // until returns when a session ends unless it is used again.
 func (s *sessions) until(of session) time.Time {
-	end, idle := s.expires(of), of.Used.Add(s.idle)
-	if idle.Before(end) {
-		return idle
-	}
-	return end
+	return period.Earlier(s.expires(of), of.Used.Add(s.idle))
 }
 
 // open stores a new session, for a token or for next.User. It returns the session's id, which only the browser keeps,
@@ -64,7 +61,7 @@ func (s *sessions) open(ctx context.Context, next session, token *key, now time.
 	if token != nil {
 		next.Binding = binding(id, token)
 	}
-	if err := s.swap(ctx, sessionKey(id), store.Note{}, next, now); err != nil {
+	if err := s.swap(ctx, id, store.Note{}, next, now); err != nil {
 		return "", time.Time{}, fmt.Errorf("store the session: %w", err)
 	}
 	return id, s.expires(next), nil
@@ -84,7 +81,7 @@ func (s *sessions) find(ctx context.Context, id string, keys *keys, now time.Tim
 	if now.Sub(of.Used) >= s.idle/touchParts {
 		of.Used = now
 		// On a conflict, another request has stored its use, or a logout has ended the session.
-		if err := s.swap(ctx, sessionKey(id), note, of, now); err != nil && !errors.Is(err, store.ErrConflict) {
+		if err := s.swap(ctx, id, note, of, now); err != nil && !errors.Is(err, store.ErrConflict) {
 			return principal{}, false, fmt.Errorf("store the use of the session: %w", err)
 		}
 	}
@@ -97,40 +94,32 @@ func (s *sessions) principal(id string, of session, keys *keys) (principal, bool
 	if of.User != nil {
 		return s.oidc.principal(*of.User)
 	}
-	token := keys.bound(id, of.Binding)
-	if token == nil {
-		return principal{}, false
+	if token := keys.bound(id, of.Binding); token != nil {
+		return token.principal, true
 	}
-	return token.principal, true
+	return principal{}, false
 }
 
 // revoke ends a session. It does nothing if there is none.
 func (s *sessions) revoke(ctx context.Context, id string, now time.Time) error {
-	for {
+	return store.Again(func() error {
 		note, of, err := s.read(ctx, id)
 		if err != nil || note.Version == 0 || of.Revoked {
 			return err
 		}
 		of.Revoked = true
-		err = s.swap(ctx, note.Key, note, of, now)
-		if errors.Is(err, store.ErrConflict) {
-			continue
-		}
-		if err != nil {
+		if err := s.swap(ctx, id, note, of, now); err != nil {
 			return fmt.Errorf("end the session: %w", err)
 		}
 		return nil
-	}
+	})
 }
 
 // read returns the note of a session; the zero Note if there is none.
 func (s *sessions) read(ctx context.Context, id string) (store.Note, session, error) {
-	note, err := s.store.Note(ctx, store.SessionNote, sessionKey(id))
-	if errors.Is(err, store.ErrNotFound) {
-		return store.Note{}, session{}, nil
-	}
+	note, err := store.IfFound(s.store.Note(ctx, store.SessionNote, sessionKey(id)))
 	var of session
-	if err == nil {
+	if err == nil && note.Version > 0 {
 		err = json.Unmarshal(note.Data, &of)
 	}
 	if err != nil {
@@ -139,7 +128,8 @@ func (s *sessions) read(ctx context.Context, id string) (store.Note, session, er
 	return note, of, nil
 }
 
-func (s *sessions) swap(ctx context.Context, key string, read store.Note, next session, now time.Time) error {
+func (s *sessions) swap(ctx context.Context, id string, read store.Note, next session, now time.Time) error {
+	key := sessionKey(id)
 	data, err := json.Marshal(next)
 	if err != nil {
 		return err
