@@ -50,9 +50,9 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 	}()
 	for i, item := range items {
 		id := pipeline.ID(item.Pipeline)
-		p := who.may(RoleSensor, id)
 		var write store.Write
 		var back func()
+		p := who.may(RoleSensor, id)
 		if p == nil {
 			write, back, p = a.reading(ctx, who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
 		}
@@ -73,10 +73,7 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 	out := List[BatchWritten]{Items: make([]BatchWritten, len(puts))}
 	for i, put := range puts {
 		r := writes[i].Reading
-		out.Items[i] = BatchWritten{
-			Pipeline: string(writes[i].Pipeline), Key: string(r.Key),
-			Written: client.Written{Version: put.Version, UpdatedAt: put.UpdatedAt.UTC(), Date: date(r.Period)},
-		}
+		out.Items[i] = BatchWritten{Pipeline: string(writes[i].Pipeline), Key: string(r.Key), Written: writtenView(put, r.Period)}
 	}
 	return answer(out), nil
 }

@@ -187,15 +187,8 @@ func (a *API) writePing(c *call, r *http.Request, in ping) *Problem {
 	if err != nil {
 		return problemOf(err)
 	}
-	write, undo, p := a.reading(c, c.who, incoming{pipeline: in.pipeline, key: in.key, data: text, source: "ping"})
-	if p != nil {
-		return p
-	}
-	if _, err := a.store.PutReadings(context.WithoutCancel(c), []store.Write{write}, a.now()); err != nil {
-		undo()
-		return problemOf(fmt.Errorf("store reading %s of %s: %w", key, in.pipeline, err))
-	}
-	return nil
+	_, p = a.putReading(c, incoming{pipeline: in.pipeline, key: in.key, data: text, source: "ping"})
+	return p
 }
 
 // readSignal returns the status that the signal of a ping means.

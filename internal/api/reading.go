@@ -161,7 +161,7 @@ func (a *API) deleteSensor(ctx context.Context, in *struct {
 		return nil, fmt.Errorf("delete sensor %s of %s: %w", q.Key, id, err)
 	}
 	a.metrics.writes.Inc()
-	return answer(client.Written{Version: puts[0].Version, UpdatedAt: puts[0].UpdatedAt.UTC(), Date: date(q.Period)}), nil
+	return answer(writtenView(puts[0], q.Period)), nil
 }
 
 // deletable returns an error unless there is a reading of exactly that period.
@@ -216,11 +216,10 @@ func (a *API) sensorQuery(ctx context.Context, in *OfSensor) (pipeline.ID, store
 		return id, q, badRequest("%s", err)
 	}
 	if in.Date != "" {
-		p, problem := parsePeriod("query.date", in.Date)
-		if problem != nil {
-			return id, q, problem
+		var p *Problem
+		if q.Period, p = parsePeriod("query.date", in.Date); p != nil {
+			return id, q, p
 		}
-		q.Period = p
 	}
 	return id, q, nil
 }
@@ -231,10 +230,8 @@ func (a *API) known(ctx context.Context, sent string) (pipeline.ID, error) {
 	if a.catalog.Current().Get(id) != nil {
 		return id, nil
 	}
-	if _, err := a.row(ctx, id); err != nil {
-		return id, err
-	}
-	return id, nil
+	_, err := a.row(ctx, id)
+	return id, err
 }
 
 // everything is the filter of lists in which the client may see every item.

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -26,52 +27,57 @@ const (
 // putSensor stores one reading. The body is the reading's data and nothing else, whatever its content type.
 func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
 	in := incoming{pipeline: pipeline.ID(r.PathValue("id")), key: r.PathValue("key")}
-	put, write, p := a.takeSensor(callOf(r.Context()), r, in)
+	c := callOf(r.Context())
+	p := in.read(c.who, r)
+	var answer client.Written
+	if p == nil {
+		answer, p = a.putReading(c, in)
+	}
 	if p != nil {
 		a.metrics.refusals.Inc()
 		p.write(w, r)
 		return
 	}
 	a.metrics.writes.Inc()
-	answer := client.Written{Version: put.Version, UpdatedAt: put.UpdatedAt.UTC()}
-	if date := write.Reading.Period; !date.IsZero() {
-		answer.Date = new(date.String())
-	}
 	w.Header()["Content-Type"] = plainJSON
 	_ = json.NewEncoder(w).Encode(answer) // it is stored, even if the client has disconnected
 }
 
-// takeSensor checks and stores the reading that a request carries.
-func (a *API) takeSensor(c *call, r *http.Request, in incoming) (store.Put, store.Write, *Problem) {
-	write, undo, p := a.readWrite(c.who, r, in)
+// putReading checks and stores a reading.
+func (a *API) putReading(c *call, in incoming) (client.Written, *Problem) {
+	write, undo, p := a.reading(c, c.who, in)
 	if p != nil {
-		return store.Put{}, write, p
+		return client.Written{}, p
 	}
 	// An accepted reading is stored even if the client disconnects: otherwise the client could not know whether it was.
 	puts, err := a.store.PutReadings(context.WithoutCancel(c), []store.Write{write}, a.now())
 	if err != nil {
 		undo()
-		return store.Put{}, write, problemOf(fmt.Errorf("store reading %s of %s: %w", write.Reading.Key, write.Pipeline, err))
+		return client.Written{}, problemOf(fmt.Errorf("store reading %s of %s: %w", write.Reading.Key, write.Pipeline, err))
 	}
-	return puts[0], write, nil
+	return writtenView(puts[0], write.Reading.Period), nil
 }
 
-// readWrite returns the write that a request asks for. undo reverses its count against the limits.
-func (a *API) readWrite(who principal, r *http.Request, in incoming) (write store.Write, undo func(), p *Problem) {
+func writtenView(put store.Put, p period.Period) client.Written {
+	return client.Written{Version: put.Version, UpdatedAt: put.UpdatedAt.UTC(), Date: date(p)}
+}
+
+// read fills in the reading that a request carries, if its client may write it.
+func (in *incoming) read(who principal, r *http.Request) (p *Problem) {
 	if p := who.may(RoleSensor, in.pipeline); p != nil {
-		return store.Write{}, nil, p
+		return p
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return store.Write{}, nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send plain JSON", encoding)
+		return problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send plain JSON", encoding)
 	}
 	if in.data, p = readBody(r); p != nil {
-		return store.Write{}, nil, p
+		return p
 	}
 	if query := r.URL.RawQuery; query != "" {
 		q := r.URL.Query()
 		in.source, in.ttl, in.expiresAt = q.Get("source"), q.Get("ttl"), q.Get("expiresAt")
 	}
-	return a.reading(r.Context(), who, in)
+	return nil
 }
 
 // readBody reads the data of one reading.
