@@ -1,10 +1,10 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -87,9 +87,7 @@ func routeView(r notify.Route) client.AlertRoute {
 		Pipelines: append([]string{}, r.Pipelines...), Owners: append([]string{}, r.Owners...), Tags: map[string]string{},
 		Sinks: append([]string{}, r.Sinks...), GroupBy: views(r.GroupBy, func(f notify.Field) string { return string(f) }),
 	}
-	for name, value := range r.Tags {
-		v.Tags[name] = value
-	}
+	maps.Copy(v.Tags, r.Tags)
 	if r.Interval > 0 {
 		v.Interval = text(r.Interval.String())
 	}
@@ -101,14 +99,23 @@ func (a *API) listDead(ctx context.Context, in *struct {
 	Sink string `query:"sink" doc:"Only dead letters of this sink."`
 },
 ) (*output[List[DeadLetter]], error) {
-	letters, err := a.store.Dead(ctx, in.Sink)
+	letters, err := a.deadLetters(ctx, in.Sink)
+	if err != nil {
+		return nil, err
+	}
+	return cut(a.cursors, "dead", in.Paging, letters, func(d store.DeadLetter) string {
+		return store.Nanos(d.At) + " " + d.Sink + " " + d.Event.ID
+	}, everything, deadView)
+}
+
+// deadLetters returns the dead letters of a sink, or of all, whose events the client may see, oldest first.
+func (a *API) deadLetters(ctx context.Context, sink string) ([]store.DeadLetter, error) {
+	letters, err := a.store.Dead(ctx, sink)
 	if err != nil {
 		return nil, fmt.Errorf("read dead letters: %w", err)
 	}
 	who := whoOf(ctx)
-	return cut(a.cursors, "dead", in.Paging, letters, func(d store.DeadLetter) string {
-		return store.Nanos(d.At) + " " + d.Sink + " " + d.Event.ID
-	}, func(d store.DeadLetter) bool { return who.seesEvent(d.Event) }, deadView)
+	return slices.DeleteFunc(letters, func(d store.DeadLetter) bool { return !who.seesEvent(d.Event) }), nil
 }
 
 func deadView(d store.DeadLetter) DeadLetter {
@@ -192,12 +199,10 @@ func (a *API) groupDead(ctx context.Context, in *struct {
 	Sink string `query:"sink" doc:"Only dead letters of this sink."`
 },
 ) (*output[DeadGroups], error) {
-	letters, err := a.store.Dead(ctx, in.Sink)
+	letters, err := a.deadLetters(ctx, in.Sink)
 	if err != nil {
-		return nil, fmt.Errorf("read dead letters: %w", err)
+		return nil, err
 	}
-	who := whoOf(ctx)
-	letters = slices.DeleteFunc(letters, func(d store.DeadLetter) bool { return !who.seesEvent(d.Event) })
 	groups := groupLetters(letters)
 	var out DeadGroups
 	for _, g := range groups {
@@ -220,29 +225,25 @@ func groupLetters(letters []store.DeadLetter) []DeadGroup {
 	groups := map[string]*DeadGroup{}
 	for _, d := range letters {
 		one := DeadGroup{Sink: d.Sink, Type: string(d.Event.Type), Reason: d.Reason, First: d.At.UTC(), Pipelines: []string{}, IDs: []string{}}
-		g := groups[deadPlace(one)]
-		if g == nil {
-			g = &one
-			groups[deadPlace(one)] = g
+		place := deadPlace(one)
+		if groups[place] == nil {
+			groups[place] = &one
 		}
-		g.add(d)
+		groups[place].add(d)
 	}
-	out := make([]DeadGroup, 0, len(groups))
-	for _, g := range groups {
-		out = append(out, *g)
+	var out []DeadGroup
+	for _, place := range slices.Sorted(maps.Keys(groups)) {
+		out = append(out, *groups[place])
 	}
-	slices.SortFunc(out, func(a, b DeadGroup) int { return cmp.Compare(deadPlace(a), deadPlace(b)) })
 	return out
 }
-
-var severities = []string{"info", "warning", "critical"}
 
 func (g *DeadGroup) add(d store.DeadLetter) {
 	g.Letters++
 	g.Alerts += max(d.Count, 1)
 	g.Last, g.Latest = d.At.UTC(), Event{event: d.Event}
-	if s := string(d.Event.Detail.Severity); slices.Index(severities, s) > slices.Index(severities, g.Severity) {
-		g.Severity = s
+	if s := d.Event.Detail.Severity; severe[s] > severe[event.Severity(g.Severity)] {
+		g.Severity = string(s)
 	}
 	if id := string(d.Event.Detail.Pipeline); id != "" && len(g.Pipelines) < maxGroupPipelines && !slices.Contains(g.Pipelines, id) {
 		g.Pipelines = append(g.Pipelines, id)

@@ -29,8 +29,7 @@ type guesses struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
 	slots [guessSlots]guessSlot
-	level float64 // failures of all addresses that have not expired yet
-	at    time.Time
+	all   bucket // failures of all addresses that have not expired yet
 }
 
 type guessSlot struct {
@@ -48,12 +47,12 @@ func (g *guesses) wait(from netip.Addr, now time.Time) time.Duration {
 	if s.failures == 0 {
 		return 0
 	}
-	g.drain(now)
+	g.all.drain(forAllPer, now)
 	var wait time.Duration
 	if over := s.failures - freeGuesses; over >= 0 {
 		wait = min(time.Second<<min(over, maxDoublings), longestWait)
 	}
-	if g.level >= freeForAll {
+	if g.all.level >= freeForAll {
 		wait = max(wait, waitForAll)
 	}
 	return max(s.last.Add(wait).Sub(now), 0)
@@ -66,8 +65,8 @@ func (g *guesses) failed(from netip.Addr, now time.Time) {
 	s := g.slot(from, now)
 	s.failures++
 	s.last = now
-	g.drain(now)
-	g.level++
+	g.all.drain(forAllPer, now)
+	g.all.level++
 }
 
 // slot returns the counter of an address, reset if its failures have expired.
@@ -85,10 +84,17 @@ func (g *guesses) slot(from netip.Addr, now time.Time) *guessSlot {
 	return s
 }
 
-func (g *guesses) drain(now time.Time) {
-	if passed := now.Sub(g.at).Seconds(); passed > 0 {
-		g.level = max(g.level-passed*forAllPer, 0)
-		g.at = now
+// bucket counts what happened lately: its level falls at a steady rate.
+type bucket struct {
+	level float64
+	at    time.Time // when the level was brought up to date
+}
+
+// drain brings the level up to date. perSecond is how much it falls.
+func (b *bucket) drain(perSecond float64, now time.Time) {
+	if passed := now.Sub(b.at).Seconds(); passed > 0 {
+		b.level = max(b.level-passed*perSecond, 0)
+		b.at = now
 	}
 }
 
@@ -102,8 +108,7 @@ const (
 // not fill the store.
 type allowance struct {
 	mu      sync.Mutex
-	used    float64
-	at      time.Time
+	used    bucket
 	skipped int // since the last row
 }
 
@@ -111,15 +116,12 @@ type allowance struct {
 func (a *allowance) take(now time.Time) (int, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if passed := now.Sub(a.at); passed > 0 {
-		a.used = max(a.used-passed.Seconds()/allowedPer.Seconds(), 0)
-		a.at = now
-	}
-	if a.used+1 > allowedAtOnce {
+	a.used.drain(1/allowedPer.Seconds(), now)
+	if a.used.level+1 > allowedAtOnce {
 		a.skipped++
 		return 0, false
 	}
-	a.used++
+	a.used.level++
 	skipped := a.skipped
 	a.skipped = 0
 	return skipped, true

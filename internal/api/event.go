@@ -137,12 +137,6 @@ func (p principal) seesEvent(e event.Event) bool {
 	return p.sees(e.Detail.Pipeline)
 }
 
-// shows reports whether a list or stream of events includes e. Audit events repeat what other events say, so they are
-// left out unless the query asks for them.
-func shows(q store.EventQuery, e event.Event) bool {
-	return e.Type != event.Audit || q.Type == event.Audit
-}
-
 // eventQuery parses the parameters of a query for events.
 func (a *API) eventQuery(who principal, id, kind, since string) (store.EventQuery, *Problem) {
 	var q store.EventQuery

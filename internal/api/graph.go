@@ -65,9 +65,9 @@ func (a *API) getGraph(ctx context.Context, in *OfPipeline) (*output[Graph], err
 	}
 	current, who := a.catalog.Current(), whoOf(ctx)
 	w := &walk{current: current, sees: who.sees, at: map[pipeline.ID]int{e.ID: 0}}
-	w.up(e.ID)
-	w.down(e.ID)
-	out := Graph{Pipeline: in.ID, Nodes: []Node{}, Edges: w.edges(), Blocks: []Block{}, Truncated: w.full}
+	w.spread(e.ID, -1, w.upstreams)
+	w.spread(e.ID, 1, w.downstreams())
+	out := Graph{Pipeline: in.ID, Nodes: []Node{}, Edges: w.edges(), Truncated: w.full}
 	for _, id := range w.sorted() {
 		n, err := a.node(ctx, id, w.at[id])
 		if err != nil {
@@ -125,37 +125,34 @@ func (w *walk) add(id pipeline.ID, distance int) bool {
 	return true
 }
 
-func (w *walk) up(from pipeline.ID) {
-	for next, far := []pipeline.ID{from}, -1; len(next) > 0; far-- {
-		var further []pipeline.ID
-		for _, id := range next {
-			e := w.current.Get(id)
-			if e == nil {
-				continue
-			}
-			for _, up := range sortedIDs(waitsFor(e)) {
-				if w.add(up, far) {
-					further = append(further, up)
-				}
-			}
-		}
-		next = further
+// upstreams lists the pipelines that a pipeline waits for.
+func (w *walk) upstreams(id pipeline.ID) []pipeline.ID {
+	e := w.current.Get(id)
+	if e == nil {
+		return nil
 	}
+	return sortedIDs(waitsFor(e))
 }
 
-func (w *walk) down(from pipeline.ID) {
+// downstreams returns a function that lists the pipelines that wait for a pipeline.
+func (w *walk) downstreams() func(pipeline.ID) []pipeline.ID {
 	waiting := map[pipeline.ID][]pipeline.ID{}
 	for _, e := range w.current.All() {
 		for up := range waitsFor(e) {
 			waiting[up] = append(waiting[up], e.ID)
 		}
 	}
-	for next, far := []pipeline.ID{from}, 1; len(next) > 0; far++ {
+	return func(id pipeline.ID) []pipeline.ID { return waiting[id] }
+}
+
+// spread adds the neighbours of a pipeline, theirs, and so on. Each is one step further away.
+func (w *walk) spread(from pipeline.ID, step int, neighbours func(pipeline.ID) []pipeline.ID) {
+	for next, far := []pipeline.ID{from}, step; len(next) > 0; far += step {
 		var further []pipeline.ID
 		for _, id := range next {
-			for _, down := range waiting[id] {
-				if w.add(down, far) {
-					further = append(further, down)
+			for _, other := range neighbours(id) {
+				if w.add(other, far) {
+					further = append(further, other)
 				}
 			}
 		}
@@ -200,7 +197,7 @@ func (a *API) node(ctx context.Context, id pipeline.ID, distance int) (Node, err
 	if err != nil {
 		return n, fmt.Errorf("read runs of %s: %w", id, err)
 	}
-	for _, r := range last.Items {
+	for _, r := range last.Items { // at most one
 		n.Date, n.Schedule, n.Status = date(r.Period), text(r.Schedule), text(r.Status)
 	}
 	return n, nil
@@ -238,10 +235,10 @@ func (a *API) blocks(ctx context.Context, w *walk, truncated *bool) ([]Block, er
 
 // blockedBy lists the other pipelines whose runs or sensors prevent the start of r.
 func blockedBy(e *catalog.Entry, r run.Run, view gate.View) []Block {
-	var out []Block
 	if view.Open() {
 		return nil
 	}
+	var out []Block
 	for _, leaf := range view.Verdict.Leaves {
 		if !leaf.Closes() {
 			continue

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,8 +43,7 @@ type eventFilter struct {
 }
 
 func (f eventFilter) wants(e event.Event) bool {
-	switch {
-	case f.types != nil && !f.types[e.Type], !f.to.IsZero() && !e.Time.Before(f.to), !f.from.IsZero() && e.Time.Before(f.from):
+	if f.types != nil && !f.types[e.Type] || !f.to.IsZero() && !e.Time.Before(f.to) || e.Time.Before(f.from) {
 		return false
 	}
 	return f.see(e) && severe[e.Detail.Severity] >= severe[f.least] && (f.text == "" || mentions(e, f.text))
@@ -55,25 +55,20 @@ var severe = map[event.Severity]int{event.Info: 1, event.Warning: 2, event.Criti
 // mentions reports whether an event has the lower-case text in its type, run or message.
 func mentions(e event.Event, text string) bool {
 	d := e.Detail
-	for _, s := range []string{d.Message, string(e.Type), string(d.Pipeline), d.Date.String(), string(d.Schedule)} {
-		if strings.Contains(strings.ToLower(s), text) {
-			return true
-		}
-	}
-	return false
+	texts := []string{d.Message, string(e.Type), string(d.Pipeline), d.Date.String(), string(d.Schedule)}
+	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
 }
 
 // search reads events until enough match, or the most have been read.
 func (a *API) search(ctx context.Context, q store.EventQuery, f eventFilter) (store.Page[event.Event], *time.Time, error) {
 	var out store.Page[event.Event]
 	var last *time.Time
+	var err error
 	limit := q.Limit
-	cursor, err := a.cursors.open("events", q.Cursor)
-	if err != nil {
+	if q.Cursor, err = a.cursors.open("events", q.Cursor); err != nil {
 		return out, nil, err
 	}
-	q.Cursor = cursor
-	if cursor == "" && !f.to.IsZero() && f.to.Before(a.now()) {
+	if q.Cursor == "" && !f.to.IsZero() && f.to.Before(a.now()) {
 		at, err := a.store.PositionAt(ctx, f.to)
 		if err != nil {
 			return out, nil, fmt.Errorf("find events at %s: %w", f.to, err)
@@ -122,7 +117,7 @@ func (a *API) eventFilter(ctx context.Context, in *eventsInput, q *store.EventQu
 	if !f.to.IsZero() && !f.to.After(f.from) {
 		return f, badRequest("query.to %s is not after query.from %s", in.To, in.From).at("query.to", "not after query.from")
 	}
-	audit := q.Type == event.Audit
+	audit := q.Type == event.Audit // otherwise the list leaves audit events out, which repeat what other events say
 	if names := strings.Split(in.Types, ","); in.Types != "" {
 		f.types = map[event.Type]bool{}
 		for _, name := range names {
