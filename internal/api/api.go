@@ -97,6 +97,8 @@ type API struct {
 	ledger   *trend.Ledger
 	p90s     p90s
 	streams  *streams
+	closing  context.Context // Close cancels it
+	close    context.CancelFunc
 	quotas   *quotas
 	permits  Callbacks
 	waits    *waits
@@ -112,6 +114,7 @@ func New(d Deps) *API {
 		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
 	a.keys.Store(newKeys(d.Settings.Tokens))
+	a.p90s.kept = map[pipeline.ID]keptP90{}
 	a.permits = a.settings.Callbacks.ephemeral()
 	a.waits = newWaits(a, d.GatePace)
 	a.sessions = &sessions{store: d.Store, oidc: d.Settings.OIDC, lifetime: a.settings.SessionLifetime, idle: a.settings.SessionIdle}
@@ -131,7 +134,8 @@ func New(d Deps) *API {
 		registry = prometheus.NewRegistry()
 	}
 	a.metrics = newMetrics(registry)
-	a.streams = newStreams(a.settings.MaxStreams, a.settings.StreamsPerToken)
+	a.closing, a.close = context.WithCancel(context.Background())
+	a.streams = &streams{most: a.settings.MaxStreams, each: a.settings.StreamsPerToken, of: map[string]int{}, closing: a.closing}
 	a.quotas = newQuotas(a.settings.Limits, d.Store)
 	a.intake = ingest.New(d.Store, d.Catalog, a.settings.MaxFuture)
 	a.routes(newHuma(a.mux))
@@ -222,10 +226,7 @@ func noPipeline(id pipeline.ID) *Problem {
 }
 
 // Close ends the event streams and the requests that wait for a gate: both would otherwise delay the server's shutdown.
-func (a *API) Close() {
-	a.streams.close()
-	a.waits.close()
-}
+func (a *API) Close() { a.close() }
 
 // Flush stores the activity of sources that is not stored yet. Call it after the last request.
 func (a *API) Flush(ctx context.Context) error { return a.intake.Flush(ctx, a.now()) }

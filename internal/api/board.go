@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/attention"
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -67,7 +67,7 @@ func (a *API) deadlineBoard(ctx context.Context, in *struct {
 			out.Items = append(out.Items, a.boardItem("overdue", d.Deadline, d.Run, now))
 		}
 	}
-	slices.SortStableFunc(out.Items, func(a, b BoardItem) int { return a.BreachAt.Compare(b.BreachAt) })
+	sortByBreach(out.Items)
 	page, err := a.store.records.Deadlines(ctx, store.DeadlineQuery{Pipeline: only, State: string(sla.Armed), From: now, To: now.Add(boardAhead), Limit: store.MaxPage})
 	if err != nil {
 		return nil, fmt.Errorf("read deadlines: %w", err)
@@ -118,8 +118,12 @@ func (a *API) ahead(ctx context.Context, due []store.Deadline, now time.Time) ([
 		}
 		out = append(out, v)
 	}
-	slices.SortStableFunc(out, func(a, b BoardItem) int { return cmp.Compare(a.BreachAt.UnixNano(), b.BreachAt.UnixNano()) })
+	sortByBreach(out)
 	return out, nil
+}
+
+func sortByBreach(items []BoardItem) {
+	slices.SortStableFunc(items, func(a, b BoardItem) int { return a.BreachAt.Compare(b.BreachAt) })
 }
 
 // stuck reports whether a run cannot continue automatically: it ended without completing, or its start is held.
@@ -147,11 +151,7 @@ func (a *API) expectedEnd(ctx context.Context, key run.Key, r run.Run, now time.
 	case r.Status == run.Pending && r.Progress.WindowStart.After(now):
 		begins = r.Progress.WindowStart
 	}
-	expected := begins.Add(p90)
-	if expected.Before(now) {
-		expected = now
-	}
-	return expected, nil
+	return period.Later(begins.Add(p90), now), nil
 }
 
 // p90s caches the p90 job duration of each pipeline: boards are requested often, and each p90 needs weeks of runs.
@@ -176,12 +176,9 @@ func (p *p90s) of(ctx context.Context, s records, e *catalog.Entry, now time.Tim
 	if err != nil {
 		return 0, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.kept == nil {
-		p.kept = map[pipeline.ID]keptP90{}
-	}
 	if sum.Took.P90 > 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		p.kept[e.ID] = keptP90{sum.Took.P90, now}
 	}
 	return sum.Took.P90, nil

@@ -44,14 +44,13 @@ func (a *API) getOutput(ctx context.Context, in *outputInput) (*output[client.Ru
 			return answer(out), nil
 		}
 		select {
-		case <-ctx.Done():
-			return answer(out), nil
-		case <-a.streams.done:
-			return answer(out), nil
-		case <-over.C:
-			return answer(out), nil
 		case <-pace.C:
+			continue
+		case <-ctx.Done():
+		case <-a.closing.Done():
+		case <-over.C:
 		}
+		return answer(out), nil
 	}
 }
 
@@ -101,11 +100,8 @@ func (a *API) outputOf(ctx context.Context, key run.Key, attempt int) (client.Ru
 // liveOutput returns the output of a running job so far: as its worker sent it, or as its job type reads it.
 func (a *API) liveOutput(ctx context.Context, r run.Run) (string, bool, error) {
 	if r.Claimed() {
-		note, err := a.store.Note(ctx, store.OutputNote, string(r.ID()))
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return "", false, fmt.Errorf("read the output of run %s: %w", r.Key, err)
-		}
-		return string(note.Data), true, nil
+		sent, err := a.sentOutput(ctx, r)
+		return sent, err == nil, err
 	}
 	if a.tail == nil {
 		return "", false, nil
@@ -115,6 +111,15 @@ func (a *API) liveOutput(ctx context.Context, r run.Run) (string, bool, error) {
 		return "", false, fmt.Errorf("read the output of run %s: %w", r.Key, err)
 	}
 	return text, known, nil
+}
+
+// sentOutput returns the output that the worker of a claimed attempt has sent so far.
+func (a *API) sentOutput(ctx context.Context, r run.Run) (string, error) {
+	note, err := store.IfFound(a.store.Note(ctx, store.OutputNote, string(r.ID())))
+	if err != nil {
+		return "", fmt.Errorf("read the output of run %s: %w", r.Key, err)
+	}
+	return string(note.Data), nil
 }
 
 // keptOutput returns the output of an attempt from the job log.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -75,11 +76,5 @@ func rerunAnswer(r store.Rerun) (*created[client.Rerun], *Problem) {
 
 // key returns the run that the body names; parts that it omits are the path's.
 func (q RerunRequest) key(path run.Key) (run.Key, *Problem) {
-	or := func(said, unsaid string) string {
-		if said != "" {
-			return said
-		}
-		return unsaid
-	}
-	return parseKey(or(q.Pipeline, string(path.Pipeline)), or(q.Schedule, string(path.Schedule)), or(q.Date, path.Period.String()))
+	return parseKey(cmp.Or(q.Pipeline, string(path.Pipeline)), cmp.Or(q.Schedule, string(path.Schedule)), cmp.Or(q.Date, path.Period.String()))
 }

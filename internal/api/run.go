@@ -146,26 +146,17 @@ func (a *API) getRun(ctx context.Context, in *OfRun) (*output[client.RunDetail],
 		return nil, err
 	}
 	v := a.explanationView(x)
-	if r.Claimed() {
-		if err := a.addOutput(ctx, v.Attempts, r); err != nil {
-			return nil, err
-		}
-	}
 	var out *string
 	if n := len(v.Attempts); n > 0 {
-		out = v.Attempts[n-1].Output
+		latest := &v.Attempts[n-1]
+		if r.Claimed() {
+			sent, err := a.sentOutput(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			latest.Output = text(sent)
+		}
+		out = latest.Output
 	}
 	return answer(client.RunDetail{Run: a.runView(r), Why: v.Why, Output: out, Attempts: v.Attempts, JobLog: v.JobLog, Gate: v.Gate, Deadlines: v.Deadlines, Reruns: v.Reruns}), nil
-}
-
-// addOutput adds the output that the worker of a claimed attempt has sent so far.
-func (a *API) addOutput(ctx context.Context, attempts []client.Attempt, r run.Run) error {
-	note, err := a.store.Note(ctx, store.OutputNote, string(r.ID()))
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("read the output of run %s: %w", r.Key, err)
-	}
-	if n := len(attempts); n > 0 {
-		attempts[n-1].Output = text(string(note.Data))
-	}
-	return nil
 }

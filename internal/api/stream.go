@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,17 +27,12 @@ const (
 
 // streams counts the open streams. Each reads the store at its own pace, so that a slow client does not delay others.
 type streams struct {
-	mu     sync.Mutex
-	open   int
-	most   int
-	of     map[string]int // open streams of each token
-	each   int            // the most streams of one token
-	done   chan struct{}
-	closed bool
-}
-
-func newStreams(most, each int) *streams {
-	return &streams{most: most, each: each, of: map[string]int{}, done: make(chan struct{})}
+	mu      sync.Mutex
+	open    int
+	most    int
+	of      map[string]int  // open streams of each token
+	each    int             // the most streams of one token
+	closing context.Context // of the API
 }
 
 // enter counts one more stream of a client, or returns a Problem at the limit. Clients without a name, on a server
@@ -44,7 +40,7 @@ func newStreams(most, each int) *streams {
 func (s *streams) enter(who principal) *Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open >= s.most || s.closed {
+	if s.open >= s.most || s.closing.Err() != nil {
 		return problem(http.StatusServiceUnavailable, plainKind, "the server's limit of %d event streams is reached; try again later", s.most).with("Retry-After", "10")
 	}
 	if who.name != "" && s.of[who.name] >= s.each {
@@ -65,29 +61,18 @@ func (s *streams) leave(who principal) {
 	}
 }
 
-func (s *streams) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.closed = true
-		close(s.done)
-	}
-}
-
 // stream sends live events as server-sent events whose ids are their positions. With Last-Event-ID it resumes after
 // that event, whatever since says. With since it starts in the past. Otherwise it starts with the next event.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	f, p := a.follow(r)
+	if p == nil {
+		p = a.streams.enter(f.who)
+	}
 	if p != nil {
 		p.write(w, r)
 		return
 	}
-	who := f.who
-	if p := a.streams.enter(who); p != nil {
-		p.write(w, r)
-		return
-	}
-	defer a.streams.leave(who)
+	defer a.streams.leave(f.who)
 	a.metrics.streams.Inc()
 	defer a.metrics.streams.Dec()
 	if err := f.find(r.Context()); err != nil {
@@ -149,10 +134,7 @@ func (a *API) follow(r *http.Request) (*follower, *Problem) {
 	if f.query, p = a.eventQuery(f.who, in.Get("pipeline"), in.Get("type"), in.Get("since")); p != nil {
 		return nil, p
 	}
-	last := r.Header.Get("Last-Event-ID")
-	if last == "" {
-		last = in.Get("lastEventId")
-	}
+	last := cmp.Or(r.Header.Get("Last-Event-ID"), in.Get("lastEventId"))
 	if last == "" {
 		return f, nil
 	}
@@ -209,7 +191,7 @@ func (f *follower) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-f.api.streams.done:
+		case <-f.api.closing.Done():
 			return nil
 		case <-beat.C:
 			if !f.stillAllowed() {
@@ -270,9 +252,11 @@ func (f *follower) stillAllowed() bool {
 	return true
 }
 
+// wants reports whether the stream has e. Audit events repeat what other events say, so it has them only if the query asks
+// for them.
 func (f *follower) wants(e event.Event) bool {
 	q := f.query
-	return f.who.seesEvent(e) && shows(q, e) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
+	return f.who.seesEvent(e) && (e.Type != event.Audit || q.Type == event.Audit) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
 }
 
 // alive sends a heartbeat with the current position, so that a client that wants few events can resume from there

@@ -51,8 +51,6 @@ type waits struct {
 	mu      sync.Mutex
 	watches map[asked]*watch
 	of      map[pipeline.ID]int // number of watches per pipeline
-	done    chan struct{}
-	closed  bool
 }
 
 // watch evaluates one gate for the requests that wait for it. waits.mu guards all fields except the channels.
@@ -66,17 +64,15 @@ type watch struct {
 }
 
 func newWaits(a *API, pace time.Duration) *waits {
-	return &waits{api: a, pace: cmp.Or(pace, gatePace), watches: map[asked]*watch{}, of: map[pipeline.ID]int{}, done: make(chan struct{})}
+	return &waits{api: a, pace: cmp.Or(pace, gatePace), watches: map[asked]*watch{}, of: map[pipeline.ID]int{}}
 }
 
 // GateChanged wakes only the requests that wait for a gate which depends on the change. The host calls it for each
 // change that it has handled.
-func (a *API) GateChanged(c store.Change) { a.waits.changed(c) }
-
-func (w *waits) changed(c store.Change) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, one := range w.waitingFor(c) {
+func (a *API) GateChanged(c store.Change) {
+	a.waits.mu.Lock()
+	defer a.waits.mu.Unlock()
+	for _, one := range a.waits.waitingFor(c) {
 		one.touch()
 	}
 }
@@ -166,15 +162,6 @@ func (w *waits) end(one *watch) {
 	}
 }
 
-func (w *waits) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.closed {
-		w.closed = true
-		close(w.done)
-	}
-}
-
 // look evaluates a gate until an answer ends the wait, or no request waits.
 func (w *waits) look(ctx context.Context, one *watch, e *catalog.Entry, before gate.Code) {
 	tick := time.NewTicker(w.pace)
@@ -232,7 +219,7 @@ func (a *API) awaitGate(ctx context.Context, e *catalog.Entry, p period.Period, 
 	case <-ctx.Done():
 		return client.Gate{}, ctx.Err()
 	case <-limit.C:
-	case <-a.waits.done:
+	case <-a.closing.Done():
 	}
 	return a.gateView(ctx, e, p)
 }
