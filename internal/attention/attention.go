@@ -21,22 +21,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// records is the part of the store that the list is built from.
-type records interface {
-	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
-	Pipelines(ctx context.Context) ([]store.Pipeline, error)
-	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
-	Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error)
-	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
-	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error)
-	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
-	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
-	Dead(ctx context.Context, sink string) ([]store.DeadLetter, error)
-}
-
 // Sources are the sources of the list's data.
 type Sources struct {
-	Store   records
+	Store   store.Reader
 	Catalog *catalog.Catalog
 }
 
@@ -56,17 +43,7 @@ const (
 	Paused      Kind = "paused"        // a pause has lasted for long
 )
 
-// Severity is the urgency of an item.
-type Severity string
-
-// The severities are those of events.
-const (
-	Critical Severity = "critical"
-	Warning  Severity = "warning"
-	Info     Severity = "info"
-)
-
-var rank = map[Severity]int{Critical: 0, Warning: 1, Info: 2}
+var rank = map[event.Severity]int{event.Critical: 0, event.Warning: 1, event.Info: 2}
 
 // Action is what to do, as a code for programs and a command for people.
 type Action struct {
@@ -80,7 +57,7 @@ type Item struct {
 	Schedule pipeline.ScheduleID // of the run, if any
 	Period   period.Period       // of the run, if any
 	Kind     Kind
-	Severity Severity
+	Severity event.Severity
 	Reason   reason.Reason
 	Since    time.Time // zero if unknown
 	Action   Action
@@ -133,24 +110,20 @@ func (l *look) add(i Item) {
 }
 
 // about returns an item about a run.
-func about(key run.Key, kind Kind, s Severity, why reason.Reason, since time.Time, do Action) Item {
+func about(key run.Key, kind Kind, s event.Severity, why reason.Reason, since time.Time, do Action) Item {
 	return Item{Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Kind: kind, Severity: s, Reason: why, Since: since, Action: do}
 }
 
 // read reads the pipelines and their open runs.
-func (l *look) read(ctx context.Context) error {
+func (l *look) read(ctx context.Context) (err error) {
 	if l.only != "" {
 		row, err := l.Store.Pipeline(ctx, l.only)
 		if err != nil {
 			return fmt.Errorf("read pipeline %s: %w", l.only, err)
 		}
 		l.rows = []store.Pipeline{row}
-	} else {
-		rows, err := l.Store.Pipelines(ctx)
-		if err != nil {
-			return fmt.Errorf("read pipelines: %w", err)
-		}
-		l.rows = rows
+	} else if l.rows, err = l.Store.Pipelines(ctx); err != nil {
+		return fmt.Errorf("read pipelines: %w", err)
 	}
 	open, err := l.Store.OpenRuns(ctx, l.only)
 	if err != nil {

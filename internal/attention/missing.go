@@ -103,13 +103,13 @@ func (l *look) addMissing(ctx context.Context, g *gap) error {
 		return err
 	}
 	first, last := left[0], left[len(left)-1]
-	severity := l.severity(last.Pipeline, Warning)
+	severity := l.severity(last.Pipeline, event.Warning)
 	passed, err := l.passed(ctx, last)
 	if err != nil {
 		return err
 	}
 	if passed {
-		severity = Info
+		severity = event.Info
 	}
 	since := g.entry.Schedule.FireFor(last.Period)
 	if since.IsZero() {

@@ -22,9 +22,9 @@ func (l *look) standing(context.Context) error {
 			why := explain.Cause(r, explain.Evidence{Now: l.now})
 			switch r.Phase(l.now) {
 			case run.StartHeld:
-				l.add(about(r.Key, Held, Critical, why, r.Progress.Held.Since, Action{"job-complete", fmt.Sprintf("interlock job complete %s success|fail", r.Key)}))
+				l.add(about(r.Key, Held, event.Critical, why, r.Progress.Held.Since, Action{"job-complete", fmt.Sprintf("interlock job complete %s success|fail", r.Key)}))
 			case run.StatusUnread:
-				l.add(about(r.Key, Unread, Warning, why, r.Progress.Unread.Since, explained(r.Key)))
+				l.add(about(r.Key, Unread, event.Warning, why, r.Progress.Unread.Since, explained(r.Key)))
 			default:
 			}
 		}
@@ -69,9 +69,9 @@ func (l *look) failed(ctx context.Context) error {
 }
 
 func (l *look) addFailed(ctx context.Context, r run.Run, log []store.JobEntry) error {
-	kind, severity, e := Failed, Critical, explain.Evidence{Log: log, Now: l.now}
+	kind, severity, e := Failed, event.Critical, explain.Evidence{Log: log, Now: l.now}
 	if r.Status == run.ValidationExhausted {
-		kind, severity = Exhausted, l.severity(r.Pipeline, Warning)
+		kind, severity = Exhausted, l.severity(r.Pipeline, event.Warning)
 		page, err := l.Store.Events(ctx, store.EventQuery{Key: r.Key, Pipeline: r.Pipeline, Type: event.ValidationExhausted, Limit: 1})
 		if err != nil {
 			return fmt.Errorf("read events of %s: %w", r.Key, err)
@@ -87,10 +87,10 @@ func (l *look) addFailed(ctx context.Context, r run.Run, log []store.JobEntry) e
 	return nil
 }
 
-// severity returns Critical if the pipeline's file says so, otherwise s.
-func (l *look) severity(id pipeline.ID, s Severity) Severity {
+// severity returns event.Critical if the pipeline's file says so, otherwise s.
+func (l *look) severity(id pipeline.ID, s event.Severity) event.Severity {
 	if e := l.Catalog.Current().Get(id); e != nil && e.SLA.Critical {
-		return Critical
+		return event.Critical
 	}
 	return s
 }
@@ -218,7 +218,7 @@ func (l *look) overdue(ctx context.Context) error {
 }
 
 func (l *look) addOverdue(d Late) {
-	severity := Critical
+	severity := event.Critical
 	deadline := reason.At("deadline", d.BreachAt)
 	if d.Run.Status == "" {
 		l.add(about(d.Key, Overdue, severity, reason.New("overdue", "the deadline {deadline} has passed, and no run has opened", deadline, reason.Str("phase", "missing")),

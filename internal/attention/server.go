@@ -27,9 +27,9 @@ func (l *look) files(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		kind, severity := Degraded, Warning
+		kind, severity := Degraded, event.Warning
 		if row.Config == "" {
-			kind, severity = Rejected, Critical
+			kind, severity = Rejected, event.Critical
 		}
 		l.add(Item{Pipeline: row.ID, Kind: kind, Severity: severity, Reason: flawed(problems[0], len(problems)), Since: since, Action: l.fix(row.ID)})
 	}
@@ -54,7 +54,7 @@ func (l *look) strays() {
 				}
 			}
 		}
-		l.add(Item{Kind: Rejected, Severity: Critical, Reason: flawed(first, errors), Action: Action{"fix-file", "interlock validate " + f.Name}})
+		l.add(Item{Kind: Rejected, Severity: event.Critical, Reason: flawed(first, errors), Action: Action{"fix-file", "interlock validate " + f.Name}})
 	}
 }
 
@@ -107,7 +107,7 @@ func (l *look) undelivered(ctx context.Context) error {
 		why := reason.New("undelivered", "{count} undelivered to {sink}, which answered: {message}",
 			reason.Str("count", plural(count[sink], "alert")), reason.Str("sink", sink), reason.Str("message", last[sink].Reason),
 			reason.Int("alerts", count[sink]), reason.At("last", last[sink].At))
-		l.add(Item{Kind: Undelivered, Severity: Warning, Reason: why, Since: first[sink], Action: Action{"retry-alerts", "interlock alerts retry --all --sink " + sink}})
+		l.add(Item{Kind: Undelivered, Severity: event.Warning, Reason: why, Since: first[sink], Action: Action{"retry-alerts", "interlock alerts retry --all --sink " + sink}})
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (l *look) pauses(context.Context) error {
 			}
 		}
 		if p := row.Pause; p.Active() && l.age(p.Since) >= LongPause {
-			l.add(Item{Pipeline: id, Kind: Paused, Severity: Info, Reason: explain.PausedSince(row), Since: p.Since, Action: Action{"resume", command}})
+			l.add(Item{Pipeline: id, Kind: Paused, Severity: event.Info, Reason: explain.PausedSince(row), Since: p.Since, Action: Action{"resume", command}})
 		}
 	}
 	return nil

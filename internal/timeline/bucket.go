@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -51,10 +52,7 @@ func (b *builder) tally(s Slot) {
 	bucket := b.buckets[i]
 	if bucket == nil {
 		from := b.look.From.Add(time.Duration(i) * b.width)
-		to := from.Add(b.width)
-		if to.After(b.look.To) {
-			to = b.look.To
-		}
+		to := period.Earlier(from.Add(b.width), b.look.To)
 		bucket = &Bucket{From: from, To: to, Worst: s.Phase, Counts: map[Phase]int{}, First: s.Key.Period, Last: s.Key.Period, Schedule: string(s.Key.Schedule)}
 		b.buckets[i] = bucket
 	}
@@ -80,9 +78,8 @@ func (b *builder) tally(s Slot) {
 // sorted lists the buckets, oldest first.
 func (b *builder) sorted() []Bucket {
 	out := make([]Bucket, 0, len(b.buckets))
-	for _, bucket := range b.buckets {
-		out = append(out, *bucket)
+	for _, i := range slices.Sorted(maps.Keys(b.buckets)) {
+		out = append(out, *b.buckets[i])
 	}
-	slices.SortFunc(out, func(a, b Bucket) int { return a.From.Compare(b.From) })
 	return out
 }

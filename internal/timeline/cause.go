@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"context"
+	"slices"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/explain"
@@ -86,11 +87,7 @@ func (b *builder) logs(ctx context.Context) (map[run.Key][]store.JobEntry, error
 // closed reads the first rule that kept each of the newest exhausted gates closed.
 func (b *builder) closed(ctx context.Context) (map[run.Key]*explain.Rule, error) {
 	found := map[run.Key]*explain.Rule{}
-	any := false
-	for _, s := range b.lane.Slots {
-		any = any || s.Phase == Phase(run.GateClosed)
-	}
-	if !any {
+	if !slices.ContainsFunc(b.lane.Slots, func(s Slot) bool { return s.Phase == Phase(run.GateClosed) }) {
 		return found, nil
 	}
 	page, err := b.look.Store.Events(ctx, store.EventQuery{Pipeline: b.e.ID, Type: event.ValidationExhausted, Limit: maxRules})
@@ -98,7 +95,7 @@ func (b *builder) closed(ctx context.Context) (map[run.Key]*explain.Rule, error)
 		return nil, err
 	}
 	for _, e := range page.Items {
-		key := run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}
+		key := keyOf(e)
 		if g, ok := e.Detail.Extra.(event.Gate); ok && found[key] == nil {
 			found[key] = explain.ToldClosed(g)
 		}
@@ -108,8 +105,7 @@ func (b *builder) closed(ctx context.Context) (map[run.Key]*explain.Rule, error)
 
 // live returns the first rule that keeps the gate of a waiting run closed now; nil if none does.
 func (b *builder) live(ctx context.Context, r run.Run) (*explain.Rule, error) {
-	def := b.definition(ctx, r)
-	view, err := gate.Look(ctx, b.look.Store, gate.Question{Definition: def, Upstream: b.look.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.look.now)
+	view, err := gate.Look(ctx, b.look.Store, gate.Question{Definition: b.definition(ctx, r), Upstream: b.look.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.look.now)
 	if err != nil || view.Verdict.Outcome == rule.Pass {
 		return nil, err
 	}
@@ -118,7 +114,7 @@ func (b *builder) live(ctx context.Context, r run.Run) (*explain.Rule, error) {
 
 // definition returns the version that an attempt uses, or the active one if that can no longer be read.
 func (b *builder) definition(ctx context.Context, r run.Run) *pipeline.Definition {
-	if version := r.Progress.Opening.ConfigVersion; version != "" && version != b.e.Version {
+	if version := r.Progress.Opening.ConfigVersion; version != "" {
 		if def, err := b.look.Catalog.Definition(ctx, b.e.ID, version); err == nil {
 			return def
 		}

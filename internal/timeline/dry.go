@@ -45,45 +45,32 @@ func (b *builder) dryRuns(ctx context.Context) error {
 
 func (b *builder) ofDryRun(r run.Run) Slot {
 	s := b.ofRun(r)
-	s.DryRun, s.Phase = true, phaseOf(r, true, b.look.now)
+	s.DryRun = true
+	if s.Phase == Phase(run.Done) {
+		s.Phase = WouldStart
+	}
 	return s
 }
 
 // dryEvents adds the dry runs whose rows are gone. Those that would have started take precedence over those that
 // ended.
 func (b *builder) dryEvents(ctx context.Context) error {
-	type told struct {
-		run   run.Run
-		phase Phase
-	}
-	var all []told
 	seen := map[run.Key]bool{}
 	for _, t := range []event.Type{event.DryRunWouldTrigger, event.DryRunCompleted} {
-		phase := WouldStart
+		status := run.Completed
 		if t == event.DryRunCompleted {
-			phase = Phase(run.GateClosed)
+			status = run.ValidationExhausted
 		}
 		err := b.events(ctx, t, maxDryEvents, func(e event.Event) {
-			r := run.Run{Key: run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}}
-			r.Attempt, r.OpenedAt, r.EndedAt = max(e.Detail.Attempt, 1), e.Time, e.Time
-			if !seen[r.Key] {
+			r := run.Run{Key: keyOf(e), Status: status, Attempt: max(e.Detail.Attempt, 1), OpenedAt: e.Time, EndedAt: e.Time}
+			if !seen[r.Key] && !r.Period.IsZero() {
 				seen[r.Key] = true
-				all = append(all, told{r, phase})
+				b.add(b.ofDryRun(r))
 			}
 		})
 		if err != nil {
 			return err
 		}
-	}
-	for _, x := range all {
-		if x.run.Period.IsZero() {
-			continue
-		}
-		x.run.Status = run.Completed
-		if x.phase != WouldStart {
-			x.run.Status = run.ValidationExhausted
-		}
-		b.add(b.ofDryRun(x.run))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -210,7 +211,7 @@ func (b *builder) elsewhere(ctx context.Context) error {
 }
 
 // slots iterates over the expected periods that may touch the range, from the pipeline's first acceptance on.
-func (b *builder) slots() func(yield func(schedule.Slot) bool) {
+func (b *builder) slots() iter.Seq[schedule.Slot] {
 	return func(yield func(schedule.Slot) bool) {
 		if b.e.Opens == pipeline.ByHand {
 			return
@@ -239,15 +240,10 @@ func (b *builder) reach() (from, until time.Time) {
 	if d := b.e.SLA.Deadline; d != nil && b.width == 0 {
 		from = from.AddDate(0, 0, -b.e.SLA.DayOffset-2).Add(-s.Size().Longest())
 	}
-	if b.e.Horizon.After(from) {
-		from = b.e.Horizon
-	}
 	if after := period.At(q.To.Add(-1), s.Size(), b.zone).Add(1, b.zone); !after.IsZero() {
-		if opens := s.OpensFrom(after); opens.After(until) {
-			until = opens
-		}
+		until = period.Later(until, s.OpensFrom(after))
 	}
-	return from, until
+	return period.Later(from, b.e.Horizon), until
 }
 
 // touches reports whether an expected period belongs to the range, whether or not it has a run.
@@ -283,7 +279,7 @@ func (b *builder) standing(ctx context.Context) error {
 		if i < maxStanding {
 			b.stand(r)
 		} else if !b.seen[r.Key] {
-			b.lane.Counts[phaseOf(r, false, b.look.now)]++
+			b.lane.Counts[Phase(r.Phase(b.look.now))]++
 		}
 	}
 	if b.newest.Status == "" || b.look.To.Before(b.look.now) {
@@ -291,11 +287,8 @@ func (b *builder) standing(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range page.Items {
-			if r.Status.Ended() {
-				b.newest = r
-				break
-			}
+		if i := slices.IndexFunc(page.Items, func(r run.Run) bool { return r.Status.Ended() }); i >= 0 {
+			b.newest = page.Items[i]
 		}
 	}
 	if b.newest.Status != "" && !b.e.DryRun {
@@ -308,14 +301,12 @@ func (b *builder) standing(ctx context.Context) error {
 func (b *builder) stand(r run.Run) {
 	s := b.ofRun(r)
 	b.fire(&s)
-	if b.seen[s.Key] {
-		if b.width > 0 {
-			b.lane.Slots = append(b.lane.Slots, s)
-		}
-		return
+	if !b.seen[s.Key] {
+		b.seen[s.Key] = true
+		s.Outside = true
+		b.lane.Counts[s.Phase]++
+	} else if b.width == 0 {
+		return // it is listed already
 	}
-	b.seen[s.Key] = true
-	s.Outside = true
-	b.lane.Counts[s.Phase]++
 	b.lane.Slots = append(b.lane.Slots, s)
 }

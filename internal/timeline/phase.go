@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
@@ -29,31 +30,10 @@ var Worst = []Phase{
 	Phase(run.Done), WouldStart, Due, Upcoming, Excluded,
 }
 
-var rank = func() map[Phase]int {
-	ranks := map[Phase]int{}
-	for i, p := range Worst {
-		ranks[p] = i
-	}
-	return ranks
-}()
-
 // worse reports whether p is more urgent than q. Unknown phases come last.
 func (p Phase) worse(q Phase) bool {
-	at := func(p Phase) int {
-		if i, known := rank[p]; known {
-			return i
-		}
-		return len(Worst)
-	}
-	return at(p) < at(q)
-}
-
-// phaseOf returns the phase of a run.
-func phaseOf(r run.Run, dry bool, now time.Time) Phase {
-	if p := Phase(r.Phase(now)); !dry || p != Phase(run.Done) {
-		return p
-	}
-	return WouldStart
+	at := slices.Index(Worst, p)
+	return at >= 0 && !slices.Contains(Worst[:at+1], q)
 }
 
 // retryAt returns when a failed attempt, or a refused start, is retried.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/schedule"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -30,7 +31,7 @@ func (b *builder) fire(s *Slot) {
 // ofRun returns the slot of a run.
 func (b *builder) ofRun(r run.Run) Slot {
 	s := b.bare(r.Key)
-	s.Run, s.Phase, s.RetryAt = r, phaseOf(r, false, b.look.now), retryAt(r, b.look.now)
+	s.Run, s.Phase, s.RetryAt = r, Phase(r.Phase(b.look.now)), retryAt(r, b.look.now)
 	return s
 }
 
@@ -54,10 +55,7 @@ func (b *builder) lastCall(slot schedule.Slot, breach time.Time) time.Time {
 	if !slot.FireAt.IsZero() {
 		return slot.FireAt.Add(grace)
 	}
-	if end := slot.Period.End(b.zone); end.After(breach) {
-		return end
-	}
-	return breach
+	return period.Later(breach, slot.Period.End(b.zone))
 }
 
 // ledger is the state of a lane's deadlines.
@@ -122,7 +120,7 @@ func (b *builder) executed(ctx context.Context) ([]run.Key, error) {
 	}
 	var keys []run.Key
 	err := b.events(ctx, event.TriggerStarted, maxOpened, func(e event.Event) {
-		keys = append(keys, run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date})
+		keys = append(keys, keyOf(e))
 	})
 	return keys, err
 }

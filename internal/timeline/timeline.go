@@ -15,27 +15,12 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// records is the part of the store that a timeline reads.
-type records interface {
-	Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error)
-	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
-	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
-	DryRun(ctx context.Context, key run.Key) (run.Run, error)
-	Pipelines(ctx context.Context) ([]store.Pipeline, error)
-	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
-	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error)
-	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
-	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
-	PositionAt(ctx context.Context, t time.Time) (store.Position, error)
-}
-
 // Sources are the sources of a timeline's data.
 type Sources struct {
-	Store   records
+	Store   store.Reader
 	Catalog *catalog.Catalog
 }
 
@@ -129,14 +114,18 @@ func (q Query) overlaps(start, end time.Time) bool {
 	return !start.IsZero() && start.Before(q.To) && (end.After(q.From) || start.Equal(end) && start.Equal(q.From))
 }
 
+// keyOf returns the run that an event is about.
+func keyOf(e event.Event) run.Key {
+	return run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}
+}
+
 // holds reports whether an instant lies in the range.
 func (q Query) holds(t time.Time) bool { return q.overlaps(t, t.Add(time.Nanosecond)) }
 
 // Lane builds the lane of one pipeline.
 func (l *Look) Lane(ctx context.Context, e *catalog.Entry) (Lane, error) {
 	b := newBuilder(l, e)
-	err := b.build(ctx)
-	if err != nil {
+	if err := b.build(ctx); err != nil {
 		return Lane{}, fmt.Errorf("show %s: %w", e.ID, err)
 	}
 	return b.lane, nil
