@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/client"
@@ -33,12 +35,9 @@ func (a *API) listAttention(ctx context.Context, in *struct {
 		return nil, err
 	}
 	out := AttentionList{At: now.UTC(), Counts: map[string]int{}}
-	seen := all[:0]
-	for _, item := range all {
-		if item.Pipeline == "" && who.unlimited() || item.Pipeline != "" && who.sees(item.Pipeline) {
-			seen = append(seen, item)
-			out.Counts[string(item.Kind)]++
-		}
+	seen := slices.DeleteFunc(all, func(i attention.Item) bool { return !who.seesAbout(i.Pipeline) })
+	for _, item := range seen {
+		out.Counts[string(item.Kind)]++
 	}
 	out.Total = len(seen)
 	page, err := cut(a.cursors, "attention", in.Paging, seen, attention.Item.Place, everything, attentionView)
@@ -57,27 +56,12 @@ func (a *API) needs(ctx context.Context, only pipeline.ID, now time.Time) ([]att
 func attentionView(i attention.Item) client.Attention {
 	return client.Attention{
 		Code: string(i.Kind), Severity: string(i.Severity), Pipeline: text(i.Pipeline), Schedule: text(i.Schedule), Date: date(i.Period),
-		Since: instant(i.Since), Reason: i.Reason.String(), Why: reasonView(i.Reason), Action: actionView(i.Action),
+		Since: instant(i.Since), Reason: i.Reason.String(), Why: reasonView(i.Reason), Action: client.Action{Code: cmp.Or(i.Action.Code, "none"), Command: i.Action.Command},
 	}
 }
 
-func actionView(a attention.Action) client.Action {
-	if a.Code == "" {
-		return client.Action{Code: "none"}
-	}
-	return client.Action{Code: a.Code, Command: a.Command}
-}
-
-// attentions groups attention items by pipeline.
+// attentions groups what needs a person by pipeline.
 type attentions map[pipeline.ID][]client.Attention
-
-// of lists the items of one pipeline; [] if it has none.
-func (all attentions) of(id pipeline.ID) []client.Attention {
-	if list := all[id]; list != nil {
-		return list
-	}
-	return []client.Attention{}
-}
 
 func (a *API) attentions(ctx context.Context, only pipeline.ID) (attentions, error) {
 	items, err := a.needs(ctx, only, a.now())

@@ -72,8 +72,8 @@ func auditView(e audit.Entry) client.AuditEntry {
 // auditor records the requests of clients.
 type auditor struct {
 	log      *audit.Log // nil: no audit record
-	unknown  allowance // for entries about unknown tokens: anyone can send one
-	rejected allowance // for entries about known clients that lack a role
+	unknown  allowance  // for entries about unknown tokens: anyone can send one
+	rejected allowance  // for entries about known clients that lack a role
 }
 
 // audits reports whether requests of a route are recorded: those that change something, except readings, which have

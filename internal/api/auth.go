@@ -73,6 +73,14 @@ func (p principal) sees(id pipeline.ID) bool {
 	})
 }
 
+// seesAbout reports whether p may see what is about a pipeline. What is about none is for clients that see all pipelines.
+func (p principal) seesAbout(id pipeline.ID) bool {
+	if id == "" {
+		return p.unlimited()
+	}
+	return p.sees(id)
+}
+
 // unlimited reports whether p may see all pipelines.
 func (p principal) unlimited() bool { return len(p.pipelines) == 0 }
 

@@ -125,16 +125,12 @@ func unknownType(at, name string) *Problem {
 	return badRequest("event type %.60q is unknown; docs/EVENTS.md lists them", name).at(at, "unknown")
 }
 
-// seesEvent reports whether p may see an event. Events about no pipeline are for clients that see all pipelines, the
-// audit record is for admins.
+// seesEvent reports whether p may see an event. The audit record is for admins.
 func (p principal) seesEvent(e event.Event) bool {
 	if e.Type == event.Audit {
 		return p.role >= RoleAdmin
 	}
-	if e.Detail.Pipeline == "" {
-		return p.unlimited()
-	}
-	return p.sees(e.Detail.Pipeline)
+	return p.seesAbout(e.Detail.Pipeline)
 }
 
 // eventQuery parses the parameters of a query for events.

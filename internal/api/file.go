@@ -26,10 +26,6 @@ type ConfigFile struct {
 }
 
 func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFile]], error) {
-	after, err := a.cursors.open("files", in.Cursor)
-	if err != nil {
-		return nil, err
-	}
 	rows, err := a.store.Pipelines(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read pipelines: %w", err)
@@ -38,18 +34,9 @@ func (a *API) listFiles(ctx context.Context, in *Paging) (*output[List[ConfigFil
 	for _, row := range rows {
 		byID[row.ID] = row
 	}
-	who, out := whoOf(ctx), List[ConfigFile]{Items: []ConfigFile{}}
-	for _, f := range a.catalog.Files() {
-		if f.Name <= after || f.Pipeline == "" && !who.unlimited() || f.Pipeline != "" && !who.sees(f.Pipeline) {
-			continue
-		}
-		if out.full(in.Limit) {
-			out.NextCursor = a.cursors.next("files", out.last().File)
-			break
-		}
-		out.add(fileView(f, byID[f.Pipeline]))
-	}
-	return answer(out), nil
+	who := whoOf(ctx)
+	return cut(a.cursors, "files", *in, a.catalog.Files(), func(f catalog.File) string { return f.Name },
+		func(f catalog.File) bool { return who.seesAbout(f.Pipeline) }, func(f catalog.File) ConfigFile { return fileView(f, byID[f.Pipeline]) })
 }
 
 // acceptRemoval removes the pipelines whose files disappeared all at once.

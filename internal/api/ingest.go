@@ -66,11 +66,7 @@ func (a *API) take(r *http.Request, read func(*http.Request, []byte) ([]ingest.E
 			return nil, p
 		}
 		w.Reading.Source = who.by(w.Reading.Source)
-		undo, p := a.admit(r.Context(), a.catalog.Current().Get(w.Pipeline), w.Reading, size)
-		if p != nil {
-			return nil, p
-		}
-		return undo, nil
+		return viewed(a.admit(r.Context(), a.catalog.Current().Get(w.Pipeline), w.Reading, size))
 	}
 	result, err := a.intake.Take(r.Context(), events, admit, a.now())
 	if err != nil {
@@ -98,7 +94,7 @@ func eventBody(r *http.Request) ([]byte, *Problem) {
 		return nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send gzip or none", encoding)
 	}
 	body, err := io.ReadAll(io.LimitReader(in, source.MaxEvent+1))
-	if limit := new(http.MaxBytesError); errors.As(err, &limit) {
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, tooMany(maxBody)
 	}
 	if err != nil {

@@ -82,9 +82,9 @@ func once[T, O any](ctx context.Context, a *API, in Once, request any, view func
 }
 
 // viewed returns p as an error, if it is not nil.
-func viewed[O any](out *O, p *Problem) (*O, error) {
+func viewed[T any](out T, p *Problem) (T, error) {
 	if p != nil {
-		return nil, p
+		return out, p
 	}
 	return out, nil
 }

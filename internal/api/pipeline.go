@@ -116,7 +116,7 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attent
 		ID: string(row.ID), State: a.stateOf(row), Version: text(row.Config), Problems: a.problemsOf(row),
 		Pause: pauseView(row.Pause), PauseAll: pauseView(row.PauseAll),
 		Horizon: instant(row.Horizon), AcceptedAt: instant(row.AcceptedAt), RemovedAt: instant(row.RemovedAt),
-		Tags: map[string]string{}, After: []string{}, Probes: []client.Probe{}, Attention: needs.of(row.ID),
+		Tags: map[string]string{}, After: []string{}, Probes: []client.Probe{}, Attention: append([]client.Attention{}, needs[row.ID]...),
 	}
 	if e != nil {
 		a.describePipeline(&v, e, row)

@@ -145,11 +145,11 @@ func (a *API) heartbeat(ctx context.Context, in *struct {
 
 // workerRefused turns a worker's rejection into a problem; other errors stay as they are.
 func (a *API) workerRefused(err error) error {
-	var no *router.ClaimRefused
-	if !errors.As(err, &no) {
-		if errors.As(err, new(*router.Refusal)) {
-			return problemOf(err) // not a response to store: the same claim may be granted later
-		}
+	if errors.As(err, new(*router.Refusal)) {
+		return problemOf(err) // not a response to store: the same claim may be granted later
+	}
+	no, is := errors.AsType[*router.ClaimRefused](err)
+	if !is {
 		return err
 	}
 	p := problem(http.StatusConflict, claimRefused+kind(no.Code), "%s", no.Reason)
