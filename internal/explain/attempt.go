@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -101,9 +102,7 @@ func (a *Attempt) logged(e store.JobEntry) {
 			a.Message = e.Message
 		}
 	}
-	if e.Output != "" {
-		a.Output = e.Output
-	}
+	a.Output = cmp.Or(e.Output, a.Output)
 }
 
 // latest fills in what the run itself records about its last attempt.
@@ -114,18 +113,12 @@ func (a *Attempt) latest(r run.Run) {
 	if !p.StartedAt.IsZero() {
 		a.StartedAt = p.StartedAt
 	}
-	if p.Snapshot != "" {
-		a.Snapshot = p.Snapshot
-	}
-	if p.Handle != "" {
-		a.Handle = p.Handle
-	}
+	a.Snapshot, a.Handle = cmp.Or(p.Snapshot, a.Snapshot), cmp.Or(p.Handle, a.Handle)
 	if p.Report.Result != "" {
 		a.Result, a.Category, a.Message, a.EndedAt = p.Report.Result, p.Report.Category, p.Report.Message, p.Report.At
 	}
 	if p.Report.Exited {
-		code := p.Report.ExitCode
-		a.ExitCode = &code
+		a.ExitCode = new(p.Report.ExitCode)
 	}
 	if a.EndedAt.IsZero() {
 		a.EndedAt = r.EndedAt

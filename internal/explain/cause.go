@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,19 +41,16 @@ const (
 // Evidence is what a cause is derived from, besides the run.
 type Evidence struct {
 	Log    []store.JobEntry // job log of the run, oldest first; may be empty
-	Closed *Rule            // the first rule that keeps, or kept, its gate closed; nil if unknown
+	Closed *store.SeenLeaf  // the first rule that keeps, or kept, its gate closed; nil if unknown
 	DryRun bool
 	Now    time.Time
 }
 
-// Rule is a rule with the value that it saw.
-type Rule struct{ store.SeenLeaf }
-
 // FirstClosed returns the first required rule that does not hold; nil if all do.
-func FirstClosed(leaves []store.SeenLeaf) *Rule {
+func FirstClosed(leaves []store.SeenLeaf) *store.SeenLeaf {
 	for _, leaf := range leaves {
 		if !leaf.Advisory && !leaf.Moot && leaf.Outcome.In(leaf.Negated) != rule.Pass {
-			return &Rule{leaf}
+			return &leaf
 		}
 	}
 	return nil
@@ -64,10 +63,8 @@ func (x Explanation) Cause() reason.Reason {
 		return reason.Reason{}
 	}
 	e := Evidence{Log: x.Log, DryRun: x.DryRun, Now: x.At}
-	if x.Gate != nil && x.Gate.Outcome != rule.Pass {
-		if closed := x.Gate.Closed(); len(closed) > 0 {
-			e.Closed = &Rule{closed[0].SeenLeaf}
-		}
+	if closed := x.Gate.Closed(); len(closed) > 0 {
+		e.Closed = &closed[0].SeenLeaf
 	}
 	return Cause(*x.Run, e)
 }
@@ -89,7 +86,8 @@ func Cause(r run.Run, e Evidence) reason.Reason {
 	case run.Settling:
 		return e.failure(r, CauseSettling, "attempt {attempt} failed: {message}; a retry is being decided", attempt)
 	case run.FailedForGood:
-		return e.failed(r)
+		// The run's reason names the attempts, the last failure and the budget.
+		return e.failure(r, CauseFailed, "{text}", reason.Str("text", orUnknown(r.Reason)), reason.Int("attempts", r.Attempt))
 	case run.GateClosed:
 		return e.exhausted(r)
 	case run.CalledOff:
@@ -125,7 +123,7 @@ func (e Evidence) open(r run.Run) reason.Reason {
 		return reason.New(CauseRunning, "attempt {attempt} has been running since {since}", reason.Int("attempt", r.Attempt), reason.At("since", p.StartedAt))
 	case run.Waiting:
 		if e.Closed != nil {
-			return e.Closed.cause(CauseRule, "{key}: {message}", reason.At("until", p.WindowEnd))
+			return ruleCause(*e.Closed, CauseRule, "{key}: {message}", reason.At("until", p.WindowEnd))
 		}
 	default:
 	}
@@ -146,12 +144,6 @@ func (e Evidence) done(r run.Run) reason.Reason {
 	return reason.Reason{}
 }
 
-// failed returns the cause for a run that finally failed. Its reason names the attempts, the last failure and the
-// budget.
-func (e Evidence) failed(r run.Run) reason.Reason {
-	return e.failure(r, CauseFailed, "{text}", reason.Str("text", orUnknown(r.Reason)), reason.Int("attempts", r.Attempt))
-}
-
 // failure returns a cause with the details of the last failed attempt: its message, exit code, category and last line
 // of output.
 func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...reason.Part) reason.Reason {
@@ -167,9 +159,7 @@ func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...
 		if message == "" || code == CauseRetrying {
 			message, category = entry.Message, entry.Category
 		}
-		if entry.Output != "" {
-			output = entry.Output
-		}
+		output = cmp.Or(entry.Output, output)
 	}
 	params = append(params, reason.Str("message", orUnknown(message)), reason.Str("category", category))
 	if report.Exited {
@@ -188,18 +178,14 @@ func (e Evidence) exhausted(r run.Run) reason.Reason {
 	case r.EndedInPause():
 		return reason.New(CausePaused, "its window ended {at}, while the pipeline was paused", reason.At("at", r.Progress.WindowEnd))
 	case e.Closed != nil:
-		return e.Closed.cause(CauseExhausted, "the gate stayed closed until {at}: {key}: {message}", reason.At("at", r.EndedAt))
+		return ruleCause(*e.Closed, CauseExhausted, "the gate stayed closed until {at}: {key}: {message}", reason.At("at", r.EndedAt))
 	}
 	return reason.New(CauseExhausted, "the gate stayed closed until {at}", reason.At("at", r.EndedAt))
 }
 
-// cause returns a reason with the rule's own parameters.
-func (l *Rule) cause(code reason.Code, format string, params ...reason.Part) reason.Reason {
-	key := l.Key
-	if l.From != "" {
-		key = l.From + ":" + key
-	}
-	params = append(params, reason.Str("key", key), reason.Str("message", l.Reason), reason.Str("check", l.Check),
+// ruleCause returns a reason with the parameters of a rule.
+func ruleCause(l store.SeenLeaf, code reason.Code, format string, params ...reason.Part) reason.Reason {
+	params = append(params, reason.Str("key", sensorName(l)), reason.Str("message", l.Reason), reason.Str("check", l.Check),
 		reason.Str("field", l.Field), reason.Str("outcome", l.Outcome.String()))
 	if l.Needs != nil {
 		params = append(params, reason.Value("needs", l.Needs))
@@ -210,15 +196,22 @@ func (l *Rule) cause(code reason.Code, format string, params ...reason.Part) rea
 	return reason.New(code, format, params...)
 }
 
+// sensorName returns the name of a rule's sensor: its key, after the pipeline if that is another one.
+func sensorName(l store.SeenLeaf) string {
+	if l.From != "" {
+		return l.From + ":" + l.Key
+	}
+	return l.Key
+}
+
 // lastMessage returns the last message in the job log of an attempt.
 func lastMessage(log []store.JobEntry, attempt int) string {
-	message := ""
-	for _, entry := range log {
+	for _, entry := range slices.Backward(log) {
 		if entry.Attempt == attempt && entry.Message != "" {
-			message = entry.Message
+			return entry.Message
 		}
 	}
-	return message
+	return ""
 }
 
 // maxLastLine bounds a line of output in a cause.
@@ -235,14 +228,10 @@ func lastLine(output string) string {
 }
 
 // ToldClosed returns the first required rule that did not hold according to an event; nil if all did.
-func ToldClosed(g event.Gate) *Rule {
+func ToldClosed(g event.Gate) *store.SeenLeaf {
 	for _, r := range g.Rules {
-		outcome := r.Outcome
-		if r.EffectiveOutcome != "" {
-			outcome = r.EffectiveOutcome
-		}
-		if !r.Advisory && outcome != rule.Pass.String() {
-			return &Rule{store.SeenLeaf{Key: r.Key, Check: rule.Check(r.Check), Outcome: outcomeOf(r.Outcome), Value: told(r.Value), Reason: r.Reason}}
+		if !r.Advisory && cmp.Or(r.EffectiveOutcome, r.Outcome) != rule.Pass.String() {
+			return &store.SeenLeaf{Key: r.Key, Check: rule.Check(r.Check), Outcome: outcomeOf(r.Outcome), Value: told(r.Value), Reason: r.Reason}
 		}
 	}
 	return nil

@@ -23,33 +23,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// records is the part of the store that an explanation reads.
-type records interface {
-	runs
-	history
-	inputs
-	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
-}
-
-// runs reads the current state.
-type runs interface {
-	Run(ctx context.Context, key run.Key) (run.Run, error)
-	DryRun(ctx context.Context, key run.Key) (run.Run, error)
-	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
-	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
-}
-
-// history reads what happened.
-type history interface {
-	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
-	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]store.JobEntry, error)
-	Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]store.Rerun, error)
-	Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error)
-}
-
 // Sources are the sources of an explanation's data.
 type Sources struct {
-	Store   records
+	Store   store.Reader
 	Catalog *catalog.Catalog
 	// Silenced returns the id of the silence that suppressed the alert about an event, or "". It may be nil.
 	Silenced func(event.Event) string
@@ -167,6 +143,8 @@ func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanatio
 	}
 	if err == nil {
 		l.rejected()
+	}
+	if err == nil && x.Gate != nil && x.Gate.Live {
 		err = errors.Join(l.probes(ctx), l.sources(ctx))
 	}
 	if err != nil {
@@ -205,14 +183,12 @@ type look struct {
 // find determines which run is meant, and reads it.
 func (l *look) find(ctx context.Context, q Question) error {
 	l.def = l.Catalog.Current().Definition(q.Pipeline)
-	row, err := l.Store.Pipeline(ctx, q.Pipeline)
-	switch {
-	case errors.Is(err, store.ErrNotFound) && l.def == nil:
+	var err error
+	if l.row, err = l.Store.Pipeline(ctx, q.Pipeline); errors.Is(err, store.ErrNotFound) && l.def == nil {
 		return fmt.Errorf("%s: %w", q.Pipeline, ErrUnknownPipeline)
-	case err != nil && !errors.Is(err, store.ErrNotFound):
+	} else if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("read pipeline %s: %w", q.Pipeline, err)
 	}
-	l.row = row
 	l.x.DryRun = l.def != nil && l.def.DryRun && !q.Real
 	l.key = run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}
 	if l.key.Schedule == "" && l.def != nil {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,19 +9,13 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
-
-// inputs reads the inputs of gates, current and past.
-type inputs interface {
-	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
-	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
-	Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error)
-}
 
 // live evaluates a gate of def on the current data; a nil g means the pipeline's own gate.
 func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {
@@ -76,30 +71,24 @@ func (l *look) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSens
 		if s.Pipeline != l.owner(seen) || string(s.Key) != seen.Key || version != 0 && s.Version != version {
 			continue
 		}
-		if len(s.Slices) > 0 {
-			leaf.Version = s.Version // no single reading
-			break
+		leaf.Version = s.Version
+		if len(s.Slices) == 0 { // otherwise there is no single reading
+			leaf.UpdatedAt, leaf.Period = s.UpdatedAt, s.Period
 		}
-		leaf.Version, leaf.UpdatedAt, leaf.Period = s.Version, s.UpdatedAt, s.Period
 		break
 	}
 	return leaf
 }
 
 func (l *look) owner(leaf store.SeenLeaf) pipeline.ID {
-	if leaf.From != "" {
-		return pipeline.ID(leaf.From)
-	}
-	return l.key.Pipeline
+	return cmp.Or(pipeline.ID(leaf.From), l.key.Pipeline)
 }
 
 // written returns when the latest of the readings that the gate saw was written.
 func (g *Gate) written() time.Time {
 	var at time.Time
 	for _, leaf := range g.Leaves {
-		if leaf.UpdatedAt.After(at) {
-			at = leaf.UpdatedAt
-		}
+		at = period.Later(at, leaf.UpdatedAt)
 	}
 	return at
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -132,11 +133,7 @@ func (x Explanation) rules(w *lines) {
 		w.add(Plain, "  degraded: open without %s", printable(missing))
 	}
 	for _, leaf := range g.Leaves {
-		key := leaf.Key
-		if leaf.From != "" {
-			key = leaf.From + ":" + key
-		}
-		w.add(leaf.style(), "%s  %s: %s%s", key, printable(condition(leaf)), printable(leaf.Reason), aside(leaf))
+		w.add(leaf.style(), "%s  %s: %s%s", sensorName(leaf.SeenLeaf), printable(condition(leaf)), printable(leaf.Reason), aside(leaf))
 		if !leaf.UpdatedAt.IsZero() {
 			w.add(Plain, "      %s", printable(leaf.written(g)))
 		}
@@ -309,10 +306,7 @@ func count(g *Gate) string {
 func (l *look) when(t time.Time) reason.Part { return reason.At("", t) }
 
 func orUnknown(s string) string {
-	if s == "" {
-		return "no reason recorded"
-	}
-	return s
+	return cmp.Or(s, "no reason recorded")
 }
 
 // printable replaces control characters in user-provided text, so that they neither move the cursor nor break the

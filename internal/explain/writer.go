@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,9 +20,6 @@ import (
 
 // probes reads the state of the probes whose answers the gate reads.
 func (l *look) probes(ctx context.Context) error {
-	if l.x.Gate == nil || !l.x.Gate.Live {
-		return nil
-	}
 	known := l.Catalog.Current()
 	seen := map[string]bool{}
 	for _, leaf := range l.x.Gate.Leaves {
@@ -70,10 +68,7 @@ func (x Explanation) probing() []string {
 // probeLine describes the state of a probe in a sentence.
 func probeLine(s prober.Standing, now time.Time) string {
 	var parts []string
-	switch state := s.State; {
-	case state.Answered.IsZero() && state.Failures == 0:
-		return "has not run yet"
-	case !state.Answered.IsZero():
+	if state := s.State; !state.Answered.IsZero() {
 		text := fmt.Sprintf("%s for %s, answered %s", state.Status, state.Period, reason.When(state.Answered, now))
 		if state.Reason != "" {
 			text += ": " + state.Reason
@@ -83,7 +78,7 @@ func probeLine(s prober.Standing, now time.Time) string {
 	if s.State.Failures > 0 {
 		parts = append(parts, broken(s, now))
 	}
-	return strings.Join(parts, "; ")
+	return cmp.Or(strings.Join(parts, "; "), "has not run yet")
 }
 
 func broken(s prober.Standing, now time.Time) string {
@@ -100,9 +95,6 @@ func broken(s prober.Standing, now time.Time) string {
 
 // sources adds, for the rules that keep the gate closed, when the source that writes their sensor last had an event.
 func (l *look) sources(ctx context.Context) error {
-	if l.x.Gate == nil || !l.x.Gate.Live {
-		return nil
-	}
 	for _, leaf := range l.x.Gate.Closed() {
 		owner := l.owner(leaf.SeenLeaf)
 		for _, d := range l.Catalog.Sources().All() {

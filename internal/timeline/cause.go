@@ -85,8 +85,8 @@ func (b *builder) logs(ctx context.Context) (map[run.Key][]store.JobEntry, error
 }
 
 // closed reads the first rule that kept each of the newest exhausted gates closed.
-func (b *builder) closed(ctx context.Context) (map[run.Key]*explain.Rule, error) {
-	found := map[run.Key]*explain.Rule{}
+func (b *builder) closed(ctx context.Context) (map[run.Key]*store.SeenLeaf, error) {
+	found := map[run.Key]*store.SeenLeaf{}
 	if !slices.ContainsFunc(b.lane.Slots, func(s Slot) bool { return s.Phase == Phase(run.GateClosed) }) {
 		return found, nil
 	}
@@ -104,7 +104,7 @@ func (b *builder) closed(ctx context.Context) (map[run.Key]*explain.Rule, error)
 }
 
 // live returns the first rule that keeps the gate of a waiting run closed now; nil if none does.
-func (b *builder) live(ctx context.Context, r run.Run) (*explain.Rule, error) {
+func (b *builder) live(ctx context.Context, r run.Run) (*store.SeenLeaf, error) {
 	view, err := gate.Look(ctx, b.look.Store, gate.Question{Definition: b.definition(ctx, r), Upstream: b.look.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.look.now)
 	if err != nil || view.Verdict.Outcome == rule.Pass {
 		return nil, err
