@@ -117,7 +117,7 @@ func (l *look) addMissing(ctx context.Context, g *gap) error {
 	}
 	if len(left) == 1 {
 		why := reason.New(explain.CauseMissing, "its fire at {at} opened no run", reason.At("at", since), reason.Int("count", 1))
-		l.add(about(last, Missing, severity, why, since, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", last.Pipeline, last.Period)}))
+		l.add(about(last, Missing, severity, why, since, trigger(last)))
 		return nil
 	}
 	why := reason.New(explain.CauseMissing, "{count} periods from {first} to {last} have no run, because their fires were missed",

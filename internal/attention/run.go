@@ -37,6 +37,11 @@ func explained(key run.Key) Action {
 	return Action{"explain", fmt.Sprintf("interlock explain %s --date %s", key.Pipeline, key.Period)}
 }
 
+// trigger returns the action that opens a run.
+func trigger(key run.Key) Action {
+	return Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", key.Pipeline, key.Period)}
+}
+
 // failed lists the pipelines whose last run did not complete.
 func (l *look) failed(ctx context.Context) error {
 	ids, err := l.suspects(ctx)
@@ -161,6 +166,7 @@ func LateRuns(ctx context.Context, s Sources, only pipeline.ID, now time.Time) (
 // late lists the deadlines that have passed and whose runs have not completed.
 func (l *look) late(ctx context.Context) ([]Late, error) {
 	var due []store.Deadline
+	var keys []run.Key
 	q := store.DeadlineQuery{Pipeline: l.only, From: l.now.Add(-lookBack), To: l.now, Limit: store.MaxPage}
 	for {
 		page, err := l.Store.Deadlines(ctx, q)
@@ -168,23 +174,19 @@ func (l *look) late(ctx context.Context) ([]Late, error) {
 			return nil, fmt.Errorf("read deadlines: %w", err)
 		}
 		for _, d := range page.Items {
-			if d.DoneAt.IsZero() && (d.State == sla.Breached || d.State == sla.Armed) && l.Catalog.Current().Get(d.Key.Pipeline) != nil {
-				due = append(due, d)
+			if !d.DoneAt.IsZero() || d.State != sla.Breached && d.State != sla.Armed || l.Catalog.Current().Get(d.Key.Pipeline) == nil {
+				continue
+			}
+			passed, err := l.passed(ctx, d.Key)
+			if err != nil {
+				return nil, err
+			}
+			if !passed {
+				keys, due = append(keys, d.Key), append(due, d)
 			}
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
 			break
-		}
-	}
-	var keys []run.Key
-	var current []store.Deadline
-	for _, d := range due {
-		passed, err := l.passed(ctx, d.Key)
-		if err != nil {
-			return nil, err
-		}
-		if !passed {
-			keys, current = append(keys, d.Key), append(current, d)
 		}
 	}
 	if len(keys) == 0 {
@@ -195,7 +197,7 @@ func (l *look) late(ctx context.Context) ([]Late, error) {
 		return nil, fmt.Errorf("read overdue runs: %w", err)
 	}
 	var out []Late
-	for _, d := range current {
+	for _, d := range due {
 		if r := runs[d.Key]; r.Status != run.Completed && r.Status != run.Cancelled {
 			out = append(out, Late{d, r})
 		}
@@ -218,21 +220,12 @@ func (l *look) overdue(ctx context.Context) error {
 }
 
 func (l *look) addOverdue(d Late) {
-	severity := event.Critical
 	deadline := reason.At("deadline", d.BreachAt)
+	why := reason.New("overdue", "the deadline {deadline} has passed, and the run is {phase}", deadline, reason.Str("phase", d.Run.Phase(l.now)))
+	do := explained(d.Key)
 	if d.Run.Status == "" {
-		l.add(about(d.Key, Overdue, severity, reason.New("overdue", "the deadline {deadline} has passed, and no run has opened", deadline, reason.Str("phase", "missing")),
-			d.BreachAt, Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", d.Key.Pipeline, d.Key.Period)}))
-		return
+		why = reason.New("overdue", "the deadline {deadline} has passed, and no run has opened", deadline, reason.Str("phase", "missing"))
+		do = trigger(d.Key)
 	}
-	l.add(about(d.Key, Overdue, severity, reason.New("overdue", "the deadline {deadline} has passed, and the run is {phase}", deadline, reason.Str("phase", d.Run.Phase(l.now))),
-		d.BreachAt, explained(d.Key)))
-}
-
-// age returns how long ago something was; 0 if unknown.
-func (l *look) age(since time.Time) time.Duration {
-	if since.IsZero() {
-		return 0
-	}
-	return l.now.Sub(since)
+	l.add(about(d.Key, Overdue, event.Critical, why, d.BreachAt, do))
 }

@@ -33,10 +33,9 @@ func (l *look) files(ctx context.Context) error {
 		}
 		l.add(Item{Pipeline: row.ID, Kind: kind, Severity: severity, Reason: flawed(problems[0], len(problems)), Since: since, Action: l.fix(row.ID)})
 	}
-	if l.only != "" {
-		return nil
+	if l.only == "" {
+		l.strays()
 	}
-	l.strays()
 	return nil
 }
 
@@ -93,21 +92,24 @@ func (l *look) undelivered(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read dead letters: %w", err)
 	}
-	first, last, count := map[string]time.Time{}, map[string]store.DeadLetter{}, map[string]int{}
-	var sinks []string
-	for _, d := range letters {
-		if count[d.Sink] == 0 {
-			sinks = append(sinks, d.Sink)
-			first[d.Sink] = d.At
-		}
-		count[d.Sink] += max(d.Count, 1)
-		last[d.Sink] = d
+	type rejected struct {
+		first, last store.DeadLetter
+		alerts      int
 	}
-	for _, sink := range sinks {
+	bySink := map[string]*rejected{}
+	for _, d := range letters {
+		r := bySink[d.Sink]
+		if r == nil {
+			r = &rejected{first: d}
+			bySink[d.Sink] = r
+		}
+		r.last, r.alerts = d, r.alerts+max(d.Count, 1)
+	}
+	for sink, r := range bySink {
 		why := reason.New("undelivered", "{count} undelivered to {sink}, which answered: {message}",
-			reason.Str("count", plural(count[sink], "alert")), reason.Str("sink", sink), reason.Str("message", last[sink].Reason),
-			reason.Int("alerts", count[sink]), reason.At("last", last[sink].At))
-		l.add(Item{Kind: Undelivered, Severity: event.Warning, Reason: why, Since: first[sink], Action: Action{"retry-alerts", "interlock alerts retry --all --sink " + sink}})
+			reason.Str("count", plural(r.alerts, "alert")), reason.Str("sink", sink), reason.Str("message", r.last.Reason),
+			reason.Int("alerts", r.alerts), reason.At("last", r.last.At))
+		l.add(Item{Kind: Undelivered, Severity: event.Warning, Reason: why, Since: r.first.At, Action: Action{"retry-alerts", "interlock alerts retry --all --sink " + sink}})
 	}
 	return nil
 }
@@ -131,7 +133,7 @@ func (l *look) pauses(context.Context) error {
 				continue
 			}
 		}
-		if p := row.Pause; p.Active() && l.age(p.Since) >= LongPause {
+		if p := row.Pause; p.Active() && l.now.Sub(p.Since) >= LongPause {
 			l.add(Item{Pipeline: id, Kind: Paused, Severity: event.Info, Reason: explain.PausedSince(row), Since: p.Since, Action: Action{"resume", command}})
 		}
 	}
