@@ -13,7 +13,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -133,24 +132,25 @@ func (l *Log) index(ctx context.Context, day string, now time.Time) error {
 		return fmt.Errorf("read the day %q of an audit entry: %w", day, err)
 	}
 	until = until.Add(24*time.Hour + l.keep)
-	for {
-		read, err := l.store.Note(ctx, store.AuditNote, day)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+	err = store.Again(func() error {
+		read, err := store.IfFound(l.store.Note(ctx, store.AuditNote, day))
+		if err != nil {
 			return fmt.Errorf("read the days of the audit record: %w", err)
 		}
 		if read.Version > 0 && !read.Until.Before(until) {
-			break
+			return nil
 		}
 		b := store.Batch{ID: fmt.Sprintf("audit/%s/v%d/%s", day, read.Version, rand.Text())}
 		b.SwapNote(read, store.Note{Kind: store.AuditNote, Key: day, Data: []byte("{}"), Until: until})
-		if err := l.store.Commit(ctx, b, now); err == nil {
-			break
-		} else if !errors.Is(err, store.ErrConflict) {
+		if err := l.store.Commit(ctx, b, now); err != nil {
 			return fmt.Errorf("store a day of the audit record: %w", err)
 		}
+		return nil
+	})
+	if err == nil {
+		l.day = day
 	}
-	l.day = day
-	return nil
+	return err
 }
 
 // dayShape is the format of a day in the index. It is the beginning of an id.

@@ -64,7 +64,7 @@ func New(code Code, format string, params ...Part) Reason {
 			break
 		}
 		name, after, closed := strings.Cut(rest, "}")
-		i := index(params, name)
+		i := slices.IndexFunc(params, func(p Part) bool { return p.Name == name })
 		if !closed || i < 0 {
 			words("{")
 			format = rest
@@ -80,15 +80,6 @@ func New(code Code, format string, params ...Part) Reason {
 		}
 	}
 	return r
-}
-
-func index(params []Part, name string) int {
-	for i, p := range params {
-		if p.Name == name {
-			return i
-		}
-	}
-	return -1
 }
 
 // At returns a parameter that is an instant.

@@ -1,6 +1,7 @@
 package trend
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -59,10 +60,7 @@ func watched(e *catalog.Entry) []Arrivals {
 			continue
 		}
 		for _, ref := range g.Refs() {
-			a := Arrivals{Pipeline: e.ID, Key: ref.Key}
-			if ref.From != "" {
-				a.Pipeline = pipeline.ID(ref.From)
-			}
+			a := Arrivals{Pipeline: cmp.Or(pipeline.ID(ref.From), e.ID), Key: ref.Key}
 			known := slices.ContainsFunc(all, func(o Arrivals) bool { return o.Pipeline == a.Pipeline && o.Key == a.Key })
 			if !known && !ref.Key.Engine() && len(all) < maxSensors {
 				all = append(all, a)
@@ -87,14 +85,13 @@ func (a *Arrivals) read(ctx context.Context, s reader, e *catalog.Entry, since t
 			}
 		}
 		seen += len(page.Items)
-		last := len(page.Items) - 1
-		if page.Next == "" || page.Items[last].UpdatedAt.Before(since) {
+		q.Cursor = page.Next
+		if q.Cursor == "" || page.Items[len(page.Items)-1].UpdatedAt.Before(since) {
 			break
 		}
 		if a.Truncated = seen >= maxWrites; a.Truncated {
 			break
 		}
-		q.Cursor = page.Next
 	}
 	for p, at := range first {
 		if start := p.Start(e.Schedule.Zone()); !start.Before(since) {

@@ -3,6 +3,7 @@ package trend
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -130,7 +131,8 @@ func (l *Ledger) Compliance(ctx context.Context, now time.Time) (map[pipeline.ID
 			kept[id] = k
 		}
 	}
-	l.forget(first)
+	// No window covers these days any more.
+	maps.DeleteFunc(l.days, func(at time.Time, _ counted) bool { return at.Before(first) })
 	return kept, nil
 }
 
@@ -152,22 +154,12 @@ func (l *Ledger) count(ctx context.Context, from, to, now time.Time) (map[pipeli
 			t.count(d)
 			tally[d.Key.Pipeline] = t
 		}
-		if page.Next == "" {
+		if q.Cursor = page.Next; q.Cursor == "" {
 			break
 		}
-		q.Cursor = page.Next
 	}
 	if old {
 		l.days[from] = counted{now, tally}
 	}
 	return tally, nil
-}
-
-// forget drops cached days that no window covers any more.
-func (l *Ledger) forget(first time.Time) {
-	for at := range l.days {
-		if at.Before(first) {
-			delete(l.days, at)
-		}
-	}
 }
