@@ -11,7 +11,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -210,10 +209,7 @@ func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Probl
 func notInForce(id pipeline.ID, row store.Pipeline) *Problem {
 	switch {
 	case row.Problem != "":
-		first, more := row.Problems()[0], len(row.Problems())-1
-		if more > 0 {
-			first += fmt.Sprintf(" (and %d more)", more)
-		}
+		first := row.Problems()[0] + andMore(len(row.Problems()))
 		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not active, since its file was rejected: %.1000s; correct the file", id, first)
 	case !row.RemovedAt.IsZero():
 		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not active: its file was removed at %s; restore the file", id, period.Stamp(row.RemovedAt))

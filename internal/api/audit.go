@@ -92,8 +92,8 @@ func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error))
 			return handle(ctx, in)
 		}
 		e := c.entry(rt.name)
-		e.describe(c.request, in)
-		begun, err := a.auditor.log.Begin(ctx, e.Entry, a.now())
+		describeRequest(&e, c.request, in)
+		begun, err := a.auditor.log.Begin(ctx, e, a.now())
 		if err != nil {
 			return nil, err
 		}
@@ -139,21 +139,18 @@ func (a *API) recordRefusal(c *call, action string, from *allowance, why *Proble
 		return
 	}
 	e := c.entry(action)
-	e.describe(c.request, struct{}{})
+	describeRequest(&e, c.request, struct{}{})
 	e.Outcome, e.Error = audit.Refused, why.Detail
 	if skipped > 0 {
 		e.Parameters = map[string]any{"notRecorded": skipped}
 	}
-	if err := a.auditor.log.Add(c, e.Entry, a.now()); err != nil {
+	if err := a.auditor.log.Add(c, e, a.now()); err != nil {
 		a.logger.Error("cannot store an audit entry", "action", action, "outcome", string(e.Outcome), "error", err)
 	}
 }
 
-// described is an entry filled in from a request.
-type described struct{ audit.Entry }
-
 // entry starts an entry about the request.
-func (c *call) entry(action string) described {
+func (c *call) entry(action string) audit.Entry {
 	e := audit.Entry{Actor: c.who.name, Action: action, Request: c.id}
 	switch {
 	case c.who.role == RoleNone:
@@ -167,7 +164,7 @@ func (c *call) entry(action string) described {
 	if at := c.address(); at.IsValid() {
 		e.Remote = at.String()
 	}
-	return described{e}
+	return e
 }
 
 // recordedFields are the body fields that are recorded as parameters. All of them hold Interlock's own words and
@@ -177,8 +174,8 @@ var recordedFields = []string{
 	"exitCode", "route", "sink", "ids", "all",
 }
 
-// describe fills in the request's parameters: from its path and its body, or its query if there is no body.
-func (e *described) describe(r *http.Request, in any) {
+// describeRequest fills in the request's parameters: from its path and its body, or its query if there is no body.
+func describeRequest(e *audit.Entry, r *http.Request, in any) {
 	body := bodyOf(in)
 	said := func(name string) string {
 		if text, ok := body[name].(string); ok {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -69,14 +70,13 @@ const maxID = 64
 
 // of returns the id that the client sent if it is safe to log, otherwise a new one.
 func (i *ids) of(given string) string {
-	if given == "" || len(given) > maxID {
+	if given == "" || len(given) > maxID || strings.ContainsFunc(given, unsafeInID) {
 		return i.next()
 	}
-	for _, c := range []byte(given) {
-		word := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !word && c != '-' && c != '_' && c != '.' {
-			return i.next()
-		}
-	}
 	return given
+}
+
+func unsafeInID(c rune) bool {
+	word := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return !word && c != '-' && c != '_' && c != '.'
 }

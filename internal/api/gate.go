@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -94,11 +93,11 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 	if s.Row, err = a.row(ctx, e.ID); err != nil {
 		return s, err
 	}
-	if s.Run, err = a.store.Run(ctx, key); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if s.Run, err = store.IfFound(a.store.Run(ctx, key)); err != nil {
 		return s, fmt.Errorf("read run %s: %w", key, err)
 	}
 	s.Opened = s.Run.Progress.WindowStart
-	if version := s.Run.Progress.Opening.ConfigVersion; version != "" && version != e.Version {
+	if version := s.Run.Progress.Opening.ConfigVersion; version != "" {
 		// An attempt keeps the version it opened with. If that version cannot be read any more, the version in force
 		// applies.
 		if def, err := a.catalog.Definition(ctx, e.ID, version); err == nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -206,12 +207,7 @@ func (p Proxies) client(r *http.Request) netip.Addr {
 func (c *call) address() netip.Addr { return c.api.settings.Proxies.client(c.request) }
 
 func (p Proxies) trusts(addr netip.Addr) bool {
-	for _, network := range p {
-		if network.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
 // peer returns the address at the other end of the connection.

@@ -137,13 +137,14 @@ func (p *Problem) place(ctx context.Context) {
 
 // problemOf returns the response to an error that a handler returned.
 func problemOf(err error) *Problem {
-	var p *Problem
-	var r *router.Refusal
-	switch {
-	case errors.As(err, &p):
+	if p, is := errors.AsType[*Problem](err); is {
 		return p
-	case errors.As(err, &r):
+	}
+	if r, is := errors.AsType[*router.Refusal](err); is {
 		return refusal(r)
+	}
+	var p *Problem
+	switch {
 	case errors.Is(err, explain.ErrUnknownPipeline):
 		return problem(http.StatusNotFound, unknownPipeline, "%s", err)
 	case errors.Is(err, store.ErrNotFound):
@@ -202,35 +203,28 @@ func humaProblem(status int, message string, errs ...error) *Problem {
 	}
 	p := problem(status, k, "%s", message)
 	for _, err := range errs {
-		if err == nil {
-			continue
-		}
-		var d *huma.ErrorDetail
-		if errors.As(err, &d) {
+		switch d, is := errors.AsType[*huma.ErrorDetail](err); {
+		case err == nil:
+		case is:
 			p.at(d.Location, d.Message)
-			continue
-		}
-		if status >= http.StatusInternalServerError {
+		case status >= http.StatusInternalServerError:
 			p.cause = err
-			continue
+		default:
+			p.at("", err.Error())
 		}
-		p.at("", err.Error())
 	}
-	p.Detail = p.summed(message)
+	if len(p.Errors) > 0 { // the detail names the first
+		p.Detail += ": " + strings.TrimSpace(p.Errors[0].Location+" "+p.Errors[0].Message) + andMore(len(p.Errors))
+	}
 	return p
 }
 
-// summed returns a detail that starts with the first error.
-func (p *Problem) summed(message string) string {
-	if len(p.Errors) == 0 {
-		return message
+// andMore says how many more than the one that was named there are.
+func andMore(n int) string {
+	if n < 2 {
+		return ""
 	}
-	first := p.Errors[0]
-	text := strings.TrimSpace(first.Location + " " + first.Message)
-	if more := len(p.Errors) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %d more)", more)
-	}
-	return message + ": " + text
+	return fmt.Sprintf(" (and %d more)", n-1)
 }
 
 func init() {

@@ -155,7 +155,7 @@ func (a *API) recordSession(ctx context.Context, action string, who principal) e
 	}
 	c := callOf(ctx)
 	c.who = who
-	e := c.entry(action).Entry
+	e := c.entry(action)
 	e.Outcome = audit.Done
 	return a.auditor.log.Add(ctx, e, a.now())
 }

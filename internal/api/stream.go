@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -117,9 +118,7 @@ func (a *API) follow(r *http.Request) (*follower, *Problem) {
 	}
 	in := r.URL.Query()
 	for name := range in {
-		switch name {
-		case "pipeline", "type", "since", "lastEventId", "heartbeat":
-		default:
+		if !slices.Contains([]string{"pipeline", "type", "since", "lastEventId", "heartbeat"}, name) {
 			return nil, badRequest("query parameter %.60q is unknown; use pipeline, type, since, lastEventId or heartbeat", name)
 		}
 	}

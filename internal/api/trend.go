@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/trend"
 )
 
@@ -150,7 +150,7 @@ func (a *API) getTrends(ctx context.Context, in *struct {
 	return answer(Trends{
 		Pipeline: in.ID, From: trend.Since(now, in.Days), To: now.UTC(), Durations: durationsView(t.Took), Truncated: t.Truncated,
 		Days: views(t.Days, trendDayView), Periods: views(t.Runs, trendRunView), Drift: views(t.Drift, driftView),
-		Sensors: list(store.Page[trend.Arrivals]{Items: t.Sensors}, func(s trend.Arrivals) bool { return who.sees(s.Pipeline) }, arrivalsView).Items,
+		Sensors: views(slices.DeleteFunc(t.Sensors, func(s trend.Arrivals) bool { return !who.sees(s.Pipeline) }), arrivalsView),
 	}), nil
 }
 
