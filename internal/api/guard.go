@@ -64,21 +64,26 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // check returns a Problem if a request is rejected before its handler runs.
 func (a *API) check(r *http.Request, c *call) *Problem {
-	if p := a.checkHost(r); p != nil {
+	if p := a.checkOrigin(r); p != nil {
 		return p
-	}
-	if err := a.origins.Check(r); err != nil {
-		return problem(http.StatusForbidden, crossOrigin, "cross-origin writes are rejected: %s", err)
 	}
 	who, p := a.authenticate(r, c)
 	c.who = who
-	if p == nil && a.settings.ReadOnly != "" && !reads(r) {
+	if p != nil || reads(r) {
+		return p
+	}
+	return a.checkWrites(essential(r, who))
+}
+
+// checkWrites returns a Problem while the server accepts no changes.
+func (a *API) checkWrites(essential bool) *Problem {
+	if a.settings.ReadOnly != "" {
 		return problem(http.StatusForbidden, plainKind, "%s", a.settings.ReadOnly)
 	}
-	if f := store.FaultOf(a.trouble()); p == nil && f != nil && !reads(r) && !essential(r, who) {
+	if f := store.FaultOf(a.trouble()); f != nil && !essential {
 		return faultProblem(f)
 	}
-	return p
+	return nil
 }
 
 // essential reports whether a request is accepted while the store accepts no changes from clients. These requests let
@@ -90,6 +95,17 @@ func essential(r *http.Request, who principal) bool {
 
 // reads reports whether a request changes nothing.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// checkOrigin rejects requests that a page of another site makes its visitors' browsers send.
+func (a *API) checkOrigin(r *http.Request) *Problem {
+	if p := a.checkHost(r); p != nil {
+		return p
+	}
+	if err := a.origins.Check(r); err != nil {
+		return problem(http.StatusForbidden, crossOrigin, "cross-origin writes are rejected: %s", err)
+	}
+	return nil
+}
 
 // checkHost prevents DNS rebinding: on a loopback address, it accepts only names of this machine. A request without a
 // Host header does not come from a browser.

@@ -93,14 +93,11 @@ func (a *API) servePing(c *call, r *http.Request, in ping) {
 // checkPing returns a Problem if the client may not send the ping. A token that is unknown, has another role or is
 // limited to other pipelines gets the same response as a pipeline that does not exist.
 func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
-	if p := a.checkHost(r); p != nil {
-		return p
-	}
 	// Even a GET writes, so a page of another origin must not be able to send one.
 	writes := *r
 	writes.Method = http.MethodPost
-	if err := a.origins.Check(&writes); err != nil {
-		return problem(http.StatusForbidden, crossOrigin, "cross-origin writes are rejected: %s", err)
+	if p := a.checkOrigin(&writes); p != nil {
+		return p
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -118,13 +115,7 @@ func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 	if who.may(RoleSensor, in.pipeline) != nil {
 		return noPing()
 	}
-	if a.settings.ReadOnly != "" {
-		return problem(http.StatusForbidden, plainKind, "%s", a.settings.ReadOnly)
-	}
-	if f := store.FaultOf(a.trouble()); f != nil {
-		return faultProblem(f)
-	}
-	return nil
+	return a.checkWrites(false)
 }
 
 // pinger returns the client whose token a ping has. A server without tokens accepts any text. Tokens of roles that may
