@@ -178,7 +178,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	t.send(r)
 }
 
-// guarded lets only clients with the role through.
+// guarded serves a request only if its client has the role.
 func (a *API) guarded(role Role, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := whoOf(r.Context()).may(role, ""); p != nil {

@@ -73,7 +73,7 @@ func (p principal) sees(id pipeline.ID) bool {
 	})
 }
 
-// seesAbout reports whether p may see what is about a pipeline. What is about none is for clients that see all pipelines.
+// seesAbout reports whether p may see an item about a pipeline. An item about none is for clients that see all of them.
 func (p principal) seesAbout(id pipeline.ID) bool {
 	if id == "" {
 		return p.unlimited()

@@ -251,8 +251,8 @@ func (f *follower) stillAllowed() bool {
 	return true
 }
 
-// wants reports whether the stream has e. Audit events repeat what other events say, so it has them only if the query asks
-// for them.
+// wants reports whether the stream has e. Audit events repeat what other events say, so it has them only if the query
+// asks for them.
 func (f *follower) wants(e event.Event) bool {
 	q := f.query
 	return f.who.seesEvent(e) && (e.Type != event.Audit || q.Type == event.Audit) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)

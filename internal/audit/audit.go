@@ -73,7 +73,7 @@ type Log struct {
 	day string // the last day that is known to be in the index
 }
 
-// New returns a Log whose entries are kept for that long.
+// New returns a Log that keeps each entry for the given time.
 func New(s records, keep time.Duration) *Log { return &Log{store: s, keep: keep} }
 
 // Begin stores an entry before its action, without an outcome, and returns it with its id.

@@ -21,13 +21,13 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// index is the page; it answers for every address that is a view of it.
+// index is the page. It is served at the address of each of its views, too.
 const index = "index.html"
 
 // file is one file, ready to be sent.
 type file struct {
 	plain     []byte
-	packed    func() []byte // compressed when it is first asked for; nil if that is no gain
+	packed    func() []byte // compressed on first use; nil if that is not smaller
 	kind, tag string
 	forever   bool // its name changes with its content
 }
@@ -70,7 +70,7 @@ func newFile(name string, content []byte) *file {
 func pack(content []byte) []byte {
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // fails for an unknown level only
-	_, _ = w.Write(content)                                    // to memory, which takes it
+	_, _ = w.Write(content)                                    // a write to memory never fails
 	_ = w.Close()
 	if packed.Len() >= len(content) {
 		return nil
@@ -78,7 +78,7 @@ func pack(content []byte) []byte {
 	return packed.Bytes()
 }
 
-// ServeHTTP sends a file, or the page for whatever is no file: its views have addresses of their own.
+// ServeHTTP sends a file. At an address without a file it sends the page, because each view has its own address.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	f := h.files[name]
