@@ -401,7 +401,7 @@ func (l *look) anotherAttempt(does string) {
 
 // manualSpent reports whether the budget for manual reruns of r is used up. The first attempt uses none.
 func manualSpent(def *pipeline.Definition, r run.Run) (rerun.Budget, bool) {
-	budget := rerun.BudgetsOf(def.Job).For(r, run.CauseManual)
+	budget := rerun.BudgetOf(def.Job, r, run.CauseManual)
 	return budget, r.Attempt > 0 && budget.Used >= budget.Max
 }
 

@@ -46,27 +46,6 @@ func reject(why Rejection, format string, args ...any) Verdict {
 	return Verdict{Rejection: why, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Budgets are a pipeline's limits on further attempts. Zero disables a cause.
-type Budgets struct {
-	Retries      int           // transient, timeout and unknown failures
-	CodeRetries  int           // permanent failures
-	DriftReruns  int           // drift, late data and upstream reruns together
-	ManualReruns int           // operators' requests
-	Backoff      time.Duration // the wait before the first retry, doubled per retry
-}
-
-// BudgetsOf returns how many further attempts a pipeline's file allows. Without a job the file cannot set them,
-// so the defaults apply.
-func BudgetsOf(j *pipeline.Job) Budgets {
-	if j == nil {
-		return Budgets{CodeRetries: 1, DriftReruns: 1, ManualReruns: 1, Backoff: 30 * time.Second}
-	}
-	return Budgets{
-		Retries: j.MaxRetries, CodeRetries: j.MaxCodeRetries,
-		DriftReruns: j.MaxDriftReruns, ManualReruns: j.MaxManualReruns, Backoff: j.RetryBackoff,
-	}
-}
-
 // Budget is how many more attempts a cause may open.
 type Budget struct {
 	Key       string // the key of the pipeline file that sets Max, such as maxRetries
@@ -82,23 +61,29 @@ func (b Budget) spent() string {
 	return fmt.Sprintf("%s: %d used up", b.Key, b.Max)
 }
 
-// For returns the budget of that cause in r.
-func (b Budgets) For(r run.Run, cause run.Cause) Budget {
-	left := Budget{Used: r.Counters.Used(cause), Backoff: b.Backoff}
+// withoutJob has the defaults, for a pipeline without a job: its file cannot set budgets.
+var withoutJob = &pipeline.Job{MaxCodeRetries: 1, MaxDriftReruns: 1, MaxManualReruns: 1, RetryBackoff: 30 * time.Second}
+
+// BudgetOf returns how many more attempts cause may open of r, by the job of the pipeline's file; nil if it has none.
+func BudgetOf(j *pipeline.Job, r run.Run, cause run.Cause) Budget {
+	if j == nil {
+		j = withoutJob
+	}
+	b := Budget{Used: r.Counters.Used(cause), Backoff: j.RetryBackoff}
 	switch cause.Counter() {
 	case run.Retries:
-		left.Key, left.Max = "maxRetries", b.Retries
+		b.Key, b.Max = "maxRetries", j.MaxRetries
 	case run.CodeRetries:
-		left.Key, left.Max = "maxCodeRetries", b.CodeRetries
+		b.Key, b.Max = "maxCodeRetries", j.MaxCodeRetries
 	case run.DriftReruns:
-		left.Key, left.Max = "maxDriftReruns", b.DriftReruns
+		b.Key, b.Max = "maxDriftReruns", j.MaxDriftReruns
 	case run.ManualReruns:
-		left.Key, left.Max = "maxManualReruns", b.ManualReruns
+		b.Key, b.Max = "maxManualReruns", j.MaxManualReruns
 	case run.Reopenings:
-		left.Max = MaxReopenings
+		b.Max = MaxReopenings
 	case run.NoCounter:
 	}
-	return left
+	return b
 }
 
 // Next decides whether cause may open another attempt of r, and when. A failure is retried after a backoff.
@@ -133,7 +118,7 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 // returns the budget of the failure's category.
 func Retry(failed run.Run, j *pipeline.Job, now time.Time) (Verdict, Budget) {
 	cause := failed.Progress.Report.Category.Cause()
-	budget := BudgetsOf(j).For(failed, cause)
+	budget := BudgetOf(j, failed, cause)
 	return Next(failed, cause, budget, now), budget
 }
 

@@ -57,7 +57,7 @@ func TestZeroBudgetDisablesACause(t *testing.T) {
 func TestEachCauseHasItsBudget(t *testing.T) {
 	r := failed
 	r.Counters = run.Counters{Retries: 1, CodeRetries: 2, DriftReruns: 3, ManualReruns: 4, Reopenings: 5}
-	b := rerun.Budgets{Retries: 10, CodeRetries: 20, DriftReruns: 30, ManualReruns: 40, Backoff: time.Second}
+	j := &pipeline.Job{MaxRetries: 10, MaxCodeRetries: 20, MaxDriftReruns: 30, MaxManualReruns: 40, RetryBackoff: time.Second}
 	for cause, want := range map[run.Cause]rerun.Budget{
 		run.CauseTransient: {Key: "maxRetries", Used: 1, Max: 10},
 		run.CauseTimeout:   {Key: "maxRetries", Used: 1, Max: 10},
@@ -72,7 +72,7 @@ func TestEachCauseHasItsBudget(t *testing.T) {
 		"whim":             {},
 	} {
 		want.Backoff = time.Second
-		if got := b.For(r, cause); got != want {
+		if got := rerun.BudgetOf(j, r, cause); got != want {
 			t.Errorf("%s: %+v, want %+v", cause, got, want)
 		}
 	}
@@ -203,14 +203,14 @@ func TestReasonCountsTheAttempts(t *testing.T) {
 func TestReasonNamesTheKeyOfAUsedBudget(t *testing.T) {
 	spent := func(r run.Run, cause run.Cause) rerun.Budget {
 		r.Counters = run.Counters{Retries: 3, CodeRetries: 1, DriftReruns: 2, ManualReruns: 1}
-		return rerun.Budgets{Retries: 3, CodeRetries: 1, DriftReruns: 2, ManualReruns: 1}.For(r, cause)
+		return rerun.BudgetOf(&pipeline.Job{MaxRetries: 3, MaxCodeRetries: 1, MaxDriftReruns: 2, MaxManualReruns: 1}, r, cause)
 	}
 	for want, got := range map[string]rerun.Verdict{
 		"maxRetries: 3 used up":                                      rerun.Next(failed, run.CauseTransient, spent(failed, run.CauseTransient), noon),
 		"maxCodeRetries: 1 used up":                                  rerun.Next(failed, run.CauseCode, spent(failed, run.CauseCode), noon),
 		"maxDriftReruns: 2 used up":                                  rerun.Next(completed, run.CauseLateData, spent(completed, run.CauseLateData), noon),
 		"maxManualReruns: 1 used up; use --force to skip this limit": rerun.Decide(rerun.Request{}, rerun.Facts{Run: exhausted}, spent(exhausted, run.CauseManual), noon),
-		"maxRetries: 0":                                              rerun.Next(failed, run.CauseUnknown, rerun.Budgets{}.For(failed, run.CauseUnknown), noon),
+		"maxRetries: 0":                                              rerun.Next(failed, run.CauseUnknown, rerun.BudgetOf(&pipeline.Job{}, failed, run.CauseUnknown), noon),
 	} {
 		if got.Reason != want || got.Rejection != rerun.BudgetSpent {
 			t.Errorf("got %q (%s), want %q", got.Reason, got.Rejection, want)

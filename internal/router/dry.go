@@ -218,7 +218,7 @@ func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun
 	if def := h.catalog.Current().Definition(old.Pipeline); def != nil {
 		job = def.Job
 	}
-	return rerun.Next(old, cause, rerun.BudgetsOf(job).For(old, cause), now)
+	return rerun.Next(old, cause, rerun.BudgetOf(job, old, cause), now)
 }
 
 // reportDryDrift reports drift, and whether a real run would be rerun for it, and stores the baseline of a sensor that

@@ -126,7 +126,7 @@ func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.R
 	if err != nil {
 		return err
 	}
-	v := rerun.Next(old, cause, rerun.BudgetsOf(e.Job).For(old, cause), now)
+	v := rerun.Next(old, cause, rerun.BudgetOf(e.Job, old, cause), now)
 	if !v.Open {
 		return h.reportSpent(ctx, old, changed, v.Reason, causedBy, now)
 	}

@@ -171,7 +171,7 @@ func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.
 	if err != nil {
 		return err
 	}
-	v := rerun.Next(old, run.CauseDrift, rerun.BudgetsOf(e.Job).For(old, run.CauseDrift), now)
+	v := rerun.Next(old, run.CauseDrift, rerun.BudgetOf(e.Job, old, run.CauseDrift), now)
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = m.sensor, causedBy
 	message := fmt.Sprintf("%s of sensor %s %s; %s", m.field, m.sensor, m.Reason, v.Reason)

@@ -133,7 +133,7 @@ func (h *requestHandler) triggered(ctx context.Context, b *store.Batch, e *catal
 	if !o.forced {
 		facts.JobRunning, facts.JobUnread = h.leftRuns(ctx, old, now)
 	}
-	v := rerun.Decide(rerun.Request{Force: o.forced}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now)
+	v := rerun.Decide(rerun.Request{Force: o.forced}, facts, rerun.BudgetOf(e.Job, old, run.CauseManual), now)
 	if !v.Open {
 		return run.Run{}, refuse(Conflict, "%s", v.Reason)
 	}

@@ -139,7 +139,7 @@ func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.
 	if err != nil {
 		return rerun.Verdict{}, err
 	}
-	return rerun.Decide(rerun.Request{Force: q.Force, BypassGate: q.BypassGate}, facts, rerun.BudgetsOf(e.Job).For(old, run.CauseManual), now), nil
+	return rerun.Decide(rerun.Request{Force: q.Force, BypassGate: q.BypassGate}, facts, rerun.BudgetOf(e.Job, old, run.CauseManual), now), nil
 }
 
 // facts collects what speaks for and against another attempt; for a forced one, only what force does not skip.

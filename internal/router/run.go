@@ -110,7 +110,7 @@ func (h *runHandler) retry(ctx context.Context, e *catalog.Entry, row store.Pipe
 	if err != nil {
 		return err
 	}
-	budget := rerun.BudgetsOf(e.Job).For(next, cause)
+	budget := rerun.BudgetOf(e.Job, next, cause)
 	// The retry's event comes before those of the new attempt.
 	b.Events = slices.Insert(b.Events, 0, event.New(event.RetryScheduled, aboutFailed(old, now), v.Reason,
 		event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max, NextAttemptAt: next.Progress.WindowStart}))

@@ -129,7 +129,7 @@ func (h *windowHandler) reportWindowClosed(ctx context.Context, n news, old run.
 		return err
 	}
 	command, aside := fmt.Sprintf("interlock rerun %s --date %s --reason WHY", e.ID, old.Period), ""
-	if budget := rerun.BudgetsOf(e.Job).For(old, run.CauseManual); old.Attempt == 0 {
+	if budget := rerun.BudgetOf(e.Job, old, run.CauseManual); old.Attempt == 0 {
 		command = fmt.Sprintf("interlock trigger %s --date %s", e.ID, old.Period)
 	} else if budget.Used >= budget.Max {
 		command = fmt.Sprintf("interlock rerun %s --date %s --force --reason WHY", e.ID, old.Period)

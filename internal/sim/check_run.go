@@ -6,7 +6,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
-	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -117,17 +117,14 @@ func (w *watch) budgetsHold(before, after run.Run) {
 
 // budget returns the limit of a counter in a run's file.
 func (w *watch) budget(r run.Run, c run.Counter) int {
-	b := rerun.Budgets{CodeRetries: 1, DriftReruns: 1, ManualReruns: 1}
+	j := &pipeline.Job{MaxCodeRetries: 1, MaxDriftReruns: 1, MaxManualReruns: 1}
 	if def := w.definition(r.Pipeline, r.Progress.Opening.ConfigVersion); def != nil && def.Job != nil {
-		b = rerun.Budgets{
-			Retries: def.Job.MaxRetries, CodeRetries: def.Job.MaxCodeRetries,
-			DriftReruns: def.Job.MaxDriftReruns, ManualReruns: def.Job.MaxManualReruns,
-		}
+		j = def.Job
 	}
 	const reopenings = 5
 	return map[run.Counter]int{
-		run.Retries: b.Retries, run.CodeRetries: b.CodeRetries, run.DriftReruns: b.DriftReruns,
-		run.ManualReruns: b.ManualReruns, run.Reopenings: reopenings,
+		run.Retries: j.MaxRetries, run.CodeRetries: j.MaxCodeRetries, run.DriftReruns: j.MaxDriftReruns,
+		run.ManualReruns: j.MaxManualReruns, run.Reopenings: reopenings,
 	}[c]
 }
 
