@@ -17,8 +17,6 @@ const MaxBytes = 64 << 10
 // maxDepth is the maximum nesting of a reading's objects and lists; the data itself is the first level.
 const maxDepth = 32
 
-var errTooDeep = tooDeep(maxDepth)
-
 func tooDeep(depth int) error { return fmt.Errorf("data is nested deeper than %d levels", depth) }
 
 // Decode decodes a JSON object of at most MaxBytes into Fields. For anything else the error says what was found.
@@ -53,8 +51,11 @@ func DecodeObject(data []byte, most Bounds) (Fields, error) {
 		return nil, fmt.Errorf("data is %s; send a JSON object of fields", kindOf(first))
 	}
 	fields, err := d.object("", 1)
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("data is not JSON: it ends in the middle")
+	}
 	if err != nil {
-		return nil, unexpectedEnd(err)
+		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("unexpected data after the JSON object; send exactly one object")
@@ -103,13 +104,6 @@ func (d decoder) next() (json.Token, error) {
 		return nil, io.EOF
 	}
 	return nil, fmt.Errorf("data is not JSON: at byte %d: %w", d.InputOffset(), err)
-}
-
-func unexpectedEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errors.New("data is not JSON: it ends in the middle")
-	}
-	return err
 }
 
 // object decodes the rest of an object after its {.

@@ -17,7 +17,7 @@ func normalize(v any, depth int) (any, error) {
 	if depth > maxDepth {
 		switch v.(type) {
 		case []any, map[string]any, map[any]any, Fields:
-			return nil, errTooDeep
+			return nil, tooDeep(maxDepth)
 		}
 	}
 	switch v := v.(type) {
@@ -85,16 +85,13 @@ func normalizeMap(m map[string]any, depth int) (any, error) {
 }
 
 func normalizeAnyMap(m map[any]any, depth int) (any, error) {
-	out := make(map[string]any, len(m))
+	named := make(map[string]any, len(m))
 	for name, value := range m {
 		text, ok := name.(string)
 		if !ok {
 			return nil, fmt.Errorf("field name %v is a %T; names must be text", name, name)
 		}
-		var err error
-		if out[text], err = normalize(value, depth+1); err != nil {
-			return nil, fmt.Errorf("field %s: %w", shown(text), err)
-		}
+		named[text] = value
 	}
-	return out, nil
+	return normalizeMap(named, depth)
 }

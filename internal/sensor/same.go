@@ -1,6 +1,7 @@
 package sensor
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -43,18 +44,6 @@ func CompareIntFloat(i int64, f float64) int {
 	case f < -1<<63:
 		return 1
 	}
-	whole := int64(f) // exact: f is in range, and only its fraction is dropped
-	switch {
-	case i < whole:
-		return -1
-	case i > whole:
-		return 1
-	}
-	switch fraction := f - math.Trunc(f); {
-	case fraction > 0:
-		return -1
-	case fraction < 0:
-		return 1
-	}
-	return 0
+	whole, fraction := math.Modf(f)
+	return cmp.Or(cmp.Compare(i, int64(whole)), cmp.Compare(0, fraction)) // exact: f is in range
 }

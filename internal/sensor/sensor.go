@@ -81,16 +81,7 @@ func ForSlices(slices []period.Period, latest []*Reading) []Seen {
 // ForPeriod picks what rules see of one key for period p, among the latest reading of each period (any order): the
 // reading of p, or else of a larger period that contains p, or else the undated one. A day's fact holds for its
 // hours, never the reverse. It never uses a reading dated for another period, or a deleted one.
-func ForPeriod(p period.Period, latest []*Reading) Seen {
-	dated, undated, other := pick(p, latest)
-	switch {
-	case dated != nil:
-		return Seen{Reading: dated, For: p}
-	case undated != nil:
-		return Seen{Reading: undated, For: p}
-	}
-	return Seen{For: p, Other: other}
-}
+func ForPeriod(p period.Period, latest []*Reading) Seen { return ForStart(p, time.Time{}, latest) }
 
 // ForStart is ForPeriod for a start condition under cron: an undated reading counts only if it was written at or
 // after since, the start of the period that contains the fire.
