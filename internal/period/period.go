@@ -180,11 +180,11 @@ func (p Period) Outer(size Size) Period {
 		p.size, p.minute = Hour, 0
 		return p
 	case Day:
-		return p.firstDay()
+		return p.FirstDay()
 	case Week:
-		return named(Week, monday(p.firstDay().label()))
+		return named(Week, monday(p.FirstDay().label()))
 	case Month:
-		day := p.firstDay()
+		day := p.FirstDay()
 		if p.size == Week {
 			day = named(Day, p.label()+thursday*86400)
 		}
@@ -199,10 +199,6 @@ func (p Period) FirstDay() Period {
 	if p.size == 0 {
 		return Period{}
 	}
-	return p.firstDay()
-}
-
-func (p Period) firstDay() Period {
 	return Period{size: Day, year: p.year, month: p.month, day: p.day}
 }
 
@@ -212,7 +208,7 @@ func (p Period) Days() iter.Seq[Period] {
 		if p.size == 0 {
 			return
 		}
-		first := p.firstDay()
+		first := p.FirstDay()
 		end := first.label() + 86400
 		if p.size > Day {
 			end = p.next()
