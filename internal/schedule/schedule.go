@@ -48,7 +48,7 @@ func New(spec Spec) *Schedule {
 	}
 	slices.SortFunc(s.include, period.Period.Compare)
 	s.include = slices.Compact(s.include)
-	if s.opensDays() {
+	if s.Listed() {
 		s.offset = 0 // a listed day is its own period, and opens on that day
 	}
 	if len(spec.Exclude) > 0 {
@@ -132,9 +132,6 @@ func (s *Schedule) timeOn(day period.Period) time.Time {
 	year, month, date := day.Date()
 	return period.Wall(year, month, date, s.time.Hour, s.time.Minute, s.zone)
 }
-
-// Listed reports whether the days of a list open by themselves, rather than the fires of a cron expression.
-func (s *Schedule) Listed() bool { return s.opensDays() }
 
 // HasTime reports whether schedule.time sets an earliest start.
 func (s *Schedule) HasTime() bool { return s.time != nil }

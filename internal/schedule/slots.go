@@ -28,7 +28,7 @@ func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
 	switch {
 	case s.cron != nil:
 		return s.fires(from)
-	case s.opensDays():
+	case s.Listed():
 		return s.openings(from)
 	case len(s.include) > 0:
 		return s.slicesOfListedDays(from)
@@ -36,8 +36,8 @@ func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
 	return s.slices(from)
 }
 
-// opensDays reports whether listed days open by themselves.
-func (s *Schedule) opensDays() bool { return s.cron == nil && s.opens && len(s.include) > 0 }
+// Listed reports whether the days of a list open by themselves, rather than the fires of a cron expression.
+func (s *Schedule) Listed() bool { return s.cron == nil && s.opens && len(s.include) > 0 }
 
 func (s *Schedule) slot(p period.Period, fire time.Time) Slot {
 	return Slot{Period: p, FireAt: fire, Excluded: s.Excluded(p)}
@@ -88,7 +88,7 @@ func (s *Schedule) opening(day period.Period) Slot {
 
 // openingOf returns when the listed day of p opens, if it opens p.
 func (s *Schedule) openingOf(p period.Period) time.Time {
-	if !s.opensDays() {
+	if !s.Listed() {
 		return time.Time{}
 	}
 	day := s.includedIn(p)
@@ -103,32 +103,18 @@ func (s *Schedule) openingOf(p period.Period) time.Time {
 
 // slicesOfListedDays iterates over every period of the listed days, or the weeks or months that contain them.
 func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
-	if s.size > period.Day {
-		return s.aroundListedDays(from)
-	}
 	return func(yield func(Slot) bool) {
+		var last period.Period
 		for _, day := range s.include {
 			if day.End(s.zone).Before(from) {
 				continue
 			}
-			for p := range s.slicesIn(day) {
-				if !p.Start(s.zone).Before(from) && !yield(s.slot(p, time.Time{})) {
+			for p := range s.slicesOf(day) {
+				if p != last && !p.Start(s.zone).Before(from) && !yield(s.slot(p, time.Time{})) {
 					return
 				}
+				last = p
 			}
-		}
-	}
-}
-
-func (s *Schedule) aroundListedDays(from time.Time) iter.Seq[Slot] {
-	return func(yield func(Slot) bool) {
-		var last period.Period
-		for _, day := range s.include {
-			p := day.Outer(s.size)
-			if p != last && !p.Start(s.zone).Before(from) && !yield(s.slot(p, time.Time{})) {
-				return
-			}
-			last = p
 		}
 	}
 }
@@ -145,11 +131,15 @@ func (s *Schedule) slices(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// slicesIn iterates over the periods of the schedule's size that begin inside p.
-func (s *Schedule) slicesIn(p period.Period) iter.Seq[period.Period] {
+// slicesOf iterates over the periods of the schedule's size that begin on a day, or the week or month that contains it.
+func (s *Schedule) slicesOf(day period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
-		end := p.End(s.zone)
-		q := s.sliceAt(p.Start(s.zone))
+		if s.size > period.Day {
+			yield(day.Outer(s.size))
+			return
+		}
+		end := day.End(s.zone)
+		q := s.sliceAt(day.Start(s.zone))
 		for ; !q.IsZero() && q.Start(s.zone).Before(end) && yield(q); q = q.Add(1, s.zone) {
 		}
 	}
@@ -213,7 +203,7 @@ func (s *Schedule) expects(q period.Period) bool {
 	if q.IsZero() {
 		return false
 	}
-	if s.cron != nil || s.opensDays() {
+	if s.cron != nil || s.Listed() {
 		return !s.FireFor(q).IsZero()
 	}
 	return s.sliceAt(q.Start(s.zone)) == q
