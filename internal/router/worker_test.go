@@ -190,7 +190,7 @@ func TestSilentWorkerLosesItsAttempt(t *testing.T) {
 		t.Errorf("events: %q", told)
 	}
 	c.Check(c.claim("w2"))
-	c.refused(c.beat(1, ""), router.ClaimDone, "attempt 1 of run "+nightly+" is over")
+	c.refused(c.beat(1, ""), router.ClaimDone, "attempt 1 of run "+nightly+" has ended")
 	if done := c.report(1, run.Report{Result: run.ResultSuccess}, ""); !done.Late {
 		t.Error("the late result counts")
 	}
