@@ -100,73 +100,38 @@ func (n *node) add(m node) {
 	}
 }
 
+// eval stops as soon as enough members have passed, or so many have failed that enough no longer can.
 func (n *node) eval(s Snapshot, now time.Time) Outcome {
-	switch n.kind {
-	case allGroup:
-		return n.all(s, now)
-	case anyGroup:
-		return n.any(s, now)
-	case atLeastGroup:
-		return n.atLeast(s, now)
-	case notGroup:
-		return Pass - n.all(s, now) // its only member
+	if n.kind == noGroup {
+		return Unknown // a gate that was never compiled
 	}
-	return Unknown // a gate that was never compiled
-}
-
-func (n *node) all(s Snapshot, now time.Time) Outcome {
-	out := Pass
-	for i := range n.predicates {
-		out = min(out, n.predicates[i].eval(s, now))
-		if out == Fail {
-			return Fail
-		}
-	}
-	for i := range n.groups {
-		out = min(out, n.groups[i].eval(s, now))
-		if out == Fail {
-			return Fail
-		}
-	}
-	return out
-}
-
-func (n *node) any(s Snapshot, now time.Time) Outcome {
-	out := Fail
-	for i := range n.predicates {
-		out = max(out, n.predicates[i].eval(s, now))
-		if out == Pass {
-			return Pass
-		}
-	}
-	for i := range n.groups {
-		out = max(out, n.groups[i].eval(s, now))
-		if out == Pass {
-			return Pass
-		}
-	}
-	return out
-}
-
-// atLeast stops as soon as n have passed, or so many have failed that n no longer can.
-func (n *node) atLeast(s Snapshot, now time.Time) Outcome {
 	var count [Pass + 1]int
-	need := int(n.n)
-	mayFail := len(n.predicates) + len(n.groups) - need
-	for i := range len(n.predicates) + len(n.groups) {
+	need, total := n.need(), len(n.predicates)+len(n.groups)
+	for i := range total {
 		var out Outcome
 		if i < len(n.predicates) {
 			out = n.predicates[i].eval(s, now)
 		} else {
 			out = n.groups[i-len(n.predicates)].eval(s, now)
 		}
-		count[out]++
-		if count[Pass] >= need {
-			return Pass
-		}
-		if count[Fail] > mayFail {
-			return Fail
+		if count[out]++; count[Pass] >= need || count[Fail] > total-need {
+			return out.In(n.kind == notGroup)
 		}
 	}
+	if need == 0 {
+		return Pass
+	}
 	return Unknown
+}
+
+// need returns how many members must pass.
+func (n *node) need() int {
+	switch n.kind {
+	case anyGroup:
+		return 1
+	case atLeastGroup:
+		return int(n.n)
+	default:
+		return len(n.predicates) + len(n.groups) // a not has only one
+	}
 }
