@@ -168,26 +168,33 @@ func (p *predicate) fill(l *Leaf, w *writer, s Snapshot, now time.Time) {
 		seen = &s[p.slot]
 	}
 	w.begin()
-	if p.timed {
-		p.fillOverTime(l, w, seen, now)
-		l.Reason = w.taken()
-		return
-	}
-	switch reading := seen.Reading; {
-	case reading == nil:
+	switch {
+	case p.timed && p.more.time.over:
+		p.fillSlices(l, w, seen, now)
+	case seen.Reading == nil:
 		w.missing(seen)
-	case expired(reading, now):
-		l.Version, l.Age = reading.Version, max(0, now.Sub(reading.UpdatedAt))
-		w.expired(now.Sub(reading.ExpiresAt))
 	default:
-		l.Version, l.Age = reading.Version, max(0, now.Sub(reading.UpdatedAt))
-		p.found(l, w, reading, now)
-		if seen.Note != "" {
-			w.WriteString("; ")
-			w.WriteString(seen.Note)
-		}
+		p.fillReading(l, w, seen, now)
 	}
 	l.Reason = w.taken()
+}
+
+// fillReading reports on the reading of a single period.
+func (p *predicate) fillReading(l *Leaf, w *writer, seen *sensor.Seen, now time.Time) {
+	reading := seen.Reading
+	l.Version, l.Age = reading.Version, max(0, now.Sub(reading.UpdatedAt))
+	if expired(reading, now) {
+		w.expired(now.Sub(reading.ExpiresAt))
+		return
+	}
+	p.found(l, w, reading, now)
+	if p.timed {
+		p.settling(l, w, reading, now)
+	}
+	if seen.Note != "" {
+		w.WriteString("; ")
+		w.WriteString(seen.Note)
+	}
 }
 
 // found reports on a reading that counts.

@@ -155,35 +155,15 @@ func (p *predicate) need(total int) int {
 	return total
 }
 
-// fillOverTime reports on a rule with settled or over.
-func (p *predicate) fillOverTime(l *Leaf, w *writer, seen *sensor.Seen, now time.Time) {
-	if p.more.time.over {
-		p.fillSlices(l, w, seen, now)
-		return
-	}
-	reading := seen.Reading
-	if reading == nil {
-		w.missing(seen)
-		return
-	}
-	l.Version, l.Age = reading.Version, max(0, now.Sub(reading.UpdatedAt))
-	if expired(reading, now) {
-		w.expired(now.Sub(reading.ExpiresAt))
-		return
-	}
-	p.found(l, w, reading, now)
-	out, at := p.settledOn(reading, now)
+// settling adds to the report on a reading how long its data has been unchanged.
+func (p *predicate) settling(l *Leaf, w *writer, reading *sensor.Reading, now time.Time) {
 	if l.Outcome == Pass {
 		w.unchanged(now.Sub(reading.Unchanged()), p.more.time.settled)
 	}
-	if !at.IsZero() {
+	l.Outcome, l.PassesAt = p.settledOn(reading, now)
+	if !l.PassesAt.IsZero() {
 		w.WriteString(": passes at ")
-		w.WriteString(period.Stamp(at))
-	}
-	l.Outcome, l.PassesAt = out, at
-	if seen.Note != "" {
-		w.WriteString("; ")
-		w.WriteString(seen.Note)
+		w.WriteString(period.Stamp(l.PassesAt))
 	}
 }
 
