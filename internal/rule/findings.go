@@ -29,15 +29,18 @@ func Findings(rules []Rule) []document.Finding {
 	return c.found
 }
 
-// checker walks rules and collects findings.
-type checker struct {
-	found  []document.Finding
-	leaves int
-	full   bool // too many leaves were reported; the rest is not checked
+// collector collects findings.
+type collector struct{ found []document.Finding }
+
+func (c *collector) errorf(path, format string, args ...any) {
+	c.found = append(c.found, document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (c *checker) errorf(path, format string, args ...any) {
-	c.found = append(c.found, document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
+// checker walks rules.
+type checker struct {
+	collector
+	leaves int
+	full   bool // too many leaves were reported; the rest is not checked
 }
 
 // rule checks r, and reports whether it affects the gate: an advisory rule does not, nor does a group of such rules.

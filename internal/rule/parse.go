@@ -32,7 +32,7 @@ type parser struct {
 	rule  Rule
 	value any // the rule's value, normalised
 	out   predicate
-	found []document.Finding
+	collector
 }
 
 // parse prepares a rule that is not a group. The predicate, still without its slot, can be used only if no finding is
@@ -49,10 +49,6 @@ func parse(r Rule) (predicate, []document.Finding) {
 		p.time().words = r.time()
 	}
 	return p.out, p.found
-}
-
-func (p *parser) errorf(path, format string, args ...any) {
-	p.found = append(p.found, document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 func (p *parser) key() {
@@ -141,13 +137,13 @@ func (p *parser) field() {
 		p.errorf("field", "is required: the field of the reading that %s checks", p.rule.Check)
 		return
 	}
-	path := splitField(field)
+	path := strings.Split(field, ".")
 	if slices.Contains(path, "") {
 		p.errorf("field", "%q has an empty part; write it like totals.count", field)
 		return
 	}
 	p.out.field, p.out.own = field, field == ownTimestamp && p.isAge()
-	if path != nil {
+	if len(path) > 1 {
 		p.out.dotted = true
 		p.rare().path = path
 	}

@@ -3,7 +3,7 @@ package rule
 import (
 	"cmp"
 	"regexp"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -143,7 +143,7 @@ func (p *predicate) test(v any, r *sensor.Reading, now time.Time) Outcome {
 	case opYounger, opOlder:
 		return p.compareAge(ageOf(v, r, now))
 	case opIn:
-		return outcome(p.oneOf(v))
+		return outcome(slices.ContainsFunc(p.more.in, func(o operand) bool { return o.same(v) }))
 	case opMatches:
 		text, ok := v.(string)
 		if !ok {
@@ -169,15 +169,6 @@ func (p *predicate) order(v any) Outcome {
 	return p.holds.outcome(n.compare(p.with.num()))
 }
 
-func (p *predicate) oneOf(v any) bool {
-	for i := range p.more.in {
-		if p.more.in[i].same(v) {
-			return true
-		}
-	}
-	return false
-}
-
 // compareAge returns the outcome on an age, if there is one.
 func (p *predicate) compareAge(age time.Duration, ok bool) Outcome {
 	switch {
@@ -197,12 +188,4 @@ func ageOf(v any, r *sensor.Reading, now time.Time) (time.Duration, bool) {
 	}
 	t, ok := instantOf(v)
 	return now.Sub(t), ok
-}
-
-// splitField splits a dotted field.
-func splitField(field string) []string {
-	if !strings.Contains(field, ".") {
-		return nil
-	}
-	return strings.Split(field, ".")
 }

@@ -96,16 +96,13 @@ type Ref struct {
 // Leaves iterates over the predicates of rules, including those inside groups, each with its path relative to the
 // list: "[0]", "[1].any[0]", "[2].atLeast.of[1].not". It does not enter groups nested too deep to be compiled.
 func Leaves(rules []Rule) iter.Seq2[string, Rule] {
-	return func(yield func(string, Rule) bool) { walkList(rules, "", 0, yield) }
-}
-
-func walkList(rules []Rule, path string, depth int, yield func(string, Rule) bool) bool {
-	for i := range rules {
-		if !walk(rules[i], path+"["+strconv.Itoa(i)+"]", depth, yield) {
-			return false
+	return func(yield func(string, Rule) bool) {
+		for i := range rules {
+			if !walk(rules[i], "["+strconv.Itoa(i)+"]", 0, yield) {
+				return
+			}
 		}
 	}
-	return true
 }
 
 func walk(r Rule, path string, depth int, yield func(string, Rule) bool) bool {
@@ -117,14 +114,10 @@ func walk(r Rule, path string, depth int, yield func(string, Rule) bool) bool {
 		return true
 	}
 	for _, g := range groups {
-		if g.kind == notGroup {
-			if !walk(g.members[0], path+".not", depth+1, yield) {
+		for i := range g.members {
+			if !walk(g.members[i], path+"."+g.pathOf(i), depth+1, yield) {
 				return false
 			}
-			continue
-		}
-		if !walkList(g.members, path+"."+g.path(), depth+1, yield) {
-			return false
 		}
 	}
 	return true
@@ -159,6 +152,14 @@ func (g group) path() string {
 		return "atLeast.of"
 	}
 	return g.kind.String()
+}
+
+// pathOf returns the path of the i-th member inside the group's rule.
+func (g group) pathOf(i int) string {
+	if g.kind == notGroup {
+		return g.path()
+	}
+	return g.path() + "[" + strconv.Itoa(i) + "]"
 }
 
 // groups lists the groups in r. A valid rule has at most one.
