@@ -78,7 +78,7 @@ func (r *Relay) Deadlines(ctx context.Context, in SLARequest) (SLAReply, error) 
 // task returns the id of the task that a call is about. A task of a whole pipeline may be named by the pipeline.
 func (in SLARequest) task() string {
 	if in.Task == "" && in.Mode == Reconcile {
-		return slamonitor.ArmTaskID(pipeline.ID(in.Pipeline))
+		return store.PipelineTaskID(store.Arm, pipeline.ID(in.Pipeline))
 	}
 	return in.Task
 }

@@ -128,10 +128,10 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 	if row.Config == "" && all.Paused() {
 		b.Emit(all.Pause.Paused(v.id, row.Version, now))
 	}
-	b.Schedule(store.Task{ID: "reopen/" + string(v.id), Kind: store.ReopenPeriods, Pipeline: v.id, Due: period.Instant(now)})
-	b.Schedule(store.Task{ID: "arm/" + string(v.id), Kind: store.Arm, Pipeline: v.id, Due: period.Instant(now)})
+	b.Schedule(store.PipelineTask(store.ReopenPeriods, v.id, now))
+	b.Schedule(store.PipelineTask(store.Arm, v.id, now))
 	if len(v.definition.Probes) > 0 {
-		b.Schedule(store.Task{ID: "probes/" + string(v.id), Kind: store.RunProbe, Pipeline: v.id, Due: period.Instant(now)})
+		b.Schedule(store.PipelineTask(store.RunProbe, v.id, now))
 	}
 	return b, true
 }
@@ -189,8 +189,8 @@ func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) 
 	b.SwapPipeline(row, next)
 	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file was removed: open attempts finish, nothing new opens",
 		event.Config{Version: "", Problems: []string{}}))
-	for _, task := range []string{"fire/", "arm/", "reopen/", "probes/"} {
-		b.Finish(task + string(v.id))
+	for _, kind := range []store.TaskKind{store.Fire, store.Arm, store.ReopenPeriods, store.RunProbe} {
+		b.Finish(store.PipelineTaskID(kind, v.id))
 	}
 	return b, true
 }

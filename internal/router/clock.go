@@ -39,9 +39,9 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 		b := store.Batch{ID: fmt.Sprintf("rewind/%s/v%d", id, row.Version)}
 		b.SwapPipeline(row, next)
 		if e.Opens == pipeline.ByCron {
-			b.Schedule(pipelineTask(store.Fire, firePrefix, id, now))
+			b.Schedule(store.PipelineTask(store.Fire, id, now))
 		}
-		b.Schedule(pipelineTask(store.Arm, armPrefix, id, now))
+		b.Schedule(store.PipelineTask(store.Arm, id, now))
 		if err := h.commit(ctx, b, now); err != nil {
 			return err
 		}

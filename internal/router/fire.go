@@ -110,10 +110,10 @@ func (t *fires) advance(b *store.Batch, through time.Time) {
 func (t *fires) move(b *store.Batch) {
 	t.rescheduled = true
 	if t.next.IsZero() {
-		b.Finish(firePrefix + string(t.row.ID))
+		b.Finish(store.PipelineTaskID(store.Fire, t.row.ID))
 		return
 	}
-	b.Schedule(pipelineTask(store.Fire, firePrefix, t.row.ID, t.next))
+	b.Schedule(store.PipelineTask(store.Fire, t.row.ID, t.next))
 }
 
 // done reschedules the task, unless the last step has done so.

@@ -58,9 +58,9 @@ func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
 	b := store.Batch{ID: fmt.Sprintf("pause/%s/v%d/%s/%s/%t", row.ID, row.Version, p.By, period.Stamp(p.Until), p.HoldSLA)}
 	b.SwapPipeline(row, next)
 	if p.Until.IsZero() {
-		b.Finish(resumePrefix + string(row.ID))
+		b.Finish(store.PipelineTaskID(store.ResumePaused, row.ID))
 	} else {
-		b.Schedule(pipelineTask(store.ResumePaused, resumePrefix, row.ID, p.Until))
+		b.Schedule(store.PipelineTask(store.ResumePaused, row.ID, p.Until))
 	}
 	return b
 }
@@ -90,7 +90,7 @@ func resumeOwn(row store.Pipeline, by, why string, now time.Time) store.Batch {
 	next := row
 	next.Pause = store.Pause{}
 	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%s", row.ID, row.Version, by)}
-	b.Finish(resumePrefix + string(row.ID))
+	b.Finish(store.PipelineTaskID(store.ResumePaused, row.ID))
 	lift(&b, row, next, row.Pause, by, why, now)
 	return b
 }
@@ -99,8 +99,8 @@ func resumeOwn(row store.Pipeline, by, why string, now time.Time) store.Batch {
 func lift(b *store.Batch, row, next store.Pipeline, lifted store.Pause, by, why string, now time.Time) {
 	next.HoldBack(lifted.Since)
 	b.SwapPipeline(row, next)
-	b.Schedule(pipelineTask(store.ReopenPeriods, reopenPrefix, row.ID, now))
-	b.Schedule(pipelineTask(store.Arm, armPrefix, row.ID, now))
+	b.Schedule(store.PipelineTask(store.ReopenPeriods, row.ID, now))
+	b.Schedule(store.PipelineTask(store.Arm, row.ID, now))
 	b.Emit(lifted.Resumed(next, row.Version, by, why, now))
 }
 
@@ -132,7 +132,7 @@ func (h *pauseHandler) ResumeDue(ctx context.Context, claim store.Claim, now tim
 		case until.IsZero():
 			b.Finish(claim.Task.ID)
 		case until.After(now):
-			b.Schedule(pipelineTask(store.ResumePaused, resumePrefix, row.ID, until))
+			b.Schedule(store.PipelineTask(store.ResumePaused, row.ID, until))
 		case row.ID == store.AllPipelines:
 			b = resumeAll(row, "interlock", why)
 		default:
@@ -198,7 +198,7 @@ func resumeAll(all store.Pipeline, by, why string) store.Batch {
 	next.Pause, next.PausedFrom = store.Pause{All: true, By: by, Why: why}, time.Time{}
 	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%s", all.ID, all.Version, by)}
 	b.SwapPipeline(all, next)
-	b.Finish(resumePrefix + string(all.ID))
+	b.Finish(store.PipelineTaskID(store.ResumePaused, all.ID))
 	return b
 }
 

@@ -94,7 +94,7 @@ func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now tim
 			return err
 		}
 		if e.Opens == pipeline.ByCron {
-			b.Schedule(pipelineTask(store.Fire, firePrefix, e.ID, now))
+			b.Schedule(store.PipelineTask(store.Fire, e.ID, now))
 		}
 		return h.commit(ctx, b, now)
 	})

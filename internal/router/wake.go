@@ -7,7 +7,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -77,19 +76,6 @@ func advance(dry bool, key run.Key, due time.Time) store.Task {
 	}
 	return t
 }
-
-// pipelineTask returns a task of a whole pipeline; the prefix of its id is the kind of task.
-func pipelineTask(kind store.TaskKind, prefix string, id pipeline.ID, due time.Time) store.Task {
-	return store.Task{ID: prefix + string(id), Kind: kind, Pipeline: id, Due: period.Instant(due)}
-}
-
-// The id prefixes of tasks of a whole pipeline.
-const (
-	firePrefix   = "fire/"
-	armPrefix    = "arm/"
-	resumePrefix = "resume/"
-	reopenPrefix = "reopen/"
-)
 
 // name returns the batch id of a decision about a run; it includes the version that the decision is based on.
 func name(what string, r run.Run) string {

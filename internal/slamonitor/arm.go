@@ -222,9 +222,6 @@ func same(d store.Deadline, want sla.Instants) bool {
 	return d.BreachAt.Equal(want.Breach) && d.WarnAt.Equal(want.Warn)
 }
 
-// ArmTaskID returns the id of the task that arms the coming deadlines of a pipeline.
-func ArmTaskID(id pipeline.ID) string { return "arm/" + string(id) }
-
 // Instants returns when the deadline of a period warns and breaches by the file in force; zero if there is none.
 func Instants(e *catalog.Entry, p period.Period) (warn, breach time.Time) {
 	if e.Schedule.Excluded(p) != "" {

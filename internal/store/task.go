@@ -67,6 +67,20 @@ func LeftTask(r run.Run, due time.Time) Task {
 	}
 }
 
+// pipelineTasks are the id prefixes of the tasks that each pipeline has at most one of.
+var pipelineTasks = map[TaskKind]string{
+	Fire: "fire/", Arm: "arm/", ResumePaused: "resume/", ReopenPeriods: "reopen/", RunProbe: "probes/",
+}
+
+// PipelineTaskID returns the id of the task of that kind of a pipeline: Fire, Arm, ResumePaused, ReopenPeriods or
+// RunProbe.
+func PipelineTaskID(kind TaskKind, id pipeline.ID) string { return pipelineTasks[kind] + string(id) }
+
+// PipelineTask returns the task with that id.
+func PipelineTask(kind TaskKind, id pipeline.ID, due time.Time) Task {
+	return Task{ID: PipelineTaskID(kind, id), Kind: kind, Pipeline: id, Due: due.Round(0).UTC()}
+}
+
 // Lease is the right to work on a task. Token is a fencing token: larger than every token issued before, for any
 // task, so that a lease that was taken over, or was on an earlier task of that id, is recognised.
 type Lease struct {

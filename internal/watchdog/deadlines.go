@@ -25,7 +25,7 @@ func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 			return 0, err
 		}
 		b := store.Batch{ID: fmt.Sprintf("watchdog/arm/%s/%d", e.ID, p.now.UnixNano())}
-		b.Schedule(store.Task{ID: "arm/" + string(e.ID), Kind: store.Arm, Pipeline: e.ID, Due: p.now})
+		b.Schedule(store.PipelineTask(store.Arm, e.ID, p.now))
 		if err := w.Store.Commit(ctx, b, p.now); err != nil {
 			return 0, err
 		}
