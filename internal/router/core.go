@@ -185,16 +185,8 @@ func (c *core) eachOpen(ctx context.Context, id pipeline.ID, status run.Status, 
 // remembered is how long the mark of a reported event is kept: as long as events, which have unique ids.
 const remembered = 90 * 24 * time.Hour
 
-// emitOnce emits an event unless its mark is set, and sets the mark. Many writes may lead to it, and most find it set.
+// emitOnce emits an event unless its mark is set, and sets the mark.
 func (c *core) emitOnce(ctx context.Context, mark string, e event.Event, now time.Time) error {
-	if told, err := store.IsMarked(ctx, c.store, mark); err != nil || told {
-		return err
-	}
-	b := store.Batch{ID: mark}
-	b.SetMark(mark, now.Add(remembered))
-	b.Emit(e)
-	if err := c.commit(ctx, b, now); err != nil && !errors.Is(err, store.ErrConflict) {
-		return err
-	}
-	return nil // a conflict means that the event is already emitted
+	_, err := store.EmitOnce(ctx, c.store, mark, now.Add(remembered), e, now)
+	return err
 }

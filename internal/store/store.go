@@ -50,6 +50,28 @@ func IsMarked(ctx context.Context, in Marks, id string) (bool, error) {
 	return set[id], nil
 }
 
+// EmitOnce emits an event together with a mark, kept until then, unless the mark is set already. It reports whether it
+// emitted the event. Many writes may lead to it, and most find the mark set.
+func EmitOnce(ctx context.Context, s interface {
+	Committer
+	Marks
+}, mark string, until time.Time, e event.Event, now time.Time,
+) (bool, error) {
+	if told, err := IsMarked(ctx, s, mark); err != nil || told {
+		return false, err
+	}
+	b := Batch{ID: mark}
+	b.SetMark(mark, until)
+	b.Emit(e)
+	switch err := s.Commit(ctx, b, now); {
+	case errors.Is(err, ErrConflict):
+		return false, nil // it was emitted meanwhile
+	case err != nil:
+		return false, fmt.Errorf("commit %s: %w", mark, err)
+	}
+	return true, nil
+}
+
 // Marks is the part of a store that reads marks.
 type Marks interface {
 	// Marked returns which of the marks are set; the others are left out.

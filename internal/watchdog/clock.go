@@ -45,10 +45,10 @@ func (w *Watchdog) reportClock(ctx context.Context, ahead []watched, until, now 
 		names[i] = string(e.ID)
 	}
 	alarm := "clock ahead to " + period.Stamp(until)
-	_, err := w.once(ctx, "watchdog/"+alarm, now.Add(clockMark), now, func(b *store.Batch) {
-		b.Emit(event.New(event.InfraAlarm, event.About{Which: alarm, At: now}, fmt.Sprintf(
-			"the clock ran ahead, up to %s, and has been corrected; schedules continue from the current time, and runs that opened early stay open: %s",
-			period.Stamp(until), firstOf(names)), event.Alarm{Alarm: alarm, State: "ALARM"}))
-	})
+	message := fmt.Sprintf(
+		"the clock ran ahead, up to %s, and has been corrected; schedules continue from the current time, and runs that opened early stay open: %s",
+		period.Stamp(until), firstOf(names))
+	e := event.New(event.InfraAlarm, event.About{Which: alarm, At: now}, message, event.Alarm{Alarm: alarm, State: "ALARM"})
+	_, err := store.EmitOnce(ctx, w.Store, "watchdog/"+alarm, now.Add(clockMark), e, now)
 	return err
 }

@@ -231,11 +231,9 @@ func (w *Watchdog) tellMissing(ctx context.Context, e *catalog.Entry, x expected
 	r, of := x.after, x.source()
 	name := gate.RuleKey(e.ID, of.owner, of.key)
 	mark := fmt.Sprintf("post-run-missing/%s/%d/%s", r.Key, r.Attempt, name)
-	return w.once(ctx, mark, now.Add(2*missingLookBack), now, func(b *store.Batch) {
-		about := event.Of(r, now)
-		about.Which, about.Critical = name, e.SLA.Critical
-		b.Emit(event.New(event.PostRunSensorMissing, about,
-			fmt.Sprintf("sensor %s has not been written since the run completed at %s", name, period.Stamp(r.EndedAt)),
-			event.Sensors{Sensors: []string{name}}))
-	})
+	about := event.Of(r, now)
+	about.Which, about.Critical = name, e.SLA.Critical
+	message := fmt.Sprintf("sensor %s has not been written since the run completed at %s", name, period.Stamp(r.EndedAt))
+	return store.EmitOnce(ctx, w.Store, mark, now.Add(2*missingLookBack),
+		event.New(event.PostRunSensorMissing, about, message, event.Sensors{Sensors: []string{name}}), now)
 }

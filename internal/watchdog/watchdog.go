@@ -256,21 +256,6 @@ func (w *Watchdog) tellDegraded(ctx context.Context, all []degraded, errs []erro
 	return nil
 }
 
-// once commits a finding with a mark, so that it is reported only once. It returns whether the finding was new.
-func (w *Watchdog) once(ctx context.Context, mark string, forget time.Time, now time.Time, fill func(b *store.Batch)) (bool, error) {
-	if told, err := store.IsMarked(ctx, w.Store, mark); err != nil || told {
-		return false, err
-	}
-	b := store.Batch{ID: mark}
-	b.SetMark(mark, forget)
-	fill(&b)
-	err := w.Store.Commit(ctx, b, now)
-	if errors.Is(err, store.ErrConflict) {
-		return false, nil // another replica was first
-	}
-	return err == nil, err
-}
-
 // silentSources finds sources whose events are missing: they have been silent for longer than on any of the last days
 // with events. Each silence is reported once; it ends with the next event or the removal of the source.
 func (w *Watchdog) silentSources(ctx context.Context, p pass) (int, error) {
