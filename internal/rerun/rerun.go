@@ -191,10 +191,7 @@ const (
 // shortened by up to a fifth so that many failures at once are not retried at once. The jitter is derived from
 // id, so every caller computes the same instant.
 func Backoff(first, most time.Duration, used int, id string) time.Duration {
-	wait := min(max(first, 0), most)
-	for n := 0; n < used && wait > 0 && wait < most; n++ {
-		wait = min(wait*2, most)
-	}
+	wait := run.Doubled(first, most, used)
 	h := fnv.New64a()
 	h.Write([]byte(id)) // never fails
 	const steps = 1000

@@ -166,7 +166,7 @@ func (r Run) Refused(why Report, now time.Time) (Run, error) {
 		why.At = next.UpdatedAt
 		next.Progress.Report = why
 	} else {
-		next.Progress.NextTry = next.UpdatedAt.Add(limits.startBackoff(tries))
+		next.Progress.NextTry = next.UpdatedAt.Add(Doubled(limits.StartBackoff, maxStartBackoff, tries-1))
 	}
 	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
 	return next, nil
@@ -186,8 +186,7 @@ func (r Run) Postpone(now time.Time) (Run, error) {
 		return r, fmt.Errorf("postpone the start of run %s: no start call is unanswered", r.ID())
 	}
 	next.Progress.Postponed++
-	wait := min(time.Second<<min(next.Progress.Postponed-1, 10), maxPostponed)
-	next.Progress.NextTry = next.UpdatedAt.Add(wait)
+	next.Progress.NextTry = next.UpdatedAt.Add(Doubled(time.Second, maxPostponed, next.Progress.Postponed-1))
 	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
 	return next, nil
 }

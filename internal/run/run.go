@@ -207,13 +207,11 @@ func (l Limits) bounded() Limits {
 	return l
 }
 
-// startBackoff returns the wait before a start is repeated after that many rejections.
-func (l Limits) startBackoff(refused int) time.Duration {
-	wait := min(l.StartBackoff, maxStartBackoff)
-	for n := 1; n < refused && wait < maxStartBackoff; n++ {
-		if wait *= 2; wait == 0 {
-			return 0
-		}
+// Doubled returns a wait: first, doubled that many times, at most most.
+func Doubled(first, most time.Duration, times int) time.Duration {
+	wait := min(max(first, 0), most)
+	for ; times > 0 && wait > 0 && wait < most; times-- {
+		wait = min(wait*2, most)
 	}
-	return min(wait, maxStartBackoff)
+	return wait
 }
