@@ -142,7 +142,7 @@ func (t *jobTest) leave(ctx context.Context, kind job.Type, h run.Handle, last e
 func (r *jobTrial) ended(of *pipeline.Job, s job.Status) error {
 	category := s.Category
 	if s.Result != run.ResultSuccess {
-		category = rerun.Classify(of.Classes, run.Report{Result: s.Result, Category: s.Category, Message: s.Message + "\n" + s.Output, Exited: s.Exited, ExitCode: s.ExitCode})
+		category = rerun.Classify(of.Classes, run.Report{Result: s.Result, Category: s.Category, Message: s.Message, Exited: s.Exited, ExitCode: s.ExitCode}, s.Output)
 	}
 	r.end(string(s.Result), category, s.Message)
 	r.Output = s.Output

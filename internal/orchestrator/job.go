@@ -41,11 +41,8 @@ func (w *work) job() (job.Type, job.Attempt, error) {
 
 // refusalIn returns the refusal in err's chain, or nil.
 func refusalIn(err error) *job.Refusal {
-	var refusal *job.Refusal
-	if errors.As(err, &refusal) {
-		return refusal
-	}
-	return nil
+	refusal, _ := errors.AsType[*job.Refusal](err)
+	return refusal
 }
 
 // startLimit returns the timeout of a start call: half the lease, or the job's own limit if the call blocks for the
@@ -104,16 +101,12 @@ func (o *Orchestrator) ask(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, o.Lease/2)
 }
 
-// classify returns the category of a failure: the user's own classes come first. They are matched against the message
-// and the end of the job's output.
+// classify returns the category of a failure: the user's own classes come first.
 func (w *work) classify(failure run.Report, output string) run.Category {
 	if w.def.Job == nil {
 		return failure.Category
 	}
-	if output != "" {
-		failure.Message += "\n" + output
-	}
-	return rerun.Classify(w.def.Job.Classes, failure)
+	return rerun.Classify(w.def.Job.Classes, failure, output)
 }
 
 // report sanitises a job type's result: anything that is not a clear success is a failure.

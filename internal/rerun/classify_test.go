@@ -29,7 +29,7 @@ func TestFirstMatchingClassWins(t *testing.T) {
 		"no exit code is not zero": {run.Report{Message: "boom", Category: run.Permanent}, run.Transient},
 		"nothing matches":          {run.Report{Category: run.Timeout}, run.Timeout},
 	} {
-		if got := rerun.Classify(classes, c.failure); got != c.want {
+		if got := rerun.Classify(classes, c.failure, ""); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

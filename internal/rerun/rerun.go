@@ -162,8 +162,12 @@ func Reopen(r run.Run, now time.Time) Verdict {
 }
 
 // Classify returns the category of a failed job: the first matching class of the pipeline's file, otherwise the
-// job type's own. A class with neither a pattern nor an exit code matches nothing.
-func Classify(classes []pipeline.Class, failure run.Report) run.Category {
+// job type's own. Classes are matched against the message and the end of the job's output. A class with neither a
+// pattern nor an exit code matches nothing.
+func Classify(classes []pipeline.Class, failure run.Report, output string) run.Category {
+	if output != "" {
+		failure.Message += "\n" + output
+	}
 	for _, c := range classes {
 		if matches(c, failure) {
 			return run.Category(c.Category)

@@ -172,7 +172,7 @@ func (h *requestHandler) backfillOpen(ctx context.Context, q BackfillRequest, p 
 	if opened, failed := h.opened(ctx, q, p, now); opened || failed != nil {
 		return done, failed
 	}
-	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		return skipped(p, "%s", refusal.Reason), nil
 	}
 	return Backfilled{}, err

@@ -104,10 +104,7 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 	if err != nil || d == nil || d.Job == nil {
 		return o.Category, err
 	}
-	if o.Output != "" { // as when the controller reads the output itself
-		o.Message += "\n" + o.Output
-	}
-	return rerun.Classify(d.Job.Classes, o.Report), nil
+	return rerun.Classify(d.Job.Classes, o.Report, o.Output), nil
 }
 
 // logLate logs a result that is no longer awaited. It only updates the state of the job: a left job has ended, so a

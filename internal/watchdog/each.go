@@ -56,8 +56,8 @@ func (f failures) orNil() error {
 
 // pipelines lists the pipelines that an error of a check concerns, sorted, each once.
 func pipelines(err error) []string {
-	var all failures
-	if !errors.As(err, &all) {
+	all, ok := errors.AsType[failures](err)
+	if !ok {
 		return []string{}
 	}
 	ids := make([]string, len(all))
