@@ -17,15 +17,20 @@ import (
 // job. For an ended attempt whose job is run.JobStopping it is called until the target says that the job has ended.
 // The error says why the job may still be running. Stop stores nothing.
 func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error) {
-	w := &work{o: o, run: r, now: now}
-	var err error
-	if w.def, err = o.definition(ctx, r); err != nil {
+	w, err := o.workOn(ctx, r, now)
+	if err != nil {
 		return run.JobMayRun, err
 	}
 	if err := w.enter(ctx, false); err != nil && !errors.Is(err, errWaited) {
 		return run.JobStopping, err
 	}
 	return w.leave(ctx)
+}
+
+// workOn returns the work on a run without its task.
+func (o *Orchestrator) workOn(ctx context.Context, r run.Run, now time.Time) (*work, error) {
+	def, err := o.definition(ctx, r)
+	return &work{o: o, run: r, def: def, now: now}, err
 }
 
 // Sees reports whether this controller can query the job of the run's latest attempt.
@@ -37,9 +42,8 @@ func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) 
 	if !r.Progress.Left.MayRun() || r.Progress.Report.Result != "" {
 		return false, nil
 	}
-	w := &work{o: o, run: r, now: now}
-	var err error
-	if w.def, err = o.definition(ctx, r); err != nil {
+	w, err := o.workOn(ctx, r, now)
+	if err != nil {
 		return false, err
 	}
 	switch {

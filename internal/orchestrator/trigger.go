@@ -112,10 +112,11 @@ func (w *work) tellPassed(b *store.Batch, view gate.View) {
 	b.Emit(event.New(event.ValidationPassed, w.about(), message, event.Gate{Rules: view.Rules(), Degraded: view.Degraded}))
 }
 
-// call is a prepared start call, or the error that prevents it.
+// call is a start call: prepared, then made. err prevents it, or is its answer.
 type call struct {
 	kind    job.Type
 	attempt job.Attempt
+	started job.Started
 	err     error
 }
 
@@ -128,26 +129,19 @@ func (w *work) prepare() (c call) {
 	return c
 }
 
-// answer is the result of a start call.
-type answer struct {
-	started job.Started
-	err     error
-}
-
 // start makes the call for a run whose TRIGGERING is stored, and stores the answer.
 func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
-	a := answer{err: c.err}
-	if stalled := elapsed(w.now, w.clock()); a.err == nil && stalled > w.o.Lease/2 {
-		a.err = job.Refuse(run.Transient, "not started: this controller was suspended for %s, and another may have taken over", stalled)
+	if stalled := elapsed(w.now, w.clock()); c.err == nil && stalled > w.o.Lease/2 {
+		c.err = job.Refuse(run.Transient, "not started: this controller was suspended for %s, and another may have taken over", stalled)
 	}
-	if a.err == nil {
+	if c.err == nil {
 		limited, cancel := context.WithTimeout(ctx, w.o.startLimit(c.kind, c.attempt))
 		called, end := w.o.Span(limited, "start "+w.def.Job.Type, w.run)
-		a.started, a.err = c.kind.Start(called, c.attempt)
-		end(a.err)
+		c.started, c.err = c.kind.Start(called, c.attempt)
+		end(c.err)
 		cancel()
 	}
-	return w.settle(ctx, a)
+	return w.settle(ctx, c)
 }
 
 // answerTries is how often storing the answer to a start call is retried because the run has changed. Each changed
@@ -156,16 +150,16 @@ const answerTries = 100
 
 // settle stores an answer. The start has happened, whoever holds the lease by now and even if the caller was told to
 // stop, so the answer is applied to the run's current state.
-func (w *work) settle(ctx context.Context, a answer) (lifecycle.Step, error) {
-	if a.err != nil && refusalIn(a.err) == nil && ctx.Err() != nil {
-		return lifecycle.Step{}, fmt.Errorf("start its job: %w", a.err) // the next worker searches for it
+func (w *work) settle(ctx context.Context, c call) (lifecycle.Step, error) {
+	if c.err != nil && refusalIn(c.err) == nil && ctx.Err() != nil {
+		return lifecycle.Step{}, fmt.Errorf("start its job: %w", c.err) // the next worker searches for it
 	}
 	ctx = context.WithoutCancel(ctx)
 	var err error
 	for range answerTries {
 		w.now = w.clock()
 		var step lifecycle.Step
-		if step, err = w.answered(ctx, a); !isConflict(err) {
+		if step, err = w.answered(ctx, c); !isConflict(err) {
 			return step, err
 		}
 		var current run.Run
@@ -173,7 +167,7 @@ func (w *work) settle(ctx context.Context, a answer) (lifecycle.Step, error) {
 			return lifecycle.Step{}, fmt.Errorf("read it after its start: %w", err)
 		}
 		if !sameStart(w.run, current) {
-			return w.overtaken(ctx, current, a)
+			return w.overtaken(ctx, current, c)
 		}
 		if current.Version == w.run.Version {
 			w.claim = nil // the run is unchanged, so the lease is lost
@@ -190,17 +184,17 @@ func sameStart(asked, current run.Run) bool {
 }
 
 // answered stores the result of a start call.
-func (w *work) answered(ctx context.Context, a answer) (lifecycle.Step, error) {
-	refusal := refusalIn(a.err)
+func (w *work) answered(ctx context.Context, c call) (lifecycle.Step, error) {
+	refusal := refusalIn(c.err)
 	switch {
-	case a.err == nil && a.started.Result == nil:
-		return w.started(ctx, a.started.Handle, "")
-	case a.err == nil:
-		return w.ended(ctx, a.started.Handle, *a.started.Result)
+	case c.err == nil && c.started.Result == nil:
+		return w.started(ctx, c.started.Handle, "")
+	case c.err == nil:
+		return w.ended(ctx, c.started.Handle, *c.started.Result)
 	case refusal != nil:
 		return w.refused(ctx, *refusal, w.run.Progress.Unanswered)
 	default:
-		return w.unanswered(ctx, startUnanswered(a.err))
+		return w.unanswered(ctx, startUnanswered(c.err))
 	}
 }
 

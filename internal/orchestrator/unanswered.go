@@ -126,17 +126,17 @@ func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) 
 }
 
 // overtaken handles an answer to a start that the run no longer waits for. Only the answer says which job to stop.
-func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecycle.Step, error) {
+func (w *work) overtaken(ctx context.Context, current run.Run, c call) (lifecycle.Step, error) {
 	w.now = w.clock()
 	step := lifecycle.Next(current, w.now)
 	b := w.batch("overtaken")
 	switch {
 	case current.Attempt == w.run.Attempt && current.Progress.Left == run.JobStopping && current.Progress.StartedAt.IsZero():
-		if err := w.answerLeft(ctx, &b, current, a); err != nil {
+		if err := w.answerLeft(ctx, &b, current, c); err != nil {
 			return lifecycle.Step{}, err
 		}
-	case a.err == nil && a.started.Result == nil && !w.follows(current, a.started.Handle):
-		w.abandon(ctx, &b, current.Status, a.started.Handle)
+	case c.err == nil && c.started.Result == nil && !w.follows(current, c.started.Handle):
+		w.abandon(ctx, &b, current.Status, c.started.Handle)
 	}
 	if w.claim != nil {
 		w.schedule(&b, current, step)
@@ -156,18 +156,18 @@ func (w *work) overtaken(ctx context.Context, current run.Run, a answer) (lifecy
 
 // answerLeft records the answer to a start call whose attempt has ended meanwhile: the job, which must be stopped
 // now, or that there is none. Without an answer, the task that watches left-over jobs finds out.
-func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, a answer) error {
+func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, c call) error {
 	var next run.Run
 	var err error
 	became := fmt.Sprintf("its start was answered after the run became %s: ", current.Status)
 	switch {
-	case a.err == nil && a.started.Result == nil:
-		next, err = current.LeftStarted(a.started.Handle, w.now)
-		b.Append(w.entry(store.JobLate, a.started.Handle, became+"it is being stopped"))
-	case a.err == nil:
+	case c.err == nil && c.started.Result == nil:
+		next, err = current.LeftStarted(c.started.Handle, w.now)
+		b.Append(w.entry(store.JobLate, c.started.Handle, became+"it is being stopped"))
+	case c.err == nil:
 		next, err = current.SettleLeft(run.NothingLeft, w.now)
-		b.Append(w.entry(store.JobLate, a.started.Handle, fmt.Sprintf("%sits result is %s", became, a.started.Result.Result)))
-	case refusalIn(a.err) != nil:
+		b.Append(w.entry(store.JobLate, c.started.Handle, fmt.Sprintf("%sits result is %s", became, c.started.Result.Result)))
+	case refusalIn(c.err) != nil:
 		next, err = current.SettleLeft(run.NothingLeft, w.now)
 	default:
 		return nil

@@ -24,14 +24,9 @@ type work struct {
 	stored run.Run // as last committed; zero before that
 }
 
-// name returns the batch id of a decision on the version that was read.
-func (w *work) name(what string) string {
-	return fmt.Sprintf("%s/%s/v%d", what, w.run.Key, w.run.Version)
-}
-
-// batch starts the commit of a decision, under the lease if there is one.
+// batch starts the commit of a decision on the version that was read, under the lease if there is one.
 func (w *work) batch(what string) store.Batch {
-	b := store.Batch{ID: w.name(what)}
+	b := store.Batch{ID: fmt.Sprintf("%s/%s/v%d", what, w.run.Key, w.run.Version)}
 	if w.claim != nil {
 		b.Lease, b.Awaited = &w.claim.Lease, w.claim.Awaited
 	}
