@@ -26,7 +26,7 @@ type upstream struct {
 
 // upstreamOf returns the upstream that ref refers to, if any.
 func (q Question) upstreamOf(ref rule.Ref) (pipeline.ID, bool) {
-	name, ok := strings.CutPrefix(string(ref.Key), "run/")
+	name, ok := ref.Key.Upstream()
 	if !ok || ref.From != "" || ref.Start || !slices.Contains(q.Definition.After, pipeline.ID(name)) {
 		return "", false
 	}
@@ -164,11 +164,16 @@ func (u *upstream) completed(p period.Period) *sensor.Reading {
 
 // reading converts a run to a reading of the engine's own sensor.
 func (u *upstream) reading(p period.Period, r run.Run) *sensor.Reading {
-	fields := sensor.Fields{"status": string(r.Status), "date": p.String(), "attempt": int64(r.Attempt)}
-	if r.Status == run.Completed {
-		fields["completedAt"] = r.EndedAt.UTC().Format(time.RFC3339Nano)
+	reading := RunReading(u.id, p, r.Status, r.Attempt, r.EndedAt)
+	reading.UpdatedAt, reading.Version = r.UpdatedAt, r.Version
+	return &reading
+}
+
+// RunReading returns the reading that announces a run of a pipeline; ended is when it completed.
+func RunReading(id pipeline.ID, p period.Period, status run.Status, attempt int, ended time.Time) sensor.Reading {
+	fields := sensor.Fields{"status": string(status), "date": p.String(), "attempt": int64(attempt)}
+	if status == run.Completed {
+		fields["completedAt"] = ended.UTC().Format(time.RFC3339Nano)
 	}
-	return &sensor.Reading{
-		Key: sensor.Key("run/" + string(u.id)), Period: p, Fields: fields, UpdatedAt: r.UpdatedAt, Version: r.Version, Source: "interlock",
-	}
+	return sensor.Reading{Key: sensor.UpstreamKey(string(id)), Period: p, Fields: fields, Source: "interlock"}
 }

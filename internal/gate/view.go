@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -101,7 +100,7 @@ func WithoutData(sensors []store.SeenSensor) []store.SeenSensor {
 }
 
 // IsUpstream reports whether s is a run of an upstream pipeline.
-func IsUpstream(s store.SeenSensor) bool { return strings.HasPrefix(string(s.Key), "run/") }
+func IsUpstream(s store.SeenSensor) bool { return s.Key.Engine() }
 
 // noted converts what ref showed to its stored form.
 func noted(own pipeline.ID, ref rule.Ref, seen sensor.Seen) store.SeenSensor {

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -155,7 +156,7 @@ func (h *lateHandler) reportSpent(ctx context.Context, old run.Run, changed []st
 // lateCause returns CauseUpstream if only upstreams changed. Both causes use the same budget.
 func lateCause(changed []string) run.Cause {
 	for _, s := range changed {
-		if _, key, _ := strings.Cut(s, "/"); !strings.HasPrefix(key, "run/") {
+		if _, key, _ := strings.Cut(s, "/"); !sensor.Key(key).Engine() {
 			return run.CauseLateData
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -110,7 +109,7 @@ func (h *readingHandler) newsFor(e *catalog.Entry, row store.Pipeline, c store.C
 	n.over = n.gate && readsOver(e, c)
 	n.start = e.Start != nil && reads(e.Definition, e.Start.Gate, c)
 	n.post = e.PostRun != nil && reads(e.Definition, e.PostRun.Gate, c)
-	if up, ok := strings.CutPrefix(string(c.Sensor), "run/"); ok && c.Pipeline == e.ID && slices.Contains(e.After, pipeline.ID(up)) {
+	if up, ok := c.Sensor.Upstream(); ok && c.Pipeline == e.ID && slices.Contains(e.After, pipeline.ID(up)) {
 		n.upstream = h.catalog.Current().Definition(pipeline.ID(up))
 	}
 	return n

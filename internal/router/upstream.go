@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -15,9 +14,6 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
-
-// upstreamKey returns the sensor that announces a pipeline's runs to its downstream pipelines.
-func upstreamKey(id string) sensor.Key { return sensor.Key("run/" + id) }
 
 // maxWrites is how many readings every store accepts at once.
 const maxWrites = 5
@@ -30,9 +26,10 @@ func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now t
 	if e == nil || c.Run.Schedule != e.Opens {
 		return nil
 	}
+	reading := gate.RunReading(c.Run.Pipeline, c.Run.Period, c.Status, c.Attempt, c.At)
 	var writes []store.Write
 	for _, dependent := range h.catalog.Current().Dependents(c.Run.Pipeline) {
-		writes = append(writes, store.Write{Pipeline: dependent.ID, Reading: runReading(c), Order: c.Version})
+		writes = append(writes, store.Write{Pipeline: dependent.ID, Reading: reading, Order: c.Version})
 	}
 	for chunk := range slices.Chunk(writes, maxWrites) {
 		if _, err := h.store.PutReadings(ctx, chunk, now); err != nil {
@@ -42,15 +39,6 @@ func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now t
 	return nil
 }
 
-// runReading returns the reading that announces a run.
-func runReading(c store.Change) sensor.Reading {
-	fields := sensor.Fields{"status": string(c.Status), "date": c.Run.Period.String(), "attempt": int64(c.Attempt)}
-	if c.Status == run.Completed {
-		fields["completedAt"] = c.At.UTC().Format(time.RFC3339Nano)
-	}
-	return sensor.Reading{Key: upstreamKey(string(c.Run.Pipeline)), Period: c.Run.Period, Fields: fields, Source: "interlock"}
-}
-
 // upstreamsDone reports whether every upstream is COMPLETED for a period.
 func (c *core) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
 	view, err := c.look(ctx, e, nil, key.Period, now)
@@ -58,7 +46,7 @@ func (c *core) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key,
 		return false, err
 	}
 	for _, l := range view.Verdict.Leaves {
-		if strings.HasPrefix(l.Rule.Key, "run/") && l.Rule.From == "" && l.Outcome != rule.Pass {
+		if sensor.Key(l.Rule.Key).Engine() && l.Rule.From == "" && l.Outcome != rule.Pass {
 			return false, nil
 		}
 	}

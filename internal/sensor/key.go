@@ -20,6 +20,12 @@ const engineKeys = "run/"
 // Engine reports whether only the engine writes the key: it represents another pipeline's run.
 func (k Key) Engine() bool { return strings.HasPrefix(string(k), engineKeys) }
 
+// UpstreamKey returns the key under which the engine announces the runs of a pipeline to its downstream pipelines.
+func UpstreamKey(pipeline string) Key { return Key(engineKeys + pipeline) }
+
+// Upstream returns the pipeline whose runs an engine's key announces, and whether it is such a key.
+func (k Key) Upstream() (pipeline string, ok bool) { return strings.CutPrefix(string(k), engineKeys) }
+
 // Check returns what is wrong with k as the name of a sensor, or nil.
 func (k Key) Check() error {
 	if k == "" {

@@ -218,7 +218,7 @@ type finished struct {
 
 func (f *finished) add(e watched, up *catalog.Entry, r run.Run) {
 	o := opening{periods: e.Following(up.Definition, r.Period), change: store.Change{
-		Kind: store.ReadingWritten, At: r.EndedAt, Pipeline: e.ID, Sensor: sensor.Key("run/" + string(up.ID)), Period: r.Period, Version: r.Version, Changed: true,
+		Kind: store.ReadingWritten, At: r.EndedAt, Pipeline: e.ID, Sensor: sensor.UpstreamKey(string(up.ID)), Period: r.Period, Version: r.Version, Changed: true,
 	}}
 	switch {
 	case r.Schedule != up.Opens:
