@@ -165,6 +165,24 @@ type Start struct {
 	Deadline *schedule.Clock // closes the automatic window; nil without
 }
 
+// MetBy reports whether a reading alone meets the start condition for p.
+func (s *Start) MetBy(r *sensor.Reading, p period.Period, now time.Time) bool {
+	return s.Gate.Decide(rule.Snapshot{{Reading: r, For: p}}, now) == rule.Pass
+}
+
+// StartSensor returns the sensor of the start condition, which must not be nil.
+func (d *Definition) StartSensor() (ID, sensor.Key) {
+	return cmp.Or(ID(d.Start.Rule.From), d.ID), sensor.Key(d.Start.Rule.Key)
+}
+
+// PeriodOf returns the period that a reading is for as a start condition: its own, or the one in which it was written.
+func (d *Definition) PeriodOf(r *sensor.Reading) period.Period {
+	if !r.Period.IsZero() {
+		return r.Period
+	}
+	return d.Schedule.PeriodAt(r.UpdatedAt)
+}
+
 // Job is the job to start, and its budgets.
 type Job struct {
 	Type            string

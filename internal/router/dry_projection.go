@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,8 +8,6 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -36,7 +33,8 @@ func (h *dryHandler) soonest(ctx context.Context, e *catalog.Entry, p period.Per
 // arrival returns when the start condition's sensor was first written for a period, whatever its data: the relative
 // deadline counts from there. It is zero if there is no write since the pipeline's horizon.
 func (h *dryHandler) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
-	q := store.HistoryQuery{Pipeline: cmp.Or(pipeline.ID(e.Start.Rule.From), e.ID), Key: sensor.Key(e.Start.Rule.Key), Limit: historyPage}
+	q := store.HistoryQuery{Limit: historyPage}
+	q.Pipeline, q.Key = e.StartSensor()
 	undated, err := h.firstFor(ctx, e, p, q, p.Start(e.Schedule.Zone()))
 	if err != nil {
 		return undated, err
@@ -61,7 +59,7 @@ func (h *dryHandler) firstFor(ctx context.Context, e *catalog.Entry, p period.Pe
 			if w.UpdatedAt.Before(since) || w.UpdatedAt.Before(e.Horizon) {
 				return first, nil
 			}
-			if !w.Deleted && sliceOf(e, w) == p {
+			if !w.Deleted && e.PeriodOf(w) == p {
 				first = w.UpdatedAt
 			}
 		}

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -35,18 +34,13 @@ func (c *core) historySince(ctx context.Context, of store.ReadingQuery, since ti
 // historyPage is how many writes are read at once.
 const historyPage = 200
 
-// sliceOf returns the period that a write is for as a start condition.
-func sliceOf(e *catalog.Entry, w *sensor.Reading) period.Period {
-	return cmp.Or(w.Period, e.Schedule.PeriodAt(w.UpdatedAt))
-}
-
 // newInSlice reports whether a write brought data that its period did not have before; earlier are the writes before
 // it, newest first. An undated write that repeats the data of an earlier period is new in its own: "ready" is the same
 // data every day.
 func newInSlice(e *catalog.Entry, w *sensor.Reading, earlier []*sensor.Reading) bool {
 	for _, old := range earlier {
 		if old.Period == w.Period {
-			return old.Deleted || !sensor.SameData(old.Fields, w.Fields) || sliceOf(e, old) != sliceOf(e, w)
+			return old.Deleted || !sensor.SameData(old.Fields, w.Fields) || e.PeriodOf(old) != e.PeriodOf(w)
 		}
 	}
 	return true
@@ -61,7 +55,7 @@ func lastChanges(e *catalog.Entry, id pipeline.ID, writes []*sensor.Reading, sin
 		if w.UpdatedAt.Before(since) {
 			break
 		}
-		at := place{sliceOf(e, w), w.Period}
+		at := place{e.PeriodOf(w), w.Period}
 		if seen[at] {
 			continue
 		}

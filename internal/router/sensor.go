@@ -384,7 +384,7 @@ func (h *readingHandler) openFor(ctx context.Context, n news, key run.Key, now t
 		return nil
 	}
 	w, err := h.written(ctx, n.Change)
-	if err != nil || w == nil || !meets(e, key.Period, w, now) {
+	if err != nil || w == nil || !e.Start.MetBy(w, key.Period, now) {
 		return err
 	}
 	if over, err := h.window.startOver(ctx, n, key, now); over || err != nil {
@@ -393,11 +393,6 @@ func (h *readingHandler) openFor(ctx context.Context, n news, key run.Key, now t
 	return h.openRun(ctx, e, key, order{
 		cause: run.CauseCondition, causedBy: n.cause(), message: fmt.Sprintf("sensor %s meets the start condition", n.Sensor), recovered: n.overlooked,
 	}, now)
-}
-
-// meets reports whether one reading meets the start condition for p.
-func meets(e *catalog.Entry, p period.Period, w *sensor.Reading, now time.Time) bool {
-	return e.Start.Gate.Decide(rule.Snapshot{{Reading: w, For: p}}, now) == rule.Pass
 }
 
 // written returns the reading of a change, even if a later one has replaced it. It returns nil if the reading no longer

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -86,7 +84,8 @@ func (h *windowHandler) opensNow(ctx context.Context, e *catalog.Entry, key run.
 // startNew reports whether the start condition's sensor has new data for the run's period since the last evaluation of
 // its window. Without a snapshot of that evaluation it compares times.
 func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot) (bool, error) {
-	at := store.ReadingQuery{Pipeline: cmp.Or(pipeline.ID(e.Start.Rule.From), e.ID), Key: sensor.Key(e.Start.Rule.Key)}
+	var at store.ReadingQuery
+	at.Pipeline, at.Key = e.StartSensor()
 	writes, err := h.historySince(ctx, at, old.EndedAt)
 	if err != nil {
 		return false, err
@@ -96,7 +95,7 @@ func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.
 		if seen || w.Deleted || end.ID == "" && w.UpdatedAt.Before(old.EndedAt) {
 			continue
 		}
-		if sliceOf(e, w).Holds(old.Period) && newInSlice(e, w, writes[i+1:]) {
+		if e.PeriodOf(w).Holds(old.Period) && newInSlice(e, w, writes[i+1:]) {
 			return true, nil
 		}
 	}

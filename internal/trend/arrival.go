@@ -81,7 +81,7 @@ func (a *Arrivals) read(ctx context.Context, s reader, e *catalog.Entry, since t
 		}
 		for _, r := range page.Items {
 			if !r.Deleted {
-				first[periodOf(e, r)] = r.UpdatedAt // newest first, so the last assignment is the earliest write
+				first[e.PeriodOf(r)] = r.UpdatedAt // newest first, so the last assignment is the earliest write
 			}
 		}
 		seen += len(page.Items)
@@ -100,12 +100,4 @@ func (a *Arrivals) read(ctx context.Context, s reader, e *catalog.Entry, since t
 	}
 	slices.SortFunc(a.Arrived, func(x, y Arrival) int { return x.Period.Compare(y.Period) })
 	return nil
-}
-
-// periodOf returns the period of a reading: its own, or the one in which it was written.
-func periodOf(e *catalog.Entry, r *sensor.Reading) period.Period {
-	if !r.Period.IsZero() {
-		return r.Period
-	}
-	return e.Schedule.PeriodAt(r.UpdatedAt)
 }

@@ -1,7 +1,6 @@
 package watchdog
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -138,7 +136,8 @@ func (p pass) lately(e watched, at time.Time) bool {
 
 // recoverWrites checks the writes of the start condition's sensor.
 func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named written) (int, error) {
-	of := source{cmp.Or(pipeline.ID(e.Start.Rule.From), e.ID), sensor.Key(e.Start.Rule.Key)}
+	var of source
+	of.owner, of.key = e.StartSensor()
 	wanted := wantedWrites{of, w.unseen(p), named, func(at time.Time) bool { return p.lately(e, at) }}
 	found, latest := 0, true
 	for page, err := range w.eachWritten(ctx, wanted) {
@@ -146,7 +145,9 @@ func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named w
 			return found, err
 		}
 		page = slices.DeleteFunc(page, func(r *sensor.Reading) bool {
-			return r.Deleted || !p.lately(e, r.UpdatedAt) || !latest && (r.UpdatedAt.Before(wanted.since) || !meets(e, r, p.now))
+			// The router checks the condition too; checking it here saves calls for the many readings that do not meet it.
+			return r.Deleted || !p.lately(e, r.UpdatedAt) ||
+				!latest && (r.UpdatedAt.Before(wanted.since) || !e.Start.MetBy(r, e.PeriodOf(r), p.now))
 		})
 		n, err := w.openMissing(ctx, e, openingsOf(e, of.owner, page), p.now)
 		found += n
@@ -158,22 +159,11 @@ func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named w
 	return found, nil
 }
 
-// meets reports whether a reading meets the start condition. The router checks this too; checking here saves calls
-// for the many readings that do not.
-func meets(e watched, r *sensor.Reading, now time.Time) bool {
-	return e.Start.Gate.Decide(rule.Snapshot{{Reading: r, For: sliceOf(e, r)}}, now) == rule.Pass
-}
-
-// sliceOf returns the period for which a write may meet a start condition.
-func sliceOf(e watched, r *sensor.Reading) period.Period {
-	return cmp.Or(r.Period, e.Schedule.PeriodAt(r.UpdatedAt))
-}
-
 // openingsOf converts writes of the start condition's sensor to openings.
 func openingsOf(e watched, owner pipeline.ID, readings []*sensor.Reading) []opening {
 	var all []opening
 	for _, r := range readings {
-		all = append(all, opening{periods: []period.Period{sliceOf(e, r)}, change: store.Change{
+		all = append(all, opening{periods: []period.Period{e.PeriodOf(r)}, change: store.Change{
 			Kind: store.ReadingWritten, At: r.UpdatedAt, Pipeline: owner, Sensor: r.Key, Period: r.Period, Version: r.Version, Changed: true,
 		}})
 	}
