@@ -32,7 +32,7 @@ func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
 	if err := w.reportClock(ctx, ahead, until, p.now); err != nil {
 		return err
 	}
-	_, err := each(ctx, w.Workers, ahead, func(e watched) (int, error) { return 1, w.Router.Rewind(ctx, e.ID, p.now) })
+	_, err := w.eachPipeline(ctx, ahead, func(e watched) (int, error) { return 1, w.Router.Rewind(ctx, e.ID, p.now) })
 	if entries, failed := w.together(ctx, w.Catalog.Current().All()); failed == nil {
 		p.entries = entries
 	}

@@ -16,7 +16,7 @@ import (
 // unarmedDeadlines finds pipelines with an SLA whose next period has no armed deadline. It stores the task that arms
 // it again.
 func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
-	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
+	return w.eachPipeline(ctx, p.entries, func(e watched) (int, error) {
 		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || e.holdsSLA || e.accepted.After(p.settled) {
 			return 0, nil
 		}
@@ -26,10 +26,7 @@ func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 		}
 		b := store.Batch{ID: fmt.Sprintf("watchdog/arm/%s/%d", e.ID, p.now.UnixNano())}
 		b.Schedule(store.PipelineTask(store.Arm, e.ID, p.now))
-		if err := w.Store.Commit(ctx, b, p.now); err != nil {
-			return 0, err
-		}
-		return 1, nil
+		return handled(w.Store.Commit(ctx, b, p.now))
 	})
 }
 

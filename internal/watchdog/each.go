@@ -73,14 +73,22 @@ func everyones(ctx context.Context, err error) bool {
 	return errors.Is(err, store.ErrAway) || ctx.Err() != nil
 }
 
-// owned is an item of a check that belongs to a pipeline.
-type owned interface{ owner() pipeline.ID }
+// handled returns one finding, unless handling it failed.
+func handled(err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	return 1, nil
+}
 
-func (e watched) owner() pipeline.ID { return e.ID }
+// eachPipeline is each for pipelines.
+func (w *Watchdog) eachPipeline(ctx context.Context, all []watched, look func(e watched) (int, error)) (int, error) {
+	return each(ctx, w.Workers, all, func(e watched) pipeline.ID { return e.ID }, look)
+}
 
 // each calls look for every item, concurrently if there are several workers, and adds up the findings. An error or a
-// panic affects only its own pipeline, unless the store is down or ctx ends.
-func each[T owned](ctx context.Context, workers int, all []T, look func(one T) (int, error)) (int, error) {
+// panic affects only the item's own pipeline, unless the store is down or ctx ends.
+func each[T any](ctx context.Context, workers int, all []T, owner func(T) pipeline.ID, look func(one T) (int, error)) (int, error) {
 	var next, found atomic.Int64
 	var mu sync.Mutex
 	var failed failures
@@ -100,7 +108,7 @@ func each[T owned](ctx context.Context, workers int, all []T, look func(one T) (
 				next.Store(int64(len(all)))
 				whole = err
 			}
-			failed = append(failed, failure{all[i].owner(), err})
+			failed = append(failed, failure{owner(all[i]), err})
 			mu.Unlock()
 		}
 	}

@@ -16,7 +16,7 @@ func TestEachItemIsCheckedOnceWithAnyNumberOfWorkers(t *testing.T) {
 	for _, workers := range []int{0, 1, 8, 200} {
 		var mu sync.Mutex
 		seen := map[number]int{}
-		found, err := each(t.Context(), workers, numbers(100), func(one number) (int, error) {
+		found, err := each(t.Context(), workers, numbers(100), number.owner, func(one number) (int, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			seen[one]++
@@ -45,7 +45,7 @@ func TestErrorAffectsOnlyItsOwnPipeline(t *testing.T) {
 		{"the store", fmt.Errorf("list runs: %w", store.ErrAway), 3, []string{}},
 	} {
 		looked := 0
-		found, err := each(t.Context(), 0, numbers(10), func(one number) (int, error) {
+		found, err := each(t.Context(), 0, numbers(10), number.owner, func(one number) (int, error) {
 			if looked++; one == 2 {
 				return 0, c.err
 			}
@@ -63,7 +63,7 @@ func TestErrorAffectsOnlyItsOwnPipeline(t *testing.T) {
 func TestCheckEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	looked := 0
-	_, err := each(ctx, 0, numbers(10), func(number) (int, error) {
+	_, err := each(ctx, 0, numbers(10), number.owner, func(number) (int, error) {
 		looked++
 		cancel()
 		return 0, ctx.Err()
@@ -88,7 +88,7 @@ func numbers(n int) []number {
 
 func TestPanicAffectsOnlyItsOwnPipeline(t *testing.T) {
 	looked := 0
-	found, err := each(t.Context(), 0, numbers(10), func(one number) (int, error) {
+	found, err := each(t.Context(), 0, numbers(10), number.owner, func(one number) (int, error) {
 		if looked++; one == 2 {
 			panic("broken")
 		}

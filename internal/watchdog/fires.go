@@ -15,19 +15,16 @@ import (
 // missedFires finds cron fires that were not handled. It opens those whose window is still open, and reports the rest
 // together as SCHEDULE_MISSED.
 func (w *Watchdog) missedFires(ctx context.Context, p pass) (int, error) {
-	return w.catchUp(ctx, p, func(e watched) bool { return !e.Schedule.Listed() })
+	return w.catchUp(ctx, p, false)
 }
 
-// catchUp handles the missed fires of the pipelines that meant selects.
-func (w *Watchdog) catchUp(ctx context.Context, p pass, meant func(watched) bool) (int, error) {
-	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
-		if e.Opens != pipeline.ByCron || !meant(e) || e.paused || !overdue(e, p) {
+// catchUp handles the missed fires of the pipelines whose days are listed, or of the others.
+func (w *Watchdog) catchUp(ctx context.Context, p pass, listed bool) (int, error) {
+	return w.eachPipeline(ctx, p.entries, func(e watched) (int, error) {
+		if e.Opens != pipeline.ByCron || e.Schedule.Listed() != listed || e.paused || !overdue(e, p) {
 			return 0, nil
 		}
-		if err := w.Router.CatchUp(ctx, e.ID, p.now); err != nil {
-			return 0, err
-		}
-		return 1, nil
+		return handled(w.Router.CatchUp(ctx, e.ID, p.now))
 	})
 }
 
@@ -46,7 +43,7 @@ func overdue(e watched, p pass) bool {
 // missedIncludeDates finds listed days whose run was not opened. Those that can no longer be opened are reported as
 // IRREGULAR_SCHEDULE_MISSED.
 func (w *Watchdog) missedIncludeDates(ctx context.Context, p pass) (int, error) {
-	return w.catchUp(ctx, p, func(e watched) bool { return e.Schedule.Listed() })
+	return w.catchUp(ctx, p, true)
 }
 
 // startLookBack is how far back periods with a start deadline are checked: longer than a weekend.
@@ -55,7 +52,7 @@ const startLookBack = 7 * 24 * time.Hour
 // startDeadlines finds periods whose start condition was not met before its deadline, and closes
 // them (SENSOR_DEADLINE_EXPIRED).
 func (w *Watchdog) startDeadlines(ctx context.Context, p pass) (int, error) {
-	return each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
+	return w.eachPipeline(ctx, p.entries, func(e watched) (int, error) {
 		if e.Start == nil || e.Start.Deadline == nil || e.Opens != pipeline.ByStream || e.DryRun || e.paused {
 			return 0, nil
 		}

@@ -53,7 +53,7 @@ func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
 	if names.writes, err = w.overlookWrites(ctx, w.unseenDue(p).Add(-longest)); err != nil {
 		return 0, err
 	}
-	found, err := each(ctx, w.Workers, concerned, func(e watched) (int, error) { return w.missingOf(ctx, e, p, names) })
+	found, err := w.eachPipeline(ctx, concerned, func(e watched) (int, error) { return w.missingOf(ctx, e, p, names) })
 	if err == nil {
 		w.missing = reach{p.now, p.settled}
 	}

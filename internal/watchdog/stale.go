@@ -18,26 +18,14 @@ func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("list open runs: %w", err)
 	}
-	all := make([]openRun, len(open))
-	for i, r := range open {
-		all[i] = openRun{r}
-	}
-	return each(ctx, w.Workers, all, func(r openRun) (int, error) {
-		stale, err := w.stale(ctx, r.Run, p)
-		if err != nil || !stale {
+	owner := func(r run.Run) pipeline.ID { return r.Pipeline }
+	return each(ctx, w.Workers, open, owner, func(r run.Run) (int, error) {
+		if stale, err := w.stale(ctx, r, p); err != nil || !stale {
 			return 0, err
 		}
-		if err := w.carryOut(ctx, r.Run, p.now); err != nil {
-			return 0, err
-		}
-		return 1, nil
+		return handled(w.carryOut(ctx, r, p.now))
 	})
 }
-
-// openRun is a run to check.
-type openRun struct{ run.Run }
-
-func (r openRun) owner() pipeline.ID { return r.Pipeline }
 
 // stale reports whether an open run has no task to advance it. A failed run is advanced by its change, not by a task.
 func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {

@@ -34,7 +34,7 @@ func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 	if names.runs, err = w.overlookRuns(ctx, since); err != nil {
 		return 0, err
 	}
-	found, err := each(ctx, w.Workers, p.entries, func(e watched) (int, error) {
+	found, err := w.eachPipeline(ctx, p.entries, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByStream || e.DryRun || e.paused {
 			return 0, nil
 		}
