@@ -73,11 +73,9 @@ func Next(r run.Run, now time.Time) Step {
 		return due(CompleteTrigger, r.UpdatedAt, now, "the job returned no result within its poll window")
 	case p.Report.Result != "" && r.Status != run.Pending && r.Status != run.Failed:
 		return due(CompleteTrigger, p.Report.At, now, "the job has ended: "+string(p.Report.Result))
-	}
-	if standsStill(r) {
+	case r.Status == run.Pending && !p.WaitingSince.IsZero(): // the window and the time limit stop meanwhile
 		return waiting(p, now)
-	}
-	if !now.Before(p.LimitAt) {
+	case !now.Before(p.LimitAt):
 		return pastLimit(r, now)
 	}
 	switch r.Status {
@@ -106,11 +104,6 @@ func due(k Kind, since, now time.Time, reason string) Step {
 
 func until(at time.Time, reason string) Step {
 	return Step{Kind: Wait, Due: at.UTC(), Reason: reason}
-}
-
-// standsStill reports whether the window and the time limit stop because the attempt waits for a slot.
-func standsStill(r run.Run) bool {
-	return r.Status == run.Pending && !r.Progress.WaitingSince.IsZero()
 }
 
 // waiting evaluates again each interval, or as soon as a freed slot wakes the run. Nothing ends the attempt:
