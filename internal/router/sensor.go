@@ -105,8 +105,13 @@ func (h *readingHandler) react(ctx context.Context, n news, now time.Time) error
 }
 
 func (h *readingHandler) newsFor(e *catalog.Entry, row store.Pipeline, c store.Change) news {
-	n := news{Change: c, entry: e, row: row, gate: reads(e.Definition, e.Gate, c)}
-	n.over = n.gate && readsOver(e, c)
+	n := news{Change: c, entry: e, row: row}
+	for _, ref := range e.Gate.Refs() {
+		if isOf(e.Definition, ref, c) {
+			n.gate = true
+			n.over = n.over || ref.Over != rule.Range{}
+		}
+	}
 	n.start = e.Start != nil && reads(e.Definition, e.Start.Gate, c)
 	n.post = e.PostRun != nil && reads(e.Definition, e.PostRun.Gate, c)
 	if up, ok := c.Sensor.Upstream(); ok && c.Pipeline == e.ID && slices.Contains(e.After, pipeline.ID(up)) {
@@ -121,11 +126,6 @@ func reads(d *pipeline.Definition, g *rule.Gate, c store.Change) bool {
 		return false
 	}
 	return slices.ContainsFunc(g.Refs(), func(ref rule.Ref) bool { return isOf(d, ref, c) })
-}
-
-// readsOver reports whether the gate of e reads the sensor of c for several periods.
-func readsOver(e *catalog.Entry, c store.Change) bool {
-	return slices.ContainsFunc(e.Gate.Refs(), func(ref rule.Ref) bool { return ref.Over != rule.Range{} && isOf(e.Definition, ref, c) })
 }
 
 // isOf reports whether ref, in a gate of d, is the sensor of c.

@@ -60,25 +60,19 @@ func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, no
 // reopens reports whether the condition that opens the run is met by data that is new since the last evaluation of its
 // window.
 func (h *windowHandler) reopens(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
-	if e.Start == nil && e.Opens != pipeline.ByStream {
-		return false, nil
-	}
-	met, err := h.opensNow(ctx, e, old.Key, now)
-	if err != nil || !met {
-		return false, err
-	}
-	if e.Start == nil {
+	switch {
+	case e.Start != nil:
+		if met, err := h.startMet(ctx, e, old.Period, now); err != nil || !met {
+			return false, err
+		}
+		return h.startNew(ctx, e, old, end)
+	case e.Opens == pipeline.ByStream:
+		if done, err := h.upstreamsDone(ctx, e, old.Key, now); err != nil || !done {
+			return false, err
+		}
 		return h.upstreamsNew(ctx, e, old, end, now)
 	}
-	return h.startNew(ctx, e, old, end)
-}
-
-// opensNow reports whether the condition that opens a run is met for a period.
-func (h *windowHandler) opensNow(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
-	if e.Start == nil {
-		return h.upstreamsDone(ctx, e, key, now)
-	}
-	return h.startMet(ctx, e, key.Period, now)
+	return false, nil
 }
 
 // startNew reports whether the start condition's sensor has new data for the run's period since the last evaluation of
