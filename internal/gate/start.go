@@ -12,7 +12,6 @@ import (
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -244,11 +243,9 @@ func (s Situation) start(a Answer, now time.Time) Block {
 	if a.Start == nil || opened && def.Opens != pipeline.ByCron {
 		return Block{}
 	}
-	if deadline := def.Start.Deadline; deadline != nil && !opened {
-		if end := sla.Close(*deadline, s.Period, def.Schedule); !now.Before(end) {
-			return final(StartDeadline, "the start condition's deadline was at %s; `interlock trigger %s --date %s` opens the run",
-				reason.At("deadline", end), def.ID, s.Period)
-		}
+	if end := def.StartCloses(s.Period); !opened && !end.IsZero() && !now.Before(end) {
+		return final(StartDeadline, "the start condition's deadline was at %s; `interlock trigger %s --date %s` opens the run",
+			reason.At("deadline", end), def.ID, s.Period)
 	}
 	return a.startUnmet()
 }

@@ -175,6 +175,14 @@ func (d *Definition) StartSensor() (ID, sensor.Key) {
 	return cmp.Or(ID(d.Start.Rule.From), d.ID), sensor.Key(d.Start.Rule.Key)
 }
 
+// StartCloses returns when the deadline of the start condition closes the automatic window of p; zero without one.
+func (d *Definition) StartCloses(p period.Period) time.Time {
+	if d.Start == nil || d.Start.Deadline == nil {
+		return time.Time{}
+	}
+	return sla.Close(*d.Start.Deadline, p, d.Schedule)
+}
+
 // PeriodOf returns the period that a reading is for as a start condition: its own, or the one in which it was written.
 func (d *Definition) PeriodOf(r *sensor.Reading) period.Period {
 	if !r.Period.IsZero() {

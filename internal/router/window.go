@@ -15,7 +15,6 @@ import (
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -152,16 +151,17 @@ func holding(view gate.View, n news) []string {
 // startClosed reports whether the deadline of the start condition had closed the automatic window of a run at that
 // instant.
 func startClosed(e *catalog.Entry, key run.Key, at time.Time) bool {
-	return e.Start != nil && e.Start.Deadline != nil && !at.Before(sla.Close(*e.Start.Deadline, key.Period, e.Schedule))
+	end := e.StartCloses(key.Period)
+	return !end.IsZero() && !at.Before(end)
 }
 
 // waitsUntil returns when a run that cron opened stops waiting for its start condition, however long its window; zero
 // without such a deadline. A run that the condition itself opened does not wait for it.
 func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
-	if e.Opens != pipeline.ByCron || e.Start == nil || e.Start.Deadline == nil {
+	if e.Opens != pipeline.ByCron {
 		return time.Time{}
 	}
-	return sla.Close(*e.Start.Deadline, key.Period, e.Schedule)
+	return e.StartCloses(key.Period)
 }
 
 // startOver reports whether the deadline of the start condition had passed when the write came. If so, it closes the
@@ -191,11 +191,11 @@ func (h *windowHandler) startOver(ctx context.Context, n news, key run.Key, now 
 // whether it did. It does nothing if there is a run, or the period is not one of the pipeline's.
 func (h *windowHandler) CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error) {
 	e := h.catalog.Current().Get(key.Pipeline)
-	if e == nil || e.Start == nil || e.Start.Deadline == nil || e.DryRun || key.Schedule != e.Opens {
+	if e == nil || e.DryRun || key.Schedule != e.Opens {
 		return false, nil
 	}
-	at := sla.Close(*e.Start.Deadline, key.Period, e.Schedule)
-	if now.Before(at) || at.Before(e.Horizon) {
+	at := e.StartCloses(key.Period)
+	if at.IsZero() || now.Before(at) || at.Before(e.Horizon) {
 		return false, nil
 	}
 	if old, err := h.row(ctx, e, key); err != nil || old.Status != "" {

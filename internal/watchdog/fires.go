@@ -9,7 +9,6 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/sla"
 )
 
 // missedFires finds cron fires that were not handled. It opens those whose window is still open, and reports the rest
@@ -66,7 +65,7 @@ func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (i
 		if slot.Period.Start(e.Schedule.Zone()).After(p.settled) {
 			break
 		}
-		at := sla.Close(*e.Start.Deadline, slot.Period, e.Schedule)
+		at := e.StartCloses(slot.Period)
 		if slot.Excluded == "" && !at.After(p.settled) && at.After(e.Horizon) {
 			keys = append(keys, e.Key(slot.Period))
 		}
