@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,32 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/period"
 )
-
-// MoveError means that a run in that state has no such transition. The run is unchanged.
-type MoveError struct {
-	Key  Key
-	From Status
-	To   Status // the target of the transition
-	On   On
-}
-
-func (e *MoveError) Error() string {
-	from := string(e.From)
-	if e.From == noRun {
-		from = "(no run)"
-	}
-	var can []string
-	for _, t := range transitions {
-		if t.From == e.From {
-			can = append(can, string(t.On))
-		}
-	}
-	possible := "nothing"
-	if len(can) > 0 {
-		possible = strings.Join(can, ", ")
-	}
-	return fmt.Sprintf("move run %s from %s to %s on %q: possible there: %s", e.Key, from, e.To, e.On, possible)
-}
 
 // move is the only place where a status changes: it follows a transition of the table or returns an error.
 func (r Run) move(on On, reason string, now time.Time) (Run, error) {
@@ -50,15 +25,20 @@ func (r Run) move(on On, reason string, now time.Time) (Run, error) {
 	return r, nil
 }
 
-// refuse returns the error for a transition that does not exist.
-func (r Run) refuse(on On) *MoveError {
-	e := &MoveError{Key: r.Key, From: r.Status, On: on}
+// refuse returns the error for a transition that does not exist; it lists those that do.
+func (r Run) refuse(on On) error {
+	var to Status
+	var possible []string
 	for _, t := range transitions {
 		if t.On == on {
-			e.To = t.To // each event has one target, from any state
+			to = t.To // each event has one target, from any state
+		}
+		if t.From == r.Status {
+			possible = append(possible, string(t.On))
 		}
 	}
-	return e
+	return fmt.Errorf("move run %s from %s to %s on %q: possible there: %s",
+		r.Key, cmp.Or(string(r.Status), "(no run)"), to, on, cmp.Or(strings.Join(possible, ", "), "nothing"))
 }
 
 // stay returns the run for a change that keeps its status; an error if the status is not in the list.
