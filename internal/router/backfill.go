@@ -142,8 +142,8 @@ func (h *requestHandler) backfill(ctx context.Context, e *catalog.Entry, q Backf
 	switch {
 	case err != nil:
 		return Backfilled{}, err
-	case barred.why != "":
-		return skipped(p, "the calendar excludes it: %s", barred.why), nil
+	case barred != "":
+		return skipped(p, "the calendar excludes it: %s", barred), nil
 	case old.Status.Open():
 		return skipped(p, "attempt %d is %s", old.Attempt, old.Status), nil
 	case old.Status != "" && q.OnlyMissing:

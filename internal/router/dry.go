@@ -225,7 +225,7 @@ func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun
 // had none. As for a real run, nothing follows if the calendar excludes the period.
 func (h *dryHandler) reportDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
 	barred, err := h.barred(ctx, n.entry, old.Key)
-	if err != nil || barred.why != "" {
+	if err != nil || barred != "" {
 		return err
 	}
 	follows := "; a rerun would follow"

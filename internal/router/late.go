@@ -104,7 +104,7 @@ func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.
 			return err
 		}
 		barred, err := h.barred(ctx, e, key)
-		if err != nil || barred.why != "" {
+		if err != nil || barred != "" {
 			return err
 		}
 		if e.DryRun {

@@ -154,7 +154,7 @@ func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o 
 		if err != nil {
 			return err
 		}
-		if barred.why != "" {
+		if barred != "" {
 			return op.exclude(ctx, key, barred, now)
 		}
 		b := store.Batch{ID: nameOf("open", e.DryRun, key, old)}
@@ -166,37 +166,31 @@ func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o 
 	})
 }
 
-// bar is the calendar's reason against a period; empty if there is none.
-type bar struct {
-	why      string
-	recorded bool // it is already recorded
-}
-
-// barred returns why the calendar excludes a period now, or did when it was due.
-func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (bar, error) {
-	recorded, err := store.IsMarked(ctx, c.store, slamonitor.ExcludedMark(key))
+// barred returns why the calendar excludes a period now, or did when it was due; "" if neither.
+func (c *core) barred(ctx context.Context, e *catalog.Entry, key run.Key) (string, error) {
 	why := e.Schedule.Excluded(key.Period)
-	if why == "" && recorded {
+	if why != "" {
+		return why, nil
+	}
+	recorded, err := store.IsMarked(ctx, c.store, slamonitor.ExcludedMark(key))
+	if recorded {
 		why = "excluded when it was due"
 	}
-	return bar{why: why, recorded: recorded}, err
+	return why, err
 }
 
 // exclude records once that the calendar suppressed a period.
-func (c *core) exclude(ctx context.Context, key run.Key, barred bar, now time.Time) error {
-	if barred.recorded {
-		return nil
-	}
-	b := store.Batch{ID: "exclude/" + key.String()}
-	suppress(&b, key, barred.why, now)
-	if err := c.commit(ctx, b, now); err != nil && !errors.Is(err, store.ErrConflict) {
-		return err
-	}
-	return nil // a conflict means that it is already recorded
+func (c *core) exclude(ctx context.Context, key run.Key, why string, now time.Time) error {
+	_, err := store.EmitOnce(ctx, c.store, slamonitor.ExcludedMark(key), time.Time{}, excluded(key, why, now), now)
+	return err
 }
 
 func suppress(b *store.Batch, key run.Key, why string, now time.Time) {
 	b.SetMark(slamonitor.ExcludedMark(key), time.Time{})
+	b.Emit(excluded(key, why, now))
+}
+
+func excluded(key run.Key, why string, now time.Time) event.Event {
 	about := event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, At: now}
-	b.Emit(event.New(event.PipelineExcluded, about, "the calendar excludes this period: "+why, event.Exclusion{Rule: why}))
+	return event.New(event.PipelineExcluded, about, "the calendar excludes this period: "+why, event.Exclusion{Rule: why})
 }

@@ -164,7 +164,7 @@ func after(old run.Run, post store.PostRun) store.PostRun {
 // the calendar excludes the period.
 func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m moved, causedBy string, now time.Time) error {
 	barred, err := h.barred(ctx, e, old.Key)
-	if err != nil || barred.why != "" {
+	if err != nil || barred != "" {
 		return err
 	}
 	row, err := h.openable(ctx, e.ID)

@@ -89,8 +89,8 @@ func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row stor
 	if err != nil {
 		return run.Run{}, err
 	}
-	if barred.why != "" && !q.Force {
-		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); use --force to run it anyway", q.Period, barred.why)
+	if barred != "" && !q.Force {
+		return run.Run{}, refuse(Conflict, "the calendar excludes %s (%s); use --force to run it anyway", q.Period, barred)
 	}
 	b := store.Batch{ID: nameOf("trigger", e.DryRun, key, old) + "/" + q.ID}
 	b.ExpectPipeline(e.ID, row)

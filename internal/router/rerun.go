@@ -149,7 +149,7 @@ func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunReq
 	if err != nil {
 		return facts, err
 	}
-	facts.Excluded = barred.why
+	facts.Excluded = barred
 	if q.Force {
 		return facts, nil
 	}

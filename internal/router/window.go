@@ -33,7 +33,7 @@ func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, no
 	}
 	e := n.entry
 	barred, err := h.barred(ctx, e, key)
-	if err != nil || barred.why != "" {
+	if err != nil || barred != "" {
 		return err
 	}
 	return store.Again(func() error {
@@ -205,7 +205,7 @@ func (h *windowHandler) CloseStart(ctx context.Context, key run.Key, now time.Ti
 	if err != nil {
 		return false, err
 	}
-	if barred.why != "" {
+	if barred != "" {
 		return false, h.exclude(ctx, key, barred, now)
 	}
 	return h.closeStart(ctx, e, key, at, now)
