@@ -278,36 +278,25 @@ func unfit(op op) string {
 	return ""
 }
 
+// beforeValue is what precedes a rule's value where it says what is needed.
+var beforeValue = map[Check]string{
+	NotEquals: "anything but ", In: "one of ", Matches: "a match of ",
+	GT: "> ", GTE: "≥ ", LT: "< ", LTE: "≤ ", AgeGT: "> ", AgeLT: "< ",
+}
+
 // needs writes what the rule requires of its field: "≥ 1000", "one of \"a\", \"b\"".
 func (w *writer) needs() {
 	value := normal(w.rule.Value)
-	switch w.rule.Check {
-	case NotEquals:
-		w.WriteString("anything but ")
-	case In:
-		w.WriteString("one of ")
-		w.listed(value)
-		return
-	case GT, AgeGT:
-		w.WriteString("> ")
-	case GTE:
-		w.WriteString("≥ ")
-	case LT, AgeLT:
-		w.WriteString("< ")
-	case LTE:
-		w.WriteString("≤ ")
-	case Matches:
-		w.WriteString("a match of ")
-	}
+	w.WriteString(beforeValue[w.rule.Check])
 	text, quoted := value.(string)
-	switch w.rule.Check {
-	case GT, GTE, LT, LTE, AgeLT, AgeGT:
-		if quoted { // a number or a duration, written as text
-			w.WriteString(text)
-			return
-		}
+	switch check := w.rule.Check; {
+	case check == In:
+		w.listed(value)
+	case quoted && check != Equals && check != NotEquals && check != Matches: // a number or a duration, written as text
+		w.WriteString(text)
+	default:
+		w.value(value)
 	}
-	w.value(value)
 }
 
 // normal converts a rule's value to the types a writer supports. Most already are.

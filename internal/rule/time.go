@@ -1,9 +1,11 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -69,30 +71,20 @@ func (p *parser) over() {
 
 // compiled returns the range of periods; without a size if the size is unknown.
 func (o *Over) compiled() Range {
-	text := o.Slices
-	if text == "" {
-		text = o.Of
-	}
-	size, _ := period.ParseSize(text)
-	if o.Slices != "" {
-		return Range{Size: size}
-	}
+	size, _ := period.ParseSize(cmp.Or(o.Slices, o.Of))
 	return Range{Size: size, Last: o.Last}
 }
 
 // time returns settled and over as text.
 func (r Rule) time() string {
-	text := ""
+	var parts []string
 	if r.Settled != nil {
-		text = "settled for " + r.Settled.String()
+		parts = append(parts, "settled for "+r.Settled.String())
 	}
-	if o := r.Over; o != nil {
-		if text != "" {
-			text += ", "
-		}
-		text += o.words()
+	if r.Over != nil {
+		parts = append(parts, r.Over.words())
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 func (o *Over) words() string {
