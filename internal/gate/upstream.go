@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,39 +93,41 @@ func readRuns(ctx context.Context, r reader, upstreams map[int]*upstream) error 
 // seen returns the state of the upstream: COMPLETED only if all of its runs are, otherwise that of the first that is
 // not.
 func (u *upstream) seen(p period.Period) sensor.Seen {
-	if len(u.keys) == 0 {
-		return sensor.Seen{For: p, Note: u.note}
+	seen, total := sensor.Seen{For: p, Note: u.note}, len(u.keys)
+	if total == 0 {
+		return seen
 	}
 	done, first := u.progress()
-	enough := len(u.keys)
-	if u.need > 0 && len(u.keys) > 1 {
-		enough = u.need
+	enough, of := total, ""
+	if total > 1 {
+		enough = cmp.Or(u.need, total)
+		of = fmt.Sprintf("%d of %d runs of %s are COMPLETED", done, total, u.id)
 	}
-	of := ""
-	if len(u.keys) > 1 {
-		of = fmt.Sprintf("%d of %d runs of %s are COMPLETED", done, len(u.keys), u.id)
-	}
-	if enough < len(u.keys) && of != "" {
+	if enough < total {
 		of += fmt.Sprintf(" (needs %d)", enough)
-	}
-	switch {
-	case done == len(u.keys) && done >= enough:
-		return sensor.Seen{For: p, Reading: u.completed(p)}
-	case done >= enough:
-		return sensor.Seen{For: p, Reading: u.completed(p), Note: of}
-	case done == len(u.keys):
-		return sensor.Seen{For: p, Note: fmt.Sprintf("all %d runs of %s are COMPLETED, but atLeast requires %d", done, u.id, enough)}
 	}
 	r, there := u.runs[first]
 	switch {
+	case done >= enough:
+		seen.Reading = u.completed(p)
+		if done < total {
+			seen.Note = of
+		}
+		return seen
+	case done == total:
+		seen.Note = fmt.Sprintf("all %d runs of %s are COMPLETED, but atLeast requires %d", done, u.id, enough)
 	case there && of != "":
-		return sensor.Seen{For: p, Reading: u.reading(first.Period, r), Note: fmt.Sprintf("%s, %s is not", of, first.Period)}
+		seen.Note = fmt.Sprintf("%s, %s is not", of, first.Period)
 	case there:
-		return sensor.Seen{For: p, Reading: u.reading(first.Period, r)}
 	case of != "":
-		return sensor.Seen{For: p, Note: fmt.Sprintf("%s, there is no run for %s", of, first.Period)}
+		seen.Note = fmt.Sprintf("%s, there is no run for %s", of, first.Period)
+	default:
+		seen.Note = fmt.Sprintf("no run of %s for %s", u.id, first.Period)
 	}
-	return sensor.Seen{For: p, Note: fmt.Sprintf("no run of %s for %s", u.id, first.Period)}
+	if there {
+		seen.Reading = u.reading(first.Period, r)
+	}
+	return seen
 }
 
 // progress counts the runs that are COMPLETED, and returns the first that is not.
