@@ -30,8 +30,8 @@ func ParseClock(s string) (Clock, error) {
 }
 
 func twoDigits(s string, most int) (value int, ok bool) {
-	value, err := strconv.Atoi(s)
-	return value, err == nil && len(s) == 2 && s[0] >= '0' && value <= most
+	n, err := strconv.ParseUint(s, 10, 8) // unlike Atoi, it rejects a sign
+	return int(n), err == nil && len(s) == 2 && int(n) <= most
 }
 
 // String returns the form that ParseClock parses.

@@ -71,16 +71,13 @@ func dayOf(v any) (period.Period, error) {
 
 // clockField parses 7, "7" or "07", up to most.
 func clockField(name string, v any, most int) (int, error) {
-	text, ok := digits(v)
-	if ok && (len(text) == 1 || len(text) == 2) && isDigit(text[0]) && isDigit(text[len(text)-1]) {
-		if n, err := strconv.Atoi(text); err == nil && n <= most {
-			return n, nil
+	if text, ok := digits(v); ok && len(text) <= 2 {
+		if n, err := strconv.ParseUint(text, 10, 8); err == nil && int(n) <= most { // unlike Atoi, it rejects a sign
+			return int(n), nil
 		}
 	}
 	return 0, fmt.Errorf("%s is %s; it must be 0 to %d, like 7, \"7\" or \"07\"", name, literal(v), most)
 }
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // digits returns the text of a field that may be a string or an integer.
 func digits(v any) (string, bool) {
