@@ -77,28 +77,21 @@ func (w *work) slots(ctx context.Context, row store.Pipeline) (next []run.Attemp
 
 // inUse drops slots of attempts that no longer have a job, in case one ended without releasing its slot.
 func (w *work) inUse(ctx context.Context, slots []run.AttemptID) ([]run.AttemptID, error) {
-	keys := make([]run.Key, 0, len(slots))
-	attempts := make(map[run.AttemptID]run.Key, len(slots))
+	var keys []run.Key
 	for _, id := range slots {
-		key, _, err := run.ParseAttemptID(string(id))
-		if err != nil {
-			continue
+		if key, _, err := run.ParseAttemptID(string(id)); err == nil {
+			keys = append(keys, key)
 		}
-		attempts[id] = key
-		keys = append(keys, key)
 	}
 	runs, err := w.o.Store.RunsAt(ctx, keys)
 	if err != nil {
 		return nil, fmt.Errorf("read the runs that hold slots of %s: %w", w.run.Pipeline, err)
 	}
-	var used []run.AttemptID
-	for _, id := range slots {
-		r, there := runs[attempts[id]]
-		if there && r.ID() == id && (r.Status == run.Triggering || r.Status == run.Running || r.Progress.Left == run.JobStopping) {
-			used = append(used, id)
-		}
+	used := map[run.AttemptID]bool{}
+	for _, r := range runs {
+		used[r.ID()] = r.Status == run.Triggering || r.Status == run.Running || r.Progress.Left == run.JobStopping
 	}
-	return used, nil
+	return slices.DeleteFunc(slices.Clone(slots), func(id run.AttemptID) bool { return !used[id] }), nil
 }
 
 // firstLook is how long younger runs yield to an older run that is due for its first evaluation.

@@ -153,10 +153,9 @@ func after(old run.Run, post store.PostRun) store.PostRun {
 	if post.Version == 0 || post.Attempt != old.Attempt {
 		return store.PostRun{Key: old.Key, Version: post.Version, Attempt: old.Attempt, CompletedAt: old.EndedAt, Baseline: map[string]sensor.Fields{}}
 	}
-	post.Baseline = maps.Clone(post.Baseline)
-	if post.Baseline == nil {
-		post.Baseline = map[string]sensor.Fields{}
-	}
+	baseline := map[string]sensor.Fields{}
+	maps.Copy(baseline, post.Baseline)
+	post.Baseline = baseline
 	return post
 }
 
