@@ -39,7 +39,7 @@ type news struct {
 	overlooked        bool                 // it was not handled when it was written
 }
 
-// readingWritten calls every pipeline that reads the sensor. An error of one does not stop the others.
+// readingWritten handles the write for every pipeline that reads the sensor. An error of one does not stop the others.
 func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
 	var errs []error
 	readers := h.catalog.Current().Readers(c.Pipeline, c.Sensor)

@@ -23,12 +23,11 @@ type Spec struct {
 // Instants are when a deadline warns and breaches. A zero Warn means no warning; a zero Breach means no deadline.
 type Instants struct{ Warn, Breach time.Time }
 
-// For gives the absolute deadline of period p, which opens at fire, on that schedule. Without a Deadline, for a period that
-// is not of the schedule's size, and for one that no fire of its cron is for, it is zero.
+// For returns the absolute deadline of period p, which opens at fire, on that schedule. It is zero without a Deadline,
+// for a period that does not have the schedule's size, and under cron for a period without a fire.
 //
-// A day's deadline is looked for from its cron fire on or, without cron, from its first instant, also where a listed day
-// opens later; that of an hour, week or month from its end, with or without cron. Minutes have none: a relative deadline
-// is for them.
+// The search for a day's deadline begins at its cron fire or, without cron, at its first instant, even if a listed day
+// opens later. For an hour, week or month it begins at the end. Minutes have only relative deadlines.
 func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instants {
 	if s.Deadline == nil || p.IsZero() || p.Size() != on.Size() || p.Size() == period.Minute {
 		return Instants{}
@@ -50,7 +49,7 @@ func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instan
 	return Instants{Warn: s.warning(breach), Breach: breach}
 }
 
-// warning is expectedDuration before the breach: the last moment to start and still be in time.
+// warning returns the last instant at which a run can start and meet the deadline: expectedDuration before the breach.
 func (s Spec) warning(breach time.Time) time.Time {
 	if s.Expected <= 0 {
 		return time.Time{}
@@ -58,7 +57,7 @@ func (s Spec) warning(breach time.Time) time.Time {
 	return breach.Add(-s.Expected)
 }
 
-// Relative gives the deadline that the first reading of the start condition, written at arrived, sets.
+// Relative returns the deadline that the first reading of the start condition, written at arrived, sets.
 func (s Spec) Relative(arrived time.Time) Instants {
 	if s.Max <= 0 {
 		return Instants{}
@@ -70,8 +69,8 @@ func (s Spec) Relative(arrived time.Time) Instants {
 	return Instants{Warn: breach.Add(-s.Max / 4), Breach: breach}
 }
 
-// Close gives the instant at which the automatic window of a start condition with that deadline closes for p on that
-// schedule. It is looked for as a deadline is, but never before p can open: a window that closes first would be none.
+// Close returns when a start condition with that deadline closes the automatic window of p on that schedule. The search
+// begins as for a deadline, but never before p can open, since there would be no window otherwise.
 func Close(c schedule.Clock, p period.Period, on *schedule.Schedule) time.Time {
 	if p.IsZero() {
 		return time.Time{}
@@ -79,8 +78,8 @@ func Close(c schedule.Clock, p period.Period, on *schedule.Schedule) time.Time {
 	return c.After(period.Later(base(c, p, on.Zone()), on.OpensFrom(p)), on.Zone())
 }
 
-// base is the instant from which a deadline of p is looked for: for a day, a time of day is one of that day; in all other
-// cases the deadline comes when the data of p can be complete.
+// base returns the instant at which the search for a deadline of p begins: the start of a day if the deadline is a time
+// of day, otherwise the end of p, when its data can be complete.
 func base(c schedule.Clock, p period.Period, zone *time.Location) time.Time {
 	if p.Size() == period.Day && !c.Hourly() {
 		return p.Start(zone)
@@ -88,7 +87,7 @@ func base(c schedule.Clock, p period.Period, zone *time.Location) time.Time {
 	return p.End(zone)
 }
 
-// State is where a deadline stands. An armed one ends in exactly one of the other three.
+// State is the state of a deadline. An armed one ends in exactly one of the other three.
 type State string
 
 // The states of a deadline. Empty means that none was armed.
@@ -99,7 +98,7 @@ const (
 	Cancelled State = "CANCELLED"
 )
 
-// Deadline is an armed deadline and how it stands.
+// Deadline is a deadline that was armed, with its state.
 type Deadline struct {
 	State    State     `json:"state"`
 	WarnAt   time.Time `json:"warnAt,omitzero"`
@@ -109,7 +108,7 @@ type Deadline struct {
 }
 
 // Complete closes an armed deadline for a completion at that instant: met up to and including the breach
-// instant, breached after it, even if nobody has looked in between. A closed deadline stays as it is.
+// instant, breached after it, even if no check ran in between. A closed deadline is unchanged.
 func (d Deadline) Complete(at time.Time) Deadline {
 	if d.State != Armed {
 		return d
@@ -121,7 +120,7 @@ func (d Deadline) Complete(at time.Time) Deadline {
 	return d
 }
 
-// Breach closes an armed deadline whose instant has come.
+// Breach closes an armed deadline that has passed.
 func (d Deadline) Breach(now time.Time) (Deadline, error) {
 	if d.State != Armed {
 		return d, fmt.Errorf("breach deadline of %s: it is %s, want ARMED", d.BreachAt.Format(time.RFC3339), d.State)
@@ -133,7 +132,7 @@ func (d Deadline) Breach(now time.Time) (Deadline, error) {
 	return d, nil
 }
 
-// Cancel closes an armed deadline for a reason. A closed deadline stays as it is.
+// Cancel closes an armed deadline for a reason. A closed deadline is unchanged.
 func (d Deadline) Cancel(reason string) Deadline {
 	if d.State == Armed {
 		d.State, d.Reason = Cancelled, reason

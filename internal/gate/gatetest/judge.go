@@ -1,5 +1,5 @@
-// Package gatetest decides a gate a second time, from what a run has stored of it: tests and the simulator compare that with
-// what was done.
+// Package gatetest evaluates a gate again, from the snapshot that a run stored. Tests and the simulator compare the
+// outcome with what the run did.
 package gatetest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Judge is the gate's outcome on nothing but a stored snapshot.
+// Judge returns the gate's outcome on a stored snapshot alone.
 func Judge(g *rule.Gate, s store.Snapshot) rule.Outcome {
 	seen := facts(len(g.Refs()), s.Sensors)
 	if !s.PreferUntil.IsZero() && !s.At.Before(s.PreferUntil) {
@@ -20,7 +20,7 @@ func Judge(g *rule.Gate, s store.Snapshot) rule.Outcome {
 	return g.Decide(seen, s.At)
 }
 
-// facts is what stored sensors showed to a gate with so many refs, as its rules see it.
+// facts returns what the stored sensors showed to the rules of a gate with that many refs.
 func facts(refs int, sensors []store.SeenSensor) rule.Snapshot {
 	seen := make(rule.Snapshot, min(refs, len(sensors)))
 	for i := range seen {

@@ -1,5 +1,5 @@
-// Package zonetest lists the clock changes of every IANA zone, for the tests of all that has to do with local time.
-// Only tests import it.
+// Package zonetest lists the clock changes of every IANA zone, for tests of code that uses local time. Only tests
+// import it.
 package zonetest
 
 import (
@@ -24,13 +24,13 @@ type Change struct {
 // String names the zone and the instant.
 func (c Change) String() string { return fmt.Sprintf("%s %s", c.Zone, c.At.UTC().Format(time.RFC3339)) }
 
-// Around is the time before and after the change that it can touch, and as much more on both sides.
+// Around returns the stretch of time that the change can affect, extended by more on both sides.
 func (c Change) Around(more time.Duration) (from, to time.Time) {
 	shift := time.Duration(max(c.Before-c.After, c.After-c.Before)) * time.Second
 	return c.At.Add(-more - shift), c.At.Add(more + shift)
 }
 
-// Load gives the zone of that name.
+// Load returns the zone of that name.
 func Load(t testing.TB, name string) *time.Location {
 	t.Helper()
 	zone, err := time.LoadLocation(name)
