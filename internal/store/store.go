@@ -50,13 +50,15 @@ func IsMarked(ctx context.Context, in Marks, id string) (bool, error) {
 	return set[id], nil
 }
 
-// EmitOnce emits an event together with a mark, kept until then, unless the mark is set already. It reports whether it
-// emitted the event. Many writes may lead to it, and most find the mark set.
-func EmitOnce(ctx context.Context, s interface {
+// emitter is what EmitOnce needs of a store.
+type emitter interface {
 	Committer
 	Marks
-}, mark string, until time.Time, e event.Event, now time.Time,
-) (bool, error) {
+}
+
+// EmitOnce emits an event and sets a mark, which is kept until then, unless the mark is set already. It reports whether
+// it emitted the event. Many writes may lead to the same event, and most find the mark set.
+func EmitOnce(ctx context.Context, s emitter, mark string, until time.Time, e event.Event, now time.Time) (bool, error) {
 	if told, err := IsMarked(ctx, s, mark); err != nil || told {
 		return false, err
 	}
