@@ -47,8 +47,6 @@ func (d *decoder) decode(n *node, v reflect.Value, p *plan, l *limits, at *frame
 	case formHook:
 		d.hook(n, v, l, at)
 	case formText:
-		d.textual(n, v, l, at)
-	case formString:
 		d.text(n, v, l, at)
 	case formBool:
 		if n.kind != Bool {
@@ -117,9 +115,9 @@ func (d *decoder) list(n *node, v reflect.Value, p *plan, l *limits, at *frame) 
 	if wrong := l.checkCount(len(n.items), "item"); wrong != "" {
 		d.add(at, wrong)
 	}
-	items := reflect.MakeSlice(p.typ, len(n.items), len(n.items))
+	items, of := reflect.MakeSlice(p.typ, len(n.items), len(n.items)), l.element()
 	for i, item := range n.items {
-		d.element(item, items.Index(i), p.elem, l, at.item(i))
+		d.element(item, items.Index(i), p.elem, of, at.item(i))
 	}
 	v.Set(items)
 }
@@ -132,23 +130,17 @@ func (d *decoder) mapping(n *node, v reflect.Value, p *plan, l *limits, at *fram
 	if wrong := l.checkCount(len(n.fields), "key"); wrong != "" {
 		d.add(at, wrong)
 	}
-	values := reflect.MakeMapWithSize(p.typ, len(n.fields))
+	values, of := reflect.MakeMapWithSize(p.typ, len(n.fields)), l.element()
 	for _, f := range n.fields {
 		value := reflect.New(p.elem.typ).Elem()
-		d.element(f.value, value, p.elem, l, at.child(f.name))
+		d.element(f.value, value, p.elem, of, at.child(f.name))
 		values.SetMapIndex(reflect.ValueOf(f.name).Convert(p.typ.Key()), value)
 	}
 	v.Set(values)
 }
 
-// element decodes a value of a list or mapping. The bounds of its field apply to it; the minimum number of items does
-// not.
+// element decodes a value of a list or mapping.
 func (d *decoder) element(n *node, v reflect.Value, p *plan, l *limits, at *frame) {
-	if l.minItems > 0 {
-		of := *l
-		of.minItems = 0
-		l = &of
-	}
 	if n.kind == Null && p.form == formPointer {
 		d.expected(at, "a value", n)
 		return

@@ -17,74 +17,41 @@ func (d *decoder) hook(n *node, v reflect.Value, l *limits, at *frame) {
 			d.addFinding(nil, f)
 		}
 	}
-	if !HasErrors(found) {
-		d.take(fresh.Elem(), v, l, at)
+	if HasErrors(found) {
+		return
 	}
+	if wrong := l.check(fresh.Elem()); wrong != "" {
+		d.add(at, wrong)
+		return
+	}
+	v.Set(fresh.Elem())
 }
 
-func (d *decoder) textual(n *node, v reflect.Value, l *limits, at *frame) {
-	if !n.scalar() {
+// text decodes a string, or a type with its own UnmarshalText. A number or a bool that would be valid as a string is
+// reported as one without quotes.
+func (d *decoder) text(n *node, v reflect.Value, l *limits, at *frame) {
+	if n.kind == Null || n.kind > String {
 		d.expected(at, "text", n)
 		return
 	}
 	fresh := reflect.New(v.Type())
-	if err := fresh.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.text)); err != nil {
+	var err error
+	if own, ok := fresh.Interface().(encoding.TextUnmarshaler); ok {
+		err = own.UnmarshalText([]byte(n.text))
+	} else {
+		fresh.Elem().SetString(n.text)
+	}
+	if err != nil {
 		d.add(at, err.Error())
 		return
 	}
-	if n.kind != String {
-		d.wantQuotes(n, at)
-		return
-	}
-	d.take(fresh.Elem(), v, l, at)
-}
-
-// scalar reports whether n is a string, or would be one in quotes.
-func (n *node) scalar() bool {
-	switch n.kind {
-	case String, Bool, Int, Float:
-		return true
-	default:
-		return false
-	}
-}
-
-// take stores a value that decoded itself, if it is within its field's limits.
-func (d *decoder) take(fresh, v reflect.Value, l *limits, at *frame) {
-	wrong := ""
-	switch {
-	case v.Type() == durationType:
-		wrong = l.checkNumber(float64(fresh.Int()), Duration(fresh.Int()).String())
-	case v.Kind() == reflect.String:
-		var stored string
-		stored, wrong = l.checkText(fresh.String())
-		fresh.SetString(stored)
-	}
-	if wrong != "" {
-		d.add(at, wrong)
-		return
-	}
-	v.Set(fresh)
-}
-
-// wantQuotes reports a number or a bool that would be valid as a string.
-func (d *decoder) wantQuotes(n *node, at *frame) {
-	d.add(at, fmt.Sprintf("expected text, found %s; write %s", n.describe(), strconv.Quote(n.text)))
-}
-
-func (d *decoder) text(n *node, v reflect.Value, l *limits, at *frame) {
-	if !n.scalar() {
-		d.expected(at, "text", n)
-		return
-	}
-	stored, wrong := l.checkText(n.text)
-	switch {
+	switch wrong := l.check(fresh.Elem()); {
 	case wrong != "":
 		d.add(at, wrong)
 	case n.kind != String:
-		d.wantQuotes(n, at)
+		d.add(at, fmt.Sprintf("expected text, found %s; write %s", n.describe(), strconv.Quote(n.text)))
 	default:
-		v.SetString(stored)
+		v.Set(fresh.Elem())
 	}
 }
 

@@ -61,6 +61,26 @@ func newBound(text string, duration bool) (*bound, error) {
 	return &bound{text, value}, err
 }
 
+// element returns the limits that apply to the values of a list or mapping.
+func (l *limits) element() *limits {
+	of := *l
+	of.minItems, of.nonEmpty = 0, false
+	return &of
+}
+
+// check returns what is wrong with a Duration or a string, "" if it is valid. It stores a string as the enum lists it.
+func (l *limits) check(v reflect.Value) (wrong string) {
+	switch {
+	case v.Type() == durationType:
+		wrong = l.checkNumber(float64(v.Int()), Duration(v.Int()).String())
+	case v.Kind() == reflect.String:
+		var stored string
+		stored, wrong = l.checkText(v.String())
+		v.SetString(stored)
+	}
+	return wrong
+}
+
 // checkNumber returns what is wrong with a number; "" if it is valid.
 func (l *limits) checkNumber(value float64, text string) string {
 	if (l.min == nil || value >= l.min.value) && (l.max == nil || value <= l.max.value) && (l.above == nil || value > l.above.value) {

@@ -33,8 +33,7 @@ type form uint8
 
 const (
 	formHook form = iota // by the type's own DecodeNode
-	formText             // by the type's own UnmarshalText
-	formString
+	formText             // a string, or by the type's own UnmarshalText
 	formBool
 	formInt
 	formUint
@@ -116,12 +115,10 @@ func formOf(t reflect.Type) form {
 		return formPointer
 	case pointer.Implements(nodeDecoderType):
 		return formHook
-	case pointer.Implements(textUnmarshalerType):
+	case t.Kind() == reflect.String, pointer.Implements(textUnmarshalerType):
 		return formText
 	}
 	switch t.Kind() {
-	case reflect.String:
-		return formString
 	case reflect.Bool:
 		return formBool
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -179,7 +176,7 @@ func newField(t reflect.Type, f reflect.StructField, index []int, building map[r
 	field.limits.nonEmpty = field.required
 	if text, has := f.Tag.Lookup("default"); has {
 		field.defaultIs = &node{kind: plainKind(text), text: text, size: 1}
-		if form := field.plan.scalar().form; form == formString || form == formText {
+		if field.plan.scalar().form == formText {
 			field.defaultIs.kind = String
 		}
 	}

@@ -1,7 +1,9 @@
 package document
 
 import (
+	"hash/maphash"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,80 +23,31 @@ const (
 	Map
 )
 
+// The numbers of the core schema other than decimal integers, as YAML 1.2.2 defines them in section 10.3.2.
+var (
+	intForm   = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	floatForm = regexp.MustCompile(`^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+)
+
 // plainKind returns the kind of an unquoted text.
 func plainKind(text string) Kind {
-	if text == "" {
+	switch text {
+	case "", "~", "null", "Null", "NULL":
 		return Null
+	case "true", "True", "TRUE", "false", "False", "FALSE":
+		return Bool
 	}
-	switch text[0] {
-	case 'n', 'N', '~':
-		if text == "~" || text == "null" || text == "Null" || text == "NULL" {
-			return Null
-		}
-	case 't', 'T', 'f', 'F':
-		switch text {
-		case "true", "True", "TRUE", "false", "False", "FALSE":
-			return Bool
-		}
-	case '+', '-', '.', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		return numberKind(text)
+	if strings.IndexByte("+-.0123456789", text[0]) < 0 {
+		return String
 	}
-	return String
-}
-
-func numberKind(text string) Kind {
+	unsigned := strings.TrimLeft(text[:1], "+-") + text[1:]
 	switch {
-	case strings.HasPrefix(text, "0x"):
-		return when(len(text) > 2 && strings.Trim(text[2:], "0123456789abcdefABCDEF") == "", Int)
-	case strings.HasPrefix(text, "0o"):
-		return when(len(text) > 2 && strings.Trim(text[2:], "01234567") == "", Int)
-	}
-	rest := strings.TrimLeft(text[:1], "+-") + text[1:]
-	switch rest {
-	case ".inf", ".Inf", ".INF":
+	case unsigned != "" && strings.Trim(unsigned, "0123456789") == "", intForm.MatchString(text):
+		return Int
+	case floatForm.MatchString(text):
 		return Float
-	case ".nan", ".NaN", ".NAN":
-		return when(rest == text, Float)
-	}
-	whole := digits(rest)
-	rest = rest[whole:]
-	if rest == "" {
-		return when(whole > 0, Int)
-	}
-	if rest[0] == '.' {
-		fraction := digits(rest[1:])
-		if whole+fraction == 0 {
-			return String
-		}
-		rest = rest[1+fraction:]
-	} else if whole == 0 {
-		return String
-	}
-	if rest == "" {
-		return Float
-	}
-	if rest[0] != 'e' && rest[0] != 'E' {
-		return String
-	}
-	if rest = rest[1:]; rest != "" && (rest[0] == '+' || rest[0] == '-') {
-		rest = rest[1:]
-	}
-	return when(rest != "" && digits(rest) == len(rest), Float)
-}
-
-func when(is bool, kind Kind) Kind {
-	if is {
-		return kind
 	}
 	return String
-}
-
-func digits(s string) int {
-	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-		n++
-	}
-	return n
 }
 
 // parseInt parses a text of kind Int; false if it does not fit in 64 bits.
@@ -129,7 +82,10 @@ func parseFloat(text string) float64 {
 
 // words caches recently read short strings, each at the index of its hash. Files repeat the same words, so each is
 // kept in memory once.
-var words [1 << 12]atomic.Pointer[string]
+var (
+	words    [1 << 12]atomic.Pointer[string]
+	wordSeed = maphash.MakeSeed()
+)
 
 const shortWord = 24
 
@@ -138,20 +94,11 @@ func kept(text string) string {
 	if len(text) > shortWord {
 		return strings.Clone(text)
 	}
-	place := &words[hashOf(text)%uint32(len(words))]
+	place := &words[maphash.String(wordSeed, text)%uint64(len(words))]
 	if known := place.Load(); known != nil && *known == text {
 		return *known
 	}
 	word := strings.Clone(text)
 	place.Store(&word)
 	return word
-}
-
-// hashOf is FNV-1a.
-func hashOf(text string) uint32 {
-	h := uint32(2166136261)
-	for i := range len(text) {
-		h = (h ^ uint32(text[i])) * 16777619
-	}
-	return h
 }

@@ -92,7 +92,7 @@ func (b *schemaBuilder) schema(p *plan) *jsonschema.Schema {
 		return b.given(p.typ)
 	}
 	switch p.form {
-	case formText, formString:
+	case formText:
 		return &jsonschema.Schema{Type: "string"}
 	case formBool:
 		return &jsonschema.Schema{Type: "boolean"}
@@ -190,10 +190,10 @@ func (l *limits) describe(s *jsonschema.Schema, p *plan) *jsonschema.Schema {
 	case formPointer:
 		return l.describe(s, p.elem)
 	case formList:
-		l.describeItems(&s.MinItems)
+		s.MinItems = l.fewest()
 		s.Items = l.element().describe(s.Items, p.elem)
 	case formMap:
-		l.describeItems(&s.MinProperties)
+		s.MinProperties = l.fewest()
 		s.AdditionalProperties = l.element().describe(s.AdditionalProperties, p.elem)
 	case formInt, formUint, formFloat:
 		l.describeNumber(s)
@@ -205,17 +205,12 @@ func (l *limits) describe(s *jsonschema.Schema, p *plan) *jsonschema.Schema {
 	return s
 }
 
-// element returns the limits that apply to the values of a list or mapping.
-func (l *limits) element() *limits {
-	of := *l
-	of.minItems, of.nonEmpty = 0, false
-	return &of
-}
-
-func (l *limits) describeItems(to **int) {
-	if l.minItems > 0 {
-		*to = &l.minItems
+// fewest returns the minimum number of items; nil if there is none.
+func (l *limits) fewest() *int {
+	if l.minItems == 0 {
+		return nil
 	}
+	return &l.minItems
 }
 
 func (l *limits) describeNumber(s *jsonschema.Schema) {
