@@ -86,17 +86,13 @@ func (b *builder) pollWindow(s *JobSection) time.Duration {
 
 func (b *builder) checkPolling(j *Job) {
 	if j.PollInterval > j.PollWindow {
-		b.add(document.Finding{
-			Path: "job.pollInterval", Also: []string{"job.jobPollWindowSeconds"}, Severity: document.Warning,
-			Message: fmt.Sprintf("is longer than the poll window of %s, so the job is polled only once", document.Duration(j.PollWindow)),
-		})
+		b.warnClashf("job.pollInterval", "job.jobPollWindowSeconds",
+			"is longer than the poll window of %s, so the job is polled only once", document.Duration(j.PollWindow))
 	}
 	if need := b.def.Window + j.PollWindow; need > usualTimeLimit {
-		b.add(document.Finding{
-			Path: "job.jobPollWindowSeconds", Also: []string{"schedule.evaluation.window"}, Severity: document.Warning,
-			Message: fmt.Sprintf("together with the window of %s exceeds the default time limit of %s; an attempt may then take up to %s",
-				document.Duration(b.def.Window), document.Duration(usualTimeLimit), document.Duration(need+timeLimitMargin)),
-		})
+		b.warnClashf("job.jobPollWindowSeconds", "schedule.evaluation.window",
+			"together with the window of %s exceeds the default time limit of %s; an attempt may then take up to %s",
+			document.Duration(b.def.Window), document.Duration(usualTimeLimit), document.Duration(need+timeLimitMargin))
 	}
 }
 

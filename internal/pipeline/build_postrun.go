@@ -17,10 +17,10 @@ func (b *builder) buildPostRun() {
 	}
 	p := &PostRun{
 		Rules: s.Rules, DriftThreshold: s.DriftThreshold, DriftField: s.DriftField,
-		SensorTimeout: time.Duration(s.SensorTimeout), Window: window,
+		SensorTimeout: s.SensorTimeout.D(), Window: window,
 	}
-	if s.Evaluation != nil && s.Evaluation.Interval != nil {
-		p.Interval = time.Duration(*s.Evaluation.Interval)
+	if s.Evaluation.Interval != nil {
+		p.Interval = s.Evaluation.Interval.D()
 	}
 	if p.Interval > p.Window {
 		b.clashf("postRun.evaluation.window", "postRun.evaluation.interval", "the window of %s is shorter than the interval of %s; make it at least as long",
@@ -44,19 +44,18 @@ func (b *builder) buildPostRun() {
 // postRunWindow returns postRun.evaluation.window, or the older watch.monitoring.duration.
 func (b *builder) postRunWindow(s *PostRunSection) time.Duration {
 	window := defaultPostRunWindow
-	given := s != nil && s.Evaluation != nil && s.Evaluation.Window != nil
+	given := s != nil && s.Evaluation.Window != nil
 	if given {
-		window = time.Duration(*s.Evaluation.Window)
+		window = s.Evaluation.Window.D()
 	}
-	w := b.file.Watch
-	if w == nil || w.Monitoring == nil || w.Monitoring.Duration == nil {
-		return window
-	}
+	older := b.file.Watch.Monitoring.Duration
 	switch {
+	case older == nil:
+		return window
 	case given:
 		b.clashf("watch.monitoring.duration", "postRun.evaluation.window", "the post-run window is set twice; keep postRun.evaluation.window")
 	case s == nil:
 		b.warnf("watch.monitoring.duration", "there are no postRun.rules to watch; add postRun, or remove it")
 	}
-	return w.Monitoring.Duration.Duration
+	return older.Duration
 }

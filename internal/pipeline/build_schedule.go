@@ -8,18 +8,11 @@ import (
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
-const (
-	defaultWindow   = time.Hour
-	defaultInterval = 5 * time.Minute
-	// minInterval is the minimum in the tag of schedule.evaluation.interval, for the older watch.interval.
-	minInterval = time.Second
-)
+// minInterval is the minimum in the tag of schedule.evaluation.interval, for the older watch.interval.
+const minInterval = time.Second
 
 func (b *builder) buildSchedule() {
-	s := b.file.Schedule
-	if s == nil {
-		s = &ScheduleSection{CatchUp: string(CatchUpAll)}
-	}
+	s := &b.file.Schedule
 	b.def.MaxActive, b.def.CatchUp = s.MaxActive, CatchUp(s.CatchUp)
 	b.def.Opens = opening(s)
 	spec := schedule.Spec{Zone: time.UTC, Offset: s.Offset}
@@ -141,16 +134,13 @@ func dates(list []date) []period.Period {
 }
 
 func (b *builder) evaluation(s *ScheduleSection) {
-	b.def.Window, b.def.Interval = defaultWindow, defaultInterval
-	if s.Evaluation != nil {
-		b.def.Window, b.def.Interval = time.Duration(s.Evaluation.Window), time.Duration(s.Evaluation.Interval)
-	}
+	b.def.Window, b.def.Interval = s.Evaluation.Window.D(), s.Evaluation.Interval.D()
 	intervalPath := "schedule.evaluation.interval"
-	if w := b.file.Watch; w != nil && w.Interval != nil {
+	if older := b.file.Watch.Interval; older != nil {
 		if b.doc.Has(intervalPath) {
 			b.clashf("watch.interval", intervalPath, "the interval is set twice; keep schedule.evaluation.interval")
 		}
-		b.def.Interval, intervalPath = w.Interval.Duration, "watch.interval"
+		b.def.Interval, intervalPath = older.Duration, "watch.interval"
 		if b.def.Interval < minInterval {
 			b.errorf(intervalPath, "is %s; must be at least %s", document.Duration(b.def.Interval), document.Duration(minInterval))
 		}

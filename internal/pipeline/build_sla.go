@@ -3,7 +3,6 @@ package pipeline
 import (
 	"time"
 
-	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sla"
 )
@@ -41,10 +40,7 @@ func (b *builder) checkSLA(s *SLASection, spec sla.Spec) {
 		b.clashf("sla.maxDuration", "schedule.trigger", "counts from the first reading of the start condition; add schedule.trigger")
 	}
 	if spec.Max > 0 && spec.Expected >= spec.Max {
-		b.add(document.Finding{
-			Path: "sla.expectedDuration", Also: []string{"sla.maxDuration"}, Severity: document.Warning,
-			Message: "is not shorter than maxDuration, so the warning is sent at 75 % of it",
-		})
+		b.warnClashf("sla.expectedDuration", "sla.maxDuration", "is not shorter than maxDuration, so the warning is sent at 75 %% of it")
 	}
 	if s.DayOffset > 0 && b.def.Schedule.Size() < period.Day {
 		b.clashf("sla.dayOffset", b.sizePath(), "applies only to deadlines of days, weeks and months, and the period is %s; remove it", b.def.Schedule.Size())

@@ -79,6 +79,11 @@ func (b *builder) warnf(path, format string, args ...any) {
 	b.add(document.Finding{Path: path, Severity: document.Warning, Message: fmt.Sprintf(format, args...)})
 }
 
+// warnClashf is warnf about a value that is doubtful only together with another.
+func (b *builder) warnClashf(path, also, format string, args ...any) {
+	b.add(document.Finding{Path: path, Also: []string{also}, Severity: document.Warning, Message: fmt.Sprintf(format, args...)})
+}
+
 // addUnder reports findings of the value at prefix.
 func (b *builder) addUnder(prefix string, findings []document.Finding) {
 	b.add(document.Under(prefix, findings)...)

@@ -8,7 +8,7 @@ import (
 // File is a pipeline file as written. Its tags drive both strict decoding and the JSON Schema.
 type File struct {
 	Pipeline   Identity           `yaml:"pipeline" required:"true" doc:"The pipeline's identity."`
-	Schedule   *ScheduleSection   `yaml:"schedule" doc:"When runs open and what they wait for."`
+	Schedule   ScheduleSection    `yaml:"schedule" doc:"When runs open and what they wait for."`
 	SLA        *SLASection        `yaml:"sla" doc:"When a period must be completed."`
 	Validation *ValidationSection `yaml:"validation" doc:"The rules that must pass before the job may start."`
 	Job        *JobSection        `yaml:"job" doc:"The job to start. Without it, Interlock evaluates the gate and watches, but starts nothing."`
@@ -19,7 +19,7 @@ type File struct {
 	With       map[string]any     `yaml:"with" doc:"The archetype's parameters."`
 	Probes     []ProbeSection     `yaml:"probes" doc:"Programs, HTTP calls and built-in checks whose answers become sensors."`
 	Traits     traitMap           `yaml:"traits" doc:"The older form of probes and rules: traits by type, each with its evaluator."`
-	Watch      *WatchSection      `yaml:"watch" doc:"The older form of evaluation.interval and postRun.evaluation.window."`
+	Watch      WatchSection       `yaml:"watch" doc:"The older form of evaluation.interval and postRun.evaluation.window."`
 }
 
 // Identity describes the pipeline.
@@ -32,18 +32,18 @@ type Identity struct {
 
 // ScheduleSection defines when runs open.
 type ScheduleSection struct {
-	Cron       *cronText          `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone."`
-	Timezone   *zoneName          `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; default UTC."`
-	Period     string             `yaml:"period" enum:"month,week,day,hour,minute" doc:"The slice of data of one run. Default: derived from cron. week (ISO, 2026-W10) and month (2026-03) must be set explicitly."`
-	Offset     int                `yaml:"offset" default:"0" min:"-100000" max:"0" doc:"Periods back: with -1, the fire at 11:05 is for the hour 10."`
-	Time       *clockText         `yaml:"time" doc:"Earliest start of a period, HH:MM. A period without a run is reported as missed from then on."`
-	Trigger    *TriggerSection    `yaml:"trigger" doc:"The start condition: the sensor check that opens a run."`
-	Evaluation *EvaluationSection `yaml:"evaluation" doc:"How long and how often the gate is evaluated."`
-	Include    *IncludeSection    `yaml:"include" doc:"The only days on which it runs. Not with cron."`
-	Exclude    *Exclusion         `yaml:"exclude" doc:"Days on which it does not run."`
-	After      *upstreams         `yaml:"after" doc:"Upstream pipelines that must be COMPLETED for the same period: ids, or {pipeline, atLeast} if only some of an upstream's smaller periods are needed."`
-	MaxActive  int                `yaml:"maxActive" default:"0" min:"0" doc:"Maximum number of jobs of this pipeline at once; 0 is no limit."`
-	CatchUp    string             `yaml:"catchUp" enum:"all,latest" default:"all" doc:"Which fires missed during a downtime are opened while their window is still open."`
+	Cron       *cronText         `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone."`
+	Timezone   *zoneName         `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; default UTC."`
+	Period     string            `yaml:"period" enum:"month,week,day,hour,minute" doc:"The slice of data of one run. Default: derived from cron. week (ISO, 2026-W10) and month (2026-03) must be set explicitly."`
+	Offset     int               `yaml:"offset" default:"0" min:"-100000" max:"0" doc:"Periods back: with -1, the fire at 11:05 is for the hour 10."`
+	Time       *clockText        `yaml:"time" doc:"Earliest start of a period, HH:MM. A period without a run is reported as missed from then on."`
+	Trigger    *TriggerSection   `yaml:"trigger" doc:"The start condition: the sensor check that opens a run."`
+	Evaluation EvaluationSection `yaml:"evaluation" doc:"How long and how often the gate is evaluated."`
+	Include    *IncludeSection   `yaml:"include" doc:"The only days on which it runs. Not with cron."`
+	Exclude    *Exclusion        `yaml:"exclude" doc:"Days on which it does not run."`
+	After      *upstreams        `yaml:"after" doc:"Upstream pipelines that must be COMPLETED for the same period: ids, or {pipeline, atLeast} if only some of an upstream's smaller periods are needed."`
+	MaxActive  int               `yaml:"maxActive" default:"0" min:"0" doc:"Maximum number of jobs of this pipeline at once; 0 is no limit."`
+	CatchUp    string            `yaml:"catchUp" enum:"all,latest" default:"all" doc:"Which fires missed during a downtime are opened while their window is still open."`
 }
 
 // TriggerSection is the start condition.
@@ -121,11 +121,11 @@ type ClassifySection struct {
 
 // PostRunSection is what is watched after completion.
 type PostRunSection struct {
-	Rules          []rule.Rule            `yaml:"rules" required:"true" minItems:"1" doc:"Rules, all of which must pass."`
-	DriftThreshold float64                `yaml:"driftThreshold" default:"0" min:"0" doc:"A change larger than this is drift and causes a rerun."`
-	DriftField     string                 `yaml:"driftField" doc:"The field to compare with the baseline. Default: the rule's field, else count."`
-	SensorTimeout  document.Duration      `yaml:"sensorTimeout" default:"2h" above:"0s" doc:"How long to wait for a post-run reading before it is reported as missing."`
-	Evaluation     *PostEvaluationSection `yaml:"evaluation" doc:"How long and how often the rules are evaluated."`
+	Rules          []rule.Rule           `yaml:"rules" required:"true" minItems:"1" doc:"Rules, all of which must pass."`
+	DriftThreshold float64               `yaml:"driftThreshold" default:"0" min:"0" doc:"A change larger than this is drift and causes a rerun."`
+	DriftField     string                `yaml:"driftField" doc:"The field to compare with the baseline. Default: the rule's field, else count."`
+	SensorTimeout  document.Duration     `yaml:"sensorTimeout" default:"2h" above:"0s" doc:"How long to wait for a post-run reading before it is reported as missing."`
+	Evaluation     PostEvaluationSection `yaml:"evaluation" doc:"How long and how often the rules are evaluated."`
 }
 
 // PostEvaluationSection defines how long and how often post-run rules are evaluated.
@@ -150,8 +150,8 @@ type ProbeSection struct {
 
 // WatchSection is the older form of two intervals.
 type WatchSection struct {
-	Interval   *seconds           `yaml:"interval" doc:"The same as schedule.evaluation.interval."`
-	Monitoring *MonitoringSection `yaml:"monitoring" doc:"Watching after completion."`
+	Interval   *seconds          `yaml:"interval" doc:"The same as schedule.evaluation.interval."`
+	Monitoring MonitoringSection `yaml:"monitoring" doc:"Watching after completion."`
 }
 
 // MonitoringSection is the older form of postRun.evaluation.window.

@@ -122,8 +122,8 @@ func (f *File) names() []name {
 	for i, id := range f.after() {
 		add(fmt.Sprintf("schedule.after[%d]", i), id)
 	}
-	if s := f.Schedule; s != nil && s.Trigger != nil {
-		add("schedule.trigger.from", ID(s.Trigger.From))
+	if t := f.Schedule.Trigger; t != nil {
+		add("schedule.trigger.from", ID(t.From))
 	}
 	if v := f.Validation; v != nil {
 		for at, leaf := range rule.Leaves(v.Rules) {
@@ -181,8 +181,8 @@ func (g *graph) near(id, without ID) ID {
 
 // after lists the upstreams.
 func (f *File) after() []ID {
-	if s := f.Schedule; s != nil && s.After != nil {
-		return s.After.ids
+	if up := f.Schedule.After; up != nil {
+		return up.ids
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ func (b *builder) warnAboutStatuses() {
 			continue
 		}
 		aged[name] = true // one warning per sensor
-		b.add(document.Finding{Path: "validation.rules" + path, Severity: document.Warning, Message: fmt.Sprintf(
-			"an undated reading of %q never goes stale; date the readings, or add a rule {key: %s, check: age_lt, field: updatedAt, value: …} beside it", leaf.Key, leaf.Key)})
+		b.warnf("validation.rules"+path, "an undated reading of %q never goes stale; date the readings, or add a rule {key: %s, check: age_lt, field: updatedAt, value: …} beside it",
+			leaf.Key, leaf.Key)
 	}
 }
 
@@ -63,8 +63,8 @@ var sample = time.Date(2026, time.January, 5, 0, 0, 0, 0, time.UTC)
 func (b *builder) sampled() []period.Period {
 	const most = 7
 	on := b.def.Schedule
-	if s := b.file.Schedule; s != nil && s.Include != nil {
-		days := dates(s.Include.Dates)
+	if include := b.file.Schedule.Include; include != nil {
+		days := dates(include.Dates)
 		return days[:min(len(days), most)]
 	}
 	if on.Cron() == nil {
