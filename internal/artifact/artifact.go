@@ -73,6 +73,13 @@ func jsonKind(t reflect.Type) string {
 	return t.String() // string, bool
 }
 
+// set stores the value of an optional field, if the file has it.
+func set[T any](fields map[string]any, name string, value *T) {
+	if value != nil {
+		fields[name] = *value
+	}
+}
+
 func missing(f File, field string) error {
 	return fmt.Errorf("%s: field %s is missing", f.Name, field)
 }

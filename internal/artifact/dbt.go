@@ -156,12 +156,8 @@ func (r *Result) dbtRun(file dbtFile, names map[string]string) {
 		status := strings.ToLower(one.Status)
 		counts[countedAs(status)]++
 		fields := map[string]any{"status": status}
-		if one.Failures != nil {
-			fields["failures"] = *one.Failures
-		}
-		if one.ExecutionTime != nil {
-			fields["executionTime"] = *one.ExecutionTime
-		}
+		set(fields, "failures", one.Failures)
+		set(fields, "executionTime", one.ExecutionTime)
 		r.add("dbt/node/"+keys[i], fields)
 		if as := countedAs(status); as == "fail" || as == "error" || as == "skipped" {
 			r.Failed = append(r.Failed, fmt.Sprintf("%s: %s", one.UniqueID, status))
@@ -184,9 +180,7 @@ func (r *Result) dbtRun(file dbtFile, names map[string]string) {
 	for _, count := range []string{"pass", "warn", "fail", "error", "skipped"} {
 		run[count] = counts[count]
 	}
-	if file.Metadata.InvocationID != nil {
-		run["invocationId"] = *file.Metadata.InvocationID
-	}
+	set(run, "invocationId", file.Metadata.InvocationID)
 	r.add("dbt/run", run)
 }
 
@@ -223,6 +217,7 @@ func (r *Result) dbtFreshness(all []dbtResult) {
 	keys := named(all, func(one dbtResult) labels { return labels{nodeName(one.UniqueID, nil), one.UniqueID, one.UniqueID} })
 	for i, one := range all {
 		fields := map[string]any{"status": nil, "maxLoadedAt": nil, "ageSeconds": nil}
+		r.add("dbt/freshness/"+keys[i], fields)
 		status := strings.ToLower(one.Status)
 		switch status {
 		case "pass", "warn":
@@ -230,16 +225,10 @@ func (r *Result) dbtFreshness(all []dbtResult) {
 			r.Failed = append(r.Failed, one.UniqueID+": stale")
 		default: // runtime error
 			r.Unknown = append(r.Unknown, fmt.Sprintf("%s: %s", one.UniqueID, status))
-			r.add("dbt/freshness/"+keys[i], fields)
 			continue
 		}
 		fields["status"] = status
-		if one.MaxLoadedAt != nil {
-			fields["maxLoadedAt"] = *one.MaxLoadedAt
-		}
-		if one.Age != nil {
-			fields["ageSeconds"] = *one.Age
-		}
-		r.add("dbt/freshness/"+keys[i], fields)
+		set(fields, "maxLoadedAt", one.MaxLoadedAt)
+		set(fields, "ageSeconds", one.Age)
 	}
 }

@@ -92,14 +92,10 @@ func (r *Result) suite(f File, at string, v gxResult) error {
 		r.Unknown = append(r.Unknown, fmt.Sprintf("suite %s: %d %s raised an exception", name, unknown, noun))
 	}
 	if s := v.Statistics; s != nil {
-		for key, n := range map[string]*int{"evaluated": s.Evaluated, "successful": s.Successful, "unsuccessful": s.Unsuccessful} {
-			if n != nil {
-				fields[key] = *n
-			}
-		}
-		if s.Percent != nil {
-			fields["successPercent"] = *s.Percent
-		}
+		set(fields, "evaluated", s.Evaluated)
+		set(fields, "successful", s.Successful)
+		set(fields, "unsuccessful", s.Unsuccessful)
+		set(fields, "successPercent", s.Percent)
 		if s.Evaluated != nil && *s.Evaluated == 0 {
 			fields["status"] = nil
 			r.Unknown = append(r.Unknown, fmt.Sprintf("suite %s: no expectation was evaluated", name))
