@@ -188,28 +188,35 @@ func Stored(ctx context.Context, s notes) (map[source.ID]source.Activity, error)
 	return out, nil
 }
 
-// StoredOf returns the stored activity of one source.
-func StoredOf(ctx context.Context, s interface {
+type noter interface {
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
-}, id source.ID,
-) (a source.Activity, err error) {
-	n, err := s.Note(ctx, store.SourceNote, stateKey+string(id))
-	if errors.Is(err, store.ErrNotFound) {
-		return a, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(n.Data, &a)
-	}
+}
+
+// StoredOf returns the stored activity of one source.
+func StoredOf(ctx context.Context, s noter, id source.ID) (source.Activity, error) {
+	_, a, err := storedNote(ctx, s, id)
 	if err != nil {
-		return a, fmt.Errorf("read what came from source %s: %w", id, err)
+		return source.Activity{}, fmt.Errorf("read what came from source %s: %w", id, err)
 	}
 	return a, nil
+}
+
+// storedNote returns the note of a source and the activity in it; both are zero if there is none.
+func storedNote(ctx context.Context, s noter, id source.ID) (n store.Note, a source.Activity, err error) {
+	n, err = s.Note(ctx, store.SourceNote, stateKey+string(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return n, a, nil
+	}
+	if err == nil && len(n.Data) > 0 {
+		err = json.Unmarshal(n.Data, &a)
+	}
+	return n, a, err
 }
 
 // changer is the part of the store that Change uses.
 type changer interface {
 	store.Committer
-	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
+	noter
 }
 
 // maxTries is how often a change is retried because another replica was faster.
@@ -229,15 +236,9 @@ func Change(ctx context.Context, s changer, id source.ID, now time.Time, change 
 }
 
 func changeOnce(ctx context.Context, s changer, id source.ID, now time.Time, change func(*source.Activity) []event.Event) error {
-	old, err := s.Note(ctx, store.SourceNote, stateKey+string(id))
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	old, a, err := storedNote(ctx, s, id)
+	if err != nil {
 		return err
-	}
-	var a source.Activity
-	if len(old.Data) > 0 {
-		if err := json.Unmarshal(old.Data, &a); err != nil {
-			return err
-		}
 	}
 	events := change(&a)
 	data, err := json.Marshal(a)

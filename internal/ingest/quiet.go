@@ -57,22 +57,22 @@ func silent(id source.ID, a *source.Activity, now time.Time) []event.Event {
 
 // removed ends a reported silence of a source that is no longer in force.
 func removed(id source.ID, a *source.Activity, now time.Time) []event.Event {
-	if a.Quiet.IsZero() {
-		return nil
-	}
-	over := alarm(id, *a, "OK", fmt.Sprintf("source %s was removed; its events are no longer expected", id), now)
-	a.Quiet = time.Time{}
-	return []event.Event{over}
+	return over(id, a, fmt.Sprintf("source %s was removed; its events are no longer expected", id), now)
 }
 
 // back ends a reported silence of a source that has an event again.
 func back(id source.ID, a *source.Activity, now time.Time) []event.Event {
+	return over(id, a, fmt.Sprintf("source %s has an event again, after %s", id, source.Rough(now.Sub(a.LastEvent))), now)
+}
+
+// over ends the silence of a source, if one was reported.
+func over(id source.ID, a *source.Activity, message string, now time.Time) []event.Event {
 	if a.Quiet.IsZero() {
 		return nil
 	}
-	over := alarm(id, *a, "OK", fmt.Sprintf("source %s has an event again, after %s", id, source.Rough(now.Sub(a.LastEvent))), now)
+	end := alarm(id, *a, "OK", message, now)
 	a.Quiet = time.Time{}
-	return []event.Event{over}
+	return []event.Event{end}
 }
 
 func alarm(id source.ID, a source.Activity, state, message string, now time.Time) event.Event {
