@@ -79,7 +79,7 @@ const Group = "router"
 // Engine runs the loops.
 type Engine struct {
 	Options
-	health health
+	health *health
 	awaits *awaits
 	leases *leases
 	calls  *calls
@@ -92,7 +92,7 @@ func New(o Options) *Engine {
 	if o.Observer == nil {
 		o.Observer = unobserved{}
 	}
-	e := &Engine{Options: o, stopping: context.Background()}
+	e := &Engine{Options: o, health: newHealth(), stopping: context.Background()}
 	e.calls = &calls{workers: o.Workers, blocking: newPool(cmp.Or(o.BlockingStarts, o.Workers)), types: map[string]*pool{}}
 	e.leases = &leases{engine: e, held: map[store.Lease]context.CancelFunc{}}
 	e.awaits = &awaits{engine: e, known: map[run.AttemptID]bool{}}

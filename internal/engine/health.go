@@ -21,6 +21,10 @@ type health struct {
 	last     map[string]time.Time
 }
 
+func newHealth() *health {
+	return &health{failures: map[string]Failure{}, tasks: map[string]FailingTask{}, last: map[string]time.Time{}}
+}
+
 // FailingTask is a task that failed when this process last tried it.
 type FailingTask struct {
 	store.Task        // as stored after the failure, or as it would be if the store had accepted it
@@ -46,9 +50,6 @@ func (h *health) pass(now time.Time) {
 func (h *health) taskFailed(t store.Task, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.tasks == nil {
-		h.tasks = map[string]FailingTask{}
-	}
 	down := errors.Is(err, store.ErrAway) || store.FaultOf(err) != nil
 	h.tasks[t.ID] = FailingTask{Task: t, Error: err.Error(), storeDown: down}
 }
@@ -71,9 +72,6 @@ type Failure struct {
 func (h *health) failed(part string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.failures == nil {
-		h.failures = map[string]Failure{}
-	}
 	h.failures[part] = Failure{At: wall(time.Now()), Error: err.Error()}
 }
 
@@ -87,9 +85,6 @@ func (h *health) mended(part string) {
 func (h *health) done(part string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.last == nil {
-		h.last = map[string]time.Time{}
-	}
 	h.last[part] = wall(at)
 	delete(h.failures, part)
 }
@@ -175,16 +170,15 @@ func (e *Engine) Health(ctx context.Context, interval time.Duration) Health {
 	h := Health{Failures: maps.Clone(e.health.failures), Last: maps.Clone(e.health.last), Failing: e.health.failing(), Waiting: e.calls.waiting()}
 	e.health.mu.Unlock()
 	n, oldest, err := e.Store.Backlog(ctx, Group)
-	if err != nil {
-		h.Why = append(h.Why, fmt.Sprintf("the store does not answer: %v", err))
-		return h
-	}
-	h.FeedBacklog = n
-	if n > 0 {
-		h.FeedLag = now.Sub(oldest)
-	}
+	var overdue []store.Task
 	before := now.Add(-interval)
-	overdue, err := e.Store.Overdue(ctx, before, store.MaxPage)
+	if err == nil {
+		h.FeedBacklog = n
+		if n > 0 {
+			h.FeedLag = now.Sub(oldest)
+		}
+		overdue, err = e.Store.Overdue(ctx, before, store.MaxPage)
+	}
 	if err != nil {
 		h.Why = append(h.Why, fmt.Sprintf("the store does not answer: %v", err))
 		return h

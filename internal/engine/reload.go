@@ -122,11 +122,7 @@ func (r *Reloader) once(ctx context.Context, now time.Time) error {
 
 // settle updates since when files have been missing, and reports whether one has been missing for goneAfter.
 func (r *Reloader) settle(stamps []files.Stamp, now time.Time) bool {
-	for path := range r.gone {
-		if has(stamps, path) {
-			delete(r.gone, path)
-		}
-	}
+	maps.DeleteFunc(r.gone, func(path string, _ time.Time) bool { return has(stamps, path) })
 	for _, old := range r.stamps {
 		if !has(stamps, old.File) {
 			r.miss(old.File, now)

@@ -54,8 +54,7 @@ func origin() string {
 
 // Stack returns the stack of the panic that err is, or "".
 func Stack(err error) string {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Stack
 	}
 	return ""
