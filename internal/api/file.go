@@ -69,7 +69,7 @@ func fileView(f catalog.File, row store.Pipeline) ConfigFile {
 		v.Problems = append(v.Problems, client.FileProblem{Line: 1, Column: 1, Message: f.Missing, Severity: string(document.Error)})
 	case f.Refused:
 		v.State = "refused"
-	case f.Kind != catalog.PipelineFile && f.Kind != catalog.SourceFile:
+	case f.Kind != pipeline.PipelineFile && f.Kind != pipeline.SourceFile:
 		v.State = "read"
 	}
 	return v

@@ -84,7 +84,7 @@ func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList]
 func rejectedSources(files []catalog.File) []client.RejectedSource {
 	rejected := []client.RejectedSource{}
 	for _, f := range files {
-		if f.Kind == catalog.SourceFile && f.Refused {
+		if f.Kind == pipeline.SourceFile && f.Refused {
 			rejected = append(rejected, client.RejectedSource{File: f.Name, Problems: views(f.Problems, problemView)})
 		}
 	}

@@ -161,10 +161,6 @@ func (c *Catalog) settle(ctx context.Context, v verdict, row, all store.Pipeline
 	return false, fmt.Errorf("store the verdict on pipeline %q: %w", v.id, err)
 }
 
-func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (store.Batch, bool) {
-	return v.against(row, all, func() bool { return c.pendingFire(row, now) }, now)
-}
-
 // pendingFire reports whether the version in force has a fire that has not been handled yet.
 func (c *Catalog) pendingFire(row store.Pipeline, now time.Time) bool {
 	e := c.Current().Get(row.ID)

@@ -15,23 +15,12 @@ import (
 // File is one file as this process last read it.
 type File struct {
 	Name     string
-	Kind     FileKind
+	Kind     pipeline.FileKind
 	Pipeline pipeline.ID // the pipeline it describes; "" if it is not a pipeline file or the pipeline is unknown
 	Refused  bool
 	Missing  string             // why it can no longer be read; "" if it is present
 	Problems []document.Problem // warnings included, in file order
 }
-
-// FileKind is the kind of definition in a file.
-type FileKind string
-
-// The kinds of files.
-const (
-	PipelineFile  FileKind = "pipeline"
-	CalendarFile  FileKind = "calendar"
-	ArchetypeFile FileKind = "archetype"
-	SourceFile    FileKind = "source"
-)
 
 // Files lists the files last judged, sorted by name, with their problems, and the files that have gone missing since.
 // It is empty before the first Apply; the list is shared and must not be changed.
@@ -56,7 +45,7 @@ func (c *Catalog) Files() []File {
 	}
 	for id, why := range missing {
 		if e := c.Current().Get(id); e != nil {
-			all = append(all, File{Name: e.File, Kind: PipelineFile, Pipeline: id, Missing: why})
+			all = append(all, File{Name: e.File, Kind: pipeline.PipelineFile, Pipeline: id, Missing: why})
 		}
 	}
 	sortFiles(all)
@@ -88,19 +77,19 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 		refused[r.File] = true
 	}
 	all := make([]File, 0, len(files.Pipelines)+len(files.Calendars)+len(files.Archetypes)+len(files.Sources))
-	add := func(kind FileKind, read []pipeline.Source) {
+	add := func(kind pipeline.FileKind, read []pipeline.Source) {
 		for _, s := range read {
-			if s.Gone && kind == PipelineFile && ids[s.File] == "" && !refused[s.File] {
+			if s.Gone && kind == pipeline.PipelineFile && ids[s.File] == "" && !refused[s.File] {
 				continue // renamed
 			}
 			all = append(all, File{Name: s.File, Kind: kind, Pipeline: ids[s.File], Refused: refused[s.File], Problems: problems[s.File]})
 			delete(problems, s.File)
 		}
 	}
-	add(PipelineFile, files.Pipelines)
-	add(CalendarFile, files.Calendars)
-	add(ArchetypeFile, files.Archetypes)
-	add(SourceFile, files.Sources)
+	add(pipeline.PipelineFile, files.Pipelines)
+	add(pipeline.CalendarFile, files.Calendars)
+	add(pipeline.ArchetypeFile, files.Archetypes)
+	add(pipeline.SourceFile, files.Sources)
 	sortFiles(all)
 	c.read.Store(&all)
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
@@ -19,7 +18,7 @@ func TestFilesAreListedWithTheirProblems(t *testing.T) {
 	d.apply()
 	type seen struct {
 		Name, Pipeline string
-		Kind           catalog.FileKind
+		Kind           pipeline.FileKind
 		Refused        bool
 	}
 	var got []seen
@@ -33,9 +32,9 @@ func TestFilesAreListedWithTheirProblems(t *testing.T) {
 		}
 	}
 	want := []seen{
-		{"days.yaml", "", catalog.CalendarFile, false},
-		{"lost.yaml", "", catalog.PipelineFile, true},
-		{"orders.yaml", "orders", catalog.PipelineFile, true},
+		{"days.yaml", "", pipeline.CalendarFile, false},
+		{"lost.yaml", "", pipeline.PipelineFile, true},
+		{"orders.yaml", "orders", pipeline.PipelineFile, true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)

@@ -71,7 +71,7 @@ func digest(sources ...pipeline.Source) string {
 
 // against returns the batch that applies v to a stored pipeline, and whether that is a new version or a removal. all
 // is the row of store.AllPipelines.
-func (v verdict) against(row, all store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
+func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (store.Batch, bool) {
 	switch {
 	case v.held:
 		return store.Batch{}, false
@@ -82,14 +82,14 @@ func (v verdict) against(row, all store.Pipeline, pendingFire func() bool, now t
 	case v.definition == nil:
 		return v.removal(row, now)
 	default:
-		return v.acceptance(row, all, pendingFire, now)
+		return c.acceptance(v, row, all, now)
 	}
 }
 
 // acceptance puts a new version in force. If the version is in force already, it only clears an earlier rejection. A
 // pipeline that was not in force is paused from its acceptance on if all pipelines are, according to row all; the
 // commit depends on that row.
-func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, now time.Time) (store.Batch, bool) {
+func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) (store.Batch, bool) {
 	if row.Config == v.config.Version && row.Problem == "" {
 		return store.Batch{}, false
 	}
@@ -113,7 +113,7 @@ func (v verdict) acceptance(row, all store.Pipeline, pendingFire func() bool, no
 			next.HoldBack(now)
 		}
 	}
-	if !pendingFire() {
+	if !c.pendingFire(row, now) {
 		// An edited schedule counts from now: its own past fires were never expected.
 		next.FiredThrough = period.Instant(now)
 	}

@@ -9,15 +9,15 @@ import (
 )
 
 // FileKind is the kind of a YAML file in a project.
-type FileKind int
+type FileKind string
 
 // Anything that is not another kind is a pipeline file, so that its mistakes are reported as such.
 const (
-	PipelineFile FileKind = iota
-	CalendarFile
-	ArchetypeFile
-	ServerFile
-	SourceFile
+	PipelineFile  FileKind = "pipeline"
+	CalendarFile  FileKind = "calendar"
+	ArchetypeFile FileKind = "archetype"
+	ServerFile    FileKind = "server"
+	SourceFile    FileKind = "source"
 )
 
 // The keys that distinguish a server file of any name from a pipeline file without its pipeline section.
