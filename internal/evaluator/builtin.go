@@ -151,7 +151,7 @@ func (a *asking) status(ctx context.Context, c *pipeline.HTTPStatusConfig) (prob
 	began := time.Now()
 	got, err := a.client.Send(ctx, message, a.probe.Timeout)
 	if err != nil {
-		broken := unsent(err).(*probe.Failure)
+		broken := unsent(err)
 		if broken.Category == run.Permanent || errors.Is(ctx.Err(), context.Canceled) {
 			return probe.Answer{}, broken
 		}

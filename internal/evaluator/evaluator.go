@@ -63,7 +63,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, r probe.Request) (probe.Answer
 	case limited.Err() != nil:
 		return probe.Answer{}, failure(run.Timeout, "did not answer within its timeout of %s", document.Duration(r.Probe.Timeout))
 	}
-	if known := (*probe.Failure)(nil); errors.As(err, &known) {
+	if known, ok := errors.AsType[*probe.Failure](err); ok {
 		return probe.Answer{}, &probe.Failure{Category: known.Category, Reason: a.secrets.Text(known.Reason)}
 	}
 	return probe.Answer{}, failure(run.Transient, "%s", a.secrets.Text(err.Error()))
@@ -79,7 +79,7 @@ type asking struct {
 	probe    pipeline.Probe
 	attempt  job.Attempt
 	dir      string // base of relative paths
-	question func() probe.Question
+	question probe.Question
 	secrets  job.Redactor
 	dsn      string // connection string of an sql probe
 }
@@ -127,13 +127,13 @@ func (e *Evaluator) filled(r probe.Request) (*asking, error) {
 			return nil, fmt.Errorf("config.dsnEnv: %w", err)
 		}
 	}
-	ends := time.Now().Add(p.Timeout).UTC().Truncate(time.Millisecond)
-	return &asking{Evaluator: e, probe: p, attempt: attempt, dir: program.ProjectDir(r.File), secrets: fill.Secrets(), dsn: dsn, question: func() probe.Question {
-		return probe.Question{
+	return &asking{
+		Evaluator: e, probe: p, attempt: attempt, dir: program.ProjectDir(r.File), secrets: fill.Secrets(), dsn: dsn,
+		question: probe.Question{
 			Protocol: probe.Protocol, Pipeline: string(r.Pipeline), TraitType: p.Key, Period: r.Period.String(),
-			Config: p.Config, Attempt: r.Attempt, Deadline: ends,
-		}
-	}}, nil
+			Config: p.Config, Attempt: r.Attempt, Deadline: time.Now().Add(p.Timeout).UTC().Truncate(time.Millisecond),
+		},
+	}, nil
 }
 
 func filledList(fill *job.Fill, texts []string) ([]string, error) {

@@ -3,15 +3,14 @@
 package evaluator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"maps"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -24,8 +23,8 @@ import (
 const (
 	// maxComplaint is how much of a program's stderr is kept, from its end.
 	maxComplaint = 4 << 10
-	// lastWords is how long output is read after the whole process group has ended: its output is already in the
-	// pipe, but a process that left the group may hold the pipe open forever.
+	// lastWords is how long output is read after the program has exited: its output is already in the pipe, but a
+	// process that it left behind may hold the pipe open forever.
 	lastWords = 100 * time.Millisecond
 )
 
@@ -35,7 +34,7 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 	if a.Programs.Off {
 		return probe.Answer{}, failure(run.Permanent, "%s", program.Refused)
 	}
-	question, err := json.Marshal(a.question())
+	question, err := json.Marshal(a.question)
 	if err != nil {
 		return probe.Answer{}, failure(run.Permanent, "encode its config as JSON: %v", err)
 	}
@@ -45,8 +44,11 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 		return probe.Answer{}, failure(run.Permanent, "command: %v", err)
 	}
 	p := &running{answer: &capture{limit: probe.MaxAnswer, full: make(chan struct{})}, complaint: &tail{}}
-	p.cmd = &exec.Cmd{Path: path, Args: a.probe.Command, Dir: a.dir, Env: env.List(), SysProcAttr: a.Programs.Attributes()}
-	if err := p.start(question); err != nil {
+	p.cmd = &exec.Cmd{
+		Path: path, Args: a.probe.Command, Dir: a.dir, Env: env.List(), SysProcAttr: a.Programs.Attributes(),
+		Stdin: bytes.NewReader(question), Stdout: p.answer, Stderr: p.complaint, WaitDelay: lastWords,
+	}
+	if err := p.cmd.Start(); err != nil {
 		return probe.Answer{}, failure(run.Transient, "start %s: %v", path, err)
 	}
 	code, err := p.wait(ctx, a.Grace)
@@ -57,7 +59,7 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 		return probe.Answer{}, failure(run.Transient, "%s%s", code, a.complaint(p.complaint))
 	}
 	got, err := a.answer(p.answer.text)
-	if broken := (*probe.Failure)(nil); errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*probe.Failure](err); ok {
 		broken.Reason += a.complaint(p.complaint)
 	}
 	return got, err
@@ -67,9 +69,7 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 // file's, and the subject of the question.
 func (a *asking) environment() program.Vars {
 	env := a.Programs.Inherit(a.Getenv)
-	for name, value := range a.probe.Env {
-		env[name] = value
-	}
+	maps.Copy(env, a.probe.Env)
 	env["INTERLOCK_PIPELINE"] = string(a.attempt.Pipeline)
 	env["INTERLOCK_PROBE"] = a.probe.Key
 	env["INTERLOCK_PERIOD"] = a.attempt.Period.String()
@@ -80,7 +80,7 @@ func (a *asking) environment() program.Vars {
 
 // complaint returns the last line of the program's stderr, to append to a reason.
 func (a *asking) complaint(t *tail) string {
-	lines := strings.Split(strings.TrimSpace(a.secrets.Text(t.String())), "\n")
+	lines := strings.Split(strings.TrimSpace(a.secrets.Text(string(t.text))), "\n")
 	if line := job.Line(lines[len(lines)-1]); line != "" {
 		return ": " + line
 	}
@@ -92,52 +92,6 @@ type running struct {
 	cmd       *exec.Cmd
 	answer    *capture
 	complaint *tail
-	ends      []*os.File // our ends of its pipes
-	copied    sync.WaitGroup
-}
-
-// start starts p.cmd and passes it the question.
-func (p *running) start(question []byte) error {
-	stdin, theirs, err := pipes(p.cmd)
-	defer func() {
-		for _, f := range theirs {
-			f.Close()
-		}
-	}()
-	if err == nil {
-		p.ends = stdin
-		err = p.cmd.Start()
-	}
-	if err != nil {
-		for _, f := range stdin {
-			f.Close()
-		}
-		return err
-	}
-	p.copied.Go(func() {
-		// A program that does not read its question may still answer.
-		_, _ = p.ends[0].Write(question)
-		p.ends[0].Close()
-	})
-	p.copied.Go(func() { _, _ = io.Copy(p.answer, p.ends[1]) })
-	p.copied.Go(func() { _, _ = io.Copy(p.complaint, p.ends[2]) })
-	return nil
-}
-
-// pipes creates the program's three pipes: ours are the ends we keep, theirs the program's.
-func pipes(cmd *exec.Cmd) (ours, theirs []*os.File, err error) {
-	for i := range 3 {
-		read, write, err := os.Pipe()
-		if err != nil {
-			return ours, theirs, err
-		}
-		if i == 0 {
-			read, write = write, read
-		}
-		ours, theirs = append(ours, read), append(theirs, write)
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	return ours, theirs, nil
 }
 
 // wait waits for the program to end, or ends it. It returns how the program failed; "" if it did not.
@@ -168,27 +122,16 @@ func (p *running) wait(ctx context.Context, grace time.Duration) (string, error)
 	if !left {
 		exit = <-exited
 	}
-	for _, f := range p.ends {
-		f.SetDeadline(time.Now().Add(lastWords))
-	}
-	p.copied.Wait()
-	for _, f := range p.ends {
-		f.Close()
-	}
-	select {
-	case <-p.answer.full:
-		if ended == nil {
-			ended = failure(run.Permanent, "answered with more than %d KiB", probe.MaxAnswer>>10)
-		}
-	default:
+	if p.answer.over && ended == nil {
+		ended = failure(run.Permanent, "answered with more than %d KiB", probe.MaxAnswer>>10)
 	}
 	return howItEnded(exit), ended
 }
 
 // howItEnded says how a program failed; "" if it did not.
 func howItEnded(err error) string {
-	exit := (*exec.ExitError)(nil)
-	if err == nil || !errors.As(err, &exit) {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
 		return ""
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -225,5 +168,3 @@ func (t *tail) Write(text []byte) (int, error) {
 	}
 	return len(text), nil
 }
-
-func (t *tail) String() string { return string(t.text) }

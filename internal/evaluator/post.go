@@ -19,7 +19,7 @@ func (a *asking) post(ctx context.Context) (probe.Answer, error) {
 		return probe.Answer{}, err
 	}
 	message.AsIs = true
-	if err := message.SetBody(a.question()); err != nil {
+	if err := message.SetBody(a.question); err != nil {
 		return probe.Answer{}, failure(run.Permanent, "encode its config as JSON: %v", err)
 	}
 	got, err := a.client.Send(ctx, message, a.probe.Timeout)
@@ -49,8 +49,8 @@ func (a *asking) message(method, address string, headers map[string]string) (res
 }
 
 // unsent returns the failure for a request that had no response.
-func unsent(err error) error {
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+func unsent(err error) *probe.Failure {
+	if refusal, ok := errors.AsType[*job.Refusal](err); ok {
 		return failure(refusal.Category, "%s", refusal.Reason)
 	}
 	return failure(run.Transient, "%v", err)

@@ -73,7 +73,7 @@ func (a *asking) readRow(ctx context.Context, conn *pgconn.PgConn, c *pipeline.S
 }
 
 func queryFailure(ctx context.Context, err error, limit time.Duration) error {
-	if told := (*pgconn.PgError)(nil); errors.As(err, &told) {
+	if told, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case told.Code == "57014":
 			return failure(run.Timeout, "the query was cancelled after its timeout of %s", document.Duration(limit))
