@@ -3,6 +3,7 @@ package job
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/run"
@@ -39,4 +40,13 @@ func Name(id run.AttemptID, most int) string {
 	}, string(id))
 	sum := sha256.Sum256([]byte(id))
 	return legal[:min(len(legal), most-hashedTail-1)] + "-" + hex.EncodeToString(sum[:])[:hashedTail]
+}
+
+// JSON encodes a config value for a target, without escaping it for HTML.
+func JSON(value any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return strings.TrimSuffix(b.String(), "\n"), err
 }

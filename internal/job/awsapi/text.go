@@ -1,8 +1,6 @@
 package awsapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -45,15 +43,6 @@ func Told(secrets job.Redactor, status job.Status, state, text string) job.Statu
 // Head returns the beginning of a text without secrets, with room for the given number of characters before it.
 func Head(secrets job.Redactor, text string, before int) string {
 	return strings.ToValidUTF8(secrets.Part(text, 0, min(len(text), max(0, job.MaxOutput-before))), "")
-}
-
-// JSON encodes a config value for a service.
-func JSON(value any) (string, error) {
-	var buffer bytes.Buffer
-	e := json.NewEncoder(&buffer)
-	e.SetEscapeHTML(false)
-	err := e.Encode(value)
-	return strings.TrimSuffix(buffer.String(), "\n"), err
 }
 
 // Optional returns a pointer to text, or nil if it is empty.

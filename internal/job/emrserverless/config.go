@@ -129,7 +129,7 @@ func texts(properties map[string]any) map[string]any {
 		all[name] = value
 		switch value.(type) {
 		case int64, float64, bool:
-			all[name], _ = awsapi.JSON(value) // cannot fail for a number or bool
+			all[name], _ = job.JSON(value) // cannot fail for a number or bool
 		}
 	}
 	return all

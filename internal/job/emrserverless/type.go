@@ -92,14 +92,14 @@ func (p application) Start(ctx context.Context) (job.Started, error) {
 // adopt handles a conflict. Either the token belongs to a request with different contents, for example because a
 // secret has changed since, and its run is adopted; or the application temporarily accepts no runs.
 func (p application) adopt(ctx context.Context, conflict error) (job.Started, error) {
-	id, found, err := p.find(ctx)
+	h, found, err := p.Find(ctx)
 	switch {
 	case err != nil:
 		return job.Started{}, err // a run may exist, so this is no refusal
 	case !found:
 		return job.Started{}, awsapi.Started(conflict)
 	}
-	return job.Started{Handle: run.Handle(id)}, nil
+	return job.Started{Handle: h}, nil
 }
 
 const (
@@ -109,11 +109,6 @@ const (
 
 // Find searches the application's runs for the attempt's name.
 func (p application) Find(ctx context.Context) (run.Handle, bool, error) {
-	id, found, err := p.find(ctx)
-	return run.Handle(id), found, err
-}
-
-func (p application) find(ctx context.Context) (id string, found bool, err error) {
 	in := &service.ListJobRunsInput{ApplicationId: &p.ApplicationID, MaxResults: aws.Int32(perPage)}
 	for range pages {
 		out, err := awsapi.Call(ctx, p.To("list the jobs of"), p.list, in)
@@ -125,7 +120,7 @@ func (p application) find(ctx context.Context) (id string, found bool, err error
 		}
 		for _, r := range out.JobRuns {
 			if aws.ToString(r.Name) == p.token {
-				return aws.ToString(r.Id), true, nil
+				return run.Handle(aws.ToString(r.Id)), true, nil
 			}
 		}
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" {
@@ -156,13 +151,10 @@ func (p application) Stop(ctx context.Context, h run.Handle) error {
 		return nil
 	}
 	seen, looked := p.look(ctx, h)
-	if looked != nil {
-		return cmp.Or(err, looked)
-	}
 	if states[seen.State].Done || seen.State == types.JobRunStateCancelling {
 		return nil
 	}
-	return cmp.Or(err, fmt.Errorf("%s: the response does not say whether the job will end", p.What("stop a job of")))
+	return cmp.Or(err, looked, fmt.Errorf("%s: the response does not say whether the job will end", p.What("stop a job of")))
 }
 
 // states are the run states that EMR Serverless documents. A run whose state is not Done is running.

@@ -64,8 +64,9 @@ func (g api) search(ctx context.Context, r types.JobRun) (event string, found bo
 	if r.StartedOn != nil {
 		in.StartTime = aws.Int64(r.StartedOn.UnixMilli())
 	}
+	search := awsapi.Subject{Attempt: g.Attempt, Name: fmt.Sprintf("log group %q", *in.LogGroupName)}.To("search")
 	for range maxLogPages {
-		out, err := awsapi.Call(ctx, awsapi.Request{Attempt: g.Attempt, What: fmt.Sprintf("search log group %q", *in.LogGroupName)}, filter, in)
+		out, err := awsapi.Call(ctx, search, filter, in)
 		if err != nil {
 			return "", false, err
 		}

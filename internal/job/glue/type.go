@@ -70,8 +70,8 @@ var serviceErrors = awsapi.Errors{
 
 // Start starts a run, unless this attempt has one already.
 func (g api) Start(ctx context.Context) (job.Started, error) {
-	if id, found, err := g.find(ctx, 1); found || err != nil {
-		return job.Started{Handle: run.Handle(id)}, awsapi.Before(err)
+	if h, found, err := g.find(ctx, 1); found || err != nil {
+		return job.Started{Handle: h}, awsapi.Before(err)
 	}
 	out, err := awsapi.Call(ctx, g.To("start"), g.start, &service.StartJobRunInput{JobName: &g.JobName, Arguments: g.arguments()},
 		func(o *service.Options) { o.Retryer = awsapi.Once })
@@ -91,12 +91,11 @@ const (
 
 // Find searches the latest runs for the attempt's argument.
 func (g api) Find(ctx context.Context) (run.Handle, bool, error) {
-	id, found, err := g.find(ctx, pages)
-	return run.Handle(id), found, err
+	return g.find(ctx, pages)
 }
 
 // find searches the given number of pages of runs, the latest first.
-func (g api) find(ctx context.Context, pages int) (id string, found bool, err error) {
+func (g api) find(ctx context.Context, pages int) (h run.Handle, found bool, err error) {
 	if !g.searchable() {
 		return "", false, nil
 	}
@@ -108,7 +107,7 @@ func (g api) find(ctx context.Context, pages int) (id string, found bool, err er
 		}
 		for _, r := range out.JobRuns {
 			if r.Arguments[runIDArgument] == string(g.Attempt.ID) {
-				return aws.ToString(r.Id), true, nil
+				return run.Handle(aws.ToString(r.Id)), true, nil
 			}
 		}
 		if next = out.NextToken; aws.ToString(next) == "" {

@@ -168,7 +168,7 @@ func (f function) payload() (string, error) {
 	text, isText := payload.(string)
 	if !isText || !json.Valid([]byte(text)) {
 		var err error
-		if text, err = awsapi.JSON(payload); err != nil {
+		if text, err = job.JSON(payload); err != nil {
 			return "", job.Refuse(run.Permanent, "write job.config.payload as JSON: %s", f.Attempt.Secrets.Text(err.Error()))
 		}
 	}

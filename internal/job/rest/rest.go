@@ -121,11 +121,8 @@ func encode(body any) (content []byte, kind string, err error) {
 		}
 		return []byte(b), "text/plain; charset=utf-8", nil
 	default:
-		var buffer bytes.Buffer
-		e := json.NewEncoder(&buffer)
-		e.SetEscapeHTML(false)
-		err := e.Encode(b)
-		return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), jsonKind, err
+		text, err := job.JSON(b)
+		return []byte(text), jsonKind, err
 	}
 }
 

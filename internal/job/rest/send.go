@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -87,21 +88,16 @@ func (c *Client) once(ctx context.Context, m Message) (got Answer, sent bool, er
 	// Cancelling ends all work on the request, so that the trace is not called after once returns.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	connected := make(chan struct{}, 1)
+	var connected atomic.Bool
 	req, err := m.request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) {
-			select {
-			case connected <- struct{}{}:
-			default:
-			}
-		},
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	}))
 	if err != nil {
 		return Answer{}, false, err
 	}
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
-		return Answer{}, len(connected) > 0, err
+		return Answer{}, connected.Load(), err
 	}
 	defer resp.Body.Close()
 	got = Answer{Code: resp.StatusCode, header: resp.Header}

@@ -118,7 +118,7 @@ func (m machine) input() (string, error) {
 		text = "{}"
 	case !isText:
 		var err error
-		if text, err = awsapi.JSON(m.Input); err != nil {
+		if text, err = job.JSON(m.Input); err != nil {
 			return "", job.Refuse(run.Permanent, "write job.config.input as JSON: %s", m.Attempt.Secrets.Text(err.Error()))
 		}
 	}
@@ -169,13 +169,10 @@ func (m machine) Stop(ctx context.Context, h run.Handle) error {
 		return nil
 	}
 	seen, looked := m.look(ctx, h)
-	if looked != nil {
-		return cmp.Or(err, looked)
-	}
-	if states[seen.Status].Done {
+	if looked == nil && states[seen.Status].Done {
 		return nil
 	}
-	return cmp.Or(err, fmt.Errorf("%s: the response does not say whether the execution will end", m.What("stop an execution of")))
+	return cmp.Or(err, looked, fmt.Errorf("%s: the response does not say whether the execution will end", m.What("stop an execution of")))
 }
 
 const doesNotExist = "ExecutionDoesNotExist"
