@@ -4,6 +4,7 @@ package sink
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -70,6 +71,28 @@ type Thread struct {
 	Key     string
 	Version int64 // 0: nothing is stored
 	Data    []byte
+}
+
+// LoadThread reads the thread of a key, and decodes its data into state, which stays as it is if nothing is stored.
+func LoadThread(ctx context.Context, from Threads, key string, state any) (Thread, error) {
+	t, err := from.Thread(ctx, key)
+	if err != nil || len(t.Data) == 0 {
+		return t, err
+	}
+	if err := json.Unmarshal(t.Data, state); err != nil {
+		return t, fmt.Errorf("read thread %s: %w", key, err)
+	}
+	return t, nil
+}
+
+// SaveThread saves state as the data of t. It fails as Threads.SaveThread does.
+func SaveThread(ctx context.Context, to Threads, t Thread, state any, now time.Time) (Thread, error) {
+	data, err := json.Marshal(state)
+	if err != nil {
+		return t, fmt.Errorf("write thread %s: %w", t.Key, err)
+	}
+	t.Data = data
+	return to.SaveThread(ctx, t, now)
 }
 
 // ErrTaken means that another process has changed the thread: read it again.

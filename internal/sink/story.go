@@ -23,10 +23,9 @@ type Story struct {
 // Story renders a as text.
 func (a Alert) Story() Story {
 	e := a.Event
-	s := Story{Title: Title(e), What: e.Detail.Message, Todo: e.Remedy()}
-	s.Why, s.Heals = why(e.Detail.Extra)
+	s := Story{Title: Title(e), What: e.Detail.Message, Todo: e.Remedy(), Why: why(e.Detail.Extra), Heals: heals(e.Detail.Extra)}
 	if a.Count > 1 {
-		s.Burst = fmt.Sprintf("%d events of this group since %s; this is the latest", a.Count, instant(a.Since))
+		s.Burst = fmt.Sprintf("%d events of this group %s; this is the latest", a.Count, instant("since ", a.Since))
 	}
 	return s
 }
@@ -34,15 +33,7 @@ func (a Alert) Story() Story {
 // Title names an event and what it is about, on one line: "JOB_FAILED: orders, cron, 2026-03-03, attempt 2".
 func Title(e event.Event) string {
 	d := e.Detail
-	var about []string
-	for _, part := range []string{string(d.Pipeline), string(d.Schedule), d.Date.String()} {
-		if part != "" {
-			about = append(about, part)
-		}
-	}
-	if d.Attempt > 0 {
-		about = append(about, "attempt "+strconv.Itoa(d.Attempt))
-	}
+	about := lines(string(d.Pipeline), string(d.Schedule), d.Date.String(), when(d.Attempt > 0, fmt.Sprintf("attempt %d", d.Attempt)))
 	if len(about) == 0 {
 		return string(e.Type)
 	}
@@ -57,49 +48,61 @@ func Cut(text string, limit int) string {
 	return text
 }
 
-// instant formats a time for messages.
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
-
-// why returns the facts in an event's detail, and when it continues by itself.
-func why(extra event.Extra) (facts []string, heals string) {
-	switch x := extra.(type) {
-	case event.Gate:
-		return closedRules(x), ""
-	case event.Finished:
-		if !x.NextAttemptAt.IsZero() {
-			heals = "next attempt at about " + instant(x.NextAttemptAt)
-		}
-		return finished(x), heals
-	case event.Budget:
-		facts = lines(fact("retries on this budget", fmt.Sprintf("%d of %d used (%s)", x.Used, x.Max, x.Cause)))
-		if !x.NextAttemptAt.IsZero() {
-			heals = "next attempt at " + instant(x.NextAttemptAt)
-		}
-		return facts, heals
-	case event.Infra:
-		return lines(fact("error", x.Error), when(x.Held, "the run is held until an operator decides")), ""
-	case event.Left:
-		return lines(fact("by", x.By), fact("reason", x.Reason), when(x.JobMayRun, "the job could not be stopped and may still be running")), ""
-	case event.Deadline:
-		return deadline(x), ""
-	case event.Missed:
-		return lines(fact("missed", list(x.Dates))), ""
-	case event.Degraded:
-		return lines(fact("checks that failed", list(x.Checks)), fact("for pipelines", list(x.Pipelines))), ""
-	case event.Pause:
-		facts = lines(fact("by", x.By), fact("reason", x.Reason))
-		if !x.Until.IsZero() {
-			heals = "the pause ends at " + instant(x.Until)
-		}
-		return facts, heals
-	default:
-		return others(extra), ""
+// Bounded returns s with its texts cut to text characters, and its facts to a number of lines of that width.
+func (s Story) Bounded(text, lines int, width func(lines int) int) Story {
+	s.Title, s.What, s.Todo = Cut(s.Title, text), Cut(s.What, text), Cut(s.Todo, text)
+	if len(s.Why) > lines {
+		s.Why = append(s.Why[:lines:lines], "…")
 	}
+	for i, line := range s.Why {
+		s.Why[i] = Cut(line, width(len(s.Why)))
+	}
+	return s
 }
 
-// others returns the facts of details that never continue by themselves.
-func others(extra event.Extra) []string {
+// instant formats a time for messages, after a label; "" for the zero time.
+func instant(label string, t time.Time) string {
+	return when(!t.IsZero(), label+t.UTC().Format("2006-01-02 15:04:05 UTC"))
+}
+
+// heals says when a problem is retried, or ends, by itself; "" if it does not.
+func heals(extra event.Extra) string {
 	switch x := extra.(type) {
+	case event.Finished:
+		return instant("next attempt at about ", x.NextAttemptAt)
+	case event.Budget:
+		return instant("next attempt at ", x.NextAttemptAt)
+	case event.Pause:
+		return instant("the pause ends at ", x.Until)
+	}
+	return ""
+}
+
+// why returns the facts in an event's detail.
+func why(extra event.Extra) []string {
+	switch x := extra.(type) {
+	case event.Gate:
+		return closedRules(x)
+	case event.Finished:
+		code := ""
+		if x.ExitCode != nil {
+			code = strconv.Itoa(*x.ExitCode)
+		}
+		return lines(fact("category", string(x.Category)), fact("exit code", code), fact("after", duration(x.DurationSeconds)))
+	case event.Budget:
+		return lines(fact("retries on this budget", fmt.Sprintf("%d of %d used (%s)", x.Used, x.Max, x.Cause)))
+	case event.Infra:
+		return lines(fact("error", x.Error), when(x.Held, "the run is held until an operator decides"))
+	case event.Left:
+		return lines(fact("by", x.By), fact("reason", x.Reason), when(x.JobMayRun, "the job could not be stopped and may still be running"))
+	case event.Deadline:
+		return lines(instant("deadline: ", x.Deadline), fact("late by", duration(x.LateSeconds)), when(x.Failed, "the run had already failed"), fact("reason", x.Reason))
+	case event.Missed:
+		return lines(fact("missed", list(x.Dates)))
+	case event.Degraded:
+		return lines(fact("checks that failed", list(x.Checks)), fact("for pipelines", list(x.Pipelines)))
+	case event.Pause:
+		return lines(fact("by", x.By), fact("reason", x.Reason))
 	case event.Opening:
 		return lines(fact("cause", string(x.Cause)), fact("requested by", x.RequestedBy), fact("reason", x.Reason), when(x.Forced, "the breaker and the budget were skipped"), when(x.GateBypassed, "the gate was skipped"))
 	case event.Refusal:
@@ -122,10 +125,9 @@ func others(extra event.Extra) []string {
 	case event.Config:
 		return append(lines(fact("file", x.File)), x.Problems...)
 	case event.Projection:
-		return lines(fact("projection", x.Status), fact("deadline", instant(x.Deadline)), fact("estimated completion", instant(x.EstimatedCompletion)))
-	default:
-		return nil
+		return lines(fact("projection", x.Status), instant("deadline: ", x.Deadline), instant("estimated completion: ", x.EstimatedCompletion))
 	}
+	return nil
 }
 
 // closedRules returns the rules that did not hold, with the observed value.
@@ -144,27 +146,8 @@ func closedRules(g event.Gate) []string {
 	return facts
 }
 
-func finished(x event.Finished) []string {
-	code := ""
-	if x.ExitCode != nil {
-		code = strconv.Itoa(*x.ExitCode)
-	}
-	took := ""
-	if x.DurationSeconds > 0 {
-		took = (time.Duration(x.DurationSeconds) * time.Second).String()
-	}
-	return lines(fact("category", string(x.Category)), fact("exit code", code), fact("after", took))
-}
-
-func deadline(x event.Deadline) []string {
-	at, late := "", ""
-	if !x.Deadline.IsZero() {
-		at = instant(x.Deadline)
-	}
-	if x.LateSeconds > 0 {
-		late = (time.Duration(x.LateSeconds) * time.Second).String()
-	}
-	return lines(fact("deadline", at), fact("late by", late), when(x.Failed, "the run had already failed"), fact("reason", x.Reason))
+func duration(seconds int64) string {
+	return when(seconds > 0, (time.Duration(seconds) * time.Second).String())
 }
 
 // lines returns the non-empty lines.
@@ -178,12 +161,7 @@ func lines(all ...string) []string {
 	return said
 }
 
-func fact(name, value string) string {
-	if value == "" {
-		return ""
-	}
-	return name + ": " + value
-}
+func fact(name, value string) string { return when(value != "", name+": "+value) }
 
 func when(holds bool, text string) string {
 	if holds {

@@ -224,14 +224,9 @@ func (s *Sink) post(ctx context.Context, alerts ...alert) error {
 // load reads the open alerts.
 func (s *Sink) load(ctx context.Context) (open, sink.Thread, error) {
 	known := open{}
-	t, err := s.config.Threads.Thread(ctx, s.config.Name+"/open")
+	t, err := sink.LoadThread(ctx, s.config.Threads, s.config.Name+"/open", &known)
 	if err != nil {
 		return nil, t, fmt.Errorf("alertmanager: %w", err)
-	}
-	if len(t.Data) > 0 {
-		if err := json.Unmarshal(t.Data, &known); err != nil {
-			return nil, t, fmt.Errorf("alertmanager: read thread %s: %w", t.Key, err)
-		}
 	}
 	return known, t, nil
 }
@@ -248,14 +243,12 @@ func (s *Sink) change(ctx context.Context, f func(open)) error {
 		}
 		f(known)
 		bound(known)
-		if t.Data, err = json.Marshal(known); err != nil {
-			return fmt.Errorf("alertmanager: %w", err)
-		}
-		if _, err = s.config.Threads.SaveThread(ctx, t, s.config.Now()); !errors.Is(err, sink.ErrTaken) {
-			if err != nil {
-				return fmt.Errorf("alertmanager: %w", err)
-			}
+		_, err = sink.SaveThread(ctx, s.config.Threads, t, known, s.config.Now())
+		switch {
+		case err == nil:
 			return nil
+		case !errors.Is(err, sink.ErrTaken):
+			return fmt.Errorf("alertmanager: %w", err)
 		}
 	}
 	return errors.New("alertmanager: the open alerts keep changing")

@@ -31,16 +31,9 @@ type view struct {
 }
 
 func newView(a sink.Alert) view {
-	s := a.Story()
-	s.What, s.Todo = sink.Cut(s.What, maxPart), sink.Cut(s.Todo, maxPart)
-	if len(s.Why) > maxLines {
-		s.Why = append(s.Why[:maxLines:maxLines], "…")
-	}
-	for i := range s.Why {
-		s.Why[i] = sink.Cut(s.Why[i], maxPart/10)
-	}
+	story := a.Story().Bounded(maxPart, maxLines, func(int) int { return maxPart / 10 })
 	colours := map[event.Severity]string{event.Critical: "#d32f2f", event.Warning: "#f2a600", event.Info: "#2d7dd2"}
-	return view{Story: s, Owner: a.Owner, Links: a.Links, Colour: colours[a.Event.Detail.Severity]}
+	return view{Story: story, Owner: a.Owner, Links: a.Links, Colour: colours[a.Event.Detail.Severity]}
 }
 
 // message builds the mail for an alert.

@@ -89,28 +89,17 @@ func (s *Sink) settle(ctx context.Context, t sink.Thread, a sink.Alert, next inc
 	return s.save(ctx, t, next)
 }
 
-func (s *Sink) load(ctx context.Context, a sink.Alert) (incident, sink.Thread, error) {
-	t, err := s.config.Threads.Thread(ctx, s.config.Name+"/"+sink.Matter(a.Event))
+func (s *Sink) load(ctx context.Context, a sink.Alert) (known incident, t sink.Thread, err error) {
+	t, err = sink.LoadThread(ctx, s.config.Threads, s.config.Name+"/"+sink.Matter(a.Event), &known)
 	if err != nil {
 		return incident{}, t, fmt.Errorf("pagerduty: %w", err)
-	}
-	var known incident
-	if len(t.Data) > 0 {
-		if err := json.Unmarshal(t.Data, &known); err != nil {
-			return incident{}, t, fmt.Errorf("pagerduty: read thread %s: %w", t.Key, err)
-		}
 	}
 	return known, t, nil
 }
 
 // save stores the state of the incident. Losing a race does no harm: the winner has reported the same incident.
 func (s *Sink) save(ctx context.Context, t sink.Thread, next incident) error {
-	data, err := json.Marshal(next)
-	if err != nil {
-		return fmt.Errorf("pagerduty: %w", err)
-	}
-	t.Data = data
-	if _, err := s.config.Threads.SaveThread(ctx, t, s.config.Now()); err != nil && !errors.Is(err, sink.ErrTaken) {
+	if _, err := sink.SaveThread(ctx, s.config.Threads, t, next, s.config.Now()); err != nil && !errors.Is(err, sink.ErrTaken) {
 		return fmt.Errorf("pagerduty: %w", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package slack
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -72,15 +71,10 @@ func (c conversation) at() place { return place{c.Channel, c.Root} }
 
 // load reads the conversation stored under key.
 func (s *Sink) load(ctx context.Context, key string) (conversation, error) {
-	t, err := s.threads.Thread(ctx, key)
+	var c conversation
+	t, err := sink.LoadThread(ctx, s.threads, key, &c)
 	if err != nil {
 		return conversation{}, fmt.Errorf("slack: %w", err)
-	}
-	c := conversation{}
-	if len(t.Data) > 0 {
-		if err := json.Unmarshal(t.Data, &c); err != nil {
-			return conversation{}, fmt.Errorf("slack: read thread %s: %w", key, err)
-		}
 	}
 	c.thread = t
 	return c, nil
@@ -88,13 +82,7 @@ func (s *Sink) load(ctx context.Context, key string) (conversation, error) {
 
 // save replaces the version of c that was read. It returns sink.ErrTaken if another process has changed it since.
 func (s *Sink) save(ctx context.Context, c conversation) (conversation, error) {
-	data, err := json.Marshal(c)
-	if err != nil {
-		return c, fmt.Errorf("slack: write thread %s: %w", c.thread.Key, err)
-	}
-	next := c.thread
-	next.Data = data
-	saved, err := s.threads.SaveThread(ctx, next, s.now())
+	saved, err := sink.SaveThread(ctx, s.threads, c.thread, c, s.now())
 	if err != nil {
 		return c, fmt.Errorf("slack: %w", err)
 	}

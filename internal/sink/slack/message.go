@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -19,19 +20,8 @@ type card struct {
 }
 
 func newCard(a sink.Alert) card {
-	return card{Story: bounded(a.Story()), Severity: a.Event.Detail.Severity, Owner: sink.Cut(a.Owner, maxSummary), Links: a.Links}
-}
-
-// bounded shortens a story to what a message can show, because conversations are stored.
-func bounded(s sink.Story) sink.Story {
-	s.Title, s.What, s.Todo = sink.Cut(s.Title, maxText), sink.Cut(s.What, maxText), sink.Cut(s.Todo, maxText)
-	if len(s.Why) > maxLines {
-		s.Why = append(s.Why[:maxLines:maxLines], "…")
-	}
-	for i, line := range s.Why {
-		s.Why[i] = sink.Cut(line, maxText/len(s.Why))
-	}
-	return s
+	story := a.Story().Bounded(maxText, maxLines, func(lines int) int { return maxText / lines }) // conversations are stored
+	return card{Story: story, Severity: a.Event.Detail.Severity, Owner: sink.Cut(a.Owner, maxSummary), Links: a.Links}
 }
 
 // message is a card in Slack's form. Text is for notifications and clients without blocks; the attachment gives the
@@ -45,13 +35,9 @@ type message struct {
 // message renders a card, below a line with the state of the matter.
 func (c card) message(standing, colour string) message {
 	s := c.Story
-	why := ""
-	if len(s.Why) > 0 {
-		why = "*Why*" + bullets(s.Why)
-	}
 	var blocks []api.Block
 	for _, text := range []string{
-		standing, plain(s.What, maxText), why, labelled("By itself", plain(s.Heals, maxSummary)), labelled("What to do", escape(s.Todo, maxText-20)),
+		standing, plain(s.What, maxText), prefixed("*Why*", bullets(s.Why)), labelled("By itself", plain(s.Heals, maxSummary)), labelled("What to do", escape(s.Todo, maxText-20)),
 	} {
 		if text != "" {
 			blocks = append(blocks, api.NewSectionBlock(mrkdwn(text), nil, nil))
@@ -68,11 +54,10 @@ func (c card) message(standing, colour string) message {
 
 // summary returns the line that notifications show.
 func (c card) summary(standing string) string {
-	line := plain(c.Story.Title+": "+c.Story.What, maxSummary)
 	if standing != "" {
-		return standing + "\n" + line
+		standing += "\n"
 	}
-	return line
+	return standing + plain(c.Story.Title+": "+c.Story.What, maxSummary)
 }
 
 // text renders the whole card without blocks.
@@ -89,20 +74,10 @@ func (c card) text() string {
 
 // foot returns the footer: the number of events, the owner and the links.
 func (c card) foot() string {
-	var parts []string
-	if c.Story.Burst != "" {
-		parts = append(parts, plain(c.Story.Burst, maxSummary))
+	parts := []string{
+		plain(c.Story.Burst, maxSummary), prefixed("Owner: ", plain(c.Owner, maxSummary)), link(c.Links.Run, "Run"), link(c.Links.Pipeline, "Pipeline"),
 	}
-	if c.Owner != "" {
-		parts = append(parts, "Owner: "+plain(c.Owner, maxSummary))
-	}
-	if c.Links.Run != "" {
-		parts = append(parts, link(c.Links.Run, "Run"))
-	}
-	if c.Links.Pipeline != "" {
-		parts = append(parts, link(c.Links.Pipeline, "Pipeline"))
-	}
-	return strings.Join(parts, " · ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " · ")
 }
 
 // mrkdwn returns a text object in which Slack interprets only our markup: it creates no links of its own.
@@ -110,11 +85,14 @@ func mrkdwn(text string) *api.TextBlockObject {
 	return api.NewTextBlockObject(api.MarkdownType, text, false, true)
 }
 
-func labelled(label, text string) string {
+func labelled(label, text string) string { return prefixed("*"+label+"*\n", text) }
+
+// prefixed returns text after a prefix, and nothing for no text.
+func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
 	}
-	return "*" + label + "*\n" + text
+	return prefix + text
 }
 
 // standing returns the line with the state of a matter, and the event that led to it.

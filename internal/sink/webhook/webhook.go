@@ -67,19 +67,13 @@ type cloudEvent struct {
 // Body renders the alert as CloudEvents JSON. source identifies the server.
 func Body(a sink.Alert, source string) ([]byte, error) {
 	e := a.Event
-	whole, err := json.Marshal(e)
+	detail, err := e.DetailJSON()
 	if err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
-	}
-	var part struct {
-		Detail json.RawMessage `json:"detail"`
-	}
-	if err := json.Unmarshal(whole, &part); err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
 	c := cloudEvent{
 		SpecVersion: "1.0", ID: e.ID, Source: cmp.Or(source, event.Source), Type: string(e.Type), Subject: string(e.Detail.Pipeline),
-		Time: e.Time, ContentType: "application/json", Data: part.Detail,
+		Time: e.Time, ContentType: "application/json", Data: detail,
 	}
 	if a.Count > 1 {
 		c.Count, c.Since = a.Count, a.Since.UTC()
