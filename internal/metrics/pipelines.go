@@ -17,15 +17,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// DeadlineState is the state of a pipeline's deadlines: the value of interlock_pipeline_deadline_state.
-type DeadlineState int
+// deadlineState is the state of a pipeline's deadlines: the value of interlock_pipeline_deadline_state.
+type deadlineState int
 
 // The states, from good to bad.
 const (
-	NoDeadline       DeadlineState = iota // none is armed, and the last one was not breached
-	DeadlineArmed                         // at least one is armed
-	DeadlineWarned                        // an armed one is past its warning
-	DeadlineBreached                      // the last one that ended was breached, and its run has not completed since
+	noDeadline       deadlineState = iota // none is armed, and the last one was not breached
+	deadlineArmed                         // at least one is armed
+	deadlineWarned                        // an armed one is past its warning
+	deadlineBreached                      // the last one that ended was breached, and its run has not completed since
 )
 
 // Pipelines exports three series for each active pipeline. It reads a pipeline's rows when the pipeline is first
@@ -46,7 +46,7 @@ type Pipelines struct {
 // standing is the last known state of a pipeline.
 type standing struct {
 	success  time.Time // zero if no run has completed
-	deadline DeadlineState
+	deadline deadlineState
 }
 
 // NewPipelines returns the collector of the per-pipeline metrics.
@@ -119,7 +119,7 @@ func (p *Pipelines) refresh(ctx context.Context, active []*catalog.Entry) error 
 	for _, e := range active {
 		there[e.ID] = true
 		// Arming emits no event: a missing deadline may have been armed since.
-		if s, ok := p.known[e.ID]; ok && (s.deadline != NoDeadline || e.SLA.Deadline == nil && e.SLA.Max == 0) {
+		if s, ok := p.known[e.ID]; ok && (s.deadline != noDeadline || e.SLA.Deadline == nil && e.SLA.Max == 0) {
 			continue
 		}
 		s, err := p.read(ctx, e.ID)
@@ -178,8 +178,8 @@ func (p *Pipelines) read(ctx context.Context, id pipeline.ID) (standing, error) 
 // How far back to search for the last ended deadline. Most pipelines have one in two days; a monthly one in forty.
 var lookBack = []time.Duration{48 * time.Hour, 40 * 24 * time.Hour}
 
-func (p *Pipelines) readDeadlines(ctx context.Context, id pipeline.ID) (DeadlineState, error) {
-	var state DeadlineState
+func (p *Pipelines) readDeadlines(ctx context.Context, id pipeline.ID) (deadlineState, error) {
+	var state deadlineState
 	for _, back := range lookBack {
 		q := store.DeadlineQuery{Pipeline: id, From: p.now().Add(-back), Limit: store.MaxPage}
 		var all []store.Deadline
@@ -203,14 +203,14 @@ func (p *Pipelines) readDeadlines(ctx context.Context, id pipeline.ID) (Deadline
 
 // standingOf summarises deadlines that are ordered by their breach instant. ended is false if none of them has been
 // met or breached.
-func standingOf(all []store.Deadline) (state DeadlineState, ended bool) {
+func standingOf(all []store.Deadline) (state deadlineState, ended bool) {
 	breached := false
 	for _, d := range all {
 		switch d.State {
 		case sla.Armed:
-			state = max(state, DeadlineArmed)
+			state = max(state, deadlineArmed)
 			if d.Warned {
-				state = DeadlineWarned
+				state = deadlineWarned
 			}
 		case sla.Met:
 			breached, ended = false, true
@@ -220,7 +220,7 @@ func standingOf(all []store.Deadline) (state DeadlineState, ended bool) {
 		}
 	}
 	if breached {
-		state = DeadlineBreached
+		state = deadlineBreached
 	}
 	return state, ended
 }

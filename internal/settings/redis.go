@@ -55,8 +55,7 @@ func (r *Redis) check(store string) []document.Finding {
 // checkUnused warns about settings of the older block that have no effect any more. It ignores default values.
 func (r *Redis) checkUnused() []document.Finding {
 	usual := Redis{}
-	doc, _ := document.Parse("", []byte("{}"))
-	doc.Decode(&usual)
+	document.Node{}.Decode(&usual)
 	unused := func(differs bool, path, why string) []document.Finding {
 		return document.When(differs, document.Finding{Path: path, Severity: document.Warning, Message: "has no effect: " + why})
 	}

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,37 +47,29 @@ func (a *Alerts) RouteName(i int) string { return named(a.Routes[i].Name, "route
 // WebhookName returns the name of webhook i.
 func (a *Alerts) WebhookName(i int) string { return named(a.Webhooks[i].Name, "webhook", i) }
 
-func named(name, kind string, i int) string {
-	if name != "" {
-		return name
-	}
-	return fmt.Sprintf("%s-%d", kind, i+1)
-}
+func named(name, kind string, i int) string { return cmp.Or(name, fmt.Sprintf("%s-%d", kind, i+1)) }
 
 // Names of the sinks that exist once.
 const (
-	LogSink       = "log"
-	SlackSink     = "slack"
-	PagerDutySink = "pagerduty"
-	EmailSink     = "email"
-
+	LogSink          = "log"
+	SlackSink        = "slack"
+	PagerDutySink    = "pagerduty"
+	EmailSink        = "email"
 	AlertmanagerSink = "alertmanager"
 )
 
 // SinkNames returns the names that routes may use.
 func (a *Alerts) SinkNames() []string {
 	names := []string{LogSink}
-	if a.Slack != nil {
-		names = append(names, SlackSink)
-	}
-	if a.PagerDuty != nil {
-		names = append(names, PagerDutySink)
-	}
-	if a.Email != nil {
-		names = append(names, EmailSink)
-	}
-	if a.Alertmanager != nil {
-		names = append(names, AlertmanagerSink)
+	for _, s := range []struct {
+		name string
+		set  bool
+	}{
+		{SlackSink, a.Slack != nil}, {PagerDutySink, a.PagerDuty != nil}, {EmailSink, a.Email != nil}, {AlertmanagerSink, a.Alertmanager != nil},
+	} {
+		if s.set {
+			names = append(names, s.name)
+		}
 	}
 	for i := range a.Webhooks {
 		names = append(names, a.WebhookName(i))
@@ -85,8 +78,7 @@ func (a *Alerts) SinkNames() []string {
 }
 
 func (a *Alerts) checkRoutes() []document.Finding {
-	findings := a.checkNames()
-	findings = append(findings, document.Each("alerts.routes", a.Routes, func(r Route) []document.Finding {
+	findings := append(a.checkNames(), document.Each("alerts.routes", a.Routes, func(r Route) []document.Finding {
 		return slices.Concat(r.check(), a.checkSinks(r.Sinks), r.Grouping.check())
 	})...)
 	switch {
@@ -139,11 +131,10 @@ func (a *Alerts) checkSinks(names []string) []document.Finding {
 }
 
 func (g Grouping) check() []document.Finding {
-	findings := known("groupBy", "field", g.GroupBy, groupFields)
-	if len(g.GroupBy) > 0 && g.Interval.D() == 0 {
-		findings = append(findings, document.Finding{Path: "groupBy", Message: "needs an interval, such as 5m: the minimum time between two alerts of one group"})
-	}
-	return findings
+	return append(
+		known("groupBy", "field", g.GroupBy, groupFields),
+		document.When(len(g.GroupBy) > 0 && g.Interval == 0, document.Finding{Path: "groupBy", Message: "needs an interval, such as 5m: the minimum time between two alerts of one group"})...,
+	)
 }
 
 // known reports the names in a list that are not among all names of their kind.

@@ -133,35 +133,27 @@ func listenHost(address string) (string, bool) {
 
 // check reports mistakes that the struct tags cannot express.
 func (f *File) check() []document.Finding {
-	findings := f.checkAddresses()
-	findings = append(findings, document.Each("auth.tokens", f.Auth.Tokens, Token.check)...)
-	findings = append(findings, document.Each("auth.certificates", f.Auth.Certificates, func(c Certificate) []document.Finding { return c.check(f.TLS) })...)
-	findings = append(findings, document.Each("http.trustedProxies", f.HTTP.TrustedProxies, checkProxy)...)
-	if f.Auth.OIDC != nil {
-		findings = append(findings, document.Under("auth.oidc", f.Auth.OIDC.check())...)
-	}
-	findings = append(findings, document.Each("egress.allow", f.Egress.Allow, checkEgress)...)
-	if f.Redis != nil {
-		findings = append(findings, document.Under("redis", f.Redis.check(f.Store))...)
-	}
-	if f.Archiver != nil && f.Archiver.DSN != "" {
-		findings = append(findings, document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name the variable in archive.dsnEnv"})
-	}
-	return append(findings, f.Alerts.check()...)
+	return slices.Concat(
+		f.checkAddresses(),
+		document.Each("auth.tokens", f.Auth.Tokens, Token.check),
+		document.Each("auth.certificates", f.Auth.Certificates, func(c Certificate) []document.Finding { return c.check(f.TLS) }),
+		document.Each("http.trustedProxies", f.HTTP.TrustedProxies, checkProxy),
+		section("auth.oidc", f.Auth.OIDC, (*OIDC).check),
+		document.Each("egress.allow", f.Egress.Allow, checkEgress),
+		section("redis", f.Redis, func(r *Redis) []document.Finding { return r.check(f.Store) }),
+		document.When(f.Archiver != nil && f.Archiver.DSN != "", document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name the variable in archive.dsnEnv"}),
+		f.Alerts.check(),
+	)
 }
 
 func checkProxy(text string) []document.Finding {
-	if _, err := parseNetwork(text); err != nil {
-		return []document.Finding{{Message: fmt.Sprintf("%q is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10", text)}}
-	}
-	return nil
+	_, err := parseNetwork(text)
+	return document.When(err != nil, document.Finding{Message: fmt.Sprintf("%q is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10", text)})
 }
 
 func checkEgress(text string) []document.Finding {
-	if _, err := netip.ParsePrefix(text); err != nil && strings.Contains(text, "/") {
-		return []document.Finding{{Message: fmt.Sprintf("%q is not a CIDR block; write 10.0.0.0/8, or a host name", text)}}
-	}
-	return nil
+	_, err := netip.ParsePrefix(text)
+	return document.When(err != nil && strings.Contains(text, "/"), document.Finding{Message: fmt.Sprintf("%q is not a CIDR block; write 10.0.0.0/8, or a host name", text)})
 }
 
 func (f *File) checkAddresses() []document.Finding {
@@ -226,18 +218,16 @@ func checkLimit(what, role string, patterns []string) []document.Finding {
 }
 
 func checkPattern(pattern string) []document.Finding {
-	if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-		return []document.Finding{{Message: fmt.Sprintf("%q is not a pattern; write an id, with * for any characters", pattern)}}
-	}
-	return nil
+	_, err := path.Match(pattern, "")
+	return document.When(err != nil || pattern == "", document.Finding{Message: fmt.Sprintf("%q is not a pattern; write an id, with * for any characters", pattern)})
 }
 
 func (a Alerts) check() []document.Finding {
-	findings := document.Under("alerts", a.checkPlaces())
-	if a.BaseURL != "" && !isHTTP(a.BaseURL) {
-		findings = append(findings, document.Finding{Path: "alerts.baseURL", Message: "is not an http or https URL; write the public URL, such as https://interlock.example.com"})
-	}
-	return append(findings, a.checkRoutes()...)
+	return slices.Concat(
+		document.Under("alerts", a.checkPlaces()),
+		document.When(a.BaseURL != "" && !isHTTP(a.BaseURL), document.Finding{Path: "alerts.baseURL", Message: "is not an http or https URL; write the public URL, such as https://interlock.example.com"}),
+		a.checkRoutes(),
+	)
 }
 
 func isHTTP(text string) bool {

@@ -53,23 +53,21 @@ func (m *Alertmanager) check() []document.Finding {
 		}
 		findings = append(findings, checkHTTP(path, url)...)
 	}
-	if len(m.URL.Values) == 0 {
-		findings = append(findings, document.Finding{Path: "url", Message: "is empty; set the URL of Alertmanager, such as http://alertmanager:9093"})
-	}
 	for _, name := range slices.Sorted(maps.Keys(m.Labels)) {
-		if !labelName.MatchString(name) {
-			findings = append(findings, document.Finding{Path: "labels." + name, Message: "is not a label name; use letters, digits and underscores"})
-		}
+		findings = append(findings, document.When(!labelName.MatchString(name), document.Finding{Path: "labels." + name, Message: "is not a label name; use letters, digits and underscores"})...)
 	}
-	return append(findings, atMostOne("the Authorization header", "authorizationEnv", m.AuthorizationEnv, "authorizationFile", m.AuthorizationFile)...)
+	return slices.Concat(
+		document.When(len(m.URL.Values) == 0, document.Finding{Path: "url", Message: "is empty; set the URL of Alertmanager, such as http://alertmanager:9093"}),
+		findings,
+		atMostOne("the Authorization header", "authorizationEnv", m.AuthorizationEnv, "authorizationFile", m.AuthorizationFile),
+	)
 }
 
 // atMostOne reports a secret that is set in two places.
 func atMostOne(what, env, envValue, file, fileValue string) []document.Finding {
-	if envValue == "" || fileValue == "" {
-		return nil
-	}
-	return []document.Finding{{Path: file, Also: []string{env}, Message: fmt.Sprintf("%s is set twice; use %s or %s, not both", what, env, file)}}
+	return document.When(envValue != "" && fileValue != "", document.Finding{
+		Path: file, Also: []string{env}, Message: fmt.Sprintf("%s is set twice; use %s or %s, not both", what, env, file),
+	})
 }
 
 // PagerDuty is a service with an Events API v2 integration.
@@ -93,27 +91,25 @@ type Email struct {
 
 // checkPlaces checks the alert destinations.
 func (a *Alerts) checkPlaces() []document.Finding {
-	findings := document.Each("webhooks", a.Webhooks, Webhook.check)
-	if a.Slack != nil {
-		findings = append(findings, document.Under("slack", a.Slack.check())...)
+	return slices.Concat(
+		document.Each("webhooks", a.Webhooks, Webhook.check),
+		section("slack", a.Slack, (*Slack).check),
+		section("pagerduty", a.PagerDuty, (*PagerDuty).check),
+		section("email", a.Email, (*Email).check),
+		section("alertmanager", a.Alertmanager, (*Alertmanager).check),
+	)
+}
+
+// section checks a section of the file, if it is there.
+func section[T any](path string, s *T, check func(*T) []document.Finding) []document.Finding {
+	if s == nil {
+		return nil
 	}
-	if a.PagerDuty != nil {
-		findings = append(findings, document.Under("pagerduty", a.PagerDuty.check())...)
-	}
-	if a.Email != nil {
-		findings = append(findings, document.Under("email", a.Email.check())...)
-	}
-	if a.Alertmanager != nil {
-		findings = append(findings, document.Under("alertmanager", a.Alertmanager.check())...)
-	}
-	return findings
+	return document.Under(path, check(s))
 }
 
 func (w Webhook) check() []document.Finding {
-	findings := checkHTTP("url", w.URL)
-	if w.SecretEnv != "" && w.SecretFile != "" {
-		findings = append(findings, document.Finding{Path: "secretFile", Also: []string{"secretEnv"}, Message: "the secret is set twice; use secretEnv or secretFile, not both"})
-	}
+	findings := append(checkHTTP("url", w.URL), atMostOne("the secret", "secretEnv", w.SecretEnv, "secretFile", w.SecretFile)...)
 	if _, err := template.Parse(w.Template); err != nil {
 		findings = append(findings, document.Finding{Path: "template", Message: err.Error() + "; write a Go template, such as {\"text\": {{json .Message}}}"})
 	}
@@ -129,10 +125,11 @@ func (p *PagerDuty) check() []document.Finding {
 }
 
 func (e *Email) check() []document.Finding {
-	findings := append(document.Under("from", checkAddress(e.From)), document.Each("to", e.To, checkAddress)...)
-	if len(e.To) == 0 {
-		findings = append(findings, document.Finding{Path: "to", Message: "has no recipient; add at least one address"})
-	}
+	findings := slices.Concat(
+		document.Under("from", checkAddress(e.From)),
+		document.Each("to", e.To, checkAddress),
+		document.When(len(e.To) == 0, document.Finding{Path: "to", Message: "has no recipient; add at least one address"}),
+	)
 	secret := e.PasswordEnv != "" || e.PasswordFile != ""
 	switch {
 	case secret && e.TLS == "none":
@@ -147,10 +144,7 @@ func (e *Email) check() []document.Finding {
 
 // oneOf reports a secret that is set in no place or in two.
 func oneOf(what, env, envValue, file, fileValue string) []document.Finding {
-	if (envValue == "") != (fileValue == "") {
-		return nil
-	}
-	return []document.Finding{{Message: fmt.Sprintf("%s must be set in exactly one place: %s or %s", what, env, file)}}
+	return document.When((envValue == "") == (fileValue == ""), document.Finding{Message: fmt.Sprintf("%s must be set in exactly one place: %s or %s", what, env, file)})
 }
 
 func checkHTTP(path, text string) []document.Finding {
@@ -163,8 +157,6 @@ func notHTTP(path string) document.Finding {
 
 // checkAddress checks for one mail address, with or without a display name.
 func checkAddress(text string) []document.Finding {
-	if _, err := mail.ParseAddress(text); err == nil && !strings.ContainsAny(text, "\r\n") {
-		return nil
-	}
-	return []document.Finding{{Message: fmt.Sprintf("%q is not an e-mail address; write one such as data-team@example.com", text)}}
+	_, err := mail.ParseAddress(text)
+	return document.When(err != nil || strings.ContainsAny(text, "\r\n"), document.Finding{Message: fmt.Sprintf("%q is not an e-mail address; write one such as data-team@example.com", text)})
 }

@@ -1,13 +1,13 @@
 package template
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // functions are those of text/template that make sense for texts and numbers, and a few for message bodies.
@@ -29,7 +29,7 @@ var functions = map[string]func(args []any) (any, error){
 	"print":    func(args []any) (any, error) { return fmt.Sprint(args...), nil },
 	"println":  func(args []any) (any, error) { return fmt.Sprintln(args...), nil },
 	"printf":   printf,
-	"json":     one(func(v any) (any, error) { return toJSON(v) }),
+	"json":     one(func(v any) (any, error) { return sensor.Literal(v), nil }),
 	"upper":    one(func(v any) (any, error) { return strings.ToUpper(text(v)), nil }),
 	"lower":    one(func(v any) (any, error) { return strings.ToLower(text(v)), nil }),
 	"default":  or,
@@ -57,8 +57,6 @@ func truth(value any) bool {
 	case string:
 		return v != ""
 	case []any:
-		return len(v) > 0
-	case []string:
 		return len(v) > 0
 	case map[string]any:
 		return len(v) > 0
@@ -159,24 +157,12 @@ func printf(args []any) (any, error) {
 	return fmt.Sprintf(text(args[0]), args[1:]...), nil
 }
 
-// toJSON encodes a value for a JSON body: a text with its quotes.
-func toJSON(value any) (string, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return strings.TrimSuffix(b.String(), "\n"), err
-}
-
 // or is {{default "none" .Owner}}: the value, or the first argument if it is not set.
 func or(args []any) (any, error) {
 	if len(args) != 2 {
 		return nil, fmt.Errorf("it takes 2 arguments, not %d", len(args))
 	}
-	if truth(args[1]) {
-		return args[1], nil
-	}
-	return args[0], nil
+	return firstThat([]any{args[1], args[0]}, true)
 }
 
 func join(args []any) (any, error) {
@@ -200,19 +186,18 @@ func replace(args []any) (any, error) {
 
 // truncate is {{truncate 100 .Message}}: at most that many characters.
 func truncate(args []any) (any, error) {
-	most, ok := any(nil), false
+	most := 0
 	if len(args) == 2 {
-		most = args[0]
-		_, ok = most.(int)
+		most, _ = args[0].(int)
 	}
-	if !ok || most.(int) < 1 {
+	if most < 1 {
 		return nil, errors.New("it takes a number of characters and a text")
 	}
 	runes := []rune(text(args[1]))
-	if len(runes) <= most.(int) {
+	if len(runes) <= most {
 		return string(runes), nil
 	}
-	return string(runes[:most.(int)-1]) + "…", nil
+	return string(runes[:most-1]) + "…", nil
 }
 
 // text returns a value as it is printed; nil is empty.
@@ -222,12 +207,8 @@ func text(value any) string {
 		return ""
 	case string:
 		return v
-	case []any, []string, map[string]any:
-		encoded, err := toJSON(v)
-		if err != nil {
-			return fmt.Sprint(v)
-		}
-		return encoded
+	case []any, map[string]any:
+		return sensor.Literal(v)
 	}
 	return fmt.Sprint(value)
 }

@@ -166,10 +166,6 @@ func elements(value any) (keys, items []any, err error) {
 		for i, item := range v {
 			keys, items = append(keys, i), append(items, item)
 		}
-	case []string:
-		for i, item := range v {
-			keys, items = append(keys, i), append(items, item)
-		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			keys, items = append(keys, key), append(items, v[key])
@@ -191,14 +187,21 @@ func (s *state) pipe(p *parse.PipeNode, dot any) (any, error) {
 			s.vars = append(s.vars, variable{v.Ident[0], value})
 			continue
 		}
-		for i := len(s.vars) - 1; i >= 0; i-- {
-			if s.vars[i].name == v.Ident[0] {
-				s.vars[i].value = value
-				break
-			}
+		if declared := s.variable(v.Ident[0]); declared != nil {
+			declared.value = value
 		}
 	}
 	return value, nil
+}
+
+// variable returns the innermost variable of that name, or nil.
+func (s *state) variable(name string) *variable {
+	for i := range slices.Backward(s.vars) {
+		if s.vars[i].name == name {
+			return &s.vars[i]
+		}
+	}
+	return nil
 }
 
 func (s *state) operand(p *parse.PipeNode, dot any) (any, error) {
@@ -261,10 +264,8 @@ func (s *state) value(n parse.Node, dot any) (any, error) {
 	case *parse.FieldNode:
 		return fields(dot, n.Ident)
 	case *parse.VariableNode:
-		for i := len(s.vars) - 1; i >= 0; i-- {
-			if s.vars[i].name == n.Ident[0] {
-				return fields(s.vars[i].value, n.Ident[1:])
-			}
+		if v := s.variable(n.Ident[0]); v != nil {
+			return fields(v.value, n.Ident[1:])
 		}
 		return nil, fmt.Errorf("unknown variable %s", n.Ident[0])
 	case *parse.ChainNode:
