@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -83,7 +84,7 @@ func (g *burst) release(now time.Time) *Letter {
 		return nil
 	}
 	g.queued, g.held = g.held, nil
-	g.queued.ready, g.queued.late = later(g.queued.alert.Since, g.over()), true
+	g.queued.ready, g.queued.late = period.Later(g.queued.alert.Since, g.over()), true
 	return g.queued
 }
 
@@ -150,20 +151,14 @@ func (n *Notifier) forgetBursts(ctx context.Context, name string, lease *store.L
 	if err != nil {
 		return err
 	}
-	swaps := make([]store.Swap[store.Note], len(notes))
-	for i, note := range notes {
-		swaps[i] = swapNote(note, store.Note{Kind: note.Kind, Key: note.Key, Data: []byte("{}"), Until: now})
+	var all store.Batch
+	for _, note := range notes {
+		all.SwapNote(note, store.Note{Kind: note.Kind, Key: note.Key, Data: []byte("{}"), Until: now})
 	}
-	if _, err := n.swapNotes(ctx, "forget/"+name, lease, swaps, now); err != nil {
+	if _, err := n.swapNotes(ctx, "forget/"+name, lease, all.Notes, now); err != nil {
 		return fmt.Errorf("delete the bursts of sink %s: %w", name, err)
 	}
 	return nil
-}
-
-// swapNote returns the compare-and-swap of a note, with the version incremented.
-func swapNote(read, next store.Note) store.Swap[store.Note] {
-	next.Version = read.Version + 1
-	return store.Swap[store.Note]{Read: read.Version, Next: next}
 }
 
 // swapNotes commits swaps under a lease, in as many batches as needed. It returns how many swaps were committed, even
@@ -210,7 +205,7 @@ func (o *Outbox) loadBursts(ctx context.Context) error {
 // saveBursts stores the groups that have changed, and drops those that are idle.
 func (o *Outbox) saveBursts(ctx context.Context, now time.Time) error {
 	var changed []*burst
-	var swaps []store.Swap[store.Note]
+	var all store.Batch
 	for key, g := range o.groups {
 		if g.idle(now) {
 			delete(o.groups, key)
@@ -219,15 +214,14 @@ func (o *Outbox) saveBursts(ctx context.Context, now time.Time) error {
 		if !g.dirty {
 			continue
 		}
-		swap, err := o.swapBurst(ctx, g)
-		if err != nil {
+		if err := o.swapBurst(ctx, &all, g); err != nil {
 			return err
 		}
-		changed, swaps = append(changed, g), append(swaps, swap)
+		changed = append(changed, g)
 	}
-	done, err := o.n.swapNotes(ctx, "bursts/"+o.name, &o.lease, swaps, now)
+	done, err := o.n.swapNotes(ctx, "bursts/"+o.name, &o.lease, all.Notes, now)
 	for i, g := range changed[:done] {
-		g.note, g.dirty = swaps[i].Next, false
+		g.note, g.dirty = all.Notes[i].Next, false
 	}
 	if err != nil {
 		return fmt.Errorf("store the bursts of sink %s: %w", o.name, takenOver(err))
@@ -235,18 +229,19 @@ func (o *Outbox) saveBursts(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// swapBurst returns the swap that stores a burst.
-func (o *Outbox) swapBurst(ctx context.Context, g *burst) (store.Swap[store.Note], error) {
+// swapBurst adds to b the change that stores a burst.
+func (o *Outbox) swapBurst(ctx context.Context, b *store.Batch, g *burst) error {
 	if !g.known {
 		old, err := o.n.store.Note(ctx, store.BurstNote, g.key)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return store.Swap[store.Note]{}, fmt.Errorf("read burst %s: %w", g.key, err)
+			return fmt.Errorf("read burst %s: %w", g.key, err)
 		}
 		g.note, g.known = old, true
 	}
 	next, err := g.encode()
 	if err != nil {
-		return store.Swap[store.Note]{}, fmt.Errorf("write burst %s: %w", g.key, err)
+		return fmt.Errorf("write burst %s: %w", g.key, err)
 	}
-	return swapNote(g.note, next), nil
+	b.SwapNote(g.note, next)
+	return nil
 }

@@ -74,7 +74,7 @@ func New(o Options) *Notifier {
 		n.routes = append(n.routes, r)
 	}
 	if len(n.routes) == 0 {
-		n.routes = []Route{{Name: UsualRoute, Severity: event.Warning, Sinks: n.names()}}
+		n.routes = []Route{{Name: usualRoute, Severity: event.Warning, Sinks: n.names()}}
 	}
 	if n.subject == nil {
 		n.subject = func(pipeline.ID) Subject { return Subject{} }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -102,19 +104,18 @@ func (o *Outbox) crowded() bool {
 
 // take routes events to letters. It reads silences after the events, and only if an event is routed to this sink.
 func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.Time) error {
-	var silences []Silence
-	looked := false
+	silences := sync.OnceValues(func() ([]Silence, error) { return o.n.silences(ctx) })
 	for _, e := range events {
 		route := o.n.route(e.Event)
 		wanted := route != nil && slices.Contains(route.Sinks, o.name)
-		if wanted && !looked {
-			var err error
-			if silences, err = o.n.silences(ctx); err != nil {
+		if wanted {
+			all, err := silences()
+			if err != nil {
 				return err
 			}
-			looked = true
+			wanted = covering(all, e.Event) == ""
 		}
-		if wanted = wanted && covering(silences, e.Event) == ""; wanted {
+		if wanted {
 			o.add(route, e, now)
 		}
 		if !wanted || route.Interval > 0 { // a burst may deliver it late, or a later event instead
@@ -314,7 +315,7 @@ func (o *Outbox) Wake(now time.Time) time.Time {
 	}
 	for _, g := range o.groups {
 		if g.held != nil && g.queued == nil && !o.full() {
-			sooner(later(g.over(), o.until))
+			sooner(period.Later(g.over(), o.until))
 		}
 		if g.dirty {
 			sooner(o.savedAt.Add(saveEvery))
@@ -325,15 +326,8 @@ func (o *Outbox) Wake(now time.Time) time.Time {
 	}
 	for _, letters := range o.lanes {
 		if l := letters[0]; !l.sending {
-			sooner(later(l.retryAt, o.until))
+			sooner(period.Later(l.retryAt, o.until))
 		}
 	}
-	return later(wake, now)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	return period.Later(wake, now)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// UsualRoute is the name of the default route, used if none is configured: warning and above go to every sink.
-const UsualRoute = "default"
+// usualRoute is the name of the default route, used if none is configured: warning and above go to every sink.
+const usualRoute = "default"
 
 // Route matches an event that meets all its conditions; an empty condition matches any event. The first route that
 // matches an event decides. An event that no route matches is not sent.

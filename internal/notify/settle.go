@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/sink"
 )
@@ -35,9 +36,8 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 		return o.taken(l, now), nil
 	}
 	s := Settled{Err: said}
-	var busy *sink.Busy
-	if errors.As(said, &busy) && busy.After > 0 { // rate limited: neither the letter nor the sink is at fault
-		o.until = later(o.until, now.Add(busy.After))
+	if busy, ok := errors.AsType[*sink.Busy](said); ok && busy.After > 0 { // rate limited: neither the letter nor the sink is at fault
+		o.until = period.Later(o.until, now.Add(busy.After))
 		l.back()
 		return Settled{}, nil
 	}
@@ -51,7 +51,7 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 	if o.failures == 0 || !now.Before(o.until) { // concurrent failures count once
 		o.failures++
 	}
-	o.until = later(o.until, now.Add(o.backoff(l, o.failures)))
+	o.until = period.Later(o.until, now.Add(o.backoff(l, o.failures)))
 	l.retryAt = now.Add(o.backoff(l, l.tries))
 	s.Tell, o.told = !o.told, true
 	buried, err := o.buryOld(ctx, said, now)
