@@ -69,37 +69,27 @@ func (t *turn) ask(ctx context.Context) error {
 	if failure == nil {
 		failure = t.write(ctx, a, answer)
 	}
-	broken := (*probe.Failure)(nil)
-	switch {
-	case failure == nil:
+	if failure == nil {
 		return t.record(ctx, a, func(s probe.State) probe.State {
 			return s.Answer(answer, a.period.String(), began, t.now, t.now.Add(a.probe.TTL))
 		})
-	case errors.As(failure, &broken):
-		return t.record(ctx, a, func(s probe.State) probe.State { return s.Break(broken, t.now) })
-	default:
-		return failure
 	}
+	if broken, ok := errors.AsType[*probe.Failure](failure); ok {
+		return t.record(ctx, a, func(s probe.State) probe.State { return s.Break(broken, t.now) })
+	}
+	return failure
 }
 
 // find returns the probe of the task: one in force, or one of the version that an open run of the pipeline uses.
 func (t *turn) find(ctx context.Context) (asked, error) {
 	task := t.claim.Task
-	named := func(def *pipeline.Definition) *pipeline.Probe {
-		for i := range def.Probes {
-			if askID(def.ID, def.Probes[i].Key, task.Key.Period) == task.ID {
-				return &def.Probes[i]
-			}
-		}
-		return nil
-	}
 	a := asked{pipeline: task.Pipeline, period: task.Key.Period}
 	e, _, err := t.Catalog.InForce(ctx, task.Pipeline)
 	if err != nil {
 		return a, err
 	}
 	if e != nil {
-		a.version, a.file, a.probe = e.Version, e.File, named(e.Definition)
+		a.version, a.file, a.probe = e.Version, e.File, t.probe(e.Definition)
 	}
 	if a.probe != nil {
 		return a, nil
@@ -107,7 +97,7 @@ func (t *turn) find(ctx context.Context) (asked, error) {
 	attempts, err := t.attempts(ctx, task.Key)
 	for _, open := range attempts {
 		if a.probe == nil && open.run.Status.Open() {
-			a.version, a.file, a.probe = open.run.Progress.Opening.ConfigVersion, open.def.File, named(open.def)
+			a.version, a.file, a.probe = open.run.Progress.Opening.ConfigVersion, open.def.File, t.probe(open.def)
 		}
 	}
 	return a, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -18,10 +19,14 @@ import (
 
 // tick runs a probe, each interval, for the current period and for those that runs wait for.
 func (t *turn) tick(ctx context.Context) error {
-	e, p, err := t.ticking(ctx)
+	e, _, err := t.Catalog.InForce(ctx, t.claim.Task.Pipeline)
 	if err != nil {
 		return err
 	}
+	if e == nil {
+		return t.finish(ctx)
+	}
+	p := t.probe(e.Definition)
 	if p == nil || p.Interval == 0 {
 		return t.finish(ctx)
 	}
@@ -51,18 +56,14 @@ func (t *turn) tick(ctx context.Context) error {
 	return t.spread(ctx, asks, func(b *store.Batch) { b.Schedule(t.again(t.now.Add(p.Interval))) })
 }
 
-// ticking returns the probe whose interval has ended; nil if it no longer exists.
-func (t *turn) ticking(ctx context.Context) (*catalog.Entry, *pipeline.Probe, error) {
-	e, _, err := t.Catalog.InForce(ctx, t.claim.Task.Pipeline)
-	if err != nil || e == nil {
-		return nil, nil, err
+// probe returns the probe of def that the task is about; nil if def has none.
+func (t *turn) probe(def *pipeline.Definition) *pipeline.Probe {
+	about := t.claim.Task.Key.Period
+	key := strings.TrimPrefix(t.claim.Task.ID, tickID(def.ID, ""))
+	if !about.IsZero() {
+		key = strings.TrimSuffix(key, "#"+about.String())
 	}
-	for i := range e.Probes {
-		if tickID(e.ID, e.Probes[i].Key) == t.claim.Task.ID {
-			return e, &e.Probes[i], nil
-		}
-	}
-	return e, nil, nil
+	return def.Probe(sensor.Key(key))
 }
 
 // waitedFor returns the periods of all runs that wait for a gate which reads the sensor.
