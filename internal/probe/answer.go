@@ -3,13 +3,13 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// Status is an evaluator's own verdict. Whether it counts is for rules to say.
+// Status is an evaluator's own verdict. Rules decide whether it counts.
 type Status string
 
 // The two verdicts.
@@ -18,22 +18,22 @@ const (
 	Fail Status = "FAIL"
 )
 
-// Answer is what an evaluator found.
+// Answer is the output of an evaluator.
 type Answer struct {
 	Status   Status
 	Value    sensor.Fields
 	Reason   string
-	Category string // of a FAIL, in the evaluator's own words
+	Category string // of a FAIL, as the evaluator names it
 }
 
-// MaxAnswer is how long an answer may be: what fits into a reading.
+// MaxAnswer is the maximum size of an answer, which is that of a reading.
 const MaxAnswer = sensor.MaxBytes
 
-// maxReason bounds what is kept of a reason.
+// maxReason is the maximum length of a stored reason, in bytes.
 const maxReason = 1000
 
-// ParseAnswer reads what an evaluator printed: one JSON object. Keys that it does not know are left alone, so that an
-// evaluator may say more to others.
+// ParseAnswer parses the output of an evaluator: one JSON object. It ignores unknown keys, so that an evaluator may
+// print more for other readers.
 func ParseAnswer(text []byte) (Answer, error) {
 	if len(strings.TrimSpace(string(text))) == 0 {
 		return Answer{}, errors.New(`its answer is empty; it must print {"status": "PASS" or "FAIL", …}`)
@@ -90,12 +90,10 @@ func (a *Answer) readTexts(fields sensor.Fields) error {
 	return nil
 }
 
-// Fields is the answer as a reading: the fields of its value, and beside them its status, reason and category.
+// Fields returns the answer as a reading: the fields of its value, plus its status, reason and category.
 func (a Answer) Fields() sensor.Fields {
 	fields := sensor.Fields{}
-	for name, value := range a.Value {
-		fields[name] = value
-	}
+	maps.Copy(fields, a.Value)
 	fields["status"] = string(a.Status)
 	delete(fields, "reason")
 	delete(fields, "failureCategory")
@@ -108,14 +106,10 @@ func (a Answer) Fields() sensor.Fields {
 	return fields
 }
 
-// brief keeps a text short, on a whole character.
+// brief shortens a text without cutting a character in two.
 func brief(text string) string {
 	if len(text) <= maxReason {
 		return text
 	}
-	cut := maxReason
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return strings.ToValidUTF8(text[:maxReason], "") + "…"
 }

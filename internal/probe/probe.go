@@ -1,6 +1,7 @@
-// Package probe decides about evaluators: what one is asked, what its answer means as a reading, and when one that broke is
-// left alone. It runs none, and stores nothing: package evaluator runs them, package prober says for which period, and
-// rules decide on what they find.
+// Package probe decides about probes: the question that an evaluator gets, what its answer means as a reading, and the
+// backoff after a failure. It runs nothing and stores nothing: package evaluator runs probes, package prober decides
+// when and for which period, and rules use the readings.
+
 package probe
 
 import (
@@ -11,31 +12,31 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Protocol is the version of what evaluators are sent.
+// Protocol is the version of the question format.
 const Protocol = 1
 
-// Question is what an evaluator is sent, as JSON.
+// Question is the input of an evaluator, as JSON.
 type Question struct {
 	Protocol  int            `json:"protocol"`
 	Pipeline  string         `json:"pipelineId"`
 	TraitType string         `json:"traitType"` // the probe's key
 	Period    string         `json:"period"`
 	Config    map[string]any `json:"config"`
-	Attempt   int            `json:"attempt"`  // 1, and one more for each time in a row that it broke
-	Deadline  time.Time      `json:"deadline"` // when it is ended
+	Attempt   int            `json:"attempt"`  // 1, plus the failures in a row
+	Deadline  time.Time      `json:"deadline"` // when the evaluator is killed
 }
 
-// Request is one question to one probe, before it is put into words.
+// Request is one run of one probe.
 type Request struct {
 	Pipeline pipeline.ID
-	Version  string // of the pipeline, that the probe is from
-	File     string // the pipeline's
+	Version  string // of the pipeline file that defines the probe
+	File     string // the pipeline file
 	Probe    pipeline.Probe
 	Period   period.Period
 	Attempt  int
 }
 
-// Failure is an evaluator that broke: it gave no answer. Its reason holds no secret.
+// Failure is a run of a probe that gave no answer. Its reason contains no secret.
 type Failure struct {
 	Category run.Category
 	Reason   string
@@ -43,39 +44,39 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Reason }
 
-// State is how a probe has done of late. While it breaks it is asked less and less often, whoever needs it:
+// State is the recent results of a probe. After failures the probe is run less and less often, even if a gate needs it:
 //
-//	closed ──broke──> closed, resting 10s, 20s, 40s, 80s ──broke 5 times in a row──> open, resting up to 15m
-//	   ^                                                                                │
-//	   └──────────────────────────────── answered ──────────────────────────────────────┘
+//	closed ──failed──> closed, backing off 10s, 20s, 40s, 80s ──5 failures in a row──> open, backing off up to 15m
+//	   ^                                                                                  │
+//	   └─────────────────────────────── answered ─────────────────────────────────────────┘
 //
-// At the end of a rest it is asked once, and a single answer ends all that.
+// When the backoff is over, the probe runs once. A single answer closes the breaker and resets the backoff.
 type State struct {
-	Config string `json:"config"` // the version of the pipeline's file; another one is a new beginning
+	Config string `json:"config"` // the version of the pipeline file; a new version resets the failures
 
-	Answered  time.Time     `json:"answered,omitzero"` // its last answer
+	Answered  time.Time     `json:"answered,omitzero"` // when it last answered
 	Took      time.Duration `json:"took,omitempty"`
-	Period    string        `json:"date,omitempty"` // that it was about
+	Period    string        `json:"date,omitempty"` // the period of that answer
 	Status    Status        `json:"status,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
-	ExpiresAt time.Time     `json:"expiresAt,omitzero"` // from when on it no longer counts
+	ExpiresAt time.Time     `json:"expiresAt,omitzero"` // when that answer stops counting
 
 	Failures int          `json:"failures,omitempty"` // in a row, since the last answer
-	Since    time.Time    `json:"since,omitzero"`     // the first of them
+	Since    time.Time    `json:"since,omitzero"`     // the first of these failures
 	Failed   time.Time    `json:"failed,omitzero"`    // the last of them
 	Failure  string       `json:"failure,omitempty"`
 	Category run.Category `json:"category,omitempty"`
-	Rest     time.Time    `json:"rest,omitzero"` // it is not asked before
+	Rest     time.Time    `json:"rest,omitzero"` // when the backoff ends
 }
 
 // The breaker.
 const (
-	trips     = 5 // so many failures in a row open it
+	trips     = 5 // failures in a row that open it
 	firstRest = 10 * time.Second
 	maxRest   = 15 * time.Minute
 )
 
-// For is s under a version of the file: what broke under another may be mended in this one.
+// For returns the state under a version of the file. A new version may have fixed the failures, so they do not count.
 func (s State) For(config string) State {
 	if s.Config == config {
 		return s
@@ -85,20 +86,20 @@ func (s State) For(config string) State {
 	return s
 }
 
-// Open says that the breaker is open: nobody expects an answer of the next try.
+// Open reports whether the breaker is open: the next run is expected to fail, too.
 func (s State) Open() bool { return s.Failures >= trips }
 
-// Resting says that the probe is left alone.
+// Resting reports whether the probe is backing off.
 func (s State) Resting(now time.Time) bool { return now.Before(s.Rest) }
 
-// Answer is s after an answer about a period.
+// Answer returns the state after an answer for a period.
 func (s State) Answer(a Answer, about string, began, now, expires time.Time) State {
 	return State{
 		Config: s.Config, Answered: period.Instant(now), Took: now.Sub(began), Period: about, Status: a.Status, Reason: a.Reason, ExpiresAt: period.Instant(expires),
 	}
 }
 
-// Break is s after a failure. The last answer stays: it counts until it expires.
+// Break returns the state after a failure. The last answer still counts until it expires.
 func (s State) Break(f *Failure, now time.Time) State {
 	if s.Failures == 0 {
 		s.Since = period.Instant(now)
@@ -109,7 +110,7 @@ func (s State) Break(f *Failure, now time.Time) State {
 	return s
 }
 
-// rest is how long a probe is left alone after so many failures in a row.
+// rest returns the backoff after that many failures in a row.
 func rest(failures int) time.Duration {
 	wait := firstRest
 	for n := 1; n < failures && wait < maxRest; n++ {
