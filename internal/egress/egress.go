@@ -40,12 +40,7 @@ func New(allow []string) (*Guard, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		},
 	}
-	for _, entry := range allow {
-		if err := g.allow(entry); err != nil {
-			return nil, err
-		}
-	}
-	return g, nil
+	return g.With(allow...)
 }
 
 // With returns a guard with further exceptions, in the form of New.
@@ -193,12 +188,7 @@ func (g *Guard) refuses(host string, addr netip.Addr) string {
 
 func (g *Guard) inNetwork(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
-	for _, network := range g.networks {
-		if network.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.networks, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
 // dial connects to one address, and leaves time for the remaining ones.

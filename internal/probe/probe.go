@@ -1,7 +1,6 @@
 // Package probe decides about probes: the question that an evaluator gets, what its answer means as a reading, and the
 // backoff after a failure. It runs nothing and stores nothing: package evaluator runs probes, package prober decides
 // when and for which period, and rules use the readings.
-
 package probe
 
 import (

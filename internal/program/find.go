@@ -50,7 +50,7 @@ func executes(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+		if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 			return pathError.Err
 		}
 		return err

@@ -23,17 +23,6 @@ const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 // Vars are environment variables by name.
 type Vars map[string]string
 
-// inherit returns the part of the server's environment that every program gets.
-func inherit(getenv func(string) string) Vars {
-	env := Vars{"PATH": defaultPath}
-	for _, name := range inherited {
-		if value := getenv(name); value != "" {
-			env[name] = value
-		}
-	}
-	return env
-}
-
 // List returns the environment in the form of exec.Cmd, sorted.
 func (v Vars) List() []string {
 	var list []string
@@ -105,7 +94,12 @@ func FindUser(name string) (*User, error) {
 // Inherit returns the part of the server's environment that every program gets. HOME and USER are those of the user
 // that runs it.
 func (p Policy) Inherit(getenv func(string) string) Vars {
-	env := inherit(getenv)
+	env := Vars{"PATH": defaultPath}
+	for _, name := range inherited {
+		if value := getenv(name); value != "" {
+			env[name] = value
+		}
+	}
 	if p.User != nil {
 		env["HOME"], env["USER"] = p.User.Home, p.User.Name
 	}
