@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/awsapi"
+	"github.com/interlock-go/interlock/internal/job/jobtest"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -60,7 +61,7 @@ func (b ErrorBench) check(t *testing.T, code string, status int, want awsapi.Ver
 	})
 	defer b.Server.failWith(b.Begins, nil)
 	_, err := b.Type.Start(t.Context(), b.Attempt)
-	refusal := (*job.Refusal)(nil)
+	refusal, refused := errors.AsType[*job.Refusal](err)
 	got := awsapi.Open
 	switch {
 	case err == nil:
@@ -68,9 +69,9 @@ func (b ErrorBench) check(t *testing.T, code string, status int, want awsapi.Ver
 			t.Error("the start succeeded")
 		}
 		return
-	case errors.As(err, &refusal) && refusal.Category == run.Permanent:
+	case refused && refusal.Category == run.Permanent:
 		got = awsapi.RefusedPermanent
-	case refusal != nil:
+	case refused:
 		got = awsapi.RefusedTransient
 	}
 	if got != want || sent != 1 {
@@ -101,4 +102,36 @@ func modelled(t *testing.T, service, operation string) []string {
 		t.Fatalf("no errors of %s in %s: the layout of the SDK has changed", operation, dir)
 	}
 	return codes
+}
+
+// RefusedBefore returns the verdict on a start for each of jobtest's answers, if the type reads before it starts: a
+// failed read has started nothing.
+func RefusedBefore() map[string]jobtest.Verdict {
+	want := Verdicts()
+	for name, verdict := range want {
+		if verdict == jobtest.Open {
+			want[name] = jobtest.RefusedTransient
+		}
+	}
+	return want
+}
+
+// Verdicts returns the verdict on a start for each of jobtest's answers: if the answer is not AWS's, or the service
+// broke, the start may have happened. The operator sets the endpoint, so that a private address is no mistake.
+func Verdicts() map[string]jobtest.Verdict {
+	want := jobtest.OfAPI()
+	delete(want, "a private address")
+	return want
+}
+
+// Busy returns a job for each state that the SDK lists and that is not an end: each state's config by its name. It
+// includes a state that a new SDK version adds, which fails the test until it gets a meaning.
+func Busy[S ~string](states []S, ends []jobtest.End, config func(state string) string) map[string]string {
+	busy := map[string]string{}
+	for _, state := range states {
+		if !slices.ContainsFunc(ends, func(e jobtest.End) bool { return e.Name == string(state) }) {
+			busy[string(state)] = config(string(state))
+		}
+	}
+	return busy
 }

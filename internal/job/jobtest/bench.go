@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -151,6 +152,16 @@ func Begin(t *testing.T, kind job.Type, id run.AttemptID, config string, into pi
 	return kind, a, started
 }
 
+// Guard is an egress guard that allows these hosts.
+func Guard(t *testing.T, allow ...string) *egress.Guard {
+	t.Helper()
+	g, err := egress.New(allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 // ctx returns a context with patience as its timeout.
 func (b bed) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(b.Context(), patience)
@@ -254,9 +265,6 @@ func shows(text string) bool {
 
 // refusal returns err as a *job.Refusal, or nil.
 func refusal(err error) *job.Refusal {
-	var r *job.Refusal
-	if errors.As(err, &r) {
-		return r
-	}
-	return nil
+	r, _ := errors.AsType[*job.Refusal](err)
+	return r
 }

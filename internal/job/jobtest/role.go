@@ -41,7 +41,7 @@ func (b bed) roles() []role {
 	if checker, ok := b.Type.(job.Checker); ok {
 		roles = append(roles, role{"Check", func(ctx context.Context, a job.Attempt, _ run.Handle) error {
 			err := checker.Check(ctx, a)
-			if unsure := (*job.Unsure)(nil); errors.As(err, &unsure) {
+			if errors.As(err, new(*job.Unsure)) {
 				b.clean(err)
 				return nil
 			}
@@ -99,29 +99,32 @@ func cancelledCalls(b bed) {
 }
 
 func busy(b bed) {
-	for name, config := range b.Busy {
-		b.Run(name, func(t *testing.T) {
-			b := b.in(t)
-			a := b.attempt(config)
-			status, err := b.Status(b.ctx(), a, b.start(a).Handle)
-			if b.cleanStatus(status); err != nil || status.Done {
-				t.Errorf("got %+v, %v; want a job that runs", status, err)
-			}
-		})
-	}
+	b.statuses(b.Busy, func(t *testing.T, status job.Status, err error) {
+		if err != nil || status.Done {
+			t.Errorf("got %+v, %v; want a job that runs", status, err)
+		}
+	})
 }
 
 // undocumented checks that an unknown state counts neither as an end nor as running.
 func undocumented(b bed) {
-	for name, config := range b.Undocumented {
+	b.statuses(b.Undocumented, func(t *testing.T, status job.Status, err error) {
+		if err == nil || errors.Is(err, job.ErrUnknownHandle) || status.Done || !strings.Contains(err.Error(), "unknown state") {
+			t.Errorf("got %+v, %v; want an error that names the state", status, err)
+		}
+	})
+}
+
+// statuses starts each of the jobs and checks its status.
+func (b bed) statuses(configs map[string]string, check func(*testing.T, job.Status, error)) {
+	for name, config := range configs {
 		b.Run(name, func(t *testing.T) {
 			b := b.in(t)
 			a := b.attempt(config)
 			status, err := b.Status(b.ctx(), a, b.start(a).Handle)
 			b.clean(err)
-			if err == nil || errors.Is(err, job.ErrUnknownHandle) || status.Done || !strings.Contains(err.Error(), "unknown state") {
-				t.Errorf("got %+v, %v; want an error that names the state", status, err)
-			}
+			b.cleanStatus(status)
+			check(t, status, err)
 		})
 	}
 }

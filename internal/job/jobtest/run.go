@@ -20,7 +20,7 @@ func Run(t *testing.T, b Bench) {
 	_, waits := kind.(job.Waiter)
 	_, checks := kind.(job.Checker)
 	_, prepares := kind.(job.Preparer)
-	_, blocks := limit(kind, b)
+	_, blocks := kind.(job.Blocking)
 	dedup, ok := kind.(job.Deduplicator)
 	refuses := ok && dedup.RefusesRepeats()
 	claims := []struct {
@@ -56,12 +56,6 @@ func Run(t *testing.T, b Bench) {
 			t.Run(c.name, func(t *testing.T) { c.check(b.in(t)) })
 		}
 	}
-}
-
-// limit reports whether the start of an endless job is the job itself.
-func limit(kind job.Type, b Bench) (job.Blocking, bool) {
-	blocking, ok := kind.(job.Blocking)
-	return blocking, ok && b.Endless != ""
 }
 
 func startsOnce(b bed) {
