@@ -135,7 +135,7 @@ func (f *Fill) value(name string) (value string, err error) {
 	default:
 		err = Refuse(run.Permanent, "unknown variable ${%s}", name)
 	}
-	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		f.permanent = f.permanent || refusal.Category == run.Permanent
 		f.own = f.own || refusal.Own
 	}

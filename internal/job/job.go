@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -77,6 +78,17 @@ type Preparer interface {
 
 // SelfReporting is a config whose job may report its own result, so that its target cannot be polled.
 type SelfReporting interface{ ReportsItself() bool }
+
+// Unpolled is the Status of a type whose jobs report their own result, or end with their start.
+type Unpolled struct{}
+
+// Status returns that a job which reports its own result is running, and ErrUnknownHandle for any other.
+func (Unpolled) Status(_ context.Context, a Attempt, _ run.Handle) (Status, error) {
+	if c, ok := a.Config.(SelfReporting); ok && c.ReportsItself() {
+		return Status{}, nil
+	}
+	return Status{}, ErrUnknownHandle
+}
 
 // External is a config whose job is run by an external worker: the attempt is offered, and the type never starts,
 // polls or stops it.
@@ -189,12 +201,8 @@ func RefuseOver(err error, c run.Category, format string, args ...any) error {
 
 // Lacking reports whether the controller's machine lacked file descriptors, memory, processes or disk space.
 func Lacking(err error) bool {
-	for _, what := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOSPC, syscall.EDQUOT} {
-		if errors.Is(err, what) {
-			return true
-		}
-	}
-	return false
+	lacks := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOSPC, syscall.EDQUOT}
+	return slices.ContainsFunc(lacks, func(lack error) bool { return errors.Is(err, lack) })
 }
 
 // Unsure is a check that found no problem, and says what only a start would show.

@@ -75,7 +75,7 @@ func (r Redactor) Text(text string) string { return r.Part(text, 0, len(text)) }
 
 // Error returns err with every secret hidden. A *Refusal stays one.
 func (r Redactor) Error(err error) error {
-	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		hidden := *refusal
 		hidden.Reason = r.Text(refusal.Reason)
 		return &hidden

@@ -151,7 +151,7 @@ func readBelow(dir, name string) (string, error) {
 
 // reason returns the error without the path, which the message has already.
 func reason(err error) error {
-	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathError.Err
 	}
 	return err

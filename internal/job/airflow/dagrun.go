@@ -56,7 +56,7 @@ func (d target) create(ctx context.Context) error {
 
 // hinted adds what to check if the DAG does not exist: the wrong API version gives the same answer.
 func hinted(err error) error {
-	if answered := (*rest.Answered)(nil); errors.As(err, &answered) && answered.Code == http.StatusNotFound {
+	if answered, ok := errors.AsType[*rest.Answered](err); ok && answered.Code == http.StatusNotFound {
 		answered.Text += "; check dagID, and apiVersion: v1 is for Airflow 2, v2 for Airflow 3"
 	}
 	return err
@@ -120,8 +120,8 @@ func (d target) same(seen dagRun) error {
 // missing reports whether Airflow itself says that the DAG run does not exist. A 404 that does not name it came from
 // a proxy, or is about the path.
 func (d target) missing(err error) bool {
-	answered := (*rest.Answered)(nil)
-	if !errors.As(err, &answered) || answered.Code != http.StatusNotFound {
+	answered, ok := errors.AsType[*rest.Answered](err)
+	if !ok || answered.Code != http.StatusNotFound {
 		return false
 	}
 	var problem struct {

@@ -45,7 +45,7 @@ type target struct {
 // Start creates the DAG run, or adopts it if it exists.
 func (d target) Start(ctx context.Context) (job.Started, error) {
 	err := d.create(ctx)
-	if answered := (*rest.Answered)(nil); errors.As(err, &answered) && answered.Code == http.StatusConflict {
+	if answered, ok := errors.AsType[*rest.Answered](err); ok && answered.Code == http.StatusConflict {
 		err = d.adopt(ctx, answered)
 	}
 	if err != nil {

@@ -80,7 +80,7 @@ func Call[In, Out, Options any](ctx context.Context, r Request, call Operation[I
 func failure(err error, t *trace, known Errors) (f *Failure, fix string) {
 	f = new(Failure)
 	status := 0
-	if answered := (*smithyhttp.ResponseError)(nil); errors.As(err, &answered) && answered.HTTPStatusCode() != 0 {
+	if answered, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answered.HTTPStatusCode() != 0 {
 		status = answered.HTTPStatusCode()
 		f.After = egress.RetryAfter(answered.Response.Header, time.Now(), maxRetryAfter)
 	}
@@ -123,10 +123,10 @@ func remedy(code string, unreachable bool) string {
 
 // shown returns the text of an SDK error without the SDK's wrapping.
 func shown(err error) string {
-	if refused := (*egress.Refused)(nil); errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*egress.Refused](err); ok {
 		return refused.Error()
 	}
-	if answered := (*smithyhttp.ResponseError)(nil); errors.As(err, &answered) && answered.HTTPStatusCode() != 0 {
+	if answered, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && answered.HTTPStatusCode() != 0 {
 		status := answered.HTTPStatusCode()
 		switch named := smithy.APIError(nil); {
 		case !errors.As(err, &named):
@@ -137,10 +137,10 @@ func shown(err error) string {
 			return named.ErrorCode() + ": " + named.ErrorMessage()
 		}
 	}
-	if lost := (*smithyhttp.RequestSendError)(nil); errors.As(err, &lost) {
+	if lost, ok := errors.AsType[*smithyhttp.RequestSendError](err); ok {
 		return "no answer: " + lost.Err.Error()
 	}
-	if operation := (*smithy.OperationError)(nil); errors.As(err, &operation) {
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
 		err = operation.Err
 	}
 	return err.Error()
@@ -153,13 +153,13 @@ func isPlain(named smithy.APIError) bool {
 
 // HasCode reports whether err is a Failure with one of the given AWS error codes.
 func HasCode(err error, codes ...string) bool {
-	f := (*Failure)(nil)
-	return errors.As(err, &f) && slices.Contains(codes, f.Code)
+	f, ok := errors.AsType[*Failure](err)
+	return ok && slices.Contains(codes, f.Code)
 }
 
 // Started converts err for Start: a refusal only if the request was certainly not carried out.
 func Started(err error) error {
-	if f := (*Failure)(nil); errors.As(err, &f) && f.Certain {
+	if f, ok := errors.AsType[*Failure](err); ok && f.Certain {
 		return &job.Refusal{Category: f.Category, Reason: f.Text, After: f.After}
 	}
 	return err
@@ -171,7 +171,7 @@ func Before(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, new(*job.Refusal)) {
 		return err
 	}
-	if f := (*Failure)(nil); errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return &job.Refusal{Category: f.Category, Reason: f.Text, After: f.After}
 	}
 	return job.RefuseOver(err, run.Transient, "%v", err)
@@ -179,7 +179,7 @@ func Before(err error) error {
 
 // Checked converts err for Check: a refusal only if the same would happen again.
 func Checked(err error) error {
-	if f := (*Failure)(nil); errors.As(err, &f) && f.Certain && f.Category == run.Permanent {
+	if f, ok := errors.AsType[*Failure](err); ok && f.Certain && f.Category == run.Permanent {
 		return &job.Refusal{Category: f.Category, Reason: f.Text}
 	}
 	return err

@@ -62,7 +62,7 @@ func Keep() int {
 	} else {
 		err = k.start()
 	}
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*job.Refusal](err); ok {
 		reason := k.tail.secrets.Text(refusal.Reason)
 		k.record(exit{Refused: reason, Category: refusal.Category, Own: refusal.Own, EndedAt: time.Now().UTC()})
 		say(answer{State: stateRefused, Category: refusal.Category, Reason: reason, Own: refusal.Own})

@@ -102,10 +102,8 @@ func directory(a job.Attempt, c *Config) (string, error) {
 // lookup finds the program of that name, as program.Find does. A program that is missing or not executable is a
 // permanent refusal.
 func lookup(name, dir string, env program.Vars) (string, error) {
-	if dir != "" {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return "", job.Refuse(run.Permanent, "job.config.dir: %s is not a directory on this machine", dir)
-		}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", job.Refuse(run.Permanent, "job.config.dir: %s is not a directory on this machine", dir)
 	}
 	path, err := program.Find(name, dir, env)
 	if err != nil {

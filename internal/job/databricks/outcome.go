@@ -69,9 +69,8 @@ func (r jobRun) endByState() end {
 	case "PENDING", "RUNNING", "TERMINATING", "BLOCKED", "WAITING_FOR_RETRY", "QUEUED":
 		return e
 	case "TERMINATED":
-		e.done, e.name = true, r.State.Result
-		e.success = e.name == "SUCCESS" || e.name == "SUCCESS_WITH_FAILURES"
-		e.category, e.known = categoryOf(e.name)
+		e.done, e.name, e.success = true, r.State.Result, isSuccess(r.State.Result)
+		e.category, e.known = results[e.name]
 	case "INTERNAL_ERROR", "SKIPPED":
 		e.done = true
 		e.category = run.Transient
@@ -81,21 +80,22 @@ func (r jobRun) endByState() end {
 	return e
 }
 
-// categoryOf returns the failure category of a run's result.
-func categoryOf(result string) (c run.Category, known bool) {
-	switch result {
-	case "SUCCESS", "SUCCESS_WITH_FAILURES":
-		return run.Unknown, true
-	case "FAILED", "UPSTREAM_FAILED":
-		return run.Permanent, true
-	case "TIMEDOUT":
-		return run.Timeout, true
-	case "CANCELED", "UPSTREAM_CANCELED", "MAXIMUM_CONCURRENT_RUNS_REACHED", "EXCLUDED", "DISABLED":
-		return run.Transient, true
-	default:
-		return run.Unknown, false
-	}
+// results are the results that Databricks documents, and the categories of the failures among them.
+var results = map[string]run.Category{
+	"SUCCESS":                         run.Unknown,
+	"SUCCESS_WITH_FAILURES":           run.Unknown,
+	"FAILED":                          run.Permanent,
+	"UPSTREAM_FAILED":                 run.Permanent,
+	"TIMEDOUT":                        run.Timeout,
+	"CANCELED":                        run.Transient,
+	"UPSTREAM_CANCELED":               run.Transient,
+	"MAXIMUM_CONCURRENT_RUNS_REACHED": run.Transient,
+	"EXCLUDED":                        run.Transient,
+	"DISABLED":                        run.Transient,
 }
+
+// isSuccess reports whether a result or a termination code is a success.
+func isSuccess(name string) bool { return name == "SUCCESS" || name == "SUCCESS_WITH_FAILURES" }
 
 func (r jobRun) endByStatus() end {
 	t := r.Status.Termination
@@ -104,8 +104,7 @@ func (r jobRun) endByStatus() end {
 	case "PENDING", "RUNNING", "TERMINATING", "BLOCKED", "WAITING", "QUEUED":
 		return e
 	case "TERMINATED":
-		e.done, e.name = true, t.Code
-		e.success = t.Code == "SUCCESS" || t.Code == "SUCCESS_WITH_FAILURES"
+		e.done, e.name, e.success = true, t.Code, isSuccess(t.Code)
 		e.category, e.known = categoryOfCode(t.Code, t.Type)
 	default:
 		e.known = false
@@ -146,7 +145,7 @@ func categoryOfCode(code, kind string) (c run.Category, known bool) {
 	switch {
 	case code == "":
 		return run.Unknown, false
-	case code == "SUCCESS", code == "SUCCESS_WITH_FAILURES":
+	case isSuccess(code):
 		return run.Unknown, true
 	case strings.Contains(code, "TIMEDOUT"), strings.Contains(code, "TIMEOUT"):
 		return run.Timeout, true

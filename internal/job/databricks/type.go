@@ -90,7 +90,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 		return err
 	}
 	err = w.cancel(ctx, id)
-	if answered := (*rest.Answered)(nil); errors.As(err, &answered) && answered.Code == http.StatusBadRequest {
+	if answered, ok := errors.AsType[*rest.Answered](err); ok && answered.Code == http.StatusBadRequest {
 		if seen, lookErr := w.look(ctx, id); lookErr == nil && seen.end().done {
 			return nil
 		}
@@ -212,8 +212,8 @@ func runQuery(id int64) url.Values { return url.Values{"run_id": {strconv.Format
 // missing reports whether the workspace itself says that the run does not exist. Databricks uses an invalid-parameter
 // error for that as often as 404.
 func missing(err error) bool {
-	answered := (*rest.Answered)(nil)
-	if !errors.As(err, &answered) {
+	answered, ok := errors.AsType[*rest.Answered](err)
+	if !ok {
 		return false
 	}
 	var problem struct {

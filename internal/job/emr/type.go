@@ -64,7 +64,7 @@ var serviceErrors = awsapi.Errors{
 // stepLimit changes the category to TRANSIENT if the cluster has too many unfinished steps: EMR rejects the request
 // as invalid, but accepts it once some of them have ended.
 func stepLimit(err error) error {
-	if f := (*awsapi.Failure)(nil); errors.As(err, &f) && f.Certain && strings.Contains(f.Text, "Maximum number of active steps") {
+	if f, ok := errors.AsType[*awsapi.Failure](err); ok && f.Certain && strings.Contains(f.Text, "Maximum number of active steps") {
 		f.Category = run.Transient
 	}
 	return err

@@ -91,7 +91,7 @@ func (c *Config) overrides() (*types.ConfigurationOverrides, error) {
 
 // inWords returns a decoding error without Go's type names.
 func inWords(err error) error {
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		names := strings.Split(wrong.Field, ".")
 		for i, name := range names {
 			names[i] = strings.ToLower(name[:min(len(name), 1)]) + name[min(len(name), 1):]

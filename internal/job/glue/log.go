@@ -1,6 +1,7 @@
 package glue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,13 +95,10 @@ func limit(ctx context.Context) time.Duration {
 // group returns the log group of the run.
 func (g api) group(r types.JobRun) string {
 	named := strings.TrimSuffix(aws.ToString(r.LogGroupName), "/")
-	switch {
-	case g.LogCheck.Group != "":
-		return g.LogCheck.Group
-	case named != "" && named != defaultPrefix:
-		return named
+	if named == defaultPrefix {
+		named = ""
 	}
-	return defaultGroup
+	return cmp.Or(g.LogCheck.Group, named, defaultGroup)
 }
 
 func (g api) patterns() []string {

@@ -18,7 +18,10 @@ import (
 //
 // The target cannot be asked what became of a request, and may not recognise a repeated key. So a request that was
 // certainly not sent is refused and may be repeated, and one that was sent but not answered is unknown.
-type Type struct{ client *rest.Client }
+type Type struct {
+	job.Unpolled
+	client *rest.Client
+}
 
 var (
 	_ job.Type     = (*Type)(nil)
@@ -28,7 +31,7 @@ var (
 )
 
 // New returns a Type that connects through the guard.
-func New(g *egress.Guard) *Type { return &Type{rest.New(g)} }
+func New(g *egress.Guard) *Type { return &Type{client: rest.New(g)} }
 
 // Limit returns the timeout of a request that is the job itself.
 func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
@@ -81,14 +84,6 @@ func compose(a job.Attempt, c *Config) (rest.Message, error) {
 		m.Header.Set("Interlock-Callback-Token", a.Callback.Token)
 	}
 	return m, m.SetBody(c.Body)
-}
-
-// Status always fails: a job with a callback reports its own result, and any other has ended with its start.
-func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Status, error) {
-	if c, ok := a.Config.(*Config); ok && c.ReportsItself() {
-		return job.Status{}, nil
-	}
-	return job.Status{}, job.ErrUnknownHandle
 }
 
 // Check connects. It sends nothing, because any request may start something.

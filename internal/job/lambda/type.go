@@ -31,7 +31,10 @@ import (
 //
 // Lambda cannot be asked what became of an invocation, and invokes a function again for a repeated request. So an
 // invocation that was sent but not answered is unknown.
-type Type struct{ clients *awsapi.Clients[invoke] }
+type Type struct {
+	job.Unpolled
+	clients *awsapi.Clients[invoke]
+}
 
 // invoke is the Lambda operation that the type uses.
 type invoke = awsapi.Operation[service.InvokeInput, service.InvokeOutput, service.Options]
@@ -44,7 +47,7 @@ var (
 
 // New returns a Type that uses the configuration of c.
 func New(c *awsapi.Cloud) *Type {
-	return &Type{awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) invoke {
+	return &Type{clients: awsapi.NewClients(c, func(cfg aws.Config, via awsapi.Via) invoke {
 		return service.NewFromConfig(cfg, func(o *service.Options) {
 			o.HTTPClient = via(o.BaseEndpoint)
 			o.Retryer = awsapi.Once
@@ -130,14 +133,6 @@ func (f function) isLambdas(out *service.InvokeOutput, want int, what string) er
 		return fmt.Errorf("%s: answered with an HTML page, so this is not Lambda", what)
 	}
 	return nil
-}
-
-// Status always fails: an async job reports its own result, and any other has ended with its start.
-func (t *Type) Status(_ context.Context, a job.Attempt, _ run.Handle) (job.Status, error) {
-	if c, ok := a.Config.(*Config); ok && c.Async {
-		return job.Status{}, nil
-	}
-	return job.Status{}, job.ErrUnknownHandle
 }
 
 // Check makes a dry run, in which Lambda checks that the function exists and may be invoked.

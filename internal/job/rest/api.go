@@ -67,7 +67,7 @@ func (a API) Do(ctx context.Context, c Call, into any) error {
 
 // about adds what the call was for to an error.
 func about(what string, err error) error {
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*job.Refusal](err); ok {
 		told := *refusal
 		told.Reason = what + ": " + told.Reason
 		return &told
@@ -174,8 +174,8 @@ func (c *Client) NotStarted(got Answer, secrets job.Redactor) error {
 // Started converts err for Start: an answer is a refusal if it proves that nothing was started. An API never
 // redirects, so a redirect comes from something else, such as a login page.
 func Started(err error) error {
-	answered := (*Answered)(nil)
-	if !errors.As(err, &answered) || answered.open() && answered.Code >= 400 {
+	answered, ok := errors.AsType[*Answered](err)
+	if !ok || answered.open() && answered.Code >= 400 {
 		return err
 	}
 	category := answered.blame()
@@ -196,12 +196,12 @@ func Open(err error) error {
 
 // Checked converts err for Check: a refusal only if the same would happen again.
 func Checked(err error) error {
-	refusal := (*job.Refusal)(nil)
-	if errors.As(Started(err), &refusal) {
-		if refusal.Category == run.Permanent {
-			return refusal
-		}
-		return Open(err)
+	refusal, ok := errors.AsType[*job.Refusal](Started(err))
+	switch {
+	case !ok:
+		return err
+	case refusal.Category == run.Permanent:
+		return refusal
 	}
-	return err
+	return Open(err)
 }

@@ -69,7 +69,7 @@ func notSent(host string, err error) error {
 
 // unconnected returns why there is no connection, in the system's words: package net would repeat the target.
 func unconnected(err error) string {
-	if system := (*os.SyscallError)(nil); errors.As(err, &system) {
+	if system, ok := errors.AsType[*os.SyscallError](err); ok {
 		return system.Err.Error()
 	}
 	return err.Error()
@@ -197,7 +197,7 @@ func late(caller context.Context, limit time.Duration, err error) error {
 	if caller.Err() != nil {
 		ended, why = caller.Err(), "the request was cancelled"
 	}
-	if refusal := (*job.Refusal)(nil); errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*job.Refusal](err); ok {
 		return &job.Refusal{Category: refusal.Category, Reason: why + ", before the connection was established"}
 	}
 	return unanswered{why, ended}
