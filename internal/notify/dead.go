@@ -86,7 +86,7 @@ func (n *Notifier) retrySink(ctx context.Context, name string, letters []store.D
 	if held == nil {
 		return unsent(letters, "not sent: another retry of this sink's dead letters is running"), nil
 	}
-	defer held.release(ctx, now)
+	defer n.releaseRetries(ctx, held, now)
 	if letters, err = n.dead(ctx, DeadQuery{Sink: name, Events: events}); err != nil { // an earlier retry may have sent some
 		return nil, err
 	}
@@ -120,8 +120,12 @@ func text(err error) string {
 }
 
 // retry sends one letter. The first error is from the sink, the second from the store.
-func (n *Notifier) retry(ctx context.Context, s sink.Sink, letter store.DeadLetter, held *retryLease, now func() time.Time) (sent, _ error) {
-	if err := held.renew(ctx, now()); err != nil {
+func (n *Notifier) retry(ctx context.Context, s sink.Sink, letter store.DeadLetter, lease *store.Lease, now func() time.Time) (sent, _ error) {
+	kept, err := n.store.Renew(ctx, []store.Lease{*lease}, retryTerm, now()) // for one more letter
+	if err == nil && len(kept) == 0 {
+		err = ErrTakenOver
+	}
+	if err != nil {
 		return nil, err
 	}
 	a := n.alert(letter.Event, max(letter.Count, 1), letter.Event.Time)
@@ -131,9 +135,9 @@ func (n *Notifier) retry(ctx context.Context, s sink.Sink, letter store.DeadLett
 	call, cancel := context.WithTimeout(ctx, retryLimit)
 	defer cancel()
 	if sent = n.sendLate(call, s, a); sent != nil {
-		return sent, n.bury(ctx, letter.Sink, &held.lease, a, letter.Tries+1, sent, now())
+		return sent, n.bury(ctx, letter.Sink, lease, a, letter.Tries+1, sent, now())
 	}
-	return nil, n.unbury(ctx, letter, &held.lease, now())
+	return nil, n.unbury(ctx, letter, lease, now())
 }
 
 // unbury removes a dead letter.
@@ -167,14 +171,8 @@ const (
 	retryTerm  = 5 * time.Minute // duration of the lease on a sink's dead letters
 )
 
-// retryLease is the lease on the dead letters of one sink.
-type retryLease struct {
-	n     *Notifier
-	lease store.Lease
-}
-
 // holdRetries claims the dead letters of a sink; nil if another call holds them.
-func (n *Notifier) holdRetries(ctx context.Context, name string, now time.Time) (*retryLease, error) {
+func (n *Notifier) holdRetries(ctx context.Context, name string, now time.Time) (*store.Lease, error) {
 	id := "retry/" + name
 	b := store.Batch{ID: id + "/" + rand.Text()}
 	b.Schedule(store.Task{ID: id, Kind: store.Turn, Due: now.AddDate(100, 0, 0)}) // only ever claimed by id
@@ -188,23 +186,14 @@ func (n *Notifier) holdRetries(ctx context.Context, name string, now time.Time) 
 	if len(claims) == 0 {
 		return nil, nil
 	}
-	return &retryLease{n, claims[0].Lease}, nil
+	return &claims[0].Lease, nil
 }
 
-// renew extends the lease so that it lasts for one more letter.
-func (l *retryLease) renew(ctx context.Context, now time.Time) error {
-	kept, err := l.n.store.Renew(ctx, []store.Lease{l.lease}, retryTerm, now)
-	if err == nil && len(kept) == 0 {
-		err = ErrTakenOver
-	}
-	return err
-}
-
-// release finishes the task, even if the caller's context has ended. If that fails, the lease expires by itself.
-func (l *retryLease) release(ctx context.Context, now func() time.Time) {
-	b := store.Batch{ID: "end-" + l.lease.Task + "/" + rand.Text(), Lease: &l.lease}
-	b.Finish(l.lease.Task)
-	_ = l.n.store.Commit(context.WithoutCancel(ctx), b, now())
+// releaseRetries finishes the task, even if the caller's context has ended. If that fails, the lease expires by itself.
+func (n *Notifier) releaseRetries(ctx context.Context, lease *store.Lease, now func() time.Time) {
+	b := store.Batch{ID: "end-" + lease.Task + "/" + rand.Text(), Lease: lease}
+	b.Finish(lease.Task)
+	_ = n.store.Commit(context.WithoutCancel(ctx), b, now())
 }
 
 // ErrNoRoute means that the named route does not exist.

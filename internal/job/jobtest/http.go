@@ -227,33 +227,32 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 		})
 	}
 	t.Run("nobody listens", func(t *testing.T) {
-		url := closedURL(t)
-		b.check(t, url, "nobody listens", "127.0.0.1")
-		b.checkRoles(t, url, "nobody listens", "127.0.0.1")
+		b.checkAll(t, closedURL(t), "nobody listens", "127.0.0.1")
 	})
 	t.Run("a certificate that is not trusted", func(t *testing.T) {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
 		s.StartTLS()
 		defer s.Close()
-		b.check(t, s.URL, "a certificate that is not trusted", "127.0.0.1")
-		b.checkRoles(t, s.URL, "a certificate that is not trusted", "127.0.0.1")
+		b.checkAll(t, s.URL, "a certificate that is not trusted", "127.0.0.1")
 	})
 	if !b.Trusted {
-		b.privateAddress(t)
+		t.Run("a private address", func(t *testing.T) {
+			err := b.checkAll(t, closedURL(t), "a private address")
+			if err == nil || !strings.Contains(err.Error(), "egress.allow") {
+				t.Errorf("got %v, want the remedy named", err)
+			}
+		})
 	}
 	t.Run("given up under way", b.cancelledUnderWay)
 }
 
-func (b HTTPBench) privateAddress(t *testing.T) {
-	t.Run("a private address", func(t *testing.T) {
-		url := closedURL(t)
-		err := b.check(t, url, "a private address")
-		if err == nil || !strings.Contains(err.Error(), "egress.allow") {
-			t.Errorf("got %v, want the remedy named", err)
-		}
-		b.checkRoles(t, url, "a private address")
-	})
+// checkAll makes every call to the URL, and returns the error of the start.
+func (b HTTPBench) checkAll(t *testing.T, url, answer string, allow ...string) error {
+	t.Helper()
+	err := b.check(t, url, answer, allow...)
+	b.checkRoles(t, url, answer, allow...)
+	return err
 }
 
 // maySend returns how many requests a start may make. A target that rejects a repeated key may be asked again.

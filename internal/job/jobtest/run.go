@@ -60,11 +60,16 @@ func Run(t *testing.T, b Bench) {
 
 func startsOnce(b bed) {
 	a := b.attempt(b.Good)
-	status := b.end(a, b.start(a))
-	if status.Result != run.ResultSuccess {
+	b.succeeds(a, b.start(a))
+	b.starts(a, 1)
+}
+
+// succeeds checks that a started job ends well.
+func (b bed) succeeds(a job.Attempt, started job.Started) {
+	b.Helper()
+	if status := b.end(a, started); status.Result != run.ResultSuccess {
 		b.Errorf("got %+v", status)
 	}
-	b.starts(a, 1)
 }
 
 func prepared(b bed) {
@@ -73,9 +78,7 @@ func prepared(b bed) {
 	for _, one := range []job.Attempt{never, a} {
 		b.Type.(job.Preparer).Prepare(one)
 	}
-	if status := b.end(a, b.start(a)); status.Result != run.ResultSuccess {
-		b.Errorf("got %+v", status)
-	}
+	b.succeeds(a, b.start(a))
 	b.starts(a, 1)
 	b.starts(never, 0)
 }
@@ -90,9 +93,7 @@ func startedAgain(b bed) {
 	if again.Handle != first.Handle || later.Handle != first.Handle {
 		b.Errorf("handles %q, %q and %q, want the same", first.Handle, again.Handle, later.Handle)
 	}
-	if status := b.end(a, later); status.Result != run.ResultSuccess {
-		b.Errorf("got %+v", status)
-	}
+	b.succeeds(a, later)
 	b.starts(a, 1)
 }
 
@@ -121,9 +122,7 @@ func found(b bed) {
 	if err != nil || !ok || handle != started.Handle {
 		b.Fatalf("got %q, %v, %v; want %q", handle, ok, err, started.Handle)
 	}
-	if status := b.end(a, job.Started{Handle: handle}); status.Result != run.ResultSuccess {
-		b.Errorf("got %+v", status)
-	}
+	b.succeeds(a, job.Started{Handle: handle})
 }
 
 func notFound(b bed) {
@@ -225,21 +224,28 @@ func flood(b bed) {
 }
 
 func cancelledStart(b bed) {
-	ctx, cancel := context.WithCancel(b.ctx())
 	a := b.attempt(b.Endless)
-	done := make(chan error, 1)
-	go func() {
+	err := b.cancelled(func(ctx context.Context) error {
 		_, err := b.Start(ctx, a)
-		done <- err
-	}()
+		return err
+	})
+	if b.clean(err); err == nil {
+		b.Errorf("a cancelled start succeeded")
+	}
+}
+
+// cancelled returns the error of a call that is cancelled while it runs.
+func (b bed) cancelled(call func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(b.ctx())
+	done := make(chan error, 1)
+	go func() { done <- call(ctx) }()
 	cancel()
 	select {
 	case err := <-done:
-		if b.clean(err); err == nil {
-			b.Errorf("a cancelled start succeeded")
-		}
+		return err
 	case <-b.ctx().Done():
-		b.Error("start did not return")
+		b.Fatal("the call did not return")
+		return nil
 	}
 }
 
@@ -260,17 +266,9 @@ func cancelledBefore(b bed) {
 func cancelledWait(b bed) {
 	a := b.attempt(b.Endless)
 	started := b.start(a)
-	ctx, cancel := context.WithCancel(b.ctx())
-	done := make(chan error, 1)
-	go func() { done <- b.Type.(job.Waiter).Wait(ctx, a, started.Handle) }()
-	cancel()
-	select {
-	case err := <-done:
-		if !errors.Is(err, context.Canceled) {
-			b.Errorf("got %v", err)
-		}
-	case <-b.ctx().Done():
-		b.Error("wait did not return")
+	err := b.cancelled(func(ctx context.Context) error { return b.Type.(job.Waiter).Wait(ctx, a, started.Handle) })
+	if !errors.Is(err, context.Canceled) {
+		b.Errorf("got %v", err)
 	}
 	if s, ok := b.Type.(job.Stopper); ok {
 		if err := s.Stop(b.ctx(), a, started.Handle); err != nil {
