@@ -70,7 +70,7 @@ type found struct {
 // freshness checks a file, or the files of a directory. That there are none is an answer; that they cannot be read is
 // a failure.
 func freshness(c *pipeline.FileFreshnessConfig, now time.Time) (probe.Answer, error) {
-	f, err := look(c)
+	f, err := findFiles(c)
 	if err != nil {
 		return probe.Answer{}, failure(run.Transient, "read %s: %v", c.Path, err)
 	}
@@ -84,7 +84,8 @@ func freshness(c *pipeline.FileFreshnessConfig, now time.Time) (probe.Answer, er
 	return answer, nil
 }
 
-func look(c *pipeline.FileFreshnessConfig) (found, error) {
+// findFiles summarises the files that the config names.
+func findFiles(c *pipeline.FileFreshnessConfig) (found, error) {
 	var f found
 	info, err := os.Stat(c.Path)
 	switch {

@@ -86,8 +86,8 @@ func (d target) fail(ctx context.Context) error {
 	})
 }
 
-// look reads the DAG run. It returns job.ErrUnknownHandle if there is none.
-func (d target) look(ctx context.Context) (dagRun, error) {
+// readRun reads the DAG run. It returns job.ErrUnknownHandle if there is none.
+func (d target) readRun(ctx context.Context) (dagRun, error) {
 	var seen dagRun
 	err := d.Do(ctx, rest.Call{What: "get DAG run " + d.run, Method: http.MethodGet, Path: d.path("dagRuns", d.run)}, &seen)
 	if d.missing(err) {

@@ -56,7 +56,7 @@ func (d target) Start(ctx context.Context) (job.Started, error) {
 
 // adopt makes sure that a conflict is about the run's id and not about its logical date.
 func (d target) adopt(ctx context.Context, conflict *rest.Answered) error {
-	_, err := d.look(ctx)
+	_, err := d.readRun(ctx)
 	if errors.Is(err, job.ErrUnknownHandle) {
 		return job.Refuse(run.Permanent, "%s, but there is no run %s, so another run has the same logical date: remove logical_date from job.config.body, or make it unique", conflict.Text, d.run)
 	}
@@ -68,7 +68,7 @@ func (d target) adopt(ctx context.Context, conflict *rest.Answered) error {
 
 // Find reads the DAG run.
 func (d target) Find(ctx context.Context) (run.Handle, bool, error) {
-	_, err := d.look(ctx)
+	_, err := d.readRun(ctx)
 	switch {
 	case errors.Is(err, job.ErrUnknownHandle):
 		return "", false, nil
@@ -101,7 +101,7 @@ func (d target) known(ctx context.Context, h run.Handle) (dagRun, error) {
 	if string(h) != d.run {
 		return dagRun{}, job.ErrUnknownHandle
 	}
-	return d.look(ctx)
+	return d.readRun(ctx)
 }
 
 // Check reads the DAG.

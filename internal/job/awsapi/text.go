@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/run"
 )
 
 // maxLine is how long a message may be.
@@ -23,18 +24,21 @@ func Tail(secrets job.Redactor, text string) string {
 	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-job.MaxOutput), len(text)), "")
 }
 
-// StatusOf returns the job status of a documented state. Any other state may be an end that this version does not
-// know, so it is an error.
-func StatusOf[S ~string](r Request, documented map[S]job.Status, state S) (job.Status, error) {
+// StatusOf returns the job status of a documented state; that of a failure has the state and the service's text as its
+// message. Any other state may be an end that this version does not know, so it is an error.
+func StatusOf[S ~string](r Request, documented map[S]job.Status, state S, text string) (job.Status, error) {
 	status, ok := documented[state]
-	if !ok {
+	switch {
+	case !ok:
 		return status, fmt.Errorf("%s: unknown state %s", r.What, r.Attempt.Secrets.Text(fmt.Sprintf("%.100q", state)))
+	case status.Done && status.Result != run.ResultSuccess:
+		status = Failed(r.Attempt.Secrets, status, string(state), text)
 	}
 	return status, nil
 }
 
-// Told returns the status of a job that did not succeed, with its state and the service's message.
-func Told(secrets job.Redactor, status job.Status, state, text string) job.Status {
+// Failed returns the status of a job that did not succeed, with its state and the service's text.
+func Failed(secrets job.Redactor, status job.Status, state, text string) job.Status {
 	status.Message = strings.TrimSuffix(Line(secrets, state+": "+text), ":")
 	status.Output = Tail(secrets, text)
 	return status

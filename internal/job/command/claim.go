@@ -238,7 +238,7 @@ func (t *Type) sweep(entry os.DirEntry, before time.Time, settled func(run.Attem
 	if !isHash(name) {
 		return false, nil // not a job directory
 	}
-	if state, _, err := last.look(); err != nil || state == running {
+	if state, _, err := last.readState(); err != nil || state == running {
 		return false, err
 	}
 	c, _ := d.claim() // an unreadable claim was never finished

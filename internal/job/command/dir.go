@@ -62,9 +62,9 @@ const (
 	lost
 )
 
-// look returns the state of a job. It reads the exit again after it has found the keeper gone: the keeper may have
+// readState returns the state of a job. It reads the exit again after it has found the keeper gone: the keeper may have
 // just written it.
-func (d jobDir) look() (condition, exit, error) {
+func (d jobDir) readState() (condition, exit, error) {
 	e, done, err := d.exit()
 	if err != nil || done {
 		return ended, e, err

@@ -161,7 +161,7 @@ func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 	if err != nil {
 		return job.Status{}, err
 	}
-	state, e, err := d.look()
+	state, e, err := d.readState()
 	if err != nil {
 		return job.Status{}, fmt.Errorf("read the state of the job of %s: %w", a.ID, err)
 	}
@@ -185,7 +185,7 @@ func (t *Type) Wait(ctx context.Context, _ job.Attempt, h run.Handle) error {
 		return err
 	}
 	for {
-		state, _, err := d.look()
+		state, _, err := d.readState()
 		if err != nil || state != running {
 			return err
 		}
@@ -201,7 +201,7 @@ func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	if err != nil {
 		return err
 	}
-	state, _, err := d.look()
+	state, _, err := d.readState()
 	switch {
 	case err != nil:
 		return fmt.Errorf("stop the job of %s: %w", a.ID, err)

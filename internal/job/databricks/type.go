@@ -76,7 +76,7 @@ func (t *Type) Status(ctx context.Context, a job.Attempt, h run.Handle) (job.Sta
 	if err != nil {
 		return job.Status{}, err
 	}
-	seen, err := w.look(ctx, id)
+	seen, err := w.readRun(ctx, id)
 	if err != nil {
 		return job.Status{}, err
 	}
@@ -91,7 +91,7 @@ func (t *Type) Stop(ctx context.Context, a job.Attempt, h run.Handle) error {
 	}
 	err = w.cancel(ctx, id)
 	if answered, ok := errors.AsType[*rest.Answered](err); ok && answered.Code == http.StatusBadRequest {
-		if seen, lookErr := w.look(ctx, id); lookErr == nil && seen.end().done {
+		if seen, lookErr := w.readRun(ctx, id); lookErr == nil && seen.end().done {
 			return nil
 		}
 	}
@@ -193,8 +193,8 @@ func asText(value any) string {
 	return string(text)
 }
 
-// look reads a run. It returns job.ErrUnknownHandle if there is none.
-func (w workspace) look(ctx context.Context, id int64) (jobRun, error) {
+// readRun reads a run. It returns job.ErrUnknownHandle if there is none.
+func (w workspace) readRun(ctx context.Context, id int64) (jobRun, error) {
 	var seen jobRun
 	what := fmt.Sprintf("get run %d", id)
 	err := w.Do(ctx, rest.Call{What: what, Method: http.MethodGet, Path: path("runs", "get"), Query: runQuery(id)}, &seen)

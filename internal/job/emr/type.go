@@ -184,7 +184,7 @@ func (c cluster) Stop(ctx context.Context, h run.Handle) error {
 	if len(out.CancelStepsInfoList) > 0 && !slices.ContainsFunc(out.CancelStepsInfoList, refused) {
 		return nil
 	}
-	seen, err := c.look(ctx, h)
+	seen, err := c.readSteps(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -224,20 +224,20 @@ var states = map[types.StepState]job.Status{
 // Status reads the steps. The job runs as long as one of them does; its result is that of the first step that did not
 // complete.
 func (c cluster) Status(ctx context.Context, h run.Handle) (job.Status, error) {
-	steps, err := c.look(ctx, h)
+	steps, err := c.readSteps(ctx, h)
 	if err != nil {
 		return job.Status{}, err
 	}
 	status, running := states[types.StepStateCompleted], false
 	for _, s := range steps {
-		step, err := awsapi.StatusOf(c.To("get the steps of"), states, stateOf(s))
+		step, err := awsapi.StatusOf(c.To("get the steps of"), states, stateOf(s), reason(s))
 		switch {
 		case err != nil:
 			return job.Status{}, err
 		case !step.Done:
 			running = true
 		case status.Result == run.ResultSuccess && step.Result != run.ResultSuccess:
-			status = awsapi.Told(c.Attempt.Secrets, step, fmt.Sprintf("step %s %s %s", aws.ToString(s.Id), aws.ToString(s.Name), stateOf(s)), reason(s))
+			status = awsapi.Failed(c.Attempt.Secrets, step, fmt.Sprintf("step %s %s %s", aws.ToString(s.Id), aws.ToString(s.Name), stateOf(s)), reason(s))
 		}
 	}
 	if running {
@@ -268,8 +268,8 @@ func stateOf(s types.StepSummary) types.StepState {
 // atOnce is how many step ids one request may contain.
 const atOnce = 10
 
-// look reads the job's steps, in their order.
-func (c cluster) look(ctx context.Context, h run.Handle) ([]types.StepSummary, error) {
+// readSteps reads the job's steps, in their order.
+func (c cluster) readSteps(ctx context.Context, h run.Handle) ([]types.StepSummary, error) {
 	var steps []types.StepSummary
 	for ids := range slices.Chunk(stepsOf(h), atOnce) {
 		out, err := c.list(ctx, &service.ListStepsInput{ClusterId: &c.ClusterID, StepIds: ids})

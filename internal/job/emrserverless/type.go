@@ -150,7 +150,7 @@ func (p application) Stop(ctx context.Context, h run.Handle) error {
 	if err == nil && aws.ToString(out.JobRunId) != "" {
 		return nil
 	}
-	seen, looked := p.look(ctx, h)
+	seen, looked := p.readRun(ctx, h)
 	if states[seen.State].Done || seen.State == types.JobRunStateCancelling {
 		return nil
 	}
@@ -173,22 +173,18 @@ var states = map[types.JobRunState]job.Status{
 
 // Status reads a run.
 func (p application) Status(ctx context.Context, h run.Handle) (job.Status, error) {
-	seen, err := p.look(ctx, h)
+	seen, err := p.readRun(ctx, h)
 	if awsapi.HasCode(err, "ResourceNotFoundException") {
 		return job.Status{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
 	}
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, err := awsapi.StatusOf(p.To("get a job run of"), states, seen.State)
-	if status.Done && status.Result != run.ResultSuccess {
-		status = awsapi.Told(p.Attempt.Secrets, status, string(seen.State), aws.ToString(seen.StateDetails))
-	}
-	return status, err
+	return awsapi.StatusOf(p.To("get a job run of"), states, seen.State, aws.ToString(seen.StateDetails))
 }
 
-// look reads a run.
-func (p application) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
+// readRun reads a run.
+func (p application) readRun(ctx context.Context, h run.Handle) (types.JobRun, error) {
 	out, err := awsapi.Call(ctx, p.To("get a job run of"), p.get, &service.GetJobRunInput{ApplicationId: &p.ApplicationID, JobRunId: aws.String(string(h))})
 	switch {
 	case err != nil:

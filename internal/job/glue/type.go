@@ -141,7 +141,7 @@ func (g api) Stop(ctx context.Context, h run.Handle) error {
 	if len(out.SuccessfulSubmissions) > 0 {
 		return nil
 	}
-	r, err := g.look(ctx, h)
+	r, err := g.readRun(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -177,22 +177,19 @@ var states = map[types.JobRunState]job.Status{
 
 // Status reads a run, and checks the logs of one that reports success.
 func (g api) Status(ctx context.Context, h run.Handle) (job.Status, error) {
-	r, err := g.look(ctx, h)
+	r, err := g.readRun(ctx, h)
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, err := awsapi.StatusOf(g.To("get"), states, r.JobRunState)
-	switch {
-	case err != nil || !status.Done:
-		return status, err
-	case status.Result == run.ResultSuccess:
+	status, err := awsapi.StatusOf(g.To("get"), states, r.JobRunState, aws.ToString(r.ErrorMessage))
+	if status.Result == run.ResultSuccess {
 		return g.crossCheck(ctx, r, status)
 	}
-	return awsapi.Told(g.Attempt.Secrets, status, string(r.JobRunState), aws.ToString(r.ErrorMessage)), nil
+	return status, err
 }
 
-// look reads a run.
-func (g api) look(ctx context.Context, h run.Handle) (types.JobRun, error) {
+// readRun reads a run.
+func (g api) readRun(ctx context.Context, h run.Handle) (types.JobRun, error) {
 	out, err := awsapi.Call(ctx, g.To("get"), g.get, &service.GetJobRunInput{JobName: &g.JobName, RunId: aws.String(string(h))})
 	switch {
 	case awsapi.HasCode(err, "EntityNotFoundException"):

@@ -153,7 +153,7 @@ func (m machine) Check(ctx context.Context) error {
 
 // Find reads the execution with the attempt's name.
 func (m machine) Find(ctx context.Context) (run.Handle, bool, error) {
-	_, err := m.look(ctx, m.handle())
+	_, err := m.readExecution(ctx, m.handle())
 	if awsapi.HasCode(err, doesNotExist) {
 		return "", false, nil
 	}
@@ -168,7 +168,7 @@ func (m machine) Stop(ctx context.Context, h run.Handle) error {
 	if err == nil && out.StopDate != nil {
 		return nil
 	}
-	seen, looked := m.look(ctx, h)
+	seen, looked := m.readExecution(ctx, h)
 	if looked == nil && states[seen.Status].Done {
 		return nil
 	}
@@ -190,27 +190,22 @@ var states = map[types.ExecutionStatus]job.Status{
 
 // Status reads an execution.
 func (m machine) Status(ctx context.Context, h run.Handle) (job.Status, error) {
-	out, err := m.look(ctx, h)
+	out, err := m.readExecution(ctx, h)
 	if awsapi.HasCode(err, doesNotExist) {
 		return job.Status{}, fmt.Errorf("%w: %w", err, job.ErrUnknownHandle)
 	}
 	if err != nil {
 		return job.Status{}, err
 	}
-	status, err := awsapi.StatusOf(m.To("get an execution of"), states, out.Status)
-	switch {
-	case err != nil || !status.Done:
-		return status, err
-	case status.Result == run.ResultSuccess:
+	status, err := awsapi.StatusOf(m.To("get an execution of"), states, out.Status, strings.TrimSpace(aws.ToString(out.Error)+" "+aws.ToString(out.Cause)))
+	if status.Result == run.ResultSuccess {
 		status.Output = awsapi.Tail(m.Attempt.Secrets, aws.ToString(out.Output))
-	default:
-		status = awsapi.Told(m.Attempt.Secrets, status, string(out.Status), strings.TrimSpace(aws.ToString(out.Error)+" "+aws.ToString(out.Cause)))
 	}
-	return status, nil
+	return status, err
 }
 
-// look reads an execution.
-func (m machine) look(ctx context.Context, h run.Handle) (*sfn.DescribeExecutionOutput, error) {
+// readExecution reads an execution.
+func (m machine) readExecution(ctx context.Context, h run.Handle) (*sfn.DescribeExecutionOutput, error) {
 	out, err := awsapi.Call(ctx, m.To("get an execution of"), m.describe, &sfn.DescribeExecutionInput{ExecutionArn: m.execution(h)})
 	if err == nil && out.Status == "" {
 		err = fmt.Errorf("%s: answered without a state", m.What("get an execution of"))
