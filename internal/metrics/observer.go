@@ -121,11 +121,11 @@ func (o *Observer) TaskDone(kind store.TaskKind, late, took time.Duration, err e
 // committed counts the contents of a committed Batch.
 func (o *Observer) committed(b store.Batch) {
 	for _, s := range b.Runs {
-		open, looked := s.Next.Verdict()
+		open, evaluated := s.Next.Verdict()
 		switch {
-		case looked && open:
+		case evaluated && open:
 			o.evaluations.WithLabelValues(gateOpen).Inc()
-		case looked:
+		case evaluated:
 			o.evaluations.WithLabelValues(gateClosed).Inc()
 		}
 	}

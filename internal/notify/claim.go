@@ -33,12 +33,12 @@ func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Ti
 		return nil, store.Lease{}, fmt.Errorf("read the task of sink %s: %w", s.Name(), err)
 	}
 	if fresh || !now.Before(task.Due) { // if the task is due, Abandon may have dropped its cursor
-		if err := n.begin(ctx, s.Name()); err != nil {
+		if err := n.startCursor(ctx, s.Name()); err != nil {
 			return nil, store.Lease{}, err
 		}
 	}
 	if fresh || stale(task.Due, now) {
-		if err := n.want(ctx, s.Name(), now); err != nil {
+		if err := n.postponeAbandon(ctx, s.Name(), now); err != nil {
 			return nil, store.Lease{}, err
 		}
 	}
@@ -67,8 +67,8 @@ func takenOver(err error) error {
 // stale reports whether a sink's task must be postponed soon, so that a sink in use is not abandoned.
 func stale(due, now time.Time) bool { return !now.Before(due.Add(-abandoned / 2)) }
 
-// want postpones the abandonment of a sink, because a process delivers to it or stands by to.
-func (n *Notifier) want(ctx context.Context, name string, now time.Time) error {
+// postponeAbandon postpones the abandonment of a sink, because a process delivers to it or stands by to.
+func (n *Notifier) postponeAbandon(ctx context.Context, name string, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("want/%s/%d", name, now.UnixNano())}
 	b.Schedule(store.Task{ID: taskPrefix + name, Kind: store.Deliver, Due: now.Add(abandoned)})
 	if err := n.store.Commit(ctx, b, now); err != nil {
@@ -77,9 +77,9 @@ func (n *Notifier) want(ctx context.Context, name string, now time.Time) error {
 	return nil
 }
 
-// begin sets the cursor of a new sink to the time the server started: a new channel should not receive three months
+// startCursor sets the cursor of a new sink to the time the server started: a new channel should not receive three months
 // of old alerts.
-func (n *Notifier) begin(ctx context.Context, name string) error {
+func (n *Notifier) startCursor(ctx context.Context, name string) error {
 	at, err := n.store.Cursor(ctx, cursorName(name))
 	if err != nil {
 		return fmt.Errorf("read the cursor of sink %s: %w", name, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -89,13 +88,12 @@ func (n *Notifier) Bring(ctx context.Context, e event.Event) error {
 	if err != nil {
 		return err
 	}
-	route, a := n.route(e), n.alert(e, 1, e.Time)
+	a := n.alert(e, 1, e.Time)
 	var errs []error
 	for _, s := range n.sinks {
-		wanted := route != nil && slices.Contains(route.Sinks, s.Name()) && !quiet
 		follower, follows := s.(sink.Follower)
 		switch {
-		case wanted:
+		case !quiet && n.Wants(s.Name(), e):
 			err = n.sendLate(ctx, s, a)
 		case follows && sink.Settles(e):
 			err = follower.Follow(ctx, a)

@@ -276,7 +276,7 @@ func (o *Outbox) Save(ctx context.Context, final bool, now time.Time) error {
 		o.saved = at
 	}
 	if stale(o.due, now) {
-		if err := o.n.want(ctx, o.name, now); err != nil {
+		if err := o.n.postponeAbandon(ctx, o.name, now); err != nil {
 			return err
 		}
 		o.due = now.Add(abandoned)

@@ -94,10 +94,8 @@ func readSilence(n store.Note) (Silence, error) {
 
 // covering returns the id of the first silence that covers e, or "".
 func covering(all []Silence, e event.Event) string {
-	for _, s := range all {
-		if s.Covers(e) {
-			return s.ID
-		}
+	if i := slices.IndexFunc(all, func(s Silence) bool { return s.Covers(e) }); i >= 0 {
+		return all[i].ID
 	}
 	return ""
 }
@@ -120,7 +118,7 @@ func (n *Notifier) Silenced(ctx context.Context) (func(event.Event) string, erro
 // Silence starts s now, until s.Until, and returns it as stored.
 func (n *Notifier) Silence(ctx context.Context, s Silence, now time.Time) (Silence, error) {
 	s.ID, s.Since, s.Until = newSilenceID(), period.Instant(now), period.Instant(s.Until)
-	return s, n.keep(ctx, store.Note{}, s, now)
+	return s, n.saveSilence(ctx, store.Note{}, s, now)
 }
 
 // newSilenceID returns a short id, since people type it.
@@ -130,7 +128,7 @@ func newSilenceID() string {
 	return "s-" + hex.EncodeToString(b[:])
 }
 
-func (n *Notifier) keep(ctx context.Context, read store.Note, s Silence, now time.Time) error {
+func (n *Notifier) saveSilence(ctx context.Context, read store.Note, s Silence, now time.Time) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("write silence %s: %w", s.ID, err)
@@ -158,7 +156,7 @@ func (n *Notifier) EndSilence(ctx context.Context, id, by, why string, now time.
 			return s, err
 		}
 		s.EndedAt, s.EndedBy, s.EndedWhy = period.Instant(now), by, why
-		if err := n.keep(ctx, note, s, now); !errors.Is(err, store.ErrConflict) {
+		if err := n.saveSilence(ctx, note, s, now); !errors.Is(err, store.ErrConflict) {
 			return s, err
 		}
 	}

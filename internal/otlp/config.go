@@ -102,8 +102,8 @@ var numbers = []string{
 
 // supported rejects unsupported settings.
 func supported(e environment) error {
-	if name := "OTEL_CONFIG_FILE"; e.getenv(name) != "" || e.getenv("OTEL_EXPERIMENTAL_CONFIG_FILE") != "" {
-		return fmt.Errorf("%s is not supported; set the variables OTEL_EXPORTER_OTLP_* instead", name)
+	if e.getenv("OTEL_CONFIG_FILE") != "" || e.getenv("OTEL_EXPERIMENTAL_CONFIG_FILE") != "" {
+		return errors.New("OTEL_CONFIG_FILE is not supported; set the variables OTEL_EXPORTER_OTLP_* instead")
 	}
 	for name := range strings.SplitSeq(e.getenv("OTEL_PROPAGATORS"), ",") {
 		if name = strings.TrimSpace(name); !slices.Contains([]string{"", "tracecontext", "baggage"}, name) {
@@ -220,7 +220,7 @@ func (c *Config) tls() (*tls.Config, error) {
 	if c.certificate.value != "" {
 		pair, err := tls.LoadX509KeyPair(c.certificate.value, c.key.value)
 		if err != nil {
-			return nil, errors.New("read " + c.certificate.name + " and " + c.key.name + ": " + err.Error())
+			return nil, fmt.Errorf("read %s and %s: %w", c.certificate.name, c.key.name, err)
 		}
 		trust.Certificates = []tls.Certificate{pair}
 	}

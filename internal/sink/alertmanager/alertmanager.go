@@ -138,11 +138,10 @@ func (s *Sink) Repeat(ctx context.Context) error {
 		}
 	}
 	if len(over) > 0 {
-		if err := s.change(ctx, func(o open) {
-			for _, matter := range over {
-				delete(o, matter)
-			}
-		}); err != nil {
+		err := s.change(ctx, func(o open) {
+			maps.DeleteFunc(o, func(matter string, _ []alert) bool { return slices.Contains(over, matter) })
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -198,7 +197,7 @@ func (s *Sink) post(ctx context.Context, alerts ...alert) error {
 		return &sink.Refused{Reason: fmt.Sprintf("alertmanager: %v", err)}
 	}
 	var failure error
-	taken := false
+	accepted := false
 	for _, url := range s.config.URLs {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(url, "/")+"/api/v2/alerts", bytes.NewReader(body))
 		if err != nil {
@@ -213,9 +212,9 @@ func (s *Sink) post(ctx context.Context, alerts ...alert) error {
 			failure = err
 			continue
 		}
-		taken = true
+		accepted = true
 	}
-	if taken {
+	if accepted {
 		return nil
 	}
 	return failure
