@@ -34,6 +34,15 @@ type Page[T any] struct {
 	Next  string
 }
 
+// FirstPage returns the first page of found, the items in list order from the start of that page on.
+func FirstPage[T any](found []T, limit int, cursor func(T) string) Page[T] {
+	size := PageSize(limit)
+	if len(found) <= size {
+		return Page[T]{Items: found}
+	}
+	return Page[T]{Items: found[:size:size], Next: cursor(found[size-1])}
+}
+
 // EncodeCursor encodes the position where a page ended; the same in every store.
 func EncodeCursor(parts ...string) string {
 	text, err := json.Marshal(parts)

@@ -68,11 +68,7 @@ func (q RunQuery) Page(runs []run.Run) (Page[run.Run], error) {
 		}
 	}
 	slices.SortFunc(found, func(a, b run.Run) int { return latestFirst(a.Key, b.Key) })
-	size := PageSize(q.Limit)
-	if len(found) <= size {
-		return Page[run.Run]{Items: found}, nil
-	}
-	return Page[run.Run]{Items: found[:size:size], Next: RunCursor(found[size-1])}, nil
+	return FirstPage(found, q.Limit, RunCursor), nil
 }
 
 func latestFirst(a, b run.Key) int {

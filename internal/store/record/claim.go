@@ -126,28 +126,21 @@ func (s *Store) dueTasks(ctx context.Context, q store.ClaimQuery, before time.Ti
 	}
 	var all []*task
 	counts := map[string]int{} // wanted tasks per list
-	for len(lists) > 0 {
-		pages, err := s.engine.Scan(ctx, lists)
-		if err != nil {
-			return nil, err
-		}
-		var open []row.Range
-		for i, page := range pages {
-			for _, r := range page.Rows {
-				t, err := taskOf(r)
-				if err != nil {
-					return nil, err
-				}
-				if wanted(t) {
-					all = append(all, t)
-					counts[lists[i].List]++
-				}
+	err := s.eachPage(ctx, lists, func(i int, rows []row.Row) (bool, error) {
+		for _, r := range rows {
+			t, err := taskOf(r)
+			if err != nil {
+				return false, err
 			}
-			if page.More && len(page.Rows) > 0 && counts[lists[i].List] < limit {
-				open = append(open, after(lists[i], page.Rows[len(page.Rows)-1]))
+			if wanted(t) {
+				all = append(all, t)
+				counts[lists[i].List]++
 			}
 		}
-		lists = open
+		return counts[lists[i].List] < limit, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(all, func(a, b *task) int { return cmp.Or(a.Ready().Compare(b.Ready()), cmp.Compare(a.ID, b.ID)) })
 	return all[:min(limit, len(all))], nil
@@ -207,24 +200,13 @@ func (s *Store) changeHeld(ctx context.Context, leases []store.Lease, now time.T
 
 // held reads the tasks whose leases are held.
 func (s *Store) held(ctx context.Context, leases []store.Lease, clock leaseClock) ([]*task, error) {
-	refs := make([]row.Ref, len(leases))
-	for i, l := range leases {
-		refs[i] = refTask(l.Task)
-	}
-	rows, err := s.engine.Get(ctx, refs)
+	found, err := getAll(ctx, s, leases, func(l store.Lease) row.Ref { return refTask(l.Task) }, taskOf)
 	if err != nil {
 		return nil, err
 	}
 	var tasks []*task
-	for i, r := range rows {
-		if r.Version == 0 {
-			continue
-		}
-		t, err := taskOf(r)
-		if err != nil {
-			return nil, err
-		}
-		if clock.holds(t, leases[i]) {
+	for _, l := range leases {
+		if t := found[l]; t != nil && clock.holds(t, l) {
 			tasks = append(tasks, t)
 		}
 	}
@@ -268,37 +250,23 @@ func (s *Store) NextDue(ctx context.Context, q store.ClaimQuery) (time.Time, err
 	}
 	var soonest time.Time
 	sooner := func(at time.Time) bool { return soonest.IsZero() || at.Before(soonest) }
-	for len(lists) > 0 {
-		pages, err := s.engine.Scan(ctx, lists)
-		if err != nil {
-			return time.Time{}, wrap(err, "read when the next task is due")
-		}
-		var open []row.Range
-		for i, page := range pages {
-			further := page.More && len(page.Rows) > 0
-			for _, r := range page.Rows {
-				t, err := decode[task](r)
-				if err != nil {
-					return time.Time{}, err
-				}
-				if !sooner(clock.claimable(&t, t.Ready())) {
-					further = false
-					break
-				}
-				from, wanted := q.From(t.Task)
-				if at := clock.claimable(&t, from); wanted && sooner(at) {
-					soonest = at.UTC()
-				}
+	err := s.eachPage(ctx, lists, func(_ int, rows []row.Row) (bool, error) {
+		for _, r := range rows {
+			t, err := decode[task](r)
+			if err != nil {
+				return false, err
 			}
-			if further {
-				r := after(lists[i], page.Rows[len(page.Rows)-1])
-				r.Limit = store.DefaultPage
-				open = append(open, r)
+			if !sooner(clock.claimable(&t, t.Ready())) {
+				return false, nil
+			}
+			from, wanted := q.From(t.Task)
+			if at := clock.claimable(&t, from); wanted && sooner(at) {
+				soonest = at.UTC()
 			}
 		}
-		lists = open
-	}
-	return soonest, nil
+		return true, nil
+	})
+	return soonest, wrap(err, "read when the next task is due")
 }
 
 // nextPage is how many tasks of each list NextDue reads at first: usually the first one is enough.

@@ -102,29 +102,22 @@ func find[T any](ctx context.Context, s *Store, ref row.Ref, what string, args .
 
 // list reads a page of the records for which wanted returns true.
 func list[T any](ctx context.Context, s *Store, r row.Range, limit int, read func(row.Row) (T, error), wanted func(T) bool, cursor func(T) string) (store.Page[T], error) {
-	size := store.PageSize(limit)
+	r.Limit = store.PageSize(limit) + 1
 	var found []T
-	for {
-		r.Limit = size + 1
-		page, err := s.scan(ctx, r)
-		if err != nil {
-			return store.Page[T]{}, err
-		}
-		for _, one := range page.Rows {
+	err := s.eachPage(ctx, []row.Range{r}, func(_ int, rows []row.Row) (bool, error) {
+		for _, one := range rows {
 			v, err := read(one)
 			if err != nil {
-				return store.Page[T]{}, err
+				return false, err
 			}
 			if wanted(v) {
 				found = append(found, v)
 			}
 		}
-		if len(found) > size {
-			return store.Page[T]{Items: found[:size:size], Next: cursor(found[size-1])}, nil
-		}
-		if !page.More || len(page.Rows) == 0 {
-			return store.Page[T]{Items: found}, nil
-		}
-		r = after(r, page.Rows[len(page.Rows)-1])
+		return len(found) < r.Limit, nil
+	})
+	if err != nil {
+		return store.Page[T]{}, err
 	}
+	return store.FirstPage(found, limit, cursor), nil
 }

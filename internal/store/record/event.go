@@ -53,10 +53,9 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 		r.To = row.Digits(last)
 	}
 	wanted := func(e store.StoredEvent) bool { return q.Wants(e.Event) }
-	cursor := func(e store.StoredEvent) string { return store.NumberCursor(e.Position) }
 	page, few, err := s.recentEvents(ctx, q, r)
 	if err == nil && !few {
-		page, err = list(ctx, s, r, q.Limit, EventOf, wanted, cursor)
+		page, err = list(ctx, s, r, q.Limit, EventOf, wanted, eventCursor)
 	}
 	if err != nil {
 		return none, fmt.Errorf("list events: %w", err)
@@ -67,6 +66,8 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 	}
 	return out, nil
 }
+
+func eventCursor(e store.StoredEvent) string { return store.NumberCursor(e.Position) }
 
 // recentEvents answers a query with q.Since from the events since then; false if there are too many.
 func (s *Store) recentEvents(ctx context.Context, q store.EventQuery, log row.Range) (page store.Page[store.StoredEvent], few bool, err error) {
@@ -91,11 +92,7 @@ func (s *Store) recentEvents(ctx context.Context, q store.EventQuery, log row.Ra
 		}
 		return cmp.Compare(b.Position, a.Position)
 	})
-	size := store.PageSize(q.Limit)
-	if len(all) > size {
-		return store.Page[store.StoredEvent]{Items: all[:size], Next: store.NumberCursor(all[size-1].Position)}, true, nil
-	}
-	return store.Page[store.StoredEvent]{Items: all}, true, nil
+	return store.FirstPage(all, q.Limit, eventCursor), true, nil
 }
 
 // EventsAfter reads the log of all events.

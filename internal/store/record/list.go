@@ -151,10 +151,7 @@ func (s *Store) deadlinesOf(ctx context.Context, q store.DeadlineQuery, from str
 	all, err := decodeAll[store.Deadline](rows)
 	all = slices.DeleteFunc(all, func(d store.Deadline) bool { return deadlinePlace(d) < from || !q.Wants(d) })
 	slices.SortFunc(all, func(a, b store.Deadline) int { return cmp.Compare(deadlinePlace(a), deadlinePlace(b)) })
-	if size := store.PageSize(q.Limit); len(all) > size {
-		return store.Page[store.Deadline]{Items: all[:size], Next: store.DeadlineCursor(all[size-1])}, err
-	}
-	return store.Page[store.Deadline]{Items: all}, err
+	return store.FirstPage(all, q.Limit, store.DeadlineCursor), err
 }
 
 // entry is an entry in a run's log. Ticket orders entries with the same time.

@@ -82,30 +82,46 @@ func (s *Store) scan(ctx context.Context, r row.Range) (row.Page, error) {
 	return pages[0], nil
 }
 
-// scanAll reads whole ranges, and returns the rows of each. It ignores their limits.
-func (s *Store) scanAll(ctx context.Context, ranges []row.Range) ([][]row.Row, error) {
-	found := make([][]row.Row, len(ranges))
-	open, at := make([]row.Range, len(ranges)), make([]int, len(ranges))
-	for i, r := range ranges {
-		r.Limit = store.MaxPage
-		open[i], at[i] = r, i
+// eachPage scans ranges, all of them at once, and passes each page to take with the index of its range. It continues a
+// range while it has more rows and take returns true, at least store.DefaultPage rows at a time.
+func (s *Store) eachPage(ctx context.Context, ranges []row.Range, take func(i int, rows []row.Row) (more bool, err error)) error {
+	open, at := slices.Clone(ranges), make([]int, len(ranges))
+	for i := range at {
+		at[i] = i
 	}
 	for len(open) > 0 {
 		pages, err := s.engine.Scan(ctx, open)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		n := 0
 		for i, page := range pages {
-			found[at[i]] = append(found[at[i]], page.Rows...)
-			if page.More && len(page.Rows) > 0 {
+			more, err := take(at[i], page.Rows)
+			if err != nil {
+				return err
+			}
+			if more && page.More && len(page.Rows) > 0 {
 				open[n], at[n] = after(open[i], page.Rows[len(page.Rows)-1]), at[i]
+				open[n].Limit = max(open[n].Limit, store.DefaultPage)
 				n++
 			}
 		}
 		open, at = open[:n], at[:n]
 	}
-	return found, nil
+	return nil
+}
+
+// scanAll reads whole ranges, and returns the rows of each. It ignores their limits.
+func (s *Store) scanAll(ctx context.Context, ranges []row.Range) ([][]row.Row, error) {
+	for i := range ranges {
+		ranges[i].Limit = store.MaxPage
+	}
+	found := make([][]row.Row, len(ranges))
+	err := s.eachPage(ctx, ranges, func(i int, rows []row.Row) (bool, error) {
+		found[i] = append(found[i], rows...)
+		return true, nil
+	})
+	return found, err
 }
 
 // all reads a whole range.
@@ -119,20 +135,14 @@ func (s *Store) all(ctx context.Context, r row.Range) ([]row.Row, error) {
 
 // readPages passes the records of a whole range to take, page by page.
 func readPages[T any](ctx context.Context, s *Store, r row.Range, take func([]T) error) error {
-	for r.Limit = store.MaxPage; ; {
-		page, err := s.scan(ctx, r)
+	r.Limit = store.MaxPage
+	return s.eachPage(ctx, []row.Range{r}, func(_ int, rows []row.Row) (bool, error) {
+		decoded, err := decodeAll[T](rows)
 		if err != nil {
-			return err
+			return false, err
 		}
-		decoded, err := decodeAll[T](page.Rows)
-		if err != nil {
-			return err
-		}
-		if err := take(decoded); err != nil || !page.More || len(page.Rows) == 0 {
-			return err
-		}
-		r = after(r, page.Rows[len(page.Rows)-1])
-	}
+		return true, take(decoded)
+	})
 }
 
 // readAll reads the records of a whole range. It avoids holding all bodies, or growing one large slice, for 100,000
