@@ -16,13 +16,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/record"
+	"github.com/interlock-go/interlock/internal/store/row"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// scripted are streams whose records decode to the facts that a test sets, by sequence number. Sensor writes fail.
-type scripted map[string]awslambda.Facts
+// scripted are streams whose records decode to the notices that a test sets, by sequence number. Sensor writes fail.
+type scripted map[string]dynamo.Notice
 
-func (s scripted) Facts(r awslambda.Record) (awslambda.Facts, error) {
+func (s scripted) Notice(r awslambda.Record) (dynamo.Notice, error) {
 	return s[r.Change.Sequence], nil
 }
 
@@ -32,31 +33,47 @@ func (scripted) PutProduced(context.Context, record.Produced) (*store.Change, er
 
 func (scripted) Files(context.Context) (dynamo.Files, error) { return dynamo.Files{}, nil }
 
-func (scripted) Unread(context.Context, pipeline.ID, time.Time) ([]dynamo.Produced, error) {
+func (scripted) Unread(context.Context, pipeline.ID, time.Time) ([]record.Produced, error) {
 	return nil, nil
 }
 
-func (scripted) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error) { return nil, nil }
+func (scripted) Outboxes(context.Context, time.Time, int) ([]dynamo.Outbox, error) { return nil, nil }
+
+func (scripted) Relayed(context.Context, dynamo.Outbox, time.Time) error { return nil }
+
+// relaying are scripted streams that record which events were published.
+type relaying struct {
+	scripted
+	published []string
+}
+
+func (s *relaying) Relayed(_ context.Context, o dynamo.Outbox, _ time.Time) error {
+	for _, e := range o.Events {
+		s.published = append(s.published, e.ID)
+	}
+	return nil
+}
+
+// outbox has one event, with a name as its id.
+func outbox(t *testing.T, name string) *dynamo.Outbox {
+	t.Helper()
+	stored, err := record.StoredEvent(event.New(event.PipelinePaused, event.About{Pipeline: "p", Which: name, At: dawn}, name, event.Pause{}))
+	must(t, err)
+	stored.ID = name
+	return &dynamo.Outbox{Events: []row.Event{stored}}
+}
 
 func (scripted) Overview() watchdog.Overview { return nil }
 
 func TestFailedRecordHoldsBackOnlyItsOwnPipeline(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily)
-	var passedOn []string
-	outbox := func(name string) *awslambda.Outbox {
-		e := event.New(event.PipelinePaused, event.About{Pipeline: "p", Which: name, At: dawn}, name, event.Pause{})
-		return &awslambda.Outbox{Events: []event.Event{e}, Done: func(context.Context, time.Time) error {
-			passedOn = append(passedOn, name)
-			return nil
-		}}
-	}
-	streams := scripted{
-		"1": {Pipeline: "a", Outbox: outbox("a before")},
-		"2": {Pipeline: "a", Sensor: &dynamo.Produced{}},
-		"3": {Pipeline: "b", Outbox: outbox("b")},
-		"4": {Pipeline: "a", Outbox: outbox("a after")},
+	streams := &relaying{scripted: scripted{
+		"1": {Pipeline: "a", Outbox: outbox(t, "a before")},
+		"2": {Pipeline: "a", Sensor: &record.Produced{}},
+		"3": {Pipeline: "b", Outbox: outbox(t, "b")},
+		"4": {Pipeline: "a", Outbox: outbox(t, "a after")},
 		"5": {},
-	}
+	}}
 	var records []string
 	for n := range 5 {
 		records = append(records, fmt.Sprintf(`{"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "%d"}}`, n+1))
@@ -65,8 +82,8 @@ func TestFailedRecordHoldsBackOnlyItsOwnPipeline(t *testing.T) {
 	if want := `{"batchItemFailures":[{"itemIdentifier":"2"},{"itemIdentifier":"4"}]}`; err != nil || got != want {
 		t.Errorf("answered %s, %v; want %s", got, err, want)
 	}
-	if want := []string{"a before", "b"}; !slices.Equal(passedOn, want) {
-		t.Errorf("published %q, want %q", passedOn, want)
+	if want := []string{"a before", "b"}; !slices.Equal(streams.published, want) {
+		t.Errorf("published %q, want %q", streams.published, want)
 	}
 }
 
@@ -111,17 +128,13 @@ func TestLeasedTaskHoldsBackNoRecordAndRunsLater(t *testing.T) {
 		t.Fatalf("%+v, %v", claims, err)
 	}
 	w.at("06:00")
-	passedOn := false
-	streams := scripted{
+	streams := &relaying{scripted: scripted{
 		"1": {Pipeline: "orders", Task: "fire/orders"},
-		"2": {Pipeline: "orders", Outbox: &awslambda.Outbox{
-			Events: []event.Event{event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: dawn}, "paused", event.Pause{})},
-			Done:   func(context.Context, time.Time) error { passedOn = true; return nil },
-		}},
-	}
+		"2": {Pipeline: "orders", Outbox: outbox(t, "paused")},
+	}}
 	got, err := w.Route(streams, `{"Records": [{"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "1"}}, {"eventName": "MODIFY", "dynamodb": {"SequenceNumber": "2"}}]}`)
-	if err != nil || got != `{"batchItemFailures":[]}` || !passedOn {
-		t.Errorf("answered %s, %v; the record behind it was handled: %t", got, err, passedOn)
+	if err != nil || got != `{"batchItemFailures":[]}` || len(streams.published) != 1 {
+		t.Errorf("answered %s, %v; the record behind it was handled: %q", got, err, streams.published)
 	}
 	w.wantStarts(t)
 	w.at("06:02")

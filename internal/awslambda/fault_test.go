@@ -126,11 +126,11 @@ func TestRecordsOfDifferentPipelinesMayArriveInAnyOrder(t *testing.T) {
 			if err := json.Unmarshal(text, &r); err != nil {
 				t.Fatal(err)
 			}
-			f, err := tables.Facts(r)
+			n, err := tables.Notice(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return string(f.Pipeline)
+			return string(n.Pipeline)
 		}
 		got := history(t, awslambdatest.Options{
 			Tables:  func(func() time.Time) awslambdatest.Tables { return tables },

@@ -46,10 +46,10 @@ func (d *fileset) Files(context.Context) (f dynamo.Files, err error) {
 	return f, nil
 }
 
-func (d *fileset) Facts(r awslambda.Record) (awslambda.Facts, error) {
+func (d *fileset) Notice(r awslambda.Record) (dynamo.Notice, error) {
 	id := pipeline.ID(strings.TrimPrefix(r.Change.Keys.PK.S, "PIPELINE#"))
 	f := d.source(id)
-	return awslambda.Facts{Pipeline: id, File: &f}, nil
+	return dynamo.Notice{Pipeline: id, File: &f}, nil
 }
 
 // function returns one of the functions that handle records, each like a separate process.

@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -64,6 +65,7 @@ func AnswerKey(id string) string { return "operation/" + id }
 // operate carries out an operation once and stores its answer. A redelivered record finds the answer.
 func (r *Router) operate(ctx context.Context, o Operation) error {
 	now := r.Now()
+	o.By, o.Reason, o.Outcome.Message = sink.Cut(o.By, longestName), sink.Cut(o.Reason, longestReason), sink.Cut(o.Outcome.Message, longestMessage)
 	if _, done, err := r.router.Answered(ctx, AnswerKey(o.ID), now); err != nil || done {
 		return err
 	}

@@ -14,8 +14,10 @@ import (
 	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/record"
 )
 
 // Bus is where events are published. If Publish fails, some may have been published: consumers recognise a repeat by
@@ -103,32 +105,32 @@ var errAfter = errors.New("an earlier record of the same pipeline could not be h
 // record handles one record. The only removals that matter are those of files.
 func (r *Router) record(ctx context.Context, rec Record, failed map[pipeline.ID]bool) (pipeline.ID, error) {
 	if rec.took() {
-		return "", r.files.gone(ctx, r, fileName(rec.Change.Keys.PK.S))
+		return "", r.files.gone(ctx, r, dynamo.FileName(rec.Change.Keys.PK.S))
 	}
 	if rec.Event == removed {
 		return "", nil
 	}
-	f, err := r.Streams.Facts(rec)
+	n, err := r.Streams.Notice(rec)
 	switch {
 	case err != nil:
-		return f.Pipeline, err
-	case failed[f.Pipeline]:
-		return f.Pipeline, errAfter
+		return n.Pipeline, err
+	case failed[n.Pipeline]:
+		return n.Pipeline, errAfter
 	}
-	return f.Pipeline, r.handle(ctx, f)
+	return n.Pipeline, r.handle(ctx, n, rec)
 }
 
-// handle acts on the facts of a record.
-func (r *Router) handle(ctx context.Context, f Facts) error {
+// handle acts on a record. Most records hold one fact, many none: not every row matters to a function.
+func (r *Router) handle(ctx context.Context, n dynamo.Notice, rec Record) error {
 	switch {
-	case f.Change != nil:
-		return r.router.Handle(ctx, *f.Change, r.Now())
-	case f.Task != "":
-		return r.task(ctx, f.Task, false)
-	case f.Outbox != nil:
-		return r.publish(ctx, *f.Outbox)
+	case n.Change != nil:
+		return r.router.Handle(ctx, *n.Change, r.Now())
+	case n.Task != "":
+		return r.task(ctx, n.Task, false)
+	case n.Outbox != nil:
+		return r.publish(ctx, *n.Outbox)
 	default:
-		return r.written(ctx, f)
+		return r.written(ctx, n, rec)
 	}
 }
 
@@ -142,37 +144,66 @@ func (r *Router) passOn(ctx context.Context, d Delivered) error {
 }
 
 // publish puts the events of a commit on the bus and marks them as published.
-func (r *Router) publish(ctx context.Context, o Outbox) error {
-	if err := r.Bus.Publish(ctx, o.Events); err != nil {
+func (r *Router) publish(ctx context.Context, o dynamo.Outbox) error {
+	all := make([]event.Event, len(o.Events))
+	for i, stored := range o.Events {
+		if err := json.Unmarshal(stored.Body, &all[i]); err != nil {
+			return fmt.Errorf("read event %s: %w", stored.ID, err)
+		}
+	}
+	if err := r.Bus.Publish(ctx, all); err != nil {
 		return err
 	}
-	return o.Done(ctx, r.Now())
+	return r.Streams.Relayed(ctx, o, r.Now())
 }
 
+// The number of characters that are kept of external text, as over HTTP: a row may have 400 KB, an event far less.
+const (
+	longestMessage = 4000
+	longestReason  = 1000
+	longestName    = 200
+)
+
 // written acts on rows of external writers.
-func (r *Router) written(ctx context.Context, f Facts) error {
+func (r *Router) written(ctx context.Context, n dynamo.Notice, rec Record) error {
+	invalid := refusedRow{Pipeline: n.Pipeline, Row: rec.Change.Keys.SK.S, Record: rec.Change.Sequence}
 	switch {
-	case f.Refused != nil:
-		return r.tellRefused(ctx, *f.Refused, f.Pipeline)
-	case f.Sensor != nil:
-		return r.sensed(ctx, *f.Sensor)
-	case f.File != nil:
-		return r.files.changed(ctx, r, *f.File, f.At)
-	case f.Result != nil:
-		_, err := r.router.Report(ctx, *f.Result, r.Now())
+	case n.Refused != "":
+		return r.tellRefused(ctx, invalid, sink.Cut(n.Refused, longestReason))
+	case n.Sensor != nil:
+		return r.sensed(ctx, *n.Sensor)
+	case n.File != nil:
+		return r.files.changed(ctx, r, *n.File, n.At)
+	case n.Result != nil:
+		n.Result.Message = sink.Cut(n.Result.Message, longestMessage)
+		_, err := r.router.Report(ctx, *n.Result, r.Now())
 		return r.refused(err)
-	case f.Operate != nil:
-		return r.operate(ctx, *f.Operate)
-	case f.Rerun != nil:
-		_, err := r.router.Rerun(ctx, *f.Rerun, r.Now())
-		return r.refused(err)
+	case n.RequestID != "":
+		o := Operation{ID: n.RequestID}
+		if err := json.Unmarshal(n.Request, &o); err != nil {
+			return r.tellRefused(ctx, invalid, "the attribute request is not JSON as `interlock` writes it")
+		}
+		return r.operate(ctx, o)
+	case n.Rerun != nil:
+		return r.rerun(ctx, *n.Rerun)
 	}
 	return nil
 }
 
+func (r *Router) rerun(ctx context.Context, q dynamo.RerunRequest) error {
+	if len(q.ID) > longestName {
+		q.ID = hash(32, q.ID)
+	}
+	_, err := r.router.Rerun(ctx, router.RerunRequest{
+		ID: q.ID, Pipeline: q.Key.Pipeline, Schedule: q.Key.Schedule, Period: q.Key.Period,
+		By: sink.Cut(q.By, longestName), Reason: sink.Cut(q.Reason, longestReason), Force: q.Force, BypassGate: q.BypassGate,
+	}, r.Now())
+	return r.refused(err)
+}
+
 // sensed stores a row as a reading and reacts to it at once. If that fails, the redelivered row yields the same
 // change.
-func (r *Router) sensed(ctx context.Context, p dynamo.Produced) error {
+func (r *Router) sensed(ctx context.Context, p record.Produced) error {
 	c, err := r.reading(ctx, p)
 	if err != nil || c == nil {
 		return err
@@ -182,12 +213,12 @@ func (r *Router) sensed(ctx context.Context, p dynamo.Produced) error {
 
 // reading stores a row as a reading and returns its change, or nil if nothing changed. It rejects a row for an
 // impossible period.
-func (r *Router) reading(ctx context.Context, p dynamo.Produced) (*store.Change, error) {
+func (r *Router) reading(ctx context.Context, p record.Produced) (*store.Change, error) {
 	id, reading := p.Write.Pipeline, p.Write.Reading
 	if err := r.Catalog.Current().CheckDate(id, reading.Key, reading.Period, p.At, catalog.MaxFuture); err != nil {
-		return nil, r.tellRefused(ctx, Refused{Row: p.Row, Reason: err.Error(), Record: p.Sequence}, id)
+		return nil, r.tellRefused(ctx, refusedRow{Pipeline: id, Row: p.Row, Record: p.Sequence}, err.Error())
 	}
-	return r.Streams.PutProduced(ctx, p.Produced)
+	return r.Streams.PutProduced(ctx, p)
 }
 
 // refused logs and drops a request that the router will never grant: there is no caller to answer.
@@ -200,11 +231,18 @@ func (r *Router) refused(err error) error {
 	return err
 }
 
-// tellRefused emits an event about an invalid row.
-func (r *Router) tellRefused(ctx context.Context, w Refused, id pipeline.ID) error {
-	b := store.Batch{ID: fmt.Sprintf("refused-row/%s/%s/%s", id, w.Row, w.Record)}
-	about := event.About{Pipeline: id, At: r.Now(), Which: fmt.Sprintf("%s@%s", w.Row, w.Record)}
-	b.Emit(event.New(event.SensorRejected, about, fmt.Sprintf("%s does not count: %s", w.Row, w.Reason), event.Sensors{Sensors: []string{w.Row}}))
+// refusedRow names an invalid row by its sort key, and by the sequence number of its record: the stream's time has
+// only seconds.
+type refusedRow struct {
+	Pipeline    pipeline.ID
+	Row, Record string
+}
+
+// tellRefused emits an event about an invalid row. It is reported once and holds nothing up.
+func (r *Router) tellRefused(ctx context.Context, w refusedRow, reason string) error {
+	b := store.Batch{ID: fmt.Sprintf("refused-row/%s/%s/%s", w.Pipeline, w.Row, w.Record)}
+	about := event.About{Pipeline: w.Pipeline, At: r.Now(), Which: fmt.Sprintf("%s@%s", w.Row, w.Record)}
+	b.Emit(event.New(event.SensorRejected, about, fmt.Sprintf("%s does not count: %s", w.Row, reason), event.Sensors{Sensors: []string{w.Row}}))
 	if err := r.Store.Commit(ctx, b, r.Now()); err != nil {
 		return fmt.Errorf("report an invalid row: %w", err)
 	}

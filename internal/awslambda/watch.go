@@ -9,7 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/store"
-	"github.com/interlock-go/interlock/internal/store/dynamo"
+	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -72,7 +72,7 @@ func (w *Watch) relayOverdue(ctx context.Context) (int, error) {
 
 // publishOverdue does the same for events.
 func (w *Watch) publishOverdue(ctx context.Context) (int, error) {
-	overdue, err := w.Streams.Outboxes(ctx, w.forgotten())
+	overdue, err := w.Streams.Outboxes(ctx, w.forgotten(), store.MaxPage)
 	if err != nil {
 		return 0, err
 	}
@@ -171,7 +171,7 @@ func (w *Watch) recoverSensorsOf(ctx context.Context, e *catalog.Entry) (int, er
 }
 
 // recoverSensor stores a row as a reading and has its consumers react as to a missed one.
-func (w *Watch) recoverSensor(ctx context.Context, p dynamo.Produced) error {
+func (w *Watch) recoverSensor(ctx context.Context, p record.Produced) error {
 	c, err := w.reading(ctx, p)
 	if err != nil || c == nil {
 		return err

@@ -44,7 +44,7 @@ type Memory struct {
 type streamed struct {
 	sequence string
 	removed  string // the partition key of a removed file
-	facts    awslambda.Facts
+	notice   dynamo.Notice
 }
 
 // NewMemory returns an empty Memory.
@@ -81,11 +81,18 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 				continue // unchanged since it was claimed
 			}
 		}
-		s.told.add(awslambda.Facts{Pipeline: t.Pipeline, Task: t.ID})
+		s.told.add(dynamo.Notice{Pipeline: t.Pipeline, Task: t.ID})
 	}
 	if len(b.Events) > 0 {
-		done := func(context.Context, time.Time) error { return nil }
-		s.told.add(awslambda.Facts{Pipeline: b.Events[0].Detail.Pipeline, Outbox: &awslambda.Outbox{Events: b.Events, Done: done}})
+		outbox := &dynamo.Outbox{}
+		for _, e := range b.Events {
+			stored, err := record.StoredEvent(e)
+			if err != nil {
+				return err
+			}
+			outbox.Events = append(outbox.Events, stored)
+		}
+		s.told.add(dynamo.Notice{Pipeline: b.Events[0].Detail.Pipeline, Outbox: outbox})
 	}
 	if err := s.told.changes(ctx); err != nil {
 		return err
@@ -163,7 +170,7 @@ func (m *Memory) changes(ctx context.Context) error {
 	m.mu.Lock()
 	held := 0
 	for _, r := range m.records {
-		if r.facts.Change != nil {
+		if r.notice.Change != nil {
 			held++
 		}
 	}
@@ -176,16 +183,16 @@ func (m *Memory) changes(ctx context.Context) error {
 		return err
 	}
 	for _, c := range changes {
-		m.add(awslambda.Facts{Pipeline: c.Pipeline, Change: &c})
+		m.add(dynamo.Notice{Pipeline: c.Pipeline, Change: &c})
 	}
 	return nil
 }
 
-func (m *Memory) add(f awslambda.Facts) {
+func (m *Memory) add(n dynamo.Notice) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last++
-	r := streamed{sequence: strconv.Itoa(m.last), facts: f}
+	r := streamed{sequence: strconv.Itoa(m.last), notice: n}
 	m.told[r.sequence] = r
 	m.records = append(m.records, r)
 }
@@ -216,18 +223,18 @@ func (m *Memory) Handled(n int) {
 	m.mu.Unlock()
 	var changes []store.Change
 	for _, r := range done {
-		if r.facts.Change != nil {
-			changes = append(changes, *r.facts.Change)
+		if r.notice.Change != nil {
+			changes = append(changes, *r.notice.Change)
 		}
 	}
 	_ = m.data.Done(context.Background(), group, changes) // cannot fail before the store is closed
 }
 
-// Facts decodes a record.
-func (m *Memory) Facts(r awslambda.Record) (awslambda.Facts, error) {
+// Notice decodes a record.
+func (m *Memory) Notice(r awslambda.Record) (dynamo.Notice, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.told[r.Change.Sequence].facts, nil
+	return m.told[r.Change.Sequence].notice, nil
 }
 
 // PutProduced stores a reading; its change arrives through the stream.
@@ -237,7 +244,7 @@ func (m *Memory) PutProduced(ctx context.Context, p record.Produced) (*store.Cha
 }
 
 // Unread returns nothing: no record is lost here.
-func (m *Memory) Unread(context.Context, pipeline.ID, time.Time) ([]dynamo.Produced, error) {
+func (m *Memory) Unread(context.Context, pipeline.ID, time.Time) ([]record.Produced, error) {
 	return nil, nil
 }
 
@@ -245,7 +252,10 @@ func (m *Memory) Unread(context.Context, pipeline.ID, time.Time) ([]dynamo.Produ
 func (m *Memory) Files(context.Context) (dynamo.Files, error) { return m.files, nil }
 
 // Outboxes returns nothing: no record is lost here.
-func (m *Memory) Outboxes(context.Context, time.Time) ([]awslambda.Outbox, error) { return nil, nil }
+func (m *Memory) Outboxes(context.Context, time.Time, int) ([]dynamo.Outbox, error) { return nil, nil }
+
+// Relayed does nothing: the record of an outbox is handled once.
+func (m *Memory) Relayed(context.Context, dynamo.Outbox, time.Time) error { return nil }
 
 // Overview returns nil: reading each pipeline costs nothing here.
 func (m *Memory) Overview() watchdog.Overview { return nil }
@@ -255,7 +265,7 @@ func (m *Memory) PutFiles(f catalog.Files) error {
 	old := m.files
 	m.files = dynamo.Files{Pipelines: named("pipeline", f.Pipelines), Calendars: named("calendar", f.Calendars), Archetypes: named("archetype", f.Archetypes), Sources: named("source", f.Sources)}
 	for _, src := range slices.Concat(m.files.Calendars, m.files.Archetypes, m.files.Pipelines, m.files.Sources) {
-		m.add(awslambda.Facts{File: &src})
+		m.add(dynamo.Notice{File: &src})
 	}
 	still := map[string]bool{}
 	for _, src := range slices.Concat(m.files.Pipelines, m.files.Sources) {
@@ -279,7 +289,7 @@ func named(kind string, files []pipeline.Source) (rows []pipeline.Source) {
 
 // remove appends the record of a deleted file row.
 func (m *Memory) remove(pk string) {
-	m.add(awslambda.Facts{})
+	m.add(dynamo.Notice{})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.records[len(m.records)-1].removed = pk
@@ -296,8 +306,6 @@ func (m *Memory) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now
 		return err
 	}
 	write := store.Write{Pipeline: id, Reading: sensor.Reading{Key: name, Period: date, Fields: fields}}
-	m.add(awslambda.Facts{Pipeline: id, Sensor: &dynamo.Produced{
-		Row: "SENSOR#" + key, Produced: record.Produced{Write: write, At: now},
-	}})
+	m.add(dynamo.Notice{Pipeline: id, Sensor: &record.Produced{Row: "SENSOR#" + key, Write: write, At: now}})
 	return nil
 }

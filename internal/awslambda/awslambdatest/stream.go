@@ -44,12 +44,12 @@ func (w *World) streamed() bool {
 
 // lost reports whether a record holds the change to be dropped. The reading of a producer's row is kept.
 func (w *World) lost(text json.RawMessage) bool {
-	f, err := w.Streams().Facts(read(w, text))
-	if err != nil || f.Change == nil && f.Sensor == nil {
+	n, err := w.Streams().Notice(read(w, text))
+	if err != nil || n.Change == nil && n.Sensor == nil {
 		return false
 	}
-	if f.Sensor != nil {
-		c, err := w.Streams().PutProduced(context.Background(), f.Sensor.Produced)
+	if n.Sensor != nil {
+		c, err := w.Streams().PutProduced(context.Background(), *n.Sensor)
 		if err != nil {
 			w.Fatal(err)
 		}

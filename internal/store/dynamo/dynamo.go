@@ -14,7 +14,6 @@ package dynamo
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -180,12 +179,9 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 func (s *Store) AppendEvents(ctx context.Context, events []event.Event) error {
 	all := make([]row.Event, len(events))
 	for i, e := range events {
-		body, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("write event %s as JSON: %w", e.ID, err)
-		}
-		all[i] = row.Event{
-			ID: e.ID, Part: string(e.Detail.Pipeline), Type: string(e.Type), At: e.Time, Body: body,
+		var err error
+		if all[i], err = record.StoredEvent(e); err != nil {
+			return err
 		}
 	}
 	return s.Append(ctx, all)

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
@@ -23,14 +24,15 @@ const told = "told"
 // field, and many none: a claimed task, a deadline, a mark.
 type Notice struct {
 	Pipeline pipeline.ID // owner of the row; "" if none
+	At       time.Time   // when the row was written
 
-	Change *store.Change // without a position
-	Task   string        // the id of a task that was stored
-	Outbox *Outbox       // of a transaction
-	File   bool          // a pipeline, calendar or archetype file, which a deployment wrote
+	Change *store.Change    // without a position
+	Task   string           // the id of a task that was stored
+	Outbox *Outbox          // of a transaction
+	File   *pipeline.Source // of a pipeline, calendar, archetype or source, which a deployment wrote
 
 	// Rows that others write.
-	Sensor *Produced
+	Sensor *record.Produced
 	Result *run.Outcome  // result of a job; attempt 0 if the row names none
 	Rerun  *RerunRequest // request for another attempt
 	// Request is what an operator asks for, as JSON, and RequestID the id of the row.
@@ -61,6 +63,7 @@ type Record struct {
 // Read interprets a record. An invalid row written by others is not an error: it is Refused.
 func (r Record) Read() (n Notice, err error) {
 	pk, sk := r.Image.text("PK"), r.Image.text("SK")
+	n.At = r.At
 	id, owned := strings.CutPrefix(pk, pipelinePrefix)
 	if owned {
 		n.Pipeline = pipeline.ID(id)
@@ -76,7 +79,8 @@ func (r Record) Read() (n Notice, err error) {
 	case strings.HasPrefix(sk, request):
 		n.RequestID, n.Request = strings.TrimPrefix(sk, request), []byte(r.Image.text("request"))
 	case sk == "CONFIG":
-		n.File = true
+		file := r.Image.file()
+		n.File = &file
 	case strings.HasPrefix(pk, taskPrefix) && r.Image.truth("stored"):
 		n.Pipeline, n.Task = pipeline.ID(r.Image.text("tag")), r.Image.ref(row.Tasks).Key
 	case strings.HasPrefix(pk, commitPrefix) && r.Image["events"] != nil:

@@ -123,11 +123,11 @@ func TestIrrelevantRowsAreIgnored(t *testing.T) {
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"DEADLINE#cron#2026-03-03#absolute"},"version":{"N":"1"}}`,
 		`{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"HISTORY#rows#1"},"version":{"N":"1"}}`,
 	} {
-		if got := read(t, row); got.Change != nil || got.Task != "" || got.Outbox != nil || got.File || got.Refused != "" {
+		if got := read(t, row); got.Change != nil || got.Task != "" || got.Outbox != nil || got.File != nil || got.Refused != "" {
 			t.Errorf("%s yields %+v", row, got)
 		}
 	}
-	if !read(t, `{"PK":{"S":"CALENDAR#uk"},"SK":{"S":"CONFIG"},"config":{"S":"name: uk"}}`).File {
+	if f := read(t, `{"PK":{"S":"CALENDAR#uk"},"SK":{"S":"CONFIG"},"config":{"S":"name: uk"}}`).File; f == nil || f.File != "calendar/uk" || string(f.Data) != "name: uk" {
 		t.Error("a calendar yields nothing")
 	}
 }

@@ -18,15 +18,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store/record"
 )
 
-// Produced is a sensor row as its producer wrote it: SENSOR#{key}, with its fields as attributes or
-// in a map named data.
-type Produced struct {
-	record.Produced
-	Row string // its sort key
-}
-
-// produced parses such a row. An error describes the producer's mistake.
-func (r Record) produced(id pipeline.ID) (*Produced, error) {
+// produced parses a sensor row as its producer wrote it: SENSOR#{key}, with its fields as attributes
+// or in a map named data. An error describes the producer's mistake.
+func (r Record) produced(id pipeline.ID) (*record.Produced, error) {
 	key, suffix, err := sensor.ExternalKey(strings.TrimPrefix(r.Image.text("SK"), sensorPrefix))
 	if err != nil {
 		return nil, err
@@ -35,7 +29,7 @@ func (r Record) produced(id pipeline.ID) (*Produced, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Produced{Row: r.Image.text("SK"), Produced: record.Produced{Sequence: r.Sequence, At: r.At}}
+	p := &record.Produced{Row: r.Image.text("SK"), Sequence: r.Sequence, At: r.At}
 	p.Write = store.Write{Pipeline: id, Reading: sensor.Reading{Key: key, Fields: fields}}
 	if p.Write.Reading.Period, err = sensor.PeriodOf(fields, suffix); err != nil {
 		return nil, err
@@ -138,7 +132,7 @@ func plainNumber(text string) (any, error) {
 
 // Produced reads the current rows of a pipeline's producers, as if each had been written at the
 // given time. It leaves out invalid ones.
-func (t *tables) Produced(ctx context.Context, id pipeline.ID, at time.Time) (all []Produced, err error) {
+func (t *tables) Produced(ctx context.Context, id pipeline.ID, at time.Time) (all []record.Produced, err error) {
 	if err := t.open(); err != nil {
 		return nil, err
 	}
@@ -175,10 +169,19 @@ func (t *tables) Files(ctx context.Context) (Files, error) {
 	return f, nil
 }
 
+// FileName returns the name of the file in a row.
+func FileName(pk string) string {
+	kind, name, _ := strings.Cut(pk, "#")
+	return strings.ToLower(kind) + "/" + name
+}
+
+func (r Row) file() pipeline.Source {
+	return pipeline.Source{File: FileName(r.text("PK")), Data: []byte(r.text("config"))}
+}
+
 func (f *Files) add(row Row) {
-	kind, name, _ := strings.Cut(row.text("PK"), "#")
-	source := pipeline.Source{File: strings.ToLower(kind) + "/" + name, Data: []byte(row.text("config"))}
-	switch kind {
+	source := row.file()
+	switch kind, _, _ := strings.Cut(row.text("PK"), "#"); kind {
 	case "PIPELINE":
 		f.Pipelines = append(f.Pipelines, source)
 	case "CALENDAR":

@@ -229,9 +229,9 @@ func (p *plan) letters() {
 
 func (p *plan) events() {
 	for _, e := range p.Events {
-		p.appended = append(p.appended, row.Event{
-			ID: e.ID, Part: string(e.Detail.Pipeline), Type: string(e.Type), At: e.Time, Body: p.encode(e),
-		})
+		stored, err := StoredEvent(e)
+		p.fail(err)
+		p.appended = append(p.appended, stored)
 	}
 }
 

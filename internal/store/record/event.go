@@ -18,6 +18,12 @@ func eventLog(part string) row.Range {
 	return row.Range{Kind: row.Events, Part: part, Index: row.Ordered, List: listEvents}
 }
 
+// StoredEvent encodes an event for the log.
+func StoredEvent(e event.Event) (row.Event, error) {
+	body, err := encode(e)
+	return row.Event{ID: e.ID, Part: string(e.Detail.Pipeline), Type: string(e.Type), At: e.Time, Body: body}, err
+}
+
 // EventOf decodes an event of the log.
 func EventOf(r row.Row) (store.StoredEvent, error) {
 	e, err := decode[event.Event](r)

@@ -26,6 +26,7 @@ type Produced struct {
 	// It is "" if the row itself was read because its record was lost.
 	Sequence string
 	At       time.Time // when it was written, according to the stream
+	Row      string    // the name of the producer's row, for messages
 }
 
 // sequenceWidth is how many digits a sequence number has at most.
@@ -62,7 +63,7 @@ func (r *reading) digest() string {
 }
 
 // Unread returns those producer rows whose current contents no stream record has delivered: the last record of such a
-// row, if any, had other contents.
+// row, if any, had other contents. Two rows of one reading are returned together.
 func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error) {
 	refs, digests := make([]row.Ref, len(rows)), make([]string, len(rows))
 	for i, p := range rows {
@@ -76,10 +77,10 @@ func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error)
 	if err != nil {
 		return nil, fmt.Errorf("read readings: %w", err)
 	}
-	var unread []Produced
-	for i, p := range rows {
+	stale := map[row.Ref]bool{}
+	for i, ref := range refs {
 		if found[i].Version == 0 {
-			unread = append(unread, p)
+			stale[ref] = true
 			continue
 		}
 		old, err := readingOf(found[i])
@@ -88,6 +89,12 @@ func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error)
 		}
 		// An older version of Interlock stored no digest: its reading is trusted.
 		if old.Record.Digest != digests[i] && (old.Record.Digest != "" || old.Record.Sequence == "") {
+			stale[ref] = true
+		}
+	}
+	var unread []Produced
+	for i, p := range rows {
+		if stale[refs[i]] {
 			unread = append(unread, p)
 		}
 	}
