@@ -37,7 +37,7 @@ func TestFilesAreCheckedByTheFunction(t *testing.T) {
 	if r := ask(strings.Replace(daily, "owner", "ownr", 1)); !strings.Contains(r.Problems, `orders.yaml:1`) {
 		t.Errorf("a bad file: %+v", r)
 	}
-	if r := ask(strings.Replace(daily, "maxRetries: 1", "pollInterval: 1s", 1)); r.Problems != "" || !strings.Contains(r.Warnings, "will be raised") {
+	if r := ask(strings.Replace(daily, "maxRetries: 1", "pollInterval: 1s", 1)); r.Problems != "" || !strings.Contains(r.Warnings, "is raised") {
 		t.Errorf("a file with a warning: %+v", r)
 	}
 	if r := ask(daily, landings); r != (awslambda.FileReport{}) {
