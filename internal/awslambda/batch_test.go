@@ -16,7 +16,6 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 	"github.com/interlock-go/interlock/internal/store/record"
-	"github.com/interlock-go/interlock/internal/store/row"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
@@ -60,7 +59,9 @@ func outbox(t *testing.T, name string) *dynamo.Outbox {
 	stored, err := record.StoredEvent(event.New(event.PipelinePaused, event.About{Pipeline: "p", Which: name, At: dawn}, name, event.Pause{}))
 	must(t, err)
 	stored.ID = name
-	return &dynamo.Outbox{Events: []row.Event{stored}}
+	o := &dynamo.Outbox{}
+	o.Events = append(o.Events, stored)
+	return o
 }
 
 func (scripted) Overview() watchdog.Overview { return nil }
