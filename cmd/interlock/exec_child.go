@@ -11,13 +11,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/job"
 )
 
 const (
-	maxTail    = 64 << 10        // bytes of the command's output that are reported
 	maxLine    = 300             // bytes of the last line of output in the message
 	drainLimit = 5 * time.Second // for output that the command's child processes write after it has exited
 )
@@ -211,21 +210,13 @@ func (t *tail) add(b []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.data = append(t.data, b...)
-	if len(t.data) > 2*maxTail {
-		t.data = append(t.data[:0], t.data[len(t.data)-maxTail:]...)
+	if len(t.data) > 2*job.MaxOutput {
+		t.data = append(t.data[:0], t.data[len(t.data)-job.MaxOutput:]...)
 	}
 }
 
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	data := t.data
-	if len(data) > maxTail {
-		data = data[len(data)-maxTail:]
-		for len(data) > 0 && !utf8.RuneStart(data[0]) {
-			data = data[1:]
-		}
-	}
-	// Invalid UTF-8 is removed: replacing it by U+FFFD would take more bytes.
-	return strings.ToValidUTF8(string(data), "")
+	return job.Tail(string(t.data))
 }
