@@ -187,14 +187,15 @@ const forPrograms = "; GET "
 
 // hinted adds a remedy for command-line users to an error.
 func hinted(err error) error {
-	var problem *client.Problem
-	var unreachable *client.UnreachableError
-	switch {
-	case errors.As(err, &unreachable) && unreachable.Late:
-		return err // another server would not help
-	case errors.As(err, &unreachable):
+	if unreachable, ok := errors.AsType[*client.UnreachableError](err); ok {
+		if unreachable.Late {
+			return err // another server would not help
+		}
 		return hint{err, err.Error() + " (set --server or INTERLOCK_SERVER, or start one with `interlock serve`)"}
-	case !errors.As(err, &problem):
+	}
+	problem, ok := errors.AsType[*client.Problem](err)
+	switch {
+	case !ok:
 		return err
 	case problem.Status == http.StatusUnauthorized:
 		return hint{err, err.Error() + " (set --token or INTERLOCK_TOKEN)"}
@@ -220,13 +221,13 @@ func (h hint) Unwrap() error { return h.error }
 
 // remoteCode returns the exit code for a server's answer. ok is false if err did not come from the server.
 func remoteCode(err error) (code int, ok bool) {
-	var problem *client.Problem
-	var unreachable *client.UnreachableError
-	var tables *dynamo.UnreachableError
+	_, unreachable := errors.AsType[*client.UnreachableError](err)
+	_, noTables := errors.AsType[*dynamo.UnreachableError](err)
+	problem, answered := errors.AsType[*client.Problem](err)
 	switch {
-	case errors.As(err, &unreachable), errors.As(err, &tables), errors.Is(err, archive.ErrAway):
+	case unreachable, noTables, errors.Is(err, archive.ErrAway):
 		return exitUnreachable, true
-	case !errors.As(err, &problem):
+	case !answered:
 		return 0, false
 	case problem.Status >= http.StatusInternalServerError:
 		return exitUnreachable, true
@@ -250,14 +251,14 @@ func (a *app) person() string {
 	return ""
 }
 
-// arguments accepts exactly the named arguments.
+// arguments accepts exactly the named arguments, one or two.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
 			return usagef("%s needs %s", below(cmd), names[len(args)])
 		}
 		if len(args) > len(names) {
-			return usagef("%s takes no more than %s, but got %q", below(cmd), list(names), args[len(names)])
+			return usagef("%s takes no more than %s, but got %q", below(cmd), strings.Join(names, " and "), args[len(names)])
 		}
 		return nil
 	}
@@ -269,19 +270,6 @@ func below(cmd *cobra.Command) string {
 		return cmd.Name()
 	}
 	return below(cmd.Parent()) + " " + cmd.Name()
-}
-
-// list joins names with commas and "and".
-func list(names []string) string {
-	text := names[0]
-	for i, name := range names[1:] {
-		if i == len(names)-2 {
-			text += " and " + name
-		} else {
-			text += ", " + name
-		}
-	}
-	return text
 }
 
 // group returns a command that only has subcommands.
