@@ -14,7 +14,6 @@ import (
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/document"
-	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
 // The exit codes of exec if the command did not run. Otherwise exec exits with the command's own code.
@@ -27,11 +26,6 @@ const (
 	exitNotFound    = 127 // no such command
 	exitBySignal    = 128 // plus the signal's number
 )
-
-// codeError ends a command with that exit code, after the command has printed its message.
-type codeError int
-
-func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // What exec does if it cannot reach the server.
 const (
@@ -160,8 +154,7 @@ func (a *app) traceparent() string {
 
 // cannotRun reports that the command cannot be run, and returns the exit code.
 func (a *app) cannotRun(name string, err error) error {
-	var failed *exec.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*exec.Error](err); ok {
 		err = failed.Err
 	}
 	a.note("cannot run %s: %v; nothing was claimed", name, err)
@@ -174,21 +167,19 @@ func (a *app) cannotRun(name string, err error) error {
 // notAcquired reports why the command does not run. If the server is unreachable and --on-unreachable is open, it
 // runs the command.
 func (a *app) notAcquired(x execution, err error, signals *signals) error {
-	var refused *client.RefusedError
 	if sig := signals.caught(); sig != 0 {
 		return codeError(exitBySignal + sig)
 	}
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*client.RefusedError](err); ok {
 		return a.refused(refused)
 	}
-	if !isAway(err) {
-		if errors.As(err, new(*client.Problem)) { // for example a missing token or an invalid date
-			a.note("%v; %s did not run", hinted(err), x.argv[0])
-			return codeError(exitUsage)
-		}
+	switch code, remote := remoteCode(err); {
+	case !remote:
 		return err
-	}
-	if !x.open {
+	case code != exitUnreachable: // for example a missing token or an invalid date
+		a.note("%v; %s did not run", hinted(err), x.argv[0])
+		return codeError(exitUsage)
+	case !x.open:
 		a.note("%v; %s did not run", hinted(err), x.argv[0])
 		return codeError(exitAway)
 	}
@@ -198,14 +189,6 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 		return a.cannotRun(x.argv[0], err)
 	}
 	return end.code()
-}
-
-// isAway reports whether the server is unreachable or unable to answer.
-func isAway(err error) bool {
-	var unreachable *client.UnreachableError
-	var tables *dynamo.UnreachableError
-	var problem *client.Problem
-	return errors.As(err, &unreachable) || errors.As(err, &tables) || errors.As(err, &problem) && problem.Status >= 500
 }
 
 // refused reports why exec did not get an attempt.

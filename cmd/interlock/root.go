@@ -22,11 +22,16 @@ const (
 	exitUsage = 2 // a flag, argument or file is not valid
 )
 
+// codeError ends a command with that exit code, after the command has printed its answer or its message.
+type codeError int
+
+func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
 // A command that has printed its answer returns errNo if the answer is no. One that has printed why there is no
 // answer returns errUnreachable.
-var (
-	errNo          = errors.New("the answer is no")
-	errUnreachable = errors.New("nothing answered")
+const (
+	errNo          = codeError(exitNo)
+	errUnreachable = codeError(exitUnreachable)
 )
 
 // verdict returns err, or errNo if the answer is no.
@@ -39,9 +44,6 @@ func verdict(yes bool, err error) error {
 
 // usageError is an invalid command line. It is printed with a pointer to the help text.
 type usageError struct{ error }
-
-// loggedError is an error that has already been logged.
-type loggedError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
@@ -91,25 +93,17 @@ func execute(args []string, w world) int {
 
 // exitCode prints err, unless the command has already printed it, and returns its exit code.
 func (a *app) exitCode(cmd *cobra.Command, err error) int {
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitFine
-	case errors.Is(err, errNo):
-		return exitNo
-	case errors.Is(err, errUnreachable):
-		return exitUnreachable
-	case errors.As(err, &loggedError{}):
-		return exitUsage
 	}
-	var code codeError
-	if errors.As(err, &code) {
+	if code, ok := errors.AsType[codeError](err); ok {
 		return int(code)
 	}
 	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printableLines(err.Error()))
 	if code, ok := remoteCode(err); ok {
 		return code
 	}
-	if errors.As(err, &usageError{}) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		fmt.Fprintf(a.stderr, "Run '%s --help' for help.\n", cmd.CommandPath())
 	}
 	return exitUsage
@@ -188,8 +182,8 @@ func unknownCommand(root *cobra.Command, err error) error {
 
 // flagError turns pflag's error into a usage error, and suggests the closest flag.
 func flagError(cmd *cobra.Command, err error) error {
-	var missing *pflag.NotExistError
-	if !errors.As(err, &missing) {
+	missing, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
 		return usageError{err}
 	}
 	var known []string

@@ -64,7 +64,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 		return err
 	}
 	logger.Error("interlock failed", "error", err)
-	return loggedError{err}
+	return codeError(exitUsage)
 }
 
 // newLogger returns the server's logger. Libraries log to it too, so that a JSON log contains only JSON.
