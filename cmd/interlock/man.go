@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,8 +35,7 @@ func writeManual(cmd *cobra.Command, dir string, n *int) error {
 	if cmd.Hidden {
 		return nil
 	}
-	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
-	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(manualPage(cmd, name)), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, pageName(cmd)+".1"), []byte(manualPage(cmd)), 0o644); err != nil {
 		return err
 	}
 	*n++
@@ -47,41 +47,35 @@ func writeManual(cmd *cobra.Command, dir string, n *int) error {
 	return nil
 }
 
+// pageName returns the name of a command's page: "interlock-sensor-get".
+func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
 // manualPage returns a page in troff's man macros.
-func manualPage(cmd *cobra.Command, name string) string {
+func manualPage(cmd *cobra.Command) string {
 	var b strings.Builder
+	name := pageName(cmd)
 	fmt.Fprintf(&b, ".TH %q 1 \"\" %q \"Interlock\"\n", strings.ToUpper(name), "interlock "+version)
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(cmd.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(cmd.UseLine()))
-	long := cmd.Long
-	if long == "" {
-		long = cmd.Short
-	}
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(long))
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", roff(cmp.Or(cmd.Long, cmd.Short)))
 	cmd.InitDefaultHelpFlag()
 	writeOptions(&b, "OPTIONS", cmd.NonInheritedFlags())
 	writeOptions(&b, "GLOBAL OPTIONS", cmd.InheritedFlags())
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
 	}
-	var also []string
+	related := cmd.Commands()
 	if cmd.HasParent() {
-		also = append(also, strings.ReplaceAll(cmd.Parent().CommandPath(), " ", "-"))
+		related = append([]*cobra.Command{cmd.Parent()}, related...)
 	}
-	for _, sub := range cmd.Commands() {
-		if !sub.Hidden {
-			also = append(also, strings.ReplaceAll(sub.CommandPath(), " ", "-"))
+	var also []string
+	for _, other := range related {
+		if !other.Hidden {
+			also = append(also, fmt.Sprintf(".BR %s (1)", roff(pageName(other))))
 		}
 	}
 	if len(also) > 0 {
-		fmt.Fprintf(&b, ".SH SEE ALSO\n")
-		for i, other := range also {
-			end := ","
-			if i == len(also)-1 {
-				end = ""
-			}
-			fmt.Fprintf(&b, ".BR %s (1)%s\n", roff(other), end)
-		}
+		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(also, ",\n"))
 	}
 	return b.String()
 }
