@@ -65,8 +65,8 @@ func (a *app) writeArchive(s archive.Status) {
 		at := p.At
 		places = append(places, []cell{plain(p.Name), plain(fmt.Sprint(p.Position)), plain(shortTime(&at))})
 	}
-	fmt.Fprint(a.stdout, table("", counts))
-	fmt.Fprint(a.stdout, "\n", table("", places))
+	fmt.Fprint(a.stdout, table(counts))
+	fmt.Fprint(a.stdout, "\n", table(places))
 }
 
 func newArchiveBackfill(a *app) *cobra.Command {

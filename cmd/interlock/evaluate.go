@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -72,11 +71,9 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if err != nil {
 		return err
 	}
-	var age time.Duration
-	if f.age != "" {
-		if age, err = document.ParseDuration(f.age); err != nil || age < 0 {
-			return usagef("--age %q is not a duration; write it like 20m or 2h", f.age)
-		}
+	age, err := parseLength("age", f.age, "20m or 2h")
+	if err != nil {
+		return err
 	}
 	if e.given, err = parseFacts(f.sensors, data, def.ID, e.at.Add(-age)); err != nil {
 		return err

@@ -74,7 +74,7 @@ const messageColumn = 3
 // eventTable lays out events. If a line would be too wide, it wraps each message below its event, except with `-o
 // wide`.
 func (a *app) eventTable(rows [][]cell) string {
-	whole := table("", rows)
+	whole := table(rows)
 	fits := !slices.ContainsFunc(strings.Split(whole, "\n"), func(line string) bool { return cells(withoutColours(line)) > a.width })
 	if a.wide || fits {
 		return whole
@@ -85,7 +85,7 @@ func (a *app) eventTable(rows [][]cell) string {
 		heads[i] = row[:messageColumn]
 	}
 	var b strings.Builder
-	for i, head := range strings.Split(strings.TrimSuffix(table("", heads), "\n"), "\n") {
+	for i, head := range strings.Split(strings.TrimSuffix(table(heads), "\n"), "\n") {
 		b.WriteString(head + "\n")
 		for _, c := range rows[i][messageColumn:] {
 			for _, line := range wrapped(c.text, a.width-len(indent)) {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
-	"github.com/interlock-go/interlock/internal/document"
 )
 
 // The exit codes of exec if the command did not run. Otherwise exec exits with the command's own code.
@@ -67,15 +66,12 @@ func newExec(a *app) *cobra.Command {
 	addFilled(cmd, &x.date, "date", "the `PERIOD` (default the pipeline's current one)")
 	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 2h (default 0s)")
 	addFilled(cmd, &x.worker, "worker", "`NAME` of this worker (default HOST:PID)")
-	addChoice(cmd, unreachable, "on-unreachable", "if the server cannot be reached: closed runs nothing, open runs COMMAND without the gate")
+	addChoice(cmd, unreachable, "on-unreachable", "", "if the server cannot be reached: closed runs nothing, open runs COMMAND without the gate")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		x.pipeline, x.argv, x.open = args[0], args[1:], unreachable.value == runsOpen
-		if wait != "" {
-			d, err := document.ParseDuration(wait)
-			if err != nil || d < 0 {
-				return usagef("--wait %q is not a duration; write it like 90s or 2h", wait)
-			}
-			x.wait = d
+		var err error
+		if x.wait, err = parseLength("wait", wait, "90s or 2h"); err != nil {
+			return err
 		}
 		return a.exec(cmd.Context(), x)
 	}

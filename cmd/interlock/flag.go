@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 )
 
@@ -26,13 +28,11 @@ func (c *choice) String() string { return c.value }
 func (c *choice) Type() string   { return strings.Join(c.options, "|") }
 
 func (c *choice) Set(s string) error {
-	for _, option := range c.options {
-		if s == option {
-			c.value = s
-			return nil
-		}
+	if !slices.Contains(c.options, s) {
+		return fmt.Errorf("it must be %s", strings.Join(c.options, " or "))
 	}
-	return fmt.Errorf("it must be %s", strings.Join(c.options, " or "))
+	c.value = s
+	return nil
 }
 
 // The output formats.
@@ -48,15 +48,12 @@ const (
 // addFormat gives cmd a --format flag, short -o, with text, wide, json and the given formats.
 func addFormat(cmd *cobra.Command, more ...string) *choice {
 	format := &choice{value: textFormat, options: append([]string{textFormat, wideFormat, jsonFormat}, more...)}
-	addShortChoice(cmd, format, "format", "o", "output format")
+	addChoice(cmd, format, "format", "o", "output format")
 	return format
 }
 
-func addChoice(cmd *cobra.Command, c *choice, name, usage string) {
-	addShortChoice(cmd, c, name, "", usage)
-}
-
-func addShortChoice(cmd *cobra.Command, c *choice, name, short, usage string) {
+// addChoice adds a choice as a flag; short may be "".
+func addChoice(cmd *cobra.Command, c *choice, name, short, usage string) {
 	cmd.Flags().VarP(c, name, short, usage)
 	complete := cobra.FixedCompletions(c.options, cobra.ShellCompDirectiveNoFileComp)
 	// Registering fails only if the flag does not exist.
@@ -94,13 +91,9 @@ func (i *instant) String() string {
 	return i.value.Format(time.RFC3339)
 }
 
-func (i *instant) Set(s string) error {
-	t, err := parseInstant(s)
-	if err != nil {
-		return err
-	}
-	i.value = t
-	return nil
+func (i *instant) Set(s string) (err error) {
+	i.value, err = parseInstant(s)
+	return err
 }
 
 // instantShape is strict RFC 3339; time.Parse accepts some invalid forms.
@@ -186,6 +179,18 @@ func (f *filled) Set(text string) error {
 	}
 	*f = filled(text)
 	return nil
+}
+
+// parseLength parses the duration given with a flag; 0 if there is none. like is an example for the error.
+func parseLength(flag, text, like string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := document.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, usagef("--%s %q is not a duration; write it like %s", flag, text, like)
+	}
+	return d, nil
 }
 
 // addFilled adds a flag that rejects an empty value.

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
-	"github.com/interlock-go/interlock/internal/document"
 )
 
 // maxHold is how long the server holds a request.
@@ -27,12 +26,9 @@ func newGate(a *app) *cobra.Command {
 	addFilled(cmd, &date, "date", "the `PERIOD` (default the pipeline's current one)")
 	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 30m (default 0s)")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
-		limit := time.Duration(0)
-		if wait != "" {
-			var err error
-			if limit, err = document.ParseDuration(wait); err != nil || limit < 0 {
-				return usagef("--wait %q is not a duration; write it like 90s or 2h", wait)
-			}
+		limit, err := parseLength("wait", wait, "90s or 2h")
+		if err != nil {
+			return err
 		}
 		g, err := awaitGate(ctx, c.Client, args[0], date, limit, c.raw())
 		return verdict(g.Open, c.show(err, func() { a.writeAnswer(g) }))
@@ -86,7 +82,7 @@ func (a *app) writeRules(start *client.Rule, rules []client.Rule) {
 		rows = append(rows, row)
 	}
 	if rows = append(rows, a.ruleRows(rules)...); len(rows) > 0 {
-		fmt.Fprintf(a.stdout, "%s\n", table("", rows))
+		fmt.Fprintf(a.stdout, "%s\n", table(rows))
 	}
 }
 

@@ -183,14 +183,14 @@ func TestTablesFitEightyColumns(t *testing.T) {
 	long := strings.Repeat("because ", 20)
 	columns := []column{col("RUN"), col("STATUS"), extraCol("OPENED"), extraCol("ENDED"), textCol("REASON")}
 	row := []cell{plain("orders/stream/2026-03-03"), plain("VALIDATION_EXHAUSTED"), plain("2026-03-03 10:00Z"), plain("2026-03-03 10:00Z"), plain(long)}
-	for _, line := range strings.Split(table("", fit(columns, [][]cell{row}, narrow)), "\n") {
+	for _, line := range strings.Split(table(fit(columns, [][]cell{row}, narrow)), "\n") {
 		if cells(line) > narrow {
 			t.Errorf("%d columns: %s", cells(line), line)
 		}
 	}
 	columns[4] = wrapCol("REASON")
 	row[4] = plain(long)
-	text := table("", fit(columns, [][]cell{row}, narrow))
+	text := table(fit(columns, [][]cell{row}, narrow))
 	for _, line := range strings.Split(text, "\n") {
 		if cells(line) > narrow {
 			t.Errorf("%d columns: %s", cells(line), line)

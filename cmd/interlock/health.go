@@ -42,6 +42,6 @@ func (a *app) writeHealth(h client.Readiness) {
 		rows = append(rows, []cell{mark, plain(c.Name), plain(c.Detail)})
 	}
 	if len(rows) > 0 {
-		fmt.Fprint(a.stdout, table("", rows))
+		fmt.Fprint(a.stdout, table(rows))
 	}
 }

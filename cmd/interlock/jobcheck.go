@@ -210,7 +210,7 @@ func (a *app) writeJobTest(r jobTestReport) {
 		paint := map[foundResult]func(string) string{foundOK: s.green, foundUnsure: s.yellow, foundNo: s.red, foundUnreachable: s.red}[f.Result]
 		rows = append(rows, []cell{{string(f.Result), paint}, plain(f.Check), plain(printable(f.Message))})
 	}
-	fmt.Fprint(a.stdout, table("", rows))
+	fmt.Fprint(a.stdout, table(rows))
 	if r.Run != nil {
 		a.writeJobTrial(*r.Run)
 	}

@@ -138,7 +138,7 @@ func (a *app) facts(rows ...[]cell) {
 			kept = append(kept, row)
 		}
 	}
-	fmt.Fprint(a.stdout, table("", kept))
+	fmt.Fprint(a.stdout, table(kept))
 }
 
 func fact(name, value string) []cell { return []cell{plain(name), plain(printable(value))} }

@@ -125,7 +125,7 @@ func writeSlots(w io.Writer, def *pipeline.Definition, list []coming, s style) {
 		fmt.Fprintln(w, "There are no further periods.")
 		return
 	}
-	fmt.Fprintf(w, "\n%s", table("", slotRows(def, list, s)))
+	fmt.Fprintf(w, "\n%s", table(slotRows(def, list, s)))
 	if notes := scheduleNotes(def); len(notes) > 0 {
 		fmt.Fprintf(w, "\nnote: %s\n", strings.Join(notes, "\nnote: "))
 	}

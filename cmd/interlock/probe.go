@@ -201,5 +201,5 @@ func (t *probeTrial) write(a *app) {
 		fmt.Fprintln(a.stdout, "note: no rule of this pipeline reads it")
 		return
 	}
-	fmt.Fprintf(a.stdout, "\n%s", table("", a.ruleRows(leafRules(t.leaves))))
+	fmt.Fprintf(a.stdout, "\n%s", table(a.ruleRows(leafRules(t.leaves))))
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -13,13 +15,17 @@ import (
 // writeProblems prints each problem of set with its source line and a caret under its column.
 func writeProblems(w io.Writer, set *pipeline.Set, s style) {
 	for _, p := range set.Problems {
-		fmt.Fprintln(w, problemLine(p, s))
-		caret := s.red
-		if p.Severity == document.Warning {
-			caret = s.yellow
-		}
-		fmt.Fprint(w, snippet(set.Line(p.File, p.Line), p.Line, p.Column, s.dim, caret))
+		writeProblem(w, p, set.Line(p.File, p.Line), s)
 	}
+}
+
+func writeProblem(w io.Writer, p document.Problem, line string, s style) {
+	caret := s.red
+	if p.Severity == document.Warning {
+		caret = s.yellow
+	}
+	fmt.Fprintln(w, problemLine(p, s))
+	fmt.Fprint(w, snippet(line, p.Line, p.Column, s.dim, caret))
 }
 
 // problemLine returns "file:line:column: path: message", with "warning" after the position of a warning.
@@ -67,7 +73,7 @@ func around(text []rune, at int) ([]rune, int) {
 	}
 	from := max(0, min(at-snippetRunes/2, len(text)-snippetRunes))
 	to := from + snippetRunes
-	cut := append([]rune{}, text[from:to]...)
+	cut := slices.Clone(text[from:to])
 	if from > 0 {
 		cut[0] = '…'
 	}
@@ -90,10 +96,7 @@ func writeAnnotations(w io.Writer, problems []document.Problem) {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	for _, p := range problems {
-		title := p.Path
-		if title == "" {
-			title = "interlock validate"
-		}
+		title := cmp.Or(p.Path, "interlock validate")
 		fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n",
 			p.Severity, property.Replace(p.File), p.Line, p.Column, property.Replace(title), data.Replace(p.Message))
 	}
@@ -101,21 +104,16 @@ func writeAnnotations(w io.Writer, problems []document.Problem) {
 
 // summary summarises a report in one line: "3 errors and 1 warning in 2 of 5 files".
 func summary(problems []document.Problem, files int) string {
-	errs, warnings := 0, 0
 	affected := map[string]bool{}
 	for _, p := range problems {
 		affected[p.File] = true
-		if p.Severity == document.Warning {
-			warnings++
-		} else {
-			errs++
-		}
 	}
 	var found []string
+	errs := errorCount(problems)
 	if errs > 0 {
 		found = append(found, plural(errs, "error"))
 	}
-	if warnings > 0 {
+	if warnings := len(problems) - errs; warnings > 0 {
 		found = append(found, plural(warnings, "warning"))
 	}
 	switch {

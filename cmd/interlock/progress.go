@@ -10,10 +10,10 @@ import (
 // progressPace is how often the elapsed time is updated.
 const progressPace = time.Second
 
-// progress shows on a terminal that work is in progress: how far it is, if known, and the elapsed time, once it has
-// taken a second. It shows nothing in a pipe or a log. The caller must call end before printing anything else, unless
+// progress shows on a terminal that work is in progress: how far it is, unless far returns "", and the elapsed time,
+// once it has taken a second. It shows nothing in a pipe or a log. The caller must call end before printing anything else, unless
 // it prints through a statusLine.
-func (a *app) progress(what string, far ...func() string) (end func()) {
+func (a *app) progress(what string, far func() string) (end func()) {
 	if !a.errTerminal {
 		return func() {}
 	}
@@ -25,10 +25,8 @@ func (a *app) progress(what string, far ...func() string) (end func()) {
 	began := a.now()
 	line := func() string {
 		text := what + "…"
-		for _, f := range far {
-			if said := f(); said != "" {
-				text += " " + said + ","
-			}
+		if said := far(); said != "" {
+			text += " " + said + ","
 		}
 		return fmt.Sprintf("%s %s", text, a.now().Sub(began).Round(time.Second))
 	}

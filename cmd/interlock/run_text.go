@@ -105,7 +105,7 @@ func (a *app) writeGate(g *client.Shown) {
 		fmt.Fprintln(a.stdout, "There are no rules.")
 		return
 	}
-	fmt.Fprint(a.stdout, table("", a.ruleRows(g.Rules)))
+	fmt.Fprint(a.stdout, table(a.ruleRows(g.Rules)))
 	for _, line := range timeLines(g.PreferUntil, g.OpensAt, g.Degraded) {
 		fmt.Fprintf(a.stdout, "%s\n", line)
 	}

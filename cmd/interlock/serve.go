@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -49,7 +50,7 @@ func newServe(a *app) *cobra.Command {
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
 	addServerFile(cmd, &f.config)
 	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
-	addChoice(cmd, f.logFormat, "log-format", "log format")
+	addChoice(cmd, f.logFormat, "log-format", "", "log format")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) }
 	return cmd
 }
@@ -145,8 +146,7 @@ func (a *app) problemLog(format string, logger *slog.Logger) func(p document.Pro
 
 // printProblem prints a problem with its source line.
 func (a *app) printProblem(p document.Problem, line string) {
-	fmt.Fprintln(a.stderr, problemLine(p, a.errStyle))
-	fmt.Fprint(a.stderr, snippet(line, p.Line, p.Column, a.errStyle.dim, a.errStyle.red))
+	writeProblem(a.stderr, p, line, a.errStyle)
 }
 
 // usualServerFile is read if it exists.
@@ -158,10 +158,7 @@ func addServerFile(cmd *cobra.Command, config *string) {
 
 // serverFile reads the server's file, or returns the defaults if there is none.
 func (a *app) serverFile(name string, report func(p document.Problem, line string)) (settings.File, error) {
-	path := name
-	if path == "" {
-		path = usualServerFile
-	}
+	path := cmp.Or(name, usualServerFile)
 	data, err := os.ReadFile(path)
 	if os.IsNotExist(err) && name == "" {
 		return settings.Default(), nil

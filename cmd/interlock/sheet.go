@@ -43,7 +43,7 @@ func (a *app) sheet(columns []column, rows [][]cell) {
 	if !a.wide {
 		all = fit(columns, all, a.width)
 	}
-	fmt.Fprint(a.stdout, table("", all))
+	fmt.Fprint(a.stdout, table(all))
 }
 
 // fit makes a table at most that wide, if possible: it drops extra columns and cuts the text. If that is not enough,

@@ -40,7 +40,7 @@ func plain(text string) cell { return cell{text: text} }
 
 // table lays out rows in columns as wide as their widest cell, two spaces apart. It measures text without colours, so
 // that colours do not shift the columns.
-func table(indent string, rows [][]cell) string {
+func table(rows [][]cell) string {
 	columns := 0
 	for _, row := range rows {
 		columns = max(columns, len(row))
@@ -56,7 +56,7 @@ func table(indent string, rows [][]cell) string {
 	}
 	var b strings.Builder
 	for _, row := range rows {
-		line := indent
+		line := ""
 		for i, c := range row {
 			pad := max(widths[i]-cells(c.text)+2, 0)
 			if c.paint != nil {

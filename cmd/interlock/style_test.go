@@ -42,12 +42,12 @@ func TestJSONIsNeverColoured(t *testing.T) {
 
 func TestColoursDoNotMoveColumns(t *testing.T) {
 	rows := func(s style) string {
-		return table("  ", [][]cell{
+		return table([][]cell{
 			{{"日本", s.red}, plain("x"), plain("last")},
 			{{"a", s.green}, plain("größer"), plain("")},
 		})
 	}
-	want := "  日本  x       last\n  a     größer\n"
+	want := "日本  x       last\na     größer\n"
 	if diff := cmp.Diff(want, rows(style{})); diff != "" {
 		t.Errorf("plain (-want +got):\n%s", diff)
 	}

@@ -50,7 +50,7 @@ func newValidate(a *app) *cobra.Command {
 	}
 	f.format, f.platform = addFormat(cmd, githubFormat, sarifFormat, junitFormat), &choice{options: []string{string(pipeline.AWS)}}
 	addFilled(cmd, &f.config, "config", "a server `FILE` to check, as serve --config would read it")
-	addChoice(cmd, f.platform, "platform", "also check the limits of that platform")
+	addChoice(cmd, f.platform, "platform", "", "also check the limits of that platform")
 	cmd.Flags().StringSliceVar(&f.jobs, "job-types", nil, "job `TYPES` that the deployment may start (default all)")
 	cmd.Flags().StringSliceVar(&f.env, "env", nil, "`NAMES` of variables that ${env:…} may read there; with --job-types")
 	cmd.Flags().StringSliceVar(&f.secrets, "secrets", nil, "`ARNS` of secrets that ${secret:…} may read there; with --job-types")
