@@ -163,14 +163,11 @@ func readTLS(f settings.TLS) (*tls.Config, [sha256.Size]byte, error) {
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	all := slices.Concat(cert, []byte{0}, key)
 	if f.ClientCA != "" {
-		authorities, err := os.ReadFile(f.ClientCA)
+		pool, authorities, err := readAuthorities("tls.clientCA", f.ClientCA)
 		if err != nil {
-			return nil, [sha256.Size]byte{}, fmt.Errorf("read tls.clientCA: %w", err)
+			return nil, [sha256.Size]byte{}, err
 		}
-		config.ClientCAs = x509.NewCertPool()
-		if !config.ClientCAs.AppendCertsFromPEM(authorities) {
-			return nil, [sha256.Size]byte{}, fmt.Errorf("tls.clientCA %s contains no certificate; it must be a PEM file", f.ClientCA)
-		}
+		config.ClientCAs = pool
 		config.ClientAuth = tls.VerifyClientCertIfGiven
 		if f.RequireClientCert {
 			config.ClientAuth = tls.RequireAndVerifyClientCert
@@ -178,4 +175,17 @@ func readTLS(f settings.TLS) (*tls.Config, [sha256.Size]byte, error) {
 		all = fmt.Appendf(all, "\x00%s\x00%t", authorities, f.RequireClientCert)
 	}
 	return config, sha256.Sum256(all), nil
+}
+
+// readAuthorities reads a PEM file of certificate authorities, which the setting or flag key names.
+func readAuthorities(key, file string) (*x509.CertPool, []byte, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, nil, fmt.Errorf("%s %s contains no certificate; it must be a PEM file", key, file)
+	}
+	return pool, text, nil
 }

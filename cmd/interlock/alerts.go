@@ -121,17 +121,13 @@ func (a *app) writeDead(dead []client.DeadLetter) {
 	}
 	var rows [][]cell
 	for _, d := range dead {
-		about := d.Event.Detail.Pipeline
-		if d.Event.Detail.Date != "" {
-			about += " " + d.Event.Detail.Date
-		}
 		kind := d.Event.Type
 		if d.Count > 1 {
 			kind = fmt.Sprintf("%s (%d events)", kind, d.Count)
 		}
 		rows = append(rows, []cell{
 			{d.Event.ID, a.outStyle.bold},
-			plain(printable(d.Sink)), plain(printable(about)), plain(kind), plain(a.tableTime(&d.At)), plain(fmt.Sprint(d.Tries)),
+			plain(printable(d.Sink)), plain(subjectOfEvent(d.Event)), plain(kind), plain(a.tableTime(&d.At)), plain(fmt.Sprint(d.Tries)),
 			plain(printable(d.Reason)),
 		})
 	}

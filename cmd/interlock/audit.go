@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -60,19 +61,11 @@ func (a *app) auditRow(e client.AuditEntry) []cell {
 	if e.RequestedBy != nil {
 		actor = *e.RequestedBy + " (" + e.Actor + ")"
 	}
-	about := e.Subject
-	if about == nil {
-		about = e.Pipeline
-	}
-	why := e.Reason
-	if e.Error != nil {
-		why = e.Error
-	}
 	return []cell{
 		plain(a.tableTime(&e.At)),
 		{printable(actor), a.outStyle.bold},
-		plain(printable(e.Action)), plain(orDash(about)),
-		a.outcomeCell(e.Outcome), plain(orDash(parametersOf(e.Parameters))), plain(orDash(why)),
+		plain(printable(e.Action)), plain(orDash(cmp.Or(e.Subject, e.Pipeline))),
+		a.outcomeCell(e.Outcome), plain(orDash(new(parametersOf(e.Parameters)))), plain(orDash(cmp.Or(e.Error, e.Reason))),
 	}
 }
 
@@ -86,17 +79,13 @@ func (a *app) outcomeCell(outcome *string) cell {
 	return cell{printable(*outcome), a.outStyle.red}
 }
 
-// parametersOf formats the parameters of a request as name=value, or returns nil if there are none.
-func parametersOf(parameters map[string]any) *string {
-	if len(parameters) == 0 {
-		return nil
-	}
+// parametersOf formats the parameters of a request as name=value.
+func parametersOf(parameters map[string]any) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
 		words = append(words, fmt.Sprintf("%s=%v", name, parameters[name]))
 	}
-	text := strings.Join(words, " ")
-	return &text
+	return strings.Join(words, " ")
 }
 
 // record stores an audit entry about an action of the server itself. The action has already happened, so if the entry

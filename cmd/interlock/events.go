@@ -133,15 +133,16 @@ func (a *app) eventRow(e client.Event) []cell {
 	case "critical":
 		paint = s.red
 	}
-	about := e.Detail.Pipeline
-	if e.Detail.Date != "" {
-		about += " " + e.Detail.Date
-	}
-	row := []cell{plain(e.Time.UTC().Format(timeShape)), {e.Type, paint}, {printable(about), s.bold}, plain(printable(e.Detail.Message))}
+	row := []cell{plain(e.Time.UTC().Format(timeShape)), {e.Type, paint}, {subjectOfEvent(e), s.bold}, plain(printable(e.Detail.Message))}
 	if e.SilencedBy != nil {
 		row = append(row, cell{printable("silenced by " + *e.SilencedBy), s.dim})
 	}
 	return row
+}
+
+// subjectOfEvent returns the pipeline that an event is about, and its period.
+func subjectOfEvent(e client.Event) string {
+	return printable(strings.TrimSuffix(e.Detail.Pipeline+" "+e.Detail.Date, " "))
 }
 
 // The column widths of a table whose later rows are not known yet.

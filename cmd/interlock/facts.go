@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,14 +109,8 @@ func parseFact(entry jsonEntry, own pipeline.ID, written time.Time) (sensorName,
 
 // add rejects a second reading of the same sensor and period as ambiguous.
 func (f facts) add(name sensorName, reading *sensor.Reading) error {
-	for _, other := range f[name] {
-		if other.Period == reading.Period {
-			when := "undated"
-			if !reading.Period.IsZero() {
-				when = "for " + reading.Period.String()
-			}
-			return fmt.Errorf("there are two readings of %s %s; remove one", name, when)
-		}
+	if slices.ContainsFunc(f[name], func(other *sensor.Reading) bool { return other.Period == reading.Period }) {
+		return fmt.Errorf("there are two readings of %s %s; remove one", name, periodText(reading.Period.String()))
 	}
 	f[name] = append(f[name], reading)
 	return nil

@@ -175,14 +175,10 @@ func send(ctx context.Context, c *client.Client, f *ingestFlags, result *artifac
 
 func (a *app) writeIngested(f *ingestFlags, result *artifact.Result) error {
 	if f.format.value == jsonFormat {
-		out := ingested{
-			Pipeline: f.pipeline, Written: !f.dryRun, Passed: result.Passed(), Failed: append([]string{}, result.Failed...),
+		return writeJSON(a.stdout, ingested{
+			Pipeline: f.pipeline, Date: textOrNull(f.date), Written: !f.dryRun, Passed: result.Passed(), Failed: append([]string{}, result.Failed...),
 			Unknown: append([]string{}, result.Unknown...), Readings: append([]artifact.Reading{}, result.Readings...),
-		}
-		if f.date != "" {
-			out.Date = &f.date
-		}
-		return writeJSON(a.stdout, out)
+		})
 	}
 	verb := "wrote"
 	if f.dryRun {
@@ -191,11 +187,7 @@ func (a *app) writeIngested(f *ingestFlags, result *artifact.Result) error {
 			fmt.Fprintf(a.stdout, "%s %s\n", r.Key, printable(sensor.Literal(r.Fields)))
 		}
 	}
-	when := "undated"
-	if f.date != "" {
-		when = "for " + f.date
-	}
-	fmt.Fprintf(a.stdout, "%s %s to %s, %s\n", verb, plural(len(result.Readings), "reading"), f.pipeline, when)
+	fmt.Fprintf(a.stdout, "%s %s to %s, %s\n", verb, plural(len(result.Readings), "reading"), f.pipeline, periodText(f.date))
 	for _, what := range result.Failed {
 		fmt.Fprintf(a.stdout, "%s %s\n", a.outStyle.red("failed:"), printable(what))
 	}

@@ -219,7 +219,7 @@ func (a *app) writeJobTest(r jobTestReport) {
 func (a *app) writeJobTrial(r jobTrial) {
 	a.section("Run once")
 	a.facts(
-		fact("Key", r.ID), fact("Job", r.Handle), fact("Result", r.Result), fact("Category", orNone(r.Category)),
+		fact("Key", r.ID), fact("Job", r.Handle), fact("Result", r.Result), fact("Category", orZero(r.Category)),
 		fact("Message", r.Message), fact("Took", fmt.Sprintf("%.1fs", r.Seconds)),
 	)
 	a.writeJobOutput(r.Output)

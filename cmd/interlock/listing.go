@@ -1,33 +1,18 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
 )
-
-// show prints the server's answer: the JSON as sent, or text.
-func (a *app) show(format *choice, raw json.RawMessage, text func()) error {
-	if format.value != jsonFormat {
-		a.wide = format.value == wideFormat
-		text()
-		return nil
-	}
-	// The JSON is not decoded: a number may not fit the Go type.
-	var out bytes.Buffer
-	if err := json.Indent(&out, bytes.TrimSpace(raw), "", "  "); err != nil {
-		return fmt.Errorf("print the answer: %w", err)
-	}
-	fmt.Fprintln(a.stdout, out.String())
-	return nil
-}
 
 // print prints an answer that did not come from a server: v as JSON, or text.
 func (a *app) print(format *choice, v any, text func()) error {
@@ -131,42 +116,39 @@ func (a *app) more(next, what string) {
 
 // facts prints a table of names and values, without the rows that have no value.
 func (a *app) facts(rows ...[]cell) {
-	var kept [][]cell
+	rows = slices.DeleteFunc(rows, func(row []cell) bool { return row[1].text == "" })
 	for _, row := range rows {
-		if len(row) == 2 && row[1].text != "" {
-			row[0].paint = a.outStyle.dim
-			kept = append(kept, row)
-		}
+		row[0].paint = a.outStyle.dim
 	}
-	fmt.Fprint(a.stdout, table(kept))
+	fmt.Fprint(a.stdout, table(rows))
 }
 
 func fact(name, value string) []cell { return []cell{plain(name), plain(printable(value))} }
 
-// orNone returns the text, or "" for nil.
-func orNone(s *string) string {
-	if s == nil {
-		return ""
+// orZero returns the value, or the zero value for nil: "" for a text.
+func orZero[T any](v *T) T {
+	if v == nil {
+		return *new(T)
 	}
-	return *s
+	return *v
 }
 
 // orDash returns the text for a table, or a dash for nil or "".
-func orDash(s *string) string {
-	if s == nil || *s == "" {
-		return "–"
+func orDash(s *string) string { return cmp.Or(printable(orZero(s)), "–") }
+
+// periodText says which period a reading is for; "" means that it is undated.
+func periodText(date string) string {
+	if date == "" {
+		return "undated"
 	}
-	return printable(*s)
+	return "for " + date
 }
 
 const timeShape = "2006-01-02 15:04:05Z"
 
 // shortTime formats a time in UTC for a table.
 func shortTime(t *time.Time) string {
-	if t == nil || t.IsZero() {
-		return "–"
-	}
-	return t.UTC().Format(timeShape)
+	return cmp.Or(someTime(t), "–")
 }
 
 // someTime formats a time in UTC, or returns "" for nil.

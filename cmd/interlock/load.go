@@ -73,16 +73,19 @@ func (f shelfFlags) options() (pipeline.Options, error) {
 	return opts, err
 }
 
+// readOne reads a single file of some kind.
+func readOne(file, kind string) ([]pipeline.Source, error) {
+	if dir, err := files.IsDir(file); err != nil {
+		return nil, err
+	} else if dir {
+		return nil, usagef("%s is a directory; name one %s file", file, kind)
+	}
+	return files.Read(file)
+}
+
 // loadOne reads a single pipeline. If its file is not valid, it prints the problems as validate does.
 func (a *app) loadOne(file string, shelf shelfFlags) (*pipeline.Definition, error) {
-	dir, err := files.IsDir(file)
-	if err != nil {
-		return nil, err
-	}
-	if dir {
-		return nil, usagef("%s is a directory; name one pipeline file", file)
-	}
-	sources, err := files.Read(file)
+	sources, err := readOne(file, "pipeline")
 	if err != nil {
 		return nil, err
 	}

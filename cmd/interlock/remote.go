@@ -1,16 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,12 +48,23 @@ type connection struct {
 // raw makes a call keep its answer for show.
 func (c *connection) raw() client.CallOption { return client.Raw(&c.answer) }
 
-// show prints the answer, unless err is set, which it returns.
+// show prints the answer, as JSON or as text, unless err is set, which it returns.
 func (c *connection) show(err error, text func()) error {
 	if err != nil {
 		return err
 	}
-	return c.app.show(c.format, c.answer, text)
+	if c.format.value != jsonFormat {
+		c.app.wide = c.format.value == wideFormat
+		text()
+		return nil
+	}
+	// The JSON is not decoded: a number may not fit the Go type.
+	var out bytes.Buffer
+	if err := json.Indent(&out, bytes.TrimSpace(c.answer), "", "  "); err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	fmt.Fprintln(c.app.stdout, out.String())
+	return nil
 }
 
 // asking makes cmd a command that sends requests to a server, and adds a --format flag.
@@ -160,14 +170,11 @@ func withScheme(address string) string {
 func clientTLS(ca, cert, key string) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if ca != "" {
-		text, err := os.ReadFile(ca)
+		pool, _, err := readAuthorities("--ca", ca)
 		if err != nil {
-			return nil, fmt.Errorf("read --ca: %w", err)
+			return nil, err
 		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--ca %s contains no certificate; it must be a PEM file", ca)
-		}
+		config.RootCAs = pool
 	}
 	if (cert == "") != (key == "") {
 		return nil, errors.New("--cert and --key must be set together")

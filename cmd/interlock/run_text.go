@@ -24,8 +24,8 @@ func (a *app) writeRun(r client.RunDetail) {
 		fact("started", someTime(r.StartedAt)),
 		fact("ended", someTime(r.EndedAt)),
 		fact("window", windowText(r.Run)),
-		fact("job", orNone(r.Handle)),
-		fact("file version", orNone(r.ConfigVersion)),
+		fact("job", orZero(r.Handle)),
+		fact("file version", orZero(r.ConfigVersion)),
 	)
 	writeLeft(a.stdout, r.Run)
 	a.writeAttempts(r.Attempts)
@@ -36,7 +36,9 @@ func (a *app) writeRun(r client.RunDetail) {
 		a.writeDeadlines(r.Deadlines)
 	}
 	a.writeReruns(r.Reruns)
-	a.writeOutput(r.Attempts)
+	if n := len(r.Attempts); n > 0 {
+		a.writeJobOutput(orZero(r.Attempts[n-1].Output))
+	}
 }
 
 func (a *app) section(title string) { fmt.Fprintf(a.stdout, "\n%s\n", a.outStyle.bold(title)) }
@@ -162,11 +164,7 @@ func outcomeOf(r client.Rule) rule.Outcome {
 
 // ruleText describes a rule's condition: `status equals "ready"`.
 func ruleText(r client.Rule) string {
-	a := rule.Asked{Check: rule.Check(r.Check), Value: r.Needs}
-	if r.Field != nil {
-		a.Field = *r.Field
-	}
-	a.Time = orNone(r.Time)
+	a := rule.Asked{Check: rule.Check(r.Check), Field: orZero(r.Field), Value: r.Needs, Time: orZero(r.Time)}
 	return a.Condition()
 }
 
@@ -206,14 +204,7 @@ func (a *app) writeReruns(reruns []client.Rerun) {
 	a.sheet([]column{col("AT"), col("BY"), col("ANSWER"), extraCol("REASON"), wrapCol("WHY")}, rows)
 }
 
-// writeOutput prints the end of the last job's output.
-func (a *app) writeOutput(attempts []client.Attempt) {
-	if len(attempts) == 0 {
-		return
-	}
-	a.writeJobOutput(orNone(attempts[len(attempts)-1].Output))
-}
-
+// writeJobOutput prints the end of a job's output.
 func (a *app) writeJobOutput(text string) {
 	if text = strings.TrimRight(text, "\n"); text == "" {
 		return

@@ -72,9 +72,9 @@ func statusText(r client.Run) string {
 func reasonText(r client.Run) string {
 	switch r.Phase {
 	case phaseHeld:
-		return orNone(r.Held)
+		return orZero(r.Held)
 	case phaseUnread:
-		return fmt.Sprintf("the job's status has been unreadable since %s: %s", someTime(r.UnreadSince), orNone(r.Unread))
+		return fmt.Sprintf("the job's status has been unreadable since %s: %s", someTime(r.UnreadSince), orZero(r.Unread))
 	case phaseNotDue:
 		return "starts at " + someTime(r.WindowStart)
 	case phaseBackoff:
@@ -92,7 +92,7 @@ func reasonText(r client.Run) string {
 	case client.Triggering:
 		return "starting its job"
 	}
-	return orNone(r.Reason)
+	return orZero(r.Reason)
 }
 
 func (a *app) writeRuns(runs []client.Run) {

@@ -49,12 +49,8 @@ func newSensorSet(a *app) *cobra.Command {
 		}
 		written, err := c.PutSensor(ctx, args[0], args[1], fields, append(options, c.raw())...)
 		return c.show(err, func() {
-			about := "undated"
-			if written.Date != nil {
-				about = "for " + *written.Date
-			}
 			key, _, _ := strings.Cut(args[1], "#")
-			fmt.Fprintf(a.stdout, "%s %s is written %s, version %d\n", args[0], key, about, written.Version)
+			fmt.Fprintf(a.stdout, "%s %s is written %s, version %d\n", args[0], key, periodText(orZero(written.Date)), written.Version)
 		})
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/document"
-	"github.com/interlock-go/interlock/internal/files"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/source"
 )
@@ -147,12 +146,7 @@ func newSourcesTest(a *app) *cobra.Command {
 
 // loadSource reads a single source. If its file is not valid, it prints the problems as validate does.
 func (a *app) loadSource(file string) (*source.Definition, error) {
-	if dir, err := files.IsDir(file); err != nil {
-		return nil, err
-	} else if dir {
-		return nil, usagef("%s is a directory; name one source file", file)
-	}
-	read, err := files.Read(file)
+	read, err := readOne(file, "source")
 	if err != nil {
 		return nil, err
 	}
@@ -213,12 +207,8 @@ func (a *app) writeSourceTest(t sourceTest) {
 		fmt.Fprintf(a.stdout, "source %s does not match the event; nothing would be written\n", t.Source)
 	}
 	for _, w := range t.Writes {
-		when := "undated"
-		if w.Date != nil {
-			when = "for " + *w.Date
-		}
 		data, _ := json.Marshal(w.Data) // never fails: Data was decoded from JSON
-		fmt.Fprintf(a.stdout, "would write %s %s, %s: %s\n", w.Pipeline, w.Key, when, printable(string(data)))
+		fmt.Fprintf(a.stdout, "would write %s %s, %s: %s\n", w.Pipeline, w.Key, periodText(orZero(w.Date)), printable(string(data)))
 	}
 	for _, p := range t.Problems {
 		fmt.Fprintf(a.stdout, "%s %s\n", a.outStyle.yellow("problem:"), printable(p.String()))

@@ -30,7 +30,7 @@ func TestRunShowsTheDataItStartedWithout(t *testing.T) {
 	if got := strings.Join(run.Degraded, " "); got != "prices" {
 		t.Errorf("the run started without %q, want prices", got)
 	}
-	if got := orNone(&run.Why.Text); got != "started without prices (preferred rules)" {
+	if got := orZero(&run.Why.Text); got != "started without prices (preferred rules)" {
 		t.Errorf("its cause is %q", got)
 	}
 	for _, command := range [][]string{
