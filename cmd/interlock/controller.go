@@ -58,9 +58,11 @@ type controller struct {
 	tail    func(context.Context, run.Run) (string, bool, error) // reads the output so far of a run's running job
 	folders engine.Folders                                       // as the server's file last named them
 	around  surroundings
-	reread  rereading // nil without a server file
 
-	reloadTrouble atomic.Pointer[string] // the error of the last reload
+	// reread re-reads the settings that the controller was started with; nil without a server file.
+	reread func() (settings.File, engine.Folders, error)
+
+	reloadTrouble atomic.Pointer[string] // the error of the last reload; nil if it succeeded
 
 	seenMu sync.Mutex
 	seen   catalog.Seen // as last written to disk

@@ -11,21 +11,12 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/client"
-	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// reloads lists the steps of a reload (SIGHUP), in order.
-func (c *controller) reloads(ctx context.Context) []func() error {
-	return []func() error{
-		c.reloadFile, // the settings that can change while the server runs
-		func() error { return c.access.Reload(ctx) },           // tokens and certificates
-		func() error { c.reload.Again(c.folders); return nil }, // pipelines, calendars and archetypes
-	}
-}
-
-// reloadOn reloads at each signal until ctx ends. If a step fails, the previous settings stay in force; the error is
+// reloadOn reloads at each signal (SIGHUP) until ctx ends: the server's file, tokens and certificates, and then the
+// folders. If a step fails, the previous settings stay in force; the error is
 // logged, and shown in /readyz until the next reload.
 func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 	for {
@@ -34,24 +25,22 @@ func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 			return
 		case <-signals:
 		}
-		var failed error
-		for _, reload := range c.reloads(ctx) {
-			failed = errors.Join(failed, reload())
-		}
-		trouble := ""
+		failed := errors.Join(c.reloadFile(), c.access.Reload(ctx)) // in this order: the file names the tokens and certificates
+		c.reload.Again(c.folders)
+		var trouble *string
 		if failed != nil {
 			c.logger.Error("the reload failed; the previous settings stay active", "error", failed)
-			trouble = fmt.Sprintf("the reload at %s failed: %s", period.Stamp(time.Now()), strings.ReplaceAll(failed.Error(), "\n", "; "))
+			trouble = new(fmt.Sprintf("the reload at %s failed: %s", period.Stamp(time.Now()), strings.ReplaceAll(failed.Error(), "\n", "; ")))
 		} else {
 			c.logger.Info("reloaded")
 		}
-		c.reloadTrouble.Store(&trouble)
+		c.reloadTrouble.Store(trouble)
 	}
 }
 
 // reloadCheck reports the last reload, if it failed.
 func (c *controller) reloadCheck() []client.HealthCheck {
-	if trouble := c.reloadTrouble.Load(); trouble != nil && *trouble != "" {
+	if trouble := c.reloadTrouble.Load(); trouble != nil {
 		return []client.HealthCheck{{Name: "reload", Detail: *trouble}}
 	}
 	return nil
@@ -93,6 +82,3 @@ func needRestart(now, next settings.File) []string {
 	slices.Sort(names)
 	return names
 }
-
-// rereading re-reads the settings that a controller was started with.
-type rereading func() (settings.File, engine.Folders, error)
