@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/egress"
+	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -41,29 +43,28 @@ func (c *controller) sinkParts(guard *egress.Guard, getenv func(string) string) 
 
 // newSinks creates the alert sinks. The log is always one of them.
 func newSinks(a settings.Alerts, p sinkParts) ([]sink.Sink, error) {
-	makers := []func() (sink.Sink, error){func() (sink.Sink, error) { return logsink.New(p.logger), nil }}
+	sinks := []sink.Sink{logsink.New(p.logger)}
+	var first error
+	add := func(s sink.Sink, err error) {
+		sinks, first = append(sinks, s), cmp.Or(first, err)
+	}
 	if a.Slack != nil {
-		makers = append(makers, func() (sink.Sink, error) { return p.slack(*a.Slack) })
+		add(p.slack(*a.Slack))
 	}
 	if a.PagerDuty != nil {
-		makers = append(makers, func() (sink.Sink, error) { return p.pagerDuty(*a.PagerDuty) })
+		add(p.pagerDuty(*a.PagerDuty))
 	}
 	if a.Email != nil {
-		makers = append(makers, func() (sink.Sink, error) { return p.email(*a.Email) })
+		add(p.email(*a.Email))
 	}
 	if a.Alertmanager != nil {
-		makers = append(makers, func() (sink.Sink, error) { return p.alertmanager(*a.Alertmanager) })
+		add(p.alertmanager(*a.Alertmanager))
 	}
 	for i := range a.Webhooks {
-		makers = append(makers, func() (sink.Sink, error) { return p.webhook(a, i) })
+		add(p.webhook(a, i))
 	}
-	var sinks []sink.Sink
-	for _, one := range makers {
-		s, err := one()
-		if err != nil {
-			return nil, err
-		}
-		sinks = append(sinks, s)
+	if first != nil {
+		return nil, first
 	}
 	return sinks, nil
 }
@@ -134,15 +135,24 @@ func (p sinkParts) alertmanager(f settings.Alertmanager) (sink.Sink, error) {
 	}), err
 }
 
-// repeat resends open alerts to sinks that would otherwise drop them.
-func repeat(ctx context.Context, sinks []sink.Sink) error {
-	var failures []error
+// repeatTick resends open alerts to sinks that would otherwise drop them; no tick without such a sink.
+func repeatTick(sinks []sink.Sink) []engine.Tick {
+	var repeaters []sink.Repeater
 	for _, s := range sinks {
 		if r, ok := s.(sink.Repeater); ok {
-			failures = append(failures, r.Repeat(ctx))
+			repeaters = append(repeaters, r)
 		}
 	}
-	return errors.Join(failures...)
+	if len(repeaters) == 0 {
+		return nil
+	}
+	return []engine.Tick{{Name: "open alerts", Every: time.Minute, First: true, One: true, Do: func(ctx context.Context, _ time.Time) error {
+		var failures []error
+		for _, r := range repeaters {
+			failures = append(failures, r.Repeat(ctx))
+		}
+		return errors.Join(failures...)
+	}}}
 }
 
 // readSecret reads a secret from the environment variable or file named in the server's file.

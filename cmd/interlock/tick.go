@@ -19,7 +19,6 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/metrics"
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/sink"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
@@ -57,16 +56,6 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 			return j.sweep(ctx, c.store, now, retention.JobLog)
 		}},
 	}...)
-}
-
-// repeatTick resends open alerts, if a sink needs that.
-func repeatTick(sinks []sink.Sink) []engine.Tick {
-	if !slices.ContainsFunc(sinks, func(s sink.Sink) bool { _, ok := s.(sink.Repeater); return ok }) {
-		return nil
-	}
-	return []engine.Tick{{Name: "open alerts", Every: time.Minute, First: true, One: true, Do: func(ctx context.Context, _ time.Time) error {
-		return repeat(ctx, sinks)
-	}}}
 }
 
 // heartbeat tells an external monitor that the watchdog is running.
@@ -121,11 +110,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 			checks = append(checks, failure)
 		}
 	}
-	checks = append(checks, failingTasks(h)...)
-	checks = append(checks, c.waitingCalls(h)...)
-	checks = append(checks, c.replicaChecks(h)...)
-	checks = append(checks, c.archive.check(ctx)...)
-	checks = append(checks, c.reloadCheck()...)
+	checks = slices.Concat(checks, failingTasks(h), c.waitingCalls(h), c.replicaChecks(h), c.archive.check(ctx), c.reloadCheck())
 	for _, t := range c.catalog.Troubles() {
 		checks = append(checks, client.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", period.Stamp(t.Since), t.Message)})
 	}
