@@ -31,11 +31,7 @@ func newBackfill(a *app) *cobra.Command {
 			return usagef("backfill needs --from PERIOD and --to PERIOD")
 		}
 		q.Asked = a.asked(reason)
-		backfill := a.backfill
-		if q.DryRun {
-			backfill = backfillPart
-		}
-		periods, err := backfill(ctx, c, args[0], q)
+		periods, err := a.backfill(ctx, c, args[0], q)
 		return c.show(err, func() { a.writeBackfill(periods, q.DryRun) })
 	})
 }
@@ -43,16 +39,17 @@ func newBackfill(a *app) *cobra.Command {
 // backfillAtOnce is how many periods one request opens. It is small so that the progress display moves.
 const backfillAtOnce = 100
 
-// backfill asks for the plan, and then opens its periods in several requests. It returns their answers as one list.
+// backfill asks for the plan and, unless q is a dry run, opens its periods in several requests. It returns their
+// answers as one list.
 func (a *app) backfill(ctx context.Context, c *connection, id string, q client.BackfillRequest) ([]client.Backfilled, error) {
 	dry := q
 	dry.DryRun = true
-	plan, err := backfillPart(ctx, c, id, dry)
-	if err != nil {
-		return nil, err
+	plan, err := c.Backfill(ctx, id, dry, c.raw())
+	if err != nil || q.DryRun {
+		return plan, err
 	}
 	if len(plan) <= backfillAtOnce {
-		return backfillPart(ctx, c, id, q)
+		return c.Backfill(ctx, id, q, c.raw())
 	}
 	var done atomic.Int64
 	end := a.progress("opening runs", func() string { return fmt.Sprintf("%d of %s", done.Load(), plural(len(plan), "period")) })
@@ -60,23 +57,15 @@ func (a *app) backfill(ctx context.Context, c *connection, id string, q client.B
 	all := make([]client.Backfilled, 0, len(plan))
 	for part := range slices.Chunk(plan, backfillAtOnce) {
 		q.From, q.To = part[0].Date, part[len(part)-1].Date
-		opened, err := backfillPart(ctx, c, id, q)
+		opened, err := c.Backfill(ctx, id, q)
 		if err != nil {
 			return nil, fmt.Errorf("%w\n%d of %s are done; run the same command with --from %s for the rest", err, len(all), plural(len(plan), "period"), q.From)
 		}
 		all = append(all, opened...)
 		done.Store(int64(len(all)))
 	}
-	c.answer, err = json.Marshal(struct {
-		Items      []client.Backfilled `json:"items"`
-		NextCursor *string             `json:"nextCursor"`
-	}{Items: all})
+	c.answer, err = json.Marshal(map[string]any{"items": all, "nextCursor": nil})
 	return all, err
-}
-
-// backfillPart sends one request.
-func backfillPart(ctx context.Context, c *connection, id string, q client.BackfillRequest) ([]client.Backfilled, error) {
-	return c.Backfill(ctx, id, q, c.raw())
 }
 
 func (a *app) writeBackfill(periods []client.Backfilled, dryRun bool) {

@@ -91,14 +91,11 @@ func (e *evaluation) why() string {
 		return fmt.Sprintf("%d of %d rules pass, which is enough", n[rule.Pass], total)
 	}
 	var parts []string
-	if n[rule.Fail] > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", n[rule.Fail]))
-	}
-	if n[rule.Unknown] > 0 {
-		parts = append(parts, fmt.Sprintf("%d unknown", n[rule.Unknown]))
-	}
-	if n[rule.Pass] > 0 {
-		parts = append(parts, fmt.Sprintf("%d passed", n[rule.Pass]))
+	words := [...]string{rule.Fail: "failed", rule.Unknown: "unknown", rule.Pass: "passed"}
+	for _, o := range []rule.Outcome{rule.Fail, rule.Unknown, rule.Pass} {
+		if n[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[o], words[o]))
+		}
 	}
 	return fmt.Sprintf("%s: %s", plural(total, "rule"), strings.Join(parts, ", "))
 }

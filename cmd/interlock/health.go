@@ -22,8 +22,7 @@ func newHealth(a *app) *cobra.Command {
 	}
 	return a.watchable(cmd, func(ctx context.Context, c *connection, _ []string) error {
 		h, err := c.Ready(ctx, c.raw())
-		var problem *client.Problem
-		if errors.As(err, &problem) && problem.Status == http.StatusServiceUnavailable {
+		if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Status == http.StatusServiceUnavailable {
 			fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.red("interlock:"), printableLines(err.Error()))
 			return errNo
 		}
@@ -33,7 +32,7 @@ func newHealth(a *app) *cobra.Command {
 
 func (a *app) writeHealth(h client.Readiness) {
 	fmt.Fprintln(a.stdout, a.outStyle.bold(printable(h.Status)))
-	rows := [][]cell{}
+	var rows [][]cell
 	for _, c := range h.Checks {
 		mark := cell{"✓", a.outStyle.green}
 		if !c.OK {
@@ -41,7 +40,5 @@ func (a *app) writeHealth(h client.Readiness) {
 		}
 		rows = append(rows, []cell{mark, plain(c.Name), plain(c.Detail)})
 	}
-	if len(rows) > 0 {
-		fmt.Fprint(a.stdout, table(rows))
-	}
+	fmt.Fprint(a.stdout, table(rows))
 }

@@ -35,15 +35,14 @@ func (t *jobTest) run(ctx context.Context) error {
 	defer func() { trial.Seconds = t.now().Sub(began).Seconds() }()
 	kind := t.jobs.types[t.def.Job.Type]
 	started, err := t.start(ctx, kind)
-	refusal := (*job.Refusal)(nil)
-	switch {
-	case errors.As(err, &refusal):
+	if refusal, ok := errors.AsType[*job.Refusal](err); ok {
 		trial.end("refused", refusal.Category, refusal.Reason)
 		if refusal.Category == run.Permanent {
 			return errNo
 		}
 		return errUnreachable // a later try may succeed
-	case err != nil:
+	}
+	if err != nil {
 		var found bool
 		if started.Handle, found = t.find(ctx, kind); !found {
 			trial.end("unanswered", run.Unknown, err.Error()+"; the job may have started anyway")
@@ -140,8 +139,8 @@ func (t *jobTest) leave(ctx context.Context, kind job.Type, h run.Handle, last e
 
 // ended records the job's result, with the category that the pipeline's own failure classes give it.
 func (r *jobTrial) ended(of *pipeline.Job, s job.Status) error {
-	category := s.Category
-	if s.Result != run.ResultSuccess {
+	category, succeeded := s.Category, s.Result == run.ResultSuccess
+	if !succeeded {
 		category = rerun.Classify(of.Classes, run.Report{Result: s.Result, Category: s.Category, Message: s.Message, Exited: s.Exited, ExitCode: s.ExitCode}, s.Output)
 	}
 	r.end(string(s.Result), category, s.Message)
@@ -149,8 +148,5 @@ func (r *jobTrial) ended(of *pipeline.Job, s job.Status) error {
 	if s.Exited {
 		r.ExitCode = &s.ExitCode
 	}
-	if s.Result != run.ResultSuccess {
-		return errNo
-	}
-	return nil
+	return verdict(succeeded, nil)
 }

@@ -19,15 +19,13 @@ const maxSocketPath = 80
 
 // listenOn listens on the address or socket in the server's file.
 func listenOn(ctx context.Context, f settings.File) (net.Listener, error) {
-	path, ok := f.Socket()
-	if !ok {
-		l, err := net.Listen("tcp", f.Listen)
-		if err != nil {
-			return nil, fmt.Errorf("listen on %s: %w", f.Listen, err)
-		}
-		return l, nil
+	var l net.Listener
+	var err error
+	if path, ok := f.Socket(); ok {
+		l, err = listenOnSocket(ctx, path, f.SocketMode)
+	} else {
+		l, err = net.Listen("tcp", f.Listen)
 	}
-	l, err := listenOnSocket(ctx, path, f.SocketMode)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", f.Listen, err)
 	}

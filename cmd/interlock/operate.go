@@ -87,15 +87,14 @@ func newRerun(a *app) *cobra.Command {
 			return err
 		}
 		r, err := c.Rerun(ctx, key, client.RerunRequest{Force: s.force, BypassGate: s.bypassGate, Asked: a.asked(s.reason)}, c.raw())
-		return c.show(err, func() { fmt.Fprintf(a.stdout, "%s: accepted%s\n", key, attemptText(r)) })
+		return c.show(err, func() {
+			opened := ""
+			if r.Attempt != nil {
+				opened = fmt.Sprintf(" as attempt %d", *r.Attempt)
+			}
+			fmt.Fprintf(a.stdout, "%s: accepted%s\n", key, opened)
+		})
 	})
-}
-
-func attemptText(r client.Rerun) string {
-	if r.Attempt == nil {
-		return ""
-	}
-	return fmt.Sprintf(" as attempt %d", *r.Attempt)
 }
 
 func newCancel(a *app) *cobra.Command {

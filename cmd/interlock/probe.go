@@ -130,15 +130,10 @@ func (t *probeTrial) judge(r *sensor.Reading, now time.Time) error {
 		t.evaluate(g, r, now)
 	}
 	if len(t.leaves) == 0 {
-		if t.answer.Status == probe.Pass {
-			return nil
-		}
-		return errNo
+		return verdict(t.answer.Status == probe.Pass, nil)
 	}
-	if slices.ContainsFunc(t.leaves, func(l rule.Leaf) bool { return !l.Advisory && l.Effective() != rule.Pass }) {
-		return errNo
-	}
-	return nil
+	closed := slices.ContainsFunc(t.leaves, func(l rule.Leaf) bool { return !l.Advisory && l.Effective() != rule.Pass })
+	return verdict(!closed, nil)
 }
 
 func (t *probeTrial) evaluate(g *rule.Gate, r *sensor.Reading, now time.Time) {

@@ -188,22 +188,17 @@ func (f *serveFlags) override(file *settings.File) engine.Folders {
 			}
 		}
 	}
-	text := func(to *string, flag string) {
-		if flag != "" {
-			*to = flag
+	file.Data.Dir = cmp.Or(f.data, file.Data.Dir)
+	file.Store = cmp.Or(f.store, file.Store)
+	file.Listen = cmp.Or(f.listen, file.Listen)
+	or := func(flag, dirs []string) []string {
+		if len(flag) > 0 {
+			return flag
 		}
+		return dirs
 	}
-	text(&file.Data.Dir, f.data)
-	text(&file.Store, f.store)
-	text(&file.Listen, f.listen)
-	folders := engine.Folders{Pipelines: file.Pipelines.Values, Calendars: file.Calendars.Values, Archetypes: file.Archetypes.Values, Sources: file.Sources.Values, Optional: optional}
-	for _, o := range []struct {
-		to   *[]string
-		flag []string
-	}{{&folders.Pipelines, f.pipelines}, {&folders.Calendars, f.calendars}, {&folders.Archetypes, f.archetypes}, {&folders.Sources, f.sources}} {
-		if len(o.flag) > 0 {
-			*o.to = o.flag
-		}
+	return engine.Folders{
+		Pipelines: or(f.pipelines, file.Pipelines.Values), Calendars: or(f.calendars, file.Calendars.Values),
+		Archetypes: or(f.archetypes, file.Archetypes.Values), Sources: or(f.sources, file.Sources.Values), Optional: optional,
 	}
-	return folders
 }

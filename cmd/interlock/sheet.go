@@ -50,16 +50,10 @@ func (a *app) sheet(columns []column, rows [][]cell) {
 // it puts long names on their own lines.
 func fit(columns []column, rows [][]cell, most int) [][]cell {
 	left, shown, room := leaveOut(columns, rows, most)
-	if room < min(leastText, textWidth(left, shown)) {
+	if _, flexible := used(left, shown); room < min(leastText, flexible) {
 		left, shown, room = leaveOut(columns, namesAlone(rows, most/2), most)
 	}
 	return cut(left, shown, max(room, leastText))
-}
-
-// textWidth returns the width of a table's text column, or 0 if it has none.
-func textWidth(columns []column, rows [][]cell) int {
-	_, flexible := used(columns, rows)
-	return flexible
 }
 
 // namesAlone puts first cells wider than most on their own line, above the rest of the row.
@@ -79,14 +73,12 @@ func namesAlone(rows [][]cell, most int) [][]cell {
 func leaveOut(columns []column, rows [][]cell, most int) (left []column, shown [][]cell, room int) {
 	for {
 		used, flexible := used(columns, rows)
-		i := slices.IndexFunc(columns, func(c column) bool { return c.extra })
+		i := len(columns) - 1
+		for i >= 0 && !columns[i].extra {
+			i--
+		}
 		if used+min(flexible, goodText) <= most || i < 0 {
 			return columns, rows, most - used
-		}
-		for last := i + 1; last < len(columns); last++ {
-			if columns[last].extra {
-				i = last
-			}
 		}
 		columns, rows = slices.Delete(slices.Clone(columns), i, i+1), withoutColumn(rows, i)
 	}
@@ -174,11 +166,8 @@ const minuteShape = "2006-01-02 15:04Z"
 
 // tableTime formats a time in UTC for a table: to the second with `-o wide`, otherwise to the minute.
 func (a *app) tableTime(t *time.Time) string {
-	switch {
-	case t == nil || t.IsZero():
-		return "–"
-	case a.wide:
-		return t.UTC().Format(timeShape)
+	if a.wide || t == nil || t.IsZero() {
+		return shortTime(t)
 	}
 	return t.UTC().Format(minuteShape)
 }

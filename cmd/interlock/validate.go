@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,9 +128,9 @@ func (a *app) readGiven(paths []string, f validateFlags) (*project, error) {
 	if len(paths) > 1 || f.config != "" {
 		return nil, usagef("- reads one file from standard input; remove the other paths")
 	}
-	text, err := io.ReadAll(io.LimitReader(a.stdin, document.MaxBytes+1))
+	text, err := a.readInput("standard input", stdinName, document.MaxBytes)
 	if err != nil {
-		return nil, fmt.Errorf("read standard input: %w", err)
+		return nil, err
 	}
 	p := sortSources([]pipeline.Source{{File: stdinName, Data: text}})
 	opts, err := f.shelf.beside(".").options()
