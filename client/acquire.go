@@ -102,11 +102,16 @@ func (w *waiter) step(ctx context.Context) (*Lease, error) {
 			return nil, w.unanswered(ctx, err)
 		}
 		_ = errors.As(err, &w.conflict) // err is a *Problem here
-		w.acted = true                  // the next request for the gate shows the state of the run
+		// If another worker was faster, the next request for the gate shows it. If it never does, the rejection becomes
+		// the result once the wait is over.
+		w.acted = true
 		if err := w.checkJob(ctx); err != nil {
 			return nil, err
 		}
-		return nil, w.contested(ctx)
+		if w.overdue() {
+			return nil, w.refuse(RefusedClosed, "%s", w.conflict.Detail)
+		}
+		return nil, w.pause(ctx, time.Second)
 	}
 	if err := w.checkJob(ctx); err != nil {
 		return nil, err
@@ -187,15 +192,6 @@ func (w *waiter) open(ctx context.Context) error {
 	return w.pause(ctx, time.Second)
 }
 
-// contested returns errAgain after a claim that was rejected although the gate was open. If another worker was faster,
-// the next request for the gate shows it; if it never does, the rejection becomes the result once the wait is over.
-func (w *waiter) contested(ctx context.Context) error {
-	if w.overdue() {
-		return w.refuse(RefusedClosed, "%s", w.conflict.Detail)
-	}
-	return w.pause(ctx, time.Second)
-}
-
 // checkJob returns an error if workers do not run the pipeline's job.
 func (w *waiter) checkJob(ctx context.Context) error {
 	if w.pipeline != nil {
@@ -268,11 +264,11 @@ const noSuchPeriod = "urn:interlock:problem:unknown-period"
 
 // unanswered returns the error of a failed call, or errAgain after a pause if a retry makes sense.
 func (w *waiter) unanswered(ctx context.Context, err error) error {
-	var problem *Problem
+	problem, rejected := errors.AsType[*Problem](err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &problem) && (problem.Status == http.StatusNotFound || problem.Type == noSuchPeriod):
+	case rejected && (problem.Status == http.StatusNotFound || problem.Type == noSuchPeriod):
 		return w.refuse(RefusedUnavailable, "%s", problem.Detail)
 	case final(err):
 		return err
@@ -315,14 +311,14 @@ func rest(ctx context.Context, d time.Duration) error {
 
 // conflict reports whether the server rejected the request because of the current state: 409.
 func conflict(err error) bool {
-	var problem *Problem
-	return errors.As(err, &problem) && problem.Status == http.StatusConflict
+	problem, ok := errors.AsType[*Problem](err)
+	return ok && problem.Status == http.StatusConflict
 }
 
 // final reports whether a retry would get the same response.
 func final(err error) bool {
-	var problem *Problem
-	return errors.As(err, &problem) && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusTooManyRequests
+	problem, ok := errors.AsType[*Problem](err)
+	return ok && problem.Status < http.StatusInternalServerError && problem.Status != http.StatusTooManyRequests
 }
 
 // Traceparent makes a call part of a trace (W3C Trace Context); "" has no effect.

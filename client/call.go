@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -150,36 +151,26 @@ func items[T any](ctx context.Context, c *Client, r call, options []CallOption) 
 
 // every reads all pages of a list.
 func every[T any](ctx context.Context, c *Client, r call, options []CallOption) ([]T, error) {
-	var whole struct {
-		Items      []json.RawMessage `json:"items"`
-		NextCursor *string           `json:"nextCursor"`
-	}
 	r.apply(options)
-	raw := r.raw
-	r.raw, whole.Items = nil, []json.RawMessage{}
-	items := []T{}
-	for {
+	raw, sent := r.raw, []json.RawMessage{}
+	r.raw = nil
+	for more := true; more; {
 		page, err := ask[Page[json.RawMessage]](ctx, c, r, nil)
 		if err != nil {
 			return nil, err
 		}
-		for _, sent := range page.Items {
-			var item T
-			if err := decode(sent, &item); err != nil {
-				return nil, c.unreachable(fmt.Errorf("the response is invalid: %w", err))
-			}
-			items = append(items, item)
-		}
-		if raw != nil {
-			whole.Items = append(whole.Items, page.Items...)
-		}
-		if page.NextCursor == "" {
-			break
-		}
+		sent = append(sent, page.Items...)
 		r.query.Set("cursor", page.NextCursor)
+		more = page.NextCursor != ""
+	}
+	items := make([]T, len(sent))
+	for i := range sent {
+		if err := decode(sent[i], &items[i]); err != nil {
+			return nil, c.unreachable(fmt.Errorf("the response is invalid: %w", err))
+		}
 	}
 	if raw != nil {
-		data, err := json.Marshal(whole)
+		data, err := json.Marshal(map[string]any{"items": sent, "nextCursor": nil})
 		if err != nil {
 			return nil, fmt.Errorf("join the pages of the list: %w", err)
 		}
@@ -235,9 +226,7 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the request: %w", err)
 	}
-	for name, values := range r.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.header)
 	if content != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -58,11 +58,7 @@ func (c *Client) Follow(ctx context.Context, q Following, each func(Event) error
 
 // passing reports whether a failure is temporary: a server that restarts, or has too many streams.
 func passing(err error) bool {
-	var p *Problem
-	if errors.As(err, &p) {
-		return p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests
-	}
-	return !errors.Is(err, bufio.ErrTooLong)
+	return !final(err) && !errors.Is(err, bufio.ErrTooLong)
 }
 
 // stream is a stream of events over consecutive connections.

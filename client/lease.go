@@ -87,7 +87,9 @@ func (l *Lease) beat(ctx context.Context) {
 			return
 		case err != nil:
 			next = min(next, beatAgain)
-			l.unsent()
+			l.mu.Lock()
+			l.sent = ""
+			l.mu.Unlock()
 		}
 		timer.Reset(next)
 	}
@@ -121,12 +123,6 @@ func (l *Lease) newOutput() string {
 	}
 	l.sent = text
 	return text
-}
-
-func (l *Lease) unsent() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sent = ""
 }
 
 // Finish reports the result of the job and ends the heartbeats. It retries a server that cannot be reached until it

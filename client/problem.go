@@ -92,8 +92,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 
 // unanswered returns the error of a call without a response. If this package's timeout ended it, the error says so.
 func (c *Client) unanswered(ctx context.Context, err error) error {
-	var late lateError
-	if errors.As(context.Cause(ctx), &late) {
+	if late, ok := errors.AsType[lateError](context.Cause(ctx)); ok {
 		return &UnreachableError{Server: c.server(), Late: true, Err: late}
 	}
 	return c.unreachable(err)
@@ -101,8 +100,7 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 
 func (c *Client) unreachable(err error) error {
 	// The message already names the address, so leave it out.
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	return &UnreachableError{Server: c.server(), Err: err}
