@@ -25,6 +25,7 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/metrics"
+	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
@@ -115,10 +116,10 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	if err := c.catalog.LoadFirst(ctx, engine.ReadSparingly); err != nil {
 		return nil, err
 	}
-	if err := c.assemble(ctx, s); err != nil {
+	if err := c.assemble(ctx); err != nil {
 		return nil, err
 	}
-	return c, c.load(ctx, folders)
+	return c, c.load(ctx)
 }
 
 // checkStart finds reasons not to start before anything is written: invalid settings, missing secrets and unreadable
@@ -150,11 +151,11 @@ func checkStart(f settings.File, folders engine.Folders, s surroundings) error {
 }
 
 // load applies the files for the first time.
-func (c *controller) load(ctx context.Context, folders engine.Folders) error {
+func (c *controller) load(ctx context.Context) error {
 	if err := c.share(); err != nil {
 		return err
 	}
-	c.reload = engine.NewReloader(folders, func(ctx context.Context, f catalog.Files, now time.Time) error {
+	c.reload = engine.NewReloader(c.folders, func(ctx context.Context, f catalog.Files, now time.Time) error {
 		report, err := c.catalog.Apply(ctx, f, now)
 		logReport(c.logger, report)
 		c.recordFiles(ctx, report)
@@ -168,7 +169,7 @@ func (c *controller) load(ctx context.Context, folders engine.Folders) error {
 }
 
 // assemble builds the handlers, the engine and the HTTP server.
-func (c *controller) assemble(ctx context.Context, s surroundings) error {
+func (c *controller) assemble(ctx context.Context) error {
 	if err := datadir.Private(jobsDir(c.file.Data.Dir), seenFile(c.file.Data.Dir)); err != nil {
 		return err
 	}
@@ -180,14 +181,14 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := newJobs(c.file, s.getenv, callbacks)
+	jobs, err := newJobs(c.file, c.around.getenv, callbacks)
 	if err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
 	observer := metrics.New(registry)
 	metrics.Process(registry, version, revision())
-	if c.archive, err = newArchiving(c.file, c.store, who.replica, s.getenv); err != nil {
+	if c.archive, err = newArchiving(c.file, c.store, who.replica, c.around.getenv); err != nil {
 		return err
 	}
 	registry.MustRegister(metrics.NewOpenRuns(c.store), c.archive)
@@ -196,12 +197,14 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 	}
 	counted := observer.Store(c.store)
 	h := c.newHandlers(counted, jobs, who.replica)
-	asking, err := newEvaluator(c.file, s.getenv)
+	asking, err := newEvaluator(c.file, c.around.getenv)
 	if err != nil {
 		return err
 	}
 	probes := prober.New(prober.Deps{Store: counted, Catalog: c.catalog, Evaluator: asking})
-	sinks, err := newSinks(c.file.Alerts, c.sinkParts(jobs.guard, s.getenv))
+	sinks, err := newSinks(c.file.Alerts, sinkParts{
+		guard: jobs.guard, getenv: c.around.getenv, threads: notify.NewThreads(c.store), logger: c.logger,
+	})
 	if err != nil {
 		return err
 	}
@@ -225,7 +228,7 @@ func (c *controller) assemble(ctx context.Context, s surroundings) error {
 		Name: "interlock_failing_tasks", Help: "Tasks whose last try by this controller failed.",
 	}, func() float64 { return float64(c.engine.FailingTasks()) }))
 	c.tail = jobs.tails(who.replica, c.catalog)
-	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs.guard, s)
+	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs.guard)
 }
 
 // handlers are the parts of a controller that make decisions.
@@ -261,8 +264,8 @@ func (c *controller) newHandlers(s store.Store, jobs *jobs, replica string) hand
 }
 
 // assembleServer builds the HTTP server.
-func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, guard *egress.Guard, s surroundings) error {
-	who, err := accessSettings(c.file, guard, s.getenv)
+func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, guard *egress.Guard) error {
+	who, err := accessSettings(c.file, guard, c.around.getenv)
 	if err != nil {
 		return err
 	}
@@ -283,7 +286,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.api = handler
-	c.access = &access{file: c.file, getenv: s.getenv, api: handler, logger: c.logger, tokens: who.Tokens, record: c.record}
+	c.access = &access{file: c.file, getenv: c.around.getenv, api: handler, logger: c.logger, tokens: who.Tokens, record: c.record}
 	if err := c.access.Reload(ctx); err != nil {
 		return err
 	}
@@ -359,16 +362,11 @@ func (c *controller) run(ctx context.Context) error {
 	c.recordStart(ctx)
 	served := make(chan error, 1)
 	go func() { served <- c.serve() }()
-	watching, stopWatching := context.WithCancel(ctx)
-	defer stopWatching()
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		c.reload.Watch(watching)
-	}()
-	worked := make(chan error, 1)
 	working, stopWorking := context.WithCancel(ctx)
 	defer stopWorking()
+	var watching sync.WaitGroup
+	watching.Go(func() { c.reload.Watch(working) })
+	worked := make(chan error, 1)
 	go func() { worked <- c.engine.Run(working, grace) }()
 
 	var failure error
@@ -376,20 +374,19 @@ func (c *controller) run(ctx context.Context) error {
 	case <-ctx.Done():
 	case failure = <-served:
 	}
-	stopWatching()
 	stopWorking()
-	return errors.Join(failure, c.stop(worked, watched))
+	return errors.Join(failure, c.stop(worked, &watching))
 }
 
 // stop shuts everything down: the HTTP server first, so that no new requests arrive, and the store last.
-func (c *controller) stop(worked <-chan error, watched <-chan struct{}) error {
+func (c *controller) stop(worked <-chan error, watching *sync.WaitGroup) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	err := c.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = c.server.Close()
 	}
-	<-watched
+	watching.Wait()
 	return errors.Join(err, <-worked, c.access.api.Flush(ctx), c.tracing.stop(ctx), c.store.Close())
 }
 

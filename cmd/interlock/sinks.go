@@ -37,10 +37,6 @@ type sinkParts struct {
 	logger  *slog.Logger
 }
 
-func (c *controller) sinkParts(guard *egress.Guard, getenv func(string) string) sinkParts {
-	return sinkParts{guard: guard, getenv: getenv, threads: notify.NewThreads(c.store), logger: c.logger}
-}
-
 // newSinks creates the alert sinks. The log is always one of them.
 func newSinks(a settings.Alerts, p sinkParts) ([]sink.Sink, error) {
 	sinks := []sink.Sink{logsink.New(p.logger)}
