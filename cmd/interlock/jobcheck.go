@@ -139,21 +139,20 @@ func (t *jobTest) check(ctx context.Context) error {
 
 // record adds the result of a check to the report, and returns the command's error for it.
 func (t *jobTest) record(what string, err error) error {
-	unsure, refusal := (*job.Unsure)(nil), (*job.Refusal)(nil)
-	switch {
-	case err == nil:
+	if err == nil {
 		t.found(what, foundOK, "has what the job needs")
 		return nil
-	case errors.As(err, &unsure):
+	}
+	if unsure, ok := errors.AsType[*job.Unsure](err); ok {
 		t.found(what, foundUnsure, unsure.Reason)
 		return nil
-	case errors.As(err, &refusal):
+	}
+	if refusal, ok := errors.AsType[*job.Refusal](err); ok {
 		t.found(what, foundNo, refusal.Reason)
 		return errNo
-	default:
-		t.found(what, foundUnreachable, err.Error())
-		return errUnreachable
 	}
+	t.found(what, foundUnreachable, err.Error())
+	return errUnreachable
 }
 
 func (t *jobTest) found(what string, result foundResult, message string) {

@@ -79,7 +79,7 @@ func checkSocket(ctx context.Context, path string) error {
 		return err
 	}
 	_, err = c.Ready(ctx)
-	if away := (*client.UnreachableError)(nil); errors.As(err, &away) && !away.Late {
+	if away, ok := errors.AsType[*client.UnreachableError](err); ok && !away.Late {
 		return nil
 	}
 	return fmt.Errorf("another server listens on %s; stop it, or use another path", path)

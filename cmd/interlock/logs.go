@@ -88,11 +88,11 @@ func (l *logs) follow(ctx context.Context) error {
 	for first := true; ; first = false {
 		seen := l.query.Seen
 		goesOn, err := l.next(ctx)
-		var away *client.UnreachableError
+		_, away := errors.AsType[*client.UnreachableError](err)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && (first || !errors.As(err, &away)):
+		case err != nil && (first || !away):
 			return err
 		case err != nil:
 			l.lost(err)

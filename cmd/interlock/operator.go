@@ -29,12 +29,6 @@ const (
 	answerPoll   = 250 * time.Millisecond // how often the console polls for it
 )
 
-// unanswered is the error if the stream-router does not answer in time.
-func unanswered() error {
-	return &router.Refusal{Kind: router.Conflict, Reason: fmt.Sprintf(
-		"the request is stored, but the stream-router did not answer within %s; check its log and its queue", routerWithin)}
-}
-
 // await calls read until it returns true or an error, or the timeout ends.
 func await(ctx context.Context, read func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, routerWithin)
@@ -43,20 +37,19 @@ func await(ctx context.Context, read func(context.Context) (bool, error)) error 
 	defer tick.Stop()
 	for {
 		done, err := read(ctx)
-		if errors.Is(err, context.DeadlineExceeded) {
-			return unanswered()
-		}
-		if err != nil || done {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return unanswered()
+		if err == nil && !done {
+			select {
+			case <-tick.C:
+				continue
+			case <-ctx.Done():
+				err = ctx.Err()
 			}
-			return ctx.Err()
 		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return &router.Refusal{Kind: router.Conflict, Reason: fmt.Sprintf(
+				"the request is stored, but the stream-router did not answer within %s; check its log and its queue", routerWithin)}
+		}
+		return err
 	}
 }
 
@@ -115,22 +108,16 @@ func (t tableOperator) ask(ctx context.Context, o awslambda.Operation, now time.
 
 // Trigger requests a run.
 func (t tableOperator) Trigger(ctx context.Context, q router.TriggerRequest, now time.Time) (run.Run, error) {
-	return runOf(t.ask(ctx, awslambda.Operation{
+	out, err := t.ask(ctx, awslambda.Operation{
 		ID: q.ID, Action: awslambda.Trigger, Pipeline: q.Pipeline, Period: q.Period, By: q.By, Reason: q.Reason, Force: q.Force, BypassGate: q.BypassGate,
-	}, now))
+	}, now)
+	return orZero(out.Run), err
 }
 
 // Cancel requests the end of a run.
 func (t tableOperator) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
-	return runOf(t.ask(ctx, awslambda.Operation{Action: awslambda.Cancel, Pipeline: key.Pipeline, Key: key, By: by, Reason: why}, now))
-}
-
-// runOf returns the run in an outcome.
-func runOf(out awslambda.Outcome, err error) (run.Run, error) {
-	if err != nil || out.Run == nil {
-		return run.Run{}, err
-	}
-	return *out.Run, nil
+	out, err := t.ask(ctx, awslambda.Operation{Action: awslambda.Cancel, Pipeline: key.Pipeline, Key: key, By: by, Reason: why}, now)
+	return orZero(out.Run), err
 }
 
 // Report reports the result of a job. The result of a worker, which claimed its attempt here, needs no function.
@@ -143,10 +130,7 @@ func (t tableOperator) Report(ctx context.Context, o run.Outcome, now time.Time)
 		return t.workers().Report(ctx, o, now)
 	}
 	out, err := t.ask(ctx, awslambda.Operation{Action: awslambda.Report, Pipeline: o.Key.Pipeline, Outcome: o, By: o.By}, now)
-	if err != nil || out.Reported == nil {
-		return router.Reported{}, err
-	}
-	return *out.Reported, nil
+	return orZero(out.Reported), err
 }
 
 // workers returns a router that serves workers directly on the tables: their requests need no function, only a
@@ -173,10 +157,7 @@ func (t tableOperator) Trace(ctx context.Context, key run.Key) (string, error) {
 // Pause requests the pause of a pipeline.
 func (t tableOperator) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
 	out, err := t.ask(ctx, awslambda.Operation{Action: awslambda.Pause, Pipeline: id, Pause: p, By: p.By, Reason: p.Why}, now)
-	if err != nil || out.Pause == nil {
-		return store.Pause{}, err
-	}
-	return *out.Pause, nil
+	return orZero(out.Pause), err
 }
 
 // PauseAll requests the pause of all pipelines.

@@ -70,7 +70,7 @@ func (h heartbeat) send(ctx context.Context) error {
 		return fmt.Errorf("watchdog.heartbeatURL cannot be used")
 	}
 	resp, err := h.client.Do(req)
-	if refused := (*egress.Refused)(nil); errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*egress.Refused](err); ok {
 		return fmt.Errorf("send the heartbeat to watchdog.heartbeatURL: %w", refused)
 	}
 	if err != nil {
@@ -173,10 +173,9 @@ func logReport(logger *slog.Logger, r catalog.Report) {
 func (c *controller) unreadable() func(error) {
 	var last string
 	return func(err error) {
-		var folder *engine.FolderError
 		var name string
 		var cause error
-		if errors.As(err, &folder) {
+		if folder, ok := errors.AsType[*engine.FolderError](err); ok {
 			name, cause = folder.Folder, folder.Err
 		}
 		if failed := c.catalog.Unreadable(context.Background(), name, cause, time.Now()); failed != nil {
