@@ -146,7 +146,14 @@ func newAlertsRetry(a *app) *cobra.Command {
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		q.IDs = args
 		done, err := c.RetryDeadLetters(ctx, q, c.raw())
-		err = c.show(err, func() { a.writeRetried(done) })
+		err = c.show(err, func() {
+			if len(done) == 0 {
+				fmt.Fprintln(a.stdout, "No dead letters match.")
+			}
+			for _, r := range done {
+				a.writeSent(r.Sink, r.ID, r.Sent, r.Error)
+			}
+		})
 		failed := slices.ContainsFunc(done, func(r client.Retried) bool { return !r.Sent })
 		return verdict(!failed && (len(done) > 0 || len(args) == 0), err)
 	})
@@ -186,13 +193,4 @@ func newAlertsDiscard(a *app) *cobra.Command {
 		})
 		return verdict(len(gone) > 0 || len(args) == 0, err)
 	})
-}
-
-func (a *app) writeRetried(done []client.Retried) {
-	if len(done) == 0 {
-		fmt.Fprintln(a.stdout, "No dead letters match.")
-	}
-	for _, r := range done {
-		a.writeSent(r.Sink, r.ID, r.Sent, r.Error)
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -187,7 +188,7 @@ func (c *controller) assemble(ctx context.Context) error {
 	}
 	registry := prometheus.NewRegistry()
 	observer := metrics.New(registry)
-	metrics.Process(registry, version, revision())
+	metrics.Process(registry, version, cmp.Or(orZero(commit()), "unknown"))
 	if c.archive, err = newArchiving(c.file, c.store, who.replica, c.around.getenv); err != nil {
 		return err
 	}

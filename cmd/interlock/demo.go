@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,12 +152,9 @@ func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*co
 		return nil, fmt.Errorf("open the demo's log: %w", err)
 	}
 	around := surroundings{getenv: a.getenv, logger: slog.New(slog.NewTextHandler(log, nil))}
-	if f.listen != "" {
-		file.Listen = f.listen
-		return newController(ctx, file, folders, around)
-	}
+	file.Listen = cmp.Or(f.listen, file.Listen)
 	c, err := newController(ctx, file, folders, around)
-	if errors.Is(err, syscall.EADDRINUSE) {
+	if f.listen == "" && errors.Is(err, syscall.EADDRINUSE) {
 		file.Listen = "127.0.0.1:0"
 		c, err = newController(ctx, file, folders, around)
 	}
@@ -204,11 +202,10 @@ func endJobs(dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*grace)
 	defer cancel()
-	var errs []error
 	for _, entry := range entries {
-		errs = append(errs, endJob(ctx, commands, run.Handle(entry.Name())))
+		err = errors.Join(err, endJob(ctx, commands, run.Handle(entry.Name())))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 func endJob(ctx context.Context, commands job.Type, h run.Handle) error {

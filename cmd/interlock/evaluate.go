@@ -202,8 +202,7 @@ func (e *evaluation) report() evaluationReport {
 		report.BlockedBy = append(report.BlockedBy, blockReport{Code: b.Code, Reason: b.Reason.String(), Until: timeOrNull(b.Until)})
 	}
 	if e.answer.Start != nil {
-		start := reportOn(*e.answer.Start)
-		report.StartCondition = &start
+		report.StartCondition = new(reportOn(*e.answer.Start))
 	}
 	for _, leaf := range e.answer.Verdict.Leaves {
 		report.Rules = append(report.Rules, reportOn(leaf))

@@ -43,10 +43,11 @@ func (a *app) init(dir string) error {
 		}
 	}
 	for _, name := range names {
-		if err := writeProjectFile(dir, name); err != nil {
+		path := filepath.Join(dir, name)
+		if err := writeProjectFile(name, path); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.stdout, filepath.Join(dir, name))
+		fmt.Fprintln(a.stdout, path)
 	}
 	fmt.Fprintf(a.stdout, "\nNow: %sinterlock serve\n", goTo(dir))
 	return nil
@@ -77,12 +78,12 @@ func projectFiles() ([]string, error) {
 	return names, err
 }
 
-func writeProjectFile(dir, name string) error {
+// writeProjectFile copies a file of the starter project to path, which must not exist.
+func writeProjectFile(name, path string) error {
 	data, err := fs.ReadFile(examples.Starter(), name)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("create the directory of %s: %w", path, err)
 	}

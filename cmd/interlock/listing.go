@@ -50,7 +50,11 @@ type listing[T any] struct {
 func read[T any](c *connection, limit *count, ask func(client.Paging) (client.Page[T], error)) (listing[T], error) {
 	var l listing[T]
 	for {
-		page, err := ask(l.page(limit.value))
+		size := client.MaxPage
+		if limit.value > 0 {
+			size = min(size, limit.value-len(l.items))
+		}
+		page, err := ask(client.Paging{Limit: size, Cursor: l.next})
 		if err != nil {
 			return l, err
 		}
@@ -73,15 +77,6 @@ func none[T any](ctx context.Context, c *connection, l listing[T], pipeline stri
 		return client.Pipeline{}, nil
 	}
 	return c.Pipeline(ctx, pipeline)
-}
-
-// page returns the next page to request.
-func (l *listing[T]) page(limit int) client.Paging {
-	size := client.MaxPage
-	if limit > 0 {
-		size = min(size, limit-len(l.items))
-	}
-	return client.Paging{Limit: size, Cursor: l.next}
 }
 
 // showList prints a list unless err is set, which it returns. JSON output has the form of the server's last page,

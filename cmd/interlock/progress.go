@@ -21,7 +21,8 @@ func (a *app) progress(what string, far func() string) (end func()) {
 	if !ok {
 		status = &statusLine{out: a.stderr}
 	}
-	done, ended := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	var ended sync.WaitGroup
 	began := a.now()
 	line := func() string {
 		text := what + "…"
@@ -30,8 +31,7 @@ func (a *app) progress(what string, far func() string) (end func()) {
 		}
 		return fmt.Sprintf("%s %s", text, a.now().Sub(began).Round(time.Second))
 	}
-	go func() {
-		defer close(ended)
+	ended.Go(func() {
 		for {
 			select {
 			case <-done:
@@ -41,10 +41,10 @@ func (a *app) progress(what string, far func() string) (end func()) {
 				status.show(line())
 			}
 		}
-	}()
+	})
 	return sync.OnceFunc(func() {
 		close(done)
-		<-ended
+		ended.Wait()
 	})
 }
 

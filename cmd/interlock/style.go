@@ -95,9 +95,14 @@ func runeCells(r rune) int {
 
 // printable replaces characters that could move the cursor, change colours or reverse the writing direction, because
 // text may come from any file. Tabs stay.
-func printable(text string) string {
+func printable(text string) string { return printableExcept("\t", text) }
+
+// printableLines is printable for text of several lines.
+func printableLines(text string) string { return printableExcept("\t\n", text) }
+
+func printableExcept(kept, text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+		if !strings.ContainsRune(kept, r) && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
 			return utf8.RuneError
 		}
 		return r
@@ -116,15 +121,6 @@ func shorten(text string, most int) string {
 		}
 	}
 	return text
-}
-
-// printableLines is printable for text of several lines.
-func printableLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = printable(line)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // withoutColours removes the colours from text.

@@ -50,14 +50,6 @@ func buildVersion(set string, info *debug.BuildInfo, ok bool) string {
 	return info.Main.Version
 }
 
-// revision returns the commit, or "unknown".
-func revision() string {
-	if at := commit(); at != nil {
-		return *at
-	}
-	return "unknown"
-}
-
 // commit returns the commit that the binary was built from, or nil if the Go tool did not record it.
 func commit() *string {
 	info, ok := debug.ReadBuildInfo()
