@@ -79,16 +79,16 @@ func newAlertsTest(a *app) *cobra.Command {
 		Example: "  interlock alerts test default", Args: arguments("a ROUTE"),
 	}
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
-		said, err := c.TestAlertRoute(ctx, args[0], a.person(), c.raw())
+		results, err := c.TestAlertRoute(ctx, args[0], a.person(), c.raw())
 		err = c.show(err, func() {
-			if len(said) == 0 {
+			if len(results) == 0 {
 				fmt.Fprintf(a.stdout, "Route %s has no sinks.\n", printable(args[0]))
 			}
-			for _, t := range said {
+			for _, t := range results {
 				a.writeSent(t.Sink, "the sample", t.Sent, t.Error)
 			}
 		})
-		return verdict(!slices.ContainsFunc(said, func(t client.Tested) bool { return !t.Sent }), err)
+		return verdict(!slices.ContainsFunc(results, func(t client.Tested) bool { return !t.Sent }), err)
 	})
 }
 

@@ -93,12 +93,12 @@ func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() 
 		return nil, nil, usagef("--store %s is not an AWS deployment; write dynamodb://ENVIRONMENT?region=REGION, or use --server for a server", url)
 	}
 	quiet := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	c, err := openConsole(ctx, url, "127.0.0.1:0", "", quiet)
+	console, err := openConsole(ctx, url, "127.0.0.1:0", "", quiet)
 	if err != nil {
 		return nil, nil, err
 	}
-	asks, err := client.New(c.address())
-	return asks, c.close, err
+	c, err := client.New(console.address())
+	return c, console.close, err
 }
 
 // readOnlyReason is the answer of a deployment's dashboard to any request for a change.

@@ -79,12 +79,12 @@ func (a *app) readContexts() (contexts, error) {
 
 // editContexts applies edit to the stored contexts, replaces the file atomically, and prints the text that edit
 // returns.
-func (a *app) editContexts(edit func(all *contexts) (said string, err error)) error {
+func (a *app) editContexts(edit func(all *contexts) (message string, err error)) error {
 	all, err := a.readContexts()
 	if err != nil {
 		return err
 	}
-	said, err := edit(&all)
+	message, err := edit(&all)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (a *app) editContexts(edit func(all *contexts) (said string, err error)) er
 	if err := writeWhole(name, text); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stdout, said)
+	fmt.Fprintln(a.stdout, message)
 	return nil
 }
 

@@ -117,19 +117,19 @@ func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string, c *control
 	// The controller stops only after the story has printed its summary.
 	working, halt := context.WithCancel(context.WithoutCancel(ctx))
 	defer halt()
-	telling, quit := context.WithCancel(ctx)
+	playing, quit := context.WithCancel(ctx)
 	defer quit()
 	worked := make(chan error, 1)
 	go func() {
 		defer quit()
 		worked <- c.run(working)
 	}()
-	told := demo.Run(telling, demo.Options{
+	played := demo.Run(playing, demo.Options{
 		Project: dir, Address: c.address(), Store: c.store, Out: flushing{a, quit}, Colours: a.outStyle.colours,
 		Speed: f.speed, Stay: !f.once, Command: commandFor(c.address()), Now: time.Now,
 	})
 	halt()
-	return errors.Join(told, <-worked)
+	return errors.Join(played, <-worked)
 }
 
 // demoController opens the controller of the demo's project. Unless --listen is given, it uses any free address.

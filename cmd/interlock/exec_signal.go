@@ -13,7 +13,7 @@ import (
 // signals handles the signals that exec receives. While the command runs, it forwards them to the command; before and
 // after, a signal cancels the context that exec waits on.
 type signals struct {
-	came     chan os.Signal
+	received chan os.Signal
 	terminal bool // stdin is a terminal, which also sends its signals to the command
 
 	mu     sync.Mutex
@@ -25,10 +25,10 @@ type signals struct {
 
 // catchSignals begins to catch signals.
 func catchSignals() *signals {
-	s := &signals{came: make(chan os.Signal, 16), terminal: term.IsTerminal(int(os.Stdin.Fd()))}
-	signal.Notify(s.came, passedOn...)
+	s := &signals{received: make(chan os.Signal, 16), terminal: term.IsTerminal(int(os.Stdin.Fd()))}
+	signal.Notify(s.received, passedOn...)
 	go func() {
-		for sig := range s.came {
+		for sig := range s.received {
 			s.handle(sig)
 		}
 	}()
@@ -36,8 +36,8 @@ func catchSignals() *signals {
 }
 
 func (s *signals) stop() {
-	signal.Stop(s.came)
-	close(s.came)
+	signal.Stop(s.received)
+	close(s.received)
 }
 
 func (s *signals) handle(sig os.Signal) {

@@ -26,8 +26,8 @@ func (a *app) progress(what string, far func() string) (end func()) {
 	began := a.now()
 	line := func() string {
 		text := what + "…"
-		if said := far(); said != "" {
-			text += " " + said + ","
+		if part := far(); part != "" {
+			text += " " + part + ","
 		}
 		return fmt.Sprintf("%s %s", text, a.now().Sub(began).Round(time.Second))
 	}

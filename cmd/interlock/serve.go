@@ -123,14 +123,14 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	} else {
 		fmt.Fprintf(a.stderr, "interlock listens on %s with %s; stop it with Ctrl-C\n", c.address(), plural(active, "pipeline"))
 	}
-	said := make(chan struct{})
+	logged := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		logger.Info("interlock is stopping; it finishes or hands back the work in progress")
-		close(said)
+		close(logged)
 	})
 	err = c.run(ctx)
 	if ctx.Err() != nil {
-		<-said
+		<-logged
 	}
 	return err
 }

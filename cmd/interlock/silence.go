@@ -90,7 +90,7 @@ func (a *app) writeSilences(silences []client.Silence, all bool) {
 			plain(a.tableTime(&s.Since)), plain(fmt.Sprint(s.Suppressed)), plain(printable(s.Reason + endedText(s))),
 		})
 	}
-	a.sheet([]column{col("SILENCE"), col("ABOUT"), col("STATE"), col("UNTIL"), extraCol("BY"), extraCol("SINCE"), extraCol("KEPT BACK"), wrapCol("REASON")}, rows)
+	a.sheet([]column{col("SILENCE"), col("ABOUT"), col("STATE"), col("UNTIL"), extraCol("BY"), extraCol("SINCE"), extraCol("HELD BACK"), wrapCol("REASON")}, rows)
 }
 
 func (a *app) silenceState(s client.Silence) cell {
