@@ -198,11 +198,7 @@ func (c *controller) assemble(ctx context.Context) error {
 	}
 	counted := observer.Store(c.store)
 	h := c.newHandlers(counted, jobs, who.replica)
-	asking, err := newEvaluator(c.file, c.around.getenv)
-	if err != nil {
-		return err
-	}
-	probes := prober.New(prober.Deps{Store: counted, Catalog: c.catalog, Evaluator: asking})
+	probes := prober.New(prober.Deps{Store: counted, Catalog: c.catalog, Evaluator: jobs.evaluator})
 	sinks, err := newSinks(c.file.Alerts, sinkParts{
 		guard: jobs.guard, getenv: c.around.getenv, threads: notify.NewThreads(c.store), logger: c.logger,
 	})

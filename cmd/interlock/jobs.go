@@ -21,21 +21,22 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// jobs holds the job types and everything needed to start jobs.
+// jobs holds the job types and everything needed to start jobs, and what runs probes.
 type jobs struct {
-	types    map[string]job.Type
-	commands *command.Type
-	guard    *egress.Guard
+	types     map[string]job.Type
+	commands  *command.Type
+	evaluator *evaluator.Evaluator
+	guard     *egress.Guard
 	// expand fills in an attempt's config, with its variables and secrets, and its callback.
 	expand func(a job.Attempt, of *pipeline.Job) (job.Attempt, error)
 }
 
 func newJobs(f settings.File, getenv func(string) string, callbacks api.Callbacks) (*jobs, error) {
-	guard, err := egress.New(f.Egress.Allow)
+	probes, err := egress.New(f.Egress.Allow)
 	if err != nil {
 		return nil, err
 	}
-	guard = guard.As("interlock/" + version)
+	guard := probes.As("interlock/" + version)
 	secrets, err := newSecrets(f, guard, getenv)
 	if err != nil {
 		return nil, err
@@ -51,6 +52,7 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	return &jobs{
 		types: all.Types(guard, commands), expand: all.Expander(secrets, callbacks.For),
 		commands: commands, guard: guard,
+		evaluator: evaluator.New(evaluator.Options{Guard: probes, Secrets: secrets, Getenv: getenv, Programs: policy}),
 	}, nil
 }
 
@@ -146,23 +148,6 @@ func (j *jobs) tails(replica string, known *catalog.Catalog) func(context.Contex
 		text, err := t.Tail(p.Handle)
 		return text, err == nil, err
 	}
-}
-
-// newEvaluator creates the evaluator that runs probes, as configured in f.
-func newEvaluator(f settings.File, getenv func(string) string) (*evaluator.Evaluator, error) {
-	guard, err := egress.New(f.Egress.Allow)
-	if err != nil {
-		return nil, err
-	}
-	secrets, err := newSecrets(f, guard, getenv)
-	if err != nil {
-		return nil, err
-	}
-	policy, err := programs(f)
-	if err != nil {
-		return nil, err
-	}
-	return evaluator.New(evaluator.Options{Guard: guard, Secrets: secrets, Getenv: getenv, Programs: policy}), nil
 }
 
 // newSecrets returns the secrets that the server's file lets pipelines read.

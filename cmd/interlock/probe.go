@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -51,7 +52,7 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *trialFlags) er
 	if err != nil {
 		return err
 	}
-	asking, err := newEvaluator(server, a.getenv)
+	jobs, err := newJobs(server, a.getenv, api.Callbacks{}) // for its evaluator
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *trialFlags) er
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	answer, failed := asking.Evaluate(ctx, probe.Request{Pipeline: def.ID, File: def.File, Probe: *p, Period: t.period, Attempt: 1})
+	answer, failed := jobs.evaluator.Evaluate(ctx, probe.Request{Pipeline: def.ID, File: def.File, Probe: *p, Period: t.period, Attempt: 1})
 	end := t.record(answer, failed, a.now())
 	if err := a.print(f.format, t.report(), func() { t.write(a) }); err != nil {
 		return err
