@@ -27,7 +27,7 @@ func newAlertsRoutes(a *app) *cobra.Command {
 		return c.show(err, func() {
 			var rows [][]cell
 			for _, r := range routes {
-				rows = append(rows, []cell{{printable(r.Name), a.outStyle.bold}, plain(printable(sinksOf(r))), plain(printable(groupedBy(r))), plain(printable(routed(r)))})
+				rows = append(rows, []cell{{printable(r.Name), a.outStyle.bold}, plain(sinksOf(r)), plain(groupedBy(r)), plain(routed(r))})
 			}
 			a.sheet([]column{col("ROUTE"), col("SINKS"), extraCol("GROUPED"), wrapCol("EVENTS")}, rows)
 		})
@@ -127,8 +127,8 @@ func (a *app) writeDead(dead []client.DeadLetter) {
 		}
 		rows = append(rows, []cell{
 			{d.Event.ID, a.outStyle.bold},
-			plain(printable(d.Sink)), plain(subjectOfEvent(d.Event)), plain(kind), plain(a.tableTime(&d.At)), plain(fmt.Sprint(d.Tries)),
-			plain(printable(d.Reason)),
+			plain(d.Sink), plain(subjectOfEvent(d.Event)), plain(kind), plain(a.tableTime(&d.At)), plain(fmt.Sprint(d.Tries)),
+			plain(d.Reason),
 		})
 	}
 	a.sheet([]column{col("ID"), col("SINK"), extraCol("ABOUT"), extraCol("EVENT"), extraCol("GIVEN UP"), extraCol("TRIES"), wrapCol("ERROR")}, rows)

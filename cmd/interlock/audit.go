@@ -64,7 +64,7 @@ func (a *app) auditRow(e client.AuditEntry) []cell {
 	return []cell{
 		plain(a.tableTime(&e.At)),
 		{printable(actor), a.outStyle.bold},
-		plain(printable(e.Action)), plain(orDash(cmp.Or(e.Subject, e.Pipeline))),
+		plain(e.Action), plain(orDash(cmp.Or(e.Subject, e.Pipeline))),
 		a.outcomeCell(e.Outcome), plain(orDash(new(parametersOf(e.Parameters)))), plain(orDash(cmp.Or(e.Error, e.Reason))),
 	}
 }

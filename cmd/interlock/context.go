@@ -239,7 +239,7 @@ func (a *app) writeContextList(all contexts) {
 		if name == all.Current {
 			mark, paint = "*", a.outStyle.green
 		}
-		rows = append(rows, []cell{plain(mark), {name, paint}, plain(printable(all.Contexts[name].Server)), plain(printable(all.Contexts[name].tokenText()))})
+		rows = append(rows, []cell{plain(mark), {name, paint}, plain(all.Contexts[name].Server), plain(all.Contexts[name].tokenText())})
 	}
 	a.sheet([]column{col(""), col("CONTEXT"), col("SERVER"), textCol("TOKEN")}, rows)
 }

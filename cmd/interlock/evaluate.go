@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -57,13 +58,8 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if err != nil {
 		return err
 	}
-	e := evaluation{def: def, at: f.at.value, period: f.date.Period}
-	if e.at.IsZero() {
-		e.at = a.now()
-	}
-	if e.period.IsZero() {
-		e.period = def.Schedule.PeriodAt(e.at)
-	}
+	e := evaluation{def: def, at: cmp.Or(f.at.value, a.now())}
+	e.period = cmp.Or(f.date.Period, def.Schedule.PeriodAt(e.at))
 	if err := e.period.CheckName(def.Schedule.Zone()); err != nil {
 		return usagef("--date: %s", err)
 	}

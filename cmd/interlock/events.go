@@ -133,7 +133,7 @@ func (a *app) eventRow(e client.Event) []cell {
 	case "critical":
 		paint = s.red
 	}
-	row := []cell{plain(e.Time.UTC().Format(timeShape)), {e.Type, paint}, {subjectOfEvent(e), s.bold}, plain(printable(e.Detail.Message))}
+	row := []cell{plain(e.Time.UTC().Format(timeShape)), {e.Type, paint}, {subjectOfEvent(e), s.bold}, plain(e.Detail.Message)}
 	if e.SilencedBy != nil {
 		row = append(row, cell{printable("silenced by " + *e.SilencedBy), s.dim})
 	}

@@ -207,7 +207,7 @@ func (a *app) writeJobTest(r jobTestReport) {
 	var rows [][]cell
 	for _, f := range r.Findings {
 		paint := map[foundResult]func(string) string{foundOK: s.green, foundUnsure: s.yellow, foundNo: s.red, foundUnreachable: s.red}[f.Result]
-		rows = append(rows, []cell{{string(f.Result), paint}, plain(f.Check), plain(printable(f.Message))})
+		rows = append(rows, []cell{{string(f.Result), paint}, plain(f.Check), plain(f.Message)})
 	}
 	fmt.Fprint(a.stdout, table(rows))
 	if r.Run != nil {

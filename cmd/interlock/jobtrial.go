@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -19,10 +20,7 @@ import (
 func trialAttempt(def *pipeline.Definition, date slice, now time.Time) job.Attempt {
 	var random [4]byte
 	rand.Read(random[:]) // never fails
-	p := date.Period
-	if p.IsZero() {
-		p = def.Schedule.PeriodAt(now)
-	}
+	p := cmp.Or(date.Period, def.Schedule.PeriodAt(now))
 	key := run.Key{Pipeline: def.ID, Schedule: pipeline.ScheduleID("test-" + hex.EncodeToString(random[:])), Period: p}
 	return job.Attempt{ID: key.Attempt(1), Pipeline: def.ID, Schedule: def.Opens, Period: p, Number: 1, File: def.File}
 }

@@ -118,7 +118,7 @@ func (a *app) facts(rows ...[]cell) {
 	fmt.Fprint(a.stdout, table(rows))
 }
 
-func fact(name, value string) []cell { return []cell{plain(name), plain(printable(value))} }
+func fact(name, value string) []cell { return []cell{plain(name), plain(value)} }
 
 // orZero returns the value, or the zero value for nil: "" for a text.
 func orZero[T any](v *T) T {

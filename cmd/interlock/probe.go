@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,10 +57,8 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *trialFlags) er
 	if err != nil {
 		return err
 	}
-	t := &probeTrial{def: def, probe: *p, period: f.date.Period, began: a.now()}
-	if t.period.IsZero() {
-		t.period = def.Schedule.PeriodAt(t.began)
-	}
+	t := &probeTrial{def: def, probe: *p, began: a.now()}
+	t.period = cmp.Or(f.date.Period, def.Schedule.PeriodAt(t.began))
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	answer, failed := jobs.evaluator.Evaluate(ctx, probe.Request{Pipeline: def.ID, File: def.File, Probe: *p, Period: t.period, Attempt: 1})

@@ -84,7 +84,7 @@ func (a *app) writeAttempts(attempts []client.Attempt) {
 			result += " " + *t.Category
 		}
 		rows = append(rows, []cell{
-			plain(fmt.Sprint(t.Attempt)), plain(orDash(t.Cause)), plain(printable(result)), plain(a.tableTime(t.StartedAt)),
+			plain(fmt.Sprint(t.Attempt)), plain(orDash(t.Cause)), plain(result), plain(a.tableTime(t.StartedAt)),
 			plain(a.tableTime(t.EndedAt)), plain(a.tableTime(t.OpenedAt)), plain(orDash(t.RequestedBy)), plain(orDash(t.Message)),
 		})
 	}
@@ -147,9 +147,9 @@ func (a *app) ruleRow(r client.Rule) []cell {
 	return []cell{
 		outcomeMark(outcomeOf(r), r.Level == "advisory", a.outStyle),
 		{printable(key), a.outStyle.bold},
-		plain(printable(shorten(ruleText(r), conditionCells))),
-		plain(printable(shorten(value, valueCells))),
-		plain(printable(reason)),
+		plain(shorten(ruleText(r), conditionCells)),
+		plain(shorten(value, valueCells)),
+		plain(reason),
 	}
 }
 
@@ -180,7 +180,7 @@ func (a *app) writeJobLog(entries []client.JobEntry) {
 			what += " " + *e.Category
 		}
 		rows = append(rows, []cell{
-			plain(shortTime(&e.At)), plain(fmt.Sprint(e.Attempt)), plain(printable(what)), plain(orDash(e.By)), plain(orDash(e.Message)),
+			plain(shortTime(&e.At)), plain(fmt.Sprint(e.Attempt)), plain(what), plain(orDash(e.By)), plain(orDash(e.Message)),
 		})
 	}
 	a.sheet([]column{col("AT"), col("ATTEMPT"), col("EVENT"), extraCol("BY"), wrapCol("MESSAGE")}, rows)
@@ -198,7 +198,7 @@ func (a *app) writeReruns(reruns []client.Rerun) {
 			answer = cell{"accepted", a.outStyle.green}
 		}
 		rows = append(rows, []cell{
-			plain(a.tableTime(&r.At)), plain(printable(r.RequestedBy)), answer, plain(printable(shorten(r.Reason, reasonCells))), plain(printable(r.Why)),
+			plain(a.tableTime(&r.At)), plain(r.RequestedBy), answer, plain(shorten(r.Reason, reasonCells)), plain(r.Why),
 		})
 	}
 	a.sheet([]column{col("AT"), col("BY"), col("ANSWER"), extraCol("REASON"), wrapCol("WHY")}, rows)

@@ -105,7 +105,7 @@ func (a *app) writeRuns(runs []client.Run) {
 		rows = append(rows, []cell{
 			{r.Key().String(), a.outStyle.bold},
 			a.statusCell(r), plain(fmt.Sprint(r.Attempt)),
-			plain(a.tableTime(r.OpenedAt)), plain(a.tableTime(r.EndedAt)), plain(printable(reasonText(r))),
+			plain(a.tableTime(r.OpenedAt)), plain(a.tableTime(r.EndedAt)), plain(reasonText(r)),
 		})
 	}
 	a.sheet([]column{col("RUN"), col("STATUS"), extraCol("ATTEMPT"), extraCol("OPENED"), extraCol("ENDED"), wrapCol("REASON")}, rows)

@@ -230,7 +230,7 @@ func (a *app) writeReadings(pipeline string, readings []client.Reading) {
 			plain(fmt.Sprint(r.Version)),
 			plain(orDash(r.Source)),
 			plain(a.tableTime(r.ExpiresAt)),
-			plain(printable(data)),
+			plain(data),
 		})
 	}
 	a.sheet([]column{col("KEY"), col("PERIOD"), col("WRITTEN"), extraCol("VERSION"), extraCol("BY"), extraCol("EXPIRES"), textCol("DATA")}, rows)

@@ -86,8 +86,8 @@ func (a *app) writeSilences(silences []client.Silence, all bool) {
 	for _, s := range silences {
 		rows = append(rows, []cell{
 			{s.ID, a.outStyle.bold},
-			plain(silenced(s)), a.silenceState(s), plain(a.tableTime(&s.Until)), plain(printable(s.RequestedBy)),
-			plain(a.tableTime(&s.Since)), plain(fmt.Sprint(s.Suppressed)), plain(printable(s.Reason + endedText(s))),
+			plain(silenced(s)), a.silenceState(s), plain(a.tableTime(&s.Until)), plain(s.RequestedBy),
+			plain(a.tableTime(&s.Since)), plain(fmt.Sprint(s.Suppressed)), plain(s.Reason + endedText(s)),
 		})
 	}
 	a.sheet([]column{col("SILENCE"), col("ABOUT"), col("STATE"), col("UNTIL"), extraCol("BY"), extraCol("SINCE"), extraCol("HELD BACK"), wrapCol("REASON")}, rows)

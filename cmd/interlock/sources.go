@@ -43,7 +43,7 @@ func (a *app) writeSources(all client.Sources) {
 			rows = append(rows, []cell{
 				{s.ID, a.outStyle.bold},
 				plain(s.Format), plain(a.tableTime(s.LastEvent)), plain(fmt.Sprint(s.Matched)),
-				plain(fmt.Sprint(s.Written)), plain(fmt.Sprint(s.Repeated)), problems, plain(printable(s.Owner)),
+				plain(fmt.Sprint(s.Written)), plain(fmt.Sprint(s.Repeated)), problems, plain(s.Owner),
 			})
 		}
 		a.sheet([]column{col("SOURCE"), col("FORMAT"), col("LAST EVENT"), col("MATCHED"), col("WRITTEN"), extraCol("REPEATED"), col("PROBLEMS"), extraCol("OWNER")}, rows)

@@ -146,7 +146,7 @@ func (a *app) writeAttention(pipelines ...client.Pipeline) {
 				continue
 			}
 			key := client.RunKey{Pipeline: p.ID, Schedule: *n.Schedule, Date: *n.Date}
-			rows = append(rows, []cell{{key.String(), a.outStyle.bold}, {n.Code, a.outStyle.red}, plain(a.tableTime(n.Since)), plain(printable(n.Reason))})
+			rows = append(rows, []cell{{key.String(), a.outStyle.bold}, {n.Code, a.outStyle.red}, plain(a.tableTime(n.Since)), plain(n.Reason)})
 		}
 	}
 	if len(rows) > 0 {

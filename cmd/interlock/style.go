@@ -36,7 +36,8 @@ type cell struct {
 	paint func(string) string
 }
 
-func plain(text string) cell { return cell{text: text} }
+// plain returns a cell with printable text.
+func plain(text string) cell { return cell{text: printable(text)} }
 
 // table lays out rows in columns as wide as their widest cell, two spaces apart. It measures text without colours, so
 // that colours do not shift the columns.
