@@ -154,14 +154,16 @@ func every[T any](ctx context.Context, c *Client, r call, options []CallOption) 
 	r.apply(options)
 	raw, sent := r.raw, []json.RawMessage{}
 	r.raw = nil
-	for more := true; more; {
+	for {
 		page, err := ask[Page[json.RawMessage]](ctx, c, r, nil)
 		if err != nil {
 			return nil, err
 		}
 		sent = append(sent, page.Items...)
+		if page.NextCursor == "" {
+			break
+		}
 		r.query.Set("cursor", page.NextCursor)
-		more = page.NextCursor != ""
 	}
 	items := make([]T, len(sent))
 	for i := range sent {

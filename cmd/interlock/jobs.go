@@ -32,11 +32,11 @@ type jobs struct {
 }
 
 func newJobs(f settings.File, getenv func(string) string, callbacks api.Callbacks) (*jobs, error) {
-	probes, err := egress.New(f.Egress.Allow)
+	probeGuard, err := egress.New(f.Egress.Allow)
 	if err != nil {
 		return nil, err
 	}
-	guard := probes.As("interlock/" + version)
+	guard := probeGuard.As("interlock/" + version)
 	secrets, err := newSecrets(f, guard, getenv)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	return &jobs{
 		types: all.Types(guard, commands), expand: all.Expander(secrets, callbacks.For),
 		commands: commands, guard: guard,
-		evaluator: evaluator.New(evaluator.Options{Guard: probes, Secrets: secrets, Getenv: getenv, Programs: policy}),
+		evaluator: evaluator.New(evaluator.Options{Guard: probeGuard, Secrets: secrets, Getenv: getenv, Programs: policy}),
 	}, nil
 }
 

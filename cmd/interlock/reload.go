@@ -16,8 +16,8 @@ import (
 )
 
 // reloadOn reloads at each signal (SIGHUP) until ctx ends: the server's file, tokens and certificates, and then the
-// folders. If a step fails, the previous settings stay in force; the error is
-// logged, and shown in /readyz until the next reload.
+// folders. If a step fails, the previous settings stay in force; the error is logged, and shown in /readyz until the
+// next reload.
 func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 	for {
 		select {
@@ -25,7 +25,8 @@ func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 			return
 		case <-signals:
 		}
-		failed := errors.Join(c.reloadFile(), c.access.Reload(ctx)) // in this order: the file names the tokens and certificates
+		// In this order: the server's file names the tokens, the certificates and the folders.
+		failed := errors.Join(c.reloadFile(), c.access.Reload(ctx))
 		c.reload.Again(c.folders)
 		var trouble *string
 		if failed != nil {
