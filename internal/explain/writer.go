@@ -105,22 +105,23 @@ func (l *look) sources(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if line := l.sourceLine(d, a); !slices.Contains(l.x.Reasons, line) {
-				l.x.Reasons = append(l.x.Reasons, line)
+			if r := l.sourceReason(d, a); !slices.Contains(l.x.Reasons, r.Tell(l.now)) {
+				l.why(r)
 			}
 		}
 	}
 	return nil
 }
 
-// sourceLine says when a source last had an event.
-func (l *look) sourceLine(d *source.Definition, a source.Activity) string {
-	switch silence := a.Silence(d.ID, l.x.At); {
+// sourceReason says when a source last had an event.
+func (l *look) sourceReason(d *source.Definition, a source.Activity) reason.Reason {
+	id := reason.Str("source", d.ID)
+	switch silence := a.Silence(d.ID, l.now); {
 	case silence != "":
-		return silence
+		return reason.New("source-silent", "{text}", reason.Str("text", silence), id)
 	case a.LastEvent.IsZero():
-		return fmt.Sprintf("source %s has received no event yet", d.ID)
+		return reason.New("source-no-event", "source {source} has received no event yet", id)
 	default:
-		return fmt.Sprintf("source %s received its last event %s", d.ID, reason.When(a.LastEvent, l.x.At))
+		return reason.New("source-event", "source {source} received its last event {at}", id, reason.At("at", a.LastEvent))
 	}
 }
