@@ -85,7 +85,7 @@ func TestReplicaStoresTheChangesItSaw(t *testing.T) {
 	a.wantTold("CONFIG_ACCEPTED orders", "CONFIG_ACCEPTED orders", "CONFIG_ACCEPTED orders")
 }
 
-func TestReplicaThatWasAwayTakesNobodyBack(t *testing.T) {
+func TestReplicaThatWasAwayRestoresNoOlderFile(t *testing.T) {
 	a, b := replicas(t)
 	a.files["orders.yaml"], b.files["orders.yaml"] = orders, orders
 	a.apply()

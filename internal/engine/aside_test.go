@@ -55,7 +55,7 @@ func (h *host) backlog() int {
 	return n
 }
 
-func TestStuckPipelineHoldsUpNoOtherHoweverManyOfItsChangesWait(t *testing.T) {
+func TestStuckPipelineDelaysNoOtherHoweverManyOfItsChangesWait(t *testing.T) {
 	for name, wrong := range map[string]func(context.Context) error{
 		"it fails":  func(context.Context) error { return errors.New("cannot") },
 		"it panics": func(context.Context) error { panic("cannot") },

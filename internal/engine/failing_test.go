@@ -25,7 +25,7 @@ func (h *host) failsUntil(end time.Time) {
 	}
 }
 
-func TestFailingTasksHoldUpNoOther(t *testing.T) {
+func TestFailingTasksDelayNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		h.failsUntil(time.Now().Add(time.Hour))

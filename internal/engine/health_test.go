@@ -68,7 +68,7 @@ func failing(t *testing.T, e *engine.Engine) []string {
 	return slices.Sorted(maps.Keys(e.Health(t.Context(), time.Minute).Failures))
 }
 
-func TestWhatWorksAgainIsToldOfNoLonger(t *testing.T) {
+func TestReportOfTroubleEndsOnRecovery(t *testing.T) {
 	for name, standsBy := range map[string]bool{"the one that works": false, "one that stands by": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestUnstoredExhaustionIsCaughtUp(t *testing.T) {
 	b.wantTold(event.ValidationExhausted)
 }
 
-func TestStartRestsOnALookOfItsOwn(t *testing.T) {
+func TestEachStartHasItsOwnEvaluation(t *testing.T) {
 	b := newBench(t, daily+gated+glue, plainType)
 	b.rows(12)
 	b.open(b.key, run.Opening{})

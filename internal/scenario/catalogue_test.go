@@ -20,7 +20,7 @@ var untold = map[event.Type]string{
 	event.BaselineCaptureFailed: "needs readings of hundreds of kilobytes: internal/orchestrator",
 }
 
-func TestStoriesTellOfEveryKindOfEvent(t *testing.T) {
+func TestScenariosCoverEveryEventType(t *testing.T) {
 	told := map[event.Type]bool{}
 	for _, s := range stories(t) {
 		file, err := os.Open(filepath.Join(folder, s.name+".events.jsonl"))

@@ -87,8 +87,8 @@ func TestUndatedReadingFromBeforeThePeriodStartsNothing(t *testing.T) {
 	written := func(at time.Time) []*sensor.Reading { return []*sensor.Reading{{Key: "k", UpdatedAt: at}} }
 
 	got := sensor.ForStart(day, midnight, written(midnight.Add(-10*time.Minute)))
-	want := sensor.Seen{For: day, Note: "written 2026-03-02T23:50:00Z, before 2026-03-03T00:00:00Z: " +
-		"an undated reading counts only for the slice it was written in; date it to use it for 2026-03-03"}
+	want := sensor.Seen{For: day, Note: "written 2026-03-02T23:50:00Z, before the period of the fire began at " +
+		"2026-03-03T00:00:00Z: an undated reading from before then starts nothing; date it to use it for 2026-03-03"}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b period.Period) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}

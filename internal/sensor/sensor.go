@@ -99,7 +99,7 @@ func ForStart(p period.Period, since time.Time, latest []*Reading) Seen {
 }
 
 func tooEarly(p period.Period, written, since time.Time) string {
-	return fmt.Sprintf("written %s, before %s: an undated reading counts only for the slice it was written in; date it to use it for %s",
+	return fmt.Sprintf("written %s, before the period of the fire began at %s: an undated reading from before then starts nothing; date it to use it for %s",
 		period.Stamp(written), period.Stamp(since), p)
 }
 

@@ -37,7 +37,7 @@ func count(told []string, kind string) int {
 	return len(slices.DeleteFunc(slices.Clone(told), func(line string) bool { return !strings.HasPrefix(line, kind+" ") }))
 }
 
-func TestMissingSensorIsToldHoweverManyRunsCompletedMeanwhile(t *testing.T) {
+func TestMissingSensorIsReportedHoweverManyRunsCompletedMeanwhile(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, minuteAudits)
 		for n := 1; n < 140; n++ {

@@ -201,7 +201,7 @@ func (w *world) want(what string, want, got []string) {
 	}
 }
 
-func TestL2AbsenceIsToldOnceWithinTwoIntervals(t *testing.T) {
+func TestL2AbsenceIsReportedOnceWithinTwoIntervals(t *testing.T) {
 	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", evaluation: {window: 1m, interval: 1m}}\n")
 	nine := eight.Add(time.Hour)
 	w.want("before its fire", nil, w.pass(nine.Add(-time.Minute)))
