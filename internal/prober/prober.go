@@ -51,7 +51,7 @@ func New(d Deps) *Prober { return &Prober{d} }
 //	probe/{pipeline}/{key}             an interval is over: ask about the periods that matter
 //	probes/{run}                       a run's gate lacks values: ask for them
 //	probe/{pipeline}/{key}#{period}    ask
-func planID(id pipeline.ID) string               { return "probes/" + string(id) }
+func planID(id pipeline.ID) string               { return store.PipelineTaskID(store.RunProbe, id) }
 func needID(key run.Key) string                  { return "probes/" + key.String() }
 func tickID(id pipeline.ID, probe string) string { return "probe/" + string(id) + "/" + probe }
 func askID(id pipeline.ID, probe string, p period.Period) string {
