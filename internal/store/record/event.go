@@ -21,6 +21,7 @@ func eventLog(part string) row.Range {
 // StoredEvent encodes an event for the log.
 func StoredEvent(e event.Event) (row.Event, error) {
 	body, err := encode(e)
+	err = wrap(err, "store event %s", e.ID)
 	return row.Event{ID: e.ID, Part: string(e.Detail.Pipeline), Type: string(e.Type), At: e.Time, Body: body}, err
 }
 
