@@ -12,10 +12,13 @@ const (
 	maxKnownData = 512    // bytes of data per reading
 )
 
-// known holds readings that this process stored a moment ago, so that the next write of the same sensor need not read
-// its row again. A known reading may be outdated: another process may have replaced it, or Trim deleted it. The
-// transaction that relies on it is then a conflict, and the retry reads the row.
+// known holds readings that this process stored last, so that the next write of the same sensor need not read its row
+// again. It is off where several processes share the data: there it would often be outdated, and cost a round trip
+// instead of saving one. A known reading that is outdated nevertheless, because Trim deleted its row for example, makes
+// the transaction that relies on it a conflict, and the retry reads the row.
 type known struct {
+	on bool
+
 	mu       sync.Mutex
 	readings map[row.Ref]*reading
 }
@@ -23,7 +26,7 @@ type known struct {
 // before returns the known reading that w replaces; nil if the row must be read. Only a write that is certain to
 // replace the row may rely on it, because no transaction checks a reading that stays.
 func (k *known) before(w *reading, ref row.Ref) *reading {
-	if w.Own || w.Order != 0 || w.once.ID != "" {
+	if !k.on || w.Own || w.Order != 0 || w.once.ID != "" {
 		return nil
 	}
 	k.mu.Lock()
@@ -33,6 +36,9 @@ func (k *known) before(w *reading, ref row.Ref) *reading {
 
 // add remembers readings that were stored.
 func (k *known) add(stored []*reading) {
+	if !k.on {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.readings == nil {
@@ -44,8 +50,8 @@ func (k *known) add(stored []*reading) {
 			continue // stored by another call meanwhile
 		}
 		delete(k.readings, ref)
-		if len(r.Data) > maxKnownData {
-			continue
+		if len(r.Data) > maxKnownData || r.Own || r.Order != 0 {
+			continue // too large, or of a sensor whose writes rely on nothing known
 		}
 		for other := range k.readings {
 			if len(k.readings) < maxKnown {

@@ -247,7 +247,7 @@ func (s *Store) put(ctx context.Context, writes []*reading) (k *intake, err erro
 	return k, err
 }
 
-// putOnce returns a conflict if the rows have changed since they were read.
+// putOnce returns a conflict if the rows have changed since they were read, or are not as this process knows them.
 func (s *Store) putOnce(ctx context.Context, writes []*reading) (*intake, error) {
 	k, err := s.intake(ctx, writes)
 	if err != nil {

@@ -82,7 +82,7 @@ func landed(n int64) store.Write {
 
 func TestNextWriteOfASensorReadsNoRow(t *testing.T) {
 	gets := 0
-	s := record.New(counting{memory.NewEngine(), &gets}, record.Options{})
+	s := record.New(counting{memory.NewEngine(), &gets}, record.Options{Alone: true})
 	now := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 	for i, want := range []struct {
 		n       int64
@@ -101,10 +101,10 @@ func TestNextWriteOfASensorReadsNoRow(t *testing.T) {
 	}
 }
 
-// What a process knows of a reading may be outdated: another process has written it or Trim has deleted it.
+// What a process knows of a reading may be outdated: its row was replaced or deleted meanwhile.
 func TestOutdatedReadingIsReadAgain(t *testing.T) {
 	e := memory.NewEngine()
-	here, there := record.New(e, record.Options{}), record.New(e, record.Options{})
+	here, there := record.New(e, record.Options{Alone: true}), record.New(e, record.Options{})
 	now := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 	put := func(s *record.Store, n int64, changed bool) {
 		t.Helper()

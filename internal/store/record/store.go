@@ -28,6 +28,9 @@ type Options struct {
 	// Readiness is how long the last verdict on a pipeline's gate is kept in a separate row for other programs to
 	// read; 0 means that there is no such row.
 	Readiness time.Duration
+	// Alone says that no other process writes to the database, so that a write may rely on what this process stored
+	// before.
+	Alone bool
 }
 
 // Store is a store on an engine.
@@ -42,7 +45,7 @@ type Store struct {
 
 // New returns a store on an engine. Closing it closes the engine.
 func New(e row.Engine, o Options) *Store {
-	return &Store{engine: e, o: o, claims: make(chan struct{}, 1)}
+	return &Store{engine: e, o: o, known: known{on: o.Alone}, claims: make(chan struct{}, 1)}
 }
 
 // Close closes the engine.

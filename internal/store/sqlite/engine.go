@@ -250,7 +250,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{record.New(e, record.Options{}), e}, nil
+	return &Store{record.New(e, record.Options{Alone: true}), e}, nil
 }
 
 // Backup writes a copy of the database to path: see Engine.Backup.
