@@ -38,7 +38,7 @@ func (a *app) writeHealth(h client.Readiness) {
 		if !c.OK {
 			mark = cell{"✗", a.outStyle.red}
 		}
-		rows = append(rows, []cell{mark, plain(c.Name), {text: c.Detail}})
+		rows = append(rows, []cell{mark, plain(c.Name), plain(c.Detail)})
 	}
 	fmt.Fprint(a.stdout, table(rows))
 }

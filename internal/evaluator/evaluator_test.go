@@ -207,7 +207,7 @@ func TestProgramThatHangsIsEnded(t *testing.T) {
 	b.broken(run.Timeout, "did not answer within its timeout of 1s")
 }
 
-func TestLeftoverChildDelaysNothing(t *testing.T) {
+func TestLeftoverChildIsEndedAndTheAnswerCounts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	b := newBench(t).shell(`sleep 3600 & echo $! >` + file + `; echo '{"status":"PASS"}'`)
 	if a := b.answer(); a.Status != probe.Pass {

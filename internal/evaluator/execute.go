@@ -24,7 +24,7 @@ const (
 	// maxComplaint is how much of a program's stderr is kept, from its end.
 	maxComplaint = 4 << 10
 	// lastWords is how long output is read after the program has exited: its output is already in the pipe, but a
-	// process that it left behind may hold the pipe open forever.
+	// process that it left behind may hold the pipe open forever. That process is asked to stop afterwards.
 	lastWords = 100 * time.Millisecond
 )
 

@@ -96,7 +96,8 @@ func bullets(facts []string) string {
 	return b.String()
 }
 
-// link renders a link, or nothing if there is no address. The address is part of a control sequence, which it must not end.
+// link renders a link, or nothing if there is no address. The address is part of a control sequence, which it must not
+// end.
 func link(address, label string) string {
 	if address == "" {
 		return ""
