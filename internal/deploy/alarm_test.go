@@ -192,7 +192,7 @@ func TestChangedAlarmGoesToTheBusAndPastIt(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if pattern := m.text(t, m.blocks["aws_cloudwatch_event_rule.alerts"], "event_pattern", nil); !strings.Contains(pattern, `"anything-but":["INFRA_ALARM"]`) {
-		t.Errorf("alarms are told twice: %s", pattern)
+		t.Errorf("alarms are listed twice: %s", pattern)
 	}
 	called, err := m.instances(m.blocks["aws_lambda_permission.rule"])
 	check(t, err)

@@ -59,7 +59,7 @@ func TestZipFilesAreTheSameWhereverTheyAreBuilt(t *testing.T) {
 		t.Errorf("it is for %s", f.Machine)
 	}
 	if bytes.Contains(program, []byte(here)) {
-		t.Errorf("it tells where it was built")
+		t.Errorf("it contains the path where it was built")
 	}
 }
 

@@ -90,14 +90,14 @@ func TestManualNamesEveryVariableAndOutput(t *testing.T) {
 	for _, kind := range []string{"var", "output"} {
 		for name := range m.all(kind) {
 			if !strings.Contains(manual, "`"+name+"`") {
-				t.Errorf("docs/AWS.md does not tell of %s", name)
+				t.Errorf("docs/AWS.md does not mention %s", name)
 			}
 		}
 	}
 }
 
-// told maps the phrases of the manual to permissions.
-var told = map[string]string{
+// phrases maps the phrases of the manual to permissions.
+var phrases = map[string]string{
 	"PutEvents": "events:PutEvents", "StartExecution": "states:StartExecution", "Invoke of the orchestrator": "lambda:InvokeFunction",
 	"Create-, Update- and DeleteSchedule": "scheduler:CreateSchedule", "SendMessage": "sqs:SendMessage", "receives messages": "sqs:ReceiveMessage",
 	"reads the streams": "dynamodb:GetRecords",
@@ -109,7 +109,7 @@ func TestManualSaysWhoMayDoWhat(t *testing.T) {
 		_, rest, _ := strings.Cut(manual, "\n| "+string(f)+" | ")
 		line, _, _ := strings.Cut(rest, "\n")
 		granted := m.granted(t, string(f))
-		for words, action := range told {
+		for words, action := range phrases {
 			if says, does := strings.Contains(line, words), may(granted, action); says != does {
 				t.Errorf("%s, %s: docs/AWS.md says %t, and it is %t", f, words, says, does)
 			}

@@ -35,8 +35,8 @@ func stages(t testing.TB) []stage {
 	return all
 }
 
-// said returns the arguments of each use of an instruction.
-func (s stage) said(word string) []string {
+// arguments returns the arguments of each use of an instruction.
+func (s stage) arguments(word string) []string {
 	var found []string
 	for _, i := range s.instructions {
 		if i[0] == word {
@@ -46,12 +46,12 @@ func (s stage) said(word string) []string {
 	return found
 }
 
-// words parses a command in JSON form.
+// words returns the words of a command in JSON form.
 func words(t testing.TB, list string) []string {
 	t.Helper()
 	var all []string
 	if err := json.Unmarshal([]byte(list), &all); err != nil {
-		t.Fatalf("%s is no list of words: %v", list, err)
+		t.Fatalf("%s is not a JSON list of strings: %v", list, err)
 	}
 	return all
 }
@@ -70,7 +70,7 @@ func binary(t testing.TB) string {
 	allIsInput(t)
 	built.Do(func() {
 		built.dir = scratch
-		for _, command := range stages(t)[0].said("RUN") {
+		for _, command := range stages(t)[0].arguments("RUN") {
 			if command == "go mod download" {
 				continue // the dependencies are there, and tests do not use the network
 			}
@@ -107,17 +107,17 @@ func TestBuildStageMakesAStaticBinary(t *testing.T) {
 	}
 }
 
-func TestImageRunsAsNobodySpecial(t *testing.T) {
+func TestImageRunsAsAnUnprivilegedUser(t *testing.T) {
 	all := stages(t)
 	last := all[len(all)-1]
-	user := last.said("USER")
+	user := last.arguments("USER")
 	if len(user) != 1 || user[0] == "0" || user[0] == "root" {
 		t.Fatalf("the user is %v", user)
 	}
-	if made := strings.Join(last.said("RUN"), "\n"); !strings.Contains(made, "--uid "+user[0]+" ") {
-		t.Errorf("nobody makes the user %s: %s", user[0], made)
+	if made := strings.Join(last.arguments("RUN"), "\n"); !strings.Contains(made, "--uid "+user[0]+" ") {
+		t.Errorf("no RUN creates user %s: %s", user[0], made)
 	}
-	if len(last.said("HEALTHCHECK")) != 1 {
+	if len(last.arguments("HEALTHCHECK")) != 1 {
 		t.Error("no health check")
 	}
 }
@@ -127,9 +127,9 @@ func commandLines(t testing.TB) map[string][]string {
 	t.Helper()
 	all := stages(t)
 	last := all[len(all)-1]
-	_, health, _ := strings.Cut(last.said("HEALTHCHECK")[0], "CMD ")
+	_, health, _ := strings.Cut(last.arguments("HEALTHCHECK")[0], "CMD ")
 	lines := map[string][]string{
-		"Dockerfile CMD":         words(t, last.said("CMD")[0]),
+		"Dockerfile CMD":         words(t, last.arguments("CMD")[0]),
 		"Dockerfile HEALTHCHECK": words(t, health)[1:],
 		"systemd ExecStart":      strings.Fields(unit(t)["ExecStart"])[1:],
 	}

@@ -93,8 +93,8 @@ func TestPodsAreTwoAndUnprivileged(t *testing.T) {
 		t.Errorf("%d replicas", spec.Replicas)
 	}
 	all := stages(t)
-	if s := spec.Template.Spec.Security; !s.NonRoot || all[len(all)-1].said("USER")[0] != jsonText(t, s.User) {
-		t.Errorf("they run as %+v, the image as %v", s, all[len(all)-1].said("USER"))
+	if s := spec.Template.Spec.Security; !s.NonRoot || all[len(all)-1].arguments("USER")[0] != jsonText(t, s.User) {
+		t.Errorf("they run as %+v, the image as %v", s, all[len(all)-1].arguments("USER"))
 	}
 }
 

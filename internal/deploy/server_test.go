@@ -32,7 +32,7 @@ func checkServer(t *testing.T, where, text string, given []string) {
 		t.Errorf("%v", p)
 	}
 	if f.Loopback() {
-		t.Errorf("%s: nobody outside the container can reach %s", where, f.Listen)
+		t.Errorf("%s: clients outside the container cannot reach %s", where, f.Listen)
 	}
 	if f.Data.Dir != dataDir && filepath.Dir(f.Data.Dir) != dataDir {
 		t.Errorf("%s: its data is in %s, which is no volume", where, f.Data.Dir)
@@ -52,7 +52,7 @@ func TestJobsCanReportToAnyController(t *testing.T) {
 	for name, s := range compose(t).controllers() {
 		for _, alias := range s.Networks["inside"].Aliases {
 			if want := "http://" + net.JoinHostPort(alias, port); composed.CallbackURL != want {
-				t.Errorf("jobs are told to report to %s, and %s is at %s", composed.CallbackURL, name, want)
+				t.Errorf("jobs report to %s, and %s is at %s", composed.CallbackURL, name, want)
 			}
 		}
 		if len(s.Networks["inside"].Aliases) != 1 {
@@ -63,7 +63,7 @@ func TestJobsCanReportToAnyController(t *testing.T) {
 	service := manifests(t, "Service")[0]
 	want := fmt.Sprintf("http://%s.%s.svc:%d", service.Metadata.Name, service.Metadata.Namespace, service.Spec.Ports[0].Port)
 	if inPods.CallbackURL != want {
-		t.Errorf("jobs are told to report to %s, and the service is at %s", inPods.CallbackURL, want)
+		t.Errorf("jobs report to %s, and the service is at %s", inPods.CallbackURL, want)
 	}
 }
 

@@ -202,7 +202,7 @@ func (m *module) holds(t testing.TB, name string) bool {
 	return fine
 }
 
-func TestTriggerNeedsToBeToldWhatItMayStart(t *testing.T) {
+func TestTriggerNeedsAListOfWhatItMayStart(t *testing.T) {
 	for list, enable := range map[string]string{
 		"glue_job_arns": "glue", "emr_cluster_arns": "emr", "emr_serverless_application_arns": "emr_serverless",
 		"emr_serverless_execution_role_arns": "emr_serverless", "sfn_trigger_arns": "sfn", "lambda_trigger_arns": "lambda",

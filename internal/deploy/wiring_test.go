@@ -97,7 +97,7 @@ func TestFunctionsUnderstandTheirEnvironment(t *testing.T) {
 			}
 			for name := range given {
 				if !strings.Contains(known, strconv.Quote(name)) && name != "JOBS_TOKEN" && name != "GOMEMLIMIT" {
-					t.Errorf("%s is given %s, which nobody reads", f, name)
+					t.Errorf("%s is given %s, which no code reads", f, name)
 				}
 			}
 		}
