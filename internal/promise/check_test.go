@@ -111,7 +111,7 @@ func (w *world) checkStarts() {
 	w.Helper()
 	for id, n := range w.target.starts() {
 		if n > 1 {
-			w.Errorf("attempt %s was started %d times\n%s", id, n, w.story())
+			w.Errorf("attempt %s was started %d times\n%s", id, n, w.eventLog())
 		}
 	}
 	opened := map[string]int{}
@@ -120,7 +120,7 @@ func (w *world) checkStarts() {
 	}
 	for what, n := range opened {
 		if n > 1 {
-			w.Errorf("%s was told %d times", what, n)
+			w.Errorf("%s was emitted %d times", what, n)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (w *world) checkBudgets(id string, allowed budgets) {
 	for date, counters := range used {
 		for counter, n := range counters {
 			if n > allowed[counter] {
-				w.Errorf("%s %s had %d further attempts on %s, its budget is %d\n%s", id, date, n, counter, allowed[counter], w.story())
+				w.Errorf("%s %s had %d further attempts on %s, its budget is %d\n%s", id, date, n, counter, allowed[counter], w.eventLog())
 			}
 		}
 	}
@@ -166,17 +166,17 @@ func (w *world) checkDeadlines() {
 		if d.State == sla.Armed {
 			want = 0
 			if !d.BreachAt.After(time.Now()) {
-				w.Errorf("the deadline of %s is still armed at %s\n%s", id, time.Now(), w.story())
+				w.Errorf("the deadline of %s is still armed at %s\n%s", id, time.Now(), w.eventLog())
 			}
 		}
 		if ends[id] != want {
-			w.Errorf("%s is %s and its end was told %d times\n%s", id, d.State, ends[id], w.story())
+			w.Errorf("%s is %s and its end was emitted %d times\n%s", id, d.State, ends[id], w.eventLog())
 		}
 		delete(ends, id)
 	}
 	for id, n := range ends {
 		if n != 1 { // of an instant that an edit replaced
-			w.Errorf("the end of %s was reported %d times\n%s", id, n, w.story())
+			w.Errorf("the end of %s was reported %d times\n%s", id, n, w.eventLog())
 		}
 	}
 }

@@ -113,8 +113,8 @@ func changeLost(w *world) {
 	losing.Store(false)
 	w.pass(2 * interval)
 	w.expect("orders/stream/2000-01-01T08", "RUNNING 1")
-	if told := w.told("orders", event.TriggerRecovered); len(told) != 1 {
-		w.Errorf("told: %v", told)
+	if emitted := w.emitted("orders", event.TriggerRecovered); len(emitted) != 1 {
+		w.Errorf("emitted: %v", emitted)
 	}
 	losing.Store(true) // including the change that the upstream completed
 	w.pass(2 * time.Minute)
@@ -122,7 +122,7 @@ func changeLost(w *world) {
 	losing.Store(false)
 	w.pass(2 * interval)
 	if w.stands("after/stream/2000-01-01T08") == "none" {
-		w.Errorf("the upstream is COMPLETED and nothing follows\n%s", w.story())
+		w.Errorf("the upstream is COMPLETED and nothing follows\n%s", w.eventLog())
 	}
 }
 
@@ -213,7 +213,7 @@ func readyWhilePaused(w *world) {
 	w.pass(5 * time.Minute)
 	w.expect("waits/stream/2000-01-01T08", "COMPLETED 1")
 	w.expect("fires/cron/2000-01-01T09", "COMPLETED 1")
-	if diff := cmp.Diff([]string{"SCHEDULE_MISSED 2000-01-01T09"}, w.told("brief", event.ScheduleMissed, event.TriggerStarted)); diff != "" {
+	if diff := cmp.Diff([]string{"SCHEDULE_MISSED 2000-01-01T09"}, w.emitted("brief", event.ScheduleMissed, event.TriggerStarted)); diff != "" {
 		w.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -244,19 +244,19 @@ func (w *world) checkNothingForgotten() {
 	w.Helper()
 	for _, key := range slices.Concat(w.firesExpected(), w.writesExpected(), w.completionsExpected()) {
 		if w.stands(key) == "none" && !w.missed(key) {
-			w.Errorf("%s was due, and there is neither a run nor an event\n%s", key, w.story())
+			w.Errorf("%s was due, and there is neither a run nor an event\n%s", key, w.eventLog())
 		}
 	}
-	told := map[string]bool{}
+	emitted := map[string]bool{}
 	for _, e := range w.events(why...) {
-		told[run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}.String()] = true
+		emitted[run.Key{Pipeline: e.Detail.Pipeline, Schedule: e.Detail.Schedule, Period: e.Detail.Date}.String()] = true
 	}
 	for _, r := range w.runs() {
 		switch {
 		case r.Status.Open() && time.Since(r.UpdatedAt) > 15*time.Minute:
-			w.Errorf("%s has been %s since %s\n%s", r.Key, r.Status, r.UpdatedAt, w.story())
-		case r.Status.Ended() && r.Status != run.Completed && !told[r.Key.String()]:
-			w.Errorf("%s ended %s and nothing says why\n%s", r.Key, r.Status, w.story())
+			w.Errorf("%s has been %s since %s\n%s", r.Key, r.Status, r.UpdatedAt, w.eventLog())
+		case r.Status.Ended() && r.Status != run.Completed && !emitted[r.Key.String()]:
+			w.Errorf("%s ended %s and nothing says why\n%s", r.Key, r.Status, w.eventLog())
 		}
 	}
 }

@@ -15,12 +15,12 @@ import (
 // it became detectable: at its own instant, or at the controller's start if that was later.
 func TestL2AbsenceIsBounded(t *testing.T) {
 	t.Run("FiresMissedInADowntime", func(t *testing.T) { onStores(t, firesMissedInADowntime) })
-	t.Run("FireThatNobodyCarriedOut", func(t *testing.T) { onStores(t, fireThatNobodyCarriedOut) })
+	t.Run("FireWhoseTaskIsLost", func(t *testing.T) { onStores(t, fireWhoseTaskIsLost) })
 	t.Run("ListedDayMissed", func(t *testing.T) { onStores(t, listedDayMissed) })
 	t.Run("StaleRun", func(t *testing.T) { onStores(t, staleRun) })
 	t.Run("StartConditionNeverMet", func(t *testing.T) { onStores(t, startConditionNeverMet) })
 	t.Run("PostRunSensorMissing", func(t *testing.T) { onStores(t, postRunSensorMissing) })
-	t.Run("DeadlineThatNobodyFired", func(t *testing.T) { onStores(t, deadlineThatNobodyFired) })
+	t.Run("DeadlineWhoseTaskIsLost", func(t *testing.T) { onStores(t, deadlineWhoseTaskIsLost) })
 	t.Run("NoFalseAlarm", func(t *testing.T) { onStores(t, noFalseAlarm) })
 }
 
@@ -29,8 +29,8 @@ func TestL2AbsenceIsBounded(t *testing.T) {
 func (w *world) wantOnce(id string, types []event.Type, want ...string) {
 	w.Helper()
 	for range 3 {
-		if diff := cmp.Diff(want, w.told(id, types...)); diff != "" {
-			w.Fatalf("told of %s at %s (-want +got):\n%s\n%s", id, time.Now().UTC().Format(time.DateTime), diff, w.story())
+		if diff := cmp.Diff(want, w.emitted(id, types...)); diff != "" {
+			w.Fatalf("events of %s at %s (-want +got):\n%s\n%s", id, time.Now().UTC().Format(time.DateTime), diff, w.eventLog())
 		}
 		w.processes()[0].kill()
 		w.start("a")
@@ -53,8 +53,8 @@ func firesMissedInADowntime(w *world) {
 	w.expect("orders/cron/2000-01-01T09:30", "COMPLETED 1") // its window was open
 }
 
-// fireThatNobodyCarriedOut deletes the task of the next fire.
-func fireThatNobodyCarriedOut(w *world) {
+// fireWhoseTaskIsLost deletes the task of the next fire.
+func fireWhoseTaskIsLost(w *world) {
 	w.file("orders", "schedule: {cron: '0 * * * *', evaluation: {window: 1m, interval: 30s}}\n"+glue)
 	w.file("patient", "schedule: {cron: '0 * * * *', evaluation: {window: 30m, interval: 1m}}\n"+glue)
 	w.until("01 08:55")
@@ -115,8 +115,8 @@ func postRunSensorMissing(w *world) {
 	w.expect("orders/stream/2000-01-01T08", "COMPLETED 1")
 	w.write("orders", "counted#2000-01-01T08", "n=1")
 	w.until("01 09:21:30") // it completed some time after 09:01
-	if told := w.told("orders", event.PostRunSensorMissing); len(told) > 0 {
-		w.Errorf("too early: %v", told)
+	if emitted := w.emitted("orders", event.PostRunSensorMissing); len(emitted) > 0 {
+		w.Errorf("too early: %v", emitted)
 	}
 	w.until("01 09:23:30")
 	w.wantOnce("orders", []event.Type{event.PostRunSensorMissing}, "POST_RUN_SENSOR_MISSING 2000-01-01T08")
@@ -125,8 +125,8 @@ func postRunSensorMissing(w *world) {
 	}
 }
 
-// deadlineThatNobodyFired deletes the task of a deadline.
-func deadlineThatNobodyFired(w *world) {
+// deadlineWhoseTaskIsLost deletes the task of a deadline.
+func deadlineWhoseTaskIsLost(w *world) {
 	w.file("orders", "schedule: {trigger: {key: landed, check: exists}, period: hour}\nsla: {deadline: ':20'}\n"+glue)
 	w.until("01 08:50")
 	w.start("a")

@@ -49,8 +49,8 @@ func writtenAroundACompletion(w *world) {
 			w.Errorf("%s: the reading of the post-run sensor is neither in the baseline nor judged", date)
 		}
 	}
-	if told := w.told("orders", event.LateDataArrival); len(told) != hours {
-		w.Errorf("%d of %d changed inputs were told as late data", len(told), hours)
+	if emitted := w.emitted("orders", event.LateDataArrival); len(emitted) != hours {
+		w.Errorf("%d of %d changed inputs were reported as late data", len(emitted), hours)
 	}
 }
 

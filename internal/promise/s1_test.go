@@ -168,6 +168,6 @@ func bypassIsSigned(w *world) {
 	w.expect("orders/cron/2000-01-01", "COMPLETED 1")
 	o := w.events(event.TriggerStarted)[0].Detail.Extra.(event.Opening)
 	if !o.GateBypassed || o.RequestedBy != "ada" || o.Reason != "must" {
-		w.Errorf("the bypass was told as %+v", o)
+		w.Errorf("the bypass was reported as %+v", o)
 	}
 }

@@ -145,7 +145,7 @@ func (w *world) settledAfterLoss(kind string) {
 	}
 	w.expect("orders/stream/2000-01-01", "TRIGGERING 1")
 	if held := w.events(event.InfraFailure); len(held) != 1 || !held[0].Detail.Extra.(event.Infra).Held {
-		w.Errorf("a start with an unknown outcome is reported %d times\n%s", len(held), w.story())
+		w.Errorf("a start with an unknown outcome is reported %d times\n%s", len(held), w.eventLog())
 	}
 }
 
@@ -177,6 +177,6 @@ func clockJumpsBack(w *world, kind string) {
 	w.expect("orders/cron/2000-01-01T09:40", "COMPLETED 1")
 	w.checkStarts()
 	if n := w.target.startsOf("orders"); n != 3 {
-		w.Errorf("%d jobs for 3 periods\n%s", n, w.story())
+		w.Errorf("%d jobs for 3 periods\n%s", n, w.eventLog())
 	}
 }

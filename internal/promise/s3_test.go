@@ -62,7 +62,7 @@ func eachCauseItsOwn(w *world) {
 	}
 	w.checkBudgets("orders", allowed)
 	if n := len(w.events(event.RetryExhausted)); n != 2 {
-		w.Errorf("RETRY_EXHAUSTED was emitted %d times\n%s", n, w.story())
+		w.Errorf("RETRY_EXHAUSTED was emitted %d times\n%s", n, w.eventLog())
 	}
 }
 
@@ -120,7 +120,7 @@ func lateDataWriteByWrite(w *world) {
 		}
 	}
 	if spent != 1 {
-		w.Errorf("the spent budget was reported %d times\n%s", spent, w.story())
+		w.Errorf("the spent budget was reported %d times\n%s", spent, w.eventLog())
 	}
 }
 

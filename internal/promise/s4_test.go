@@ -30,7 +30,7 @@ const hourly = "schedule: {cron: '0 * * * *', evaluation: {window: 30m, interval
 func (w *world) wantLedger(id string, want ...string) {
 	w.Helper()
 	if diff := cmp.Diff(want, w.ledger(id)); diff != "" {
-		w.Errorf("deadlines of %s (-want +got):\n%s\n%s", id, diff, w.story())
+		w.Errorf("deadlines of %s (-want +got):\n%s\n%s", id, diff, w.eventLog())
 	}
 }
 
@@ -42,17 +42,17 @@ func nothingEverHappens(w *world) {
 	w.until("01 08:50")
 	w.start("a")
 	w.until("01 11:30")
-	// An hour's deadline is the first :20 after its end. Periods that began before the horizon are only armed if
-	// nothing fires.
+	// An hour's deadline is the first :20 after its end. Under cron, a period that began before the
+	// horizon is not armed.
 	w.wantLedger("fires", "2000-01-01T09 BREACHED", "2000-01-01T10 BREACHED", "2000-01-01T11 ARMED", "2000-01-01T12 ARMED")
 	for _, id := range []string{"waits", "follows"} {
 		w.wantLedger(id, "2000-01-01T08 BREACHED", "2000-01-01T09 BREACHED", "2000-01-01T10 BREACHED", "2000-01-01T11 ARMED", "2000-01-01T12 ARMED")
-		if n := len(w.told(id, event.SLABreach)); n != 3 {
-			w.Errorf("%s: %d breaches were told", id, n)
+		if n := len(w.emitted(id, event.SLABreach)); n != 3 {
+			w.Errorf("%s: %d breaches were emitted", id, n)
 		}
 	}
-	if n := len(w.told("fires", event.SLAWarning)); n != 2 {
-		w.Errorf("%d warnings were told", n)
+	if n := len(w.emitted("fires", event.SLAWarning)); n != 2 {
+		w.Errorf("%d warnings were emitted", n)
 	}
 	w.checkDeadlines()
 }
@@ -71,8 +71,8 @@ func downAtTheInstant(w *world) {
 	for range 3 {
 		w.start("a")
 		w.pass(2 * time.Minute)
-		if len(w.told("waits", event.SLABreach)) != 3 {
-			w.Errorf("told: %v", w.told("waits", event.SLABreach))
+		if len(w.emitted("waits", event.SLABreach)) != 3 {
+			w.Errorf("emitted: %v", w.emitted("waits", event.SLABreach))
 		}
 		w.checkDeadlines()
 		w.processes()[0].kill()
@@ -164,7 +164,7 @@ func countedFromTheFirstReading(w *world) {
 		}
 	}
 	if diff := cmp.Diff(map[string]sla.State{"2000-01-01T08": sla.Met, "2000-01-01T09": sla.Breached}, states); diff != "" {
-		w.Errorf("(-want +got):\n%s\n%s", diff, w.story())
+		w.Errorf("(-want +got):\n%s\n%s", diff, w.eventLog())
 	}
 	w.checkDeadlines()
 }

@@ -70,7 +70,7 @@ func dormantWhateverHappens(w *world) {
 	w.expect("awake/stream/2000-01-01T09", "COMPLETED 2")
 	w.expect("follows/stream/2000-01-01T09", "none")
 	for id := range dormant {
-		if len(w.told(id, event.PipelineExcluded)) == 0 {
+		if len(w.emitted(id, event.PipelineExcluded)) == 0 {
 			w.Errorf("no event says that the calendar suppressed a period of %s", id)
 		}
 	}
@@ -133,13 +133,13 @@ func (w *world) wantDormant() {
 		if n := w.target.startsOf(id); n != 0 {
 			w.Errorf("%s was started %d times", id, n)
 		}
-		if told := w.told(id, event.TriggerStarted, event.DryRunWouldTrigger, event.TriggerRecovered, event.LateDataArrival, event.SLABreach, event.RelativeSLABreach, event.ScheduleMissed); len(told) > 0 {
-			w.Errorf("%s: %v\n%s", id, told, w.story())
+		if emitted := w.emitted(id, event.TriggerStarted, event.DryRunWouldTrigger, event.TriggerRecovered, event.LateDataArrival, event.SLABreach, event.RelativeSLABreach, event.ScheduleMissed); len(emitted) > 0 {
+			w.Errorf("%s: %v\n%s", id, emitted, w.eventLog())
 		}
 		once := map[string]int{}
-		for _, line := range w.told(id, event.PipelineExcluded) {
+		for _, line := range w.emitted(id, event.PipelineExcluded) {
 			if once[line]++; once[line] > 1 {
-				w.Errorf("%s: %s was told %d times", id, line, once[line])
+				w.Errorf("%s: %s was emitted %d times", id, line, once[line])
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func dormantAfterAnEdit(w *world) {
 		got[key] = w.stands(key)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		w.Errorf("(-want +got):\n%s\n%s", diff, w.story())
+		w.Errorf("(-want +got):\n%s\n%s", diff, w.eventLog())
 	}
 	_, err := w.processes()[0].router.Trigger(w.Context(), router.TriggerRequest{
 		ID: "force", Pipeline: "waits", Period: w.period("2000-01-01T09"), By: "ada", Reason: "must", Force: true,
@@ -202,8 +202,8 @@ func dormantAfterAnEditMeanwhile(w *world) {
 	w.until("01 10:10")
 	w.expect("fires/cron/2000-01-01T09:30", "none")
 	w.expect("fires/cron/2000-01-01T10:00", "COMPLETED 1")
-	if told := w.told("fires", event.ScheduleMissed); len(told) > 0 {
-		w.Errorf("told: %v", told)
+	if emitted := w.emitted("fires", event.ScheduleMissed); len(emitted) > 0 {
+		w.Errorf("emitted: %v", emitted)
 	}
 }
 

@@ -337,7 +337,7 @@ func (w *world) stands(text string) string {
 func (w *world) expect(text, want string) {
 	w.Helper()
 	if got := w.stands(text); got != want {
-		w.Fatalf("at %s %s is %s, want %s\n%s", time.Now().UTC().Format(time.DateTime), text, got, want, w.story())
+		w.Fatalf("at %s %s is %s, want %s\n%s", time.Now().UTC().Format(time.DateTime), text, got, want, w.eventLog())
 	}
 }
 
@@ -377,20 +377,20 @@ func (w *world) events(types ...event.Type) []event.Event {
 	}
 }
 
-// told lists events of those types about a pipeline as "TYPE date".
-func (w *world) told(id string, types ...event.Type) []string {
+// emitted lists events of those types about a pipeline as "TYPE date".
+func (w *world) emitted(id string, types ...event.Type) []string {
 	w.Helper()
-	told := []string{}
+	emitted := []string{}
 	for _, e := range w.events(types...) {
 		if e.Detail.Pipeline == pipeline.ID(id) {
-			told = append(told, fmt.Sprintf("%s %s", e.Type, e.Detail.Date))
+			emitted = append(emitted, fmt.Sprintf("%s %s", e.Type, e.Detail.Date))
 		}
 	}
-	return told
+	return emitted
 }
 
-// story lists all events, for a failed test.
-func (w *world) story() string {
+// eventLog lists all events, for a failed test.
+func (w *world) eventLog() string {
 	w.Helper()
 	var lines strings.Builder
 	for _, e := range w.events() {
