@@ -108,7 +108,7 @@ type API struct {
 // New returns an API over d.
 func New(d Deps) *API {
 	a := &API{
-		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.complete(), health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail,
+		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.withDefaults(), health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail,
 		now: d.Now, logger: d.Logger,
 		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
@@ -134,7 +134,7 @@ func New(d Deps) *API {
 	}
 	a.metrics = newMetrics(registry)
 	a.closing, a.close = context.WithCancel(context.Background())
-	a.streams = &streams{most: a.settings.MaxStreams, each: a.settings.StreamsPerToken, of: map[string]int{}, closing: a.closing}
+	a.streams = &streams{max: a.settings.MaxStreams, maxPerToken: a.settings.StreamsPerToken, openByToken: map[string]int{}, closing: a.closing}
 	a.quotas = newQuotas(a.settings.Limits, d.Store)
 	a.intake = ingest.New(d.Store, d.Catalog, a.settings.MaxFuture)
 	a.routes(newHuma(a.mux))

@@ -151,7 +151,7 @@ func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 		return principal{name: name, callback: secret}, nil
 	}
 	keys := a.keys.Load()
-	if !a.asks() {
+	if !a.requiresAuth() {
 		if !a.settings.Loopback {
 			return principal{}, unauthorized("the server has no tokens, so it accepts requests on loopback addresses only")
 		}

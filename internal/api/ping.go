@@ -121,7 +121,7 @@ func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 // pinger returns the client whose token a ping has. A server without tokens accepts any text. Tokens of roles that may
 // do more than write readings are rejected, because addresses end up in the logs of proxies.
 func (a *API) pinger(c *call, secret string) (principal, *Problem) {
-	if !a.asks() {
+	if !a.requiresAuth() {
 		if !a.settings.Loopback {
 			return principal{}, noPing()
 		}

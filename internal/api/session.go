@@ -59,13 +59,13 @@ func (a *API) getSession(ctx context.Context, _ *struct{}) (*output[Session], er
 
 func (a *API) sessionOf(who principal) Session {
 	return Session{
-		Name: text(who.name), Role: who.role.String(), Pipelines: append([]string{}, who.pipelines...), Tokens: a.asks(),
+		Name: text(who.name), Role: who.role.String(), Pipelines: append([]string{}, who.pipelines...), Tokens: a.requiresAuth(),
 		ExpiresAt: instant(who.expires),
 	}
 }
 
-// asks reports whether requests need a token, a certificate or a session.
-func (a *API) asks() bool {
+// requiresAuth reports whether requests need a token, a certificate or a session.
+func (a *API) requiresAuth() bool {
 	return len(a.keys.Load().who) > 0 || len(a.settings.Certificates) > 0 || a.settings.OIDC != nil
 }
 

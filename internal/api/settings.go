@@ -32,23 +32,23 @@ type Settings struct {
 const minSecret = 16
 
 // SetTokens replaces the tokens that the API accepts. Sessions and event streams of removed tokens end. It returns an
-// error, and keeps the current tokens, if an API must not start with the new ones.
+// error, and keeps the current tokens, if the settings with the new ones are invalid.
 func (a *API) SetTokens(tokens []Token) error {
 	next := a.settings
 	next.Tokens = tokens
 	if err := next.Check(); err != nil {
 		return err
 	}
-	if !next.asks() && a.asks() {
+	if !next.requiresAuth() && a.requiresAuth() {
 		return errors.New("tokens cannot all be removed while the server runs: restart it without auth.tokens")
 	}
 	a.keys.Store(newKeys(tokens))
 	return nil
 }
 
-// Check returns an error if an API must not start with s.
+// Check returns an error if s is invalid.
 func (s Settings) Check() error {
-	if !s.Loopback && !s.asks() {
+	if !s.Loopback && !s.requiresAuth() {
 		return errors.New("listening on a non-loopback address needs tokens: add auth.tokens to the server's file, or listen on 127.0.0.1")
 	}
 	seen := map[string]string{}
@@ -68,10 +68,13 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// asks reports whether requests need a token, a certificate or a session.
-func (s Settings) asks() bool { return len(s.Tokens) > 0 || len(s.Certificates) > 0 || s.OIDC != nil }
+// requiresAuth reports whether requests need a token, a certificate or a session.
+func (s Settings) requiresAuth() bool {
+	return len(s.Tokens) > 0 || len(s.Certificates) > 0 || s.OIDC != nil
+}
 
-func (s Settings) complete() Settings {
+// withDefaults returns s with the defaults of the values that are not set.
+func (s Settings) withDefaults() Settings {
 	s.Heartbeat = cmp.Or(s.Heartbeat, 15*time.Second)
 	s.MaxFuture = cmp.Or(s.MaxFuture, catalog.MaxFuture)
 	s.MaxStreams = cmp.Or(s.MaxStreams, 256)

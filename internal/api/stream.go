@@ -28,12 +28,12 @@ const (
 
 // streams counts the open streams. Each reads the store at its own pace, so that a slow client does not delay others.
 type streams struct {
-	mu      sync.Mutex
-	open    int
-	most    int
-	of      map[string]int  // open streams of each token
-	each    int             // the most streams of one token
-	closing context.Context // of the API
+	mu          sync.Mutex
+	open        int
+	max         int
+	openByToken map[string]int
+	maxPerToken int
+	closing     context.Context // of the API
 }
 
 // enter counts one more stream of a client, or returns a Problem at the limit. Clients without a name, on a server
@@ -41,15 +41,15 @@ type streams struct {
 func (s *streams) enter(who principal) *Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open >= s.most || s.closing.Err() != nil {
-		return problem(http.StatusServiceUnavailable, plainKind, "the server's limit of %d event streams is reached; try again later", s.most).with("Retry-After", "10")
+	if s.open >= s.max || s.closing.Err() != nil {
+		return problem(http.StatusServiceUnavailable, plainKind, "the server's limit of %d event streams is reached; try again later", s.max).with("Retry-After", "10")
 	}
-	if who.name != "" && s.of[who.name] >= s.each {
+	if who.name != "" && s.openByToken[who.name] >= s.maxPerToken {
 		return problem(http.StatusTooManyRequests, plainKind,
-			"%q has %d event streams open, which is the limit per token; close some, or raise auth.streamsPerToken", who.name, s.each).with("Retry-After", "10")
+			"%q has %d event streams open, which is the limit per token; close some, or raise auth.streamsPerToken", who.name, s.maxPerToken).with("Retry-After", "10")
 	}
 	s.open++
-	s.of[who.name]++
+	s.openByToken[who.name]++
 	return nil
 }
 
@@ -57,15 +57,15 @@ func (s *streams) leave(who principal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
-	if s.of[who.name]--; s.of[who.name] == 0 {
-		delete(s.of, who.name)
+	if s.openByToken[who.name]--; s.openByToken[who.name] == 0 {
+		delete(s.openByToken, who.name)
 	}
 }
 
 // stream sends live events as server-sent events whose ids are their positions. With Last-Event-ID it resumes after
-// that event, whatever since says. With since it starts in the past. Otherwise it starts with the next event.
+// that event, and ignores since. With since it starts in the past. Otherwise it starts with the next event.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
-	f, p := a.follow(r)
+	f, p := a.newFollower(r)
 	if p == nil {
 		p = a.streams.enter(f.who)
 	}
@@ -76,7 +76,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	defer a.streams.leave(f.who)
 	a.metrics.streams.Inc()
 	defer a.metrics.streams.Dec()
-	if err := f.find(r.Context()); err != nil {
+	if err := f.setStart(r.Context()); err != nil {
 		problemOf(err).write(w, r)
 		return
 	}
@@ -105,13 +105,13 @@ type follower struct {
 	resumes bool           // it resumes an earlier stream
 	beats   bool           // heartbeats are events, which scripts in a browser can see, rather than comments
 	at      store.Position // everything up to here has been read
-	told    store.Position // the last position sent to the client
+	sent    store.Position // the last position sent to the client
 	out     http.ResponseWriter
 	control *http.ResponseController
 }
 
-// follow parses the query and start of a stream.
-func (a *API) follow(r *http.Request) (*follower, *Problem) {
+// newFollower returns the stream that a request asks for, or the Problem of an invalid query.
+func (a *API) newFollower(r *http.Request) (*follower, *Problem) {
 	f := &follower{api: a, who: whoOf(r.Context())}
 	if p := f.who.may(RoleViewer, ""); p != nil {
 		return nil, p
@@ -146,9 +146,9 @@ func (a *API) follow(r *http.Request) (*follower, *Problem) {
 	return f, nil
 }
 
-// find sets the start position. A position beyond the end belongs to another store; the stream then starts with the
-// next event.
-func (f *follower) find(ctx context.Context) error {
+// setStart sets the start position. A position beyond the end belongs to another store; the stream then starts with
+// the next event.
+func (f *follower) setStart(ctx context.Context) error {
 	start, err := f.api.store.LastPosition(ctx)
 	if err == nil && !f.query.Since.IsZero() {
 		start, err = f.api.store.PositionAt(ctx, f.query.Since)
@@ -159,7 +159,7 @@ func (f *follower) find(ctx context.Context) error {
 	if !f.resumes || f.at > start {
 		f.at = start
 	}
-	f.told = f.at
+	f.sent = f.at
 	return nil
 }
 
@@ -196,7 +196,7 @@ func (f *follower) run(ctx context.Context) error {
 			if !f.stillAllowed() {
 				return nil
 			}
-			if err := f.alive(); err != nil {
+			if err := f.sendHeartbeat(); err != nil {
 				return err
 			}
 		case <-changed:
@@ -233,7 +233,7 @@ func (f *follower) catchUp(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("write event %s: %w", e.Event.ID, err)
 		}
 		out = fmt.Appendf(out, "id: %d\ndata: %s\n\n", e.Position, data)
-		f.told = e.Position
+		f.sent = e.Position
 	}
 	if len(out) > 0 {
 		err = f.send(out)
@@ -251,23 +251,23 @@ func (f *follower) stillAllowed() bool {
 	return true
 }
 
-// wants reports whether the stream has e. Audit events repeat what other events say, so it has them only if the query
+// wants reports whether the stream has e. Audit events duplicate others, so a stream sends them only if the query
 // asks for them.
 func (f *follower) wants(e event.Event) bool {
 	q := f.query
 	return f.who.seesEvent(e) && (e.Type != event.Audit || q.Type == event.Audit) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
 }
 
-// alive sends a heartbeat with the current position, so that a client that wants few events can resume from there
-// without all others being read again.
-func (f *follower) alive() error {
+// sendHeartbeat sends a heartbeat with the current position, so that a client that wants few events can resume from
+// there without all others being read again.
+func (f *follower) sendHeartbeat() error {
 	out := []byte(": alive\n")
 	if f.beats {
 		out = f.heartbeat()
 	}
-	if f.at != f.told {
+	if f.at != f.sent {
 		out = fmt.Appendf(out, "id: %d\n", f.at)
-		f.told = f.at
+		f.sent = f.at
 	}
 	return f.send(append(out, '\n'))
 }

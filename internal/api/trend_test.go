@@ -60,7 +60,7 @@ func TestPeriodBeforeItsDeadlineIsNotMissing(t *testing.T) {
 		t.Helper()
 		return at(w.get("/api/v1/timeline?from=2026-03-04&to=2026-03-05&pipeline="+id).object(200), "items", 0, "slots", 0, "state")
 	}
-	w.Pass(40 * time.Hour) // the fifth, ten past one
+	w.Pass(40 * time.Hour) // 2026-03-05 01:10
 	if state("late") != "upcoming" {
 		t.Errorf("before the deadline: %v", state("late"))
 	}
@@ -168,11 +168,11 @@ validation: {rules: [{key: rows, from: orders, check: exists}]}
 	w.Settle()
 	w.Pass(24 * time.Hour)
 	got := w.get("/api/v1/pipelines/report/graph").object(200)
-	far := map[string]any{}
+	distances := map[string]any{}
 	for _, n := range at(got, "nodes").([]any) {
-		far[at(n, "pipeline").(string)] = at(n, "distance")
+		distances[at(n, "pipeline").(string)] = at(n, "distance")
 	}
-	if diff := cmp.Diff(map[string]any{"orders": -1.0, "report": 0.0, "mail": 1.0}, far); diff != "" {
+	if diff := cmp.Diff(map[string]any{"orders": -1.0, "report": 0.0, "mail": 1.0}, distances); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 	if fmt.Sprint(at(got, "edges")) != "[map[from:orders kind:after to:report] map[from:report kind:after to:mail]]" {
