@@ -116,7 +116,7 @@ func (k *keeper) start() error {
 		printed.Close()
 		return k.notStarted(err)
 	}
-	sacrifice(k.command)
+	preferForOOMKill(k.command)
 	k.printed, k.copied, k.over = printed, make(chan struct{}), make(chan string, 1)
 	go k.copyOutput()
 	return nil

@@ -61,10 +61,10 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// endRemains kills the descendants of a command whose keeper was killed. The command itself died with the keeper; its
-// descendants are the processes in its control group, and those with the attempt's id in their environment. Without a
-// control group, a process that has cleared its environment is not found.
-func (t *Type) endRemains(id run.AttemptID) {
+// killDescendants kills the descendants of a command whose keeper was killed. The command itself died with the
+// keeper; its descendants are the processes in its control group, and those with the attempt's id in their environment.
+// Without a control group, a process that has cleared its environment is not found.
+func (t *Type) killDescendants(id run.AttemptID) {
 	program.EndCgroup(t.programs.Cgroup, cgroupName(id))
 	// A process that is started during the search is found in the next round.
 	for end := time.Now().Add(killTime); killBearers(id) && time.Now().Before(end); {

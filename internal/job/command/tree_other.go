@@ -15,8 +15,8 @@ func executable() (string, error) { return os.Executable() }
 // identify knows only the PID on this system; the lock on the claim shows whether the keeper lives.
 func identify(pid int) process { return process{PID: pid} }
 
-// endRemains does nothing: a command's descendants cannot be identified on this system.
-func (t *Type) endRemains(run.AttemptID) {}
+// killDescendants does nothing: a command's descendants cannot be identified on this system.
+func (t *Type) killDescendants(run.AttemptID) {}
 
 // container is empty: there are no control groups on this system.
 type container struct{}
@@ -28,8 +28,8 @@ func (k *keeper) launch(attr *syscall.ProcAttr) (pid int, err error) {
 	return syscall.ForkExec(k.Path, k.Argv, attr)
 }
 
-// sacrifice does nothing: the system decides.
-func sacrifice(int) {}
+// preferForOOMKill does nothing: this system has no OOM score.
+func preferForOOMKill(int) {}
 
 // sample checks nothing: the usage of a command is unknown on this system.
 func (k *keeper) sample(<-chan struct{}) {}

@@ -173,7 +173,7 @@ func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 		return e.status(a.Secrets, output), nil
 	default:
 		// Descendants of its command must not run beside the next attempt.
-		t.endRemains(a.ID)
+		t.killDescendants(a.ID)
 		return lostStatus(output), nil
 	}
 }
@@ -208,7 +208,7 @@ func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	case state == running:
 		return d.askKeeper()
 	case state == lost:
-		t.endRemains(a.ID)
+		t.killDescendants(a.ID)
 	}
 	return nil
 }

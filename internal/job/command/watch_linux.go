@@ -75,8 +75,8 @@ func (k *keeper) close(e *exit) {
 	k.group.Remove()
 }
 
-// sacrifice has the kernel's OOM killer prefer the command to the controller and the keepers.
-func sacrifice(pid int) {
+// preferForOOMKill has the kernel's OOM killer prefer the command to the controller and the keepers.
+func preferForOOMKill(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("500"), 0)
 }
 

@@ -122,7 +122,7 @@ func verdicts() map[string]jobtest.Verdict {
 		"no HTTP": jobtest.Open, "nothing": jobtest.Open, "no answer in time": jobtest.Open,
 		"302 to a private address": jobtest.FailedPermanent, "307 to a private address": jobtest.FailedPermanent,
 		"302 to nowhere": jobtest.FailedTransient, "307 to itself for ever": jobtest.FailedTransient, "307 to another scheme": jobtest.FailedTransient,
-		"nobody listens": jobtest.RefusedTransient, "a certificate that is not trusted": jobtest.RefusedTransient, "a private address": jobtest.RefusedPermanent,
+		"nothing listens": jobtest.RefusedTransient, "a certificate that is not trusted": jobtest.RefusedTransient, "a private address": jobtest.RefusedPermanent,
 	}
 }
 

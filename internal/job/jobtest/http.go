@@ -56,7 +56,7 @@ const (
 	FailedTransient  Verdict = "failed: TRANSIENT"
 	RefusedPermanent Verdict = "refused: PERMANENT"
 	RefusedTransient Verdict = "refused: TRANSIENT"
-	Open             Verdict = "open: nobody can tell whether it started"
+	Open             Verdict = "open: it is unknown whether it started"
 )
 
 // OfAPI returns the verdicts of a target that speaks JSON, answers a start with the job, and rejects a second start
@@ -71,7 +71,7 @@ func OfAPI() map[string]Verdict {
 		"500": Open, "503": Open, "504 with a page": Open, "500 cut off": Open, "no HTTP": Open, "nothing": Open, "no answer in time": Open,
 		"302 to a private address": RefusedPermanent, "307 to a private address": RefusedPermanent, "302 to nowhere": RefusedPermanent,
 		"307 to itself for ever": RefusedPermanent, "307 to another scheme": RefusedPermanent,
-		"nobody listens": RefusedTransient, "a certificate that is not trusted": RefusedTransient, "a private address": RefusedPermanent,
+		"nothing listens": RefusedTransient, "a certificate that is not trusted": RefusedTransient, "a private address": RefusedPermanent,
 	}
 }
 
@@ -226,8 +226,8 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 			b.checkRoles(t, s.URL, a.name, "127.0.0.1")
 		})
 	}
-	t.Run("nobody listens", func(t *testing.T) {
-		b.checkAll(t, closedURL(t), "nobody listens", "127.0.0.1")
+	t.Run("nothing listens", func(t *testing.T) {
+		b.checkAll(t, closedURL(t), "nothing listens", "127.0.0.1")
 	})
 	t.Run("a certificate that is not trusted", func(t *testing.T) {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
