@@ -14,12 +14,12 @@ import (
 
 // warehouse answers probes, or fails while it is down.
 type warehouse struct {
-	down  bool
-	asked []probe.Request
+	down bool
+	ran  []probe.Request
 }
 
 func (w *warehouse) Evaluate(_ context.Context, r probe.Request) (probe.Answer, error) {
-	w.asked = append(w.asked, r)
+	w.ran = append(w.ran, r)
 	if w.down {
 		return probe.Answer{}, &probe.Failure{Category: run.Transient, Reason: "connection refused"}
 	}
@@ -33,26 +33,26 @@ validation: {rules: [{key: warehouse, check: equals, field: rows, value: 9007199
 job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:123456789012:stateMachine:orders"}}
 `
 
-// The watchdog asks the probes of a gate through the orchestrator, and the answer starts the job.
-func TestTheWatchdogAsksProbes(t *testing.T) {
+// The watchdog runs the probes of a gate through the orchestrator, and the answer starts the job.
+func TestTheWatchdogRunsProbes(t *testing.T) {
 	source := &warehouse{down: true}
 	w := deploy(t, awslambdatest.Options{Evaluator: source}, probed)
 	w.at("06:41")
 	w.wantStarts(t)
-	if len(source.asked) == 0 {
-		t.Fatal("the probe was not asked")
+	if len(source.ran) == 0 {
+		t.Fatal("the probe was not run")
 	}
-	r := source.asked[0]
+	r := source.ran[0]
 	if r.Pipeline != "orders" || r.Probe.Key != "warehouse" || r.Probe.URL != "https://warehouse.example.com/ready" || r.Period.String() != "2026-03-03" || r.Attempt != 1 {
-		t.Errorf("asked %+v", r)
+		t.Errorf("ran %+v", r)
 	}
 	source.down = false
 	w.at("07:15")
 	w.wantStarts(t, "orders/cron/2026-03-03/1")
-	asked := len(source.asked)
+	ran := len(source.ran)
 	w.AdvanceTo(w.Now().Add(2 * time.Hour))
-	if len(source.asked) != asked {
-		t.Errorf("asked %d times more about a run that has started", len(source.asked)-asked)
+	if len(source.ran) != ran {
+		t.Errorf("ran %d times more for a run that has started", len(source.ran)-ran)
 	}
 	tasks, err := w.Store().Overdue(t.Context(), w.Now(), store.MaxPage)
 	if err != nil || len(tasks) != 0 {
