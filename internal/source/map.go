@@ -16,7 +16,7 @@ type Write struct {
 	Key      sensor.Key
 	Period   period.Period // zero: undated
 	Fields   sensor.Fields
-	TTL      time.Duration // 0: valid for ever
+	TTL      time.Duration // 0: never expires
 	At       int           // index of its entry under write
 }
 
@@ -109,7 +109,8 @@ func (t *target) periodOf(groups map[string]string, fields sensor.Fields, suffix
 	return p, nil
 }
 
-// read stores the field's value in fields, or returns why it cannot. A path that selects nothing is not a problem.
+// read stores the field's value in fields, or returns why it cannot. If a path matches nothing,
+// read omits the field and returns "".
 func (f *field) read(l *lookup, groups map[string]string, fields sensor.Fields) string {
 	switch {
 	case f.text != nil:

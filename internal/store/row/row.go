@@ -48,12 +48,12 @@ type Engine interface {
 	// creates no group.
 	Backlog(ctx context.Context, group string) (int, *Change, error)
 	// Changed returns a channel that is closed once a transaction after the call has changed what the topic is about.
-	// It may be closed for less.
+	// It may be closed spuriously.
 	Changed(t Topic) <-chan struct{}
 
 	// Peers describes the processes that share the data, without asking the database.
 	Peers() Peers
-	// Trim forgets up to limit records of the engine's own: changes that every group has acknowledged, together with all
+	// Trim deletes up to limit records of the engine's own: changes that every group has acknowledged, together with all
 	// before them, and ids that were applied more than store.CommitLife before now. It returns how many. Without a group it
 	// keeps all changes.
 	Trim(ctx context.Context, now time.Time, limit int) (int, error)
@@ -158,7 +158,7 @@ type Do int
 const (
 	Put Do = iota
 	Delete
-	Check // nothing but look at the condition
+	Check // only checks the condition
 )
 
 // Conditions beside a version.
