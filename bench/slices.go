@@ -106,7 +106,7 @@ validation: {rules: [{key: landed, check: equals, field: complete, value: true, 
 func (g slicedGate) perSlice(db store.Store) (float64, error) {
 	began, n := time.Now(), 0
 	for ; time.Since(began) < lookTime; n++ {
-		v, err := gate.Look(context.Background(), db, g.question, time.Now())
+		v, err := gate.Evaluate(context.Background(), db, g.question, time.Now())
 		if err != nil {
 			return 0, err
 		}

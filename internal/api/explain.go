@@ -40,7 +40,7 @@ func (a *API) explain(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	x, err := explain.Look(ctx, explain.Sources{Store: a.store, Catalog: a.catalog, Silenced: silenced}, q, a.now())
+	x, err := explain.Explain(ctx, explain.Sources{Store: a.store, Catalog: a.catalog, Silenced: silenced}, q, a.now())
 	if errors.Is(err, explain.ErrUnknownPipeline) {
 		return nil, noPipeline(q.Pipeline)
 	}

@@ -223,7 +223,7 @@ func (a *API) blocks(ctx context.Context, w *walk, truncated *bool) ([]Block, er
 				*truncated = true
 				return out, nil
 			}
-			view, err := gate.Look(ctx, a.store, gate.Question{Definition: e.Definition, Upstream: w.current.Definition, Period: r.Period, Opened: r.Progress.WindowStart}, a.now())
+			view, err := gate.Evaluate(ctx, a.store, gate.Question{Definition: e.Definition, Upstream: w.current.Definition, Period: r.Period, Opened: r.Progress.WindowStart}, a.now())
 			if err != nil {
 				return nil, err
 			}

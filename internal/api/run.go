@@ -140,7 +140,7 @@ func (a *API) getRun(ctx context.Context, in *OfRun) (*output[client.RunDetail],
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", key, err)
 	}
-	x, err := explain.Look(ctx, explain.Sources{Store: a.store, Catalog: a.catalog},
+	x, err := explain.Explain(ctx, explain.Sources{Store: a.store, Catalog: a.catalog},
 		explain.Question{Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Real: true}, a.now())
 	if err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 		return nil, err
 	}
 	now := a.now()
-	look, err := timeline.New(ctx, timeline.Sources{Store: a.store.records, Catalog: a.catalog}, q, now)
+	reader, err := timeline.New(ctx, timeline.Sources{Store: a.store.records, Catalog: a.catalog}, q, now)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (a *API) timeline(ctx context.Context, in *timelineInput) (*output[Timeline
 			page.NextCursor = a.cursors.next("timeline", page.last().Pipeline)
 			break
 		}
-		lane, err := look.Lane(ctx, e)
+		lane, err := reader.Lane(ctx, e)
 		if err != nil {
 			return nil, err
 		}

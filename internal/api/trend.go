@@ -142,7 +142,7 @@ func (a *API) getTrends(ctx context.Context, in *struct {
 		return nil, p
 	}
 	now := a.now()
-	t, err := trend.Look(ctx, a.store, e, in.Days, now)
+	t, err := trend.ForPipeline(ctx, a.store, e, in.Days, now)
 	if err != nil {
 		return nil, err
 	}

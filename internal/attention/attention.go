@@ -76,18 +76,18 @@ const LongPause = 24 * time.Hour
 
 // List lists what needs an operator, most urgent first: for one pipeline, or for all and the server if only is "".
 func List(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Item, error) {
-	l := newLook(s, only, now)
-	for _, step := range []func(context.Context) error{l.read, l.standing, l.failed, l.overdue, l.missing, l.files, l.undelivered, l.pauses} {
+	b := newBuilder(s, only, now)
+	for _, step := range []func(context.Context) error{b.read, b.standing, b.failed, b.overdue, b.missing, b.files, b.undelivered, b.pauses} {
 		if err := step(ctx); err != nil {
 			return nil, fmt.Errorf("list what needs attention: %w", err)
 		}
 	}
-	slices.SortStableFunc(l.items, func(a, b Item) int { return cmp.Compare(a.Place(), b.Place()) })
-	return l.items, nil
+	slices.SortStableFunc(b.items, func(a, b Item) int { return cmp.Compare(a.Place(), b.Place()) })
+	return b.items, nil
 }
 
-// look is the state of building one list.
-type look struct {
+// builder is the state of building one list.
+type builder struct {
 	Sources
 	only  pipeline.ID
 	now   time.Time
@@ -98,15 +98,15 @@ type look struct {
 	items []Item
 }
 
-func newLook(s Sources, only pipeline.ID, now time.Time) *look {
-	return &look{Sources: s, only: only, now: now, open: map[pipeline.ID][]run.Run{}, ended: map[pipeline.ID]run.Run{}, named: map[run.Key]bool{}}
+func newBuilder(s Sources, only pipeline.ID, now time.Time) *builder {
+	return &builder{Sources: s, only: only, now: now, open: map[pipeline.ID][]run.Run{}, ended: map[pipeline.ID]run.Run{}, named: map[run.Key]bool{}}
 }
 
-func (l *look) add(i Item) {
+func (b *builder) add(i Item) {
 	if i.Schedule != "" {
-		l.named[run.Key{Pipeline: i.Pipeline, Schedule: i.Schedule, Period: i.Period}] = true
+		b.named[run.Key{Pipeline: i.Pipeline, Schedule: i.Schedule, Period: i.Period}] = true
 	}
-	l.items = append(l.items, i)
+	b.items = append(b.items, i)
 }
 
 // about returns an item about a run.
@@ -115,33 +115,33 @@ func about(key run.Key, kind Kind, s event.Severity, why reason.Reason, since ti
 }
 
 // read reads the pipelines and their open runs.
-func (l *look) read(ctx context.Context) (err error) {
-	if l.only != "" {
-		row, err := l.Store.Pipeline(ctx, l.only)
+func (b *builder) read(ctx context.Context) (err error) {
+	if b.only != "" {
+		row, err := b.Store.Pipeline(ctx, b.only)
 		if err != nil {
-			return fmt.Errorf("read pipeline %s: %w", l.only, err)
+			return fmt.Errorf("read pipeline %s: %w", b.only, err)
 		}
-		l.rows = []store.Pipeline{row}
-	} else if l.rows, err = l.Store.Pipelines(ctx); err != nil {
+		b.rows = []store.Pipeline{row}
+	} else if b.rows, err = b.Store.Pipelines(ctx); err != nil {
 		return fmt.Errorf("read pipelines: %w", err)
 	}
-	open, err := l.Store.OpenRuns(ctx, l.only)
+	open, err := b.Store.OpenRuns(ctx, b.only)
 	if err != nil {
 		return fmt.Errorf("read open runs: %w", err)
 	}
 	for _, r := range open {
-		l.open[r.Pipeline] = append(l.open[r.Pipeline], r)
+		b.open[r.Pipeline] = append(b.open[r.Pipeline], r)
 	}
 	return nil
 }
 
 // lastEnded returns the ended run of the latest period of a pipeline; without a Status if there is none.
-func (l *look) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error) {
-	if r, known := l.ended[id]; known {
+func (b *builder) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error) {
+	if r, known := b.ended[id]; known {
 		return r, nil
 	}
 	// Among one run more than are open, at least one has ended, if any has.
-	page, err := l.Store.Runs(ctx, store.RunQuery{Pipeline: id, Limit: min(len(l.open[id])+1, store.MaxPage)})
+	page, err := b.Store.Runs(ctx, store.RunQuery{Pipeline: id, Limit: min(len(b.open[id])+1, store.MaxPage)})
 	if err != nil {
 		return run.Run{}, fmt.Errorf("read runs of %s: %w", id, err)
 	}
@@ -149,12 +149,12 @@ func (l *look) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error) {
 	if i := slices.IndexFunc(page.Items, func(r run.Run) bool { return r.Status.Ended() }); i >= 0 {
 		last = page.Items[i]
 	}
-	l.ended[id] = last
+	b.ended[id] = last
 	return last, nil
 }
 
 // passed reports whether a later period of the pipeline than key's has ended: earlier problems are then history.
-func (l *look) passed(ctx context.Context, key run.Key) (bool, error) {
-	last, err := l.lastEnded(ctx, key.Pipeline)
+func (b *builder) passed(ctx context.Context, key run.Key) (bool, error) {
+	last, err := b.lastEnded(ctx, key.Pipeline)
 	return last.Status != "" && last.Period.Compare(key.Period) > 0, err
 }

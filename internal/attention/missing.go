@@ -18,15 +18,15 @@ import (
 
 // missing lists the pipelines with periods that have no run although their fires were reported as missed. An item
 // stays until each of these periods has a run, unless a later run makes up for it.
-func (l *look) missing(ctx context.Context) error {
+func (b *builder) missing(ctx context.Context) error {
 	gaps := map[pipeline.ID]*gap{}
 	for _, t := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
-		page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: l.only, Type: t, Since: l.now.Add(-missedFor), Limit: maxMissed})
+		page, err := b.Store.Events(ctx, store.EventQuery{Pipeline: b.only, Type: t, Since: b.now.Add(-missedFor), Limit: maxMissed})
 		if err != nil {
 			return fmt.Errorf("read missed fires: %w", err)
 		}
 		for _, e := range page.Items {
-			entry := l.Catalog.Current().Get(e.Detail.Pipeline)
+			entry := b.Catalog.Current().Get(e.Detail.Pipeline)
 			if entry == nil {
 				continue
 			}
@@ -37,7 +37,7 @@ func (l *look) missing(ctx context.Context) error {
 		}
 	}
 	for _, g := range gaps {
-		if err := l.addMissing(ctx, g); err != nil {
+		if err := b.addMissing(ctx, g); err != nil {
 			return err
 		}
 	}
@@ -73,18 +73,18 @@ func (g *gap) add(e event.Event) {
 
 // without lists the periods of g that still need a run, oldest first. If the file opens only the latest of several
 // missed fires, a run of a later period is enough.
-func (l *look) without(ctx context.Context, g *gap) ([]run.Key, error) {
-	runs, err := l.Store.RunsAt(ctx, g.keys)
+func (b *builder) without(ctx context.Context, g *gap) ([]run.Key, error) {
+	runs, err := b.Store.RunsAt(ctx, g.keys)
 	if err != nil {
 		return nil, fmt.Errorf("read missed runs of %s: %w", g.entry.ID, err)
 	}
 	var left []run.Key
 	for _, key := range g.keys {
 		_, there := runs[key]
-		if there || l.named[key] || g.entry.Schedule.Excluded(key.Period) != "" || slices.Contains(left, key) {
+		if there || b.named[key] || g.entry.Schedule.Excluded(key.Period) != "" || slices.Contains(left, key) {
 			continue
 		}
-		passed, err := l.passed(ctx, key)
+		passed, err := b.passed(ctx, key)
 		if err != nil {
 			return nil, err
 		}
@@ -97,14 +97,14 @@ func (l *look) without(ctx context.Context, g *gap) ([]run.Key, error) {
 }
 
 // addMissing adds one item for the periods of g, about the newest. Once a later period has ended it is less urgent.
-func (l *look) addMissing(ctx context.Context, g *gap) error {
-	left, err := l.without(ctx, g)
+func (b *builder) addMissing(ctx context.Context, g *gap) error {
+	left, err := b.without(ctx, g)
 	if err != nil || len(left) == 0 {
 		return err
 	}
 	first, last := left[0], left[len(left)-1]
-	severity := l.severity(last.Pipeline, event.Warning)
-	passed, err := l.passed(ctx, last)
+	severity := b.severity(last.Pipeline, event.Warning)
+	passed, err := b.passed(ctx, last)
 	if err != nil {
 		return err
 	}
@@ -117,12 +117,12 @@ func (l *look) addMissing(ctx context.Context, g *gap) error {
 	}
 	if len(left) == 1 {
 		why := reason.New(explain.CauseMissing, "its fire at {at} opened no run", reason.At("at", since), reason.Int("count", 1))
-		l.add(about(last, Missing, severity, why, since, trigger(last)))
+		b.add(about(last, Missing, severity, why, since, trigger(last)))
 		return nil
 	}
 	why := reason.New(explain.CauseMissing, "{count} periods from {first} to {last} have no run, because their fires were missed",
 		reason.Int("count", len(left)), reason.Str("first", first.Period.String()), reason.Str("last", last.Period.String()))
-	l.add(about(last, Missing, severity, why, since,
+	b.add(about(last, Missing, severity, why, since,
 		Action{"backfill", fmt.Sprintf("interlock backfill %s --from %s --to %s --only-missing", last.Pipeline, first.Period, last.Period)}))
 	return nil
 }

@@ -16,15 +16,15 @@ import (
 )
 
 // standing lists the open runs that are stuck.
-func (l *look) standing(context.Context) error {
-	for _, open := range l.open {
+func (b *builder) standing(context.Context) error {
+	for _, open := range b.open {
 		for _, r := range open {
-			why := explain.Cause(r, explain.Evidence{Now: l.now})
-			switch r.Phase(l.now) {
+			why := explain.Cause(r, explain.Evidence{Now: b.now})
+			switch r.Phase(b.now) {
 			case run.StartHeld:
-				l.add(about(r.Key, Held, event.Critical, why, r.Progress.Held.Since, Action{"job-complete", fmt.Sprintf("interlock job complete %s success|fail", r.Key)}))
+				b.add(about(r.Key, Held, event.Critical, why, r.Progress.Held.Since, Action{"job-complete", fmt.Sprintf("interlock job complete %s success|fail", r.Key)}))
 			case run.StatusUnread:
-				l.add(about(r.Key, Unread, event.Warning, why, r.Progress.Unread.Since, explained(r.Key)))
+				b.add(about(r.Key, Unread, event.Warning, why, r.Progress.Unread.Since, explained(r.Key)))
 			default:
 			}
 		}
@@ -43,17 +43,17 @@ func trigger(key run.Key) Action {
 }
 
 // failed lists the pipelines whose last run did not complete.
-func (l *look) failed(ctx context.Context) error {
-	ids, err := l.suspects(ctx)
+func (b *builder) failed(ctx context.Context) error {
+	ids, err := b.suspects(ctx)
 	if err != nil {
 		return err
 	}
 	var runs []run.Run
 	for _, id := range ids {
-		if l.Catalog.Current().Get(id) == nil {
+		if b.Catalog.Current().Get(id) == nil {
 			continue // a removed pipeline is not rerun
 		}
-		last, err := l.lastEnded(ctx, id)
+		last, err := b.lastEnded(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -61,47 +61,47 @@ func (l *look) failed(ctx context.Context) error {
 			runs = append(runs, last)
 		}
 	}
-	logs, err := l.logs(ctx, runs)
+	logs, err := b.logs(ctx, runs)
 	if err != nil {
 		return err
 	}
 	for _, r := range runs {
-		if err := l.addFailed(ctx, r, logs[r.Key]); err != nil {
+		if err := b.addFailed(ctx, r, logs[r.Key]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *look) addFailed(ctx context.Context, r run.Run, log []store.JobEntry) error {
-	kind, severity, e := Failed, event.Critical, explain.Evidence{Log: log, Now: l.now}
+func (b *builder) addFailed(ctx context.Context, r run.Run, log []store.JobEntry) error {
+	kind, severity, e := Failed, event.Critical, explain.Evidence{Log: log, Now: b.now}
 	if r.Status == run.ValidationExhausted {
-		kind, severity = Exhausted, l.severity(r.Pipeline, event.Warning)
-		page, err := l.Store.Events(ctx, store.EventQuery{Key: r.Key, Pipeline: r.Pipeline, Type: event.ValidationExhausted, Limit: 1})
+		kind, severity = Exhausted, b.severity(r.Pipeline, event.Warning)
+		page, err := b.Store.Events(ctx, store.EventQuery{Key: r.Key, Pipeline: r.Pipeline, Type: event.ValidationExhausted, Limit: 1})
 		if err != nil {
 			return fmt.Errorf("read events of %s: %w", r.Key, err)
 		}
 		if len(page.Items) > 0 {
 			if g, ok := page.Items[0].Detail.Extra.(event.Gate); ok {
-				e.Closed = explain.ToldClosed(g)
+				e.Closed = explain.FirstClosedIn(g)
 			}
 		}
 	}
-	code, command := explain.Again(l.Catalog.Current().Definition(r.Pipeline), r)
-	l.add(about(r.Key, kind, severity, explain.Cause(r, e), r.EndedAt, Action{code, command}))
+	code, command := explain.Again(b.Catalog.Current().Definition(r.Pipeline), r)
+	b.add(about(r.Key, kind, severity, explain.Cause(r, e), r.EndedAt, Action{code, command}))
 	return nil
 }
 
 // severity returns event.Critical if the pipeline's file says so, otherwise s.
-func (l *look) severity(id pipeline.ID, s event.Severity) event.Severity {
-	if e := l.Catalog.Current().Get(id); e != nil && e.SLA.Critical {
+func (b *builder) severity(id pipeline.ID, s event.Severity) event.Severity {
+	if e := b.Catalog.Current().Get(id); e != nil && e.SLA.Critical {
 		return event.Critical
 	}
 	return s
 }
 
 // logs reads the job logs of failed runs.
-func (l *look) logs(ctx context.Context, runs []run.Run) (map[run.Key][]store.JobEntry, error) {
+func (b *builder) logs(ctx context.Context, runs []run.Run) (map[run.Key][]store.JobEntry, error) {
 	var keys []run.Key
 	for _, r := range runs {
 		if r.Status == run.FailedFinal {
@@ -111,23 +111,23 @@ func (l *look) logs(ctx context.Context, runs []run.Run) (map[run.Key][]store.Jo
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	return l.Store.JobLogs(ctx, keys)
+	return b.Store.JobLogs(ctx, keys)
 }
 
 // suspects lists the pipelines whose last run may have failed: those with any failed run, or all pipelines if there
 // are more failed runs than fit on a page.
-func (l *look) suspects(ctx context.Context) ([]pipeline.ID, error) {
-	if l.only != "" {
-		return []pipeline.ID{l.only}, nil
+func (b *builder) suspects(ctx context.Context) ([]pipeline.ID, error) {
+	if b.only != "" {
+		return []pipeline.ID{b.only}, nil
 	}
 	var ids []pipeline.ID
 	for _, status := range []run.Status{run.FailedFinal, run.ValidationExhausted} {
-		page, err := l.Store.Runs(ctx, store.RunQuery{Status: status, Limit: store.MaxPage})
+		page, err := b.Store.Runs(ctx, store.RunQuery{Status: status, Limit: store.MaxPage})
 		if err != nil {
 			return nil, fmt.Errorf("read failed runs: %w", err)
 		}
 		if page.Next != "" {
-			return l.all(), nil
+			return b.all(), nil
 		}
 		for _, r := range page.Items {
 			ids = append(ids, r.Pipeline)
@@ -138,9 +138,9 @@ func (l *look) suspects(ctx context.Context) ([]pipeline.ID, error) {
 }
 
 // all lists every active pipeline.
-func (l *look) all() []pipeline.ID {
+func (b *builder) all() []pipeline.ID {
 	var ids []pipeline.ID
-	for _, e := range l.Catalog.Current().All() {
+	for _, e := range b.Catalog.Current().All() {
 		ids = append(ids, e.ID)
 	}
 	return ids
@@ -156,28 +156,28 @@ type Late struct {
 // for one pipeline, or for all if only is "". Deadlines of a pipeline that has since finished a later period are left
 // out.
 func LateRuns(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Late, error) {
-	l := newLook(s, only, now)
-	if err := l.read(ctx); err != nil {
+	b := newBuilder(s, only, now)
+	if err := b.read(ctx); err != nil {
 		return nil, err
 	}
-	return l.late(ctx)
+	return b.late(ctx)
 }
 
 // late lists the deadlines that have passed and whose runs have not completed.
-func (l *look) late(ctx context.Context) ([]Late, error) {
+func (b *builder) late(ctx context.Context) ([]Late, error) {
 	var due []store.Deadline
 	var keys []run.Key
-	q := store.DeadlineQuery{Pipeline: l.only, From: l.now.Add(-lookBack), To: l.now, Limit: store.MaxPage}
+	q := store.DeadlineQuery{Pipeline: b.only, From: b.now.Add(-lookBack), To: b.now, Limit: store.MaxPage}
 	for {
-		page, err := l.Store.Deadlines(ctx, q)
+		page, err := b.Store.Deadlines(ctx, q)
 		if err != nil {
 			return nil, fmt.Errorf("read deadlines: %w", err)
 		}
 		for _, d := range page.Items {
-			if !d.DoneAt.IsZero() || d.State != sla.Breached && d.State != sla.Armed || l.Catalog.Current().Get(d.Key.Pipeline) == nil {
+			if !d.DoneAt.IsZero() || d.State != sla.Breached && d.State != sla.Armed || b.Catalog.Current().Get(d.Key.Pipeline) == nil {
 				continue
 			}
-			passed, err := l.passed(ctx, d.Key)
+			passed, err := b.passed(ctx, d.Key)
 			if err != nil {
 				return nil, err
 			}
@@ -192,7 +192,7 @@ func (l *look) late(ctx context.Context) ([]Late, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	runs, err := l.Store.RunsAt(ctx, keys)
+	runs, err := b.Store.RunsAt(ctx, keys)
 	if err != nil {
 		return nil, fmt.Errorf("read overdue runs: %w", err)
 	}
@@ -206,26 +206,26 @@ func (l *look) late(ctx context.Context) ([]Late, error) {
 }
 
 // overdue lists the runs past their deadline that have not completed, unless they are listed for another reason.
-func (l *look) overdue(ctx context.Context) error {
-	late, err := l.late(ctx)
+func (b *builder) overdue(ctx context.Context) error {
+	late, err := b.late(ctx)
 	if err != nil {
 		return err
 	}
 	for _, d := range late {
-		if !l.named[d.Key] {
-			l.addOverdue(d)
+		if !b.named[d.Key] {
+			b.addOverdue(d)
 		}
 	}
 	return nil
 }
 
-func (l *look) addOverdue(d Late) {
+func (b *builder) addOverdue(d Late) {
 	deadline := reason.At("deadline", d.BreachAt)
-	why := reason.New("overdue", "the deadline {deadline} has passed, and the run is {phase}", deadline, reason.Str("phase", d.Run.Phase(l.now)))
+	why := reason.New("overdue", "the deadline {deadline} has passed, and the run is {phase}", deadline, reason.Str("phase", d.Run.Phase(b.now)))
 	do := explained(d.Key)
 	if d.Run.Status == "" {
 		why = reason.New("overdue", "the deadline {deadline} has passed, and no run has opened", deadline, reason.Str("phase", "missing"))
 		do = trigger(d.Key)
 	}
-	l.add(about(d.Key, Overdue, event.Critical, why, d.BreachAt, do))
+	b.add(about(d.Key, Overdue, event.Critical, why, d.BreachAt, do))
 }

@@ -14,16 +14,16 @@ import (
 )
 
 // files lists the files that are not active or cannot be read.
-func (l *look) files(ctx context.Context) error {
-	for _, row := range l.rows {
+func (b *builder) files(ctx context.Context) error {
+	for _, row := range b.rows {
 		problems := row.Problems()
-		if t, in := l.Catalog.TroubleOf(row.ID); in && row.Config != "" {
+		if t, in := b.Catalog.TroubleOf(row.ID); in && row.Config != "" {
 			problems = append(problems, t.Message)
 		}
 		if row.ID == store.AllPipelines || len(problems) == 0 {
 			continue
 		}
-		since, err := l.rejectedAt(ctx, row.ID)
+		since, err := b.rejectedAt(ctx, row.ID)
 		if err != nil {
 			return err
 		}
@@ -31,17 +31,17 @@ func (l *look) files(ctx context.Context) error {
 		if row.Config == "" {
 			kind, severity = Rejected, event.Critical
 		}
-		l.add(Item{Pipeline: row.ID, Kind: kind, Severity: severity, Reason: flawed(problems[0], len(problems)), Since: since, Action: l.fix(row.ID)})
+		b.add(Item{Pipeline: row.ID, Kind: kind, Severity: severity, Reason: flawed(problems[0], len(problems)), Since: since, Action: b.fix(row.ID)})
 	}
-	if l.only == "" {
-		l.strays()
+	if b.only == "" {
+		b.strays()
 	}
 	return nil
 }
 
 // strays lists rejected files whose pipeline is unknown.
-func (l *look) strays() {
-	for _, f := range l.Catalog.Files() {
+func (b *builder) strays() {
+	for _, f := range b.Catalog.Files() {
 		if !f.Refused || f.Pipeline != "" {
 			continue
 		}
@@ -53,7 +53,7 @@ func (l *look) strays() {
 				}
 			}
 		}
-		l.add(Item{Kind: Rejected, Severity: event.Critical, Reason: flawed(first, errors), Action: Action{"fix-file", "interlock validate " + f.Name}})
+		b.add(Item{Kind: Rejected, Severity: event.Critical, Reason: flawed(first, errors), Action: Action{"fix-file", "interlock validate " + f.Name}})
 	}
 }
 
@@ -65,8 +65,8 @@ func flawed(first string, n int) reason.Reason {
 }
 
 // rejectedAt returns when the newest file of a pipeline was rejected; zero if that is not recorded.
-func (l *look) rejectedAt(ctx context.Context, id pipeline.ID) (time.Time, error) {
-	page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: id, Type: event.ConfigRejected, Limit: 1})
+func (b *builder) rejectedAt(ctx context.Context, id pipeline.ID) (time.Time, error) {
+	page, err := b.Store.Events(ctx, store.EventQuery{Pipeline: id, Type: event.ConfigRejected, Limit: 1})
 	if err != nil || len(page.Items) == 0 {
 		return time.Time{}, err
 	}
@@ -74,8 +74,8 @@ func (l *look) rejectedAt(ctx context.Context, id pipeline.ID) (time.Time, error
 }
 
 // fix returns the action that shows what is wrong with a pipeline's file.
-func (l *look) fix(id pipeline.ID) Action {
-	for _, f := range l.Catalog.Files() {
+func (b *builder) fix(id pipeline.ID) Action {
+	for _, f := range b.Catalog.Files() {
 		if f.Pipeline == id {
 			return Action{"fix-file", "interlock validate " + f.Name}
 		}
@@ -84,11 +84,11 @@ func (l *look) fix(id pipeline.ID) Action {
 }
 
 // undelivered lists the sinks that rejected alerts.
-func (l *look) undelivered(ctx context.Context) error {
-	if l.only != "" {
+func (b *builder) undelivered(ctx context.Context) error {
+	if b.only != "" {
 		return nil
 	}
-	letters, err := l.Store.Dead(ctx, "")
+	letters, err := b.Store.Dead(ctx, "")
 	if err != nil {
 		return fmt.Errorf("read dead letters: %w", err)
 	}
@@ -109,7 +109,7 @@ func (l *look) undelivered(ctx context.Context) error {
 		why := reason.New("undelivered", "{count} undelivered to {sink}, which answered: {message}",
 			reason.Str("count", plural(r.alerts, "alert")), reason.Str("sink", sink), reason.Str("message", r.last.Reason),
 			reason.Int("alerts", r.alerts), reason.At("last", r.last.At))
-		l.add(Item{Kind: Undelivered, Severity: event.Warning, Reason: why, Since: r.first.At, Action: Action{"retry-alerts", "interlock alerts retry --all --sink " + sink}})
+		b.add(Item{Kind: Undelivered, Severity: event.Warning, Reason: why, Since: r.first.At, Action: Action{"retry-alerts", "interlock alerts retry --all --sink " + sink}})
 	}
 	return nil
 }
@@ -122,19 +122,19 @@ func plural(n int, noun string) string {
 }
 
 // pauses lists the pauses that have lasted long. The pause of all pipelines is one item.
-func (l *look) pauses(context.Context) error {
-	for _, row := range l.rows {
+func (b *builder) pauses(context.Context) error {
+	for _, row := range b.rows {
 		id, command := row.ID, "interlock resume "+string(row.ID)
 		if row.ID == store.AllPipelines {
 			id, command = "", "interlock resume --all"
 		} else {
 			row.PauseAll = store.Pause{} // it has its own item
-			if l.Catalog.Current().Get(id) == nil {
+			if b.Catalog.Current().Get(id) == nil {
 				continue
 			}
 		}
-		if p := row.Pause; p.Active() && l.now.Sub(p.Since) >= LongPause {
-			l.add(Item{Pipeline: id, Kind: Paused, Severity: event.Info, Reason: explain.PausedSince(row), Since: p.Since, Action: Action{"resume", command}})
+		if p := row.Pause; p.Active() && b.now.Sub(p.Since) >= LongPause {
+			b.add(Item{Pipeline: id, Kind: Paused, Severity: event.Info, Reason: explain.PausedSince(row), Since: p.Since, Action: Action{"resume", command}})
 		}
 	}
 	return nil

@@ -110,7 +110,7 @@ func TestExplanationOfARowFromBeforeItsFilePromisesNoStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := explain.Look(t.Context(), explain.Sources{Store: w.Store(), Catalog: known}, explain.Question{Pipeline: "orders", Period: date}, w.Now())
+	x, err := explain.Explain(t.Context(), explain.Sources{Store: w.Store(), Catalog: known}, explain.Question{Pipeline: "orders", Period: date}, w.Now())
 	if err != nil || !strings.Contains(x.Summary, "before the pipeline was first accepted") || strings.Contains(x.Text(), "watchdog") {
 		t.Errorf("error %v\n%s", err, x.Text())
 	}

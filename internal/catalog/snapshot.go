@@ -57,7 +57,7 @@ type address struct {
 // Get returns the pipeline with that id, or nil if it is not in force.
 func (s *Snapshot) Get(id pipeline.ID) *Entry { return s.byID[id] }
 
-// Definition returns only the definition, or nil if the pipeline is not in force. gate.Look uses it for upstreams.
+// Definition returns only the definition, or nil if the pipeline is not in force. gate.Evaluate uses it for upstreams.
 func (s *Snapshot) Definition(id pipeline.ID) *pipeline.Definition {
 	if e := s.byID[id]; e != nil {
 		return e.Definition

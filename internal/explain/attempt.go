@@ -43,7 +43,7 @@ func Attempts(r run.Run, log []store.JobEntry, events []event.Event) []Attempt {
 		return &attempts[n-1]
 	}
 	for _, e := range events {
-		at(e.Detail.Attempt).told(e)
+		at(e.Detail.Attempt).apply(e)
 	}
 	last := map[int]store.JobEntry{}
 	for _, entry := range log {
@@ -75,8 +75,8 @@ func (a *Attempt) refused(e store.JobEntry) {
 	a.EndedAt, a.Result, a.Category = e.At, run.ResultFail, e.Category
 }
 
-// told fills in the data of an event.
-func (a *Attempt) told(e event.Event) {
+// apply fills in the data of an event.
+func (a *Attempt) apply(e event.Event) {
 	switch x := e.Detail.Extra.(type) {
 	case event.Opening:
 		if e.Type == event.TriggerStarted {

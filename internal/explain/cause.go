@@ -227,18 +227,18 @@ func lastLine(output string) string {
 	return printable(line)
 }
 
-// ToldClosed returns the first required rule that did not hold according to an event; nil if all did.
-func ToldClosed(g event.Gate) *store.SeenLeaf {
+// FirstClosedIn returns the first required rule that did not hold according to an event; nil if all did.
+func FirstClosedIn(g event.Gate) *store.SeenLeaf {
 	for _, r := range g.Rules {
 		if !r.Advisory && cmp.Or(r.EffectiveOutcome, r.Outcome) != rule.Pass.String() {
-			return &store.SeenLeaf{Key: r.Key, Check: rule.Check(r.Check), Outcome: outcomeOf(r.Outcome), Value: told(r.Value), Reason: r.Reason}
+			return &store.SeenLeaf{Key: r.Key, Check: rule.Check(r.Check), Outcome: outcomeOf(r.Outcome), Value: valueOrNil(r.Value), Reason: r.Reason}
 		}
 	}
 	return nil
 }
 
-// told converts a value from an event; nil if it has none.
-func told(value string) any {
+// valueOrNil returns a value from an event, or nil if it has none.
+func valueOrNil(value string) any {
 	if value == "" {
 		return nil
 	}

@@ -124,50 +124,50 @@ type Leaf struct {
 // ErrUnknownPipeline means that the pipeline never existed.
 var ErrUnknownPipeline = errors.New("there is no such pipeline")
 
-// Look explains the run selected by q.
-func Look(ctx context.Context, s Sources, q Question, now time.Time) (Explanation, error) {
-	l := look{Sources: s, now: now}
-	if err := l.find(ctx, q); err != nil {
+// Explain explains the run selected by q.
+func Explain(ctx context.Context, s Sources, q Question, now time.Time) (Explanation, error) {
+	b := builder{Sources: s, now: now}
+	if err := b.find(ctx, q); err != nil {
 		return Explanation{}, err
 	}
-	x := &l.x
-	x.Key, x.At = l.key, now
-	if err := l.history(ctx); err != nil {
-		return Explanation{}, fmt.Errorf("explain %s: %w", l.key, err)
+	x := &b.x
+	x.Key, x.At = b.key, now
+	if err := b.history(ctx); err != nil {
+		return Explanation{}, fmt.Errorf("explain %s: %w", b.key, err)
 	}
 	var err error
 	if x.Run == nil {
-		err = l.never(ctx)
+		err = b.never(ctx)
 	} else {
-		err = l.standing(ctx)
+		err = b.standing(ctx)
 	}
 	if err == nil {
-		l.rejected()
+		b.rejected()
 	}
 	if err == nil && x.Gate != nil && x.Gate.Live {
-		err = errors.Join(l.probes(ctx), l.sources(ctx))
+		err = errors.Join(b.probes(ctx), b.sources(ctx))
 	}
 	if err != nil {
-		return Explanation{}, fmt.Errorf("explain %s: %w", l.key, err)
+		return Explanation{}, fmt.Errorf("explain %s: %w", b.key, err)
 	}
 	return *x, nil
 }
 
 // rejected adds that the pipeline's newest file is not in force.
-func (l *look) rejected() {
-	problems := l.row.Problems()
-	if len(problems) == 0 || l.def == nil {
+func (b *builder) rejected() {
+	problems := b.row.Problems()
+	if len(problems) == 0 || b.def == nil {
 		return
 	}
 	more := ""
 	if n := len(problems) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	l.because("rejected", "the newest version of the file has problems and is not active: %s%s", problems[0], more)
+	b.because("rejected", "the newest version of the file has problems and is not active: %s%s", problems[0], more)
 }
 
-// look is the state of building one explanation.
-type look struct {
+// builder is the state of building one explanation.
+type builder struct {
 	Sources
 	now    time.Time
 	key    run.Key
@@ -181,58 +181,58 @@ type look struct {
 }
 
 // find determines which run is meant, and reads it.
-func (l *look) find(ctx context.Context, q Question) error {
-	l.def = l.Catalog.Current().Definition(q.Pipeline)
+func (b *builder) find(ctx context.Context, q Question) error {
+	b.def = b.Catalog.Current().Definition(q.Pipeline)
 	var err error
-	if l.row, err = l.Store.Pipeline(ctx, q.Pipeline); errors.Is(err, store.ErrNotFound) && l.def == nil {
+	if b.row, err = b.Store.Pipeline(ctx, q.Pipeline); errors.Is(err, store.ErrNotFound) && b.def == nil {
 		return fmt.Errorf("%s: %w", q.Pipeline, ErrUnknownPipeline)
 	} else if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("read pipeline %s: %w", q.Pipeline, err)
 	}
-	l.x.DryRun = l.def != nil && l.def.DryRun && !q.Real
-	l.key = run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}
-	if l.key.Schedule == "" && l.def != nil {
-		l.key.Schedule = l.def.Opens
+	b.x.DryRun = b.def != nil && b.def.DryRun && !q.Real
+	b.key = run.Key{Pipeline: q.Pipeline, Schedule: q.Schedule, Period: q.Period}
+	if b.key.Schedule == "" && b.def != nil {
+		b.key.Schedule = b.def.Opens
 	}
-	if err := l.choosePeriod(ctx); err != nil {
+	if err := b.choosePeriod(ctx); err != nil {
 		return err
 	}
-	return l.readRun(ctx)
+	return b.readRun(ctx)
 }
 
 // choosePeriod picks the newest open run if the question names no period, or else the current period.
-func (l *look) choosePeriod(ctx context.Context) error {
-	if !l.key.Period.IsZero() {
+func (b *builder) choosePeriod(ctx context.Context) error {
+	if !b.key.Period.IsZero() {
 		return nil
 	}
-	open, err := l.Store.OpenRuns(ctx, l.key.Pipeline)
+	open, err := b.Store.OpenRuns(ctx, b.key.Pipeline)
 	if err != nil {
-		return fmt.Errorf("read open runs of %s: %w", l.key.Pipeline, err)
+		return fmt.Errorf("read open runs of %s: %w", b.key.Pipeline, err)
 	}
 	for _, r := range open {
-		if l.key.Schedule == "" || r.Schedule == l.key.Schedule {
-			l.key = r.Key
+		if b.key.Schedule == "" || r.Schedule == b.key.Schedule {
+			b.key = r.Key
 		}
 	}
-	if l.key.Period.IsZero() && l.def != nil {
-		l.key.Period = l.def.Schedule.PeriodAt(l.now)
+	if b.key.Period.IsZero() && b.def != nil {
+		b.key.Period = b.def.Schedule.PeriodAt(b.now)
 	}
 	return nil
 }
 
-func (l *look) readRun(ctx context.Context) error {
-	read := l.Store.Run
-	if l.x.DryRun {
-		read = l.Store.DryRun
+func (b *builder) readRun(ctx context.Context) error {
+	read := b.Store.Run
+	if b.x.DryRun {
+		read = b.Store.DryRun
 	}
-	r, err := read(ctx, l.key)
+	r, err := read(ctx, b.key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read run %s: %w", l.key, err)
+		return fmt.Errorf("read run %s: %w", b.key, err)
 	}
-	l.x.Run = &r
+	b.x.Run = &r
 	return nil
 }
 
@@ -240,34 +240,34 @@ func (l *look) readRun(ctx context.Context) error {
 const maxEvents = 500
 
 // history reads the records about the run.
-func (l *look) history(ctx context.Context) error {
-	page, err := l.Store.Events(ctx, store.EventQuery{Key: l.key, Pipeline: l.key.Pipeline, Ascending: true, Limit: maxEvents})
+func (b *builder) history(ctx context.Context) error {
+	page, err := b.Store.Events(ctx, store.EventQuery{Key: b.key, Pipeline: b.key.Pipeline, Ascending: true, Limit: maxEvents})
 	if err != nil {
 		return fmt.Errorf("read events: %w", err)
 	}
-	l.events = page.Items
-	l.silenced()
-	due, err := l.Store.Deadlines(ctx, store.DeadlineQuery{Key: l.key})
+	b.events = page.Items
+	b.silenced()
+	due, err := b.Store.Deadlines(ctx, store.DeadlineQuery{Key: b.key})
 	if err != nil {
 		return fmt.Errorf("read deadlines: %w", err)
 	}
-	l.x.Deadlines = due.Items
-	if l.x.Run == nil {
+	b.x.Deadlines = due.Items
+	if b.x.Run == nil {
 		return nil
 	}
-	logs, err := l.Store.JobLogs(ctx, []run.Key{l.key})
+	logs, err := b.Store.JobLogs(ctx, []run.Key{b.key})
 	if err != nil {
 		return err
 	}
-	requests, err := l.Store.Reruns(ctx, []run.Key{l.key})
+	requests, err := b.Store.Reruns(ctx, []run.Key{b.key})
 	if err != nil {
 		return err
 	}
-	l.x.Log, l.x.Reruns = logs[l.key], requests[l.key]
-	l.x.Attempts = Attempts(*l.x.Run, l.x.Log, l.events)
-	if l.x.DryRun {
-		for i := range l.x.Attempts { // no job ran, so none succeeded
-			a := &l.x.Attempts[i]
+	b.x.Log, b.x.Reruns = logs[b.key], requests[b.key]
+	b.x.Attempts = Attempts(*b.x.Run, b.x.Log, b.events)
+	if b.x.DryRun {
+		for i := range b.x.Attempts { // no job ran, so none succeeded
+			a := &b.x.Attempts[i]
 			a.Result, a.Message = "", ""
 		}
 	}
@@ -275,20 +275,20 @@ func (l *look) history(ctx context.Context) error {
 }
 
 // silenced counts the suppressed alerts.
-func (l *look) silenced() {
-	if l.Silenced == nil {
+func (b *builder) silenced() {
+	if b.Silenced == nil {
 		return
 	}
-	for _, e := range l.events {
-		by := l.Silenced(e)
+	for _, e := range b.events {
+		by := b.Silenced(e)
 		if by == "" {
 			continue
 		}
-		i := slices.IndexFunc(l.x.Silenced, func(s Silenced) bool { return s.By == by })
+		i := slices.IndexFunc(b.x.Silenced, func(s Silenced) bool { return s.By == by })
 		if i < 0 {
-			i = len(l.x.Silenced)
-			l.x.Silenced = append(l.x.Silenced, Silenced{By: by})
+			i = len(b.x.Silenced)
+			b.x.Silenced = append(b.x.Silenced, Silenced{By: by})
 		}
-		l.x.Silenced[i].Alerts++
+		b.x.Silenced[i].Alerts++
 	}
 }

@@ -197,7 +197,7 @@ func TestHintedRerunWouldBeAccepted(t *testing.T) {
 
 func TestUnknownPipelineIsAnError(t *testing.T) {
 	w := newWorld(t, orders)
-	_, err := explain.Look(ctx, explain.Sources{Store: w.Store, Catalog: w.Catalog}, explain.Question{Pipeline: "orderz"}, w.Now())
+	_, err := explain.Explain(ctx, explain.Sources{Store: w.Store, Catalog: w.Catalog}, explain.Question{Pipeline: "orderz"}, w.Now())
 	if !errors.Is(err, explain.ErrUnknownPipeline) {
 		t.Errorf("got %v", err)
 	}

@@ -18,17 +18,17 @@ import (
 )
 
 // live evaluates a gate of def on the current data; a nil g means the pipeline's own gate.
-func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {
-	q := gate.Question{Definition: def, Upstream: l.Catalog.Current().Definition, Period: l.key.Period, Gate: g}
-	if r := l.x.Run; r != nil && r.Status == run.Pending {
+func (b *builder) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {
+	q := gate.Question{Definition: def, Upstream: b.Catalog.Current().Definition, Period: b.key.Period, Gate: g}
+	if r := b.x.Run; r != nil && r.Status == run.Pending {
 		q.Opened = r.Progress.WindowStart
 	}
-	view, err := gate.Look(ctx, l.Store, q, l.now)
+	view, err := gate.Evaluate(ctx, b.Store, q, b.now)
 	if err != nil {
 		return nil, err
 	}
 	out := &Gate{
-		Live: true, At: l.now, Outcome: view.Verdict.Outcome,
+		Live: true, At: b.now, Outcome: view.Verdict.Outcome,
 		PreferUntil: view.PreferUntil, Degraded: view.Degraded, OpensAt: view.OpensAt,
 	}
 	for i, leaf := range view.Leaves() {
@@ -36,20 +36,20 @@ func (l *look) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate)
 		if view.Verdict.Leaves[i].Age < 0 {
 			sensors = nil // this rule saw no reading, even if another rule on the same sensor did
 		}
-		shown := l.leaf(leaf, view.Verdict.Leaves[i].Version, sensors)
+		shown := b.leaf(leaf, view.Verdict.Leaves[i].Version, sensors)
 		shown.PassesAt = view.Verdict.Leaves[i].PassesAt
 		out.Leaves = append(out.Leaves, shown)
 	}
-	return out, l.name(ctx, out.Leaves)
+	return out, b.name(ctx, out.Leaves)
 }
 
 // stored returns the gate that an attempt started on.
-func (l *look) stored(ctx context.Context) (*Gate, error) {
-	id := l.x.Run.Progress.Snapshot
+func (b *builder) stored(ctx context.Context) (*Gate, error) {
+	id := b.x.Run.Progress.Snapshot
 	if id == "" {
 		return nil, nil
 	}
-	s, err := l.Store.Snapshot(ctx, id)
+	s, err := b.Store.Snapshot(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil // deleted by retention
 	}
@@ -58,17 +58,17 @@ func (l *look) stored(ctx context.Context) (*Gate, error) {
 	}
 	out := &Gate{At: s.At, Outcome: s.Outcome, Bypassed: s.Bypassed, PreferUntil: s.PreferUntil, Degraded: s.Degraded}
 	for _, leaf := range s.Leaves {
-		out.Leaves = append(out.Leaves, l.leaf(leaf, 0, s.Sensors))
+		out.Leaves = append(out.Leaves, b.leaf(leaf, 0, s.Sensors))
 	}
-	return out, l.name(ctx, out.Leaves)
+	return out, b.name(ctx, out.Leaves)
 }
 
 // leaf combines a rule and the reading it saw. If a sensor was seen several times, the one with that version counts;
 // 0 takes the first.
-func (l *look) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSensor) Leaf {
+func (b *builder) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSensor) Leaf {
 	leaf := Leaf{SeenLeaf: seen, Holds: seen.Outcome.In(seen.Negated) == rule.Pass, Version: version}
 	for _, s := range sensors {
-		if s.Pipeline != l.owner(seen) || string(s.Key) != seen.Key || version != 0 && s.Version != version {
+		if s.Pipeline != b.owner(seen) || string(s.Key) != seen.Key || version != 0 && s.Version != version {
 			continue
 		}
 		leaf.Version = s.Version
@@ -80,8 +80,8 @@ func (l *look) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSens
 	return leaf
 }
 
-func (l *look) owner(leaf store.SeenLeaf) pipeline.ID {
-	return cmp.Or(pipeline.ID(leaf.From), l.key.Pipeline)
+func (b *builder) owner(leaf store.SeenLeaf) pipeline.ID {
+	return cmp.Or(pipeline.ID(leaf.From), b.key.Pipeline)
 }
 
 // written returns when the latest of the readings that the gate saw was written.
@@ -94,20 +94,20 @@ func (g *Gate) written() time.Time {
 }
 
 // name fills in the writers of the readings that were seen, if they are still the latest of their period.
-func (l *look) name(ctx context.Context, leaves []Leaf) error {
+func (b *builder) name(ctx context.Context, leaves []Leaf) error {
 	var queries []store.ReadingQuery
 	var which []int
 	for i, leaf := range leaves {
 		if leaf.UpdatedAt.IsZero() || strings.HasPrefix(leaf.Key, "run/") {
 			continue
 		}
-		queries = append(queries, store.ReadingQuery{Pipeline: l.owner(leaf.SeenLeaf), Key: sensor.Key(leaf.Key), Period: l.key.Period})
+		queries = append(queries, store.ReadingQuery{Pipeline: b.owner(leaf.SeenLeaf), Key: sensor.Key(leaf.Key), Period: b.key.Period})
 		which = append(which, i)
 	}
 	if len(queries) == 0 {
 		return nil
 	}
-	answers, err := l.Store.Readings(ctx, queries)
+	answers, err := b.Store.Readings(ctx, queries)
 	if err != nil {
 		return fmt.Errorf("read sensors: %w", err)
 	}

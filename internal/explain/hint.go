@@ -19,82 +19,82 @@ import (
 const maxHints = 10
 
 // hints adds, for each rule that keeps the gate closed, what would change that. Each starts with prefix.
-func (l *look) hints(ctx context.Context, prefix string) error {
-	closed := l.x.Gate.Closed()
-	if len(closed) > 0 && l.def != nil && l.def.Start != nil {
-		for _, g := range []*rule.Gate{l.def.Start.Gate, l.def.Gate} {
-			other, err := l.live(ctx, l.def, g)
+func (b *builder) hints(ctx context.Context, prefix string) error {
+	closed := b.x.Gate.Closed()
+	if len(closed) > 0 && b.def != nil && b.def.Start != nil {
+		for _, g := range []*rule.Gate{b.def.Start.Gate, b.def.Gate} {
+			other, err := b.live(ctx, b.def, g)
 			if err != nil {
 				return err
 			}
-			l.others = append(l.others, other.Leaves...)
+			b.others = append(b.others, other.Leaves...)
 		}
 	}
 	for _, leaf := range closed[:min(len(closed), maxHints)] {
-		hint, err := l.hint(ctx, leaf)
+		hint, err := b.hint(ctx, leaf)
 		if err != nil {
 			return err
 		}
-		if hint = prefix + hint; !slices.Contains(l.x.Opens, hint) {
-			l.opens("hint", strings.ReplaceAll(hint, "%", "%%"))
+		if hint = prefix + hint; !slices.Contains(b.x.Opens, hint) {
+			b.opens("hint", strings.ReplaceAll(hint, "%", "%%"))
 		}
 	}
 	if more := len(closed) - maxHints; more > 0 {
-		l.opens("more", "and %d more rules", more)
+		b.opens("more", "and %d more rules", more)
 	}
-	if g := l.x.Gate; g != nil && g.Live && !g.OpensAt.IsZero() {
+	if g := b.x.Gate; g != nil && g.Live && !g.OpensAt.IsZero() {
 		if g.OpensAt.Equal(g.PreferUntil) {
-			l.opens("hint", "time: the run starts without the preferred rules %s (validation.preferUntil)", reason.At("at", g.OpensAt))
+			b.opens("hint", "time: the run starts without the preferred rules %s (validation.preferUntil)", reason.At("at", g.OpensAt))
 		} else if len(closed) > 1 {
-			l.opens("hint", "time: the gate opens %s if the data does not change until then", reason.At("at", g.OpensAt))
+			b.opens("hint", "time: the gate opens %s if the data does not change until then", reason.At("at", g.OpensAt))
 		}
 	}
 	return nil
 }
 
 // hint says what would make a closed rule hold.
-func (l *look) hint(ctx context.Context, leaf Leaf) (string, error) {
+func (b *builder) hint(ctx context.Context, leaf Leaf) (string, error) {
 	if up, ok := strings.CutPrefix(leaf.Key, "run/"); ok {
-		p, err := l.awaited(ctx, pipeline.ID(up))
+		p, err := b.awaited(ctx, pipeline.ID(up))
 		return fmt.Sprintf("a COMPLETED run of %s for %s: `interlock explain %s --date %s`", up, p, up, p), err
 	}
-	return l.reading(leaf), nil
+	return b.reading(leaf), nil
 }
 
 // awaited returns the period of the upstream run that the gate needs next: the first inside ours that is not
 // COMPLETED, or the one that contains ours.
-func (l *look) awaited(ctx context.Context, up pipeline.ID) (period.Period, error) {
-	def := l.Catalog.Current().Definition(up)
+func (b *builder) awaited(ctx context.Context, up pipeline.ID) (period.Period, error) {
+	def := b.Catalog.Current().Definition(up)
 	if def == nil {
-		return l.key.Period, nil
+		return b.key.Period, nil
 	}
-	if size := def.Schedule.Size(); size >= l.key.Period.Size() {
-		return l.key.Period.Outer(size), nil
+	if size := def.Schedule.Size(); size >= b.key.Period.Size() {
+		return b.key.Period.Outer(size), nil
 	}
 	var keys []run.Key
-	for p := range def.Schedule.Expected(l.key.Period) {
+	for p := range def.Schedule.Expected(b.key.Period) {
 		keys = append(keys, run.Key{Pipeline: up, Schedule: def.Opens, Period: p})
 	}
-	runs, err := l.Store.RunsAt(ctx, keys)
+	runs, err := b.Store.RunsAt(ctx, keys)
 	if err != nil {
-		return l.key.Period, fmt.Errorf("read runs of %s: %w", up, err)
+		return b.key.Period, fmt.Errorf("read runs of %s: %w", up, err)
 	}
 	for _, key := range keys {
 		if runs[key].Status != run.Completed {
 			return key.Period, nil
 		}
 	}
-	return l.key.Period, nil
+	return b.key.Period, nil
 }
 
 // reading says which reading would make a closed rule hold.
-func (l *look) reading(leaf Leaf) string {
+func (b *builder) reading(leaf Leaf) string {
 	sensor := leaf.Key
 	if leaf.From != "" {
 		sensor += " of " + leaf.From
 	}
 	if leaf.Negated && leaf.Check == rule.Exists && leaf.Field == "" {
-		command := fmt.Sprintf("interlock sensor delete %s %s", l.owner(leaf.SeenLeaf), leaf.Key)
+		command := fmt.Sprintf("interlock sensor delete %s %s", b.owner(leaf.SeenLeaf), leaf.Key)
 		if !leaf.Period.IsZero() {
 			command += " --date " + leaf.Period.String()
 		}
@@ -121,9 +121,9 @@ func (l *look) reading(leaf Leaf) string {
 			text += " that has the field " + leaf.Field
 		}
 	}
-	if p := l.probed(leaf); p != nil {
+	if p := b.probed(leaf); p != nil {
 		text += asked(p)
-	} else if command := l.command(leaf); command != "" {
+	} else if command := b.command(leaf); command != "" {
 		text += ": `" + command + "`"
 	}
 	if group, _, grouped := strings.Cut(leaf.Group, " › "); grouped || group != "" {
@@ -139,14 +139,14 @@ func condition(leaf Leaf) string {
 
 // command returns a command that writes a reading which satisfies the rule; "" if no single value does. A write
 // replaces the whole reading, so the command includes the fields that the other rules and the start condition need.
-func (l *look) command(leaf Leaf) string {
+func (b *builder) command(leaf Leaf) string {
 	value, ok := example(leaf)
 	if !ok {
 		return ""
 	}
 	values, fields := []string{value}, []string{leaf.Field}
-	for _, other := range slices.Concat(l.x.Gate.Leaves, l.others) {
-		if other.Key != leaf.Key || l.owner(other.SeenLeaf) != l.owner(leaf.SeenLeaf) || slices.Contains(fields, other.Field) || !other.needed() {
+	for _, other := range slices.Concat(b.x.Gate.Leaves, b.others) {
+		if other.Key != leaf.Key || b.owner(other.SeenLeaf) != b.owner(leaf.SeenLeaf) || slices.Contains(fields, other.Field) || !other.needed() {
 			continue
 		}
 		if value, ok = kept(other); !ok {
@@ -156,9 +156,9 @@ func (l *look) command(leaf Leaf) string {
 	}
 	key := leaf.Key
 	if leaf.Version == 0 || !leaf.Period.IsZero() {
-		key += "#" + l.key.Period.String()
+		key += "#" + b.key.Period.String()
 	}
-	return fmt.Sprintf("interlock sensor set %s %s %s", l.owner(leaf.SeenLeaf), key, strings.Join(values, " "))
+	return fmt.Sprintf("interlock sensor set %s %s %s", b.owner(leaf.SeenLeaf), key, strings.Join(values, " "))
 }
 
 // needed reports whether a reading must have the rule's field: the rule holds on it, or no other rule can replace it.

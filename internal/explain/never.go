@@ -16,68 +16,68 @@ import (
 )
 
 // never explains why a period has no run. The first obstacle is the summary.
-func (l *look) never(ctx context.Context) error {
-	x := &l.x
+func (b *builder) never(ctx context.Context) error {
+	x := &b.x
 	x.State = NotOpened
-	if l.def == nil {
-		l.gone()
+	if b.def == nil {
+		b.gone()
 		return nil
 	}
-	if l.key.Schedule != l.def.Opens {
-		l.sum("other-schedule", "there is no such run: runs of %s have schedule %s, not %s", l.key.Pipeline, l.def.Opens, l.key.Schedule)
+	if b.key.Schedule != b.def.Opens {
+		b.sum("other-schedule", "there is no such run: runs of %s have schedule %s, not %s", b.key.Pipeline, b.def.Opens, b.key.Schedule)
 		return nil
 	}
-	if why := l.excluded(); why != "" {
-		l.sum("excluded", "the calendar excludes this period: %s", why)
-		l.because("excluded", "only a forced trigger opens it")
-		l.opens("trigger", "`interlock trigger %s --date %s --force --reason TEXT`", l.key.Pipeline, l.key.Period)
+	if why := b.excluded(); why != "" {
+		b.sum("excluded", "the calendar excludes this period: %s", why)
+		b.because("excluded", "only a forced trigger opens it")
+		b.opens("trigger", "`interlock trigger %s --date %s --force --reason TEXT`", b.key.Pipeline, b.key.Period)
 		return nil
 	}
-	paused := l.paused()
-	if err := l.notYet(ctx); err != nil {
+	paused := b.paused()
+	if err := b.notYet(ctx); err != nil {
 		return err
 	}
-	if until := l.row.PausedUntil(); paused && !l.triggered && (until.IsZero() || x.opensAt.Before(until)) {
-		l.sum("paused", "the pipeline is paused, so no run opens")
-		if l.def.Opens == pipeline.ByStream {
+	if until := b.row.PausedUntil(); paused && !b.triggered && (until.IsZero() || x.opensAt.Before(until)) {
+		b.sum("paused", "the pipeline is paused, so no run opens")
+		if b.def.Opens == pipeline.ByStream {
 			x.resumesAt = until // start conditions that are met then open their runs
 		}
 	}
 	if x.Gate == nil {
 		var err error
-		if x.Gate, err = l.live(ctx, l.def, nil); err != nil {
+		if x.Gate, err = b.live(ctx, b.def, nil); err != nil {
 			return err
 		}
 	}
 	switch {
-	case !l.triggered:
-		return l.hints(ctx, "")
-	case l.def.Opens == pipeline.ByStream:
+	case !b.triggered:
+		return b.hints(ctx, "")
+	case b.def.Opens == pipeline.ByStream:
 		return nil // a manually triggered run does not need its start condition
 	}
-	return l.hints(ctx, "that run also needs ")
+	return b.hints(ctx, "that run also needs ")
 }
 
-func (l *look) gone() {
+func (b *builder) gone() {
 	switch {
-	case !l.row.RemovedAt.IsZero():
-		l.sum("removed", "the pipeline's file was removed %s, so no run opens", l.when(l.row.RemovedAt))
-	case l.row.Problem != "":
-		l.sum("rejected", "the pipeline's file was rejected, and no version of it is active")
-		for _, problem := range l.row.Problems() {
-			l.because("file", "%s", problem)
+	case !b.row.RemovedAt.IsZero():
+		b.sum("removed", "the pipeline's file was removed %s, so no run opens", b.when(b.row.RemovedAt))
+	case b.row.Problem != "":
+		b.sum("rejected", "the pipeline's file was rejected, and no version of it is active")
+		for _, problem := range b.row.Problems() {
+			b.because("file", "%s", problem)
 		}
 	default:
-		l.sum("not-active", "no version of the pipeline is active")
+		b.sum("not-active", "no version of the pipeline is active")
 	}
 }
 
 // excluded returns why the calendar excludes the period, now or when it was due.
-func (l *look) excluded() string {
-	if why := l.def.Schedule.Excluded(l.key.Period); why != "" {
+func (b *builder) excluded() string {
+	if why := b.def.Schedule.Excluded(b.key.Period); why != "" {
 		return why
 	}
-	for _, e := range l.events {
+	for _, e := range b.events {
 		if x, ok := e.Detail.Extra.(event.Exclusion); ok {
 			return x.Rule + ", when it was due"
 		}
@@ -86,73 +86,73 @@ func (l *look) excluded() string {
 }
 
 // notYet says what would open the run.
-func (l *look) notYet(ctx context.Context) error {
-	switch l.def.Opens {
+func (b *builder) notYet(ctx context.Context) error {
+	switch b.def.Opens {
 	case pipeline.ByCron:
-		return l.noFire(ctx)
+		return b.noFire(ctx)
 	case pipeline.ByStream:
-		return l.noStart(ctx)
+		return b.noStart(ctx)
 	case pipeline.ByHand:
 	}
-	if external(l.def) {
-		l.sum("manual", "the pipeline has no schedule: a worker or `interlock trigger` opens the run")
-		l.opens("exec", "`interlock exec %s --date %s -- COMMAND` opens it, and runs the command once the gate is open", l.key.Pipeline, l.key.Period)
-		l.triggered = true
+	if external(b.def) {
+		b.sum("manual", "the pipeline has no schedule: a worker or `interlock trigger` opens the run")
+		b.opens("exec", "`interlock exec %s --date %s -- COMMAND` opens it, and runs the command once the gate is open", b.key.Pipeline, b.key.Period)
+		b.triggered = true
 		return nil
 	}
-	l.sum("manual", "the pipeline has no schedule: `interlock trigger` opens the run")
-	l.trigger()
+	b.sum("manual", "the pipeline has no schedule: `interlock trigger` opens the run")
+	b.trigger()
 	return nil
 }
 
 // noFire explains a period that its schedule has not opened.
-func (l *look) noFire(ctx context.Context) error {
-	fire := l.def.Schedule.FireFor(l.key.Period)
+func (b *builder) noFire(ctx context.Context) error {
+	fire := b.def.Schedule.FireFor(b.key.Period)
 	switch {
 	case fire.IsZero():
-		l.sum("no-fire", "the schedule has no fire for this period")
-		if size := l.def.Schedule.Size(); l.key.Period.Size() != size {
-			l.because("period-size", "each run of this pipeline is for one %s", size)
+		b.sum("no-fire", "the schedule has no fire for this period")
+		if size := b.def.Schedule.Size(); b.key.Period.Size() != size {
+			b.because("period-size", "each run of this pipeline is for one %s", size)
 		}
-	case fire.After(l.now):
-		l.sum("opens-at", "the schedule opens this run %s", l.when(fire))
-		l.x.opensAt = fire
+	case fire.After(b.now):
+		b.sum("opens-at", "the schedule opens this run %s", b.when(fire))
+		b.x.opensAt = fire
 		return nil
-	case fire.Before(l.horizon()):
-		l.sum("before-first-version", "its fire at %s came before the pipeline was first accepted, %s", reason.On("fire", fire), l.when(l.horizon()))
+	case fire.Before(b.horizon()):
+		b.sum("before-first-version", "its fire at %s came before the pipeline was first accepted, %s", reason.On("fire", fire), b.when(b.horizon()))
 	default:
-		missed, err := l.missed(ctx)
+		missed, err := b.missed(ctx)
 		if err != nil {
 			return err
 		}
 		switch {
 		case missed != "":
-			l.sum("missed", "its fire at %s was missed: %s", reason.On("fire", fire), missed)
-		case fire.Before(l.row.AcceptedAt):
-			l.sum("before-this-version", "its fire at %s came before this version of the file was accepted, %s", reason.On("fire", fire), l.when(l.row.AcceptedAt))
-			l.because("no-past", "an edit does not open past periods")
-		case fire.After(l.row.FiredThrough) && l.row.Paused() && !l.now.Before(l.def.FireWindowEnd(l.key.Period, fire)):
-			l.sum("missed", "the window of its fire at %s ended %s, while the pipeline was paused", reason.On("fire", fire), l.when(l.def.FireWindowEnd(l.key.Period, fire)))
-		case fire.After(l.row.FiredThrough):
-			l.sum("opening", "its fire at %s has not opened the run yet", reason.On("fire", fire))
+			b.sum("missed", "its fire at %s was missed: %s", reason.On("fire", fire), missed)
+		case fire.Before(b.row.AcceptedAt):
+			b.sum("before-this-version", "its fire at %s came before this version of the file was accepted, %s", reason.On("fire", fire), b.when(b.row.AcceptedAt))
+			b.because("no-past", "an edit does not open past periods")
+		case fire.After(b.row.FiredThrough) && b.row.Paused() && !b.now.Before(b.def.FireWindowEnd(b.key.Period, fire)):
+			b.sum("missed", "the window of its fire at %s ended %s, while the pipeline was paused", reason.On("fire", fire), b.when(b.def.FireWindowEnd(b.key.Period, fire)))
+		case fire.After(b.row.FiredThrough):
+			b.sum("opening", "its fire at %s has not opened the run yet", reason.On("fire", fire))
 			return nil
 		default:
-			l.sum("missed", "its fire at %s opened no run", reason.On("fire", fire))
+			b.sum("missed", "its fire at %s opened no run", reason.On("fire", fire))
 		}
 	}
-	l.trigger()
+	b.trigger()
 	return nil
 }
 
 // missed finds the event that reported a missed fire.
-func (l *look) missed(ctx context.Context) (string, error) {
+func (b *builder) missed(ctx context.Context) (string, error) {
 	for _, t := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
-		page, err := l.Store.Events(ctx, store.EventQuery{Pipeline: l.key.Pipeline, Type: t, Limit: 100})
+		page, err := b.Store.Events(ctx, store.EventQuery{Pipeline: b.key.Pipeline, Type: t, Limit: 100})
 		if err != nil {
 			return "", fmt.Errorf("read events: %w", err)
 		}
 		for _, e := range page.Items {
-			if x, ok := e.Detail.Extra.(event.Missed); ok && slices.Contains(x.Dates, l.key.Period.String()) {
+			if x, ok := e.Detail.Extra.(event.Missed); ok && slices.Contains(x.Dates, b.key.Period.String()) {
 				return e.Detail.Message, nil
 			}
 		}
@@ -161,73 +161,73 @@ func (l *look) missed(ctx context.Context) (string, error) {
 }
 
 // noStart explains a period that neither its start condition nor its upstreams have opened.
-func (l *look) noStart(ctx context.Context) error {
-	x := &l.x
-	unmet, g := "not all upstream runs are COMPLETED", l.def.Gate
-	if l.def.Start != nil {
-		unmet, g = "the start condition is not met", l.def.Start.Gate
+func (b *builder) noStart(ctx context.Context) error {
+	x := &b.x
+	unmet, g := "not all upstream runs are COMPLETED", b.def.Gate
+	if b.def.Start != nil {
+		unmet, g = "the start condition is not met", b.def.Start.Gate
 	}
-	view, err := l.live(ctx, l.def, g)
+	view, err := b.live(ctx, b.def, g)
 	if err != nil {
 		return err
 	}
 	x.Gate = view
-	deadline := startDeadline(l.def, l.key)
-	over := !deadline.IsZero() && !l.now.Before(deadline)
-	switch opens := l.def.Schedule.OpensFrom(l.key.Period); {
+	deadline := startDeadline(b.def, b.key)
+	over := !deadline.IsZero() && !b.now.Before(deadline)
+	switch opens := b.def.Schedule.OpensFrom(b.key.Period); {
 	case view.Open() && over && !view.written().Before(deadline):
-		l.sum("start-deadline", "the start condition was met only after its deadline, %s", l.when(deadline))
-		l.trigger()
+		b.sum("start-deadline", "the start condition was met only after its deadline, %s", b.when(deadline))
+		b.trigger()
 	case view.Open():
-		l.unopened(view.written())
+		b.unopened(view.written())
 	case over:
-		l.sum("start-deadline", "the start condition was not met before its deadline, %s", l.when(deadline))
-		l.trigger()
-	case opens.After(l.now):
-		l.sum("not-begun", "%s; the period begins %s", unmet, l.when(opens))
+		b.sum("start-deadline", "the start condition was not met before its deadline, %s", b.when(deadline))
+		b.trigger()
+	case opens.After(b.now):
+		b.sum("not-begun", "%s; the period begins %s", unmet, b.when(opens))
 	default:
-		l.sum("not-met", "%s", unmet)
+		b.sum("not-met", "%s", unmet)
 	}
 	if !over && !view.Open() && !deadline.IsZero() {
 		x.startBy = deadline
-		l.because("start-deadline", "the start condition must be met before its deadline, %s", l.when(deadline))
+		b.because("start-deadline", "the start condition must be met before its deadline, %s", b.when(deadline))
 	}
 	return nil
 }
 
 // unopened explains a period whose start condition is met, or whose upstreams are done, but that has no run: the
 // write was not handled when it came, and the watchdog recovers only recent ones.
-func (l *look) unopened(at time.Time) {
-	x := &l.x
-	met, when := "the last upstream run completed", l.when(at)
-	if l.def.Start != nil {
+func (b *builder) unopened(at time.Time) {
+	x := &b.x
+	met, when := "the last upstream run completed", b.when(at)
+	if b.def.Start != nil {
 		met = "the start condition was met"
 	}
 	switch {
-	case at.Before(l.horizon()):
-		l.sum("before-first-version", "%s %s, before the pipeline was first accepted, %s", met, when, l.when(l.horizon()))
-		l.because("no-past", "a new pipeline does not open past periods")
-	case at.Before(l.row.AcceptedAt):
-		l.sum("before-this-version", "%s %s, before this version of the file was accepted, %s", met, when, l.when(l.row.AcceptedAt))
-		l.because("no-past", "an edit does not open past periods")
+	case at.Before(b.horizon()):
+		b.sum("before-first-version", "%s %s, before the pipeline was first accepted, %s", met, when, b.when(b.horizon()))
+		b.because("no-past", "a new pipeline does not open past periods")
+	case at.Before(b.row.AcceptedAt):
+		b.sum("before-this-version", "%s %s, before this version of the file was accepted, %s", met, when, b.when(b.row.AcceptedAt))
+		b.because("no-past", "an edit does not open past periods")
 	case x.DryRun:
-		l.sum("dry-run-expired", "%s %s, but there is no record of its dry run; it may have expired", met, when)
-	case at.Before(l.now.Add(-watchdog.LookBack)):
-		l.sum("overlooked", "%s %s, longer ago than the watchdog looks back (%s)", met, when, reason.For("lookBack", watchdog.LookBack))
+		b.sum("dry-run-expired", "%s %s, but there is no record of its dry run; it may have expired", met, when)
+	case at.Before(b.now.Add(-watchdog.LookBack)):
+		b.sum("overlooked", "%s %s, longer ago than the watchdog looks back (%s)", met, when, reason.For("lookBack", watchdog.LookBack))
 	default:
-		l.sum("opening", "%s %s; the run opens within one watchdog interval", met, when)
+		b.sum("opening", "%s %s; the run opens within one watchdog interval", met, when)
 		return
 	}
-	l.trigger()
+	b.trigger()
 }
 
 // trigger names the command that opens the run, if nothing else does.
-func (l *look) trigger() {
-	l.triggered = true
-	if l.def.Opens != pipeline.ByHand {
-		l.because("not-automatic", "the run no longer opens automatically")
+func (b *builder) trigger() {
+	b.triggered = true
+	if b.def.Opens != pipeline.ByHand {
+		b.because("not-automatic", "the run no longer opens automatically")
 	}
-	l.opens("trigger", "`interlock trigger %s --date %s`", l.key.Pipeline, l.key.Period)
+	b.opens("trigger", "`interlock trigger %s --date %s`", b.key.Pipeline, b.key.Period)
 }
 
 // startDeadline returns when the start condition's deadline closes the automatic window of a run; zero without one.
@@ -238,9 +238,9 @@ func startDeadline(def *pipeline.Definition, key run.Key) time.Time {
 	return sla.Close(*def.Start.Deadline, key.Period, def.Schedule)
 }
 
-func (l *look) horizon() time.Time {
-	if e := l.Catalog.Current().Get(l.key.Pipeline); e != nil {
+func (b *builder) horizon() time.Time {
+	if e := b.Catalog.Current().Get(b.key.Pipeline); e != nil {
 		return e.Horizon
 	}
-	return l.row.Horizon
+	return b.row.Horizon
 }

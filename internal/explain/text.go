@@ -303,7 +303,7 @@ func count(g *Gate) string {
 	return gate.CountClosed(closed, total)
 }
 
-func (l *look) when(t time.Time) reason.Part { return reason.At("", t) }
+func (b *builder) when(t time.Time) reason.Part { return reason.At("", t) }
 
 func orUnknown(s string) string {
 	return cmp.Or(s, "no reason recorded")

@@ -53,7 +53,7 @@ func (w *world) explain(id, date string) explain.Explanation {
 		w.Check(err)
 		q.Period = p
 	}
-	x, err := explain.Look(ctx, explain.Sources{Store: w.Store, Catalog: w.Catalog}, q, w.Now())
+	x, err := explain.Explain(ctx, explain.Sources{Store: w.Store, Catalog: w.Catalog}, q, w.Now())
 	w.Check(err)
 	return x
 }

@@ -19,29 +19,29 @@ import (
 )
 
 // probes reads the state of the probes whose answers the gate reads.
-func (l *look) probes(ctx context.Context) error {
-	known := l.Catalog.Current()
+func (b *builder) probes(ctx context.Context) error {
+	known := b.Catalog.Current()
 	seen := map[string]bool{}
-	for _, leaf := range l.x.Gate.Leaves {
-		id := l.owner(leaf.SeenLeaf)
+	for _, leaf := range b.x.Gate.Leaves {
+		id := b.owner(leaf.SeenLeaf)
 		name := prober.NoteKey(id, leaf.Key)
 		p := known.Probe(id, sensor.Key(leaf.Key))
 		if p == nil || seen[name] {
 			continue
 		}
 		seen[name] = true
-		s, err := prober.StateOf(ctx, l.Store, id, p.Key, known.Get(id).Version)
+		s, err := prober.StateOf(ctx, b.Store, id, p.Key, known.Get(id).Version)
 		if err != nil {
 			return err
 		}
-		l.x.Probes = append(l.x.Probes, prober.Standing{Pipeline: id, Probe: *p, State: s})
+		b.x.Probes = append(b.x.Probes, prober.Standing{Pipeline: id, Probe: *p, State: s})
 	}
 	return nil
 }
 
 // probed returns the probe that answers a rule; nil if none does.
-func (l *look) probed(leaf Leaf) *pipeline.Probe {
-	return l.Catalog.Current().Probe(l.owner(leaf.SeenLeaf), sensor.Key(leaf.Key))
+func (b *builder) probed(leaf Leaf) *pipeline.Probe {
+	return b.Catalog.Current().Probe(b.owner(leaf.SeenLeaf), sensor.Key(leaf.Key))
 }
 
 // asked says when a probe answers a rule again.
@@ -94,19 +94,19 @@ func broken(s prober.Standing, now time.Time) string {
 }
 
 // sources adds, for the rules that keep the gate closed, when the source that writes their sensor last had an event.
-func (l *look) sources(ctx context.Context) error {
-	for _, leaf := range l.x.Gate.Closed() {
-		owner := l.owner(leaf.SeenLeaf)
-		for _, d := range l.Catalog.Sources().All() {
+func (b *builder) sources(ctx context.Context) error {
+	for _, leaf := range b.x.Gate.Closed() {
+		owner := b.owner(leaf.SeenLeaf)
+		for _, d := range b.Catalog.Sources().All() {
 			if !d.Writes(owner, leaf.Key) {
 				continue
 			}
-			a, err := ingest.StoredOf(ctx, l.Store, d.ID)
+			a, err := ingest.StoredOf(ctx, b.Store, d.ID)
 			if err != nil {
 				return err
 			}
-			if r := l.sourceReason(d, a); !slices.Contains(l.x.Reasons, r.Tell(l.now)) {
-				l.why(r)
+			if r := b.sourceReason(d, a); !slices.Contains(b.x.Reasons, r.Tell(b.now)) {
+				b.why(r)
 			}
 		}
 	}
@@ -114,9 +114,9 @@ func (l *look) sources(ctx context.Context) error {
 }
 
 // sourceReason says when a source last had an event.
-func (l *look) sourceReason(d *source.Definition, a source.Activity) reason.Reason {
+func (b *builder) sourceReason(d *source.Definition, a source.Activity) reason.Reason {
 	id := reason.Str("source", d.ID)
-	switch silence := a.Silence(d.ID, l.now); {
+	switch silence := a.Silence(d.ID, b.now); {
 	case silence != "":
 		return reason.New("source-silent", "{text}", reason.Str("text", silence), id)
 	case a.LastEvent.IsZero():

@@ -43,9 +43,9 @@ type Question struct {
 	PostRun bool
 }
 
-// Look evaluates a gate on the store's current data. For the pipeline's own gate, the result always includes the
+// Evaluate evaluates a gate on the store's current data. For the pipeline's own gate, the result always includes the
 // sensor of the start condition, since late data and reruns compare both.
-func Look(ctx context.Context, r reader, q Question, now time.Time) (View, error) {
+func Evaluate(ctx context.Context, r reader, q Question, now time.Time) (View, error) {
 	g := q.Gate
 	if g == nil {
 		g = q.Definition.Gate

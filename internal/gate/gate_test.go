@@ -59,9 +59,9 @@ func write(t *testing.T, s store.Sensors, id pipeline.ID, key sensor.Key, date s
 	}
 }
 
-func look(t *testing.T, s store.Store, q gate.Question, now time.Time) gate.View {
+func evaluate(t *testing.T, s store.Store, q gate.Question, now time.Time) gate.View {
 	t.Helper()
-	v, err := gate.Look(context.Background(), s, q, now)
+	v, err := gate.Evaluate(context.Background(), s, q, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,17 +77,17 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 10}, {key: sha
 func TestGateOpensOnStoredReadings(t *testing.T) {
 	s := memory.New()
 	q := gate.Question{Definition: define(t, orders)["orders"], Period: at(t, "2026-03-03")}
-	if v := look(t, s, q, morning); v.Open() {
+	if v := evaluate(t, s, q, morning); v.Open() {
 		t.Error("the gate is open without a reading")
 	}
 	write(t, s, "orders", "ready", "2026-03-03", sensor.Fields{"status": "yes"}, morning)
 	write(t, s, "orders", "rows", "", sensor.Fields{"count": int64(12)}, morning)
 	write(t, s, "common", "shared", "", sensor.Fields{"x": int64(1)}, morning)
-	if v := look(t, s, q, morning); !v.Open() {
+	if v := evaluate(t, s, q, morning); !v.Open() {
 		t.Errorf("the gate is %s: %+v", v.Verdict.Outcome, v.Verdict.Leaves)
 	}
 	write(t, s, "orders", "rows", "2026-03-03", sensor.Fields{"count": int64(3)}, morning)
-	if v := look(t, s, q, morning); v.Open() {
+	if v := evaluate(t, s, q, morning); v.Open() {
 		t.Error("the gate is open on 3 rows, needs 10")
 	}
 }
@@ -96,7 +96,7 @@ func TestReadingOfAnotherDayDoesNotCount(t *testing.T) {
 	s := memory.New()
 	q := gate.Question{Definition: define(t, orders)["orders"], Period: at(t, "2026-03-03")}
 	write(t, s, "orders", "rows", "2026-03-02", sensor.Fields{"count": int64(12)}, morning)
-	v := look(t, s, q, morning)
+	v := evaluate(t, s, q, morning)
 	if reason := v.Verdict.Leaves[1].Reason; !strings.Contains(reason, "2026-03-02") {
 		t.Errorf("the reason does not name the other day: %q", reason)
 	}
@@ -106,11 +106,11 @@ func TestYesterdaysUndatedStartConditionNeverStartsToday(t *testing.T) {
 	s := memory.New()
 	q := gate.Question{Definition: define(t, orders)["orders"], Period: at(t, "2026-03-03")}
 	write(t, s, "orders", "ready", "", sensor.Fields{"status": "yes"}, morning.Add(-9*time.Hour))
-	if got := look(t, s, q, morning).Verdict.Leaves[0]; got.Outcome != rule.Unknown {
+	if got := evaluate(t, s, q, morning).Verdict.Leaves[0]; got.Outcome != rule.Unknown {
 		t.Errorf("written the evening before: %s, want unknown (%s)", got.Outcome, got.Reason)
 	}
 	write(t, s, "orders", "ready", "", sensor.Fields{"status": "yes"}, morning.Add(-8*time.Hour))
-	if got := look(t, s, q, morning).Verdict.Leaves[0]; got.Outcome != rule.Pass {
+	if got := evaluate(t, s, q, morning).Verdict.Leaves[0]; got.Outcome != rule.Pass {
 		t.Errorf("written at midnight: %s, want pass (%s)", got.Outcome, got.Reason)
 	}
 }
@@ -126,16 +126,16 @@ func TestStartConditionIsIncludedBesideTheGate(t *testing.T) {
 	q := gate.Question{Definition: define(t, streamed)["events"], Period: at(t, "2026-03-03")}
 	write(t, s, "events", "ready", "", sensor.Fields{"n": int64(1)}, morning)
 	write(t, s, "events", "rows", "", sensor.Fields{"n": int64(1)}, morning)
-	then := look(t, s, q, morning)
+	then := evaluate(t, s, q, morning)
 	if !then.Open() || len(then.Verdict.Leaves) != 1 || len(then.Sensors) != 2 {
 		t.Fatalf("got %s, %d leaves, sensors %+v", then.Verdict.Outcome, len(then.Verdict.Leaves), then.Sensors)
 	}
 	write(t, s, "events", "ready", "", sensor.Fields{"n": int64(2)}, morning.Add(time.Hour))
-	if got := rerun.Changed(then.Seen(), look(t, s, q, morning).Seen()); !cmp.Equal(got, []string{"events/ready"}) {
+	if got := rerun.Changed(then.Seen(), evaluate(t, s, q, morning).Seen()); !cmp.Equal(got, []string{"events/ready"}) {
 		t.Errorf("changed: %v, want events/ready", got)
 	}
 	write(t, s, "events", "ready", "", sensor.Fields{"n": int64(3)}, morning.Add(24*time.Hour))
-	if got := rerun.Changed(then.Seen(), look(t, s, q, morning).Seen()); len(got) != 0 {
+	if got := rerun.Changed(then.Seen(), evaluate(t, s, q, morning).Seen()); len(got) != 0 {
 		t.Errorf("tomorrow's undated reading is new for today: %v", got)
 	}
 }
@@ -143,7 +143,7 @@ func TestStartConditionIsIncludedBesideTheGate(t *testing.T) {
 func TestPostRunRulesAreEvaluatedAlone(t *testing.T) {
 	s := memory.New()
 	d := define(t, streamed+"postRun: {rules: [{key: out, check: exists}]}\n")["events"]
-	v := look(t, s, gate.Question{Definition: d, Gate: d.PostRun.Gate, Period: at(t, "2026-03-03")}, morning)
+	v := evaluate(t, s, gate.Question{Definition: d, Gate: d.PostRun.Gate, Period: at(t, "2026-03-03")}, morning)
 	if len(v.Sensors) != 1 || v.Sensors[0].Key != "out" {
 		t.Errorf("got %+v, want out alone", v.Sensors)
 	}
@@ -173,7 +173,7 @@ func TestStoredFactsAloneGiveTheSameVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, now := range []time.Time{morning, morning.Add(2 * time.Hour)} {
-		v := look(t, s, q, now)
+		v := evaluate(t, s, q, now)
 		if got := judge(d, v, now); got != v.Verdict.Outcome {
 			t.Errorf("at %s the facts alone give %s, the evaluation gave %s", now, got, v.Verdict.Outcome)
 		}

@@ -83,13 +83,13 @@ func (a Answer) RetryAfter(interval time.Duration, now time.Time) time.Duration 
 func Ask(ctx context.Context, r reader, s Situation, now time.Time) (Answer, error) {
 	var a Answer
 	var err error
-	if a.View, err = Look(ctx, r, s.Question, now); err != nil {
+	if a.View, err = Evaluate(ctx, r, s.Question, now); err != nil {
 		return a, err
 	}
 	if start := s.Definition.Start; start != nil {
 		q := s.Question
 		q.Gate = start.Gate
-		view, err := Look(ctx, r, q, now)
+		view, err := Evaluate(ctx, r, q, now)
 		if err != nil {
 			return a, err
 		}

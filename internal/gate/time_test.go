@@ -52,7 +52,7 @@ func TestEveryHourOfADayCounts(t *testing.T) {
 	for day, hours := range map[string]int{"2026-03-03": 24, "2026-03-08": 23, "2026-11-01": 25} {
 		s := memory.New()
 		landed(t, s, day)
-		v := look(t, s, gate.Question{Definition: def, Period: at(t, day)}, morning)
+		v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, day)}, morning)
 		if want := fmt.Sprintf("%d of %d", hours, hours); v.Verdict.Leaves[0].Reason != want {
 			t.Errorf("%s: %s, want %s", day, v.Verdict.Leaves[0].Reason, want)
 		}
@@ -60,12 +60,12 @@ func TestEveryHourOfADayCounts(t *testing.T) {
 	s := memory.New()
 	landed(t, s, "2026-11-01", "2026-11-01T01-05:00", "2026-11-01T07")
 	write(t, s, "gold", "landed", "", sensor.Fields{"complete": true}, morning) // undated: says nothing about an hour
-	v := look(t, s, gate.Question{Definition: def, Period: at(t, "2026-11-01")}, morning)
+	v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-11-01")}, morning)
 	if want := "23 of 25: T01-05:00 no reading, T07 no reading"; v.Verdict.Leaves[0].Reason != want {
 		t.Errorf("%s, want %s", v.Verdict.Leaves[0].Reason, want)
 	}
 	write(t, s, "gold", "landed", "2026-11", sensor.Fields{"complete": true}, morning) // the month's fact holds for its hours
-	v = look(t, s, gate.Question{Definition: def, Period: at(t, "2026-11-01")}, morning)
+	v = evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-11-01")}, morning)
 	if want := "25 of 25"; v.Verdict.Leaves[0].Reason != want {
 		t.Errorf("%s, want %s", v.Verdict.Leaves[0].Reason, want)
 	}
@@ -80,12 +80,12 @@ validation: {rules: [{key: q, check: exists, over: {last: 3, of: day, atLeast: 2
 	s := memory.New()
 	write(t, s, "gold", "q", "2026-03-06", sensor.Fields{}, morning) // Friday
 	write(t, s, "gold", "q", "2026-03-07", sensor.Fields{}, morning)
-	v := look(t, s, gate.Question{Definition: def, Period: at(t, "2026-03-09")}, morning)
+	v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-03-09")}, morning)
 	if want := "1 of 2: 2026-03-05 no reading, 2026-03-09 no reading"; v.Verdict.Leaves[0].Reason != want || v.Open() {
 		t.Errorf("%s, want %s", v.Verdict.Leaves[0].Reason, want)
 	}
 	write(t, s, "gold", "q", "2026-03-09", sensor.Fields{}, morning)
-	if v := look(t, s, gate.Question{Definition: def, Period: at(t, "2026-03-09")}, morning); !v.Open() {
+	if v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-03-09")}, morning); !v.Open() {
 		t.Errorf("closed: %s", v.Verdict.Leaves[0].Reason)
 	}
 }
@@ -113,18 +113,18 @@ func TestGateOpensByTimeAloneAtOpensAt(t *testing.T) {
 	write(t, s, "gold", "rows", "2026-03-03", sensor.Fields{"count": int64(7)}, six.Add(-20*time.Minute))
 	write(t, s, "gold", "rows", "2026-03-03", sensor.Fields{"count": int64(7)}, six.Add(-10*time.Minute)) // identical: settled continues
 	nine := six.Add(3 * time.Hour)
-	if v := look(t, s, q, six); v.Open() || !v.OpensAt.IsZero() || !v.PreferUntil.Equal(nine) {
+	if v := evaluate(t, s, q, six); v.Open() || !v.OpensAt.IsZero() || !v.PreferUntil.Equal(nine) {
 		t.Errorf("without an hour: open %t, opens at %s, prefers until %s", v.Open(), v.OpensAt, v.PreferUntil)
 	}
 	write(t, s, "gold", "landed", "2026-03-03T05", sensor.Fields{"complete": true}, six)
-	v := look(t, s, q, six)
+	v := evaluate(t, s, q, six)
 	if v.Open() || !v.OpensAt.Equal(nine) {
 		t.Errorf("before nine: open %t, opens at %s, want %s", v.Open(), v.OpensAt, nine)
 	}
 	if got := gatetest.Judge(def.Gate, stored(t, v, six)); got == rule.Pass {
 		t.Error("its snapshot is judged as open")
 	}
-	v = look(t, s, q, v.OpensAt)
+	v = evaluate(t, s, q, v.OpensAt)
 	if !v.Open() || len(v.Degraded) != 1 || v.Degraded[0] != "extra: no reading" {
 		t.Errorf("at nine: open %t, degraded %q", v.Open(), v.Degraded)
 	}
@@ -136,11 +136,11 @@ func TestGateOpensByTimeAloneAtOpensAt(t *testing.T) {
 		t.Errorf("%d slices, with the field %q that no rule reads", len(kept.Sensors[0].Slices), note)
 	}
 	write(t, s, "gold", "rows", "2026-03-03", sensor.Fields{"count": int64(8)}, nine) // changed: required rules always block
-	if v := look(t, s, q, nine); v.Open() || !v.OpensAt.Equal(nine.Add(15*time.Minute)) {
+	if v := evaluate(t, s, q, nine); v.Open() || !v.OpensAt.Equal(nine.Add(15*time.Minute)) {
 		t.Errorf("with new rows: open %t, opens at %s", v.Open(), v.OpensAt)
 	}
 	write(t, s, "gold", "extra", "2026-03-03", sensor.Fields{}, nine)
-	if v := look(t, s, q, nine.Add(time.Hour)); !v.Open() || v.Degraded != nil {
+	if v := evaluate(t, s, q, nine.Add(time.Hour)); !v.Open() || v.Degraded != nil {
 		t.Errorf("with everything: open %t, degraded %q", v.Open(), v.Degraded)
 	}
 }
@@ -148,7 +148,7 @@ func TestGateOpensByTimeAloneAtOpensAt(t *testing.T) {
 func TestPreferenceMayCountFromTheOpening(t *testing.T) {
 	def := define(t, strings.Replace(hourly, `"09:00"`, "45m", 1))["gold"]
 	opened := morning.Add(7 * time.Minute)
-	v := look(t, memory.New(), gate.Question{Definition: def, Period: at(t, "2026-03-02"), Opened: opened}, opened)
+	v := evaluate(t, memory.New(), gate.Question{Definition: def, Period: at(t, "2026-03-02"), Opened: opened}, opened)
 	if want := opened.Add(45 * time.Minute); !v.PreferUntil.Equal(want) {
 		t.Errorf("prefers until %s, want %s", v.PreferUntil, want)
 	}
@@ -170,7 +170,7 @@ func TestEnoughRunsOfAnUpstream(t *testing.T) {
 		if c.hour != "" {
 			h.move(t, "2026-03-03"+c.hour, run.Completed, 1, morning)
 		}
-		if v := h.look(t, "2026-03-03"); v.Open() != c.open || v.Verdict.Leaves[0].Reason != c.reason {
+		if v := h.evaluate(t, "2026-03-03"); v.Open() != c.open || v.Verdict.Leaves[0].Reason != c.reason {
 			t.Errorf("%d: open %t: %s; want %t: %s", i, v.Open(), v.Verdict.Leaves[0].Reason, c.open, c.reason)
 		}
 	}

@@ -37,9 +37,9 @@ func newHouse(t *testing.T, size, cron string) house {
 	return house{memory.New(), define(t, strings.ReplaceAll(cascade, "PERIOD", size), strings.ReplaceAll(silverCron, "CRON", cron))}
 }
 
-func (h house) look(t *testing.T, date string) gate.View {
+func (h house) evaluate(t *testing.T, date string) gate.View {
 	t.Helper()
-	return look(t, h.store, gate.Question{
+	return evaluate(t, h.store, gate.Question{
 		Definition: h.defs["gold"], Period: at(t, date),
 		Upstream: func(id pipeline.ID) *pipeline.Definition { return h.defs[id] },
 	}, morning)
@@ -66,19 +66,19 @@ func (h house) move(t *testing.T, date string, to run.Status, attempt int, now t
 
 func TestUpstreamOfTheSameSizeMustBeCompleted(t *testing.T) {
 	h := newHouse(t, "day", "0 6 * * *")
-	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "no run of silver for 2026-03-03") {
+	if v := h.evaluate(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "no run of silver for 2026-03-03") {
 		t.Errorf("without a run: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
 	h.move(t, "2026-03-03", run.Running, 1, morning)
-	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "RUNNING") {
+	if v := h.evaluate(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "RUNNING") {
 		t.Errorf("while it runs: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
 	h.move(t, "2026-03-03", run.Completed, 1, morning)
-	if v := h.look(t, "2026-03-03"); !v.Open() {
+	if v := h.evaluate(t, "2026-03-03"); !v.Open() {
 		t.Errorf("completed: %q", v.Verdict.Leaves[0].Reason)
 	}
 	h.move(t, "2026-03-03", run.Pending, 2, morning)
-	if v := h.look(t, "2026-03-03"); v.Open() {
+	if v := h.evaluate(t, "2026-03-03"); v.Open() {
 		t.Error("an upstream that was opened again counts as completed")
 	}
 }
@@ -86,7 +86,7 @@ func TestUpstreamOfTheSameSizeMustBeCompleted(t *testing.T) {
 func TestReadingOfAnUpstreamDoesNotOpenTheGate(t *testing.T) {
 	h := newHouse(t, "day", "0 6 * * *")
 	write(t, h.store, "gold", "run/silver", "2026-03-03", sensor.Fields{"status": "COMPLETED"}, morning)
-	if h.look(t, "2026-03-03").Open() {
+	if h.evaluate(t, "2026-03-03").Open() {
 		t.Error("a reading opened the gate although there is no run")
 	}
 }
@@ -96,7 +96,7 @@ func TestEveryExpectedPeriodOfASmallerUpstreamCounts(t *testing.T) {
 	for _, hour := range []string{"06", "08"} {
 		h.move(t, "2026-03-03T"+hour, run.Completed, 1, morning)
 	}
-	v := h.look(t, "2026-03-03")
+	v := h.evaluate(t, "2026-03-03")
 	if v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "2026-03-03T07") {
 		t.Errorf("one is missing: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
@@ -104,17 +104,17 @@ func TestEveryExpectedPeriodOfASmallerUpstreamCounts(t *testing.T) {
 		t.Errorf("the one after the missing hour counts as well: %q", reason)
 	}
 	h.move(t, "2026-03-03T07", run.Running, 1, morning)
-	if reason := h.look(t, "2026-03-03").Verdict.Leaves[0].Reason; !strings.Contains(reason, "RUNNING") ||
+	if reason := h.evaluate(t, "2026-03-03").Verdict.Leaves[0].Reason; !strings.Contains(reason, "RUNNING") ||
 		!strings.Contains(reason, "2 of 3 runs of silver are COMPLETED, 2026-03-03T07 is not") {
 		t.Errorf("while one runs: %q", reason)
 	}
 	h.move(t, "2026-03-03T07", run.Completed, 1, morning)
-	then := h.look(t, "2026-03-03")
+	then := h.evaluate(t, "2026-03-03")
 	if !then.Open() {
 		t.Fatalf("all are done: %q", then.Verdict.Leaves[0].Reason)
 	}
 	h.move(t, "2026-03-03T06", run.Completed, 2, morning.Add(time.Hour))
-	if got := rerun.Changed(then.Seen(), h.look(t, "2026-03-03").Seen()); len(got) != 1 {
+	if got := rerun.Changed(then.Seen(), h.evaluate(t, "2026-03-03").Seen()); len(got) != 1 {
 		t.Errorf("a new completion of one slice changed %v, want gold/run/silver", got)
 	}
 }
@@ -122,10 +122,10 @@ func TestEveryExpectedPeriodOfASmallerUpstreamCounts(t *testing.T) {
 func TestLargerUpstreamIsThePeriodThatContainsOurs(t *testing.T) {
 	h := newHouse(t, "hour", "0 6 * * *")
 	h.move(t, "2026-03-03", run.Completed, 1, morning)
-	if v := h.look(t, "2026-03-03T10"); !v.Open() {
+	if v := h.evaluate(t, "2026-03-03T10"); !v.Open() {
 		t.Errorf("its day is done: %q", v.Verdict.Leaves[0].Reason)
 	}
-	if h.look(t, "2026-03-04T10").Open() {
+	if h.evaluate(t, "2026-03-04T10").Open() {
 		t.Error("the day before opened the gate")
 	}
 }
@@ -134,14 +134,14 @@ func TestRunOfTheExactPeriodTakesPrecedence(t *testing.T) {
 	h := newHouse(t, "day", "0 6 * * *")
 	h.move(t, "2026-03-03", run.Completed, 1, morning)
 	h.move(t, "2026-03-03T10", run.Running, 1, morning)
-	if v := h.look(t, "2026-03-03T10"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "RUNNING") {
+	if v := h.evaluate(t, "2026-03-03T10"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "RUNNING") {
 		t.Errorf("while it runs: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
 	h.move(t, "2026-03-03T10", run.Completed, 1, morning)
-	if v := h.look(t, "2026-03-03T10"); !v.Open() || v.Sensors[0].Period != at(t, "2026-03-03T10") {
+	if v := h.evaluate(t, "2026-03-03T10"); !v.Open() || v.Sensors[0].Period != at(t, "2026-03-03T10") {
 		t.Errorf("completed: %q for %s", v.Verdict.Leaves[0].Reason, v.Sensors[0].Period)
 	}
-	if v := h.look(t, "2026-03-03T11"); !v.Open() || v.Sensors[0].Period != at(t, "2026-03-03") {
+	if v := h.evaluate(t, "2026-03-03T11"); !v.Open() || v.Sensors[0].Period != at(t, "2026-03-03") {
 		t.Errorf("an hour without a run of its own: %q for %s", v.Verdict.Leaves[0].Reason, v.Sensors[0].Period)
 	}
 }
@@ -152,11 +152,11 @@ func TestUpstreamWithoutPeriodsKeepsTheGateClosed(t *testing.T) {
 pipeline: {id: silver, owner: tests}
 schedule: {cron: "5 6 * * 1", period: hour}
 `)["silver"]
-	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "no period inside") {
+	if v := h.evaluate(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "no period inside") {
 		t.Errorf("a Tuesday: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
 	delete(h.defs, "silver")
-	if v := h.look(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "not active") {
+	if v := h.evaluate(t, "2026-03-03"); v.Open() || !strings.Contains(v.Verdict.Leaves[0].Reason, "not active") {
 		t.Errorf("gone: %s, %q", v.Verdict.Outcome, v.Verdict.Leaves[0].Reason)
 	}
 }

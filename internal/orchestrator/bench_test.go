@@ -324,7 +324,7 @@ func (b *bench) events() []event.Event {
 	return events
 }
 
-func (b *bench) wantTold(want ...event.Type) {
+func (b *bench) wantEvents(want ...event.Type) {
 	b.t.Helper()
 	var got []event.Type
 	for _, e := range b.events() {

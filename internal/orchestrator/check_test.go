@@ -43,7 +43,7 @@ func TestJobIsPolledAtItsInterval(t *testing.T) {
 	if !r.EndedAt.Equal(b.now) || !b.due(b.key).IsZero() {
 		t.Errorf("ended at %s, task due %s", r.EndedAt, b.due(b.key))
 	}
-	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
 	b.wantLog(store.JobStarted, store.JobSuccess)
 }
 
@@ -93,7 +93,7 @@ func TestTimeoutHasItsOwnEvent(t *testing.T) {
 	if r := b.want(run.Failed); r.Progress.Report.Category != run.Timeout {
 		t.Errorf("failed with %+v", r.Progress.Report)
 	}
-	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobTimeout)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered, event.JobTimeout)
 }
 
 func TestJobWithUnreadableStatusHasNotFailed(t *testing.T) {
@@ -193,7 +193,7 @@ func TestPollWindowEndsWithALastPollAndAStop(t *testing.T) {
 			if r.Progress.Left != c.left || b.now.Sub(morning) != 10*time.Minute {
 				t.Errorf("left %q after %s", r.Progress.Left, b.now.Sub(morning))
 			}
-			b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobPollExhausted)
+			b.wantEvents(event.ValidationPassed, event.JobTriggered, event.JobPollExhausted)
 			if extra := b.last(event.JobPollExhausted).Detail.Extra.(event.Left); extra.JobMayRun != c.told {
 				t.Errorf("told %+v", extra)
 			}
@@ -420,5 +420,5 @@ func TestLocalJobOfALostControllerIsReportedAndExhausted(t *testing.T) {
 	if b.target.looks != 0 || len(b.target.stops) != 0 {
 		t.Error("another controller polled the job")
 	}
-	b.wantTold(event.ValidationPassed, event.JobTriggered, event.InfraFailure, event.JobPollExhausted)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered, event.InfraFailure, event.JobPollExhausted)
 }

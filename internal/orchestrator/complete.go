@@ -25,7 +25,7 @@ func (w *work) ended(ctx context.Context, h run.Handle, s job.Status) (lifecycle
 	b := w.batch("ended")
 	r := w.run
 	if r.Status == run.Triggering {
-		w.tellStarted(&b, h, "")
+		w.emitStarted(&b, h, "")
 		var err error
 		if r, err = r.Started(h, r.Progress.AskedAt); err != nil { // it ran from the moment of the start call
 			return lifecycle.Step{}, err
@@ -43,7 +43,7 @@ func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle
 	if w.run.Status != run.JobPollExhausted {
 		b := w.batch("complete")
 		if w.run.Status == run.Triggering && !w.run.Progress.AskedAt.IsZero() && w.def.Job != nil {
-			w.tellStarted(&b, "", "told by its own result")
+			w.emitStarted(&b, "", "reported by its own result")
 		}
 		output, err := w.output(ctx)
 		if err != nil {
@@ -83,7 +83,7 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 		if err != nil {
 			return lifecycle.Step{}, err
 		}
-		w.tellResult(&b, next, again, "")
+		w.emitResult(&b, next, again, "")
 		return w.commit(ctx, b, next)
 	}
 	deadlines, err := w.o.Store.Deadlines(ctx, store.DeadlineQuery{Key: next.Key})
@@ -91,7 +91,7 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 		return lifecycle.Step{}, fmt.Errorf("read its deadlines: %w", err)
 	}
 	closings := slamonitor.Close(deadlines.Items, next)
-	w.tellResult(&b, next, time.Time{}, closings.Lateness())
+	w.emitResult(&b, next, time.Time{}, closings.Lateness())
 	closings.Put(&b)
 	b.Snapshots = append(b.Snapshots, ending(next, inputs))
 	if err := w.capture(ctx, &b, next, inputs.PostRun); err != nil {
@@ -111,8 +111,8 @@ var jobEvents = map[run.Result]store.JobEvent{
 	run.ResultSuccess: store.JobSuccess, run.ResultFail: store.JobFail, run.ResultTimeout: store.JobTimeout,
 }
 
-// tellResult emits the event for the job's end, with the time of the next attempt, if any, and a note, if any.
-func (w *work) tellResult(b *store.Batch, next run.Run, again time.Time, note string) {
+// emitResult emits the event for the job's end, with the time of the next attempt, if any, and a note, if any.
+func (w *work) emitResult(b *store.Batch, next run.Run, again time.Time, note string) {
 	rep := next.Progress.Report
 	extra := event.Finished{Category: rep.Category, DurationSeconds: int64(took(next).Seconds()), NextAttemptAt: again}
 	if rep.Exited {

@@ -73,7 +73,7 @@ func TestCompletionIsOneCommit(t *testing.T) {
 	if len(c.Runs) != 1 || len(c.Log) != 1 || len(c.Deadlines) != 2 || len(c.PostRuns) != 1 || len(c.Pipelines) != 1 || len(c.Finished) != 1 || c.Lease == nil {
 		t.Errorf("the commit has %d runs, %d log lines, %d deadlines, %d baselines, %d pipelines, %d finished tasks", len(c.Runs), len(c.Log), len(c.Deadlines), len(c.PostRuns), len(c.Pipelines), len(c.Finished))
 	}
-	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobCompleted, event.SLAMet, event.SLAMet, event.PostRunBaselineCaptured)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered, event.JobCompleted, event.SLAMet, event.SLAMet, event.PostRunBaselineCaptured)
 }
 
 func TestLargestCompletionFitsIntoOneCommit(t *testing.T) {
@@ -130,7 +130,7 @@ func TestBreachedDeadlineRecordsTheLateness(t *testing.T) {
 	if d := b.deadlines()[store.Absolute]; d.State != sla.Breached || !d.DoneAt.Equal(b.now) {
 		t.Errorf("deadline %+v", d)
 	}
-	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
 	late := b.now.Sub(morning).Round(time.Second).String() + " after its deadline"
 	if message := b.last(event.JobCompleted).Detail.Message; !strings.HasSuffix(message, late) {
 		t.Errorf("told %q, want it to say %q", message, late)

@@ -43,7 +43,7 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 
 // look evaluates the gate at w.now.
 func (w *work) look(ctx context.Context) (gate.View, error) {
-	return gate.Look(ctx, w.o.Store, gate.Question{
+	return gate.Evaluate(ctx, w.o.Store, gate.Question{
 		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period, Opened: w.run.Progress.WindowStart, PostRun: true,
 	}, w.now)
 }
@@ -70,7 +70,7 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.tellExhausted(&b, next, next.Reason, view)
+	w.emitExhausted(&b, next, next.Reason, view)
 	return w.commit(ctx, b, next)
 }
 
@@ -106,12 +106,12 @@ func (w *work) exhaustIn(ctx context.Context, b store.Batch, reason string) (lif
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.tellExhausted(&b, next, reason, view)
+	w.emitExhausted(&b, next, reason, view)
 	return w.commit(ctx, b, next)
 }
 
-// tellExhausted reports that a window has ended, and stores the state of the gate.
-func (w *work) tellExhausted(b *store.Batch, exhausted run.Run, reason string, view gate.View) {
+// emitExhausted reports that a window has ended, and stores the state of the gate.
+func (w *work) emitExhausted(b *store.Batch, exhausted run.Run, reason string, view gate.View) {
 	b.Snapshots = append(b.Snapshots, ending(exhausted, view))
 	b.Emit(event.New(event.ValidationExhausted, w.about(), reason, event.Gate{Rules: view.Rules()}))
 }

@@ -26,7 +26,7 @@ func TestOpenGateStartsTheJobOnce(t *testing.T) {
 		t.Errorf("next is %+v, want to wait for the first poll", next)
 	}
 	b.wantDue(time.Minute)
-	b.wantTold(event.ValidationPassed, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered)
 	b.wantLog(store.JobStarted)
 	b.checkStarts()
 }
@@ -38,7 +38,7 @@ func TestClosedGateWaitsForTheInterval(t *testing.T) {
 	b.step()
 	b.want(run.Pending)
 	b.wantDue(5 * time.Minute)
-	b.wantTold()
+	b.wantEvents()
 	b.wait(time.Minute)
 	b.idle()
 	b.rows(10)
@@ -78,7 +78,7 @@ func TestExhaustedWindowNamesTheClosedRule(t *testing.T) {
 	if !b.due(b.key).IsZero() {
 		t.Error("an ended run has a task")
 	}
-	b.wantTold(event.ValidationExhausted)
+	b.wantEvents(event.ValidationExhausted)
 	rules := b.last(event.ValidationExhausted).Detail.Extra.(event.Gate).Rules
 	if len(rules) != 1 || rules[0].Outcome != "fail" || rules[0].Value != "3" {
 		t.Errorf("rules %+v", rules)
@@ -100,7 +100,7 @@ func TestUnstoredExhaustionIsCaughtUp(t *testing.T) {
 	b.commit(batch)
 	b.step()
 	b.want(run.ValidationExhausted)
-	b.wantTold(event.ValidationExhausted)
+	b.wantEvents(event.ValidationExhausted)
 }
 
 func TestEachStartHasItsOwnEvaluation(t *testing.T) {
@@ -264,11 +264,11 @@ func TestMissingVersionIsReportedAndEndsWithTheTimeLimit(t *testing.T) {
 	b.want(run.Pending)
 	b.wait(5 * time.Minute)
 	b.step()
-	b.wantTold(event.InfraFailure)
+	b.wantEvents(event.InfraFailure)
 	b.wait(5 * time.Hour)
 	b.step()
 	b.want(run.FailedFinal)
-	b.wantTold(event.InfraFailure, event.SFNTimeout)
+	b.wantEvents(event.InfraFailure, event.SFNTimeout)
 }
 
 func TestPipelineWithoutAJobWaitsForItsResult(t *testing.T) {
@@ -280,9 +280,9 @@ func TestPipelineWithoutAJobWaitsForItsResult(t *testing.T) {
 	if !next.Due.Equal(r.Progress.LimitAt) || r.Progress.Snapshot == "" {
 		t.Errorf("next %+v, run %+v", next, r)
 	}
-	b.wantTold(event.ValidationPassed)
+	b.wantEvents(event.ValidationPassed)
 	b.reported(run.Report{Result: run.ResultSuccess, By: "airflow"})
 	b.step()
 	b.want(run.Completed)
-	b.wantTold(event.ValidationPassed, event.JobCompleted)
+	b.wantEvents(event.ValidationPassed, event.JobCompleted)
 }

@@ -106,7 +106,7 @@ func TestS2LeaseLostDuringTheStartIsFoundAgain(t *testing.T) {
 	if len(b.target.calls) != 1 || len(b.target.stops) != 0 || r.Progress.Handle != "job-1" {
 		t.Errorf("%d start calls, %d stops, handle %s", len(b.target.calls), len(b.target.stops), r.Progress.Handle)
 	}
-	b.wantTold(event.ValidationPassed, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered)
 }
 
 // A controller that cannot reach the store for a while is considered dead during a start call.
@@ -228,7 +228,7 @@ func TestJobWhoseRunIsCancelledDuringTheStartIsStopped(t *testing.T) {
 			b.target.duringStart = func(job.Attempt) { b.cancel(run.JobMayRun) }
 			b.step()
 			b.want(run.Cancelled)
-			b.wantTold(c.told...)
+			b.wantEvents(c.told...)
 			b.wantLog(c.log)
 			if !b.due(b.key).IsZero() {
 				t.Error("a cancelled run has a task")
@@ -280,7 +280,7 @@ func TestRunCancelledWhileItsJobRunsStaysCancelled(t *testing.T) {
 		t.Error(err)
 	}
 	b.want(run.Cancelled)
-	b.wantTold(event.ValidationPassed, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered)
 }
 
 func TestResultReportedDuringTheStartCounts(t *testing.T) {
@@ -290,7 +290,7 @@ func TestResultReportedDuringTheStartCounts(t *testing.T) {
 	b.step()
 	b.step() // the report moved the task
 	b.want(run.Completed)
-	b.wantTold(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
 	b.wantLog(store.JobStarted, store.JobSuccess)
 	if len(b.target.stops) != 0 {
 		t.Error("stopped a job that had ended")
@@ -316,7 +316,7 @@ func TestRepeatThatWillFindTheJobDoesNotStopIt(t *testing.T) {
 	if b.target.started(r.ID()) != 1 || r.Progress.Handle != "job-1" {
 		t.Errorf("%d jobs, handle %s", b.target.started(r.ID()), r.Progress.Handle)
 	}
-	b.wantTold(event.ValidationPassed, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered)
 }
 
 func TestCommitWithALostReplyIsRepeated(t *testing.T) {

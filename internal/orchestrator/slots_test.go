@@ -228,5 +228,5 @@ func TestSlotOfAnEndedAttemptIsTaken(t *testing.T) {
 	b.open(b.day(4), run.Opening{})
 	b.step()
 	b.wantSlots(4)
-	b.wantTold(event.ValidationPassed, event.JobTriggered, event.ValidationPassed, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered, event.ValidationPassed, event.JobTriggered)
 }

@@ -36,7 +36,7 @@ func TestRefusedStartIsRepeatedAfterABackoffAndThenFails(t *testing.T) {
 	if r.Progress.Report.Category != run.Transient || r.Reason != "TRANSIENT refusal" {
 		t.Errorf("failed with %+v, %q", r.Progress.Report, r.Reason)
 	}
-	b.wantTold(event.ValidationPassed, event.JobFailed)
+	b.wantEvents(event.ValidationPassed, event.JobFailed)
 	b.wantLog(store.JobRefused, store.JobRefused, store.JobRefused)
 	b.checkStarts()
 }
@@ -49,7 +49,7 @@ func TestRefusedStartSucceedsOnTheSecondTry(t *testing.T) {
 	b.wait(30 * time.Second)
 	b.step()
 	b.want(run.Running)
-	b.wantTold(event.ValidationPassed, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered)
 	b.wantLog(store.JobRefused, store.JobStarted)
 	b.checkStarts()
 }
@@ -73,7 +73,7 @@ func TestControllerThatLacksResourcesPostponesTheStart(t *testing.T) {
 	b.wait(30 * time.Second)
 	b.step()
 	b.want(run.Running)
-	b.wantTold(event.ValidationPassed, event.InfraFailure, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.InfraFailure, event.JobTriggered)
 	b.checkStarts()
 }
 
@@ -150,7 +150,7 @@ func TestGateClosedBeforeARetryMakesTheRunWait(t *testing.T) {
 	if b.target.calls[1] != r.ID() {
 		t.Errorf("repeated as %s, want the same key", b.target.calls[1])
 	}
-	b.wantTold(event.ValidationPassed, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered)
 	b.checkStarts()
 }
 
@@ -229,7 +229,7 @@ func TestHeldStartIsReportedAndWaitsForAnOperator(t *testing.T) {
 	if next.Kind != lifecycle.Wait || !next.Due.Equal(r.Progress.LimitAt) {
 		t.Errorf("next %+v", next)
 	}
-	b.wantTold(event.ValidationPassed, event.InfraFailure)
+	b.wantEvents(event.ValidationPassed, event.InfraFailure)
 	if extra := b.last(event.InfraFailure).Detail.Extra.(event.Infra); !extra.Held || !strings.Contains(extra.Error, errLost.Error()) {
 		t.Errorf("told %+v", extra)
 	}
@@ -238,7 +238,7 @@ func TestHeldStartIsReportedAndWaitsForAnOperator(t *testing.T) {
 	b.step()
 	b.want(run.Completed)
 	b.wantLog(store.JobHeld, store.JobStarted, store.JobSuccess)
-	b.wantTold(event.ValidationPassed, event.InfraFailure, event.JobTriggered, event.JobCompleted)
+	b.wantEvents(event.ValidationPassed, event.InfraFailure, event.JobTriggered, event.JobCompleted)
 }
 
 // reported stores an external result, as package router does.
@@ -278,12 +278,12 @@ func TestFailedSearchIsRetried(t *testing.T) {
 	b.step()
 	b.want(run.Triggering)
 	b.wantDue(30 * time.Second)
-	b.wantTold(event.ValidationPassed)
+	b.wantEvents(event.ValidationPassed)
 	b.wait(30 * time.Second)
 	b.target.findErr = nil
 	b.step()
 	b.want(run.Running)
-	b.wantTold(event.ValidationPassed, event.JobTriggered)
+	b.wantEvents(event.ValidationPassed, event.JobTriggered)
 	if b.target.started(b.run().ID()) != 1 {
 		t.Error("started twice")
 	}
@@ -431,7 +431,7 @@ func TestAnswerThatIsTheResultCompletesAtOnce(t *testing.T) {
 			if got := r.UpdatedAt.Sub(r.Progress.StartedAt); got != 20*time.Minute {
 				t.Errorf("took %s, want 20m", got)
 			}
-			b.wantTold(event.ValidationPassed, event.JobTriggered, c.told)
+			b.wantEvents(event.ValidationPassed, event.JobTriggered, c.told)
 			b.wantLog(store.JobStarted, c.log)
 			if entry := b.log()[1]; entry.Output != "the end" {
 				t.Errorf("log %+v", entry)

@@ -76,12 +76,12 @@ func (w *work) findLeft(ctx context.Context) (bool, error) {
 	}
 	h, saw, trouble := w.find(ctx, kind, attempt)
 	switch {
-	case saw == there:
+	case saw == jobFound:
 		w.run.Progress.Handle = h
 		return w.runs(ctx)
 	case w.now.Before(w.callOver(kind, attempt)):
 		return true, nil
-	case saw == notThere:
+	case saw == notFound:
 		return false, nil
 	default:
 		return false, fmt.Errorf("search for the job of %s: its target cannot be searched %s", w.run.ID(), trouble)
@@ -129,13 +129,13 @@ func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 func (w *work) leaveUnanswered(ctx context.Context, kind job.Type, a job.Attempt) (run.Leftover, error) {
 	h, saw, trouble := w.find(ctx, kind, a)
 	switch {
-	case saw == there:
+	case saw == jobFound:
 		return w.stop(ctx, kind, a, h)
 	case w.now.Before(w.callOver(kind, a)):
 		return run.JobStopping, errors.New("its start call may still be in progress")
-	case saw == notThere:
+	case saw == notFound:
 		return run.JobStopped, nil
-	case saw == lookFailed:
+	case saw == searchFailed:
 		return run.JobStopping, errors.New(trouble)
 	default:
 		return run.JobMayRun, errors.New("its start call was not answered, and its target cannot be searched")

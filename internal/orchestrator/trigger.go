@@ -18,7 +18,7 @@ import (
 // stores the result.
 func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
 	b := w.batch("trigger")
-	w.tellPassed(&b, view)
+	w.emitPassed(&b, view)
 	free, err := w.takeSlot(ctx, &b, row)
 	if err != nil {
 		return lifecycle.Step{}, err
@@ -97,8 +97,8 @@ func ending(ended run.Run, view gate.View) store.Snapshot {
 	}
 }
 
-// tellPassed reports the open gate, once per attempt: the event's id ensures that.
-func (w *work) tellPassed(b *store.Batch, view gate.View) {
+// emitPassed adds the event of the open gate to b, once per attempt: the event's id ensures that.
+func (w *work) emitPassed(b *store.Batch, view gate.View) {
 	message := "the gate is open"
 	switch n := len(view.Degraded); {
 	case n == 1:
@@ -141,16 +141,16 @@ func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
 		end(c.err)
 		cancel()
 	}
-	return w.settle(ctx, c)
+	return w.storeAnswer(ctx, c)
 }
 
 // answerTries is how often storing the answer to a start call is retried because the run has changed. Each changed
 // input changes the run, and an answer that is not stored is lost.
 const answerTries = 100
 
-// settle stores the answer to a start call. The call has been made, even if the lease is lost or the caller is shutting
+// storeAnswer stores the answer to a start call. The call has been made, even if the lease is lost or the caller is shutting
 // down, so the answer is applied to the run's current state.
-func (w *work) settle(ctx context.Context, c call) (lifecycle.Step, error) {
+func (w *work) storeAnswer(ctx context.Context, c call) (lifecycle.Step, error) {
 	if c.err != nil && refusalIn(c.err) == nil && ctx.Err() != nil {
 		return lifecycle.Step{}, fmt.Errorf("start its job: %w", c.err) // the next worker searches for it
 	}
@@ -208,11 +208,12 @@ func (w *work) started(ctx context.Context, h run.Handle, found string) (lifecyc
 		next.Progress.NextPoll = next.UpdatedAt
 	}
 	b := w.batch("started")
-	w.tellStarted(&b, h, found)
+	w.emitStarted(&b, h, found)
 	return w.commit(ctx, b, next)
 }
 
-func (w *work) tellStarted(b *store.Batch, h run.Handle, found string) {
+// emitStarted adds the job log entry and the event of a started job to b.
+func (w *work) emitStarted(b *store.Batch, h run.Handle, found string) {
 	p := w.run.Progress
 	b.Append(w.entry(store.JobStarted, h, found))
 	message := fmt.Sprintf("%s job", w.def.Job.Type)

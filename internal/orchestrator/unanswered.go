@@ -13,14 +13,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sight is the result of searching for a job whose start had no answer.
-type sight int
+// searchResult is the result of searching for a job whose start had no answer.
+type searchResult int
 
 const (
-	cannotLook sight = iota // the target cannot be searched
-	lookFailed              // the search failed
-	notThere
-	there
+	unsearchable searchResult = iota // the target cannot be searched
+	searchFailed                     // the search failed
+	notFound
+	jobFound
 )
 
 // unanswered handles a start without an answer. It searches for the job at once and adopts it. If there is none, the
@@ -33,18 +33,18 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 	}
 	h, saw, trouble := w.find(ctx, kind, attempt)
 	w.now = w.clock()
-	if saw == notThere && refusesRepeats(kind) && w.now.Before(w.callOver(kind, attempt)) {
-		saw, trouble = lookFailed, "the target has no such job yet, and the call may still be in progress"
+	if saw == notFound && refusesRepeats(kind) && w.now.Before(w.callOver(kind, attempt)) {
+		saw, trouble = searchFailed, "the target has no such job yet, and the call may still be in progress"
 	}
 	if trouble != "" {
 		cause += "; " + trouble
 	}
 	switch {
-	case saw == there:
+	case saw == jobFound:
 		return w.started(ctx, h, "found after an unanswered start call")
 	case w.mayRepeat(kind, saw):
-		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause}, refusesRepeats(kind) && saw != notThere)
-	case saw == lookFailed && w.now.Before(w.patientUntil()):
+		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause}, refusesRepeats(kind) && saw != notFound)
+	case saw == searchFailed && w.now.Before(w.patientUntil()):
 		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.limits().StartBackoff), Reason: cause})
 	default:
 		return w.hold(ctx, cause)
@@ -61,9 +61,9 @@ func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Ste
 	h, saw, trouble := w.find(ctx, kind, attempt)
 	w.now = w.clock()
 	switch saw {
-	case there:
+	case jobFound:
 		return w.started(ctx, h, "found after an unanswered start call")
-	case notThere:
+	case notFound:
 		return w.refused(ctx, why, false)
 	}
 	reason := brief(why.Reason) + "; an earlier start call of this attempt was not answered, so its job may exist"
@@ -74,33 +74,33 @@ func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Ste
 }
 
 // find searches for the attempt's job.
-func (w *work) find(ctx context.Context, kind job.Type, a job.Attempt) (run.Handle, sight, string) {
+func (w *work) find(ctx context.Context, kind job.Type, a job.Attempt) (run.Handle, searchResult, string) {
 	finder, ok := kind.(job.Finder)
 	if !ok {
-		return "", cannotLook, ""
+		return "", unsearchable, ""
 	}
 	call, cancel := w.o.ask(ctx)
 	defer cancel()
 	h, found, err := finder.Find(call, a)
 	switch {
 	case err != nil:
-		return "", lookFailed, "the search for its job failed: " + brief(err.Error())
+		return "", searchFailed, "the search for its job failed: " + brief(err.Error())
 	case !found:
-		return "", notThere, "the target has no such job"
+		return "", notFound, "the target has no such job"
 	default:
-		return h, there, ""
+		return h, jobFound, ""
 	}
 }
 
 // mayRepeat reports whether repeating the call cannot start a second job, or the file accepts the risk. A target that
 // deduplicates by id may be called without a search. But once the tries are used up, the attempt must not fail, which
 // would let another attempt start, before the target has said that there is no job.
-func (w *work) mayRepeat(kind job.Type, saw sight) bool {
+func (w *work) mayRepeat(kind job.Type, saw searchResult) bool {
 	triesLeft := w.run.Progress.StartTries-w.run.Progress.Postponed < w.limits().StartTries
 	if refusesRepeats(kind) {
-		return saw == notThere || triesLeft
+		return saw == notFound || triesLeft
 	}
-	if saw == lookFailed && w.now.Before(w.patientUntil()) {
+	if saw == searchFailed && w.now.Before(w.patientUntil()) {
 		return false
 	}
 	risk, ok := w.def.Job.Config.(interface{ RetriesUnanswered() bool })

@@ -215,7 +215,7 @@ func (t *turn) lacking(ctx context.Context, a attempt) ([]store.Task, error) {
 	case a.run.Status != run.Pending:
 		return nil, nil
 	}
-	view, err := gate.Look(ctx, t.Store, q, t.now)
+	view, err := gate.Evaluate(ctx, t.Store, q, t.now)
 	if err != nil {
 		return nil, err
 	}

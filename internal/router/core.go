@@ -50,7 +50,7 @@ func (c *core) pipelineRow(ctx context.Context, id pipeline.ID) (store.Pipeline,
 func (c *core) look(ctx context.Context, e *catalog.Entry, g *rule.Gate, p period.Period, now time.Time) (gate.View, error) {
 	q := c.question(e, p)
 	q.Gate = g
-	return gate.Look(ctx, c.store, q, now)
+	return gate.Evaluate(ctx, c.store, q, now)
 }
 
 func (c *core) question(e *catalog.Entry, p period.Period) gate.Question {

@@ -65,7 +65,7 @@ func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time
 func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
 	q := h.question(e, old.Period)
 	q.PostRun, q.Opened = true, old.Progress.WindowStart
-	view, err := gate.Look(ctx, h.store, q, now)
+	view, err := gate.Evaluate(ctx, h.store, q, now)
 	if err != nil {
 		return err
 	}

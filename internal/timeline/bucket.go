@@ -48,11 +48,11 @@ func widthFor(span time.Duration) time.Duration {
 // tally adds a slot to its bucket.
 func (b *builder) tally(s Slot) {
 	at, _ := b.place(s)
-	i := int(max(at.Sub(b.look.From), 0) / b.width)
+	i := int(max(at.Sub(b.reader.From), 0) / b.width)
 	bucket := b.buckets[i]
 	if bucket == nil {
-		from := b.look.From.Add(time.Duration(i) * b.width)
-		to := period.Earlier(from.Add(b.width), b.look.To)
+		from := b.reader.From.Add(time.Duration(i) * b.width)
+		to := period.Earlier(from.Add(b.width), b.reader.To)
 		bucket = &Bucket{From: from, To: to, Worst: s.Phase, Counts: map[Phase]int{}, First: s.Key.Period, Last: s.Key.Period, Schedule: string(s.Key.Schedule)}
 		b.buckets[i] = bucket
 	}

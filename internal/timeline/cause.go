@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// How many slots of a lane are examined for causes: the newest of each kind. Older ones show only what their run
-// itself says.
+// How many slots of a lane are examined for causes: the newest of each kind. Older ones show only the
+// cause stored in the run.
 const (
 	maxGates = 5  // gates evaluated
 	maxLogs  = 50 // job logs read
@@ -39,7 +39,7 @@ func (b *builder) causes(ctx context.Context) error {
 			s.Cause = b.absence(*s)
 			continue
 		}
-		e := explain.Evidence{Log: logs[s.Key], Closed: closed[s.Key], DryRun: s.DryRun, Now: b.look.now}
+		e := explain.Evidence{Log: logs[s.Key], Closed: closed[s.Key], DryRun: s.DryRun, Now: b.reader.now}
 		if s.Phase == Phase(run.Waiting) && gates < maxGates {
 			gates++
 			if e.Closed, err = b.live(ctx, s.Run); err != nil {
@@ -81,7 +81,7 @@ func (b *builder) logs(ctx context.Context) (map[run.Key][]store.JobEntry, error
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	return b.look.Store.JobLogs(ctx, keys)
+	return b.reader.Store.JobLogs(ctx, keys)
 }
 
 // closed reads the first rule that kept each of the newest exhausted gates closed.
@@ -90,14 +90,14 @@ func (b *builder) closed(ctx context.Context) (map[run.Key]*store.SeenLeaf, erro
 	if !slices.ContainsFunc(b.lane.Slots, func(s Slot) bool { return s.Phase == Phase(run.GateClosed) }) {
 		return found, nil
 	}
-	page, err := b.look.Store.Events(ctx, store.EventQuery{Pipeline: b.e.ID, Type: event.ValidationExhausted, Limit: maxRules})
+	page, err := b.reader.Store.Events(ctx, store.EventQuery{Pipeline: b.e.ID, Type: event.ValidationExhausted, Limit: maxRules})
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range page.Items {
 		key := keyOf(e)
 		if g, ok := e.Detail.Extra.(event.Gate); ok && found[key] == nil {
-			found[key] = explain.ToldClosed(g)
+			found[key] = explain.FirstClosedIn(g)
 		}
 	}
 	return found, nil
@@ -105,7 +105,7 @@ func (b *builder) closed(ctx context.Context) (map[run.Key]*store.SeenLeaf, erro
 
 // live returns the first rule that keeps the gate of a waiting run closed now; nil if none does.
 func (b *builder) live(ctx context.Context, r run.Run) (*store.SeenLeaf, error) {
-	view, err := gate.Look(ctx, b.look.Store, gate.Question{Definition: b.definition(ctx, r), Upstream: b.look.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.look.now)
+	view, err := gate.Evaluate(ctx, b.reader.Store, gate.Question{Definition: b.definition(ctx, r), Upstream: b.reader.Catalog.Current().Definition, Period: r.Period, Opened: r.Progress.WindowStart}, b.reader.now)
 	if err != nil || view.Verdict.Outcome == rule.Pass {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (b *builder) live(ctx context.Context, r run.Run) (*store.SeenLeaf, error) 
 // definition returns the version that an attempt uses, or the active one if that can no longer be read.
 func (b *builder) definition(ctx context.Context, r run.Run) *pipeline.Definition {
 	if version := r.Progress.Opening.ConfigVersion; version != "" {
-		if def, err := b.look.Catalog.Definition(ctx, b.e.ID, version); err == nil {
+		if def, err := b.reader.Catalog.Definition(ctx, b.e.ID, version); err == nil {
 			return def
 		}
 	}

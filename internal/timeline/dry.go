@@ -24,14 +24,14 @@ func (b *builder) dryRuns(ctx context.Context) error {
 		return nil
 	}
 	var recent []schedule.Slot
-	oldest := b.look.now.Add(-store.DryRunLife)
+	oldest := b.reader.now.Add(-store.DryRunLife)
 	for slot := range b.slots() {
 		if !slot.Period.End(b.zone).Before(oldest) {
 			recent = append(recent, slot)
 		}
 	}
 	for _, slot := range recent[max(0, len(recent)-maxMarkers):] {
-		r, err := b.look.Store.DryRun(ctx, b.e.Key(slot.Period))
+		r, err := b.reader.Store.DryRun(ctx, b.e.Key(slot.Period))
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}

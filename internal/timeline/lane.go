@@ -16,7 +16,7 @@ import (
 
 // builder builds one lane.
 type builder struct {
-	look    *Look
+	reader  *Reader
 	e       *catalog.Entry
 	zone    *time.Location
 	row     store.Pipeline
@@ -28,9 +28,9 @@ type builder struct {
 	lane    Lane
 }
 
-func newBuilder(l *Look, e *catalog.Entry) *builder {
+func newBuilder(r *Reader, e *catalog.Entry) *builder {
 	return &builder{
-		look: l, e: e, zone: e.Schedule.Zone(), row: l.rows[e.ID], seen: map[run.Key]bool{}, buckets: map[int]*Bucket{},
+		reader: r, e: e, zone: e.Schedule.Zone(), row: r.rows[e.ID], seen: map[run.Key]bool{}, buckets: map[int]*Bucket{},
 		lane: Lane{Pipeline: e.ID, Counts: map[Phase]int{}},
 	}
 }
@@ -56,7 +56,7 @@ func (b *builder) build(ctx context.Context) error {
 
 // chooseWidth decides whether the lane uses buckets.
 func (b *builder) chooseWidth() {
-	q := b.look.Query
+	q := b.reader.Query
 	span := q.To.Sub(q.From)
 	if b.width = q.Width; b.width > 0 {
 		b.width = max(b.width, span/(8*maxBuckets), time.Minute)
@@ -80,7 +80,7 @@ func (b *builder) crowded() bool {
 
 // rebuild moves the slots of a lane into buckets after all.
 func (b *builder) rebuild() {
-	b.width = widthFor(b.look.To.Sub(b.look.From))
+	b.width = widthFor(b.reader.To.Sub(b.reader.From))
 	all := b.lane.Slots
 	b.lane.Slots = nil
 	for _, s := range all {
@@ -95,7 +95,7 @@ func (b *builder) rebuild() {
 
 // place returns the position of a slot on the axis.
 func (b *builder) place(s Slot) (start, end time.Time) {
-	if b.look.Axis != ByExecution {
+	if b.reader.Axis != ByExecution {
 		return s.Start, s.End
 	}
 	return b.execution(s)
@@ -109,7 +109,7 @@ func (b *builder) execution(s Slot) (start, end time.Time) {
 	case s.Run.Status == "":
 		return s.FireAt, s.FireAt.Add(time.Nanosecond)
 	case s.Run.Status.Open():
-		return s.Run.OpenedAt, b.look.now.Add(time.Nanosecond)
+		return s.Run.OpenedAt, b.reader.now.Add(time.Nanosecond)
 	}
 	return s.Run.OpenedAt, s.Run.EndedAt.Add(time.Nanosecond)
 }
@@ -117,7 +117,7 @@ func (b *builder) execution(s Slot) (start, end time.Time) {
 // shows reports whether a slot belongs to the range. With buckets the axis decides; without, a period is shown if it,
 // its execution, or its deadline overlaps the range.
 func (b *builder) shows(s Slot) bool {
-	q := b.look.Query
+	q := b.reader.Query
 	if b.width > 0 {
 		return q.overlaps(b.place(s))
 	}
@@ -150,10 +150,10 @@ func (b *builder) addRun(r run.Run) {
 func (b *builder) inRange(ctx context.Context) error {
 	size := max(b.e.Schedule.Size(), period.Day)
 	q := store.RunQuery{
-		Pipeline: b.e.ID, From: period.At(b.look.From, size, b.zone), To: period.At(b.look.To, period.Minute, b.zone), Limit: store.MaxPage,
+		Pipeline: b.e.ID, From: period.At(b.reader.From, size, b.zone), To: period.At(b.reader.To, period.Minute, b.zone), Limit: store.MaxPage,
 	}
 	for {
-		page, err := b.look.Store.Runs(ctx, q)
+		page, err := b.reader.Store.Runs(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -175,9 +175,9 @@ func (b *builder) elsewhere(ctx context.Context) error {
 			keys = append(keys, key)
 		}
 	}
-	if b.width == 0 || b.look.Axis == ByExecution {
+	if b.width == 0 || b.reader.Axis == ByExecution {
 		for slot := range b.slots() {
-			if !b.look.overlaps(slot.Period.Start(b.zone), slot.Period.End(b.zone)) {
+			if !b.reader.overlaps(slot.Period.Start(b.zone), slot.Period.End(b.zone)) {
 				want(b.e.Key(slot.Period))
 			}
 		}
@@ -197,7 +197,7 @@ func (b *builder) elsewhere(ctx context.Context) error {
 	if len(keys) == 0 || b.e.DryRun {
 		return nil
 	}
-	runs, err := b.look.Store.RunsAt(ctx, keys)
+	runs, err := b.reader.Store.RunsAt(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (b *builder) slots() iter.Seq[schedule.Slot] {
 		from, until := b.reach()
 		for slot := range b.e.Schedule.Slots(from) {
 			begins := slot.Begins(b.zone)
-			if !begins.Before(until) || b.look.now.Before(begins) && b.e.DryRun {
+			if !begins.Before(until) || b.reader.now.Before(begins) && b.e.DryRun {
 				return
 			}
 			if slot.Period.IsZero() || !b.touches(slot, begins) {
@@ -235,7 +235,7 @@ func (b *builder) slots() iter.Seq[schedule.Slot] {
 // reach returns the interval in which the periods that touch the range may open. Those that end in the range open at
 // their beginning or later, and the last one that begins in it opens before the following period does.
 func (b *builder) reach() (from, until time.Time) {
-	s, q := b.e.Schedule, b.look.Query
+	s, q := b.e.Schedule, b.reader.Query
 	from, until = period.At(q.From, s.Size(), b.zone).Start(b.zone), q.To
 	if d := b.e.SLA.Deadline; d != nil && b.width == 0 {
 		from = from.AddDate(0, 0, -b.e.SLA.DayOffset-2).Add(-s.Size().Longest())
@@ -248,9 +248,9 @@ func (b *builder) reach() (from, until time.Time) {
 
 // touches reports whether an expected period belongs to the range, whether or not it has a run.
 func (b *builder) touches(slot schedule.Slot, begins time.Time) bool {
-	q := b.look.Query
+	q := b.reader.Query
 	start, end := slot.Period.Start(b.zone), slot.Period.End(b.zone)
-	if b.width > 0 && b.look.Axis != ByExecution {
+	if b.width > 0 && b.reader.Axis != ByExecution {
 		return q.overlaps(start, end)
 	}
 	if q.overlaps(start, end) || q.holds(begins) {
@@ -274,16 +274,16 @@ const maxStanding = 100
 
 // standing adds what is shown regardless of the range: the open runs and the last one that ended.
 func (b *builder) standing(ctx context.Context) error {
-	open := b.look.open[b.e.ID]
+	open := b.reader.open[b.e.ID]
 	for i, r := range open {
 		if i < maxStanding {
 			b.stand(r)
 		} else if !b.seen[r.Key] {
-			b.lane.Counts[Phase(r.Phase(b.look.now))]++
+			b.lane.Counts[Phase(r.Phase(b.reader.now))]++
 		}
 	}
-	if b.newest.Status == "" || b.look.To.Before(b.look.now) {
-		page, err := b.look.Store.Runs(ctx, store.RunQuery{Pipeline: b.e.ID, Limit: min(len(open)+1, store.MaxPage)})
+	if b.newest.Status == "" || b.reader.To.Before(b.reader.now) {
+		page, err := b.reader.Store.Runs(ctx, store.RunQuery{Pipeline: b.e.ID, Limit: min(len(open)+1, store.MaxPage)})
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // bare returns what the schedule alone says about a period. Buckets on the period axis need only its position.
 func (b *builder) bare(key run.Key) Slot {
 	s := Slot{Key: key, Start: key.Period.Start(b.zone), End: key.Period.End(b.zone), Deadline: b.due.state[key]}
-	if b.width == 0 || b.look.Axis == ByExecution {
+	if b.width == 0 || b.reader.Axis == ByExecution {
 		b.fire(&s)
 	}
 	return s
@@ -31,7 +31,7 @@ func (b *builder) fire(s *Slot) {
 // ofRun returns the slot of a run.
 func (b *builder) ofRun(r run.Run) Slot {
 	s := b.bare(r.Key)
-	s.Run, s.Phase, s.RetryAt = r, Phase(r.Phase(b.look.now)), retryAt(r, b.look.now)
+	s.Run, s.Phase, s.RetryAt = r, Phase(r.Phase(b.reader.now)), retryAt(r, b.reader.now)
 	return s
 }
 
@@ -40,7 +40,7 @@ func (b *builder) without(slot schedule.Slot) Slot {
 	s := b.bare(b.e.Key(slot.Period))
 	s.FireAt, s.Excluded, s.DryRun = slot.FireAt, slot.Excluded, b.e.DryRun
 	breach := b.e.SLA.For(slot.Period, slot.FireAt, b.e.Schedule).Breach
-	s.Phase = vacant(slot.Excluded, slot.Begins(b.zone), b.lastCall(slot, breach), b.row, b.look.now)
+	s.Phase = vacant(slot.Excluded, slot.Begins(b.zone), b.lastCall(slot, breach), b.row, b.reader.now)
 	if s.Phase == Missing && (b.e.DryRun || slot.FireAt.IsZero() && breach.IsZero()) {
 		// A dry run is never missing: its row may have expired. Nor is a period without a fire or a deadline: it may
 		// still open.
@@ -82,14 +82,14 @@ func StateOf(d store.Deadline) string {
 // period, plus the days that the file adds and the length of a period longer than a day.
 func (b *builder) ledger(ctx context.Context) error {
 	b.due = ledger{state: map[run.Key]string{}, inWindow: map[run.Key]bool{}}
-	spec, q := b.e.SLA, b.look.Query
+	spec, q := b.e.SLA, b.reader.Query
 	if spec.Deadline == nil && spec.Max == 0 {
 		return nil
 	}
 	until := q.To.AddDate(0, 0, spec.DayOffset+2).Add(b.e.Schedule.Size().Longest())
 	want := store.DeadlineQuery{Pipeline: b.e.ID, From: q.From.AddDate(0, 0, -1), To: until, Limit: store.MaxPage}
 	for {
-		page, err := b.look.Store.Deadlines(ctx, want)
+		page, err := b.reader.Store.Deadlines(ctx, want)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ const maxOpened = 5000
 
 // executed lists the runs of which an attempt opened in the range or shortly before it.
 func (b *builder) executed(ctx context.Context) ([]run.Key, error) {
-	if b.e.DryRun || b.look.From.After(b.look.now) {
+	if b.e.DryRun || b.reader.From.After(b.reader.now) {
 		return nil, nil
 	}
 	var keys []run.Key
@@ -127,10 +127,10 @@ func (b *builder) executed(ctx context.Context) ([]run.Key, error) {
 
 // events iterates over the events of one type from the end of the range back to shortly before it.
 func (b *builder) events(ctx context.Context, t event.Type, most int, each func(event.Event)) error {
-	oldest := b.look.From.Add(-lookBack)
-	q := store.EventQuery{Pipeline: b.e.ID, Type: t, Limit: 100, Cursor: b.look.cursor}
+	oldest := b.reader.From.Add(-lookBack)
+	q := store.EventQuery{Pipeline: b.e.ID, Type: t, Limit: 100, Cursor: b.reader.cursor}
 	for read := 0; read < most; {
-		page, err := b.look.Store.Events(ctx, q)
+		page, err := b.reader.Store.Events(ctx, q)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@
 // its state and why. Few periods are listed individually; many are counted in buckets, so that no range is truncated.
 // It is read-only.
 //
-// A Look serves one request: it reads the data that all lanes share once, then builds the lanes one by one.
+// A Reader serves one request: it reads the data that all lanes share once, then builds the lanes one by one.
 package timeline
 
 import (
@@ -72,8 +72,8 @@ type Slot struct {
 	Outside    bool // outside the range; shown because it is open, or the last that ended
 }
 
-// Look builds one timeline.
-type Look struct {
+// Reader builds the lanes of one timeline.
+type Reader struct {
 	Sources
 	Query
 	now    time.Time
@@ -83,30 +83,30 @@ type Look struct {
 }
 
 // New reads the data that all lanes share.
-func New(ctx context.Context, s Sources, q Query, now time.Time) (*Look, error) {
-	l := &Look{Sources: s, Query: q, now: now, open: map[pipeline.ID][]run.Run{}, rows: map[pipeline.ID]store.Pipeline{}}
+func New(ctx context.Context, s Sources, q Query, now time.Time) (*Reader, error) {
+	reader := &Reader{Sources: s, Query: q, now: now, open: map[pipeline.ID][]run.Run{}, rows: map[pipeline.ID]store.Pipeline{}}
 	open, err := s.Store.OpenRuns(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("read open runs: %w", err)
 	}
 	for _, r := range open {
-		l.open[r.Pipeline] = append(l.open[r.Pipeline], r)
+		reader.open[r.Pipeline] = append(reader.open[r.Pipeline], r)
 	}
 	rows, err := s.Store.Pipelines(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read pipelines: %w", err)
 	}
 	for _, row := range rows {
-		l.rows[row.ID] = row
+		reader.rows[row.ID] = row
 	}
 	if q.To.Before(now) {
 		at, err := s.Store.PositionAt(ctx, q.To)
 		if err != nil {
 			return nil, fmt.Errorf("find events at %s: %w", q.To, err)
 		}
-		l.cursor = store.NumberCursor(at + 1)
+		reader.cursor = store.NumberCursor(at + 1)
 	}
-	return l, nil
+	return reader, nil
 }
 
 // overlaps reports whether the time from start to end overlaps the range. For an instant, start equals end.
@@ -123,8 +123,8 @@ func keyOf(e event.Event) run.Key {
 func (q Query) holds(t time.Time) bool { return q.overlaps(t, t.Add(time.Nanosecond)) }
 
 // Lane builds the lane of one pipeline.
-func (l *Look) Lane(ctx context.Context, e *catalog.Entry) (Lane, error) {
-	b := newBuilder(l, e)
+func (r *Reader) Lane(ctx context.Context, e *catalog.Entry) (Lane, error) {
+	b := newBuilder(r, e)
 	if err := b.build(ctx); err != nil {
 		return Lane{}, fmt.Errorf("show %s: %w", e.ID, err)
 	}

@@ -36,9 +36,9 @@ func newWorld(t *testing.T, files ...string) *world {
 // lane returns what is shown of a pipeline between two instants.
 func (w *world) lane(id string, q timeline.Query) timeline.Lane {
 	w.Helper()
-	look, err := timeline.New(ctx, timeline.Sources{Store: w.Store, Catalog: w.Catalog}, q, w.Now())
+	reader, err := timeline.New(ctx, timeline.Sources{Store: w.Store, Catalog: w.Catalog}, q, w.Now())
 	w.Check(err)
-	lane, err := look.Lane(ctx, w.Catalog.Current().Get(pipeline.ID(id)))
+	lane, err := reader.Lane(ctx, w.Catalog.Current().Get(pipeline.ID(id)))
 	w.Check(err)
 	return lane
 }

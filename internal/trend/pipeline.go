@@ -103,8 +103,8 @@ type Day struct {
 	Took           Durations
 }
 
-// Look reads the trend of a pipeline's last days.
-func Look(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time) (Trend, error) {
+// ForPipeline returns the trend of a pipeline's last days.
+func ForPipeline(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time) (Trend, error) {
 	since := Since(now, days)
 	runs, more, err := runsSince(ctx, s, e, since)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestEveryRunCountsEvenIfNotAllAreListed(t *testing.T) {
 	if sum.Runs != runs || sum.Took.Count != runs || sum.Truncated {
 		t.Errorf("the summary counts %d runs, truncated: %t", sum.Runs, sum.Truncated)
 	}
-	got, err := trend.Look(ctx, s, e, 90, noon)
+	got, err := trend.ForPipeline(ctx, s, e, 90, noon)
 	must(t, err)
 	if got.Took.Count != runs || len(got.Runs) != trend.MaxListed || got.Truncated {
 		t.Errorf("the trend counts %d runs and lists %d, truncated: %t", got.Took.Count, len(got.Runs), got.Truncated)
@@ -94,7 +94,7 @@ func TestTrendHasItsDaysOldestFirst(t *testing.T) {
 	ran(t, s, day, time.Minute, 1, run.Completed)
 	ran(t, s, day+time.Hour, 3*time.Minute, 2, run.Completed)
 	ran(t, s, time.Hour, 5*time.Minute, 1, run.Completed)
-	got, err := trend.Look(ctx, s, e, 7, noon)
+	got, err := trend.ForPipeline(ctx, s, e, 7, noon)
 	must(t, err)
 	var days []string
 	for _, d := range got.Days {
@@ -116,7 +116,7 @@ func TestFirstWriteForAPeriodIsItsArrival(t *testing.T) {
 	put(eleven, noon.Add(-50*time.Minute))
 	put(eleven, noon.Add(-10*time.Minute))
 	put(period.Period{}, noon.Add(2*time.Minute)) // undated: for the hour in which it was written
-	got, err := trend.Look(ctx, s, e, 7, noon)
+	got, err := trend.ForPipeline(ctx, s, e, 7, noon)
 	must(t, err)
 	var arrived []string
 	for _, a := range got.Sensors[0].Arrived {
