@@ -148,8 +148,8 @@ func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
 // input changes the run, and an answer that is not stored is lost.
 const answerTries = 100
 
-// storeAnswer stores the answer to a start call. The call has been made, even if the lease is lost or the caller is shutting
-// down, so the answer is applied to the run's current state.
+// storeAnswer stores the answer to a start call. The call has been made, even if the lease is lost or the caller is
+// shutting down, so the answer is applied to the run's current state.
 func (w *work) storeAnswer(ctx context.Context, c call) (lifecycle.Step, error) {
 	if c.err != nil && refusalIn(c.err) == nil && ctx.Err() != nil {
 		return lifecycle.Step{}, fmt.Errorf("start its job: %w", c.err) // the next worker searches for it
