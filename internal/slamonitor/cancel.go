@@ -28,7 +28,7 @@ func Cancelled(d store.Deadline, reason string, now time.Time) (store.Deadline, 
 		return d, nil
 	}
 	d.Deadline, d.ClosedAt = d.Cancel(reason), now
-	return d, []event.Event{tell(event.SLACancelled, d, "the deadline no longer applies: "+reason, event.Deadline{Reason: reason}, now)}
+	return d, []event.Event{newEvent(event.SLACancelled, d, "the deadline no longer applies: "+reason, event.Deadline{Reason: reason}, now)}
 }
 
 // CancelAll cancels every armed deadline of a pipeline.

@@ -17,7 +17,7 @@ func TestDeadlineArmedAfterAClockWasSetBackIsMetByACompletedRun(t *testing.T) {
 		c.down("09:30")
 		c.Write("orders", "a", "status=ready")
 		c.ledger("2026-03-03 relative MET 03T13:30")
-		c.told()
+		c.wantBreaches()
 	})
 	t.Run("absolute", func(t *testing.T) {
 		c := newController(t, untilReady)
@@ -27,6 +27,6 @@ func TestDeadlineArmedAfterAClockWasSetBackIsMetByACompletedRun(t *testing.T) {
 		c.down("09:30")
 		c.edit(untilReady + "sla: {deadline: '13:00'}\n")
 		c.ledger("2026-03-03 absolute MET 03T13:00", "2026-03-04 absolute ARMED 04T13:00")
-		c.told()
+		c.wantBreaches()
 	})
 }

@@ -125,8 +125,8 @@ func (c *controller) ledger(want ...string) {
 	}
 }
 
-// told fails unless these are the breaches reported, each as "time type date: message".
-func (c *controller) told(want ...string) {
+// wantBreaches fails unless these are the breaches reported, each as "time type date: message".
+func (c *controller) wantBreaches(want ...string) {
 	c.Helper()
 	var got []string
 	for _, e := range c.events() {

@@ -15,7 +15,7 @@ func TestSuppressedPeriodHasNoDeadlineWhenItsExclusionIsLifted(t *testing.T) {
 	c.edit(everyDay)
 	c.until("20:00")
 	c.ledger("2026-03-04 absolute ARMED 04T14:00")
-	c.told()
+	c.wantBreaches()
 }
 
 // The arming task may run before the one that finds that the fire was suppressed.
@@ -27,7 +27,7 @@ func TestPeriodSuppressedDuringDowntimeBreachesNothing(t *testing.T) {
 			c.file(everyDay)
 			c.first(first)
 			c.until("20:00")
-			c.told()
+			c.wantBreaches()
 		})
 	}
 }
@@ -78,6 +78,6 @@ func TestForcedRunOfAnExcludedPeriodHasNoDeadline(t *testing.T) {
 		c.Check(err)
 		c.Settle()
 		c.until("20:00")
-		c.told()
+		c.wantBreaches()
 	}
 }

@@ -18,8 +18,8 @@ func (m *Monitor) Fire(ctx context.Context, claim store.Claim, now time.Time) er
 	return store.Again(func() error { return m.fire(ctx, claim.Task.Key, &claim.Lease, now) })
 }
 
-// Look is Fire without a claim, for a deadline found to be overdue.
-func (m *Monitor) Look(ctx context.Context, key run.Key, now time.Time) error {
+// FireOverdue is Fire without a claim, for a deadline found to be overdue.
+func (m *Monitor) FireOverdue(ctx context.Context, key run.Key, now time.Time) error {
 	return store.Again(func() error { return m.fire(ctx, key, nil, now) })
 }
 
@@ -39,7 +39,7 @@ func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now
 	b := store.Batch{ID: fmt.Sprintf("deadline/%s/v%d/v%d/%d", key, rows[store.Absolute].Version, rows[store.Relative].Version, now.UnixNano()), Lease: lease}
 	for _, kind := range bothKinds {
 		read := rows[kind]
-		if d, events := look(read, r, dormant, now); len(events) > 0 {
+		if d, events := evaluate(read, r, dormant, now); len(events) > 0 {
 			b.SwapDeadline(read, d)
 			b.Emit(events...)
 			rows[kind] = d
@@ -49,9 +49,9 @@ func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now
 	return m.store.Commit(ctx, b, now)
 }
 
-// look returns the state of a deadline at now, and the events to emit. The calendar may have suppressed the period
+// evaluate returns the state of a deadline at now, and the events to emit. The calendar may have suppressed the period
 // after the deadline was armed: a fire during downtime is judged by the file of its time.
-func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadline, []event.Event) {
+func evaluate(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadline, []event.Event) {
 	switch {
 	case d.State != sla.Armed:
 		return d, nil
@@ -65,7 +65,7 @@ func look(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadl
 	if !d.Warned && !d.WarnAt.IsZero() && !now.Before(d.WarnAt) && err != nil {
 		d.Warned = true
 		message := fmt.Sprintf("due at %s: %s", period.Stamp(d.BreachAt), stands(r))
-		events = append(events, tell(kinds[d.Kind].warning, d, message, event.Deadline{Failed: failed(r)}, now))
+		events = append(events, newEvent(kinds[d.Kind].warning, d, message, event.Deadline{Failed: failed(r)}, now))
 	}
 	if err == nil {
 		d.Deadline, d.ClosedAt = breached, now
@@ -84,11 +84,11 @@ func completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Eve
 	d.Deadline, d.ClosedAt, d.DoneAt = d.Complete(at), now, at
 	if d.State == sla.Breached {
 		late := at.Sub(d.BreachAt)
-		return d, []event.Event{tell(kinds[d.Kind].breach, d, fmt.Sprintf("completed %s after its deadline", late.Round(time.Second)),
+		return d, []event.Event{newEvent(kinds[d.Kind].breach, d, fmt.Sprintf("completed %s after its deadline", late.Round(time.Second)),
 			event.Deadline{LateSeconds: int64(late.Seconds())}, now)}
 	}
 	message := fmt.Sprintf("completed %s before its deadline", d.BreachAt.Sub(at).Round(time.Second))
-	return d, []event.Event{tell(event.SLAMet, d, message, event.Deadline{}, now)}
+	return d, []event.Event{newEvent(event.SLAMet, d, message, event.Deadline{}, now)}
 }
 
 // Closings are the effects of a run's completion on its deadlines.
@@ -146,7 +146,7 @@ var kinds = map[store.DeadlineKind]struct{ warning, breach event.Type }{
 // to avoid a second alert.
 func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
 	message := fmt.Sprintf("not completed by %s: %s", period.Stamp(d.BreachAt), stands(r))
-	e := tell(kinds[d.Kind].breach, d, message, event.Deadline{Failed: failed(r)}, now)
+	e := newEvent(kinds[d.Kind].breach, d, message, event.Deadline{Failed: failed(r)}, now)
 	if exhausted(r) {
 		e.Detail.Severity = event.Info
 	}

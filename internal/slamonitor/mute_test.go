@@ -33,7 +33,7 @@ func TestBreachOfAFailedRunIsMutedOnlyAfterRetryExhausted(t *testing.T) {
 			w.Write("orders", "a", "status=ready")
 			c.end(w)
 			w.until("20:00")
-			w.told("03T20:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T20:00:00Z: attempt 1 is FAILED_FINAL")
+			w.wantBreaches("03T20:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T20:00:00Z: attempt 1 is FAILED_FINAL")
 			if got := w.only(c.last); got.Detail.Attempt != 1 {
 				t.Errorf("%s is about attempt %d", c.last, got.Detail.Attempt)
 			}

@@ -19,7 +19,7 @@ func TestPeriodDroppedByAnEditedCronHasNoDeadline(t *testing.T) {
 		"2026-03-03 absolute ARMED 03T14:00", "2026-03-04 absolute CANCELLED 04T14:00 replaced", "2026-03-06 absolute ARMED 06T14:00",
 	)
 	c.until("2d 15:00")
-	c.told("03T14:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T14:00:00Z: attempt 1 is RUNNING")
+	c.wantBreaches("03T14:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T14:00:00Z: attempt 1 is RUNNING")
 }
 
 func TestDeadlineOfADroppedPeriodReturnsIfExpectedAgain(t *testing.T) {
@@ -42,7 +42,7 @@ func TestOpenRunKeepsItsDeadlineWhenAnEditDropsItsPeriod(t *testing.T) {
 	c.hold("")
 	c.resume()
 	c.until("15:00")
-	c.told("03T14:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T14:00:00Z: attempt 1 is RUNNING")
+	c.wantBreaches("03T14:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T14:00:00Z: attempt 1 is RUNNING")
 }
 
 func TestEditCancelsDeadlinesOfUnexpectedPeriods(t *testing.T) {
@@ -124,7 +124,7 @@ func TestEditThatDropsOneDeadlineLeavesTheOther(t *testing.T) {
 			w.edit(strings.Replace(both, c.dropped, "", 1))
 			w.ledger(c.ledger...)
 			w.until("20:00")
-			w.told(c.told)
+			w.wantBreaches(c.told)
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestRelativeDeadlineReturnsWithItsOriginalTimes(t *testing.T) {
 			w.ledger("2026-03-03 relative ARMED 03T13:10")
 			w.Write("orders", "a", "status=almost") // it is not the first
 			w.until("18:00")
-			w.told("03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet")
+			w.wantBreaches("03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet")
 		})
 	}
 }
@@ -69,7 +69,7 @@ func TestDeadlinePassedDuringAPauseDoesNotReturn(t *testing.T) {
 	c.resume()
 	c.until("18:00")
 	c.ledger("2026-03-03 relative CANCELLED 03T13:10 paused")
-	c.told()
+	c.wantBreaches()
 }
 
 func TestDeadlineDroppedDuringAPauseDoesNotReturn(t *testing.T) {
@@ -101,7 +101,7 @@ func TestDeadlineOfARunCancelledDuringAPauseDoesNotReturn(t *testing.T) {
 	c.Settle()
 	c.resume()
 	c.until("18:00")
-	c.told()
+	c.wantBreaches()
 }
 
 func TestDeadlineOfAManualRunReturnsAfterAPause(t *testing.T) {

@@ -73,9 +73,9 @@ func (m *Monitor) runAt(ctx context.Context, key run.Key) (run.Run, error) {
 	return store.IfFound(m.store.Run(ctx, key))
 }
 
-// tell returns an event about a deadline. The breach time distinguishes it from a deadline that an edit put in its
+// newEvent returns an event about a deadline. The breach time distinguishes it from a deadline that an edit put in its
 // place.
-func tell(t event.Type, d store.Deadline, message string, extra event.Deadline, now time.Time) event.Event {
+func newEvent(t event.Type, d store.Deadline, message string, extra event.Deadline, now time.Time) event.Event {
 	extra.Deadline, extra.Warned = d.BreachAt, d.Warned
 	return event.New(t, event.About{
 		Pipeline: d.Key.Pipeline, Schedule: d.Key.Schedule, Date: d.Key.Period, At: now, Critical: d.Critical,

@@ -118,8 +118,8 @@ func (w *world) ledger() []string {
 	return lines
 }
 
-// told lists every SLA event as "time type date", oldest first.
-func (w *world) told() []string {
+// emitted lists every SLA event as "time type date", oldest first.
+func (w *world) emitted() []string {
 	w.Helper()
 	events, err := w.store.EventsAfter(ctx, 0, 1000)
 	if err != nil {
@@ -154,7 +154,7 @@ func TestRunningAndNextPeriodAreArmedWhetherOrNotDataArrives(t *testing.T) {
 	w.want("events", []string{
 		"03T09:30 SLA_WARNING 2026-03-03", "03T10:00 SLA_BREACH 2026-03-03",
 		"04T09:30 SLA_WARNING 2026-03-04", "04T10:00 SLA_BREACH 2026-03-04",
-	}, w.told())
+	}, w.emitted())
 }
 
 func TestNothingBeforeTheHorizonIsArmed(t *testing.T) {
@@ -194,7 +194,7 @@ func TestEditMovesComingDeadlines(t *testing.T) {
 	w.want("events", []string{
 		"03T08:20 SLA_CANCELLED 2026-03-03", "03T08:20 SLA_CANCELLED 2026-03-04",
 		"03T10:30 SLA_WARNING 2026-03-03", "03T11:00 SLA_BREACH 2026-03-03",
-	}, w.told())
+	}, w.emitted())
 }
 
 // The task may run before this controller has loaded the version that scheduled it: another controller accepted it,
@@ -217,7 +217,7 @@ func TestEditThatDoesNotAffectTheDeadlineLeavesItAlone(t *testing.T) {
 	w.advance("08:15")
 	w.edit("08:20", daily+"validation: {rules: [{key: a, check: exists}]}\n")
 	w.advance("08:30")
-	w.want("events", nil, w.told())
+	w.want("events", nil, w.emitted())
 }
 
 func TestRemovalCancels(t *testing.T) {
@@ -228,7 +228,7 @@ func TestRemovalCancels(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.advance("1d 12:00")
-	w.want("events", []string{"03T08:20 SLA_CANCELLED 2026-03-03", "03T08:20 SLA_CANCELLED 2026-03-04"}, sorted(w.told()))
+	w.want("events", []string{"03T08:20 SLA_CANCELLED 2026-03-03", "03T08:20 SLA_CANCELLED 2026-03-04"}, sorted(w.emitted()))
 }
 
 func sorted(lines []string) []string {
@@ -323,7 +323,7 @@ func TestDeadlineOfACompletedRunIsMetEvenIfItsCommitLeftItArmed(t *testing.T) {
 	w.advance("08:00")
 	w.complete("08:45")
 	w.advance("10:30")
-	w.want("events", []string{"03T09:30 SLA_MET 2026-03-03"}, w.told())
+	w.want("events", []string{"03T09:30 SLA_MET 2026-03-03"}, w.emitted())
 }
 
 func TestLateCompletionIsNeverMet(t *testing.T) {
@@ -355,7 +355,7 @@ func TestRelativeDeadlineCountsFromTheFirstReading(t *testing.T) {
 		}
 	}
 	w.advance("12:00")
-	w.want("events", []string{"03T10:30 RELATIVE_SLA_WARNING 2026-03-03", "03T11:00 RELATIVE_SLA_BREACH 2026-03-03"}, w.told())
+	w.want("events", []string{"03T10:30 RELATIVE_SLA_WARNING 2026-03-03", "03T11:00 RELATIVE_SLA_BREACH 2026-03-03"}, w.emitted())
 }
 
 // The controller was down between the reading and its deadline. That is no backfill: the reading arrived in time.
@@ -376,7 +376,7 @@ func TestRelativeDeadlineThatPassedUnseenIsBreached(t *testing.T) {
 	}
 	w.perform(claims[0], noon)
 	w.want("ledger", []string{"2026-03-03 relative BREACHED 03T10:00"}, w.ledger())
-	w.want("events", []string{"03T12:00 RELATIVE_SLA_BREACH 2026-03-03"}, w.told())
+	w.want("events", []string{"03T12:00 RELATIVE_SLA_BREACH 2026-03-03"}, w.emitted())
 }
 
 func TestRestartDuringTheInstantFiresOnce(t *testing.T) {
@@ -392,7 +392,7 @@ func TestRestartDuringTheInstantFiresOnce(t *testing.T) {
 			w.perform(c, late)
 		}
 	}
-	w.want("events", []string{"03T10:05 SLA_BREACH 2026-03-03"}, w.told())
+	w.want("events", []string{"03T10:05 SLA_BREACH 2026-03-03"}, w.emitted())
 }
 
 // A run that the deadline of its start condition closed has no attempt.

@@ -77,7 +77,7 @@ func (w *Watchdog) unfiredDeadlines(ctx context.Context, p pass) (int, error) {
 				continue
 			}
 			seen[d.Key] = true
-			switch err := w.Deadlines.Look(ctx, d.Key, p.now); {
+			switch err := w.Deadlines.FireOverdue(ctx, d.Key, p.now); {
 			case err == nil:
 				found++
 			case everyones(ctx, err):

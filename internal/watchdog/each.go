@@ -82,13 +82,13 @@ func handled(err error) (int, error) {
 }
 
 // eachPipeline is each for pipelines.
-func (w *Watchdog) eachPipeline(ctx context.Context, all []watched, look func(e watched) (int, error)) (int, error) {
-	return each(ctx, w.Workers, all, func(e watched) pipeline.ID { return e.ID }, look)
+func (w *Watchdog) eachPipeline(ctx context.Context, all []watched, check func(e watched) (int, error)) (int, error) {
+	return each(ctx, w.Workers, all, func(e watched) pipeline.ID { return e.ID }, check)
 }
 
-// each calls look for every item, concurrently if there are several workers, and adds up the findings. An error or a
+// each calls check for every item, concurrently if there are several workers, and adds up the findings. An error or a
 // panic affects only the item's own pipeline, unless the store is down or ctx ends.
-func each[T any](ctx context.Context, workers int, all []T, owner func(T) pipeline.ID, look func(one T) (int, error)) (int, error) {
+func each[T any](ctx context.Context, workers int, all []T, owner func(T) pipeline.ID, check func(one T) (int, error)) (int, error) {
 	var next, found atomic.Int64
 	var mu sync.Mutex
 	var failed failures
@@ -96,7 +96,7 @@ func each[T any](ctx context.Context, workers int, all []T, owner func(T) pipeli
 	work := func() {
 		for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
 			err := panicked.Catch(func() error {
-				n, err := look(all[i])
+				n, err := check(all[i])
 				found.Add(int64(n))
 				return err
 			})

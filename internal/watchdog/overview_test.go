@@ -93,13 +93,13 @@ func TestFailingOverviewIsReported(t *testing.T) {
 func TestOverviewSavesQueriesForQuietPipelines(t *testing.T) {
 	const followed = "postRun: {rules: [{key: out, check: exists}], sensorTimeout: 1h}\n"
 	w := worldWith(t, &overview{}, landed+followed, "bronze")
-	w.want("told", nil, w.pass(eight.Add(time.Hour)))
+	w.want("events", nil, w.pass(eight.Add(time.Hour)))
 	w.want("asked", nil, w.flaky.asked)
 
 	w.completeRun(eight.Add(10 * time.Minute))
 	w.putKey("out", "2026-03-03", eight.Add(20*time.Minute))
 	w.drain()
-	w.want("told", nil, w.pass(eight.Add(3*time.Hour)))
+	w.want("events", nil, w.pass(eight.Add(3*time.Hour)))
 	w.want("asked of a run that was followed by its sensor", nil, w.flaky.asked)
 }
 
@@ -109,7 +109,7 @@ func TestCheckedRunIsNotCheckedAgain(t *testing.T) {
 		w := begin(t, landed+followed)
 		w.completeRun(eight.Add(10 * time.Minute))
 		w.drain()
-		w.want("told", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+		w.want("events", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
 		looks := w.flaky.readings
 		w.pass(eight.Add(3 * time.Hour))
 		w.pass(eight.Add(4 * time.Hour))
@@ -118,7 +118,7 @@ func TestCheckedRunIsNotCheckedAgain(t *testing.T) {
 		}
 		w.edit(landed+"postRun: {rules: [{key: other, check: exists}], sensorTimeout: 1h}\n", eight.Add(5*time.Hour))
 		w.drain()
-		w.want("told of what another file asks for", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(6*time.Hour)))
+		w.want("events that another file asks for", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(6*time.Hour)))
 	})
 }
 
@@ -130,7 +130,7 @@ func TestSensorOfAnotherPeriodDoesNotFollowARun(t *testing.T) {
 		w.putKey("out", "2026-03-02", eight.Add(20*time.Minute))
 		w.putKey("out", "2026-03-04", eight.Add(30*time.Minute))
 		w.drain()
-		w.want("told", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+		w.want("events", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
 	})
 }
 
@@ -141,7 +141,7 @@ func TestDeletedSensorDoesNotFollowARun(t *testing.T) {
 		w.putKey("out", "2026-03-03", eight.Add(20*time.Minute))
 		w.deleteKey("out", "2026-03-03", eight.Add(30*time.Minute))
 		w.drain()
-		w.want("told", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+		w.want("events", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
 	})
 }
 
@@ -152,7 +152,7 @@ func TestLostChangeOfADeletedReadingIsNotRecovered(t *testing.T) {
 		w.putKey("landed", "2026-03-03", eight.Add(time.Second))
 		w.deleteKey("landed", "2026-03-03", eight.Add(2*time.Second))
 		w.drain()
-		w.want("told", nil, w.pass(eight.Add(time.Hour)))
+		w.want("events", nil, w.pass(eight.Add(time.Hour)))
 	})
 }
 

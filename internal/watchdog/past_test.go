@@ -33,8 +33,8 @@ func (w *world) completeMinutes(from, to int) {
 	}
 }
 
-func count(told []string, kind string) int {
-	return len(slices.DeleteFunc(slices.Clone(told), func(line string) bool { return !strings.HasPrefix(line, kind+" ") }))
+func count(lines []string, kind string) int {
+	return len(slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.HasPrefix(line, kind+" ") }))
 }
 
 func TestMissingSensorIsReportedHoweverManyRunsCompletedMeanwhile(t *testing.T) {
@@ -46,7 +46,7 @@ func TestMissingSensorIsReportedHoweverManyRunsCompletedMeanwhile(t *testing.T) 
 			if due := n - 121; due > 0 { // after its timeout and an interval
 				want = []string{"POST_RUN_SENSOR_MISSING " + minute(due)}
 			}
-			w.want(fmt.Sprintf("told %d minutes after eight", n), want, w.pass(afterEight(n)))
+			w.want(fmt.Sprintf("events %d minutes after eight", n), want, w.pass(afterEight(n)))
 		}
 	})
 }
@@ -83,9 +83,9 @@ func TestLostChangeIsRecoveredHoweverManyFollowedIt(t *testing.T) {
 			w.put(sensor.Fields{"ok": n < 10}, minute(n), eight.Add(time.Duration(n)*time.Second))
 		}
 		w.drain()
-		told := w.pass(afterEight(4))
-		if n := count(told, "TRIGGER_RECOVERED"); n != 10 {
-			t.Errorf("recovered %d runs, want 10: %v", n, told)
+		lines := w.pass(afterEight(4))
+		if n := count(lines, "TRIGGER_RECOVERED"); n != 10 {
+			t.Errorf("recovered %d runs, want 10: %v", n, lines)
 		}
 		w.want("again", nil, w.pass(afterEight(5)))
 	})
@@ -99,8 +99,8 @@ func TestLostUpstreamIsRecoveredHoweverManyFollowedIt(t *testing.T) {
 		for n := range 120 {
 			w.complete("bronze", minute(n), afterEight(n))
 		}
-		told := w.pass(afterEight(125))
-		if n := count(told, "TRIGGER_RECOVERED"); n != 120 {
+		lines := w.pass(afterEight(125))
+		if n := count(lines, "TRIGGER_RECOVERED"); n != 120 {
 			t.Errorf("recovered %d runs, want 120", n)
 		}
 		w.want("again", nil, w.pass(afterEight(126)))

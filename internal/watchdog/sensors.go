@@ -156,11 +156,11 @@ func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []ru
 		if came {
 			continue
 		}
-		told, err := w.tellMissing(ctx, e, x, now)
+		emitted, err := w.emitMissing(ctx, e, x, now)
 		if err != nil {
 			return found, err
 		}
-		if told {
+		if emitted {
 			found++
 		}
 	}
@@ -226,8 +226,8 @@ func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (boo
 	return end.Missed(store.ReadVersion{Pipeline: q.Pipeline, Key: q.Key, Period: r.Period, Version: r.Version}), nil
 }
 
-// tellMissing reports one sensor under the name the rules use: pipelines may share a key.
-func (w *Watchdog) tellMissing(ctx context.Context, e *catalog.Entry, x expected, now time.Time) (bool, error) {
+// emitMissing reports one sensor under the name the rules use: pipelines may share a key.
+func (w *Watchdog) emitMissing(ctx context.Context, e *catalog.Entry, x expected, now time.Time) (bool, error) {
 	r, of := x.after, x.source()
 	name := gate.RuleKey(e.ID, of.owner, of.key)
 	mark := fmt.Sprintf("post-run-missing/%s/%d/%s", r.Key, r.Attempt, name)

@@ -44,7 +44,7 @@ type mender interface {
 
 // ledger is the part of package slamonitor that the watchdog uses.
 type ledger interface {
-	Look(ctx context.Context, key run.Key, now time.Time) error
+	FireOverdue(ctx context.Context, key run.Key, now time.Time) error
 }
 
 // Deps are the dependencies of a Watchdog.
@@ -74,10 +74,10 @@ type Watchdog struct {
 // New returns a watchdog. Its passes must not overlap.
 func New(d Deps) *Watchdog { return &Watchdog{Deps: d} }
 
-// check is one kind of check. look returns the number of findings.
+// check is one kind of check. run returns the number of findings.
 type check struct {
 	name string
-	look func(ctx context.Context, p pass) (int, error)
+	run  func(ctx context.Context, p pass) (int, error)
 }
 
 // checks lists the nine checks.
@@ -172,7 +172,7 @@ func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 	}
 	for _, c := range w.checks() {
 		err := panicked.Catch(func() (err error) {
-			report.Findings[c.name], err = c.look(ctx, p)
+			report.Findings[c.name], err = c.run(ctx, p)
 			return err
 		})
 		if err != nil {
@@ -181,7 +181,7 @@ func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
 		}
 	}
-	errs = append(errs, w.tellDegraded(ctx, all, errs, now))
+	errs = append(errs, w.emitDegraded(ctx, all, errs, now))
 	return report, errors.Join(errs...)
 }
 
@@ -226,28 +226,28 @@ func (w *Watchdog) together(ctx context.Context, entries []*catalog.Entry) ([]wa
 // maxNamed bounds the pipelines listed in the detail of an event.
 const maxNamed = 100
 
-// tellDegraded emits WATCHDOG_DEGRADED if the failures, by check and pipeline, differ from those of the previous
+// emitDegraded emits WATCHDOG_DEGRADED if the failures, by check and pipeline, differ from those of the previous
 // pass.
-func (w *Watchdog) tellDegraded(ctx context.Context, all []degraded, errs []error, now time.Time) error {
+func (w *Watchdog) emitDegraded(ctx context.Context, all []degraded, errs []error, now time.Time) error {
 	standing := fmt.Sprint(all)
 	if standing == w.degraded {
 		return nil
 	}
 	if len(all) > 0 {
-		told := event.Degraded{Checks: []string{}, Pipelines: []string{}}
+		detail := event.Degraded{Checks: []string{}, Pipelines: []string{}}
 		texts := make([]string, len(all))
 		for i, d := range all {
 			texts[i] = d.String()
-			told.Checks = append(told.Checks, d.check)
-			told.Pipelines = append(told.Pipelines, d.pipelines...)
+			detail.Checks = append(detail.Checks, d.check)
+			detail.Pipelines = append(detail.Pipelines, d.pipelines...)
 		}
-		slices.Sort(told.Pipelines)
-		told.Pipelines = slices.Compact(told.Pipelines)
-		told.Pipelines = told.Pipelines[:min(len(told.Pipelines), maxNamed)]
-		which := strings.Join(told.Checks, ",") + "@" + now.UTC().Format(time.RFC3339Nano)
+		slices.Sort(detail.Pipelines)
+		detail.Pipelines = slices.Compact(detail.Pipelines)
+		detail.Pipelines = detail.Pipelines[:min(len(detail.Pipelines), maxNamed)]
+		which := strings.Join(detail.Checks, ",") + "@" + now.UTC().Format(time.RFC3339Nano)
 		b := store.Batch{ID: "watchdog/" + which}
 		b.Emit(event.New(event.WatchdogDegraded, event.About{Which: which, At: now},
-			fmt.Sprintf("%d of %d checks failed: %s", len(all), len(w.checks()), strings.Join(texts, ", ")), told))
+			fmt.Sprintf("%d of %d checks failed: %s", len(all), len(w.checks()), strings.Join(texts, ", ")), detail))
 		if err := w.Store.Commit(ctx, b, now); err != nil {
 			return fmt.Errorf("report that the watchdog is degraded: %w", errors.Join(append(errs, err)...))
 		}

@@ -184,14 +184,14 @@ func (w *world) pass(now time.Time) []string {
 	if err != nil {
 		w.Fatal(err)
 	}
-	var told []string
+	var lines []string
 	for _, e := range after[len(before):] {
 		if err := e.Event.Validate(); err != nil {
 			w.Error(err)
 		}
-		told = append(told, fmt.Sprintf("%s %s", e.Event.Type, e.Event.Detail.Date))
+		lines = append(lines, fmt.Sprintf("%s %s", e.Event.Type, e.Event.Detail.Date))
 	}
-	return told
+	return lines
 }
 
 func (w *world) want(what string, want, got []string) {
@@ -212,23 +212,23 @@ func TestL2AbsenceIsReportedOnceWithinTwoIntervals(t *testing.T) {
 
 func TestFireWhoseWindowIsOpenIsOpenedInstead(t *testing.T) {
 	w := newWorld(t, "schedule: {cron: \"0 9 * * *\"}\n")
-	w.want("told", []string{"TRIGGER_STARTED 2026-03-03"}, w.pass(eight.Add(time.Hour+2*time.Minute)))
+	w.want("events", []string{"TRIGGER_STARTED 2026-03-03"}, w.pass(eight.Add(time.Hour+2*time.Minute)))
 }
 
 func TestFiresMissedDuringDowntimeAreReportedTogether(t *testing.T) {
 	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", evaluation: {window: 1m, interval: 1m}}\n")
-	w.want("told", []string{"SCHEDULE_MISSED 2026-03-05"}, w.pass(eight.Add(2*24*time.Hour+2*time.Hour)))
+	w.want("events", []string{"SCHEDULE_MISSED 2026-03-05"}, w.pass(eight.Add(2*24*time.Hour+2*time.Hour)))
 }
 
 func TestMissedIncludeDateIsIrregular(t *testing.T) {
 	w := newWorld(t, "schedule: {include: {dates: [2026-03-03]}, time: \"09:00\", evaluation: {window: 1m, interval: 1m}}\n")
-	w.want("told", []string{"IRREGULAR_SCHEDULE_MISSED 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+	w.want("events", []string{"IRREGULAR_SCHEDULE_MISSED 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
 	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
 }
 
 func TestExcludedFireIsNotMissed(t *testing.T) {
 	w := newWorld(t, "schedule: {cron: \"0 9 * * *\", exclude: {dates: [2026-03-03]}, evaluation: {window: 1m, interval: 1m}}\n")
-	w.want("told", []string{"PIPELINE_EXCLUDED 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
+	w.want("events", []string{"PIPELINE_EXCLUDED 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
 }
 
 const landed = "schedule: {trigger: {key: landed, check: equals, field: ok, value: true}}\n"
@@ -238,7 +238,7 @@ func TestLostChangeIsRecovered(t *testing.T) {
 		w := begin(t, landed)
 		w.put(sensor.Fields{"ok": true}, "", eight.Add(time.Minute))
 		w.drain() // as if it had been handled
-		w.want("told", []string{"TRIGGER_STARTED 2026-03-03", "TRIGGER_RECOVERED 2026-03-03"}, w.pass(eight.Add(3*time.Minute)))
+		w.want("events", []string{"TRIGGER_STARTED 2026-03-03", "TRIGGER_RECOVERED 2026-03-03"}, w.pass(eight.Add(3*time.Minute)))
 		w.want("again", nil, w.pass(eight.Add(4*time.Minute)))
 	})
 }
@@ -250,7 +250,7 @@ func TestEditDoesNotRecoverThePast(t *testing.T) {
 		w.drain()
 		w.edit(strings.Replace(landed, "value: true", "value: false", 1), eight.Add(2*time.Minute))
 		w.drain()
-		w.want("told", nil, w.pass(eight.Add(10*time.Minute)))
+		w.want("events", nil, w.pass(eight.Add(10*time.Minute)))
 	})
 }
 
@@ -261,7 +261,7 @@ func TestLostUpstreamIsRecovered(t *testing.T) {
 		w.want("one of two", nil, w.pass(eight.Add(3*time.Minute)))
 		w.complete("copper", "2026-03-02", eight.Add(3*time.Minute))
 		w.want("not settled", nil, w.pass(eight.Add(3*time.Minute+30*time.Second)))
-		w.want("told", []string{"TRIGGER_STARTED 2026-03-02", "TRIGGER_RECOVERED 2026-03-02"}, w.pass(eight.Add(5*time.Minute)))
+		w.want("events", []string{"TRIGGER_STARTED 2026-03-02", "TRIGGER_RECOVERED 2026-03-02"}, w.pass(eight.Add(5*time.Minute)))
 		w.want("again", nil, w.pass(eight.Add(6*time.Minute)))
 	})
 }
@@ -272,7 +272,7 @@ func TestUpstreamCompletedBeforeTheFileIsNotRecovered(t *testing.T) {
 		w.complete("bronze", "2026-03-02", eight.Add(time.Minute))
 		w.edit("schedule: {after: [bronze]}\n", eight.Add(2*time.Minute))
 		w.drain()
-		w.want("told", nil, w.pass(eight.Add(10*time.Minute)))
+		w.want("events", nil, w.pass(eight.Add(10*time.Minute)))
 	})
 }
 
@@ -309,7 +309,7 @@ func (w *world) complete(id pipeline.ID, date string, at time.Time) {
 func TestLaggingFeedRaisesNoFalseAlarm(t *testing.T) {
 	w := newWorld(t, landed)
 	w.put(sensor.Fields{"ok": true}, "", eight.Add(time.Minute)) // still in the feed
-	w.want("told", nil, w.pass(eight.Add(time.Hour)))
+	w.want("events", nil, w.pass(eight.Add(time.Hour)))
 }
 
 func TestUnmetConditionOpensNothing(t *testing.T) {
@@ -317,7 +317,7 @@ func TestUnmetConditionOpensNothing(t *testing.T) {
 		w := begin(t, landed)
 		w.put(sensor.Fields{"ok": false}, "", eight.Add(time.Minute))
 		w.drain()
-		w.want("told", nil, w.pass(eight.Add(time.Hour)))
+		w.want("events", nil, w.pass(eight.Add(time.Hour)))
 	})
 }
 
@@ -361,7 +361,7 @@ func TestUnfiredDeadlineIsFired(t *testing.T) {
 			}
 		}
 	}
-	w.want("told", []string{"SLA_BREACH 2026-03-03"}, w.pass(eight.Add(2*time.Hour+2*time.Minute)))
+	w.want("events", []string{"SLA_BREACH 2026-03-03"}, w.pass(eight.Add(2*time.Hour+2*time.Minute)))
 	w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
 }
 
