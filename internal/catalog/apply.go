@@ -44,7 +44,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	}
 	lost := c.holdLost(verdicts, files, now)
 	verdicts, seen := c.ours(verdicts, rows, files)
-	report, changed, err := c.settleAll(ctx, verdicts, rows, now)
+	report, changed, err := c.storeVerdicts(ctx, verdicts, rows, now)
 	report.Problems = set.Problems
 	err = errors.Join(err, c.setLost(ctx, lost, now))
 	if err == nil && c.shared {
@@ -83,9 +83,9 @@ func (c *Catalog) fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
 	return known
 }
 
-// settleAll stores the verdicts, in order; if very many change something, concurrently. It reports whether there was
-// anything to store.
-func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, bool, error) {
+// storeVerdicts stores the verdicts, in order; if very many change something, concurrently. It reports whether there
+// was anything to store.
+func (c *Catalog) storeVerdicts(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, bool, error) {
 	byID := rowsByID(rows)
 	var todo []int
 	for i, v := range verdicts {
@@ -102,7 +102,7 @@ func (c *Catalog) settleAll(ctx context.Context, verdicts []verdict, rows []stor
 	done, did := make([]bool, len(verdicts)), make([]bool, len(verdicts))
 	err := together(workers, len(todo), func(n int) (err error) {
 		i := todo[n]
-		did[i], err = c.settle(ctx, verdicts[i], byID[verdicts[i].id], byID[store.AllPipelines], now)
+		did[i], err = c.storeVerdict(ctx, verdicts[i], byID[verdicts[i].id], byID[store.AllPipelines], now)
 		done[i] = err == nil
 		c.progress.Done.Add(1)
 		return err
@@ -137,8 +137,8 @@ func (r *Report) note(v verdict, did bool) {
 	}
 }
 
-// settle stores a verdict, and reports whether it is a new version or a removal.
-func (c *Catalog) settle(ctx context.Context, v verdict, row, all store.Pipeline, now time.Time) (bool, error) {
+// storeVerdict stores a verdict, and reports whether it is a new version or a removal.
+func (c *Catalog) storeVerdict(ctx context.Context, v verdict, row, all store.Pipeline, now time.Time) (bool, error) {
 	var err error
 	for range maxTries {
 		b, did := c.against(v, row, all, now)

@@ -74,26 +74,26 @@ func (d *desk) row(id pipeline.ID) store.Pipeline {
 	return row
 }
 
-// told lists the events so far, oldest first.
-func (d *desk) told() []string {
+// emitted lists the events so far, oldest first.
+func (d *desk) emitted() []string {
 	d.t.Helper()
 	events, err := d.store.EventsAfter(ctx, 0, 1000)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	var told []string
+	var emitted []string
 	for _, e := range events {
 		if err := e.Event.Validate(); err != nil {
 			d.t.Error(err)
 		}
-		told = append(told, strings.TrimSpace(string(e.Event.Type)+" "+string(e.Event.Detail.Pipeline)))
+		emitted = append(emitted, strings.TrimSpace(string(e.Event.Type)+" "+string(e.Event.Detail.Pipeline)))
 	}
-	return told
+	return emitted
 }
 
-func (d *desk) wantTold(want ...string) {
+func (d *desk) wantEvents(want ...string) {
 	d.t.Helper()
-	if diff := cmp.Diff(want, d.told()); diff != "" {
+	if diff := cmp.Diff(want, d.emitted()); diff != "" {
 		d.t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
@@ -119,7 +119,7 @@ func TestAcceptedFileIsInForceAndStored(t *testing.T) {
 			t.Errorf("task %s: %+v, %v", id, task, err)
 		}
 	}
-	d.wantTold("CONFIG_ACCEPTED orders")
+	d.wantEvents("CONFIG_ACCEPTED orders")
 }
 
 func TestSameFilesAgainChangeNothing(t *testing.T) {
@@ -128,7 +128,7 @@ func TestSameFilesAgainChangeNothing(t *testing.T) {
 	d.files["bad.yaml"] = "pipeline: {id: bad}\n"
 	d.files["lost.yaml"] = "]no yaml["
 	d.apply()
-	before, told := d.row("orders"), d.told()
+	before, emitted := d.row("orders"), d.emitted()
 	report := d.apply()
 	if after := d.row("orders"); after.Version != before.Version {
 		t.Errorf("the row changed from %+v to %+v", before, after)
@@ -136,7 +136,7 @@ func TestSameFilesAgainChangeNothing(t *testing.T) {
 	if len(report.Accepted)+len(report.Removed) != 0 || len(report.Rejected) != 1 {
 		t.Errorf("report %+v", report)
 	}
-	d.wantTold(told...)
+	d.wantEvents(emitted...)
 }
 
 func TestBadEditLeavesTheLastGoodVersionInForce(t *testing.T) {
@@ -158,7 +158,7 @@ func TestBadEditLeavesTheLastGoodVersionInForce(t *testing.T) {
 			t.Errorf("%q: row %+v", bad, row)
 		}
 	}
-	d.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_REJECTED orders")
+	d.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_REJECTED orders")
 
 	d.files["orders.yaml"] = orders
 	if report := d.apply(); len(report.Accepted) != 0 {
@@ -167,7 +167,7 @@ func TestBadEditLeavesTheLastGoodVersionInForce(t *testing.T) {
 	if row := d.row("orders"); row.Problem != "" {
 		t.Errorf("fixed, but still degraded: %s", row.Problem)
 	}
-	d.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_REJECTED orders")
+	d.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_REJECTED orders")
 }
 
 func TestSameMistakeAfterAGoodVersionIsReportedAgain(t *testing.T) {
@@ -178,7 +178,7 @@ func TestSameMistakeAfterAGoodVersionIsReportedAgain(t *testing.T) {
 		d.files["orders.yaml"] = "pipeline: {id: orders}\n"
 		d.apply()
 	}
-	d.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_REJECTED orders")
+	d.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_REJECTED orders")
 }
 
 func TestTwoFilesWithOneIDAreBothRejected(t *testing.T) {
@@ -194,7 +194,7 @@ func TestTwoFilesWithOneIDAreBothRejected(t *testing.T) {
 	if !strings.Contains(problem, "a.yaml:") || !strings.Contains(problem, "b.yaml:") {
 		t.Errorf("problem %q, want both files", problem)
 	}
-	d.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders")
+	d.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders")
 }
 
 func TestNeverAcceptedFileShowsAsDegraded(t *testing.T) {
@@ -214,7 +214,7 @@ func TestNeverAcceptedFileShowsAsDegraded(t *testing.T) {
 	}
 	delete(d.files, "orders.yaml")
 	d.apply()
-	d.wantTold("CONFIG_REJECTED orders", "CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
+	d.wantEvents("CONFIG_REJECTED orders", "CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
 }
 
 func TestRemovedFileIsOutOfForceAndItsVersionsStay(t *testing.T) {
@@ -240,14 +240,14 @@ func TestRemovedFileIsOutOfForceAndItsVersionsStay(t *testing.T) {
 	if _, err := d.store.Task(ctx, "arm/orders"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("its deadlines are still armed: %v", err)
 	}
-	d.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
+	d.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
 
 	d.files["orders.yaml"] = orders
 	d.apply()
 	if row := d.row("orders"); !row.Horizon.Equal(d.now) || !row.RemovedAt.IsZero() {
 		t.Errorf("returned: %+v, want a new horizon", row)
 	}
-	d.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders", "CONFIG_ACCEPTED orders")
+	d.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders", "CONFIG_ACCEPTED orders")
 }
 
 func TestEditKeepsTheHorizonAndOpensNoPast(t *testing.T) {

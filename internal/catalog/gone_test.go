@@ -15,7 +15,7 @@ func TestFileGoneForAMomentKeepsItsContents(t *testing.T) {
 	d.files["bad.yaml"] = "pipeline: {id: bad}\n"
 	d.files["lost.yaml"] = "]no yaml["
 	d.apply()
-	told, before := d.told(), []int64{d.row("orders").Version, d.row("bad").Version}
+	emitted, before := d.emitted(), []int64{d.row("orders").Version, d.row("bad").Version}
 	d.more.Gone = []string{"orders.yaml", "bad.yaml", "lost.yaml", "never.yaml"}
 	d.files = map[string]string{}
 	for range 2 { // the second time, the contents come from memory
@@ -27,11 +27,11 @@ func TestFileGoneForAMomentKeepsItsContents(t *testing.T) {
 	if d.Current().Get("orders") == nil {
 		t.Error("no longer in force")
 	}
-	d.wantTold(told...)
+	d.wantEvents(emitted...)
 
 	d.more.Gone = nil
 	d.apply()
-	d.wantTold(append(told, "CONFIG_REMOVED orders")...)
+	d.wantEvents(append(emitted, "CONFIG_REMOVED orders")...)
 }
 
 func TestFileThatReturnsCountsOnce(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRenamedFileIsNotRejected(t *testing.T) {
 			d.files["orders.yaml"], d.files["bad.yaml"] = nightly, "pipeline: {id: bad}\n"
 			d.more.Calendars = []pipeline.Source{{File: "us.yaml", Data: []byte(holidays)}}
 			d.apply()
-			before := d.told()
+			before := d.emitted()
 			delete(d.files, "orders.yaml")
 			delete(d.files, "bad.yaml")
 			d.files["sales.yaml"], d.files["worse.yaml"] = renamed, "pipeline: {id: bad}\n"
@@ -87,7 +87,7 @@ func TestRenamedFileIsNotRejected(t *testing.T) {
 			if renamed != nightly {
 				want = append(want, "CONFIG_ACCEPTED orders")
 			}
-			d.wantTold(want...)
+			d.wantEvents(want...)
 		})
 	}
 }

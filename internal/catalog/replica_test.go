@@ -82,7 +82,7 @@ func TestReplicaStoresTheChangesItSaw(t *testing.T) {
 	}
 	a.differs("orders")
 	b.differs()
-	a.wantTold("CONFIG_ACCEPTED orders", "CONFIG_ACCEPTED orders", "CONFIG_ACCEPTED orders")
+	a.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_ACCEPTED orders", "CONFIG_ACCEPTED orders")
 }
 
 func TestReplicaThatWasAwayRestoresNoOlderFile(t *testing.T) {
@@ -143,7 +143,7 @@ func TestOnlyTheReplicaThatSawTheFileDisappearRemovesIt(t *testing.T) {
 	b.apply()
 	a.differs()
 	b.differs()
-	b.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
+	b.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
 }
 
 func TestFileLostByOneReplicaIsADifference(t *testing.T) {
@@ -172,7 +172,7 @@ func TestRejectedFileIsNotFixedByAnotherReplicasFile(t *testing.T) {
 		t.Error("the problem is gone although the file still has it")
 	}
 	a.differs("orders")
-	a.wantTold("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders")
+	a.wantEvents("CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders")
 }
 
 // An editor replaces a file by removing it first.

@@ -20,10 +20,10 @@ import (
 // sourceFiles is the catalog's state of source files. Each replica reads its own: unlike a pipeline, a source has no
 // state that replicas must agree on.
 type sourceFiles struct {
-	stored map[source.ID]storedSource // nil until read
-	stale  bool                       // another replica has stored a change since
-	told   map[string]bool            // rejections already reported
-	loaded *source.Loaded
+	stored   map[source.ID]storedSource // nil until read
+	stale    bool                       // another replica has stored a change since
+	reported map[string]bool            // rejections, by hash
+	loaded   *source.Loaded
 }
 
 // storedSource is the last good version of a source, with its note.
@@ -219,7 +219,7 @@ func (c *Catalog) refuseSource(ctx context.Context, file string, loaded *source.
 	var v verdict
 	v.reject(file, loaded.Problems)
 	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
-	if s.told[which] {
+	if s.reported[which] {
 		return nil
 	}
 	message := v.refusal() + "; no version of the source is active"
@@ -231,9 +231,9 @@ func (c *Catalog) refuseSource(ctx context.Context, file string, loaded *source.
 	if err := c.store.Commit(ctx, b, now); err != nil {
 		return fmt.Errorf("report %s: %w", file, err)
 	}
-	if s.told == nil {
-		s.told = map[string]bool{}
+	if s.reported == nil {
+		s.reported = map[string]bool{}
 	}
-	s.told[which] = true
+	s.reported[which] = true
 	return nil
 }

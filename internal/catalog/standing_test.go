@@ -30,7 +30,7 @@ func TestUnreadableFileDoesNotRejectFilesThatReferToIt(t *testing.T) {
 				if report := d.apply(); !cmp.Equal(report.Accepted, []pipeline.ID{"gold"}) || d.row("gold").Problem != "" {
 					t.Errorf("an edit meanwhile: accepted %v, problem %q", report.Accepted, d.row("gold").Problem)
 				}
-				d.wantTold("CONFIG_ACCEPTED gold", "CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_ACCEPTED gold")
+				d.wantEvents("CONFIG_ACCEPTED gold", "CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders", "CONFIG_ACCEPTED gold")
 			})
 		}
 	}
@@ -66,19 +66,19 @@ func TestUnreadableFileLeavesTheLastGoodVersionInForce(t *testing.T) {
 	if row := d.row("orders"); row.Config != good || row.Problem != "orders.yaml:1:1: cannot be read: permission denied" {
 		t.Errorf("row %+v", row)
 	}
-	told := []string{"CONFIG_ACCEPTED gold", "CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders"}
-	d.wantTold(told...)
+	emitted := []string{"CONFIG_ACCEPTED gold", "CONFIG_ACCEPTED orders", "CONFIG_REJECTED orders"}
+	d.wantEvents(emitted...)
 
 	d.more.Pipelines, d.more.Gone = nil, []string{"orders.yaml"}
 	d.apply()
-	d.wantTold(told...) // a file that has just disappeared keeps its contents
+	d.wantEvents(emitted...) // a file that has just disappeared keeps its contents
 
 	d.more.Gone, d.files["orders.yaml"] = nil, orders
 	d.apply()
 	if row := d.row("orders"); row.Problem != "" {
 		t.Errorf("readable, but still degraded: %s", row.Problem)
 	}
-	d.wantTold(told...)
+	d.wantEvents(emitted...)
 }
 
 func TestUnreadableCalendarIsReportedWhereItIsUsed(t *testing.T) {

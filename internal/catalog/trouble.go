@@ -93,7 +93,7 @@ func (c *Catalog) AcceptRemoval(ctx context.Context, by, why string, now time.Ti
 	for _, id := range slices.Sorted(maps.Keys(held)) {
 		verdicts = append(verdicts, verdict{id: id})
 	}
-	report, _, err := c.settleAll(ctx, verdicts, rows, now)
+	report, _, err := c.storeVerdicts(ctx, verdicts, rows, now)
 	if c.shared {
 		seen := maps.Clone(c.Seen())
 		for _, id := range report.Removed {

@@ -91,7 +91,7 @@ func TestLostFilesAreReportedOnceAndCountAgainWhenTheyAreBack(t *testing.T) {
 	for name, text := range d.files {
 		whole[name] = text
 	}
-	told := d.told()
+	emitted := d.emitted()
 	d.lose(4)
 	for range 3 {
 		d.apply()
@@ -125,7 +125,7 @@ func TestLostFilesAreReportedOnceAndCountAgainWhenTheyAreBack(t *testing.T) {
 	if diff := cmp.Diff([]string{lost, "OK: the files in ./pipelines are back"}, d.alarms()); diff != "" {
 		t.Errorf("alarms (-want +got):\n%s", diff)
 	}
-	d.wantTold(append(told, "INFRA_ALARM", "INFRA_ALARM")...)
+	d.wantEvents(append(emitted, "INFRA_ALARM", "INFRA_ALARM")...)
 }
 
 func TestLostFilesStayLostHoweverManyFilesAreAdded(t *testing.T) {
