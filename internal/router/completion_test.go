@@ -33,8 +33,8 @@ func (w *world) duringCommit(text string, act func()) {
 	}
 }
 
-// react handles the pending changes, as the router of another process does.
-func (w *world) react() {
+// handleChanges handles the pending changes, as the router of another process does.
+func (w *world) handleChanges() {
 	w.Helper()
 	for w.React() {
 	}
@@ -51,7 +51,7 @@ func TestInputThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 				w.sleep(time.Millisecond)
 				w.Put("plain", "arrival", "status=ready", "n=2")
 				if handled {
-					w.react()
+					w.handleChanges()
 				}
 			})
 			w.Settle()
@@ -89,7 +89,7 @@ func TestRuleThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 				w.sleep(c.after)
 				w.Put("dated", "rows#2026-03-03", "n=2")
 				if c.handled {
-					w.react()
+					w.handleChanges()
 				}
 			})
 			w.Settle()
@@ -148,7 +148,7 @@ func TestPostRunReadingDuringACompletionIsComparedOrIsTheBaseline(t *testing.T) 
 		w.duringCommit(auditedRun, func() {
 			w.sleep(time.Millisecond)
 			w.Put("audited", "audit", "count=105")
-			w.react()
+			w.handleChanges()
 		})
 		w.Settle()
 		post, err := w.Store.PostRun(ctx, w.Key(auditedRun))

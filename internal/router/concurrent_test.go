@@ -162,7 +162,7 @@ func (w *world) soundCrowd(asked int) {
 	if opened := 1 + c.Retries + c.CodeRetries + c.DriftReruns + c.ManualReruns + c.Forced + c.Reopenings; opened != r.Attempt {
 		w.Errorf("attempt %d is not the sum of %+v", r.Attempt, c)
 	}
-	same(w, "attempts told", r.Attempt, w.count(event.TriggerStarted))
+	same(w, "attempts in events", r.Attempt, w.count(event.TriggerStarted))
 	same(w, "answers", asked, w.count(event.RerunAccepted)+w.count(event.RerunRejected))
 	requests, err := w.Store.Reruns(ctx, []run.Key{w.Key(crowdRun)})
 	w.Check(err)

@@ -46,8 +46,8 @@ func (c *core) pipelineRow(ctx context.Context, id pipeline.ID) (store.Pipeline,
 	return store.IfFound(c.store.Pipeline(ctx, id))
 }
 
-// look evaluates a gate of a pipeline for a period; nil means the pipeline's own.
-func (c *core) look(ctx context.Context, e *catalog.Entry, g *rule.Gate, p period.Period, now time.Time) (gate.View, error) {
+// evaluate evaluates a gate of a pipeline for a period; nil means the pipeline's own.
+func (c *core) evaluate(ctx context.Context, e *catalog.Entry, g *rule.Gate, p period.Period, now time.Time) (gate.View, error) {
 	q := c.question(e, p)
 	q.Gate = g
 	return gate.Evaluate(ctx, c.store, q, now)
@@ -62,21 +62,21 @@ func (c *core) startMet(ctx context.Context, e *catalog.Entry, p period.Period, 
 	if e.Start == nil {
 		return false, nil
 	}
-	view, err := c.look(ctx, e, e.Start.Gate, p, now)
+	view, err := c.evaluate(ctx, e, e.Start.Gate, p, now)
 	return view.Open(), err
 }
 
-// unlessClosed calls react with the pipeline's current row, for something that happened at an instant. If the pipeline
-// is paused meanwhile, it calls react again with the paused row. If at is before the pause but it is handled during the
-// pause, the end of the pause handles it again.
-func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, react func(row store.Pipeline) error) error {
+// unlessClosed calls handle with the pipeline's current row, for something that happened at an instant. If the pipeline
+// is paused meanwhile, it calls handle again with the paused row. If at is before the pause but it is handled during
+// the pause, the end of the pause handles it again.
+func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, handle func(row store.Pipeline) error) error {
 	return store.Again(func() error {
 		row, err := c.pipelineRow(ctx, id)
 		if err != nil || row.Config == "" {
 			return err
 		}
 		if err = c.holdBack(ctx, row, at, now); err == nil {
-			err = react(row)
+			err = handle(row)
 		}
 		if errors.Is(err, errClosed) {
 			return errors.Join(err, store.ErrConflict)

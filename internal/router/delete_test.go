@@ -111,7 +111,7 @@ func TestGateThatADeletionWouldOpenAfterItsWindowIsReported(t *testing.T) {
 	w.Delete("blocked", "block")
 	w.Settle()
 	w.expect("blocked/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
-	same(t, "told", windowClosedReason, w.only(event.LateDataArrival).Detail.Message)
+	same(t, "event", windowClosedReason, w.only(event.LateDataArrival).Detail.Message)
 }
 
 const windowClosedReason = "its gate would be open now, but its window is closed; `interlock rerun blocked --date 2026-03-03 --reason WHY` starts it"

@@ -24,10 +24,10 @@ type moved struct {
 
 // movements compares a reading of a post-run sensor with its baseline, field by field. Equal values that are not
 // numbers have not moved; values that cannot be compared are not Known.
-func movements(e *catalog.Entry, n news, was, is sensor.Fields) []moved {
+func movements(e *catalog.Entry, sw sensorWrite, was, is sensor.Fields) []moved {
 	var all []moved
-	for _, field := range driftFields(e, n) {
-		m := moved{sensor: n.ruleKey(), field: field, was: was.At(field), is: is.At(field), threshold: e.PostRun.DriftThreshold}
+	for _, field := range driftFields(e, sw) {
+		m := moved{sensor: sw.ruleKey(), field: field, was: was.At(field), is: is.At(field), threshold: e.PostRun.DriftThreshold}
 		m.Movement = rerun.Drift(m.was, m.is, m.threshold)
 		if !m.Known && m.was != nil && sensor.SameData(sensor.Fields{"": m.was}, sensor.Fields{"": m.is}) {
 			continue
@@ -39,13 +39,13 @@ func movements(e *catalog.Entry, n news, was, is sensor.Fields) []moved {
 
 // driftFields lists the fields of a post-run sensor to compare: the file's drift field, otherwise the field of each
 // rule on the sensor, otherwise count. The field of an age rule is left out: a time always moves.
-func driftFields(e *catalog.Entry, n news) []string {
+func driftFields(e *catalog.Entry, sw sensorWrite) []string {
 	if e.PostRun.DriftField != "" {
 		return []string{e.PostRun.DriftField}
 	}
 	var fields []string
 	for _, leaf := range rule.Leaves(e.PostRun.Rules) {
-		if cmp.Or(pipeline.ID(leaf.From), e.ID) != n.Pipeline || leaf.Key != string(n.Sensor) {
+		if cmp.Or(pipeline.ID(leaf.From), e.ID) != sw.Pipeline || leaf.Key != string(sw.Sensor) {
 			continue
 		}
 		if aged := leaf.Check == rule.AgeLT || leaf.Check == rule.AgeGT; aged && leaf.Field != "" {

@@ -149,12 +149,12 @@ func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalo
 		gateIs = "open without " + strings.Join(view.Degraded, "; ")
 	}
 	b.Emit(event.New(event.DryRunWouldTrigger, about, fmt.Sprintf("the gate is %s: %s job would start now", gateIs, e.Job.Type), event.Gate{Rules: view.Rules(), Degraded: view.Degraded}))
-	deadline, err := h.soonest(ctx, e, old.Period)
+	deadline, err := h.earliestDeadline(ctx, e, old.Period)
 	if err != nil {
 		return err
 	}
 	if p, ok := project(deadline, e.SLA.Expected, now); ok {
-		message := fmt.Sprintf("estimated to end at %s, %s the deadline of %s", period.Stamp(p.EstimatedCompletion), standing[p.Status], period.Stamp(p.Deadline))
+		message := fmt.Sprintf("estimated to end at %s, %s the deadline of %s", period.Stamp(p.EstimatedCompletion), relationText[p.Status], period.Stamp(p.Deadline))
 		b.Emit(event.New(event.DryRunSLAProjection, about, message, p))
 	}
 	b.Emit(event.New(event.DryRunCompleted, about, "the dry run is over", nil))
@@ -223,8 +223,8 @@ func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun
 
 // reportDryDrift reports drift, and whether a real run would be rerun for it, and stores the baseline of a sensor that
 // had none. As for a real run, nothing follows if the calendar excludes the period.
-func (h *dryHandler) reportDryDrift(ctx context.Context, n news, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
-	barred, err := h.barred(ctx, n.entry, old.Key)
+func (h *dryHandler) reportDryDrift(ctx context.Context, sw sensorWrite, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
+	barred, err := h.barred(ctx, sw.entry, old.Key)
 	if err != nil || barred != "" {
 		return err
 	}
@@ -232,7 +232,7 @@ func (h *dryHandler) reportDryDrift(ctx context.Context, n news, old run.Run, po
 	if v := h.dryRerun(old, run.CauseDrift, now); !v.Open {
 		follows = "; no rerun would follow: " + v.Reason
 	}
-	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s", old.ID(), post.Version, n.ruleKey())}
+	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s", old.ID(), post.Version, sw.ruleKey())}
 	for _, m := range drifts {
 		if m.Known && !m.Drifted {
 			continue

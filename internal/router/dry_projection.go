@@ -11,20 +11,20 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// standing is the text for each relation of an estimate to its deadline.
-var standing = map[string]string{"met": "before", "breach": "after", "past": "when it is already past"}
+// relationText is the text for each relation of an estimate to its deadline.
+var relationText = map[string]string{"met": "before", "breach": "after", "past": "when it is already past"}
 
-// soonest returns the earlier of the deadlines that a run of that period would have; zero if it has none.
-func (h *dryHandler) soonest(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
+// earliestDeadline returns the earlier of the deadlines that a run of that period would have; zero if it has none.
+func (h *dryHandler) earliestDeadline(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
 	deadline := e.SLA.For(p, e.Schedule.FireFor(p), e.Schedule).Breach
 	if e.SLA.Max == 0 {
 		return deadline, nil
 	}
-	arrived, err := h.arrival(ctx, e, p)
-	if err != nil || arrived.IsZero() {
+	firstWrite, err := h.arrival(ctx, e, p)
+	if err != nil || firstWrite.IsZero() {
 		return deadline, err
 	}
-	if at := e.SLA.Relative(arrived).Breach; deadline.IsZero() || at.Before(deadline) {
+	if at := e.SLA.Relative(firstWrite).Breach; deadline.IsZero() || at.Before(deadline) {
 		deadline = at
 	}
 	return deadline, nil

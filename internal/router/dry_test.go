@@ -169,7 +169,7 @@ job: {type: command, config: {command: "true"}}
 	if _, err := w.Store.Task(ctx, "dry/"+dryRun); err == nil {
 		t.Error("its dry run continues")
 	}
-	same(t, "told of the dry run", 0, w.count(event.DryRunCompleted))
+	same(t, "events of the dry run", 0, w.count(event.DryRunCompleted))
 	w.Write("dry", "arrival", "status=ready", "n=2")
 	w.expect(dryRun, "RUNNING 1")
 	same(t, "cause", run.CauseCondition, w.run(dryRun).Progress.Opening.Cause)
@@ -225,7 +225,7 @@ func TestPeriodWithATrimmedDryRunHasAnother(t *testing.T) {
 	w.Put("dry", "quality#2026-03-03", "verdict=good")
 	w.Write("dry", "arrival#2026-03-03", "status=ready", "n=2")
 	same(t, "dry run", "COMPLETED 1", w.dryStands(dryRun))
-	same(t, "told", 2, w.count(event.DryRunWouldTrigger))
+	same(t, "events", 2, w.count(event.DryRunWouldTrigger))
 	w.sleep(time.Minute)
 	w.Write("dry", "arrival#2026-03-03", "status=ready", "n=2")
 	same(t, "the same data again", 0, w.count(event.DryRunLateData))

@@ -58,7 +58,7 @@ func (t *fires) plan(ctx context.Context) error {
 	if len(t.due) == 0 {
 		return nil
 	}
-	if err := t.settleKnown(ctx); err != nil {
+	if err := t.markHandled(ctx); err != nil {
 		return err
 	}
 	t.judge()
@@ -96,8 +96,8 @@ func (t *fires) from() time.Time {
 	return period.Later(t.row.Horizon, t.row.FiredThrough.Add(time.Nanosecond))
 }
 
-// settleKnown marks the fires that need nothing: their run exists, or they were suppressed before.
-func (t *fires) settleKnown(ctx context.Context) error {
+// markHandled marks the fires that need nothing: their run exists, or they were suppressed before.
+func (t *fires) markHandled(ctx context.Context) error {
 	keys, marks := make([]run.Key, len(t.due)), make([]string, len(t.due))
 	for i, d := range t.due {
 		keys[i], marks[i] = d.key, slamonitor.ExcludedMark(d.key)

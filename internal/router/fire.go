@@ -72,7 +72,7 @@ type fires struct {
 // step handles the first due fires in one Batch: those before the next that opens, or that one.
 func (t *fires) step(ctx context.Context) error {
 	b := store.Batch{Lease: t.lease}
-	n := t.settle(&b)
+	n := t.addUnopened(&b)
 	if n == 0 {
 		if err := t.open(&b, t.due[0]); err != nil {
 			return err
@@ -175,8 +175,8 @@ func (t *fires) suppressMany(ctx context.Context) error {
 	return nil
 }
 
-// settle adds the fires before the first that opens to b, and returns how many they are.
-func (t *fires) settle(b *store.Batch) int {
+// addUnopened adds the fires before the first that opens to b, and returns how many they are.
+func (t *fires) addUnopened(b *store.Batch) int {
 	var missed []dueFire
 	n := 0
 	for ; n < len(t.due) && t.due[n].fate != opens; n++ {

@@ -102,13 +102,13 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
 	w.sleep(3000 * time.Minute)
 	w.Settle()
-	told := 0
+	events := 0
 	for _, e := range w.events() {
 		if e.Type == event.ScheduleMissed {
-			told += len(e.Detail.Extra.(event.Missed).Dates)
+			events += len(e.Detail.Extra.(event.Missed).Dates)
 		}
 	}
-	same(t, "missed", 2998, told)
+	same(t, "missed", 2998, events)
 	same(t, "events", 3, w.count(event.ScheduleMissed))
 	w.expect("minutely/cron/2026-03-05T11:10", "RUNNING 1")
 }
@@ -195,11 +195,11 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w.resume("hourly")
 	want := []string{"SCHEDULE_MISSED 2026-03-03T11 0: 2 fires passed without a run, from 2026-03-03T10 to 2026-03-03T11; " +
 		"the schedule was edited and no longer has this fire"}
-	same(t, "missed", want, w.told(event.ScheduleMissed))
+	same(t, "missed", want, w.eventLines(event.ScheduleMissed))
 	w.Pass(10 * time.Minute)
 	w.apply(hourly("")) // the fire of 11:10 was never expected: its version came after it
 	w.Settle()
-	same(t, "missed", want, w.told(event.ScheduleMissed))
+	same(t, "missed", want, w.eventLines(event.ScheduleMissed))
 	w.Pass(30 * time.Minute)
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
 }
@@ -223,7 +223,7 @@ func TestFireAlreadyRecordedAsExcludedIsSkipped(t *testing.T) {
 	b.SetMark("excluded/hourly/cron/2026-03-03T10", time.Time{})
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
 	w.Pass(2 * time.Hour)
-	same(t, "told", 1, w.count(event.PipelineExcluded)) // of the next fire, at 11:05
+	same(t, "events", 1, w.count(event.PipelineExcluded)) // of the next fire, at 11:05
 	row, err := w.Store.Pipeline(ctx, "hourly")
 	w.Check(err)
 	same(t, "dealt with", time.Date(2026, 3, 3, 11, 5, 0, 0, time.UTC), row.FiredThrough)

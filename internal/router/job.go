@@ -129,7 +129,7 @@ func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.
 			stillStopping(&b, old, trouble, now)
 			return h.commit(ctx, b, now)
 		}
-		if err := h.settleLeft(ctx, &b, old, left, trouble, now); err != nil {
+		if err := h.recordLeft(ctx, &b, old, left, trouble, now); err != nil {
 			return err
 		}
 		b.Finish(claim.Task.ID)
@@ -154,8 +154,8 @@ func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 		since.Round(time.Second), old.Key), text, now)
 }
 
-// settleLeft records that a left job has ended, or that its state cannot be read, and frees its slot.
-func (h *jobHandler) settleLeft(ctx context.Context, b *store.Batch, old run.Run, left run.Leftover, trouble error, now time.Time) error {
+// recordLeft records that a left job has ended, or that its state cannot be read, and frees its slot.
+func (h *jobHandler) recordLeft(ctx context.Context, b *store.Batch, old run.Run, left run.Leftover, trouble error, now time.Time) error {
 	next, err := old.SettleLeft(left, now)
 	if err != nil {
 		return err

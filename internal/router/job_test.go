@@ -40,7 +40,7 @@ func TestFailureIsRetriedWithADoublingBackoff(t *testing.T) {
 	same(t, "budget", event.Budget{Cause: run.CauseTransient, Used: 2, Max: 2}, last.Detail.Extra.(event.Budget))
 	same(t, "opened", 3, w.count(event.TriggerStarted))
 	first := []event.Type{event.TriggerStarted, event.ValidationPassed, event.JobTriggered, event.JobFailed, event.RetryScheduled, event.TriggerStarted}
-	same(t, "told in the order in which it happens", first, w.types("retried")[:len(first)])
+	same(t, "events in the order in which they happened", first, w.types("retried")[:len(first)])
 }
 
 func TestFailureEventNamesTheNextAttempt(t *testing.T) {
@@ -63,7 +63,7 @@ func TestFailureEventNamesTheNextAttempt(t *testing.T) {
 	}
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	same(t, "said once the budget is spent", append(want, time.Time{}), said())
-	same(t, "each failure is told once", 3, w.count(event.JobFailed))
+	same(t, "events of failures", 3, w.count(event.JobFailed))
 }
 
 func TestFailureDuringAPausePromisesNoAttempt(t *testing.T) {
@@ -132,7 +132,7 @@ func TestFailureOfARemovedPipelineIsFinal(t *testing.T) {
 	w.Settle()
 	w.finish(retriedRun, run.ResultFail, run.Transient)
 	w.expect(retriedRun, "FAILED_FINAL 1")
-	same(t, "told", 1, w.count(event.RetryExhausted))
+	same(t, "events", 1, w.count(event.RetryExhausted))
 }
 
 func TestDeadlineOfACancelledRunIsCancelled(t *testing.T) {

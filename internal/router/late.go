@@ -27,54 +27,56 @@ type lateHandler struct {
 
 // afterCompletion handles a write for a period whose run has completed. The write may be late data if it meets the
 // start condition, announces an upstream's run, or was made before the end but not read by the completion.
-func (h *lateHandler) afterCompletion(ctx context.Context, n news, key run.Key, now time.Time) error {
+func (h *lateHandler) afterCompletion(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
 	switch {
-	case n.row.Paused():
+	case sw.row.Paused():
 		return nil
-	case n.upstream != nil:
-		return h.rerunIfNew(ctx, n.entry, key, input{cause: n.cause(), counts: gate.IsUpstream}, now)
-	case n.start && n.slice().Holds(key.Period):
-		met, err := h.startMet(ctx, n.entry, key.Period, now)
+	case sw.upstream != nil:
+		return h.rerunIfNew(ctx, sw.entry, key, input{cause: sw.cause(), counts: gate.IsUpstream}, now)
+	case sw.start && sw.slice().Holds(key.Period):
+		met, err := h.startMet(ctx, sw.entry, key.Period, now)
 		if err != nil || !met {
 			return err
 		}
-		return h.rerunIfNew(ctx, n.entry, key, input{cause: n.cause(), counts: n.until}, now)
-	case n.gate && !n.Period.IsZero():
-		unseen, err := h.missedByTheEnd(ctx, n, key)
+		return h.rerunIfNew(ctx, sw.entry, key, input{cause: sw.cause(), counts: sw.until}, now)
+	case sw.gate && !sw.Period.IsZero():
+		unseen, err := h.missedByTheEnd(ctx, sw, key)
 		if err != nil || !unseen {
 			return err
 		}
-		return h.rerunIfNew(ctx, n.entry, key, input{cause: n.cause(), counts: n.until}, now)
+		return h.rerunIfNew(ctx, sw.entry, key, input{cause: sw.cause(), counts: sw.until}, now)
 	}
 	return nil
 }
 
 // until reports whether a sensor shows this write or an earlier one. Later writes are handled by their own changes.
-func (n news) until(s store.SeenSensor) bool { return !gate.IsUpstream(s) && s.Version <= n.Version }
+func (sw sensorWrite) until(s store.SeenSensor) bool {
+	return !gate.IsUpstream(s) && s.Version <= sw.Version
+}
 
 // precedes reports whether a sensor shows something later than this write.
-func (n news) precedes(s store.SeenSensor) bool {
+func (sw sensorWrite) precedes(s store.SeenSensor) bool {
 	if gate.IsUpstream(s) {
-		return s.UpdatedAt.After(n.At) // the versions of a run and a reading cannot be compared
+		return s.UpdatedAt.After(sw.At) // the versions of a run and a reading cannot be compared
 	}
-	return s.Version > n.Version
+	return s.Version > sw.Version
 }
 
 // missedByTheEnd reports whether a write is dated before the end of the run, but stored after the completion had read
 // its inputs.
-func (h *lateHandler) missedByTheEnd(ctx context.Context, n news, key run.Key) (bool, error) {
-	old, err := h.row(ctx, n.entry, key)
-	if err != nil || n.At.After(old.EndedAt) {
+func (h *lateHandler) missedByTheEnd(ctx context.Context, sw sensorWrite, key run.Key) (bool, error) {
+	old, err := h.row(ctx, sw.entry, key)
+	if err != nil || sw.At.After(old.EndedAt) {
 		return false, err
 	}
-	end, err := h.ending(ctx, n.entry, old)
-	return !n.seenBy(end), err
+	end, err := h.ending(ctx, sw.entry, old)
+	return !sw.seenBy(end), err
 }
 
 // seenBy reports whether a decision on s has read the write. For upstreams it reads their runs, not the readings that
 // announce them.
-func (n news) seenBy(s store.Snapshot) bool {
-	return n.upstream == nil && s.HasRead(store.ReadVersion{Pipeline: n.Pipeline, Key: n.Sensor, Period: n.Period, Version: n.Version})
+func (sw sensorWrite) seenBy(s store.Snapshot) bool {
+	return sw.upstream == nil && s.HasRead(store.ReadVersion{Pipeline: sw.Pipeline, Key: sw.Sensor, Period: sw.Period, Version: sw.Version})
 }
 
 // input describes possible late data: its cause, and which inputs of the run count. These are the current readings or,
@@ -185,7 +187,7 @@ func (h *lateHandler) shown(ctx context.Context, e *catalog.Entry, old run.Run, 
 		end, err := h.ending(ctx, e, old)
 		return end.Sensors, err
 	}
-	view, err := h.look(ctx, e, nil, old.Period, now)
+	view, err := h.evaluate(ctx, e, nil, old.Period, now)
 	return view.Sensors, err
 }
 

@@ -36,7 +36,7 @@ func (w *world) rerunNarrow(id string) store.Rerun {
 
 func TestJobThatIsStoppingKeepsItsSlotAndRejectsReruns(t *testing.T) {
 	w := stopping(t)
-	same(t, "told", event.Left{By: "ada", Reason: "wrong input"}, w.only(event.RunCancelled).Detail.Extra.(event.Left))
+	same(t, "event", event.Left{By: "ada", Reason: "wrong input"}, w.only(event.RunCancelled).Detail.Extra.(event.Left))
 	w.Pass(7 * time.Second)
 	w.expect(narrow4, "PENDING 1")
 	w.rerunNarrow("1")
@@ -139,7 +139,7 @@ job: {type: http, config: {url: "https://jobs.example/run"}}
 	cancelled, err := w.Router.Cancel(ctx, w.Key(narrow3), "ada", "wrong input", w.Now())
 	w.Check(err)
 	same(t, "left", run.JobStopping, cancelled.Progress.Left)
-	same(t, "told", true, w.only(event.RunCancelled).Detail.Extra.(event.Left).JobMayRun)
+	same(t, "event", true, w.only(event.RunCancelled).Detail.Extra.(event.Left).JobMayRun)
 	task, err := w.Store.Task(ctx, "left/"+narrow3)
 	w.Check(err)
 	same(t, "the task is for", "gone", task.Replica)

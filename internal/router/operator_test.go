@@ -25,7 +25,7 @@ job: {type: command, config: {command: "true"}}
 		w := newWorld(t, c.file)
 		w.trigger(c.id, c.date)
 		w.expect(c.want, "RUNNING 1")
-		same(t, "told", "ada", w.only(event.TriggerStarted).Detail.Extra.(event.Opening).RequestedBy)
+		same(t, "event", "ada", w.only(event.TriggerStarted).Detail.Extra.(event.Opening).RequestedBy)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestTriggerIsRefusedWhileALeftJobRuns(t *testing.T) {
 	q := router.TriggerRequest{ID: "2", Pipeline: "plain", Period: w.Period("2026-03-03"), By: "ada", Reason: "tested"}
 	_, err := w.Router.Trigger(ctx, q, w.Now())
 	refused(t, err, router.Conflict)
-	same(t, "told as a rerun is", rejected.Why, err.Error())
+	same(t, "reported like a rerun", rejected.Why, err.Error())
 	w.Settle()
 	w.expect(plainRun, "CANCELLED 1")
 
@@ -115,7 +115,7 @@ func TestCancelStopsTheJobAndEndsTheRun(t *testing.T) {
 	w.Settle()
 	w.expect(plainRun, "CANCELLED 1")
 	same(t, "stopped", []run.AttemptID{"plain/stream/2026-03-03/1"}, w.jobs.stopped)
-	same(t, "told", event.Left{By: "ada", Reason: "not needed"}, w.only(event.RunCancelled).Detail.Extra.(event.Left))
+	same(t, "event", event.Left{By: "ada", Reason: "not needed"}, w.only(event.RunCancelled).Detail.Extra.(event.Left))
 	if _, err := w.Store.Task(ctx, "advance/"+plainRun); err == nil {
 		t.Error("its task still exists")
 	}
@@ -208,11 +208,11 @@ func TestRecoverOpensAnOverlookedRun(t *testing.T) {
 	w.Check(w.Router.Recover(ctx, "plain", overlooked, w.Now()))
 	w.Settle()
 	w.expect(plainRun, "RUNNING 1")
-	same(t, "told", 1, w.count(event.TriggerRecovered))
+	same(t, "events", 1, w.count(event.TriggerRecovered))
 	w.Check(w.Router.Recover(ctx, "plain", overlooked, w.Now()))
 	w.Check(w.Router.Recover(ctx, "gone", overlooked, w.Now()))
 	w.Settle()
-	same(t, "told again", 1, w.count(event.TriggerRecovered))
+	same(t, "events after another pass", 1, w.count(event.TriggerRecovered))
 }
 
 func TestTriggerDoesNotWaitForTheEarliestStart(t *testing.T) {

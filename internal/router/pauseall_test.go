@@ -177,7 +177,7 @@ func TestPauseOfAllDuringAnEvaluationStartsNothing(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Put("orders", "quality", "verdict=good")
 	w.Put("orders", "arrival", "status=ready")
-	w.react()
+	w.handleChanges()
 	w.duringCommit(day3, func() { w.pauseAll(store.Pause{}) })
 	w.expect(day3, "PENDING 1")
 	same(t, "started", 0, len(w.jobs.started))

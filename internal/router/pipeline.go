@@ -38,8 +38,8 @@ func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now
 		return err
 	}
 	if row.Config == "" {
-		// The pipeline is removed: failures that waited for the end of a pause are settled now. Open attempts continue.
-		return errors.Join(h.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), h.run.settleAll(ctx, id, now), h.handSlots(ctx, row, now))
+		// The pipeline is removed: failures that waited for the end of a pause are handled now. Open attempts continue.
+		return errors.Join(h.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), h.run.retryOrGiveUpAll(ctx, id, now), h.handSlots(ctx, row, now))
 	}
 	if row.HoldsSLA() {
 		return h.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
@@ -69,7 +69,7 @@ func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now
 }
 
 // Reopen handles ReopenPeriods tasks: it catches up after a pause or a change of the file. It schedules the fires of
-// the schedule in force, handles writes made during the pause as if they came now, settles the failures that waited,
+// the schedule in force, handles writes made during the pause as if they came now, handles the failures that waited,
 // and wakes waiting attempts.
 func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
@@ -114,7 +114,7 @@ func (h *pipelineHandler) replay(ctx context.Context, e *catalog.Entry, since, n
 	if err := h.completedSince(ctx, e, since, now); err != nil {
 		return err
 	}
-	return h.run.settleAll(ctx, e.ID, now)
+	return h.run.retryOrGiveUpAll(ctx, e.ID, now)
 }
 
 // writtenSince lists the last write for each period of all sensors that e reads, as changes, oldest first.

@@ -28,18 +28,18 @@ type postRunHandler struct {
 
 // postRunWritten handles a reading of a post-run sensor, for the runs of its period. An undated reading is about one
 // run.
-func (h *postRunHandler) postRunWritten(ctx context.Context, n news, runs []run.Run, now time.Time) error {
-	if n.Period.IsZero() {
-		key, there, err := h.subject(ctx, n, runs)
+func (h *postRunHandler) postRunWritten(ctx context.Context, sw sensorWrite, runs []run.Run, now time.Time) error {
+	if sw.Period.IsZero() {
+		key, there, err := h.subject(ctx, sw, runs)
 		if err != nil || !there {
 			return err
 		}
-		return h.postRun(ctx, n, key, now)
+		return h.postRun(ctx, sw, key, now)
 	}
 	var errs []error
 	for _, old := range runs {
 		if old.Status != "" {
-			errs = append(errs, h.postRun(ctx, n, old.Key, now))
+			errs = append(errs, h.postRun(ctx, sw, old.Key, now))
 		}
 	}
 	return errors.Join(errs...)
@@ -47,9 +47,9 @@ func (h *postRunHandler) postRunWritten(ctx context.Context, n news, runs []run.
 
 // postRun compares the current reading of a post-run sensor with its baseline. It does not depend on which write
 // triggered it.
-func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now time.Time) error {
+func (h *postRunHandler) postRun(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
 	return store.Again(func() error {
-		e := n.entry
+		e := sw.entry
 		old, err := h.row(ctx, e, key)
 		if err != nil {
 			return err
@@ -58,11 +58,11 @@ func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now t
 		if !open && old.Status != run.Completed {
 			return nil
 		}
-		view, err := h.look(ctx, e, e.PostRun.Gate, key.Period, now)
+		view, err := h.evaluate(ctx, e, e.PostRun.Gate, key.Period, now)
 		if err != nil {
 			return err
 		}
-		seen, there := shown(view, n)
+		seen, there := shown(view, sw)
 		if !there {
 			return nil
 		}
@@ -71,7 +71,7 @@ func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now t
 			return err
 		}
 		if open {
-			if err := h.inflight(ctx, n, old, post, seen, now); err != nil {
+			if err := h.inflight(ctx, sw, old, post, seen, now); err != nil {
 				return err
 			}
 			if old.Status == run.Triggering || old.Status == run.Running {
@@ -82,17 +82,17 @@ func (h *postRunHandler) postRun(ctx context.Context, n news, key run.Key, now t
 		if follows, err := h.follows(ctx, e, old, seen); err != nil || !follows {
 			return err
 		}
-		return h.compare(ctx, n, old, post, seen, view, now)
+		return h.compare(ctx, sw, old, post, seen, view, now)
 	})
 }
 
 // ruleKey returns the name of the written sensor in the pipeline's rules.
-func (n news) ruleKey() string { return gate.RuleKey(n.entry.ID, n.Pipeline, n.Sensor) }
+func (sw sensorWrite) ruleKey() string { return gate.RuleKey(sw.entry.ID, sw.Pipeline, sw.Sensor) }
 
 // shown returns the current reading of the written sensor for the run's period.
-func shown(view gate.View, n news) (store.SeenSensor, bool) {
+func shown(view gate.View, sw sensorWrite) (store.SeenSensor, bool) {
 	for _, s := range view.Sensors {
-		if s.Pipeline == n.Pipeline && s.Key == n.Sensor && s.Version != 0 {
+		if s.Pipeline == sw.Pipeline && s.Key == sw.Sensor && s.Version != 0 {
 			return s, true
 		}
 	}
@@ -115,8 +115,8 @@ func (h *postRunHandler) follows(ctx context.Context, e *catalog.Entry, old run.
 
 // compare looks for drift in a reading after completion: it opens another attempt, or evaluates the rules. A sensor
 // without a reading at completion gets its first one afterwards as baseline.
-func (h *postRunHandler) compare(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
-	e, key := n.entry, n.ruleKey()
+func (h *postRunHandler) compare(ctx context.Context, sw sensorWrite, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
+	e, key := sw.entry, sw.ruleKey()
 	next := after(old, post)
 	was, there := next.Baseline[key]
 	if !there {
@@ -124,23 +124,23 @@ func (h *postRunHandler) compare(ctx context.Context, n news, old run.Run, post 
 	}
 	var drifts []moved
 	if there {
-		drifts = movements(e, n, was, seen.Fields)
+		drifts = movements(e, sw, was, seen.Fields)
 	}
 	if e.DryRun {
-		return h.dry.reportDryDrift(ctx, n, old, post, next, drifts, now)
+		return h.dry.reportDryDrift(ctx, sw, old, post, next, drifts, now)
 	}
 	for _, m := range drifts {
-		if m.Drifted && !n.row.Paused() {
-			return h.drifted(ctx, e, old, m, n.cause(), now)
+		if m.Drifted && !sw.row.Paused() {
+			return h.drifted(ctx, e, old, m, sw.cause(), now)
 		}
 	}
 	var b store.Batch
 	for _, m := range drifts {
 		if !m.Known {
-			b.Emit(incomparable(old, m, n.cause(), now))
+			b.Emit(incomparable(old, m, sw.cause(), now))
 		}
 	}
-	reportRules(&b, old, &next, view, n.cause(), now)
+	reportRules(&b, old, &next, view, sw.cause(), now)
 	b.ID = fmt.Sprintf("post-run/%s/v%d/%s/%s/%s", old.Key, post.Version, key, seen.Content, next.Outcome)
 	if !there || next.Outcome != post.Outcome {
 		b.SwapPostRun(post, next)
@@ -199,22 +199,22 @@ func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Ev
 
 // inflight reports a post-run sensor that moved while the run is open: from the last baseline, or from its value when
 // the open attempt started.
-func (h *postRunHandler) inflight(ctx context.Context, n news, old run.Run, post store.PostRun, seen store.SeenSensor, now time.Time) error {
-	if n.entry.DryRun {
+func (h *postRunHandler) inflight(ctx context.Context, sw sensorWrite, old run.Run, post store.PostRun, seen store.SeenSensor, now time.Time) error {
+	if sw.entry.DryRun {
 		return nil
 	}
-	before, err := h.before(ctx, n, old, post)
+	before, err := h.before(ctx, sw, old, post)
 	if err != nil {
 		return err
 	}
-	b := store.Batch{ID: fmt.Sprintf("inflight/%s/%s/%s", old.ID(), n.ruleKey(), seen.Content)}
+	b := store.Batch{ID: fmt.Sprintf("inflight/%s/%s/%s", old.ID(), sw.ruleKey(), seen.Content)}
 	for _, was := range before {
-		for _, m := range movements(n.entry, n, was, seen.Fields) {
+		for _, m := range movements(sw.entry, sw, was, seen.Fields) {
 			if !m.Drifted {
 				continue
 			}
 			about := event.Of(old, now)
-			about.Which, about.CausedBy = m.sensor+" "+m.field+" "+seen.Content, n.cause()
+			about.Which, about.CausedBy = m.sensor+" "+m.field+" "+seen.Content, sw.cause()
 			message := fmt.Sprintf("%s of sensor %s %s, while attempt %d is %s", m.field, m.sensor, m.Reason, old.Attempt, old.Status)
 			b.Emit(event.New(event.PostRunDriftInflight, about, message, m.detail())) // a second event for the same field has the same id, and is dropped
 		}
@@ -223,9 +223,9 @@ func (h *postRunHandler) inflight(ctx context.Context, n news, old run.Run, post
 }
 
 // before returns the earlier values of a post-run sensor: at the last completion, and when the open attempt started.
-func (h *postRunHandler) before(ctx context.Context, n news, old run.Run, post store.PostRun) ([]sensor.Fields, error) {
+func (h *postRunHandler) before(ctx context.Context, sw sensorWrite, old run.Run, post store.PostRun) ([]sensor.Fields, error) {
 	var all []sensor.Fields
-	if was, there := post.Baseline[n.ruleKey()]; there {
+	if was, there := post.Baseline[sw.ruleKey()]; there {
 		all = append(all, was)
 	}
 	snapshot, err := h.snapshot(ctx, old.Progress.Snapshot)
@@ -233,7 +233,7 @@ func (h *postRunHandler) before(ctx context.Context, n news, old run.Run, post s
 		return nil, err
 	}
 	for _, s := range snapshot.PostRun {
-		if s.Pipeline == n.Pipeline && s.Key == n.Sensor && s.Version != 0 {
+		if s.Pipeline == sw.Pipeline && s.Key == sw.Sensor && s.Version != 0 {
 			all = append(all, s.Fields)
 		}
 	}
@@ -325,7 +325,7 @@ func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, no
 
 // checkRules adds a changed outcome of the post-run rules to b.
 func (h *postRunHandler) checkRules(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
-	view, err := h.look(ctx, e, e.PostRun.Gate, old.Period, now)
+	view, err := h.evaluate(ctx, e, e.PostRun.Gate, old.Period, now)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestPostRunValueBeyondTheThresholdIsDriftAndRerunsTheRun(t *testing.T) {
 	w := audit(t, "")
 	w.Write("audited", "audit", "count=111")
 	w.expect(auditedRun, "RUNNING 2")
-	same(t, "told", event.Drift{Sensor: "audit", Field: "count", Baseline: "100", Current: "111", Threshold: "10"},
+	same(t, "event", event.Drift{Sensor: "audit", Field: "count", Baseline: "100", Current: "111", Threshold: "10"},
 		w.only(event.PostRunDrift).Detail.Extra.(event.Drift))
 	same(t, "cause", run.CauseDrift, w.run(auditedRun).Progress.Opening.Cause)
 }

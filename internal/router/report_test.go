@@ -68,7 +68,7 @@ func TestRerunAfterTheLeftJobHasReportedItsEnd(t *testing.T) {
 func TestEndOfALeftJobIsRecordedOnceAndChangesNothingElse(t *testing.T) {
 	w := leftRunning(t)
 	want := w.run(plainRun)
-	told := w.told()
+	events := w.eventLines()
 	w.sleep(time.Minute)
 	w.reportEnd(1, run.ResultSuccess)
 	want.Version, want.UpdatedAt, want.Progress.Left = want.Version+1, w.Now(), run.NothingLeft
@@ -79,7 +79,7 @@ func TestEndOfALeftJobIsRecordedOnceAndChangesNothingElse(t *testing.T) {
 		w.reportEnd(1, run.ResultFail)
 		w.Settle()
 	}
-	same(t, "told", told, w.told())
+	same(t, "event", events, w.eventLines())
 	logs, err := w.Store.JobLogs(ctx, []run.Key{want.Key})
 	w.Check(err)
 	late := 0

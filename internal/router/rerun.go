@@ -177,7 +177,7 @@ func (h *requestHandler) compared(ctx context.Context, e *catalog.Entry, old run
 	if err != nil || snapshot.ID == "" {
 		return nil, nil, err
 	}
-	view, err := h.look(ctx, e, nil, old.Period, now)
+	view, err := h.evaluate(ctx, e, nil, old.Period, now)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -37,7 +37,7 @@ func TestRerunOfACompletedRunNeedsNewInput(t *testing.T) {
 		t.Errorf("%+v", answer)
 	}
 	w.expect(plainRun, "RUNNING 2")
-	same(t, "told", 1, w.count(event.RerunAccepted))
+	same(t, "events", 1, w.count(event.RerunAccepted))
 }
 
 func TestRerunRejections(t *testing.T) {
@@ -168,7 +168,7 @@ job: {type: command, config: {command: "true"}, maxManualReruns: 0}
 	w.rerun(q)
 	w.expect(plainRun, "RUNNING 2")
 	same(t, "counters", run.Counters{Forced: 1}, w.run(plainRun).Counters)
-	same(t, "told", event.Opening{Cause: run.CauseManual, RequestedBy: "ada", Reason: "tested", Forced: true},
+	same(t, "event", event.Opening{Cause: run.CauseManual, RequestedBy: "ada", Reason: "tested", Forced: true},
 		w.only(event.RerunAccepted).Detail.Extra.(event.Opening))
 
 	q = ask(w, "2")
@@ -251,7 +251,7 @@ func TestForcedBypassStartsAWaitingRunWithoutCancellingIt(t *testing.T) {
 	if o := w.run(day3).Progress.Opening; !o.GateBypassed || !o.Forced || o.By != "ada" {
 		t.Errorf("recorded: %+v", o)
 	}
-	same(t, "cancellations", 0, len(w.told(event.RunCancelled)))
+	same(t, "cancellations", 0, len(w.eventLines(event.RunCancelled)))
 }
 
 func TestRequestIsAnsweredOncePerID(t *testing.T) {

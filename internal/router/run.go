@@ -24,8 +24,8 @@ type runHandler struct {
 	postRun   postRunHandler
 }
 
-// runMoved handles a run that was opened, or whose status or attempt changed: it settles a failure, notifies downstream
-// pipelines, and checks for inputs that changed while the job ran.
+// runMoved handles a run that was opened, or whose status or attempt changed: it retries or gives up a failed run,
+// notifies downstream pipelines, and checks for inputs that changed while the job ran.
 func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time) error {
 	current, err := store.IfFound(h.store.Run(ctx, c.Run))
 	if err != nil || current.Status == "" {
@@ -38,7 +38,7 @@ func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time
 	}
 	switch current.Status {
 	case run.Failed:
-		errs = append(errs, h.settle(ctx, c.Run, now))
+		errs = append(errs, h.retryOrGiveUp(ctx, c.Run, now))
 	case run.Completed:
 		errs = append(errs, h.completed(ctx, e, current, now))
 	default:
@@ -72,9 +72,9 @@ func (h *runHandler) completed(ctx context.Context, e *catalog.Entry, current ru
 	return errors.Join(err, h.postRun.planPostRun(ctx, e, current, now))
 }
 
-// settle decides what follows a failed attempt: another one after a backoff, or the end of the run. A paused pipeline
+// retryOrGiveUp handles a failed attempt: another one after a backoff, or the end of the run. A paused pipeline
 // opens nothing: the failure waits for the end of the pause.
-func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) error {
+func (h *runHandler) retryOrGiveUp(ctx context.Context, key run.Key, now time.Time) error {
 	return store.Again(func() error {
 		old, err := store.IfFound(h.store.Run(ctx, key))
 		if err != nil || old.Status != run.Failed {
@@ -95,9 +95,9 @@ func (h *runHandler) settle(ctx context.Context, key run.Key, now time.Time) err
 	})
 }
 
-// settleAll settles every failed run of a pipeline.
-func (h *runHandler) settleAll(ctx context.Context, id pipeline.ID, now time.Time) error {
-	return h.eachOpen(ctx, id, run.Failed, func(one run.Run) error { return h.settle(ctx, one.Key, now) })
+// retryOrGiveUpAll handles every failed run of a pipeline.
+func (h *runHandler) retryOrGiveUpAll(ctx context.Context, id pipeline.ID, now time.Time) error {
+	return h.eachOpen(ctx, id, run.Failed, func(one run.Run) error { return h.retryOrGiveUp(ctx, one.Key, now) })
 }
 
 // retry opens the next attempt, whose window starts after the backoff.

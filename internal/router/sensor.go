@@ -27,8 +27,8 @@ type readingHandler struct {
 	postRun   postRunHandler
 }
 
-// news is a written reading from the view of one pipeline that reads it.
-type news struct {
+// sensorWrite is a written reading from the view of one pipeline that reads it.
+type sensorWrite struct {
 	store.Change
 	entry *catalog.Entry
 	row   store.Pipeline // of the pipeline that reads it
@@ -75,49 +75,50 @@ func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Ch
 		if err != nil || e == nil {
 			return err
 		}
-		n := h.newsFor(e, row, c)
-		n.overlooked = true
-		return h.react(ctx, n, now)
+		sw := h.newSensorWrite(e, row, c)
+		sw.overlooked = true
+		return h.handleWrite(ctx, sw, now)
 	})
 }
 
 // readBy handles the write for one pipeline: it opens a run, wakes a waiting one, or checks an ended one.
 func (h *readingHandler) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
-	return h.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error { return h.react(ctx, h.newsFor(e, row, c), now) })
+	return h.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error { return h.handleWrite(ctx, h.newSensorWrite(e, row, c), now) })
 }
 
-func (h *readingHandler) react(ctx context.Context, n news, now time.Time) error {
-	if err := h.arrived(ctx, n, now); err != nil {
+// handleWrite handles the write for every run that it may affect.
+func (h *readingHandler) handleWrite(ctx context.Context, sw sensorWrite, now time.Time) error {
+	if err := h.armRelative(ctx, sw, now); err != nil {
 		return err
 	}
-	runs, err := h.concerned(ctx, n)
+	runs, err := h.affectedRuns(ctx, sw)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, old := range runs {
-		errs = append(errs, h.consider(ctx, n, old, now))
+		errs = append(errs, h.handleWriteFor(ctx, sw, old, now))
 	}
-	if n.post {
-		errs = append(errs, h.postRun.postRunWritten(ctx, n, runs, now))
+	if sw.post {
+		errs = append(errs, h.postRun.postRunWritten(ctx, sw, runs, now))
 	}
 	return errors.Join(errs...)
 }
 
-func (h *readingHandler) newsFor(e *catalog.Entry, row store.Pipeline, c store.Change) news {
-	n := news{Change: c, entry: e, row: row}
+func (h *readingHandler) newSensorWrite(e *catalog.Entry, row store.Pipeline, c store.Change) sensorWrite {
+	sw := sensorWrite{Change: c, entry: e, row: row}
 	for _, ref := range e.Gate.Refs() {
 		if isOf(e.Definition, ref, c) {
-			n.gate = true
-			n.over = n.over || ref.Over != rule.Range{}
+			sw.gate = true
+			sw.over = sw.over || ref.Over != rule.Range{}
 		}
 	}
-	n.start = e.Start != nil && reads(e.Definition, e.Start.Gate, c)
-	n.post = e.PostRun != nil && reads(e.Definition, e.PostRun.Gate, c)
+	sw.start = e.Start != nil && reads(e.Definition, e.Start.Gate, c)
+	sw.post = e.PostRun != nil && reads(e.Definition, e.PostRun.Gate, c)
 	if up, ok := c.Sensor.Upstream(); ok && c.Pipeline == e.ID && slices.Contains(e.After, pipeline.ID(up)) {
-		n.upstream = h.catalog.Current().Definition(pipeline.ID(up))
+		sw.upstream = h.catalog.Current().Definition(pipeline.ID(up))
 	}
-	return n
+	return sw
 }
 
 // reads reports whether a gate of d reads the sensor of c.
@@ -135,47 +136,48 @@ func isOf(d *pipeline.Definition, ref rule.Ref, c store.Change) bool {
 
 // slice returns the period that the write is for as a start condition: the period it names, otherwise the one that
 // contains the time of the write, never the current one.
-func (n news) slice() period.Period {
-	return cmp.Or(n.Period, n.entry.Schedule.PeriodAt(n.At))
+func (sw sensorWrite) slice() period.Period {
+	return cmp.Or(sw.Period, sw.entry.Schedule.PeriodAt(sw.At))
 }
 
 // cause identifies the write as a cause, by its time: versions differ between stores. If the write announces an
 // upstream's run, that run is the cause.
-func (n news) cause() string {
-	if n.upstream != nil {
-		return "run/" + run.Key{Pipeline: n.upstream.ID, Schedule: n.upstream.Opens, Period: n.Period}.String()
+func (sw sensorWrite) cause() string {
+	if sw.upstream != nil {
+		return "run/" + run.Key{Pipeline: sw.upstream.ID, Schedule: sw.upstream.Opens, Period: sw.Period}.String()
 	}
-	name := string(n.Sensor)
-	if !n.Period.IsZero() {
-		name += "#" + n.Period.String()
+	name := string(sw.Sensor)
+	if !sw.Period.IsZero() {
+		name += "#" + sw.Period.String()
 	}
-	return fmt.Sprintf("reading/%s/%s@%s", n.Pipeline, name, n.At.UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("reading/%s/%s@%s", sw.Pipeline, name, sw.At.UTC().Format(time.RFC3339Nano))
 }
 
-// arrived arms the deadline that counts from the first reading of the start condition.
-func (h *readingHandler) arrived(ctx context.Context, n news, now time.Time) error {
-	e := n.entry
-	if !n.start || e.SLA.Max == 0 || e.DryRun || n.row.HoldsSLA() || n.At.Before(n.row.Horizon) {
+// armRelative arms the deadline that counts from the first reading of the start condition.
+func (h *readingHandler) armRelative(ctx context.Context, sw sensorWrite, now time.Time) error {
+	e := sw.entry
+	if !sw.start || e.SLA.Max == 0 || e.DryRun || sw.row.HoldsSLA() || sw.At.Before(sw.row.Horizon) {
 		return nil
 	}
 	// After a pause only a future deadline is armed: the pause may have held the others.
-	inPause := !n.row.Paused() && !n.row.PausedFrom.IsZero() && !n.At.Before(n.row.PausedFrom)
-	if inPause && !e.SLA.Relative(n.At).Breach.After(now) {
+	inPause := !sw.row.Paused() && !sw.row.PausedFrom.IsZero() && !sw.At.Before(sw.row.PausedFrom)
+	if inPause && !e.SLA.Relative(sw.At).Breach.After(now) {
 		return nil
 	}
-	if w, err := h.written(ctx, n.Change); w == nil || err != nil {
+	if w, err := h.written(ctx, sw.Change); w == nil || err != nil {
 		return err
 	}
-	return h.deadlines.ArmRelative(ctx, e, n.slice(), n.At, now)
+	return h.deadlines.ArmRelative(ctx, e, sw.slice(), sw.At, now)
 }
 
-// concerned lists the runs that the write may affect, newest period first. A run that could be opened has only its key.
-func (h *readingHandler) concerned(ctx context.Context, n news) ([]run.Run, error) {
+// affectedRuns lists the runs that the write may affect, newest period first. A run that could be opened has only its
+// key.
+func (h *readingHandler) affectedRuns(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
 	var keys []run.Key
-	for _, p := range n.periods() {
-		keys = append(keys, n.entry.Key(p))
+	for _, p := range sw.periods() {
+		keys = append(keys, sw.entry.Key(p))
 	}
-	found, err := h.rows(ctx, n.entry, keys)
+	found, err := h.rows(ctx, sw.entry, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +189,7 @@ func (h *readingHandler) concerned(ctx context.Context, n news) ([]run.Run, erro
 		}
 		runs = append(runs, one)
 	}
-	more, err := h.standing(ctx, n)
+	more, err := h.otherRuns(ctx, sw)
 	if err != nil {
 		return nil, err
 	}
@@ -201,73 +203,74 @@ func (h *readingHandler) concerned(ctx context.Context, n news) ([]run.Run, erro
 
 // periods returns the periods that the write is for by its date or time, newest first. An undated reading may affect
 // the period in which it was written, or the one before if that one ends late.
-func (n news) periods() []period.Period {
+func (sw sensorWrite) periods() []period.Period {
 	switch {
-	case n.upstream != nil:
-		return n.entry.Following(n.upstream, n.Period)
-	case !n.Period.IsZero():
-		if whole := n.Period.Outer(n.entry.Schedule.Size()); n.over && !whole.IsZero() && whole != n.Period {
-			return []period.Period{n.Period, whole}
+	case sw.upstream != nil:
+		return sw.entry.Following(sw.upstream, sw.Period)
+	case !sw.Period.IsZero():
+		if whole := sw.Period.Outer(sw.entry.Schedule.Size()); sw.over && !whole.IsZero() && whole != sw.Period {
+			return []period.Period{sw.Period, whole}
 		}
-		return []period.Period{n.Period}
+		return []period.Period{sw.Period}
 	}
-	own := n.entry.Schedule.PeriodAt(n.At)
-	if n.start && !n.post {
+	own := sw.entry.Schedule.PeriodAt(sw.At)
+	if sw.start && !sw.post {
 		return []period.Period{own}
 	}
-	return []period.Period{own, own.Add(-1, n.entry.Schedule.Zone())}
+	return []period.Period{own, own.Add(-1, sw.entry.Schedule.Zone())}
 }
 
-// standing lists the further runs that the write affects: for an undated one all open runs and those whose window has
+// otherRuns lists the further runs that the write affects: for an undated one all open runs and those whose window has
 // closed lately, for a dated one all runs of smaller periods inside its own.
-func (h *readingHandler) standing(ctx context.Context, n news) ([]run.Run, error) {
+func (h *readingHandler) otherRuns(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
 	switch {
-	case n.over && !n.Period.IsZero() && n.upstream == nil && !n.entry.DryRun:
-		return h.runsOver(ctx, n)
-	case n.entry.DryRun || n.upstream != nil || n.Period.Size() == period.Minute:
+	case sw.over && !sw.Period.IsZero() && sw.upstream == nil && !sw.entry.DryRun:
+		return h.runsOver(ctx, sw)
+	case sw.entry.DryRun || sw.upstream != nil || sw.Period.Size() == period.Minute:
 		return nil, nil
-	case !n.Period.IsZero():
-		return h.runsInside(ctx, n.entry, n.Period)
-	case !n.gate:
+	case !sw.Period.IsZero():
+		return h.runsInside(ctx, sw.entry, sw.Period)
+	case !sw.gate:
 		return nil, nil
 	}
-	open, err := h.store.OpenRuns(ctx, n.entry.ID)
+	open, err := h.store.OpenRuns(ctx, sw.entry.ID)
 	if err != nil {
-		return nil, fmt.Errorf("list open runs of %s: %w", n.entry.ID, err)
+		return nil, fmt.Errorf("list open runs of %s: %w", sw.entry.ID, err)
 	}
-	closed, err := h.closedLately(ctx, n)
+	closed, err := h.closedLately(ctx, sw)
 	return append(open, closed...), err
 }
 
 // The limits on exhausted runs that an undated write is compared with: the latest periods, and of those the runs whose
-// window has closed within a day before the write. It is a standing fact, so it may open the gate of any of them.
+// window has closed within a day before the write. An undated reading holds for all periods, so it may open the gate
+// of any of them.
 const (
 	closedPage  = 50
 	closedSince = 24 * time.Hour
 )
 
 // closedLately lists the runs whose window has closed lately.
-func (h *readingHandler) closedLately(ctx context.Context, n news) ([]run.Run, error) {
-	page, err := h.store.Runs(ctx, store.RunQuery{Pipeline: n.entry.ID, Status: run.ValidationExhausted, Limit: closedPage})
+func (h *readingHandler) closedLately(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
+	page, err := h.store.Runs(ctx, store.RunQuery{Pipeline: sw.entry.ID, Status: run.ValidationExhausted, Limit: closedPage})
 	if err != nil {
-		return nil, fmt.Errorf("list exhausted runs of %s: %w", n.entry.ID, err)
+		return nil, fmt.Errorf("list exhausted runs of %s: %w", sw.entry.ID, err)
 	}
-	return slices.DeleteFunc(page.Items, func(r run.Run) bool { return n.At.Sub(r.EndedAt) > closedSince || r.Schedule != n.entry.Opens }), nil
+	return slices.DeleteFunc(page.Items, func(r run.Run) bool { return sw.At.Sub(r.EndedAt) > closedSince || r.Schedule != sw.entry.Opens }), nil
 }
 
 // runsOver lists the runs inside the period of the write, and the open runs whose gate reads that period among several.
-func (h *readingHandler) runsOver(ctx context.Context, n news) ([]run.Run, error) {
-	runs, err := h.runsInside(ctx, n.entry, n.Period)
+func (h *readingHandler) runsOver(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
+	runs, err := h.runsInside(ctx, sw.entry, sw.Period)
 	if err != nil {
 		return nil, err
 	}
-	open, err := h.store.OpenRuns(ctx, n.entry.ID)
+	open, err := h.store.OpenRuns(ctx, sw.entry.ID)
 	if err != nil {
-		return nil, fmt.Errorf("list open runs of %s: %w", n.entry.ID, err)
+		return nil, fmt.Errorf("list open runs of %s: %w", sw.entry.ID, err)
 	}
 	for _, one := range open {
 		same := func(r run.Run) bool { return r.Key == one.Key }
-		if n.sliceOf(one.Period) && !slices.ContainsFunc(runs, same) {
+		if sw.sliceOf(one.Period) && !slices.ContainsFunc(runs, same) {
 			runs = append(runs, one)
 		}
 	}
@@ -275,13 +278,13 @@ func (h *readingHandler) runsOver(ctx context.Context, n news) ([]run.Run, error
 }
 
 // sliceOf reports whether the write's period is, or contains, one of the periods that the gate of a run for p reads.
-func (n news) sliceOf(p period.Period) bool {
-	on := n.entry.Schedule
-	for _, ref := range n.entry.Gate.Refs() {
-		if ref.Over == (rule.Range{}) || !isOf(n.entry.Definition, ref, n.Change) {
+func (sw sensorWrite) sliceOf(p period.Period) bool {
+	on := sw.entry.Schedule
+	for _, ref := range sw.entry.Gate.Refs() {
+		if ref.Over == (rule.Range{}) || !isOf(sw.entry.Definition, ref, sw.Change) {
 			continue
 		}
-		if slices.ContainsFunc(gate.Slices(on, ref.Over, p), n.Period.Holds) {
+		if slices.ContainsFunc(gate.Slices(on, ref.Over, p), sw.Period.Holds) {
 			return true
 		}
 	}
@@ -317,18 +320,18 @@ func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer
 	}
 }
 
-// consider handles the write for one run, by its status. It wakes an attempt that may be about to end; if the attempt
-// ends first, the write counts as after its end.
-func (h *readingHandler) consider(ctx context.Context, n news, old run.Run, now time.Time) error {
+// handleWriteFor handles the write for one run, by its status. It wakes an attempt that may be about to end; if the
+// attempt ends first, the write counts as after its end.
+func (h *readingHandler) handleWriteFor(ctx context.Context, sw sensorWrite, old run.Run, now time.Time) error {
 	key := old.Key
 	err := store.Again(func() error {
-		if !n.wakes(old) {
+		if !sw.wakes(old) {
 			return nil
 		}
-		err := h.wake(ctx, n.entry.DryRun, old, now)
+		err := h.wake(ctx, sw.entry.DryRun, old, now)
 		if errors.Is(err, store.ErrConflict) {
 			var unread error
-			if old, unread = h.row(ctx, n.entry, key); unread != nil {
+			if old, unread = h.row(ctx, sw.entry, key); unread != nil {
 				return unread
 			}
 		}
@@ -339,14 +342,14 @@ func (h *readingHandler) consider(ctx context.Context, n news, old run.Run, now 
 	}
 	switch old.Status {
 	case "":
-		return h.openFor(ctx, n, key, now)
+		return h.openFor(ctx, sw, key, now)
 	case run.ValidationExhausted:
-		if n.gate || n.start {
-			return h.window.afterWindow(ctx, n, key, now)
+		if sw.gate || sw.start {
+			return h.window.afterWindow(ctx, sw, key, now)
 		}
 		return nil
 	case run.Completed:
-		return h.late.afterCompletion(ctx, n, key, now)
+		return h.late.afterCompletion(ctx, sw, key, now)
 	default: // it is open, or only an operator reopens it
 		return nil
 	}
@@ -354,12 +357,12 @@ func (h *readingHandler) consider(ctx context.Context, n news, old run.Run, now 
 
 // wakes reports whether a decision on an open attempt may depend on the write: whether its gate is open, or which
 // inputs a job whose result is being stored has used.
-func (n news) wakes(old run.Run) bool {
+func (sw sensorWrite) wakes(old run.Run) bool {
 	switch old.Status {
 	case run.Pending:
-		return n.gate || n.post && n.entry.DryRun // a dry run completes from here
+		return sw.gate || sw.post && sw.entry.DryRun // a dry run completes from here
 	case run.Triggering, run.Running:
-		return n.changesInput(old.Period) || n.gate && old.Repeats()
+		return sw.changesInput(old.Period) || sw.gate && old.Repeats()
 	default:
 		return false
 	}
@@ -367,31 +370,31 @@ func (n news) wakes(old run.Run) bool {
 
 // changesInput reports whether the write changes the input of the job of period p, so that it may be late data. An
 // undated reading of the gate does not.
-func (n news) changesInput(p period.Period) bool {
-	return n.Changed && (n.start && n.slice().Holds(p) || n.gate && !n.Period.IsZero())
+func (sw sensorWrite) changesInput(p period.Period) bool {
+	return sw.Changed && (sw.start && sw.slice().Holds(p) || sw.gate && !sw.Period.IsZero())
 }
 
 // openFor opens a run that does not exist, if this write opens it.
-func (h *readingHandler) openFor(ctx context.Context, n news, key run.Key, now time.Time) error {
-	e := n.entry
-	if e.Opens != pipeline.ByStream || n.row.Paused() {
+func (h *readingHandler) openFor(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
+	e := sw.entry
+	if e.Opens != pipeline.ByStream || sw.row.Paused() {
 		return nil
 	}
-	if n.upstream != nil && e.Start == nil {
-		return h.openAfter(ctx, n, key, now)
+	if sw.upstream != nil && e.Start == nil {
+		return h.openAfter(ctx, sw, key, now)
 	}
-	if !n.start || key.Period != n.slice() || n.At.Before(n.row.Horizon) || key.Period.CheckName(e.Schedule.Zone()) != nil {
+	if !sw.start || key.Period != sw.slice() || sw.At.Before(sw.row.Horizon) || key.Period.CheckName(e.Schedule.Zone()) != nil {
 		return nil
 	}
-	w, err := h.written(ctx, n.Change)
+	w, err := h.written(ctx, sw.Change)
 	if err != nil || w == nil || !e.Start.MetBy(w, key.Period, now) {
 		return err
 	}
-	if over, err := h.window.startOver(ctx, n, key, now); over || err != nil {
+	if over, err := h.window.startOver(ctx, sw, key, now); over || err != nil {
 		return err
 	}
 	return h.openRun(ctx, e, key, order{
-		cause: run.CauseCondition, causedBy: n.cause(), message: fmt.Sprintf("sensor %s meets the start condition", n.Sensor), recovered: n.overlooked,
+		cause: run.CauseCondition, causedBy: sw.cause(), message: fmt.Sprintf("sensor %s meets the start condition", sw.Sensor), recovered: sw.overlooked,
 	}, now)
 }
 

@@ -281,7 +281,7 @@ func TestDeadlineOfAReadingDuringAHeldPauseIsNotArmedLater(t *testing.T) {
 	w.Pass(30 * time.Minute)
 	w.Check(w.Router.Resume(ctx, "bounded", "ada", "tested", w.Now()))
 	w.Settle()
-	same(t, "told at once", []string{}, w.told(event.RelativeSLABreach))
+	same(t, "events at once", []string{}, w.eventLines(event.RelativeSLABreach))
 	w.Pass(time.Hour)
-	same(t, "told of what had time left", "2026-03-03", w.only(event.RelativeSLABreach).Detail.Date.String())
+	same(t, "event of the deadline that had time left", "2026-03-03", w.only(event.RelativeSLABreach).Detail.Date.String())
 }

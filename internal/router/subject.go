@@ -24,39 +24,39 @@ const (
 // subject returns the run that an undated reading of a post-run sensor is about: the latest run that it can be about.
 // runs has those of its own period and of the one before. If none of them fits, fires are further apart than periods,
 // or the last runs did not complete. A sensor that opens runs is about its own period: subject searches no further.
-func (h *postRunHandler) subject(ctx context.Context, n news, runs []run.Run) (run.Key, bool, error) {
-	near := n.periods()
+func (h *postRunHandler) subject(ctx context.Context, sw sensorWrite, runs []run.Run) (run.Key, bool, error) {
+	near := sw.periods()
 	for _, old := range runs {
-		if slices.Contains(near, old.Period) && n.speaksOf(old) {
+		if slices.Contains(near, old.Period) && sw.speaksOf(old) {
 			return old.Key, true, nil
 		}
 	}
 	switch {
-	case n.start && n.entry.Opens == pipeline.ByStream:
+	case sw.start && sw.entry.Opens == pipeline.ByStream:
 		return run.Key{}, false, nil
-	case n.entry.DryRun:
-		return h.drySubject(ctx, n)
+	case sw.entry.DryRun:
+		return h.drySubject(ctx, sw)
 	}
-	return h.farSubject(ctx, n)
+	return h.farSubject(ctx, sw)
 }
 
 // speaksOf reports whether an undated reading of a post-run sensor may be about a run: the run existed when the reading
 // was written, its job has started, and it is open or completed within its post-run window. A run that ended otherwise,
 // or has not started, has no output to check.
-func (n news) speaksOf(old run.Run) bool {
+func (sw sensorWrite) speaksOf(old run.Run) bool {
 	switch {
-	case n.At.Before(old.OpenedAt):
+	case sw.At.Before(old.OpenedAt):
 		return false
 	case old.Status == run.Completed:
-		return !n.At.After(old.EndedAt.Add(n.entry.PostRun.Window))
+		return !sw.At.After(old.EndedAt.Add(sw.entry.PostRun.Window))
 	}
 	return old.Status.Open() && (old.Attempt > 1 || old.Progress.Snapshot != "")
 }
 
 // farSubject searches all runs of the pipeline, latest first, as far back as a post-run window can be open.
-func (h *postRunHandler) farSubject(ctx context.Context, n news) (run.Key, bool, error) {
-	e := n.entry
-	oldest := n.At.Add(-e.PostRun.Window - subjectLate)
+func (h *postRunHandler) farSubject(ctx context.Context, sw sensorWrite) (run.Key, bool, error) {
+	e := sw.entry
+	oldest := sw.At.Add(-e.PostRun.Window - subjectLate)
 	q := store.RunQuery{Pipeline: e.ID, Limit: subjectPage}
 	for {
 		page, err := h.store.Runs(ctx, q)
@@ -64,7 +64,7 @@ func (h *postRunHandler) farSubject(ctx context.Context, n news) (run.Key, bool,
 			return run.Key{}, false, fmt.Errorf("list runs of %s: %w", e.ID, err)
 		}
 		for _, one := range page.Items {
-			if one.Schedule == e.Opens && n.speaksOf(one) {
+			if one.Schedule == e.Opens && sw.speaksOf(one) {
 				return one.Key, true, nil
 			}
 		}
@@ -76,12 +76,12 @@ func (h *postRunHandler) farSubject(ctx context.Context, n news) (run.Key, bool,
 }
 
 // drySubject searches the dry runs of the last fires.
-func (h *postRunHandler) drySubject(ctx context.Context, n news) (run.Key, bool, error) {
-	e, cron := n.entry, n.entry.Schedule.Cron()
+func (h *postRunHandler) drySubject(ctx context.Context, sw sensorWrite) (run.Key, bool, error) {
+	e, cron := sw.entry, sw.entry.Schedule.Cron()
 	if cron == nil {
 		return run.Key{}, false, nil
 	}
-	fire := n.At.Add(time.Nanosecond)
+	fire := sw.At.Add(time.Nanosecond)
 	for range subjectFires {
 		if fire = cron.Prev(fire, e.Schedule.Zone()); fire.IsZero() {
 			break
@@ -90,7 +90,7 @@ func (h *postRunHandler) drySubject(ctx context.Context, n news) (run.Key, bool,
 		if err != nil {
 			return run.Key{}, false, err
 		}
-		if n.speaksOf(old) {
+		if sw.speaksOf(old) {
 			return old.Key, true, nil
 		}
 	}

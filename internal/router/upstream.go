@@ -41,7 +41,7 @@ func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now t
 
 // upstreamsDone reports whether every upstream is COMPLETED for a period.
 func (c *core) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) (bool, error) {
-	view, err := c.look(ctx, e, nil, key.Period, now)
+	view, err := c.evaluate(ctx, e, nil, key.Period, now)
 	if err != nil {
 		return false, err
 	}
@@ -54,19 +54,19 @@ func (c *core) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key,
 }
 
 // openAfter opens the run of a pipeline that only upstreams open, once all of them are COMPLETED.
-func (h *readingHandler) openAfter(ctx context.Context, n news, key run.Key, now time.Time) error {
-	done, err := h.upstreamsDone(ctx, n.entry, key, now)
+func (h *readingHandler) openAfter(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
+	done, err := h.upstreamsDone(ctx, sw.entry, key, now)
 	if err != nil || !done {
 		return err
 	}
-	return h.openRun(ctx, n.entry, key, order{
-		cause: run.CauseUpstream, causedBy: n.cause(), message: fmt.Sprintf("%s was the last upstream to complete", n.upstream.ID), recovered: n.overlooked,
+	return h.openRun(ctx, sw.entry, key, order{
+		cause: run.CauseUpstream, causedBy: sw.cause(), message: fmt.Sprintf("%s was the last upstream to complete", sw.upstream.ID), recovered: sw.overlooked,
 	}, now)
 }
 
 // upstreamsNew reports whether an upstream completed since the last evaluation of the run's window.
 func (h *windowHandler) upstreamsNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
-	view, err := h.look(ctx, e, nil, old.Period, now)
+	view, err := h.evaluate(ctx, e, nil, old.Period, now)
 	if err != nil {
 		return false, err
 	}

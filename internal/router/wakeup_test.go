@@ -21,12 +21,12 @@ func TestSlotThatIsFreedWhileARunDecidesToWaitIsTaken(t *testing.T) {
 	w.expect(narrow3, "RUNNING 1")
 	w.sleep(time.Minute)
 	w.Put("narrow", "arrival#2026-03-04", "n=1")
-	w.react()
+	w.handleChanges()
 	w.duringCommit(narrow4, func() {
 		w.report(narrow3, run.ResultSuccess, "")
 		for w.Work() {
 		}
-		w.react()
+		w.handleChanges()
 		w.expect(narrow3, "COMPLETED 1")
 	})
 	w.Settle()
@@ -37,11 +37,11 @@ func TestOlderRunCancelledWhileAnotherYieldsToItBlocksNothing(t *testing.T) {
 	w := newWorld(t, narrow)
 	w.Put("narrow", "arrival#2026-03-04", "n=1")
 	w.Put("narrow", "arrival#2026-03-03", "n=1")
-	w.react() // both are due for their first evaluation
+	w.handleChanges() // both are due for their first evaluation
 	w.duringCommit(narrow4, func() {
 		_, err := w.Router.Cancel(ctx, w.Key(narrow3), "ada", "tested", w.Now())
 		w.Check(err)
-		w.react()
+		w.handleChanges()
 	})
 	w.Settle()
 	w.expect(narrow4, "RUNNING 1")
@@ -98,7 +98,7 @@ func TestGateThatClosesDuringTheEvaluationBeforeARepeatedStartIsSeen(t *testing.
 	w := refusing(t)
 	w.duringCommit(day3, func() {
 		w.Put("orders", "quality", "verdict=bad")
-		w.react()
+		w.handleChanges()
 	})
 	w.expect(day3, "PENDING 1")
 	same(t, "started", 0, len(w.jobs.started))
@@ -107,10 +107,10 @@ func TestGateThatClosesDuringTheEvaluationBeforeARepeatedStartIsSeen(t *testing.
 func TestGateThatOpensDuringTheEvaluationBeforeARepeatedStartIsSeen(t *testing.T) {
 	w := refusing(t)
 	w.Put("orders", "quality", "verdict=bad")
-	w.react()
+	w.handleChanges()
 	w.duringCommit(day3, func() {
 		w.Put("orders", "quality", "verdict=good")
-		w.react()
+		w.handleChanges()
 	})
 	w.Settle()
 	w.expect(day3, "RUNNING 1")
@@ -126,7 +126,7 @@ job: {type: command, config: {command: "true"}}
 			w := newWorld(t, file)
 			w.Put("orders", "quality", "verdict=good")
 			w.Put("orders", "arrival", "status=ready")
-			w.react()
+			w.handleChanges()
 			w.duringCommit(day3, func() { w.pause("orders", store.Pause{}) })
 			w.expect(day3, "PENDING 1")
 			same(t, "started", 0, len(w.jobs.started))
@@ -141,7 +141,7 @@ func TestRunStartsIfItsPauseEndsWhileItsWindowIsClosed(t *testing.T) {
 	w.Write("orders", "arrival", "status=ready")
 	w.pause("orders", store.Pause{})
 	w.Put("orders", "quality", "verdict=good")
-	w.react()
+	w.handleChanges()
 	w.Move(w.run(day3).Progress.WindowEnd)
 	w.duringCommit(day3, func() { w.Check(w.Router.Resume(ctx, "orders", "ada", "done", w.Now())) })
 	w.Settle()
@@ -222,7 +222,7 @@ func TestPauseLastsUntilItIsLiftedForStartsAndOpeningsAlike(t *testing.T) {
 	w.sleep(30 * time.Minute)
 	w.Put("orders", "quality", "verdict=good")
 	w.Put("plain", "arrival", "status=ready")
-	w.react()
+	w.handleChanges()
 	w.Check(w.Perform(w.claim(day3))) // before the task that ends the pause
 	w.expect(day3, "PENDING 1")
 	w.expect(plainRun, "none")

@@ -27,11 +27,11 @@ type windowHandler struct{ opener }
 // afterWindow handles a write for a run whose window ended with the gate closed. New data that meets the start
 // condition opens another window. Other data that would open its gate is only reported, with the command that starts
 // the run. It does not depend on which of several writes triggered it.
-func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, now time.Time) error {
-	if n.row.Paused() {
+func (h *windowHandler) afterWindow(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
+	if sw.row.Paused() {
 		return nil
 	}
-	e := n.entry
+	e := sw.entry
 	barred, err := h.barred(ctx, e, key)
 	if err != nil || barred != "" {
 		return err
@@ -42,17 +42,17 @@ func (h *windowHandler) afterWindow(ctx context.Context, n news, key run.Key, no
 			return err
 		}
 		end, err := h.ending(ctx, e, old)
-		if err != nil || n.seenBy(end) {
+		if err != nil || sw.seenBy(end) {
 			return err
 		}
-		if v := rerun.Reopen(old, now); v.Open && !startClosed(e, key, n.At) {
+		if v := rerun.Reopen(old, now); v.Open && !startClosed(e, key, sw.At) {
 			if fresh, err := h.reopens(ctx, e, old, end, now); err != nil {
 				return err
 			} else if fresh {
-				return h.reopen(ctx, n, old, v, now)
+				return h.reopen(ctx, sw, old, v, now)
 			}
 		}
-		return h.reportWindowClosed(ctx, n, old, now)
+		return h.reportWindowClosed(ctx, sw, old, now)
 	})
 }
 
@@ -95,29 +95,29 @@ func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.
 	return false, nil
 }
 
-func (h *windowHandler) reopen(ctx context.Context, n news, old run.Run, v rerun.Verdict, now time.Time) error {
-	row, err := h.openable(ctx, n.entry.ID)
+func (h *windowHandler) reopen(ctx context.Context, sw sensorWrite, old run.Run, v rerun.Verdict, now time.Time) error {
+	row, err := h.openable(ctx, sw.entry.ID)
 	if err != nil {
 		return err
 	}
-	b := store.Batch{ID: nameOf("reopen", n.entry.DryRun, old.Key, old)}
-	b.ExpectPipeline(n.entry.ID, row)
-	o := order{cause: run.CauseReopened, from: v.At, until: waitsUntil(n.entry, old.Key), causedBy: n.cause(), message: "new data arrived after the window; " + v.Reason}
-	if _, err := h.further(&b, n.entry, old, o, now); err != nil {
+	b := store.Batch{ID: nameOf("reopen", sw.entry.DryRun, old.Key, old)}
+	b.ExpectPipeline(sw.entry.ID, row)
+	o := order{cause: run.CauseReopened, from: v.At, until: waitsUntil(sw.entry, old.Key), causedBy: sw.cause(), message: "new data arrived after the window; " + v.Reason}
+	if _, err := h.further(&b, sw.entry, old, o, now); err != nil {
 		return err
 	}
 	return h.commit(ctx, b, now)
 }
 
-// reportWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If there is a later write,
-// that write opened the gate, and its own change reports it.
-func (h *windowHandler) reportWindowClosed(ctx context.Context, n news, old run.Run, now time.Time) error {
-	e := n.entry
+// reportWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If there is a later
+// write, that write opened the gate, and its own change reports it.
+func (h *windowHandler) reportWindowClosed(ctx context.Context, sw sensorWrite, old run.Run, now time.Time) error {
+	e := sw.entry
 	if e.DryRun {
 		return nil
 	}
-	view, err := h.look(ctx, e, nil, old.Period, now)
-	if err != nil || !view.Open() || slices.ContainsFunc(view.Sensors, n.precedes) {
+	view, err := h.evaluate(ctx, e, nil, old.Period, now)
+	if err != nil || !view.Open() || slices.ContainsFunc(view.Sensors, sw.precedes) {
 		return err
 	}
 	command, aside := fmt.Sprintf("interlock rerun %s --date %s --reason WHY", e.ID, old.Period), ""
@@ -128,14 +128,14 @@ func (h *windowHandler) reportWindowClosed(ctx context.Context, n news, old run.
 		aside = fmt.Sprintf(" (%s: %d used up)", budget.Key, budget.Max)
 	}
 	about := event.Of(old, now)
-	about.Which, about.CausedBy = windowClosed, n.cause()
+	about.Which, about.CausedBy = windowClosed, sw.cause()
 	return h.emitOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
 		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it%s", command, aside),
-		event.Late{Sensors: holding(view, n), Reason: windowClosed}), now)
+		event.Late{Sensors: holding(view, sw), Reason: windowClosed}), now)
 }
 
 // holding lists the sensors of the rules that pass; if there are none, the written sensor.
-func holding(view gate.View, n news) []string {
+func holding(view gate.View, sw sensorWrite) []string {
 	var sensors []string
 	for _, l := range view.Verdict.Leaves {
 		if l.Effective() == rule.Pass {
@@ -143,7 +143,7 @@ func holding(view gate.View, n news) []string {
 		}
 	}
 	if sensors == nil {
-		sensors = []string{string(n.Sensor)}
+		sensors = []string{string(sw.Sensor)}
 	}
 	return sensors
 }
@@ -166,9 +166,9 @@ func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
 
 // startOver reports whether the deadline of the start condition had passed when the write came. If so, it closes the
 // run, as the watchdog would, and reports the late data.
-func (h *windowHandler) startOver(ctx context.Context, n news, key run.Key, now time.Time) (bool, error) {
-	e := n.entry
-	if !startClosed(e, key, n.At) {
+func (h *windowHandler) startOver(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) (bool, error) {
+	e := sw.entry
+	if !startClosed(e, key, sw.At) {
 		return false, nil
 	}
 	if _, err := h.CloseStart(ctx, key, now); err != nil {
@@ -183,7 +183,7 @@ func (h *windowHandler) startOver(ctx context.Context, n news, key run.Key, now 
 	case old.Status != run.ValidationExhausted:
 		return true, nil
 	}
-	return true, h.reportWindowClosed(ctx, n, old, now)
+	return true, h.reportWindowClosed(ctx, sw, old, now)
 }
 
 // CloseStart ends the automatic window of a period whose start condition was not met before its deadline: the run

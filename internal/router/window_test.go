@@ -129,7 +129,7 @@ func TestUndatedWriteReportsNothingAboutWindowsOfLongAgo(t *testing.T) {
 	w.Write("orders", "arrival#2026-02-01", "status=ready")
 	w.Pass(26 * time.Hour)
 	w.Write("orders", "quality", "verdict=good")
-	same(t, "told", 0, w.count(event.LateDataArrival))
+	same(t, "events", 0, w.count(event.LateDataArrival))
 }
 
 // The command in the message must be one that is accepted.
@@ -240,7 +240,7 @@ job: {type: command, config: {command: "true"}}
 	w.sleep(time.Minute)
 	w.Write("b", "quality", "n=1")
 	w.expect("b/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
-	same(t, "told", "window closed", w.only(event.LateDataArrival).Detail.Extra.(event.Late).Reason)
+	same(t, "event", "window closed", w.only(event.LateDataArrival).Detail.Extra.(event.Late).Reason)
 }
 
 func TestRedeliveredOldWriteReportsNothingAboutLaterOnes(t *testing.T) {
@@ -261,11 +261,11 @@ func TestRedeliveredOldWriteReportsNothingAboutLaterOnes(t *testing.T) {
 	w.sleep(time.Minute)
 	w.Write("orders", "quality#2026-02-01T07", "verdict=good")
 	w.Write("orders", "quality", "verdict=good") // an undated reading; the dated one takes precedence
-	same(t, "told", 0, w.count(event.LateDataArrival))
+	same(t, "events", 0, w.count(event.LateDataArrival))
 	for _, c := range append(before, after...) {
 		w.Check(w.Router.Handle(ctx, c, w.Now()))
 	}
-	same(t, "told", 0, w.count(event.LateDataArrival))
+	same(t, "events", 0, w.count(event.LateDataArrival))
 }
 
 func TestStartIsNotClosedBeforeItsDeadlineNorIfARunExists(t *testing.T) {
@@ -280,7 +280,7 @@ func TestStartIsNotClosedBeforeItsDeadlineNorIfARunExists(t *testing.T) {
 	same(t, "after", true, closeIt())
 	same(t, "again", false, closeIt())
 	w.Write("closing", "arrival#2026-03-02", "n=1")
-	same(t, "told once", 1, w.count(event.SensorDeadlineExpired))
+	same(t, "events", 1, w.count(event.SensorDeadlineExpired))
 }
 
 const waiting = `

@@ -86,15 +86,15 @@ func (c *crew) events(types ...event.Type) []string {
 	c.Helper()
 	page, err := c.Store.Events(ctx, store.EventQuery{Ascending: true, Limit: 100})
 	c.Check(err)
-	var told []string
+	var events []string
 	for _, e := range page.Items {
 		for _, t := range types {
 			if e.Type == t {
-				told = append(told, e.Detail.Message)
+				events = append(events, e.Detail.Message)
 			}
 		}
 	}
-	return told
+	return events
 }
 
 func TestOneOfManyClaimsIsGranted(t *testing.T) {
@@ -117,8 +117,8 @@ func TestOneOfManyClaimsIsGranted(t *testing.T) {
 		}
 		c.refused(err, router.ClaimHeld, "has held attempt 1")
 	}
-	if told := c.events(event.JobTriggered); granted != 1 || len(told) != 1 || !strings.Contains(told[0], "claimed by worker w") {
-		t.Errorf("%d claims were granted, with events %q", granted, told)
+	if events := c.events(event.JobTriggered); granted != 1 || len(events) != 1 || !strings.Contains(events[0], "claimed by worker w") {
+		t.Errorf("%d claims were granted, with events %q", granted, events)
 	}
 }
 
@@ -166,8 +166,8 @@ func TestOfferExpiresWithItsWindow(t *testing.T) {
 		t.Error("the run is not exhausted as an unclaimed offer")
 	}
 	c.refused(c.claim("w1"), router.ClaimDone, "no worker claimed it")
-	if told := c.events(event.ValidationExhausted); len(told) != 1 || !strings.HasPrefix(told[0], "no worker claimed it") {
-		t.Errorf("events: %q", told)
+	if events := c.events(event.ValidationExhausted); len(events) != 1 || !strings.HasPrefix(events[0], "no worker claimed it") {
+		t.Errorf("events: %q", events)
 	}
 }
 
@@ -186,8 +186,8 @@ func TestSilentWorkerLosesItsAttempt(t *testing.T) {
 	if r.Counters.Retries != 1 {
 		t.Errorf("the retry used %+v", r.Counters)
 	}
-	if told := c.events(event.JobTimeout); len(told) != 1 || !strings.Contains(told[0], "worker w1 stopped reporting") {
-		t.Errorf("events: %q", told)
+	if events := c.events(event.JobTimeout); len(events) != 1 || !strings.Contains(events[0], "worker w1 stopped reporting") {
+		t.Errorf("events: %q", events)
 	}
 	c.Check(c.claim("w2"))
 	c.refused(c.beat(1, ""), router.ClaimDone, "attempt 1 of run "+nightly+" has ended")

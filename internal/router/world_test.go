@@ -148,7 +148,7 @@ func (w *world) stands(text string) string {
 func (w *world) expect(text, want string) {
 	w.Helper()
 	if got := w.stands(text); got != want {
-		w.Fatalf("%s is %s, want %s\n%s", text, got, want, strings.Join(w.told(), "\n"))
+		w.Fatalf("%s is %s, want %s\n%s", text, got, want, strings.Join(w.eventLines(), "\n"))
 	}
 }
 
@@ -188,8 +188,8 @@ func (w *world) events() []event.Event {
 	return events
 }
 
-// about lists the events of those types, each as "TYPE date attempt: message", without accepted files.
-func (w *world) told(types ...event.Type) []string {
+// eventLines lists the events of those types, each as "TYPE date attempt: message", without accepted files.
+func (w *world) eventLines(types ...event.Type) []string {
 	w.Helper()
 	lines := []string{}
 	for _, e := range w.events() {
@@ -204,7 +204,7 @@ func (w *world) told(types ...event.Type) []string {
 // count returns the number of events of a type.
 func (w *world) count(t event.Type) int {
 	w.Helper()
-	return len(w.told(t))
+	return len(w.eventLines(t))
 }
 
 // only returns the only event of a type.
@@ -217,7 +217,7 @@ func (w *world) only(t event.Type) event.Event {
 		}
 	}
 	if len(found) != 1 {
-		w.Fatalf("%d events %s, want one:\n%s", len(found), t, strings.Join(w.told(), "\n"))
+		w.Fatalf("%d events %s, want one:\n%s", len(found), t, strings.Join(w.eventLines(), "\n"))
 	}
 	return found[0]
 }
