@@ -21,7 +21,7 @@ type awaits struct {
 
 // Began reports that this process has stored a job as running. With several replicas, another one may receive the
 // change.
-func (e *Engine) Began(key run.Key, attempt int) { e.awaits.begin(key, attempt) }
+func (e *Engine) Began(key run.Key, attempt int) { e.awaits.await(key, attempt) }
 
 // resume starts waiting for the jobs that were already running when the process started, and allows later ones to be
 // awaited.
@@ -36,7 +36,7 @@ func (a *awaits) resume(ctx context.Context) {
 	}
 	for _, r := range open {
 		if r.Status == run.Running {
-			a.begin(r.Key, r.Attempt)
+			a.await(r.Key, r.Attempt)
 		}
 	}
 }
@@ -44,11 +44,11 @@ func (a *awaits) resume(ctx context.Context) {
 // saw starts waiting for a job when a change says that it is running.
 func (a *awaits) saw(c store.Change) {
 	if c.Kind == store.RunMoved && c.Status == run.Running {
-		a.begin(c.Run, c.Attempt)
+		a.await(c.Run, c.Attempt)
 	}
 }
 
-func (a *awaits) begin(key run.Key, attempt int) {
+func (a *awaits) await(key run.Key, attempt int) {
 	if a.engine.Handlers.Await == nil {
 		return
 	}

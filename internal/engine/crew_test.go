@@ -27,8 +27,8 @@ func TestCrewRunsConcurrentlyAndReusesGoroutines(t *testing.T) {
 		}
 		for range 3 {
 			meeting := make(chan struct{}) // both must be running at the same time
-			c.begin(func() { meeting <- struct{}{}; note() })
-			c.begin(func() { <-meeting; note() })
+			c.start(func() { meeting <- struct{}{}; note() })
+			c.start(func() { <-meeting; note() })
 			synctest.Wait()
 		}
 		c.end()
@@ -42,7 +42,7 @@ func TestCrewEndWaitsForRunningFunctions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew()
 		leave, ended := make(chan struct{}), false
-		c.begin(func() { <-leave; ended = true })
+		c.start(func() { <-leave; ended = true })
 		go func() {
 			synctest.Wait() // until end blocks
 			close(leave)

@@ -92,7 +92,7 @@ func (l *lanes) add(ctx context.Context, changes []store.Change) {
 		if n == nil {
 			n = &lane{id: c.Pipeline}
 			l.all[c.Pipeline] = n
-			l.crew.begin(func() { l.drain(n) })
+			l.crew.start(func() { l.drain(n) })
 		}
 		n.waiting = append(n.waiting, c)
 		l.count++

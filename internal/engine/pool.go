@@ -231,8 +231,8 @@ type crew struct {
 
 func newCrew() *crew { return &crew{next: make(chan func())} }
 
-// begin runs f on an idle goroutine, or on a new one.
-func (c *crew) begin(f func()) {
+// start runs f on an idle goroutine, or on a new one.
+func (c *crew) start(f func()) {
 	c.running.Add(1)
 	select {
 	case c.next <- f:
@@ -248,7 +248,7 @@ func (c *crew) work(f func()) {
 	}
 }
 
-// end waits for all functions to return. begin must not be called after it.
+// end waits for all functions to return. start must not be called after it.
 func (c *crew) end() {
 	c.running.Wait()
 	close(c.next)

@@ -54,7 +54,7 @@ func (e *FolderError) Unwrap() error { return e.Err }
 type Reloader struct {
 	folders Folders
 	apply   func(ctx context.Context, f catalog.Files, now time.Time) error
-	tell    func(err error) // called after each scan with the error that prevented reading (a FolderError, for example), or nil
+	report  func(err error) // called after each scan with the error that prevented reading (a FolderError, for example), or nil
 
 	stamps []files.Stamp          // sorted by file, as last applied
 	beside catalog.Files          // the calendars, archetypes and sources last applied
@@ -65,8 +65,8 @@ type Reloader struct {
 }
 
 // NewReloader returns a reloader that reads the folders and passes the files to apply when they change.
-func NewReloader(f Folders, apply func(context.Context, catalog.Files, time.Time) error, tell func(error)) *Reloader {
-	return &Reloader{folders: f, apply: apply, tell: tell, gone: map[string]time.Time{}, dirs: map[string]fs.FileInfo{}, again: make(chan Folders), ended: make(chan struct{})}
+func NewReloader(f Folders, apply func(context.Context, catalog.Files, time.Time) error, report func(error)) *Reloader {
+	return &Reloader{folders: f, apply: apply, report: report, gone: map[string]time.Time{}, dirs: map[string]fs.FileInfo{}, again: make(chan Folders), ended: make(chan struct{})}
 }
 
 // Load reads everything for the first time. It fails if a required directory is missing or cannot be read.
@@ -102,7 +102,7 @@ func (r *Reloader) Watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		r.tell(err)
+		r.report(err)
 		wait = max(scanEvery, scanShare*time.Since(began))
 	}
 }
@@ -113,15 +113,15 @@ func (r *Reloader) once(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	settled := r.settle(stamps, now)
-	if slices.Equal(stamps, r.stamps) && !settled {
+	gone := r.updateMissing(stamps, now)
+	if slices.Equal(stamps, r.stamps) && !gone {
 		return nil
 	}
 	return r.take(ctx, stamps, now)
 }
 
-// settle updates since when files have been missing, and reports whether one has been missing for goneAfter.
-func (r *Reloader) settle(stamps []files.Stamp, now time.Time) bool {
+// updateMissing updates since when files have been missing, and reports whether one has been missing for goneAfter.
+func (r *Reloader) updateMissing(stamps []files.Stamp, now time.Time) bool {
 	maps.DeleteFunc(r.gone, func(path string, _ time.Time) bool { return has(stamps, path) })
 	for _, old := range r.stamps {
 		if !has(stamps, old.File) {

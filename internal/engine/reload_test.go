@@ -23,10 +23,10 @@ type folder struct {
 	cancel context.CancelFunc
 	again  func(engine.Folders)
 
-	mu    sync.Mutex
-	lists [][]string // names and texts, one list per call
-	same  []bool     // whether the folder was the same directory, per call
-	told  []error
+	mu       sync.Mutex
+	lists    [][]string // names and texts, one list per call
+	same     []bool     // whether the folder was the same directory, per call
+	reported []error
 }
 
 // applied returns everything applied so far, and last the latest.
@@ -45,7 +45,7 @@ func (f *folder) last() []string {
 func (f *folder) trouble() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.told[len(f.told)-1]
+	return f.reported[len(f.reported)-1]
 }
 
 func newFolder(t *testing.T) *folder {
@@ -86,7 +86,7 @@ func (f *folder) reloader() *engine.Reloader {
 	}, func(err error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.told = append(f.told, err)
+		f.reported = append(f.reported, err)
 	})
 }
 
@@ -109,7 +109,7 @@ func (f *folder) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-func TestEmptiedFolderIsToldFromALostOne(t *testing.T) {
+func TestEmptiedFolderIsDistinguishedFromALostOne(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		empty func(f *folder)

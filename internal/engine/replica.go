@@ -63,14 +63,14 @@ func (e *Engine) configsAfter(ctx context.Context, at store.Position) (store.Pos
 		if err != nil || len(events) == 0 {
 			return at, err
 		}
-		for _, told := range events {
-			switch told.Event.Type {
+		for _, stored := range events {
+			switch stored.Event.Type {
 			case event.ConfigAccepted, event.ConfigRemoved:
-				if err := e.config(ctx, told.Event.Detail.Pipeline); err != nil {
+				if err := e.config(ctx, stored.Event.Detail.Pipeline); err != nil {
 					return at, err
 				}
 			}
-			at = told.Position
+			at = stored.Position
 		}
 	}
 }

@@ -87,15 +87,15 @@ func TestDefinitionsStoredByOthersAreLoaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newHost(t)
 		a.replica("there")
-		tell := func(kind event.Type, id pipeline.ID) {
+		emit := func(kind event.Type, id pipeline.ID) {
 			t.Helper()
 			b := store.Batch{ID: fmt.Sprintf("%s %s", kind, id)}
-			b.Emit(event.New(kind, event.About{Pipeline: id, At: time.Now()}, "told", event.Config{Problems: []string{}}))
+			b.Emit(event.New(kind, event.About{Pipeline: id, At: time.Now()}, "emitted", event.Config{Problems: []string{}}))
 			if err := a.store.Commit(t.Context(), b, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		tell(event.ConfigAccepted, "before")
+		emit(event.ConfigAccepted, "before")
 		failures := 1
 		a.options.Handlers.Config = func(_ context.Context, id pipeline.ID) error {
 			if failures--; failures >= 0 {
@@ -106,9 +106,9 @@ func TestDefinitionsStoredByOthersAreLoaded(t *testing.T) {
 		}
 		a.start(time.Second)
 		a.pass(time.Second)
-		tell(event.ConfigAccepted, "orders")
-		tell(event.ConfigRejected, "bad")
-		tell(event.ConfigRemoved, "gone")
+		emit(event.ConfigAccepted, "orders")
+		emit(event.ConfigRejected, "bad")
+		emit(event.ConfigRemoved, "gone")
 		synctest.Wait()
 		a.end()
 		if diff := cmp.Diff([]string{"", "orders", "gone"}, a.noted()); diff != "" {

@@ -72,8 +72,8 @@ func (d *dispatcher) run(ctx, held context.Context) error {
 	d.answers = make(chan answer, d.engine.Notifier.Concurrency())
 	err := d.work(ctx, held)
 	for d.underWay > 0 {
-		if settled := d.settle(context.WithoutCancel(held), <-d.answers); err == nil {
-			err = settled
+		if failed := d.recordResult(context.WithoutCancel(held), <-d.answers); err == nil {
+			err = failed
 		}
 	}
 	if err != nil || held.Err() != nil {
@@ -125,15 +125,15 @@ func (d *dispatcher) await(ctx, held context.Context, more <-chan struct{}) erro
 	case <-more:
 	case <-wake.C:
 	case a := <-d.answers:
-		return d.settle(held, a)
+		return d.recordResult(held, a)
 	}
 	return nil
 }
 
-// settle records a result. It logs a failure only when the sink begins to fail, not on every retry.
-func (d *dispatcher) settle(ctx context.Context, a answer) error {
+// recordResult records a result. It logs a failure only when the sink begins to fail, not on every retry.
+func (d *dispatcher) recordResult(ctx context.Context, a answer) error {
 	d.underWay--
-	s, err := d.outbox.Settle(ctx, a.letter, a.err, time.Now())
+	s, err := d.outbox.Record(ctx, a.letter, a.err, time.Now())
 	e, part := d.engine, "sink "+d.sink
 	if s.Sent {
 		e.health.mended(part)
@@ -147,9 +147,9 @@ func (d *dispatcher) settle(ctx context.Context, a answer) error {
 	e.Observer.SinkFailed(d.sink, s.Err)
 	e.health.failed(part, s.Err)
 	switch {
-	case s.Tell && s.Buried > 0:
+	case s.Report && s.Buried > 0:
 		e.Logger.Warn("a sink rejected an alert; `interlock alerts dead` lists it", "sink", d.sink, "error", s.Err)
-	case s.Tell:
+	case s.Report:
 		e.Logger.Warn("a sink does not accept alerts; they wait until it does", "sink", d.sink, "error", s.Err)
 	}
 	return err

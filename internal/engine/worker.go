@@ -30,7 +30,7 @@ func (e *Engine) workOff(ctx, work context.Context) {
 		woken, began := e.Store.TasksChanged(), time.Now()
 		claims, full, err := w.claim(ctx)
 		for _, c := range claims {
-			w.begin(ctx, work, c)
+			w.startTask(ctx, work, c)
 		}
 		if err != nil {
 			if ctx.Err() == nil {
@@ -187,8 +187,8 @@ func (e *Engine) query() store.ClaimQuery {
 	return store.ClaimQuery{Replica: e.Replica, Lease: e.Lease, LostAfter: e.LostAfter}
 }
 
-// begin runs a task on a worker of its class. Its lease is renewed while it waits for a worker.
-func (w *workers) begin(ctx, work context.Context, c store.Claim) {
+// startTask runs a task on a worker of its class. Its lease is renewed while it waits for a worker.
+func (w *workers) startTask(ctx, work context.Context, c store.Claim) {
 	e, of := w.engine, w.of(c.Task.Kind)
 	if of.stopped {
 		work = ctx
@@ -197,7 +197,7 @@ func (w *workers) begin(ctx, work context.Context, c store.Claim) {
 	if of.try() {
 		s.pool = of.pool
 	}
-	w.crew.begin(func() {
+	w.crew.start(func() {
 		defer s.leave()
 		e.hold(work, c.Lease, func(held context.Context) {
 			if s.pool == nil {

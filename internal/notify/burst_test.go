@@ -55,7 +55,7 @@ func TestBurstIsTheFirstAlertAtOnceAndOneForTheRest(t *testing.T) {
 	w.pass(4 * time.Minute)
 	w.wantCounts("an interval has to pass after it, too", "first×1", "another group×1", "29×30")
 	w.pass(2 * time.Minute)
-	w.wantCounts("and then it is told", "first×1", "another group×1", "29×30", "too soon×1")
+	w.wantCounts("and then it is sent", "first×1", "another group×1", "29×30", "too soon×1")
 }
 
 func TestBurstSurvivesACrash(t *testing.T) {
@@ -145,15 +145,15 @@ func TestEveryEventIsSentOnceThroughOutagesRestartsAndBursts(t *testing.T) {
 		}
 		away = false
 		w.pass(time.Hour)
-		told := map[string]int{}
+		sent := map[string]int{}
 		for _, a := range w.box.alerts {
 			id := string(a.Event.Detail.Pipeline)
-			told[id] += a.Count
-			if got, want := a.Event.Detail.Message, fmt.Sprint(told[id]-1); got != want {
-				rt.Fatalf("%s: sent %q after %d events, want %q", id, got, told[id], want)
+			sent[id] += a.Count
+			if got, want := a.Event.Detail.Message, fmt.Sprint(sent[id]-1); got != want {
+				rt.Fatalf("%s: sent %q after %d events, want %q", id, got, sent[id], want)
 			}
 		}
-		if diff := cmp.Diff(emitted, told); diff != "" {
+		if diff := cmp.Diff(emitted, sent); diff != "" {
 			rt.Fatalf("sent (-emitted +sent):\n%s", diff)
 		}
 	})
@@ -174,7 +174,7 @@ func TestEventMergedIntoAQueuedBurstSurvivesACrash(t *testing.T) {
 			w.wantCounts(name, "second×2")
 			continue
 		}
-		_, err := w.o.Settle(t.Context(), l, w.o.Send(t.Context(), l), w.now)
+		_, err := w.o.Record(t.Context(), l, w.o.Send(t.Context(), l), w.now)
 		w.check(err)
 		w.pass(10 * time.Minute)
 		w.wantCounts(name, "first×1", "second×1")
@@ -188,7 +188,7 @@ func TestEventsHeldBehindAFailedLetterAreSentWithIt(t *testing.T) {
 	l := w.o.Next(w.now)
 	w.emit(w.failure("orders", "second"))
 	w.check(w.o.Fill(t.Context(), w.now))
-	_, err := w.o.Settle(t.Context(), l, errAway, w.now)
+	_, err := w.o.Record(t.Context(), l, errAway, w.now)
 	w.check(err)
 	w.emit(w.failure("orders", "third"))
 	w.pass(10 * time.Minute)
@@ -247,5 +247,5 @@ func TestBurstsOfOnePipelineThatEndTogetherAreSentInOrder(t *testing.T) {
 			w.pass(10 * time.Minute)
 		}
 	}
-	w.want("told", want...)
+	w.want("sent", want...)
 }

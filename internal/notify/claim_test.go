@@ -31,7 +31,7 @@ func TestOneOfTwoReplicasDeliversToASink(t *testing.T) {
 	w.failures("orders", 1)
 	w.o, w.now = o, w.now.Add(time.Minute)
 	w.turn()
-	w.want("told", "0")
+	w.want("sent", "0")
 }
 
 func TestRemovedSinkKeepsEventsForADayAtMost(t *testing.T) {
@@ -78,7 +78,7 @@ func TestSinkThatIsOnlyLateIsNotAbandoned(t *testing.T) {
 	w.begin()
 	w.failures("orders", 1)
 	w.turn()
-	w.want("told", "0")
+	w.want("sent", "0")
 }
 
 func TestWaitingBurstsOfARemovedSinkAreDropped(t *testing.T) {
@@ -102,7 +102,7 @@ func TestWaitingBurstsOfARemovedSinkAreDropped(t *testing.T) {
 	w.box, w.options.Sinks, w.options.Since = box, []sink.Sink{box}, w.now
 	w.begin()
 	w.pass(time.Hour)
-	w.want("the past is not told to a sink that is new", "0")
+	w.want("a new sink does not get past events", "0")
 }
 
 func TestRemovedSinkIsDroppedHoweverManyBurstsWait(t *testing.T) {
@@ -154,7 +154,7 @@ func TestProcessThatLostItsSinkStoresNothingMore(t *testing.T) {
 		return at
 	}
 	before := cursor()
-	if _, err := first.Settle(t.Context(), letter, &sink.Refused{Reason: "no"}, w.now); !errors.Is(err, notify.ErrTakenOver) {
+	if _, err := first.Record(t.Context(), letter, &sink.Refused{Reason: "no"}, w.now); !errors.Is(err, notify.ErrTakenOver) {
 		t.Errorf("the first buried a letter that the second has sent: %v", err)
 	}
 	if err := first.Save(t.Context(), true, w.now); !errors.Is(err, notify.ErrTakenOver) {

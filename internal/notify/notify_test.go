@@ -55,7 +55,7 @@ type world struct {
 	o       *notify.Outbox
 	now     time.Time
 	lease   time.Duration // nothing renews it here
-	told    int           // times
+	reports int           // times
 	alerts  int           // alerts stored
 }
 
@@ -80,7 +80,7 @@ func (w *world) claim(s sink.Sink) {
 	o, _, err := w.n.Claim(w.Context(), s, notify.Holder{Replica: "here", Lease: w.lease}, w.now)
 	w.check(err)
 	if o == nil {
-		w.Fatal("somebody else delivers")
+		w.Fatal("another outbox holds the lease")
 	}
 	w.o = o
 }
@@ -125,10 +125,10 @@ func (w *world) turn() {
 			w.check(w.o.Save(w.Context(), true, w.now))
 			return
 		}
-		settled, err := w.o.Settle(w.Context(), l, w.o.Send(w.Context(), l), w.now)
+		outcome, err := w.o.Record(w.Context(), l, w.o.Send(w.Context(), l), w.now)
 		w.check(err)
-		if settled.Tell {
-			w.told++
+		if outcome.Report {
+			w.reports++
 		}
 	}
 	w.Fatal("there is always more to send")
@@ -230,8 +230,8 @@ func TestSinkGetsEverythingAfterAnOutage(t *testing.T) {
 		return nil
 	}
 	w.pass(20 * time.Second)
-	if w.want("before", "0"); len(asked) != 5 || w.told != 1 {
-		t.Fatalf("asked at %v, told %d times", asked, w.told)
+	if w.want("before", "0"); len(asked) != 5 || w.reports != 1 {
+		t.Fatalf("asked at %v, reported %d times", asked, w.reports)
 	}
 	wait := time.Second
 	for i := 1; i < len(asked); i++ { // each wait is twice as long, less up to a fifth
@@ -268,8 +268,8 @@ func TestBusySinkIsNotCalledForAsLongAsItAsks(t *testing.T) {
 		return nil
 	}
 	w.pass(42*time.Second - 1)
-	if asked != 1 || w.told != 0 {
-		t.Errorf("asked %d times, told %d times", asked, w.told)
+	if asked != 1 || w.reports != 0 {
+		t.Errorf("asked %d times, reported %d times", asked, w.reports)
 	}
 	w.pass(1)
 	w.want("after", "0", "0")
@@ -420,8 +420,8 @@ func TestAlertUndeliveredForADayBecomesADeadLetter(t *testing.T) {
 	}
 	w.emit(w.failure("gold", "young"))
 	w.pass(time.Hour)
-	if n := len(w.dead()); n != 21 || w.told != 1 {
-		t.Errorf("%d are dead, told %d times", n, w.told)
+	if n := len(w.dead()); n != 21 || w.reports != 1 {
+		t.Errorf("%d are dead, reported %d times", n, w.reports)
 	}
 	w.box.answer = nil
 	w.pass(time.Hour)
@@ -438,7 +438,7 @@ func TestNewSinkGetsEventsSinceTheServerStarted(t *testing.T) {
 	w.options.Sinks = []sink.Sink{w.box}
 	w.begin()
 	w.turn()
-	w.want("told", "at the start")
+	w.want("sent", "at the start")
 	w.box.answer = func(event.Event) error { return errors.New("away") }
 	w.emit(w.failure("orders", "missed"))
 	w.pass(time.Minute)
@@ -531,8 +531,8 @@ func TestFollowUpsDoNotMakeAFailingSinkLookHealthy(t *testing.T) {
 		w.emit(event.New(event.JobCompleted, about, "fine", event.Finished{}))
 		w.pass(5 * time.Minute)
 	}
-	if dead := w.dead(); len(dead) != 0 || w.told != 1 || len(s.followed) != 60 {
-		t.Errorf("told %d times, followed %d, dead letters: %+v", w.told, len(s.followed), dead)
+	if dead := w.dead(); len(dead) != 0 || w.reports != 1 || len(s.followed) != 60 {
+		t.Errorf("reported %d times, followed %d, dead letters: %+v", w.reports, len(s.followed), dead)
 	}
 	s.answer = nil
 	w.pass(5 * time.Minute)
@@ -550,7 +550,7 @@ func TestSinkIsBackWhenItAcceptsAFailedLetter(t *testing.T) {
 	w.turn()
 	s.away, w.now = false, w.now.Add(time.Second)
 	l := w.o.Next(w.now)
-	if got, err := w.o.Settle(t.Context(), l, w.o.Send(t.Context(), l), w.now); !got.Sent || !got.Back || err != nil {
+	if got, err := w.o.Record(t.Context(), l, w.o.Send(t.Context(), l), w.now); !got.Sent || !got.Back || err != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -563,7 +563,7 @@ func TestCursorWaitsForTheFirstUndeliveredAlert(t *testing.T) {
 	if slow == nil || quick == nil || w.o.Next(w.now) != nil {
 		t.Fatal("want one letter of each pipeline in flight")
 	}
-	_, err := w.o.Settle(t.Context(), quick, w.o.Send(t.Context(), quick), w.now)
+	_, err := w.o.Record(t.Context(), quick, w.o.Send(t.Context(), quick), w.now)
 	w.check(err)
 	w.check(w.o.Save(t.Context(), true, w.now))
 	w.begin() // the process crashed before the slow one was settled
@@ -595,7 +595,7 @@ func TestOutboxIsBounded(t *testing.T) {
 	w.pass(time.Minute)
 	taken := 0
 	for l := w.o.Next(w.now.Add(time.Hour)); l != nil && taken < 3000; l = w.o.Next(w.now.Add(time.Hour)) {
-		_, err := w.o.Settle(t.Context(), l, nil, w.now)
+		_, err := w.o.Record(t.Context(), l, nil, w.now)
 		w.check(err)
 		taken++
 	}

@@ -44,7 +44,7 @@ type Outbox struct {
 
 	failures int       // consecutive failures
 	until    time.Time // nothing is sent until then
-	told     bool      // a failing sink has been reported
+	reported bool      // a failing sink has been reported
 	refusing bool      // it has accepted none since it last rejected one
 }
 

@@ -41,7 +41,7 @@ func TestSilenceSuppressesOnlyAlerts(t *testing.T) {
 	after := w.failure("silver-a", "after")
 	w.emit(after)
 	w.turn()
-	w.want("told", "before", "of another", "after")
+	w.want("sent", "before", "of another", "after")
 	page, err := w.store.Events(t.Context(), store.EventQuery{})
 	w.check(err)
 	if len(page.Items) != 4 {
@@ -65,7 +65,7 @@ func TestSilenceOfATypeSuppressesOnlyThatType(t *testing.T) {
 	about := event.About{Pipeline: "orders", Schedule: pipeline.ByCron, At: w.now}
 	w.emit(event.New(event.SLABreach, about, "late", event.Deadline{}), w.failure("orders", "failed"))
 	w.turn()
-	w.want("told", "failed")
+	w.want("sent", "failed")
 }
 
 func TestPipelineSilenceDoesNotCoverTheWatchdog(t *testing.T) {
@@ -73,7 +73,7 @@ func TestPipelineSilenceDoesNotCoverTheWatchdog(t *testing.T) {
 	w.silence("*", "", time.Hour)
 	w.emit(event.New(event.WatchdogDegraded, event.About{At: w.now}, "blind", event.Degraded{}), w.failure("orders", "failed"))
 	w.turn()
-	w.want("told", "blind")
+	w.want("sent", "blind")
 }
 
 func TestAuditRecordCannotBeSilenced(t *testing.T) {
@@ -102,7 +102,7 @@ func TestSilencesAreListedWithSuppressedCountsAndEnd(t *testing.T) {
 	}
 	w.emit(w.failure("silver-a", "4"))
 	w.turn()
-	w.want("told", "3", "4")
+	w.want("sent", "3", "4")
 	if _, err := w.n.EndSilence(t.Context(), "nobody's", "bob", "", w.now); !errors.Is(err, notify.ErrNoSilence) {
 		t.Errorf("got %v", err)
 	}

@@ -60,7 +60,7 @@ func (h *host) deliver(ctx context.Context) {
 	w, c := h.world, &h.courier
 	c.called, c.next = false, w.now.Add(standBy)
 	if err := h.dispatch(ctx); err != nil {
-		w.tell("%s cannot deliver: %v", h.name, err)
+		w.tracef("%s cannot deliver: %v", h.name, err)
 		if c.outbox != nil {
 			c.outbox = nil
 			_ = h.line.Release(ctx, []store.Lease{c.lease}, h.clock()) // it expires by itself
@@ -88,7 +88,7 @@ func (h *host) dispatch(ctx context.Context) error {
 		return err
 	}
 	for l := outbox.Next(h.clock()); l != nil; l = outbox.Next(h.clock()) {
-		if _, err := outbox.Settle(ctx, l, outbox.Send(ctx, l), h.clock()); err != nil {
+		if _, err := outbox.Record(ctx, l, outbox.Send(ctx, l), h.clock()); err != nil {
 			return err
 		}
 	}

@@ -19,27 +19,27 @@ const (
 	enoughEver = 20 // failed tries before an alert is buried although the sink accepts others
 )
 
-// Settled is the outcome of a letter, for the host to report.
-type Settled struct {
+// Outcome is the result of sending a letter, for the host to report.
+type Outcome struct {
 	Sent   bool
 	Buried int   // letters stored as dead letters
 	Err    error // why the sink did not accept it; nil if it only asked to wait
-	Tell   bool  // first failure since the sink last accepted one
+	Report bool  // first failure since the sink last accepted one
 	Back   bool  // the sink accepts alerts again after a reported failure
 }
 
-// Settle records the sink's result for a letter. It returns store errors only; the letter then stays queued.
-func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Time) (Settled, error) {
+// Record records the sink's result for a letter. It returns store errors only; the letter then stays queued.
+func (o *Outbox) Record(ctx context.Context, l *Letter, said error, now time.Time) (Outcome, error) {
 	l.sending = false
 	o.sending--
 	if said == nil {
 		return o.taken(l, now), nil
 	}
-	s := Settled{Err: said}
+	s := Outcome{Err: said}
 	if busy, ok := errors.AsType[*sink.Busy](said); ok && busy.After > 0 { // rate limited: neither the letter nor the sink is at fault
 		o.until = period.Later(o.until, now.Add(busy.After))
 		l.back()
-		return Settled{}, nil
+		return Outcome{}, nil
 	}
 	if l.tries++; o.failures == 0 || o.stuckBehind(l) {
 		l.alone++
@@ -53,7 +53,7 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 	}
 	o.until = period.Later(o.until, now.Add(o.backoff(l, o.failures)))
 	l.retryAt = now.Add(o.backoff(l, l.tries))
-	s.Tell, o.told = !o.told, true
+	s.Report, o.reported = !o.reported, true
 	buried, err := o.buryOld(ctx, said, now)
 	s.Buried = buried
 	return s, err
@@ -61,13 +61,13 @@ func (o *Outbox) Settle(ctx context.Context, l *Letter, said error, now time.Tim
 
 // taken removes a letter that the sink accepted. A follow-up that never failed proves nothing about the sink: the
 // sink may have had nothing to update.
-func (o *Outbox) taken(l *Letter, now time.Time) Settled {
+func (o *Outbox) taken(l *Letter, now time.Time) Outcome {
 	o.remove(l, now)
 	if l.follow && l.tries == 0 {
-		return Settled{}
+		return Outcome{}
 	}
-	s := Settled{Sent: true, Back: o.told}
-	o.failures, o.told, o.refusing = 0, false, false
+	s := Outcome{Sent: true, Back: o.reported}
+	o.failures, o.reported, o.refusing = 0, false, false
 	return s
 }
 
@@ -83,7 +83,7 @@ func (l *Letter) back() {
 }
 
 // refused buries a letter that the sink rejects although it accepts others.
-func (o *Outbox) refused(ctx context.Context, l *Letter, s Settled, now time.Time) (Settled, error) {
+func (o *Outbox) refused(ctx context.Context, l *Letter, s Outcome, now time.Time) (Outcome, error) {
 	if !l.follow { // losing a follow-up is harmless
 		if err := o.n.bury(ctx, o.name, &o.lease, l.alert, l.tries, s.Err, now); err != nil {
 			l.retryAt = now.Add(minWait)
@@ -92,7 +92,7 @@ func (o *Outbox) refused(ctx context.Context, l *Letter, s Settled, now time.Tim
 		s.Buried = 1
 	}
 	o.remove(l, now)
-	s.Tell, o.refusing = !o.refusing, true
+	s.Report, o.refusing = !o.refusing, true
 	return s, nil
 }
 
