@@ -78,21 +78,21 @@ func AboutRun(e event.Event) bool {
 	return d.Pipeline != "" && d.Schedule != "" && !d.Date.IsZero()
 }
 
-// maxTold is how many event ids are remembered: enough for those that are sent again after a crash.
-const maxTold = 32
+// maxSent is how many event ids are remembered: enough for those that are sent again after a crash.
+const maxSent = 32
 
-// Told is the ids of the latest events sent about a matter, to recognise repeats.
-type Told []string
+// Sent is the ids of the latest events sent about a matter, to recognise repeats.
+type Sent []string
 
 // Has reports whether an event was sent.
-func (t Told) Has(id string) bool { return slices.Contains(t, id) }
+func (s Sent) Has(id string) bool { return slices.Contains(s, id) }
 
 // Repeats reports whether everything in an alert was sent before. If the last event of a burst settles its matter,
 // Follow has sent that event as soon as it happened, but not the others.
-func (t Told) Repeats(a Alert) bool { return t.Has(a.Event.ID) && (a.Count <= 1 || !Settles(a.Event)) }
+func (s Sent) Repeats(a Alert) bool { return s.Has(a.Event.ID) && (a.Count <= 1 || !Settles(a.Event)) }
 
-// With returns t with one more event.
-func (t Told) With(id string) Told {
-	next := append(slices.Clone(t), id)
-	return next[max(0, len(next)-maxTold):]
+// With returns s with one more event.
+func (s Sent) With(id string) Sent {
+	next := append(slices.Clone(s), id)
+	return next[max(0, len(next)-maxSent):]
 }

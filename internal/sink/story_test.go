@@ -13,7 +13,7 @@ import (
 )
 
 func TestStorySaysWhatWhyAndWhatToDo(t *testing.T) {
-	e := tell(event.ValidationExhausted, event.Gate{Rules: []event.RuleOutcome{
+	e := newEvent(event.ValidationExhausted, event.Gate{Rules: []event.RuleOutcome{
 		{Key: "landed", Check: "exists", Outcome: "pass", Reason: "is there"},
 		{Key: "rows", Check: "gte", Outcome: "fail", Value: "950", Reason: "count is 950, needs ≥ 1000"},
 		{Key: "hold", Check: "exists", Outcome: "fail", EffectiveOutcome: "pass", Reason: "no reading"},
@@ -35,20 +35,20 @@ func TestStorySaysWhatWhyAndWhatToDo(t *testing.T) {
 }
 
 func TestStorySaysWhenItContinuesByItself(t *testing.T) {
-	got := sink.Alert{Event: tell(event.RetryScheduled, event.Budget{Cause: "transient", Used: 1, Max: 3, NextAttemptAt: noon})}.Story()
+	got := sink.Alert{Event: newEvent(event.RetryScheduled, event.Budget{Cause: "transient", Used: 1, Max: 3, NextAttemptAt: noon})}.Story()
 	if got.Heals != "next attempt at 2026-03-03 12:00:00 UTC" || len(got.Why) != 1 || !strings.Contains(got.Why[0], "1 of 3") {
 		t.Errorf("got %+v", got)
 	}
-	if got := (sink.Alert{Event: tell(event.JobFailed, event.Finished{NextAttemptAt: noon})}).Story(); got.Heals != "next attempt at about 2026-03-03 12:00:00 UTC" {
+	if got := (sink.Alert{Event: newEvent(event.JobFailed, event.Finished{NextAttemptAt: noon})}).Story(); got.Heals != "next attempt at about 2026-03-03 12:00:00 UTC" {
 		t.Errorf("a failure with a retry says %q", got.Heals)
 	}
-	if got := (sink.Alert{Event: tell(event.JobFailed, event.Finished{})}).Story(); got.Heals != "" {
+	if got := (sink.Alert{Event: newEvent(event.JobFailed, event.Finished{})}).Story(); got.Heals != "" {
 		t.Errorf("a failure without a retry says %q", got.Heals)
 	}
-	if got := (sink.Alert{Event: tell(event.RetryExhausted, event.Budget{Used: 3, Max: 3})}).Story(); got.Heals != "" {
+	if got := (sink.Alert{Event: newEvent(event.RetryExhausted, event.Budget{Used: 3, Max: 3})}).Story(); got.Heals != "" {
 		t.Errorf("a spent budget goes on: %q", got.Heals)
 	}
-	if got := (sink.Alert{Event: tell(event.PipelinePaused, event.Pause{By: "ann", Until: noon})}).Story(); got.Heals == "" {
+	if got := (sink.Alert{Event: newEvent(event.PipelinePaused, event.Pause{By: "ann", Until: noon})}).Story(); got.Heals == "" {
 		t.Error("a pause with an end does not say when")
 	}
 }
@@ -56,7 +56,7 @@ func TestStorySaysWhenItContinuesByItself(t *testing.T) {
 // Every kind of detail has its text, so that a new one is not forgotten here.
 func TestEveryDetailHasItsFacts(t *testing.T) {
 	code := 3
-	told := map[reflect.Type]bool{nil: true}
+	seen := map[reflect.Type]bool{nil: true}
 	for name, extra := range map[string]event.Extra{
 		"finished": event.Finished{Category: "TRANSIENT", ExitCode: &code, DurationSeconds: 90},
 		"infra":    event.Infra{Held: true, Error: "no answer"}, "left": event.Left{JobMayRun: true}, "deadline": event.Deadline{Deadline: noon, LateSeconds: 60},
@@ -67,14 +67,14 @@ func TestEveryDetailHasItsFacts(t *testing.T) {
 		"audited": event.Audited{Actor: "deploy", Action: "trigger", Outcome: "done"},
 		"gate":    event.Gate{Rules: []event.RuleOutcome{{Key: "rows", Outcome: "fail"}}}, "budget": event.Budget{Max: 1},
 	} {
-		if why := (sink.Alert{Event: tell(event.JobFailed, extra)}).Story().Why; len(why) == 0 {
+		if why := (sink.Alert{Event: newEvent(event.JobFailed, extra)}).Story().Why; len(why) == 0 {
 			t.Errorf("%s: nothing is said", name)
 		}
-		told[reflect.TypeOf(extra)] = true
+		seen[reflect.TypeOf(extra)] = true
 	}
 	for _, group := range event.Catalogue() {
 		for _, entry := range group.Entries {
-			if !told[reflect.TypeOf(entry.Extra)] {
+			if !seen[reflect.TypeOf(entry.Extra)] {
 				t.Errorf("%s carries %T, which is not tried here", entry.Type, entry.Extra)
 			}
 		}
@@ -83,7 +83,7 @@ func TestEveryDetailHasItsFacts(t *testing.T) {
 
 func TestLongListsAreCutWithTheirCount(t *testing.T) {
 	dates := strings.Split(strings.Repeat("x ", 11)+"y", " ")
-	got := sink.Alert{Event: tell(event.ScheduleMissed, event.Missed{Dates: dates})}.Story()
+	got := sink.Alert{Event: newEvent(event.ScheduleMissed, event.Missed{Dates: dates})}.Story()
 	if len(got.Why) != 1 || !strings.HasSuffix(got.Why[0], "x and 2 more") {
 		t.Errorf("got %q", got.Why)
 	}

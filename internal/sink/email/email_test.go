@@ -188,7 +188,7 @@ func TestUntrustedCertificateIsRejected(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreToldApart(t *testing.T) {
+func TestRefusalsAreDistinguished(t *testing.T) {
 	for name, c := range map[string]struct{ command, answer, want string }{
 		"unknown recipient":     {"RCPT", "550 5.1.1 no such user", "mend"},
 		"unknown sender":        {"MAIL", "550 5.7.1 who are you", "mend"},

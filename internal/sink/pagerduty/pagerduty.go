@@ -44,7 +44,7 @@ func (s *Sink) Name() string { return s.config.Name }
 // incident is the stored state of a matter.
 type incident struct {
 	State sink.State `json:"state"`
-	Told  sink.Told  `json:"told"`
+	Sent  sink.Sent  `json:"told"`
 }
 
 // Send reports an alert. If its matter has been settled since, it opens no incident: nothing would resolve it.
@@ -53,7 +53,7 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 		return nil
 	}
 	known, thread, err := s.load(ctx, a)
-	if err != nil || known.Told.Repeats(a) {
+	if err != nil || known.Sent.Repeats(a) {
 		return err
 	}
 	switch next := known.State.After(a.Event); {
@@ -61,9 +61,9 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 		if err := s.enqueue(ctx, trigger(s.config.RoutingKey, a)); err != nil {
 			return err
 		}
-		return s.save(ctx, thread, incident{sink.Opened, known.Told.With(a.Event.ID)})
+		return s.save(ctx, thread, incident{sink.Opened, known.Sent.With(a.Event.ID)})
 	case known.State == sink.Opened && next != sink.Opened:
-		return s.settle(ctx, thread, a, incident{next, known.Told.With(a.Event.ID)})
+		return s.resolve(ctx, thread, a, incident{next, known.Sent.With(a.Event.ID)})
 	default:
 		return s.post(ctx, "v2/change/enqueue", change(s.config.RoutingKey, a))
 	}
@@ -79,10 +79,11 @@ func (s *Sink) Follow(ctx context.Context, a sink.Alert) error {
 	if err != nil || known.State != sink.Opened || next == sink.Opened {
 		return err
 	}
-	return s.settle(ctx, thread, a, incident{next, known.Told.With(a.Event.ID)})
+	return s.resolve(ctx, thread, a, incident{next, known.Sent.With(a.Event.ID)})
 }
 
-func (s *Sink) settle(ctx context.Context, t sink.Thread, a sink.Alert, next incident) error {
+// resolve resolves the incident of an alert, and stores next as its state.
+func (s *Sink) resolve(ctx context.Context, t sink.Thread, a sink.Alert, next incident) error {
 	if err := s.enqueue(ctx, request{RoutingKey: s.config.RoutingKey, Action: "resolve", DedupKey: key(a.Event)}); err != nil {
 		return err
 	}

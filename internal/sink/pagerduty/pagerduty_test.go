@@ -185,7 +185,7 @@ func TestFileThatIsGoodAgainResolvesItsIncident(t *testing.T) {
 	}
 }
 
-func TestFailuresAreToldApart(t *testing.T) {
+func TestFailuresAreDistinguished(t *testing.T) {
 	for _, c := range []struct {
 		code int
 		body string

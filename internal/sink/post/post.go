@@ -18,8 +18,8 @@ import (
 // maxWait bounds the Retry-After of a receiver.
 const maxWait = time.Hour
 
-// maxTold is how much of an answer is kept.
-const maxTold = 4096
+// maxAnswer is how much of an answer is read.
+const maxAnswer = 4096
 
 // Answer is the response to a request.
 type Answer struct {
@@ -42,7 +42,7 @@ func Do(client *http.Client, req *http.Request, who string, now time.Time) (Answ
 	}
 	defer resp.Body.Close()
 	// If the body breaks off, its beginning is enough: the status came first.
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxTold))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	return Answer{Status: resp.StatusCode, Body: body}, judge(resp, who, now)
 }
 

@@ -27,7 +27,7 @@ type conversation struct {
 	Worst    event.Severity `json:"worst,omitempty"` // while it is open
 	Turned   event.Type     `json:"turned,omitempty"`
 	TurnedAt time.Time      `json:"turnedAt,omitzero"`
-	Told     sink.Told      `json:"told,omitempty"`
+	Sent     sink.Sent      `json:"told,omitempty"`
 
 	thread sink.Thread
 }
@@ -43,7 +43,7 @@ type claim struct {
 func (c conversation) with(a sink.Alert) conversation {
 	e := a.Event
 	if a.Settled && (c.State == sink.Recovered || c.State == sink.Closed) {
-		c.Told = c.Told.With(e.ID)
+		c.Sent = c.Sent.With(e.ID)
 		return c
 	}
 	next, worst := c.State.After(e), c.Worst
@@ -53,7 +53,7 @@ func (c conversation) with(a sink.Alert) conversation {
 	if next != c.State || next == sink.Opened && worst != c.Worst {
 		c.State, c.Worst, c.Turned, c.TurnedAt = next, worst, e.Type, e.Time
 	}
-	c.Told = c.Told.With(e.ID)
+	c.Sent = c.Sent.With(e.ID)
 	return c
 }
 

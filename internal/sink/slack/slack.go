@@ -62,7 +62,7 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	switch {
 	case err != nil:
 		return err
-	case c.Told.Repeats(a):
+	case c.Sent.Repeats(a):
 		return nil // sent already, but the answer was lost
 	case c.Root == "":
 		return s.open(ctx, c, a)
@@ -77,7 +77,7 @@ func (s *Sink) Follow(ctx context.Context, a sink.Alert) error {
 		return nil
 	}
 	c, err := s.load(ctx, s.key(a.Event))
-	if err != nil || c.Told.Has(a.Event.ID) {
+	if err != nil || c.Sent.Has(a.Event.ID) {
 		return err
 	}
 	if c.Root == "" {

@@ -232,7 +232,7 @@ func TestDataIsNeverMarkup(t *testing.T) {
 	}
 }
 
-func TestErrorsAreToldApart(t *testing.T) {
+func TestErrorsAreDistinguished(t *testing.T) {
 	for code, want := range map[string]string{
 		"invalid_auth": "mend", "token_revoked": "mend", "channel_not_found": "mend", "not_in_channel": "mend", "is_archived": "mend", "missing_scope": "mend",
 		"accesslimited": "mend", "messages_tab_disabled": "mend", "team_not_found": "mend", "method_deprecated": "mend",
