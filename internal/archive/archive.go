@@ -193,7 +193,7 @@ func mark(ctx context.Context, s source, now time.Time) error {
 	return nil
 }
 
-// Leave tells a store whose archive was removed to stop keeping events and changes for it. If an archive is added
+// Leave makes a store whose archive was removed stop keeping events and changes for it. If an archive is added
 // again later, everything is copied anew.
 func Leave(ctx context.Context, s source, consumer string) error {
 	set, err := s.Marked(ctx, []string{followed})

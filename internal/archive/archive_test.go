@@ -297,7 +297,7 @@ func TestRejectedRerunRequestWithoutARunIsArchived(t *testing.T) {
 	key := keyOf("orders", "2026-03-09")
 	w.commit(noon, func(b *store.Batch) {
 		b.Reruns = append(b.Reruns, store.Rerun{ID: "r1", Key: key, By: "ann", At: noon, Why: "no such run"})
-		b.Emit(told(event.RerunRejected, key, noon))
+		b.Emit(newEvent(event.RerunRejected, key, noon))
 	})
 	pass(t, w.archiver(dsn), noon)
 	same(t, "reruns", lines(t, dsn, "SELECT why FROM reruns"), []string{"no such run"})

@@ -77,7 +77,7 @@ func (w *world) live(key run.Key, now time.Time, took time.Duration) {
 	opened := run.Run{Key: key, Version: 1, Status: run.Pending, Attempt: 1, OpenedAt: now, UpdatedAt: now}
 	w.commit(now, func(b *store.Batch) {
 		b.Create(opened)
-		b.Emit(told(event.TriggerStarted, key, now))
+		b.Emit(newEvent(event.TriggerStarted, key, now))
 	})
 	running := opened
 	running.Version, running.Status, running.UpdatedAt = 2, run.Running, now.Add(time.Second)
@@ -90,11 +90,11 @@ func (w *world) live(key run.Key, now time.Time, took time.Duration) {
 	w.commit(end, func(b *store.Batch) {
 		b.Swap(running, done)
 		b.Append(store.JobEntry{Key: key, Attempt: 1, At: end, Event: store.JobSuccess, Message: "done", Output: "42 rows"})
-		b.Emit(told(event.SLAMet, key, end))
+		b.Emit(newEvent(event.SLAMet, key, end))
 	})
 }
 
-func told(t event.Type, key run.Key, at time.Time) event.Event {
+func newEvent(t event.Type, key run.Key, at time.Time) event.Event {
 	about := event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: 1, At: at}
 	var extra event.Extra
 	switch t {
@@ -121,7 +121,7 @@ func (w *world) days(from, n int) {
 			w.live(keyOf(id, now.Format(time.DateOnly)), now, time.Minute)
 			w.commit(now, func(b *store.Batch) {
 				b.Reruns = append(b.Reruns, store.Rerun{ID: fmt.Sprint("request ", day), Key: keyOf(id, now.Format(time.DateOnly)), By: "ann", At: now, Why: "already open"})
-				b.Emit(told(event.RerunRejected, keyOf(id, now.Format(time.DateOnly)), now))
+				b.Emit(newEvent(event.RerunRejected, keyOf(id, now.Format(time.DateOnly)), now))
 			})
 		}
 	}

@@ -35,13 +35,13 @@ func (p *pass) follow(ctx context.Context, after store.Position) error {
 		if err != nil {
 			return err
 		}
-		if err := before.settle(ctx, p.archiver); err != nil {
+		if err := before.acknowledge(ctx, p.archiver); err != nil {
 			return err
 		}
 		before, n, err = now, then.news, then.err
 	}
-	if settled := before.settle(ctx, p.archiver); settled != nil {
-		return settled
+	if failed := before.acknowledge(ctx, p.archiver); failed != nil {
+		return failed
 	}
 	return err
 }
@@ -52,8 +52,8 @@ type taking struct {
 	written <-chan error // nil if there is no page
 }
 
-// settle waits until the page is written, and then acknowledges it to the store.
-func (n taking) settle(ctx context.Context, a *Archiver) error {
+// acknowledge waits until the page is written, and then acknowledges it to the store.
+func (n taking) acknowledge(ctx context.Context, a *Archiver) error {
 	if n.written == nil {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (p *pass) take(ctx context.Context, n news) (written <-chan error, err erro
 	for _, r := range n.rows {
 		p.ledger.add(events, r)
 	}
-	return p.ledger.begin(n.places(p.now)), nil
+	return p.ledger.queueBatch(n.places(p.now)), nil
 }
 
 // runs returns the runs that the page concerns. Some are named only by an event: only their job log has changed.

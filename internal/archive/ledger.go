@@ -125,13 +125,13 @@ func (l *ledger) add(t table, r row) {
 	}
 	w.rows = append(w.rows, r)
 	if l.count++; l.count >= MaxRows {
-		l.begin(rows{table: cursors})
+		l.queueBatch(rows{table: cursors})
 	}
 }
 
-// begin queues the current batch, with its cursors, to be written in one transaction. The channel receives the result
-// of that batch; if it has cursors, all earlier batches are written by then.
-func (l *ledger) begin(places rows) <-chan error {
+// queueBatch queues the current batch, with its cursors, to be written in one transaction. The channel receives the
+// result of that batch; if it has cursors, all earlier batches are written by then.
+func (l *ledger) queueBatch(places rows) <-chan error {
 	b := batch{places: places, done: make(chan error, 1)}
 	for _, t := range tables {
 		if w := l.waiting[t.name]; w != nil {
@@ -146,7 +146,7 @@ func (l *ledger) begin(places rows) <-chan error {
 }
 
 // write queues the current batch with its cursors, and waits until it is written.
-func (l *ledger) write(places rows) error { return <-l.begin(places) }
+func (l *ledger) write(places rows) error { return <-l.queueBatch(places) }
 
 // write writes a batch in one transaction. Events and sensor writes are normally sent only once, so they go straight
 // into their tables with COPY. If one of them exists already (after a crash, for example), the transaction fails, and

@@ -20,7 +20,7 @@ func TestViewsAnswer(t *testing.T) {
 	}
 	first := keyOf("orders", "2026-03-03")
 	w.commit(noon, func(b *store.Batch) {
-		b.Emit(told(event.SLABreach, first, noon))
+		b.Emit(newEvent(event.SLABreach, first, noon))
 		b.Append(store.JobEntry{Key: first, Attempt: 2, At: noon.Add(time.Hour), Event: store.JobStarted, Try: 1})
 		b.Append(store.JobEntry{Key: first, Attempt: 2, At: noon.Add(2 * time.Hour), Event: store.JobFail})
 		b.Append(store.JobEntry{Key: first, Attempt: 3, At: noon, Event: store.JobTimeout}) // never started
@@ -48,8 +48,8 @@ func TestMonthsMatchTheViews(t *testing.T) {
 	}
 	w.live(keyOf("other", "2026-03-03"), noon, time.Hour)
 	w.commit(noon, func(b *store.Batch) {
-		b.Emit(told(event.SLABreach, keyOf("orders", "2026-03-03"), noon))
-		b.Emit(told(event.SLABreach, keyOf("orders", "2026-05-01"), noon)) // no run opened
+		b.Emit(newEvent(event.SLABreach, keyOf("orders", "2026-03-03"), noon))
+		b.Emit(newEvent(event.SLABreach, keyOf("orders", "2026-05-01"), noon)) // no run opened
 	})
 	w.live(keyOf("orders", "2026-04-01"), noon.AddDate(0, 1, 0), time.Hour)
 	pass(t, w.archiver(dsn), noon.AddDate(0, 3, 0))
