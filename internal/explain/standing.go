@@ -440,7 +440,7 @@ func (b *builder) paused() bool {
 // sum sets the summary.
 func (b *builder) sum(code reason.Code, format string, args ...any) {
 	b.x.Said.Summary = reason.Say(code, format, args...)
-	b.x.Summary = b.x.Said.Summary.Tell(b.now)
+	b.x.Summary = b.x.Said.Summary.StringAt(b.now)
 }
 
 // because adds a reason.
@@ -450,12 +450,12 @@ func (b *builder) because(code reason.Code, format string, args ...any) {
 
 func (b *builder) why(r reason.Reason) {
 	b.x.Said.Reasons = append(b.x.Said.Reasons, r)
-	b.x.Reasons = append(b.x.Reasons, r.Tell(b.now))
+	b.x.Reasons = append(b.x.Reasons, r.StringAt(b.now))
 }
 
 // opens adds something that would open the run.
 func (b *builder) opens(code reason.Code, format string, args ...any) {
 	r := reason.Say(code, format, args...)
 	b.x.Said.Opens = append(b.x.Said.Opens, r)
-	b.x.Opens = append(b.x.Opens, r.Tell(b.now))
+	b.x.Opens = append(b.x.Opens, r.StringAt(b.now))
 }

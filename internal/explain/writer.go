@@ -105,7 +105,7 @@ func (b *builder) sources(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if r := b.sourceReason(d, a); !slices.Contains(b.x.Reasons, r.Tell(b.now)) {
+			if r := b.sourceReason(d, a); !slices.Contains(b.x.Reasons, r.StringAt(b.now)) {
 				b.why(r)
 			}
 		}

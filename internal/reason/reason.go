@@ -38,7 +38,7 @@ type Part struct {
 	Text    string // for an instant or a duration, its form in UTC without the distance from now
 	At      time.Time
 	Seconds float64
-	bare    bool // Tell omits the distance from now
+	bare    bool // StringAt omits the distance from now
 }
 
 // Reason is one sentence in parts. The zero Reason means that there is none.
@@ -133,8 +133,8 @@ func (r Reason) Param(name string) string {
 // String returns the sentence in UTC.
 func (r Reason) String() string { return r.text(func(p Part) string { return p.Text }) }
 
-// Tell returns the sentence in UTC, with the distance of each instant from now.
-func (r Reason) Tell(now time.Time) string {
+// StringAt returns the sentence in UTC, with the distance of each instant from now.
+func (r Reason) StringAt(now time.Time) string {
 	return r.text(func(p Part) string {
 		if p.Kind == Instant && !p.bare {
 			return When(p.At, now)

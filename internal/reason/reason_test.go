@@ -16,7 +16,7 @@ func TestSentenceIsBuiltFromItsParameters(t *testing.T) {
 	if got, want := r.String(), "attempt 2 starts 2026-03-03T12:00:00Z: `interlock explain orders`, after 1m30s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := r.Tell(noon.Add(-5*time.Minute)), "attempt 2 starts 2026-03-03T12:00:00Z (in 5m): `interlock explain orders`, after 1m30s"; got != want {
+	if got, want := r.StringAt(noon.Add(-5*time.Minute)), "attempt 2 starts 2026-03-03T12:00:00Z (in 5m): `interlock explain orders`, after 1m30s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := r.Param("exitCode"); got != "75" {
