@@ -59,7 +59,7 @@ type emitter interface {
 // EmitOnce emits an event and sets a mark, which is kept until then, unless the mark is set already. It reports whether
 // it emitted the event. Many writes may lead to the same event, and most find the mark set.
 func EmitOnce(ctx context.Context, s emitter, mark string, until time.Time, e event.Event, now time.Time) (bool, error) {
-	if told, err := IsMarked(ctx, s, mark); err != nil || told {
+	if marked, err := IsMarked(ctx, s, mark); err != nil || marked {
 		return false, err
 	}
 	b := Batch{ID: mark}

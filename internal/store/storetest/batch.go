@@ -34,12 +34,12 @@ func full(b *store.Batch) {
 	b.SetMark("m", after(time.Hour))
 	b.Schedule(taskFor("a", after(time.Minute)))
 	b.Finish("c")
-	b.Emit(told(orders, "one", noon), told(orders, "two", noon))
+	b.Emit(newEvent(orders, "one", noon), newEvent(orders, "two", noon))
 }
 
 func everythingHappens(f *fixture) {
 	f.schedule(taskFor("c", noon))
-	dead := store.DeadLetter{Sink: "hook", Event: told(orders, "dead", noon), Reason: "no", Tries: 3, At: noon}
+	dead := store.DeadLetter{Sink: "hook", Event: newEvent(orders, "dead", noon), Reason: "no", Tries: 3, At: noon}
 	f.commit(full)
 	f.commit(func(b *store.Batch) {
 		b.SwapDryRun(run.Run{}, opened(keyOf("silver", "2026-03-03")))
@@ -62,7 +62,7 @@ func everythingHappens(f *fixture) {
 		Snapshots: []store.Snapshot{{ID: "s1", Key: orders, Attempt: 1, At: noon}},
 		PostRuns:  []store.PostRun{{Key: orders, Version: 1, Attempt: 1}},
 		Reruns:    []store.Rerun{{ID: "r1", Key: orders, At: noon}},
-		Events:    []store.StoredEvent{{Event: told(orders, "one", noon)}, {Event: told(orders, "two", noon)}},
+		Events:    []store.StoredEvent{{Event: newEvent(orders, "one", noon)}, {Event: newEvent(orders, "two", noon)}},
 		Marked:    map[string]bool{"m": true},
 		Dead:      []store.DeadLetter{dead},
 		Tasks:     []store.Task{taskFor("a", after(time.Minute))},
@@ -114,7 +114,7 @@ func (f *fixture) standing() {
 		b.SetMark("n", after(time.Hour))
 		b.Schedule(taskFor("c", after(time.Hour)))
 		b.Schedule(taskFor("d", noon))
-		b.Emit(told(there, "zero", noon))
+		b.Emit(newEvent(there, "zero", noon))
 	})
 }
 
@@ -141,7 +141,7 @@ func oneConflictUndoesAll(f *fixture) {
 func refusedIsNotRemembered(f *fixture) {
 	b := f.batch()
 	b.Swap(opened(orders), touched(opened(orders)))
-	b.Emit(told(orders, "one", noon))
+	b.Emit(newEvent(orders, "one", noon))
 	f.wantErr("swap of nothing", f.s.Commit(f.ctx, b, noon), store.ErrConflict)
 	f.create(opened(orders))
 	f.check(f.s.Commit(f.ctx, b, noon))

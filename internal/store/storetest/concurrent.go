@@ -46,7 +46,7 @@ func oneWinner(f *fixture) {
 			}
 			b := store.Batch{ID: fmt.Sprintf("%d/%d", i, n)}
 			b.Swap(read, touched(read))
-			b.Emit(told(orders, fmt.Sprintf("version %d", read.Version+1), noon))
+			b.Emit(newEvent(orders, fmt.Sprintf("version %d", read.Version+1), noon))
 			b.SetMark(fmt.Sprintf("version/%d", read.Version+1), time.Time{})
 			switch err := f.s.Commit(f.ctx, b, noon); {
 			case err == nil:

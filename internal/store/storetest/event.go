@@ -36,19 +36,19 @@ func (f *fixture) events(q store.EventQuery) []string {
 }
 
 func eventOrder(f *fixture) {
-	f.emit(told(orders, "b", noon), told(orders, "a", after(time.Hour)))
-	f.emit(told(orders, "d", after(-time.Hour)))
-	f.emit(told(orders, "c", noon))
+	f.emit(newEvent(orders, "b", noon), newEvent(orders, "a", after(time.Hour)))
+	f.emit(newEvent(orders, "d", after(-time.Hour)))
+	f.emit(newEvent(orders, "c", noon))
 	f.same("newest first", f.events(store.EventQuery{}), []string{"c", "d", "a", "b"})
 	f.same("oldest first", f.events(store.EventQuery{Ascending: true}), []string{"b", "a", "d", "c"})
 }
 
 func announcedOnce(f *fixture) {
-	again := told(orders, "b", noon)
+	again := newEvent(orders, "b", noon)
 	again.Detail.Message = "b again"
-	f.emit(told(orders, "a", noon), told(orders, "b", noon), again)
+	f.emit(newEvent(orders, "a", noon), newEvent(orders, "b", noon), again)
 	f.emit(again)
-	f.emit(told(orders, "c", noon), again, told(orders, "d", noon))
+	f.emit(newEvent(orders, "c", noon), again, newEvent(orders, "d", noon))
 	f.same("events", f.events(store.EventQuery{Ascending: true}), []string{"a", "b", "c", "d"})
 }
 
@@ -56,10 +56,10 @@ func eventFilters(f *fixture) {
 	tomorrow := keyOf("orders", "2026-03-04")
 	byHand := orders
 	byHand.Schedule = "manual"
-	f.emit(told(orders, "one", noon), told(tomorrow, "two", after(time.Minute)), told(keyOf("orders-2", "2026-03-03"), "three", noon))
+	f.emit(newEvent(orders, "one", noon), newEvent(tomorrow, "two", after(time.Minute)), newEvent(keyOf("orders-2", "2026-03-03"), "three", noon))
 	f.emit(event.New(event.ConfigAccepted, event.About{Pipeline: "orders", Which: "four", At: after(time.Hour)}, "four", event.Config{}))
 	f.emit(event.New(event.WatchdogDegraded, event.About{Which: "five", At: after(-time.Hour)}, "five", event.Degraded{}))
-	f.emit(told(byHand, "six", noon))
+	f.emit(newEvent(byHand, "six", noon))
 	for name, c := range map[string]struct {
 		q    store.EventQuery
 		want []string
@@ -90,7 +90,7 @@ func eventPages(f *fixture) {
 	for i := range 7 {
 		name := fmt.Sprint("old ", 6-i)
 		want = append(want, fmt.Sprint("old ", i))
-		f.emit(told(orders, name, noon))
+		f.emit(newEvent(orders, name, noon))
 	}
 	n := 0
 	for size := 1; size <= 8; size += f.stride() {
@@ -98,7 +98,7 @@ func eventPages(f *fixture) {
 		got := walk(f, size, func(limit int, cursor string) (store.Page[event.Event], error) {
 			if !first {
 				n++
-				f.emit(told(keyOf("silver", "2026-03-03"), fmt.Sprint("new ", n), noon))
+				f.emit(newEvent(keyOf("silver", "2026-03-03"), fmt.Sprint("new ", n), noon))
 			}
 			first = false
 			return f.s.Events(f.ctx, store.EventQuery{Pipeline: "orders", Limit: limit, Cursor: cursor})
@@ -106,12 +106,12 @@ func eventPages(f *fixture) {
 		f.same("pages", texts(got), want)
 	}
 	_, err := f.s.Events(f.ctx, store.EventQuery{Cursor: "nonsense"})
-	f.wantErr("a cursor of nobody", err, store.ErrCursor)
+	f.wantErr("a cursor that no query returned", err, store.ErrCursor)
 }
 
 func eventsAfter(f *fixture) {
 	for i := range 5 {
-		f.emit(told(orders, fmt.Sprint(2*i), noon), told(orders, fmt.Sprint(2*i+1), noon))
+		f.emit(newEvent(orders, fmt.Sprint(2*i), noon), newEvent(orders, fmt.Sprint(2*i+1), noon))
 	}
 	var got []string
 	at := store.Position(0)
@@ -136,7 +136,7 @@ func eventsAfter(f *fixture) {
 	again, err := f.s.EventsAfter(f.ctx, 0, 1)
 	f.check(err)
 	f.same("from the beginning", again[0].Event.Detail.Message, "0")
-	f.emit(told(orders, "10", noon))
+	f.emit(newEvent(orders, "10", noon))
 	more, err := f.s.EventsAfter(f.ctx, at, 0)
 	f.check(err)
 	f.same("the next", len(more), 1)
@@ -156,10 +156,10 @@ func eventsSurvive(f *fixture) {
 
 func eventWakes(f *fixture) {
 	changed := f.s.EventsChanged()
-	f.emit(told(orders, "one", noon))
+	f.emit(newEvent(orders, "one", noon))
 	f.await("an event", changed)
 	changed = f.s.EventsChanged()
-	f.emit(told(orders, "two", noon))
+	f.emit(newEvent(orders, "two", noon))
 	f.await("another event", changed)
 }
 

@@ -159,7 +159,7 @@ func (f *fixture) readTasks(e *everything) {
 	f.check(err)
 }
 
-// texts returns the messages of events, by which tests tell them apart.
+// texts returns the messages of events, by which tests distinguish them.
 func texts(events []event.Event) []string {
 	var out []string
 	for _, e := range events {

@@ -116,7 +116,7 @@ func noChange(f *fixture) {
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: orders})
 		b.Schedule(taskFor("a", noon))
 		b.SetMark("m", time.Time{})
-		b.Emit(told(orders, "one", noon))
+		b.Emit(newEvent(orders, "one", noon))
 	})
 	f.same("backlog", f.backlog("router"), 0)
 	f.nothing("router", "one")

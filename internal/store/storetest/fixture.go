@@ -245,8 +245,8 @@ func taskFor(id string, due time.Time) store.Task {
 	return store.Task{ID: id, Kind: store.Advance, Pipeline: "orders", Key: orders, Due: due}
 }
 
-// told returns an event about a run, with a message that tells it apart from others.
-func told(key run.Key, which string, at time.Time) event.Event {
+// newEvent returns an event about a run, with a message that distinguishes it from others.
+func newEvent(key run.Key, which string, at time.Time) event.Event {
 	return event.New(event.JobCompleted,
 		event.About{Pipeline: key.Pipeline, Schedule: key.Schedule, Date: key.Period, Attempt: 1, Which: which, At: at},
 		which, event.Finished{DurationSeconds: 1 << 40})

@@ -18,7 +18,7 @@ var identityClaims = []claim{
 }
 
 func told3() []event.Event {
-	return []event.Event{told(orders, "one", noon), told(orders, "two", noon), told(orders, "three", noon)}
+	return []event.Event{newEvent(orders, "one", noon), newEvent(orders, "two", noon), newEvent(orders, "three", noon)}
 }
 
 func sameBatchAgain(f *fixture) {

@@ -116,7 +116,7 @@ func (w *walker) commit(t *rapid.T) {
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "events") {
 		which := rapid.IntRange(0, 20).Draw(t, "event")
-		b.Emit(told(orders, fmt.Sprint(which), noon))
+		b.Emit(newEvent(orders, fmt.Sprint(which), noon))
 	}
 	w.send(t, b)
 	w.sent = append(w.sent, b)

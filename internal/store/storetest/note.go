@@ -60,7 +60,7 @@ func noteCreatedOnce(f *fixture) {
 	f.keep(note(store.ThreadNote, "a", "mine"))
 	f.conflicts("the second", noon, func(b *store.Batch) {
 		b.SwapNote(store.Note{}, note(store.ThreadNote, "a", "yours"))
-		b.Emit(told(orders, "never", noon))
+		b.Emit(newEvent(orders, "never", noon))
 	})
 	f.same("the first", string(f.note(store.ThreadNote, "a").Data), "mine")
 	f.same("events", len(f.everything().Events), 0)

@@ -287,7 +287,8 @@ func dataSurvives(f *fixture) {
 	}
 }
 
-// A deletion is a write: it has a version, an entry in the history and a change. Rules see what they would see without the period.
+// A deletion is a write: it has a version, an entry in the history and a change. Rules see what they would see without
+// the period.
 func deleted(f *fixture) {
 	f.put(noon, write("", 1), write("2026-03-03", 2), write("2026-03-03T07", 3))
 	gone := write("2026-03-03", 0)
@@ -368,7 +369,7 @@ func historyPages(f *fixture) {
 	}
 	_, err := f.s.History(f.ctx, store.HistoryQuery{Pipeline: "orders", Key: "rows", Cursor: store.EncodeCursor("x")})
 	if !errors.Is(err, store.ErrCursor) {
-		f.t.Errorf("a cursor of nobody: %v", err)
+		f.t.Errorf("a cursor that no query returned: %v", err)
 	}
 }
 

@@ -66,7 +66,7 @@ func everyFieldSurvives(f *fixture) {
 	fill(&note)
 	note.Kind, note.Version = store.ThreadNote, 1
 	dead := store.DeadLetter{
-		Sink: "hook", Event: told(orders, "dead", noon), Reason: "gone", Tries: 7, At: after(time.Hour), Count: 3, Since: after(time.Minute),
+		Sink: "hook", Event: newEvent(orders, "dead", noon), Reason: "gone", Tries: 7, At: after(time.Hour), Count: 3, Since: after(time.Minute),
 	}
 
 	f.commit(func(b *store.Batch) {
@@ -84,7 +84,7 @@ func everyFieldSurvives(f *fixture) {
 		b.Schedule(task)
 		b.Dead = append(b.Dead, dead)
 		b.SwapNote(store.Note{}, note)
-		b.Emit(told(orders, "one", noon))
+		b.Emit(newEvent(orders, "one", noon))
 	})
 
 	in.Runs, in.DryRuns, in.Pipelines = []run.Run{r}, []run.Run{dry}, []store.Pipeline{p}
@@ -92,7 +92,7 @@ func everyFieldSurvives(f *fixture) {
 	in.Snapshots, in.PostRuns, in.Reruns = []store.Snapshot{s}, []store.PostRun{post}, []store.Rerun{again}
 	in.Tasks, in.Dead, in.Notes = []store.Task{task}, []store.DeadLetter{dead}, []store.Note{note}
 	got := f.everything()
-	f.same("event", got.Events[0].Event, told(orders, "one", noon))
+	f.same("event", got.Events[0].Event, newEvent(orders, "one", noon))
 	got.Events, got.NextDue, got.Current, got.Backlog, got.Oldest = nil, in.NextDue, nil, 0, in.Oldest
 	f.same("records", got, in)
 	if got.Runs[0] != r {
@@ -361,7 +361,7 @@ func deadlinesListed(f *fixture) {
 		"armed":            {store.DeadlineQuery{State: string(sla.Armed)}, all[:5]},
 		"breached":         {store.DeadlineQuery{State: string(sla.Breached)}, all[5:]},
 		"several at once":  {store.DeadlineQuery{Pipeline: "orders", State: string(sla.Armed)}, []store.Deadline{all[0], all[2]}},
-		"of nobody":        {store.DeadlineQuery{Pipeline: "gold"}, nil},
+		"without any":      {store.DeadlineQuery{Pipeline: "gold"}, nil},
 		"from an instant":  {store.DeadlineQuery{From: after(time.Hour)}, all[1:]},
 		"up to an instant": {store.DeadlineQuery{To: after(time.Hour)}, all[:1]},
 		"in between":       {store.DeadlineQuery{From: after(time.Hour), To: after(2 * time.Hour)}, all[1:5]},
@@ -395,7 +395,7 @@ func deadlinePages(f *fixture) {
 		f.same("pages of a stretch", some, all[1:5])
 	}
 	_, err := f.s.Deadlines(f.ctx, store.DeadlineQuery{Cursor: "nonsense"})
-	f.wantErr("a cursor of nobody", err, store.ErrCursor)
+	f.wantErr("a cursor that no query returned", err, store.ErrCursor)
 }
 
 // walk reads a list page by page, and checks that each is full but the last.
@@ -421,7 +421,7 @@ func walk[T any](f *fixture, size int, page func(limit int, cursor string) (stor
 
 func deadLetters(f *fixture) {
 	letter := func(sink, which string, tries int, at time.Time) store.DeadLetter {
-		return store.DeadLetter{Sink: sink, Event: told(orders, which, noon), Tries: tries, At: at}
+		return store.DeadLetter{Sink: sink, Event: newEvent(orders, which, noon), Tries: tries, At: at}
 	}
 	bury := func(fill func(b *store.Batch)) { f.commit(fill) }
 	for _, d := range []store.DeadLetter{
@@ -442,7 +442,7 @@ func deadLetters(f *fixture) {
 	})
 	f.same("of hook", dead("hook"), []store.DeadLetter{letter("hook", "late", 1, after(time.Hour))})
 	f.same("of log", dead("log"), []store.DeadLetter{letter("log", "early", 1, noon)})
-	f.same("of nobody", dead("other"), []store.DeadLetter(nil))
+	f.same("without any", dead("other"), []store.DeadLetter(nil))
 	if kind := dead("log")[0].Event.Detail.Extra; kind != (event.Finished{DurationSeconds: 1 << 40}) {
 		f.t.Errorf("the event lost what it says: %+v", kind)
 	}

@@ -23,7 +23,7 @@ func everythingSurvives(f *fixture) {
 		b.SwapPipeline(store.Pipeline{}, store.Pipeline{ID: "silver", Slots: []run.AttemptID{"x"}})
 		b.SwapDeadline(store.Deadline{}, armed(orders, store.Absolute, after(time.Hour)))
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: orders})
-		b.Dead = append(b.Dead, store.DeadLetter{Sink: "hook", Event: told(orders, "dead", noon), At: noon})
+		b.Dead = append(b.Dead, store.DeadLetter{Sink: "hook", Event: newEvent(orders, "dead", noon), At: noon})
 		b.SwapNote(store.Note{}, note(store.SilenceNote, "a", "quiet"))
 	})
 	f.put(noon, write("", 1), write("2026-03-03", 2), write("2026-03-03", 3))
@@ -65,7 +65,7 @@ func countersGoOn(f *fixture) {
 	f.schedule(taskFor("a", noon))
 	token := f.claimOne(noon).Lease.Token
 	version := f.put(noon, ordered(write("", 1), 5))[0].Version
-	f.emit(told(orders, "one", noon))
+	f.emit(newEvent(orders, "one", noon))
 	position := f.everything().Events[0].Position
 	change := f.receive("router", 1)[0]
 	f.done("router", change)
@@ -73,7 +73,7 @@ func countersGoOn(f *fixture) {
 	f.trimAll(keepADay, after(100*keepDay))
 	f.reopen()
 	f.schedule(taskFor("a", noon))
-	f.emit(told(orders, "one", noon))
+	f.emit(newEvent(orders, "one", noon))
 	for what, pair := range map[string][2]int64{
 		"token":    {token, f.claimOne(noon).Lease.Token},
 		"version":  {version, f.put(noon, write("", 2))[0].Version},

@@ -105,7 +105,7 @@ func runPages(f *fixture) {
 	}
 	for _, cursor := range []string{"nonsense", store.EncodeCursor("nonsense"), store.EncodeCursor("a", "b", "c", "d", "e")} {
 		_, err := f.runPage(1, cursor)
-		f.wantErr("a cursor of nobody", err, store.ErrCursor)
+		f.wantErr("a cursor that no query returned", err, store.ErrCursor)
 	}
 }
 

@@ -193,5 +193,5 @@ func latestOfKeys(f *fixture) {
 		}
 	}
 	latest = f.latest("silver")
-	f.same("of nobody", len(latest), 0)
+	f.same("without any", len(latest), 0)
 }

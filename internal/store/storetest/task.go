@@ -24,9 +24,9 @@ var taskClaims = []claim{
 	{"FailedTaskLeavesWhatOthersAskedFor", failedLeavesMoved},
 	{"NextDueIsWhenSomethingCanBeClaimed", nextDue},
 	{"NextDueLeavesOutWhatTheQueryCannotClaim", nextDueForQuery},
-	{"OverdueListsWhatNobodyCarriesOut", overdue},
+	{"OverdueListsTasksThatNoReplicaClaimed", overdue},
 	{"StoredTaskWakesThoseWhoWait", taskWakes},
-	{"AwaitedTaskWakesNobody", awaitedTaskWakesNobody},
+	{"AwaitedTaskWakesNoWaiter", awaitedTaskWakesNoWaiter},
 }
 
 // ids are the tasks of claims.
@@ -309,9 +309,9 @@ func taskWakes(f *fixture) {
 	wakes("a finished task", func() { f.commit(func(b *store.Batch) { b.Finish("a") }) })
 }
 
-// awaitedTaskWakesNobody stores a leased task whose holder comes back by itself: that wakes others only if one of them has
-// stored the task meanwhile.
-func awaitedTaskWakesNobody(f *fixture) {
+// awaitedTaskWakesNoWaiter stores a leased task whose holder comes back by itself: that wakes others only if one of
+// them has stored the task meanwhile.
+func awaitedTaskWakesNoWaiter(f *fixture) {
 	f.schedule(taskFor("a", noon))
 	move := func(lease store.Lease, due time.Time) {
 		f.t.Helper()
@@ -342,6 +342,6 @@ func (f *fixture) await(what string, closed <-chan struct{}) {
 	select {
 	case <-closed:
 	case <-time.After(guard):
-		f.t.Fatalf("%s woke nobody", what)
+		f.t.Fatalf("%s woke no waiter", what)
 	}
 }

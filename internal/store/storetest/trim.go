@@ -92,11 +92,11 @@ func exactlyAsOld(f *fixture) {
 }
 
 func oldEventsGo(f *fixture) {
-	f.emit(told(orders, "old", noon), told(orders, "young", after(time.Hour)))
-	f.emit(told(orders, "told late", after(-time.Hour)))
+	f.emit(newEvent(orders, "old", noon), newEvent(orders, "young", after(time.Hour)))
+	f.emit(newEvent(orders, "told late", after(-time.Hour)))
 	f.trimAll(keepADay, after(keepDay+time.Minute))
 	f.same("events", f.events(store.EventQuery{}), []string{"young"})
-	f.emit(told(orders, "old", after(keepDay)))
+	f.emit(newEvent(orders, "old", after(keepDay)))
 	f.same("announced again", f.events(store.EventQuery{}), []string{"old", "young"})
 	some, err := f.s.EventsAfter(f.ctx, 0, 10)
 	f.check(err)
@@ -105,7 +105,7 @@ func oldEventsGo(f *fixture) {
 
 func cursorKeeps(f *fixture) {
 	for i := range 4 {
-		f.emit(told(orders, fmt.Sprint(i), noon))
+		f.emit(newEvent(orders, fmt.Sprint(i), noon))
 	}
 	all, err := f.s.EventsAfter(f.ctx, 0, 10)
 	f.check(err)
@@ -172,8 +172,8 @@ type trimModel struct {
 	kept   map[int64]time.Time // when an old write was needed last, by version
 }
 
-// needed reports whether the write at index i may not go, however old it is; replaced, that it is not the current one of its
-// period.
+// needed reports whether the write at index i may not go, however old it is; replaced, that it is not the current one
+// of its period.
 func (m *trimModel) needed(i int) (needed, replaced bool) {
 	w := m.writes[i]
 	for _, later := range m.writes[i+1:] {
@@ -184,8 +184,8 @@ func (m *trimModel) needed(i int) (needed, replaced bool) {
 	return i == len(m.writes)-1 || w.Period.IsZero() || m.open[w.Period], false
 }
 
-// trim drops what must go. What may go is gone if the store says so: a replaced write before its period is over, and one that
-// was needed less than a day ago.
+// trim drops what must go. What may go is gone if the store says so: a replaced write before its period is over, and
+// one that was needed less than a day ago.
 func (m *trimModel) trim(now time.Time, gone func(version int64) bool) {
 	cutoff := now.Add(-keepDay)
 	var left []sensor.Reading
@@ -269,7 +269,7 @@ func clockAhead(f *fixture) {
 		for i := range n {
 			f.commitAt(at, func(b *store.Batch) {
 				for j := range 9 {
-					b.Emit(told(orders, fmt.Sprint(name, i, j), at))
+					b.Emit(newEvent(orders, fmt.Sprint(name, i, j), at))
 				}
 				b.Append(store.JobEntry{Key: key, Attempt: 1 + i, Event: store.JobStarted, At: at})
 			})
@@ -384,7 +384,7 @@ func changesGo(f *fixture) {
 		f.put(noon, write("", n))
 	}
 	f.done("router", f.receive("router", 2)...)
-	f.same("asked, though nobody follows", f.backlog("archive"), 3)
+	f.same("asked, although nothing follows", f.backlog("archive"), 3)
 	f.trimAll(store.Retention{}, noon)
 	f.same("of a group that comes later", f.backlog("archive"), 1)
 	f.same("of the one that was there", f.backlog("router"), 1)
@@ -403,7 +403,7 @@ func neverTouched(f *fixture) {
 		b.SwapPostRun(store.PostRun{}, store.PostRun{Key: orders, Baseline: map[string]sensor.Fields{"rows": {"n": int64(1)}}})
 		b.Configs = append(b.Configs, store.Config{Pipeline: "orders", Version: "v1", At: noon})
 		b.Schedule(taskFor("a", noon))
-		b.Dead = append(b.Dead, store.DeadLetter{Sink: "hook", Event: told(orders, "dead", noon), At: noon})
+		b.Dead = append(b.Dead, store.DeadLetter{Sink: "hook", Event: newEvent(orders, "dead", noon), At: noon})
 	})
 	f.put(noon, write("2026-03-01", 1), write("", 2))
 	f.check(f.s.SetCursor(f.ctx, "everything", 5))
