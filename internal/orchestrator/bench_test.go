@@ -244,9 +244,9 @@ func (b *bench) idle() {
 	}
 }
 
-// settle performs steps, and advances the clock between them, until the run has nothing to do by itself for an hour
-// or has ended.
-func (b *bench) settle() {
+// runUntilIdle performs steps, and advances the clock between them, until the run has nothing to do by itself for an
+// hour or has ended.
+func (b *bench) runUntilIdle() {
 	b.t.Helper()
 	for end := b.now.Add(time.Hour); b.now.Before(end); {
 		claims := b.claim("a")

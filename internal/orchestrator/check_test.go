@@ -61,7 +61,7 @@ func TestFailureCarriesItsCategoryExitCodeAndOutput(t *testing.T) {
 	}
 	extra := b.last(event.JobFailed).Detail.Extra.(event.Finished)
 	if extra.Category != run.Permanent || extra.ExitCode == nil || *extra.ExitCode != 2 || extra.DurationSeconds != 60 {
-		t.Errorf("told %+v", extra)
+		t.Errorf("got %+v", extra)
 	}
 }
 
@@ -145,13 +145,13 @@ func TestUnreadableStatusIsReportedOncePerAttempt(t *testing.T) {
 	poll(unknown, 3, true)
 	e := b.last(event.InfraFailure)
 	if !strings.Contains(e.Detail.Message, "since "+since.UTC().Format(time.RFC3339)) || !strings.Contains(e.Detail.Message, "FROZEN") || e.Detail.Severity != event.Warning {
-		t.Errorf("told %+v", e.Detail)
+		t.Errorf("got %+v", e.Detail)
 	}
 	poll(nil, 0, true)
 	for polls := 1; polls < 3; polls++ {
 		poll(unknown, polls, true)
 	}
-	b.settle() // again a third failure, and the end of the poll window
+	b.runUntilIdle() // again a third failure, and the end of the poll window
 	if r := b.want(run.FailedFinal); !strings.Contains(r.Reason, "FROZEN") {
 		t.Errorf("reason %q", r.Reason)
 	}
@@ -172,12 +172,12 @@ func TestJobUnknownToItsTargetHasFailed(t *testing.T) {
 
 func TestPollWindowEndsWithALastPollAndAStop(t *testing.T) {
 	for name, c := range map[string]struct {
-		kind func(*target) job.Type
-		fail error
-		slow bool
-		left run.Leftover
-		told bool // the event says that it may still run
-		log  []store.JobEvent
+		kind   func(*target) job.Type
+		fail   error
+		slow   bool
+		left   run.Leftover
+		mayRun bool // the event says that it may still run
+		log    []store.JobEvent
 	}{
 		"stopped":         {searchableType, nil, false, run.JobStopped, false, []store.JobEvent{store.JobStarted, store.JobStopped}},
 		"stops slowly":    {searchableType, nil, true, run.JobStopping, false, []store.JobEvent{store.JobStarted, store.JobStopping}},
@@ -188,14 +188,14 @@ func TestPollWindowEndsWithALastPollAndAStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := running(t, daily+glue, c.kind)
 			b.target.stopErr, b.target.slowStop = c.fail, c.slow
-			b.settle()
+			b.runUntilIdle()
 			r := b.want(run.FailedFinal)
 			if r.Progress.Left != c.left || b.now.Sub(morning) != 10*time.Minute {
 				t.Errorf("left %q after %s", r.Progress.Left, b.now.Sub(morning))
 			}
 			b.wantEvents(event.ValidationPassed, event.JobTriggered, event.JobPollExhausted)
-			if extra := b.last(event.JobPollExhausted).Detail.Extra.(event.Left); extra.JobMayRun != c.told {
-				t.Errorf("told %+v", extra)
+			if extra := b.last(event.JobPollExhausted).Detail.Extra.(event.Left); extra.JobMayRun != c.mayRun {
+				t.Errorf("got %+v", extra)
 			}
 			b.wantLog(c.log...)
 		})

@@ -65,7 +65,7 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 	var inputs gate.View
 	if reported.Progress.Report.Result == run.ResultSuccess {
 		var err error
-		if inputs, err = w.look(ctx); err != nil {
+		if inputs, err = w.evaluateGate(ctx); err != nil {
 			return lifecycle.Step{}, err
 		}
 		w.now = w.clock()

@@ -93,7 +93,7 @@ func TestDeadlineOfACompletedRunIsClosed(t *testing.T) {
 	for name, c := range map[string]struct {
 		breach time.Time
 		state  sla.State
-		told   event.Type
+		event  event.Type
 		late   int64
 	}{
 		"in time": {morning.Add(time.Hour), sla.Met, event.SLAMet, 0},
@@ -110,8 +110,8 @@ func TestDeadlineOfACompletedRunIsClosed(t *testing.T) {
 			if d.State != c.state || !d.DoneAt.Equal(b.now) || !d.ClosedAt.Equal(b.now) {
 				t.Errorf("deadline %+v", d)
 			}
-			if extra := b.last(c.told).Detail.Extra.(event.Deadline); extra.LateSeconds != c.late {
-				t.Errorf("told %+v", extra)
+			if extra := b.last(c.event).Detail.Extra.(event.Deadline); extra.LateSeconds != c.late {
+				t.Errorf("got %+v", extra)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestBreachedDeadlineRecordsTheLateness(t *testing.T) {
 	b.wantEvents(event.ValidationPassed, event.JobTriggered, event.JobCompleted)
 	late := b.now.Sub(morning).Round(time.Second).String() + " after its deadline"
 	if message := b.last(event.JobCompleted).Detail.Message; !strings.HasSuffix(message, late) {
-		t.Errorf("told %q, want it to say %q", message, late)
+		t.Errorf("got %q, want it to contain %q", message, late)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestBaselineHoldsThePostRunValues(t *testing.T) {
 		t.Errorf("baseline (-want +got):\n%s%+v", diff, p)
 	}
 	if extra := b.last(event.PostRunBaselineCaptured).Detail.Extra.(event.Sensors); !cmp.Equal(extra.Sensors, []string{"out"}) {
-		t.Errorf("told %+v", extra)
+		t.Errorf("got %+v", extra)
 	}
 	b.write("out", sensor.Fields{"count": int64(9)})
 	b.again(run.CauseLateData)

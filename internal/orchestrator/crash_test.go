@@ -171,12 +171,12 @@ func (b *bench) afterCrash(n int) {
 	if slots := b.slots(); !held && len(slots) != 0 {
 		b.t.Errorf("crash %d: slots %v", n, slots)
 	}
-	told := map[string]int{}
+	events := map[string]int{}
 	for _, e := range b.events() {
-		told[string(e.Type)]++
+		events[string(e.Type)]++
 	}
-	if !held && (told["JOB_TRIGGERED"] != 1 || told["JOB_COMPLETED"] != 1 || told["SLA_MET"] != 1 || told["VALIDATION_PASSED"] != 1) {
-		b.t.Errorf("crash %d: events %v", n, told)
+	if !held && (events["JOB_TRIGGERED"] != 1 || events["JOB_COMPLETED"] != 1 || events["SLA_MET"] != 1 || events["VALIDATION_PASSED"] != 1) {
+		b.t.Errorf("crash %d: events %v", n, events)
 	}
 	b.checkStarts()
 }

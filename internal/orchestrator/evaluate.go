@@ -24,7 +24,7 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	if row.Paused() {
 		return w.paused(ctx, row)
 	}
-	view, err := w.look(ctx)
+	view, err := w.evaluateGate(ctx)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
@@ -41,8 +41,8 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	return w.trigger(ctx, evaluated, view, row)
 }
 
-// look evaluates the gate at w.now.
-func (w *work) look(ctx context.Context) (gate.View, error) {
+// evaluateGate evaluates the gate at w.now.
+func (w *work) evaluateGate(ctx context.Context) (gate.View, error) {
 	return gate.Evaluate(ctx, w.o.Store, gate.Question{
 		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period, Opened: w.run.Progress.WindowStart, PostRun: true,
 	}, w.now)
@@ -98,7 +98,7 @@ func (w *work) exhaustPaused(ctx context.Context, row store.Pipeline) (lifecycle
 }
 
 func (w *work) exhaustIn(ctx context.Context, b store.Batch, reason string) (lifecycle.Step, error) {
-	view, err := w.look(ctx)
+	view, err := w.evaluateGate(ctx)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}

@@ -214,9 +214,9 @@ func (b *bench) cancel(left run.Leftover) {
 
 func TestJobWhoseRunIsCancelledDuringTheStartIsStopped(t *testing.T) {
 	for name, c := range map[string]struct {
-		kind func(*target) job.Type
-		told []event.Type
-		log  store.JobEvent
+		kind   func(*target) job.Type
+		events []event.Type
+		log    store.JobEvent
 	}{
 		"stopped":     {searchableType, []event.Type{event.ValidationPassed}, store.JobStopped},
 		"may run":     {plainType, []event.Type{event.ValidationPassed, event.InfraFailure}, store.JobLate},
@@ -228,7 +228,7 @@ func TestJobWhoseRunIsCancelledDuringTheStartIsStopped(t *testing.T) {
 			b.target.duringStart = func(job.Attempt) { b.cancel(run.JobMayRun) }
 			b.step()
 			b.want(run.Cancelled)
-			b.wantEvents(c.told...)
+			b.wantEvents(c.events...)
 			b.wantLog(c.log)
 			if !b.due(b.key).IsZero() {
 				t.Error("a cancelled run has a task")

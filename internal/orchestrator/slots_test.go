@@ -172,7 +172,7 @@ func TestSlotIsReleasedHoweverTheJobEnds(t *testing.T) {
 			b.want(run.Pending)
 		},
 		"poll window over": func(b *bench) {
-			b.settle()
+			b.runUntilIdle()
 			b.want(run.FailedFinal)
 		},
 		"time limit": func(b *bench) {

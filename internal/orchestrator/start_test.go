@@ -86,7 +86,7 @@ func TestPermanentRefusalIsNotRepeated(t *testing.T) {
 		t.Errorf("failed with %+v", r.Progress.Report)
 	}
 	if extra := b.last(event.JobFailed).Detail.Extra.(event.Finished); extra.Category != run.Permanent {
-		t.Errorf("told %+v", extra)
+		t.Errorf("got %+v", extra)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestGateClosedBeforeARetryExhaustsTheWindow(t *testing.T) {
 	b.open(b.key, run.Opening{})
 	b.step()
 	b.rows(3)
-	b.settle()
+	b.runUntilIdle()
 	b.want(run.ValidationExhausted)
 }
 
@@ -231,7 +231,7 @@ func TestHeldStartIsReportedAndWaitsForAnOperator(t *testing.T) {
 	}
 	b.wantEvents(event.ValidationPassed, event.InfraFailure)
 	if extra := b.last(event.InfraFailure).Detail.Extra.(event.Infra); !extra.Held || !strings.Contains(extra.Error, errLost.Error()) {
-		t.Errorf("told %+v", extra)
+		t.Errorf("got %+v", extra)
 	}
 	b.wantLog(store.JobHeld)
 	b.reported(run.Report{Result: run.ResultSuccess, By: "ann"})
@@ -266,7 +266,7 @@ func TestHeldStartEndsWithItsTimeLimit(t *testing.T) {
 		t.Errorf("left is %q", r.Progress.Left)
 	}
 	if extra := b.last(event.SFNTimeout).Detail.Extra.(event.Left); !extra.JobMayRun {
-		t.Errorf("told %+v", extra)
+		t.Errorf("got %+v", extra)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestUnsearchableTargetIsHeld(t *testing.T) {
 	b.target.loseAfter()
 	b.target.findErr = errors.New("forbidden")
 	b.open(b.key, run.Opening{})
-	b.settle()
+	b.runUntilIdle()
 	if r := b.want(run.Triggering); !strings.Contains(r.Progress.Held.Reason, "forbidden") {
 		t.Errorf("held: %q", r.Progress.Held.Reason)
 	}
@@ -309,7 +309,7 @@ func TestSilentDeduplicatingTargetIsHeldOnceTriesAreUsedUp(t *testing.T) {
 		b.target.loseBefore()
 	}
 	b.open(b.key, run.Opening{})
-	b.settle()
+	b.runUntilIdle()
 	b.want(run.Triggering)
 	if len(b.target.calls) != 3 || b.run().Progress.Held.Reason == "" {
 		t.Errorf("%d start calls, held %q", len(b.target.calls), b.run().Progress.Held.Reason)
@@ -346,7 +346,7 @@ func TestRefusalAfterALostAnswerDoesNotFailTheAttempt(t *testing.T) {
 			c.then(b)
 			b.target.findErr = errors.New("throttled")
 			b.open(b.key, run.Opening{})
-			b.settle()
+			b.runUntilIdle()
 			r := b.want(c.want)
 			if held := r.Progress.Held.Reason; (held != "") != c.held || c.held && !strings.Contains(held, "was not answered") {
 				t.Errorf("held: %q", held)
@@ -375,7 +375,7 @@ func TestSearchDuringAStartCallDoesNotDecideOnItsJob(t *testing.T) {
 	b.step()
 	b.want(run.Triggering)
 	b.target.refuse(run.Permanent)
-	b.settle()
+	b.runUntilIdle()
 	if r := b.run(); r.Status == run.Failed || r.Progress.Handle != "job-1" {
 		t.Errorf("the run is %s with job %q, but job-1 is running", r.Status, r.Progress.Handle)
 	}
@@ -399,7 +399,7 @@ func TestSilentTargetWithoutAJobFailsOnceTriesAreUsedUp(t *testing.T) {
 		b.target.loseBefore()
 	}
 	b.open(b.key, run.Opening{})
-	b.settle()
+	b.runUntilIdle()
 	if r := b.want(run.Failed); r.Progress.Report.Category != run.Transient {
 		t.Errorf("failed with %+v", r.Progress.Report)
 	}
@@ -409,7 +409,7 @@ func TestAnswerThatIsTheResultCompletesAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		result run.Result
 		want   run.Status
-		told   event.Type
+		event  event.Type
 		log    store.JobEvent
 	}{
 		{run.ResultSuccess, run.Completed, event.JobCompleted, store.JobSuccess},
@@ -431,7 +431,7 @@ func TestAnswerThatIsTheResultCompletesAtOnce(t *testing.T) {
 			if got := r.UpdatedAt.Sub(r.Progress.StartedAt); got != 20*time.Minute {
 				t.Errorf("took %s, want 20m", got)
 			}
-			b.wantEvents(event.ValidationPassed, event.JobTriggered, c.told)
+			b.wantEvents(event.ValidationPassed, event.JobTriggered, c.event)
 			b.wantLog(store.JobStarted, c.log)
 			if entry := b.log()[1]; entry.Output != "the end" {
 				t.Errorf("log %+v", entry)
@@ -520,10 +520,10 @@ func TestAttemptGetsItsNamesAndExpandedConfig(t *testing.T) {
 
 func TestStartIsPreparedBeforeItIsStored(t *testing.T) {
 	var b *bench
-	var told []run.AttemptID
+	var prepared []run.AttemptID
 	b = newBench(t, limited+glue, func(of *target) job.Type {
 		return announced{plain{of}, func(a job.Attempt) {
-			told = append(told, a.ID)
+			prepared = append(prepared, a.ID)
 			if got := b.runOf(b.day(3)); got.Status != run.Pending {
 				t.Errorf("it is %s already", got.Status)
 			}
@@ -533,14 +533,14 @@ func TestStartIsPreparedBeforeItIsStored(t *testing.T) {
 	b.step()
 	b.open(b.day(4), run.Opening{}) // no slot is free for it
 	b.step()
-	if want := b.runOf(b.day(3)).ID(); len(told) != 1 || told[0] != want || b.target.started(want) != 1 {
-		t.Errorf("prepared %v and started %v, want %s once", told, b.target.calls, want)
+	if want := b.runOf(b.day(3)).ID(); len(prepared) != 1 || prepared[0] != want || b.target.started(want) != 1 {
+		t.Errorf("prepared %v and started %v, want %s once", prepared, b.target.calls, want)
 	}
 }
 
 func TestStartWithAnErrorIsNotPrepared(t *testing.T) {
 	b := newBench(t, daily+glue, func(of *target) job.Type {
-		return announced{plain{of}, func(a job.Attempt) { t.Errorf("told of %s", a) }}
+		return announced{plain{of}, func(a job.Attempt) { t.Errorf("prepared %s", a) }}
 	})
 	b.steps = orchestrator.New(orchestrator.Deps{
 		Store: b.store, Catalog: b.catalog, Replica: "a", Lease: lease, Jobs: map[string]job.Type{"glue": b.kind},
