@@ -113,8 +113,8 @@ func TestSilencedEventsAreListedWithTheirSilence(t *testing.T) {
 	if added["active"] != true || added["requestedBy"] != "ann" || added["until"] != "2026-03-03T11:10:00Z" || added["type"] != nil || added["suppressed"] != 0.0 {
 		t.Errorf("got %v", added)
 	}
-	w.tell("orders", 2)
-	w.tell("silver-orders", 1)
+	w.emit("orders", 2)
+	w.emit("silver-orders", 1)
 	by := map[any]int{}
 	for _, e := range w.get("/api/v1/events?type=PIPELINE_PAUSED").items() {
 		by[e["silencedBy"]]++

@@ -57,7 +57,7 @@ func answered(c net.Conn) bool {
 	return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 }
 
-func TestIdleConnectionsKeepNobodyOut(t *testing.T) {
+func TestIdleConnectionsKeepNoClientOut(t *testing.T) {
 	for name, limits := range map[string][2]int{"in all": {3, 100}, "from one address": {100, 3}} {
 		t.Run(name, func(t *testing.T) {
 			dial, _, _ := bounded(t, limits[0], limits[1])

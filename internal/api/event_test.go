@@ -20,12 +20,12 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// tell emits n events of a pipeline, numbered from the last.
-func (w *world) tell(id pipeline.ID, n int) {
+// emit emits n events of a pipeline, numbered from the last.
+func (w *world) emit(id pipeline.ID, n int) {
 	w.Helper()
 	for range n {
-		w.told++
-		which := fmt.Sprintf("told %d", w.told)
+		w.emitted++
+		which := fmt.Sprintf("number %d", w.emitted)
 		b := store.Batch{ID: which}
 		b.Emit(event.New(event.PipelinePaused, event.About{Pipeline: id, Which: which, At: w.Now()}, which, event.Pause{}))
 		w.Check(w.Store.Commit(ctx, b, w.Now()))
@@ -35,8 +35,8 @@ func (w *world) tell(id pipeline.ID, n int) {
 func TestEventsAreListedNewestFirst(t *testing.T) {
 	w := newWorld(t)
 	w.Pass(time.Hour)
-	w.tell("orders", 3)
-	w.tell("silver-orders", 1)
+	w.emit("orders", 3)
+	w.emit("silver-orders", 1)
 	messages := func(query string) []string {
 		t.Helper()
 		var got []string
@@ -46,11 +46,11 @@ func TestEventsAreListedNewestFirst(t *testing.T) {
 		return got
 	}
 	for query, want := range map[string][]string{
-		"?type=PIPELINE_PAUSED":                       {"told 4", "told 3", "told 2", "told 1"},
-		"?type=PIPELINE_PAUSED&pipeline=orders":       {"told 3", "told 2", "told 1"},
-		"?type=PIPELINE_PAUSED&limit=2":               {"told 4", "told 3"},
-		"?type=PIPELINE_PAUSED&since=30m":             {"told 4", "told 3", "told 2", "told 1"},
-		"?since=2026-03-03T10:10:00Z&pipeline=orders": {"told 3", "told 2", "told 1"},
+		"?type=PIPELINE_PAUSED":                       {"number 4", "number 3", "number 2", "number 1"},
+		"?type=PIPELINE_PAUSED&pipeline=orders":       {"number 3", "number 2", "number 1"},
+		"?type=PIPELINE_PAUSED&limit=2":               {"number 4", "number 3"},
+		"?type=PIPELINE_PAUSED&since=30m":             {"number 4", "number 3", "number 2", "number 1"},
+		"?since=2026-03-03T10:10:00Z&pipeline=orders": {"number 3", "number 2", "number 1"},
 		"?type=PIPELINE_PAUSED&since=2026-03-04":      nil,
 		"?type=JOB_COMPLETED":                         nil,
 	} {
@@ -59,7 +59,7 @@ func TestEventsAreListedNewestFirst(t *testing.T) {
 		}
 	}
 	page := w.get("/api/v1/events?type=PIPELINE_PAUSED&limit=3").object(200)
-	if diff := cmp.Diff([]string{"told 1"}, messages("?type=PIPELINE_PAUSED&limit=3&cursor="+page["nextCursor"].(string))); diff != "" {
+	if diff := cmp.Diff([]string{"number 1"}, messages("?type=PIPELINE_PAUSED&limit=3&cursor="+page["nextCursor"].(string))); diff != "" {
 		t.Errorf("second page (-want +got):\n%s", diff)
 	}
 	for _, query := range []string{"?type=NONSENSE", "?since=soon", "?limit=501", "?limit=-1", "?pipeline=NO", "?cursor=x"} {
@@ -154,27 +154,27 @@ func (s *stream) expect(want ...string) {
 
 func TestStreamStartsWithTheNextEvent(t *testing.T) {
 	w := newWorld(t)
-	w.tell("orders", 3)
+	w.emit("orders", 3)
 	s := w.follow("")
-	w.tell("orders", 2)
-	s.expect("told 4", "told 5")
-	w.tell("silver-orders", 1)
-	s.expect("told 6")
+	w.emit("orders", 2)
+	s.expect("number 4", "number 5")
+	w.emit("silver-orders", 1)
+	s.expect("number 6")
 }
 
 func TestStreamResumesAfterTheLastEventID(t *testing.T) {
 	w := newWorld(t)
 	s := w.follow("")
-	w.tell("orders", 2)
-	s.expect("told 1")
+	w.emit("orders", 2)
+	s.expect("number 1")
 	last := s.last
 	s.cancel()
-	w.tell("orders", 500) // more than are read at once
+	w.emit("orders", 500) // more than are read at once
 	s = w.follow("", "Last-Event-ID: "+last)
 	for n := 2; n <= 502; n++ {
-		s.expect(fmt.Sprintf("told %d", n))
+		s.expect(fmt.Sprintf("number %d", n))
 	}
-	w.follow("?lastEventId=" + last).expect("told 2")
+	w.follow("?lastEventId=" + last).expect("number 2")
 	w.get("/api/v1/events/stream", "Last-Event-ID: x").problem(400, "Last-Event-ID")
 	if got := w.request("HEAD", "/api/v1/events/stream", ""); got.status != 200 || got.header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("got %d %v", got.status, got.header)
@@ -183,32 +183,32 @@ func TestStreamResumesAfterTheLastEventID(t *testing.T) {
 
 func TestStreamCanStartInThePast(t *testing.T) {
 	w := newWorld(t)
-	w.tell("orders", 3)
+	w.emit("orders", 3)
 	w.Pass(time.Hour)
-	w.tell("orders", 3)
-	w.follow("?type=PIPELINE_PAUSED&since=2026-03-03T10:00:00Z").expect("told 4", "told 5", "told 6")
-	w.follow("?type=PIPELINE_PAUSED&since=2020-01-01").expect("told 1")
+	w.emit("orders", 3)
+	w.follow("?type=PIPELINE_PAUSED&since=2026-03-03T10:00:00Z").expect("number 4", "number 5", "number 6")
+	w.follow("?type=PIPELINE_PAUSED&since=2020-01-01").expect("number 1")
 }
 
 func TestResumedStreamIgnoresSince(t *testing.T) {
 	w := newWorld(t)
 	const query = "?type=PIPELINE_PAUSED&since=10s"
 	s := w.follow(query)
-	w.tell("orders", 1)
-	s.expect("told 1")
+	w.emit("orders", 1)
+	s.expect("number 1")
 	s.cancel()
-	w.tell("orders", 2)
+	w.emit("orders", 2)
 	w.Pass(time.Hour)
-	w.tell("orders", 1)
-	w.follow(query, "Last-Event-ID: "+s.last).expect("told 2", "told 3", "told 4")
-	w.follow(query).expect("told 4")
+	w.emit("orders", 1)
+	w.follow(query, "Last-Event-ID: "+s.last).expect("number 2", "number 3", "number 4")
+	w.follow(query).expect("number 4")
 }
 
 func TestPositionBeyondTheEndStartsWithTheNextEvent(t *testing.T) {
 	w := newWorld(t)
 	s := w.follow("", "Last-Event-ID: 999999999")
-	w.tell("orders", 1)
-	s.expect("told 1")
+	w.emit("orders", 1)
+	s.expect("number 1")
 }
 
 func TestStreamIsFiltered(t *testing.T) {
@@ -217,12 +217,12 @@ func TestStreamIsFiltered(t *testing.T) {
 	s := w.follow("?pipeline=silver-orders&type=PIPELINE_PAUSED")
 	w.token = limitedToken
 	limited := w.follow("")
-	w.tell("orders", 5)
-	w.tell("silver-orders", 1)
-	s.expect("told 6")
-	limited.expect("told 6")
+	w.emit("orders", 5)
+	w.emit("silver-orders", 1)
+	s.expect("number 6")
+	limited.expect("number 6")
 	before := s.last
-	w.tell("orders", 1)
+	w.emit("orders", 1)
 	for s.last == before {
 		if data, _ := s.block(); data != "" {
 			t.Fatalf("got %s", data)
@@ -306,12 +306,12 @@ func TestSlowClientDoesNotDelayOthers(t *testing.T) {
 	fmt.Fprintf(slow, "GET /api/v1/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n") // it never reads
 	s := w.follow("")
 	for n := 1; n <= 1000; n++ {
-		w.tell("orders", 1)
+		w.emit("orders", 1)
 		if n%100 == 0 {
 			w.put(ordersSensors+"x", "{}").object(200)
 		}
 	}
 	for n := 1; n <= 1000; n++ {
-		s.expect(fmt.Sprintf("told %d", n))
+		s.expect(fmt.Sprintf("number %d", n))
 	}
 }

@@ -57,14 +57,14 @@ func once[T, O any](ctx context.Context, a *API, in Once, request any, view func
 	}
 	o.Answer = func(result T) ([]byte, error) {
 		out, p := view(result)
-		return keep(ctx, out, p)
+		return encodeAnswer(ctx, out, p)
 	}
 	if out, found, err := replay[O](ctx, a, o.Key, o.Request); found || err != nil {
 		return out, err
 	}
 	result, failed := do(o)
 	if errors.As(failed, new(*router.Refusal)) {
-		data, err := keep[O](ctx, nil, problemOf(failed))
+		data, err := encodeAnswer[O](ctx, nil, problemOf(failed))
 		if err != nil {
 			return nil, err
 		}
@@ -89,8 +89,8 @@ func viewed[T any](out T, p *Problem) (T, error) {
 	return out, nil
 }
 
-// keep returns a response in its stored form. A problem names the request that it first answered.
-func keep[O any](ctx context.Context, out *O, p *Problem) ([]byte, error) {
+// encodeAnswer returns a response in its stored form. A problem names the request that it first answered.
+func encodeAnswer[O any](ctx context.Context, out *O, p *Problem) ([]byte, error) {
 	if p != nil {
 		p.place(ctx)
 	}

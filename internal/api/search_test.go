@@ -12,9 +12,9 @@ import (
 func TestEventsAreSearchedOnTheServer(t *testing.T) {
 	w := newWorld(t)
 	begin := w.Now()
-	w.tell("orders", 250)
+	w.emit("orders", 250)
 	w.Pass(time.Hour)
-	w.tell("silver-orders", 50)
+	w.emit("silver-orders", 50)
 	count := func(query string) (n int) {
 		t.Helper()
 		for cursor := ""; ; {
@@ -28,7 +28,7 @@ func TestEventsAreSearchedOnTheServer(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]int{
-		"q=TOLD+25&types=PIPELINE_PAUSED":                                         11, // told 25, told 250 to told 259
+		"q=NUMBER+25&types=PIPELINE_PAUSED":                                       11, // number 25, number 250 to number 259
 		"q=silver&types=PIPELINE_PAUSED,PIPELINE_RESUMED":                         50,
 		"q=silver&types=PIPELINE_RESUMED":                                         0,
 		"types=PIPELINE_PAUSED&to=" + begin.Add(time.Minute).Format(time.RFC3339): 250,

@@ -296,8 +296,8 @@ func TestSensorFastPathAgreesWithTheMux(t *testing.T) {
 		"/api/v1/pipelines/nobody/sensors/ready":              "404",
 	} {
 		got := w.put(path, `{"a":1}`)
-		if told := strings.TrimSpace(fmt.Sprint(got.status, " ", got.header.Get("Location"))); told != want {
-			t.Errorf("%s: got %s, want %s", path, told, want)
+		if line := strings.TrimSpace(fmt.Sprint(got.status, " ", got.header.Get("Location"))); line != want {
+			t.Errorf("%s: got %s, want %s", path, line, want)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (w *waits) join(e *catalog.Entry, p period.Period, first client.Gate) *watc
 		one.touch() // covers changes from before the watch was registered
 		w.watches[key] = one
 		w.of[key.pipeline]++
-		go w.look(ctx, one, e, blockCode(first))
+		go w.watchGate(ctx, one, e, blockCode(first))
 	}
 	one.waiting++
 	return one
@@ -162,8 +162,8 @@ func (w *waits) end(one *watch) {
 	}
 }
 
-// look evaluates a gate until an answer ends the wait, or no request waits.
-func (w *waits) look(ctx context.Context, one *watch, e *catalog.Entry, before gate.Code) {
+// watchGate evaluates a gate until an answer ends the wait, or no request waits.
+func (w *waits) watchGate(ctx context.Context, one *watch, e *catalog.Entry, before gate.Code) {
 	tick := time.NewTicker(w.pace)
 	defer tick.Stop()
 	for {

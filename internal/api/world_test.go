@@ -52,11 +52,11 @@ job: {type: command, config: {command: [load]}}
 type world struct {
 	testing.TB
 	*controllertest.Controller
-	api    *api.API
-	server *httptest.Server
-	log    *bytes.Buffer
-	token  string // sent unless empty
-	told   int    // how many events tests emitted
+	api     *api.API
+	server  *httptest.Server
+	log     *bytes.Buffer
+	token   string // sent unless empty
+	emitted int    // how many events tests emitted
 }
 
 // callbacks are the callbacks of the world's jobs.
