@@ -100,8 +100,8 @@ func TestEveryInvalidRowOfTheSameSecondIsReported(t *testing.T) {
 		must(t, err)
 	}
 	w.Settle()
-	if told := w.all(t, event.SensorRejected); len(told) != 2 || !strings.Contains(told[1].Detail.Message, "the second") {
-		t.Errorf("told %+v", told)
+	if events := w.all(t, event.SensorRejected); len(events) != 2 || !strings.Contains(events[1].Detail.Message, "the second") {
+		t.Errorf("got %+v", events)
 	}
 }
 

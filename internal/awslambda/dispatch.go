@@ -49,11 +49,11 @@ func (d *Dispatcher) Dispatch(ctx context.Context, in events.SQSEvent) (events.S
 
 // send sends the event of one message, or puts the message back while a sink is busy.
 func (d *Dispatcher) send(ctx context.Context, m events.SQSMessage, busy **sink.Busy) error {
-	var told Delivered
-	if err := json.Unmarshal([]byte(m.Body), &told); err != nil {
+	var delivered Delivered
+	if err := json.Unmarshal([]byte(m.Body), &delivered); err != nil {
 		return fmt.Errorf("read the message: %w", err)
 	}
-	e, err := told.Event()
+	e, err := delivered.Event()
 	if err != nil {
 		return err
 	}

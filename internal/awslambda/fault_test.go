@@ -33,9 +33,9 @@ func history(t *testing.T, o awslambdatest.Options) map[string][]event.Type {
 	if local, is := w.Tables.(*awslambdatest.Local); is {
 		local.Trouble(nil) // the test's own reads must not fail
 	}
-	told := map[string][]event.Type{}
+	events := map[string][]event.Type{}
 	for _, key := range []string{today, "report/stream/2026-03-03"} {
-		told[key] = w.told(t, key)
+		events[key] = w.eventTypes(t, key)
 		if r := w.run(t, key); r.Status != run.Completed {
 			t.Errorf("run %s is %s", key, r.Status)
 		}
@@ -45,10 +45,10 @@ func history(t *testing.T, o awslambdatest.Options) map[string][]event.Type {
 	for _, e := range w.Events {
 		published[e.Resources[0]] = true
 	}
-	if len(published) < len(told[today])+len(told["report/stream/2026-03-03"]) {
-		t.Errorf("%d events were published, want those of %v", len(published), told)
+	if len(published) < len(events[today])+len(events["report/stream/2026-03-03"]) {
+		t.Errorf("%d events were published, want those of %v", len(published), events)
 	}
-	return told
+	return events
 }
 
 // calm returns the events of the same morning without faults.
@@ -174,9 +174,9 @@ func TestInfraFailureIsReported(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
-	told := slices.DeleteFunc(w.told(t, today), func(e event.Type) bool { return e != event.InfraFailure })
-	if len(told) != 1 {
-		t.Errorf("reported %d times", len(told))
+	events := slices.DeleteFunc(w.eventTypes(t, today), func(e event.Type) bool { return e != event.InfraFailure })
+	if len(events) != 1 {
+		t.Errorf("reported %d times", len(events))
 	}
 	w.Settle()
 	said := func(e awslambdatest.Published) bool {

@@ -89,7 +89,7 @@ func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, r
 		return err
 	}
 	r.Logger.Info("applied the files", slog.Int("accepted", len(report.Accepted)), slog.Int("rejected", len(report.Rejected)), slog.Int("removed", len(report.Removed)))
-	if err := f.tell(ctx, r.Host); err != nil {
+	if err := f.bumpVersion(ctx, r.Host); err != nil {
 		return err
 	}
 	f.looked = map[string]string{}
@@ -137,9 +137,9 @@ func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []str
 	return names
 }
 
-// tell increments the note's version. After a conflict it does so again: otherwise the other function would take this
-// change for its own.
-func (f *Files) tell(ctx context.Context, h *Host) error {
+// bumpVersion increments the note's version. After a conflict it does so again: otherwise the other function would
+// take this change for its own.
+func (f *Files) bumpVersion(ctx context.Context, h *Host) error {
 	return store.Again(func() error {
 		read, err := store.IfFound(h.Store.Note(ctx, store.CatalogNote, filesNote))
 		if err != nil {

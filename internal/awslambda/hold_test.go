@@ -85,9 +85,9 @@ func TestLateCompletionIsNeverMet(t *testing.T) {
 	if r := w.run(t, today); r.Status != run.Completed {
 		t.Fatalf("the run is %s", r.Status)
 	}
-	told := w.told(t, today)
-	if !slices.Contains(told, event.SLABreach) || slices.Contains(told, event.SLAMet) {
-		t.Errorf("told %q", told)
+	events := w.eventTypes(t, today)
+	if !slices.Contains(events, event.SLABreach) || slices.Contains(events, event.SLAMet) {
+		t.Errorf("got %q", events)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestExhaustedRunNeverStaysOpen(t *testing.T) {
 			t.Errorf("the run is %s", r.Status)
 		}
 	})
-	t.Run("whose execution somebody has ended", func(t *testing.T) {
+	t.Run("whose execution was ended by hand", func(t *testing.T) {
 		w := deploy(t, awslambdatest.Options{}, closed)
 		w.at("06:07")
 		w.Abort()
@@ -119,7 +119,7 @@ func TestExhaustedRunNeverStaysOpen(t *testing.T) {
 	})
 }
 
-func TestMalformedFileStopsNobodyElse(t *testing.T) {
+func TestMalformedFileStopsNoOtherPipeline(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{}, daily, "pipeline: {id: broken, owner: data}\nschedule: {cron: \"61 6 * * *\"}\n")
 	w.at("06:20")
 	if r := w.run(t, today); r.Status != run.Completed {

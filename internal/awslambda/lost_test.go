@@ -77,9 +77,9 @@ func TestARunThatCompletedIsNotBrokenByItsEntries(t *testing.T) {
 	if w.Called("DeleteSchedule") == 0 {
 		t.Fatal("no entry was deleted")
 	}
-	for _, kind := range w.told(t, today) {
+	for _, kind := range w.eventTypes(t, today) {
 		if kind == event.InfraFailure {
-			t.Errorf("told %v", w.told(t, today))
+			t.Errorf("got %v", w.eventTypes(t, today))
 		}
 	}
 	for name, status := range w.Ended() {

@@ -205,12 +205,12 @@ func (h *Host) broken(ctx context.Context, key run.Key, in OrchestratorRequest) 
 
 // text returns the message of a failure without the JSON around a function's error.
 func (f Failure) text() string {
-	var told struct {
+	var failed struct {
 		Message string `json:"errorMessage"`
 	}
 	cause := f.Cause
-	if json.Unmarshal([]byte(f.Cause), &told) == nil && told.Message != "" {
-		cause = told.Message
+	if json.Unmarshal([]byte(f.Cause), &failed) == nil && failed.Message != "" {
+		cause = failed.Message
 	}
 	return fmt.Sprintf("%s: %s", f.Error, cause)
 }

@@ -60,8 +60,8 @@ func TestRowsOfProducersBecomeReadings(t *testing.T) {
 	tables.Put(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "SENSOR#landed"}, "status": {"S": "ready"}, "date": {"S": "the first"}}`)
 	w.Settle()
 	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-02/1")
-	if told := w.all(t, event.SensorRejected); len(told) != 1 {
-		t.Errorf("reported invalid rows: %+v", told)
+	if events := w.all(t, event.SensorRejected); len(events) != 1 {
+		t.Errorf("reported invalid rows: %+v", events)
 	}
 }
 
@@ -75,16 +75,16 @@ func TestRowForAnImpossiblePeriodIsRejected(t *testing.T) {
 	}
 	w.Settle()
 	w.wantStarts(t)
-	var told []string
+	var events []string
 	for _, e := range w.all(t, event.SensorRejected) {
-		told = append(told, e.Detail.Message)
+		events = append(events, e.Detail.Message)
 	}
 	want := []string{
 		"SENSOR#landed does not count: 2062-03-03 is more than 400d ahead; correct the date",
 		"SENSOR#landed#2026-03-08T02 does not count: period 2026-03-08T02 does not exist in America/New_York, because the clock skips it; use 2026-03-08T03",
 	}
-	if !slices.Equal(told, want) {
-		t.Errorf("told\n%s", strings.Join(told, "\n"))
+	if !slices.Equal(events, want) {
+		t.Errorf("got\n%s", strings.Join(events, "\n"))
 	}
 	readings, err := w.Store().LatestReadings(t.Context(), store.LatestQuery{Pipeline: "orders"})
 	if err != nil || len(readings.Items) > 0 {
@@ -128,8 +128,8 @@ func TestResultInTheJobLogCountsOnce(t *testing.T) {
 	if r := w.run(t, "orders/stream/2026-03-01"); r.Status != run.Completed {
 		t.Errorf("the run is %s, want it completed at once", r.Status)
 	}
-	if told := w.all(t, event.JobCompleted); len(told) != 1 {
-		t.Errorf("told: %+v", told)
+	if events := w.all(t, event.JobCompleted); len(events) != 1 {
+		t.Errorf("got: %+v", events)
 	}
 }
 
@@ -153,12 +153,12 @@ func TestLongRowsOfExternalWritersCount(t *testing.T) {
 	w.AdvanceTo(dawn.Add(10 * time.Minute))
 	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-01/2")
 	for _, kind := range []event.Type{event.JobFailed, event.SensorRejected, event.RerunAccepted} {
-		told := w.all(t, kind)
-		if len(told) != 1 {
-			t.Errorf("%s was reported %d times", kind, len(told))
+		events := w.all(t, kind)
+		if len(events) != 1 {
+			t.Errorf("%s was reported %d times", kind, len(events))
 			continue
 		}
-		if text, err := json.Marshal(told[0]); err != nil || len(text) > 20_000 {
+		if text, err := json.Marshal(events[0]); err != nil || len(text) > 20_000 {
 			t.Errorf("%s has %d bytes, %v", kind, len(text), err)
 		}
 	}
@@ -175,8 +175,8 @@ func TestDeletingARerunRequestStartsNothing(t *testing.T) {
 	tables.Delete(dynamo.Control, `{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "RERUN_REQUEST#stream#2026-03-01"}}`)
 	w.AdvanceTo(dawn.Add(30 * time.Minute))
 	w.wantStarts(t, "orders/stream/2026-03-01/1", "orders/stream/2026-03-01/2")
-	if told := w.all(t, event.RerunAccepted); len(told) != 1 {
-		t.Errorf("answered: %+v", told)
+	if events := w.all(t, event.RerunAccepted); len(events) != 1 {
+		t.Errorf("answered: %+v", events)
 	}
 }
 

@@ -55,7 +55,7 @@ func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error
 		return r.check(*call.Check), nil
 	}
 	if call.Type != "" && call.Source == event.Source {
-		return nil, r.passOn(ctx, call.Delivered)
+		return nil, r.publishOne(ctx, call.Delivered)
 	}
 	if err := r.files.refresh(ctx, r.Host); err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func (r *Router) handle(ctx context.Context, n dynamo.Notice, rec Record) error 
 	}
 }
 
-// passOn puts an event on the bus.
-func (r *Router) passOn(ctx context.Context, d Delivered) error {
+// publishOne publishes an event on the bus.
+func (r *Router) publishOne(ctx context.Context, d Delivered) error {
 	e, err := d.Event()
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (r *Router) written(ctx context.Context, n dynamo.Notice, rec Record) error
 	invalid := refusedRow{Pipeline: n.Pipeline, Row: rec.Change.Keys.SK.S, Record: rec.Change.Sequence}
 	switch {
 	case n.Refused != "":
-		return r.tellRefused(ctx, invalid, sink.Cut(n.Refused, longestReason))
+		return r.emitRefused(ctx, invalid, sink.Cut(n.Refused, longestReason))
 	case n.Sensor != nil:
 		return r.sensed(ctx, *n.Sensor)
 	case n.File != nil:
@@ -181,7 +181,7 @@ func (r *Router) written(ctx context.Context, n dynamo.Notice, rec Record) error
 	case n.RequestID != "":
 		o := Operation{ID: n.RequestID}
 		if err := json.Unmarshal(n.Request, &o); err != nil {
-			return r.tellRefused(ctx, invalid, "the attribute request is not JSON as `interlock` writes it")
+			return r.emitRefused(ctx, invalid, "the attribute request is not JSON as `interlock` writes it")
 		}
 		return r.operate(ctx, o)
 	case n.Rerun != nil:
@@ -216,7 +216,7 @@ func (r *Router) sensed(ctx context.Context, p record.Produced) error {
 func (r *Router) reading(ctx context.Context, p record.Produced) (*store.Change, error) {
 	id, reading := p.Write.Pipeline, p.Write.Reading
 	if err := r.Catalog.Current().CheckDate(id, reading.Key, reading.Period, p.At, catalog.MaxFuture); err != nil {
-		return nil, r.tellRefused(ctx, refusedRow{Pipeline: id, Row: p.Row, Record: p.Sequence}, err.Error())
+		return nil, r.emitRefused(ctx, refusedRow{Pipeline: id, Row: p.Row, Record: p.Sequence}, err.Error())
 	}
 	return r.Streams.PutProduced(ctx, p)
 }
@@ -238,8 +238,8 @@ type refusedRow struct {
 	Row, Record string
 }
 
-// tellRefused emits an event about an invalid row. It is reported once and holds nothing up.
-func (r *Router) tellRefused(ctx context.Context, w refusedRow, reason string) error {
+// emitRefused emits an event about an invalid row. It is reported once and holds nothing up.
+func (r *Router) emitRefused(ctx context.Context, w refusedRow, reason string) error {
 	b := store.Batch{ID: fmt.Sprintf("refused-row/%s/%s/%s", w.Pipeline, w.Row, w.Record)}
 	about := event.About{Pipeline: w.Pipeline, At: r.Now(), Which: fmt.Sprintf("%s@%s", w.Row, w.Record)}
 	b.Emit(event.New(event.SensorRejected, about, fmt.Sprintf("%s does not count: %s", w.Row, reason), event.Sensors{Sensors: []string{w.Row}}))

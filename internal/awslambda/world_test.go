@@ -111,8 +111,8 @@ func (w *world) at(clock string) {
 	w.AdvanceTo(dawn.Truncate(24 * time.Hour).Add(of.Sub(of.Truncate(24 * time.Hour))))
 }
 
-// told returns the types of the events about a run, in order.
-func (w *world) told(t *testing.T, key string) []event.Type {
+// eventTypes returns the types of the events about a run, in order.
+func (w *world) eventTypes(t *testing.T, key string) []event.Type {
 	t.Helper()
 	k, err := run.ParseKey(key)
 	if err != nil {

@@ -32,16 +32,16 @@ func newMachine(t testing.TB, definition []byte) *machine {
 		t.Fatal(err)
 	}
 	m := &machine{player: p, world: fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()), names: map[string]string{}, since: map[string]time.Time{}}
-	if err := m.tell(command{Machine: definition}); err != nil {
+	if err := m.send(command{Machine: definition}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = m.tell(command{Close: true}) })
+	t.Cleanup(func() { _ = m.send(command{Close: true}) })
 	return m
 }
 
-func (m *machine) tell(c command) error {
+func (m *machine) send(c command) error {
 	c.World = m.world
-	r, err := m.player.tell(c)
+	r, err := m.player.send(c)
 	if err != nil {
 		return err
 	}
@@ -66,18 +66,18 @@ func (m *machine) start(name, input string, now time.Time) (since time.Time, spe
 	}
 	m.names[name], m.since[name] = input, now
 	at := now.UnixMilli()
-	return now, false, m.tell(command{Start: name, Input: json.RawMessage(input), At: &at})
+	return now, false, m.send(command{Start: name, Input: json.RawMessage(input), At: &at})
 }
 
 // move advances the time, at most to the next timer.
 func (m *machine) move(to time.Time) error {
 	at := to.UnixMilli()
-	return m.tell(command{To: &at})
+	return m.send(command{To: &at})
 }
 
 // answer returns a result to a waiting call.
 func (m *machine) answer(c call, result []byte, failed *failure) error {
-	return m.tell(command{Call: c.Call, Result: result, Error: failed})
+	return m.send(command{Call: c.Call, Result: result, Error: failed})
 }
 
 // take removes and returns a waiting call.

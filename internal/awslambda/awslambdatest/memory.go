@@ -34,10 +34,10 @@ type Memory struct {
 	made         int
 	life, buried int
 
-	mu      sync.Mutex
-	records []streamed // not handled yet
-	last    int
-	told    map[string]streamed // by sequence number
+	mu         sync.Mutex
+	records    []streamed // not handled yet
+	last       int
+	bySequence map[string]streamed // by sequence number
 }
 
 // streamed is one record of the stream.
@@ -48,7 +48,7 @@ type streamed struct {
 }
 
 // NewMemory returns an empty Memory.
-func NewMemory() *Memory { return &Memory{data: memory.New(), told: map[string]streamed{}} }
+func NewMemory() *Memory { return &Memory{data: memory.New(), bySequence: map[string]streamed{}} }
 
 // Store returns the store.
 func (m *Memory) Store() store.Store {
@@ -63,12 +63,12 @@ func (m *Memory) Streams() awslambda.Streams { return m }
 // tapped is a store whose commits appear in the stream.
 type tapped struct {
 	*memory.Store
-	told *Memory
-	life int // generation in which it was opened: after a kill, calls of that generation fail
+	streams *Memory
+	life    int // generation in which it was opened: after a kill, calls of that generation fail
 }
 
 func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error {
-	before, after := s.told.kills(s.life)
+	before, after := s.streams.kills(s.life)
 	if before {
 		return ErrKilled
 	}
@@ -81,7 +81,7 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 				continue // unchanged since it was claimed
 			}
 		}
-		s.told.add(dynamo.Notice{Pipeline: t.Pipeline, Task: t.ID})
+		s.streams.add(dynamo.Notice{Pipeline: t.Pipeline, Task: t.ID})
 	}
 	if len(b.Events) > 0 {
 		outbox := &dynamo.Outbox{}
@@ -92,9 +92,9 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 			}
 			outbox.Events = append(outbox.Events, stored)
 		}
-		s.told.add(dynamo.Notice{Pipeline: b.Events[0].Detail.Pipeline, Outbox: outbox})
+		s.streams.add(dynamo.Notice{Pipeline: b.Events[0].Detail.Pipeline, Outbox: outbox})
 	}
-	if err := s.told.changes(ctx); err != nil {
+	if err := s.streams.changes(ctx); err != nil {
 		return err
 	}
 	if after {
@@ -132,9 +132,9 @@ func (m *Memory) Died() bool {
 }
 
 func (s tapped) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([]store.Claim, error) {
-	s.told.mu.Lock()
-	dead := s.life != s.told.life
-	s.told.mu.Unlock()
+	s.streams.mu.Lock()
+	dead := s.life != s.streams.life
+	s.streams.mu.Unlock()
 	if dead {
 		return nil, ErrKilled
 	}
@@ -142,9 +142,9 @@ func (s tapped) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 }
 
 func (s tapped) Release(ctx context.Context, leases []store.Lease, now time.Time) error {
-	s.told.mu.Lock()
-	dead := s.life != s.told.life
-	s.told.mu.Unlock()
+	s.streams.mu.Lock()
+	dead := s.life != s.streams.life
+	s.streams.mu.Unlock()
 	if dead {
 		return ErrKilled
 	}
@@ -156,7 +156,7 @@ func (s tapped) PutReadings(ctx context.Context, writes []store.Write, now time.
 	if err != nil {
 		return nil, err
 	}
-	return puts, s.told.changes(ctx)
+	return puts, s.streams.changes(ctx)
 }
 
 // changes appends the pending changes of the feed to the stream.
@@ -193,7 +193,7 @@ func (m *Memory) add(n dynamo.Notice) {
 	defer m.mu.Unlock()
 	m.last++
 	r := streamed{sequence: strconv.Itoa(m.last), notice: n}
-	m.told[r.sequence] = r
+	m.bySequence[r.sequence] = r
 	m.records = append(m.records, r)
 }
 
@@ -234,7 +234,7 @@ func (m *Memory) Handled(n int) {
 func (m *Memory) Notice(r awslambda.Record) (dynamo.Notice, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.told[r.Change.Sequence].notice, nil
+	return m.bySequence[r.Change.Sequence].notice, nil
 }
 
 // PutProduced stores a reading; its change arrives through the stream.

@@ -155,8 +155,8 @@ type ended struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-// tell sends a request to the process and waits for its report.
-func (p *player) tell(c command) (report, error) {
+// send sends a request to the process and waits for its report.
+func (p *player) send(c command) (report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fails != nil {

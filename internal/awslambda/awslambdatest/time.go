@@ -26,7 +26,7 @@ func (w *World) AdvanceTo(at time.Time) {
 		w.tick()
 		w.Settle()
 		if !w.now.Before(w.watched) {
-			w.look()
+			w.runWatchdog()
 		}
 		if !w.now.Before(at) {
 			return
@@ -101,7 +101,8 @@ func (w *World) note(function string, payload, answer []byte, err error) {
 	w.trace = w.trace[max(0, len(w.trace)-traced):]
 }
 
-func (w *World) look() {
+// runWatchdog runs a pass of the watchdog, and handles what follows from it.
+func (w *World) runWatchdog() {
 	w.watched = w.now.Add(w.o.Watch)
 	if _, err := w.watch.Round(context.Background()); err != nil {
 		w.o.Wrong("watchdog", err)

@@ -193,7 +193,7 @@ func (w *World) Start() {
 	w.build()
 	w.running = true
 	w.Settle()
-	w.look()
+	w.runWatchdog()
 }
 
 // Stop pauses streams, schedules and executions.
@@ -210,7 +210,7 @@ func (w *World) Abort() {
 		if input == "" {
 			continue
 		}
-		if err := w.cloud.machine.tell(command{Abort: name}); err != nil {
+		if err := w.cloud.machine.send(command{Abort: name}); err != nil {
 			w.Fatal(err)
 		}
 	}

@@ -169,7 +169,7 @@ func TestWithoutATokenAlertsAreLoggedWithOneWarning(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
-	if said, told := strings.Count(out.String(), "SLACK_BOT_TOKEN"), strings.Count(out.String(), "msg=alert"); said != 1 || told != 2 {
-		t.Errorf("said %d times, %d alerts in\n%s", said, told, out)
+	if said, events := strings.Count(out.String(), "SLACK_BOT_TOKEN"), strings.Count(out.String(), "msg=alert"); said != 1 || events != 2 {
+		t.Errorf("said %d times, %d alerts in\n%s", said, events, out)
 	}
 }
