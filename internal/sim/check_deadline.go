@@ -43,7 +43,7 @@ var mayReturn = map[string]bool{slamonitor.Replaced: true, slamonitor.Removed: t
 func (w *watch) instantIsRight(d store.Deadline, name string) {
 	def := w.definition(d.Key.Pipeline, d.Config)
 	if def == nil {
-		w.fail(SilenceIsNeverSuccess, "the %s rests on config %s, which nobody stored", name, d.Config)
+		w.fail(SilenceIsNeverSuccess, "the %s rests on config %s, which was never stored", name, d.Config)
 		return
 	}
 	if d.Kind == store.Absolute {

@@ -85,7 +85,7 @@ func (w *watch) missedIsToldOnce(id pipeline.ID, date string) {
 			return w.undone(span{fire, fire.Add(f.def.Window)}, told)
 		})
 		if !again {
-			w.fail(AbsenceIsBounded, "%s was told twice", name)
+			w.fail(AbsenceIsBounded, "%s was reported twice", name)
 		}
 	}
 	w.notes.missed[name] = w.world.now
@@ -129,7 +129,7 @@ func (w *watch) once(invariant string, seen map[string]bool, what, as string) {
 		if as == "" {
 			as = what
 		}
-		w.fail(invariant, "%s was told twice", as)
+		w.fail(invariant, "%s was reported twice", as)
 	}
 	seen[what] = true
 }
@@ -138,7 +138,7 @@ func (w *watch) once(invariant string, seen map[string]bool, what, as string) {
 func (w *watch) answered(a store.Rerun) {
 	w.notes.asked[a.ID] = true
 	if n := w.notes.answers["request/"+a.ID]; n != 1 {
-		w.fail(RerunAnsweredOnce, "request %s for %s was answered, and that was told %d times", a.ID, a.Key, n)
+		w.fail(RerunAnsweredOnce, "request %s for %s was answered, and that was reported %d times", a.ID, a.Key, n)
 	}
 }
 
@@ -157,7 +157,7 @@ func (w *watch) setAside(c store.Change) { w.notes.aside[c.Position] = c }
 func (w *watch) done(changes []store.Change) {
 	for _, c := range changes {
 		if _, aside := w.notes.aside[c.Position]; !aside && !w.notes.handled[c.Position] {
-			w.fail(CursorNeverPasses, "change %d (%s of %s) is passed, and nobody has handled it", c.Position, c.Kind, c.Pipeline)
+			w.fail(CursorNeverPasses, "change %d (%s of %s) is passed, but was never handled", c.Position, c.Kind, c.Pipeline)
 		}
 	}
 }

@@ -41,16 +41,16 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	switch o.Cause {
 	case run.CauseManual:
 		if o.By == "" {
-			w.fail(EndedStaysEnded, "%s was opened again by nobody", after.ID())
+			w.fail(EndedStaysEnded, "%s was opened again without a request", after.ID())
 		}
 	case run.CauseReopened:
 		if before.Status != run.ValidationExhausted || before.StartDeadlinePassed {
 			w.fail(EndedStaysEnded, "%s was reopened from %s", after.ID(), before.Status)
 		}
 	case run.CauseDrift:
-		w.mustTell(after, b, event.PostRunDrift)
+		w.mustEmit(after, b, event.PostRunDrift)
 	case run.CauseLateData, run.CauseUpstream:
-		w.mustTell(after, b, event.LateDataArrival)
+		w.mustEmit(after, b, event.LateDataArrival)
 		if before.Status != run.Completed {
 			w.fail(EndedStaysEnded, "%s has late data although it was %s", after.ID(), before.Status)
 		}
@@ -67,7 +67,7 @@ func onlyLeft(before, after run.Run) bool {
 	return before == after
 }
 
-func (w *watch) mustTell(after run.Run, b store.Batch, t event.Type) {
+func (w *watch) mustEmit(after run.Run, b store.Batch, t event.Type) {
 	if !slices.ContainsFunc(b.Events, func(e event.Event) bool { return e.Type == t }) {
 		w.fail(EndedStaysEnded, "%s was opened for %q without %s", after.ID(), after.Progress.Opening.Cause, t)
 	}

@@ -52,7 +52,7 @@ func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 	}
 	def := w.definition(r.Pipeline, s.Config)
 	if def == nil {
-		w.fail(NoUnsafeStart, "snapshot %s rests on config %s, which nobody stored", s.ID, s.Config)
+		w.fail(NoUnsafeStart, "snapshot %s rests on config %s, which was never stored", s.ID, s.Config)
 		return
 	}
 	if until := def.PreferUntil(r.Period, r.Progress.WindowStart); def.Gate.Prefers() && !s.PreferUntil.Equal(until) {
@@ -124,7 +124,7 @@ func (w *watch) slicesAreRight(def *pipeline.Definition, s store.Snapshot, r rul
 		}
 		written, there := w.written[one.Version]
 		if !there || written.pipeline != seen.Pipeline || written.Key != seen.Key || !written.Period.Holds(one.Date) {
-			w.fail(NoUnsafeStart, "snapshot %s saw %s for %s in version %d, which nobody wrote", s.ID, seen.Key, one.Date, one.Version)
+			w.fail(NoUnsafeStart, "snapshot %s saw %s for %s in version %d, which was never written", s.ID, seen.Key, one.Date, one.Version)
 		}
 		w.changeIsTrue(s, at, one.Version, one.ChangedAt)
 		for name, value := range one.Fields {
@@ -165,7 +165,7 @@ func (w *watch) unchangedSince(at sensorID, last write) time.Time {
 func (w *watch) factIsTrue(s store.Snapshot, seen store.SeenSensor) {
 	written, there := w.written[seen.Version]
 	if !there || written.pipeline != seen.Pipeline || written.Key != seen.Key || written.Period != seen.Period || !sensor.SameData(written.Fields, seen.Fields) {
-		w.fail(NoUnsafeStart, "snapshot %s saw %s in version %d, which nobody wrote: %v", s.ID, seen.Key, seen.Version, seen.Fields)
+		w.fail(NoUnsafeStart, "snapshot %s saw %s in version %d, which was never written: %v", s.ID, seen.Key, seen.Version, seen.Fields)
 	}
 	if p := s.Key.Period; !seen.Period.IsZero() && seen.Period != p && !seen.Period.Holds(p) {
 		w.fail(NoUnsafeStart, "snapshot %s of %s rests on a reading of %s for %s", s.ID, p, seen.Key, seen.Period)

@@ -17,7 +17,7 @@ var chores = []chore{
 	{"claim", (*host).nextClaim, (*host).claim},
 	{"renew", (*host).nextRenewal, (*host).renew},
 	{"files", (*host).nextRead, (*host).read},
-	{"watchdog", (*host).nextLook, (*host).look},
+	{"watchdog", (*host).nextWatchdogPass, (*host).watchdogPass},
 	{"trim", func(h *host) time.Time { return h.trims }, (*host).trim},
 	{"deliver", (*host).nextDelivery, (*host).deliver},
 }
@@ -53,8 +53,8 @@ func (h *host) nextRead() time.Time {
 	return h.reads
 }
 
-// nextLook returns when the next watchdog pass is due; the first is due as soon as the feed has caught up.
-func (h *host) nextLook() time.Time {
+// nextWatchdogPass returns when the next watchdog pass is due; the first is due as soon as the feed has caught up.
+func (h *host) nextWatchdogPass() time.Time {
 	if h.looks.IsZero() && h.caughtUp() {
 		return h.world.now
 	}

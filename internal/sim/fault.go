@@ -190,10 +190,10 @@ func (c *chaos) strike(l *line, name string, after bool) error {
 	kind, d := c.decide(w.now, place, menu(l, name, after))
 	switch kind {
 	case ErrorBefore, ErrorAfter:
-		w.tell("%s: %s %s", h.name, name, kind)
+		w.tracef("%s: %s %s", h.name, name, kind)
 		return errFault
 	case CrashBefore, CrashAfter:
-		w.tell("%s: %s: %s of %s", h.name, kind, name, w.current.name)
+		w.tracef("%s: %s: %s of %s", h.name, kind, name, w.current.name)
 		h.doomed, h.away = true, c.away(&d)
 		return h.gone(l)
 	case Asleep:
@@ -201,7 +201,7 @@ func (c *chaos) strike(l *line, name string, after bool) error {
 	case Overslept:
 		c.sleep(h, w.Lease+d.span(2*w.Lease))
 	case Slow:
-		w.tell("%s: %s of %s is held up", h.name, name, w.current.name)
+		w.tracef("%s: %s of %s is held up", h.name, name, w.current.name)
 		w.wait(w.now.Add(d.span(w.Lease * 3 / 2)))
 	case Raced:
 		held := 500*time.Millisecond + d.span(w.Lease/10)
@@ -231,7 +231,7 @@ func latency(d *dice) time.Duration {
 // sleep suspends a whole controller.
 func (c *chaos) sleep(h *host, d time.Duration) {
 	w := h.world
-	w.tell("%s stands still for %s", h.name, d.Round(time.Millisecond))
+	w.tracef("%s stands still for %s", h.name, d.Round(time.Millisecond))
 	h.asleep = later(h.asleep, w.now.Add(d))
 	w.wait(w.now)
 }
@@ -298,7 +298,7 @@ func (c *chaos) offer(w *World) {
 			c.note(e.id, e.kind, w.now)
 		}
 		if e.what != "" {
-			w.tell("%s", e.what)
+			w.tracef("%s", e.what)
 		}
 		e.do(w)
 	})

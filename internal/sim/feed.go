@@ -142,7 +142,7 @@ func (h *host) handle(ctx context.Context, lane string) {
 	err := h.settle(ctx, first)
 	h.lanes.failing[lane] = err != nil || aside
 	if err != nil {
-		w.tell("%s cannot handle change %d of %s: %v", h.name, d.Position, lane, err)
+		w.tracef("%s cannot handle change %d of %s: %v", h.name, d.Position, lane, err)
 		if first.tries++; first.tries == 1 {
 			first.since = w.now
 		}

@@ -84,7 +84,7 @@ func (h *host) start() {
 		w.bugs.pools(&h.pools)
 	}
 	h.assemble()
-	w.tell("%s starts", h.name)
+	w.tracef("%s starts", h.name)
 	h.do("start", h.load)
 }
 
@@ -118,7 +118,7 @@ func (h *host) load(ctx context.Context) {
 		err = h.line.VoidLeases(ctx)
 	}
 	if err != nil {
-		w.tell("%s cannot start: %v", h.name, err)
+		w.tracef("%s cannot start: %v", h.name, err)
 		if !h.doomed {
 			h.doomed, h.away = true, time.Second
 		}
@@ -160,11 +160,11 @@ func (h *host) read(ctx context.Context) {
 	}
 }
 
-// look runs a watchdog pass.
-func (h *host) look(ctx context.Context) {
+// watchdogPass runs a watchdog pass.
+func (h *host) watchdogPass(ctx context.Context) {
 	h.looks = h.world.now.Add(h.world.Watchdog)
 	if _, err := h.dog.Pass(ctx, h.clock()); err != nil {
-		h.world.tell("%s: the watchdog could not look: %v", h.name, err)
+		h.world.tracef("%s: the watchdog pass failed: %v", h.name, err)
 	}
 }
 
@@ -218,7 +218,7 @@ func (h *host) gone(l *line) error {
 
 // crash kills a controller, which restarts after a while.
 func (w *World) crash(h *host, away time.Duration) {
-	w.tell("%s dies, and is away for %s", h.name, away)
+	w.tracef("%s dies, and is away for %s", h.name, away)
 	h.die()
 	h.starts = w.now.Add(away)
 }

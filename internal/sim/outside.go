@@ -31,11 +31,11 @@ func (w *World) ask(what string, try int, do func(ctx context.Context, h *host) 
 			err := do(ctx, h)
 			var refusal *router.Refusal
 			if err != nil && !errors.As(err, &refusal) {
-				w.tell("%s had no answer: %v", what, err)
+				w.tracef("%s had no answer: %v", what, err)
 				return
 			}
 			if err != nil {
-				w.tell("%s is refused: %v", what, err)
+				w.tracef("%s is refused: %v", what, err)
 			}
 			answered = true
 		})
@@ -83,7 +83,7 @@ func (w *World) produce(owner pipeline.ID, key string, fields sensor.Fields) {
 	what := fmt.Sprintf("the write of %s to %s (%v) of %s", key, owner, fields, w.now.Format(time.TimeOnly))
 	write, err := reading(owner, key, fields)
 	if err != nil {
-		w.tell("%s is refused: %v", what, err)
+		w.tracef("%s is refused: %v", what, err)
 		return
 	}
 	w.ask(what, 0, func(ctx context.Context, h *host) error {
@@ -207,7 +207,7 @@ func (p *plan) writeFor(w *World, r run.Run, d *dice) {
 func (p *plan) wish(at time.Time) *errand {
 	d := p.own()
 	id := fmt.Sprintf("wish %d", p.errands)
-	return &errand{at: at, what: "somebody has a wish", do: func(w *World) {
+	return &errand{at: at, what: "an operator sends a request", do: func(w *World) {
 		t := p.templates[d.under(len(p.templates))]
 		switch d.under(12) {
 		case 0, 1:
@@ -327,7 +327,7 @@ func (w *World) rerun(id string, d *dice) {
 // edit changes a file: to another variant, an invalid one, or none for a while.
 func (p *plan) edit(at time.Time) *errand {
 	d := p.own()
-	return &errand{at: at, what: "somebody edits a file", do: func(w *World) {
+	return &errand{at: at, what: "a file is edited", do: func(w *World) {
 		t := p.templates[d.under(len(p.templates))]
 		back := func() {
 			variant := d.under(len(t.variants))
@@ -338,13 +338,13 @@ func (p *plan) edit(at time.Time) *errand {
 		}
 		switch d.under(6) {
 		case 0:
-			w.tell("the file of %s is gone", t.id)
+			w.tracef("the file of %s is gone", t.id)
 			delete(p.folder.texts, t.id)
 			if d.chance(0.7) {
 				back()
 			}
 		case 1:
-			w.tell("the file of %s is bad", t.id)
+			w.tracef("the file of %s is bad", t.id)
 			p.folder.texts[t.id] = "pipeline: {id: " + t.id + "}\nschedule: {cron: 'never'}\n"
 			back()
 		default:

@@ -227,7 +227,7 @@ func (p *plan) add(c *chaos, e *errand) {
 func (p *plan) kill(at time.Time) *errand {
 	away := p.own()
 	n := away.under(p.options.Hosts)
-	return &errand{at: at, kind: Killed, what: "somebody kills a controller", do: func(w *World) {
+	return &errand{at: at, kind: Killed, what: "a controller is killed", do: func(w *World) {
 		if h := w.hosts[n]; h.alive {
 			w.crash(h, w.chaos.away(&away))
 		}
@@ -289,7 +289,7 @@ func (p *plan) failOver(at time.Time) *errand {
 
 // becalm ends the storm: no faults happen any more, and no pipeline stays paused.
 func (p *plan) becalm(w *World) {
-	w.tell("the calm begins")
+	w.tracef("the calm begins")
 	w.chaos.calm = true
 	for _, wait := range []time.Duration{0, 75 * time.Minute} { // removed files are back after an hour
 		w.chaos.plan(&errand{at: w.now.Add(wait), what: "all pauses end", again: true, do: func(w *World) {

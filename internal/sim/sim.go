@@ -241,8 +241,8 @@ type bugs struct {
 // changeHandler handles a change, as router.Router does.
 type changeHandler func(ctx context.Context, c store.Change, now time.Time) error
 
-// tell writes a line of the trace.
-func (w *World) tell(format string, args ...any) {
+// tracef writes a line of the trace.
+func (w *World) tracef(format string, args ...any) {
 	if w.trace == nil {
 		return
 	}

@@ -54,7 +54,7 @@ func (t *target) decide(call string, id run.AttemptID, menu ...odds) (Kind, dice
 	}
 	kind, d := w.chaos.decide(w.now, call+" "+string(id), menu)
 	if kind != "" {
-		w.tell("target: %s of %s: %s", call, id, kind)
+		w.tracef("target: %s of %s: %s", call, id, kind)
 	}
 	return kind, d
 }
@@ -99,7 +99,7 @@ func (t *target) take(a job.Attempt, adopts bool) *task {
 	t.play(j)
 	t.jobs[a.ID] = append(t.jobs[a.ID], j)
 	t.known[j.handle] = j
-	w.tell("target: %s starts as %s", a.ID, j.handle)
+	w.tracef("target: %s starts as %s", a.ID, j.handle)
 	w.watch.jobStarted(a, len(t.jobs[a.ID]))
 	return j
 }

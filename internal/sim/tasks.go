@@ -56,7 +56,7 @@ func (h *host) perform(c store.Claim) {
 			a.worker = with
 		}
 		if err := h.carryOut(ctx, c); err != nil {
-			w.tell("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
+			w.tracef("%s cannot carry out %s: %v", h.name, c.Task.ID, err)
 			_ = h.line.Commit(ctx, store.Postpone(c, err, h.clock()), h.clock()) // otherwise its lease expires by itself
 		}
 	})
@@ -143,7 +143,7 @@ func (h *host) await(key run.Key, attempt int) {
 	h.do("await "+string(id), func(ctx context.Context) {
 		defer delete(h.awaiting, id)
 		if err := h.steps.Await(ctx, key, attempt, h.clock); err != nil {
-			h.world.tell("%s cannot wait for %s: %v", h.name, id, err)
+			h.world.tracef("%s cannot wait for %s: %v", h.name, id, err)
 		}
 	})
 }

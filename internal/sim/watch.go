@@ -86,7 +86,7 @@ func (w *watch) fail(invariant, format string, args ...any) {
 	}
 	v := Violation{Invariant: invariant, At: w.world.Now(), Step: w.world.steps, What: fmt.Sprintf(format, args...)}
 	w.broken = append(w.broken, v)
-	w.world.tell("BROKEN %s", v)
+	w.world.tracef("BROKEN %s", v)
 }
 
 // watched is one controller's store handle, observed by the watch.
@@ -175,7 +175,7 @@ func (w *watch) put(writes []store.Write, puts []store.Put) {
 		w.written[p.Version] = write{writes[i].Pipeline, r}
 		w.bySensor[at] = append(w.bySensor[at], p.Version)
 		w.lastVersion = p.Version
-		w.world.tell("%s of %s is written for %q: %v (version %d)", r.Key, at.pipeline, r.Period, r.Fields, p.Version)
+		w.world.tracef("%s of %s is written for %q: %v (version %d)", r.Key, at.pipeline, r.Period, r.Fields, p.Version)
 	}
 	w.feed()
 }
@@ -235,7 +235,7 @@ func (w *watch) newEvents(s store.Store) []event.Event {
 	}
 	for _, e := range fresh {
 		w.events = append(w.events, e)
-		w.world.tell("EVENT %s %s/%s/%s attempt %d: %s", e.Type, e.Detail.Pipeline, e.Detail.Schedule, e.Detail.Date, e.Detail.Attempt, e.Detail.Message)
+		w.world.tracef("EVENT %s %s/%s/%s attempt %d: %s", e.Type, e.Detail.Pipeline, e.Detail.Schedule, e.Detail.Date, e.Detail.Attempt, e.Detail.Message)
 		w.told(e)
 	}
 	return fresh
@@ -245,7 +245,7 @@ func (w *watch) newEvents(s store.Store) []event.Event {
 func (w *watch) runMoved(before, after run.Run, b store.Batch, now time.Time) {
 	if before.Status != after.Status || before.Attempt != after.Attempt {
 		w.feed()
-		w.world.tell("%s: %s of attempt %d becomes %s of attempt %d (%s)", after.Key, orNone(before.Status), before.Attempt, after.Status, after.Attempt, after.Reason)
+		w.world.tracef("%s: %s of attempt %d becomes %s of attempt %d (%s)", after.Key, orNone(before.Status), before.Attempt, after.Status, after.Attempt, after.Reason)
 	}
 	w.versionsGrow(before, after)
 	w.endedStaysEnded(before, after, b)

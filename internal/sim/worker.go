@@ -122,7 +122,7 @@ func (w *World) granted(key run.Key, attempt int, worker, claim string, asked ti
 			return // a repeated answer
 		}
 	}
-	w.tell("%s has %s", worker, s.id())
+	w.tracef("%s has %s", worker, s.id())
 	w.shifts[s.id()] = append(w.shifts[s.id()], s)
 	w.watch.claimedOnce(s)
 	w.watch.claimedAlone(s)
@@ -170,7 +170,7 @@ func (w *World) beat(s *shift) {
 			s.heard, s.skew = asked, w.skew
 		case refused(err):
 			s.over = true
-			w.tell("%s is told that %s is over: %v", s.worker, s.id(), err)
+			w.tracef("%s learns that %s is over: %v", s.worker, s.id(), err)
 		}
 	})
 }

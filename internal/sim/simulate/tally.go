@@ -23,11 +23,11 @@ type tally struct {
 	steps   int
 	faults  map[sim.Kind]int
 	failed  []sim.Outcome
-	told    time.Time
+	printed time.Time
 }
 
 func newTally(seeds uint64) *tally {
-	return &tally{seeds: seeds, began: time.Now(), told: time.Now(), faults: map[sim.Kind]int{}}
+	return &tally{seeds: seeds, began: time.Now(), printed: time.Now(), faults: map[sim.Kind]int{}}
 }
 
 // add counts one seed, and prints the progress from time to time.
@@ -44,8 +44,8 @@ func (t *tally) add(o sim.Outcome, out io.Writer) {
 		t.failed = append(t.failed, o)
 		fmt.Fprintf(out, "seed %d: %s\n", o.Seed, o.Broken[0])
 	}
-	if time.Since(t.told) > 2*time.Second {
-		t.told = time.Now()
+	if time.Since(t.printed) > 2*time.Second {
+		t.printed = time.Now()
 		fmt.Fprintln(out, t.line())
 	}
 }
