@@ -51,14 +51,14 @@ const (
 
 // gap is the missed periods of one pipeline.
 type gap struct {
-	entry *catalog.Entry
-	keys  []run.Key
-	told  event.Event // the latest report
+	entry  *catalog.Entry
+	keys   []run.Key
+	latest event.Event // the latest report
 }
 
 func (g *gap) add(e event.Event) {
-	if e.Time.After(g.told.Time) {
-		g.told = e
+	if e.Time.After(g.latest.Time) {
+		g.latest = e
 	}
 	dates := []string{e.Detail.Date.String()}
 	if m, ok := e.Detail.Extra.(event.Missed); ok && len(m.Dates) > 0 {
@@ -113,7 +113,7 @@ func (b *builder) addMissing(ctx context.Context, g *gap) error {
 	}
 	since := g.entry.Schedule.FireFor(last.Period)
 	if since.IsZero() {
-		since = g.told.Time
+		since = g.latest.Time
 	}
 	if len(left) == 1 {
 		why := reason.New(explain.CauseMissing, "its fire at {at} opened no run", reason.At("at", since), reason.Int("count", 1))

@@ -73,14 +73,14 @@ func (a *asking) readRow(ctx context.Context, conn *pgconn.PgConn, c *pipeline.S
 }
 
 func queryFailure(ctx context.Context, err error, limit time.Duration) error {
-	if told, ok := errors.AsType[*pgconn.PgError](err); ok {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
-		case told.Code == "57014":
+		case pgErr.Code == "57014":
 			return failure(run.Timeout, "the query was cancelled after its timeout of %s", document.Duration(limit))
-		case told.Code == "25006":
-			return failure(run.Permanent, "the query writes, but probes may only read: %s", told.Message)
-		case strings.HasPrefix(told.Code, "42"):
-			return failure(run.Permanent, "the query is invalid: %s", told.Message)
+		case pgErr.Code == "25006":
+			return failure(run.Permanent, "the query writes, but probes may only read: %s", pgErr.Message)
+		case strings.HasPrefix(pgErr.Code, "42"):
+			return failure(run.Permanent, "the query is invalid: %s", pgErr.Message)
 		}
 	}
 	return failure(run.Transient, "the query failed: %s", reasonOf(ctx, err))

@@ -189,13 +189,13 @@ func (f *File) after() []ID {
 
 // findCycles reports every upstream that leads back to its pipeline, each with one cycle.
 func (g *graph) findCycles() {
-	r := rings{g: g, at: map[ID]int{}, low: map[ID]int{}, ring: map[ID]int{}, told: map[step]bool{}}
+	r := rings{g: g, at: map[ID]int{}, low: map[ID]int{}, ring: map[ID]int{}, reported: map[step]bool{}}
 	for _, id := range g.names {
 		r.visit(id)
 	}
 	for _, id := range g.names {
 		for _, upstream := range g.after(id) {
-			if r.ring[upstream] == r.ring[id] && !r.told[step{id, upstream}] {
+			if r.ring[upstream] == r.ring[id] && !r.reported[step{id, upstream}] {
 				r.report(r.cycle(id, upstream))
 			}
 		}
@@ -216,11 +216,11 @@ type step struct{ from, to ID }
 // rings finds the strongly connected components of the graph, after Tarjan. Only an edge inside a component is part
 // of a cycle. Pipelines without upstreams are in none.
 type rings struct {
-	g       *graph
-	at, low map[ID]int // from 1: visiting order, and the earliest pipeline it leads back to
-	open    []ID       // visited, not yet in a component
-	ring    map[ID]int // component number
-	told    map[step]bool
+	g        *graph
+	at, low  map[ID]int // from 1: visiting order, and the earliest pipeline it leads back to
+	open     []ID       // visited, not yet in a component
+	ring     map[ID]int // component number
+	reported map[step]bool
 }
 
 func (r *rings) visit(id ID) {
@@ -266,10 +266,10 @@ func (r *rings) cycle(id, upstream ID) []ID {
 func (r *rings) report(cycle []ID) {
 	for i, id := range cycle {
 		at := step{id, cycle[(i+1)%len(cycle)]}
-		if r.told[at] {
+		if r.reported[at] {
 			continue
 		}
-		r.told[at] = true
+		r.reported[at] = true
 		e := r.g.byID[id][0]
 		e.report(document.Finding{Path: fmt.Sprintf("schedule.after[%d]", slices.Index(e.after, at.to)), Message: fmt.Sprintf(
 			"upstreams form a cycle: %s; none of them could ever start", around(cycle, i))})

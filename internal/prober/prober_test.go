@@ -153,7 +153,7 @@ func TestLaterProbeResultIsNotLateData(t *testing.T) {
 	w.wantRun("orders/stream/2026-03-03", "COMPLETED 1")
 	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.LateDataArrival})
 	if err != nil || len(page.Items) > 0 {
-		t.Errorf("told %v, %v", page.Items, err)
+		t.Errorf("events %v, %v", page.Items, err)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestDryRunRunsItsProbesToo(t *testing.T) {
 	w.wantAsked("orders/landing 2026-03-02 1")
 	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.DryRunWouldTrigger})
 	if err != nil || len(page.Items) != 1 {
-		t.Errorf("told %v, %v", page.Items, err)
+		t.Errorf("events %v, %v", page.Items, err)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestDryRunOfAnotherPeriodRunsItsProbesEachInterval(t *testing.T) {
 	w.Pass(time.Minute)
 	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.DryRunWouldTrigger})
 	if err != nil || len(page.Items) != 1 {
-		t.Errorf("told %v, %v", page.Items, err)
+		t.Errorf("events %v, %v", page.Items, err)
 	}
 	w.Pass(2 * time.Minute)
 	w.asked = nil
@@ -219,7 +219,7 @@ func TestRealRunKeepsItsProbesBesideADryRun(t *testing.T) {
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.DryRunWouldTrigger})
 	if err != nil || len(page.Items) != 1 {
-		t.Errorf("told %v, %v", page.Items, err)
+		t.Errorf("events %v, %v", page.Items, err)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestPostRunRulesRunTheirProbesToo(t *testing.T) {
 	w.wantAsked("orders/out 2026-03-03 1")
 	page, err := w.Store.Events(t.Context(), store.EventQuery{Type: event.PostRunPassed})
 	if err != nil || len(page.Items) != 1 {
-		t.Errorf("told %v, %v", page.Items, err)
+		t.Errorf("events %v, %v", page.Items, err)
 	}
 }
 

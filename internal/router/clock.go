@@ -82,8 +82,8 @@ func (h *fireHandler) reportedMissed(ctx context.Context, e *catalog.Entry) (map
 		if err != nil {
 			return nil, fmt.Errorf("read the missed fires of %s: %w", e.ID, err)
 		}
-		for _, told := range page.Items {
-			missed, _ := told.Detail.Extra.(event.Missed)
+		for _, reported := range page.Items {
+			missed, _ := reported.Detail.Extra.(event.Missed)
 			for _, date := range missed.Dates {
 				dates[date] = true
 			}

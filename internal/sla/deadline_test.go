@@ -20,7 +20,7 @@ func TestCompletionClosesItsDeadline(t *testing.T) {
 	}{
 		"before":                                 {29, sla.Met},
 		"at the instant":                         {30, sla.Met},
-		"after, though nobody looked in between": {31, sla.Breached},
+		"after, although it was not evaluated in between": {31, sla.Breached},
 	} {
 		if got := armed.Complete(minute(c.minute)); got.State != c.want {
 			t.Errorf("%s: %s, want %s", name, got.State, c.want)

@@ -212,10 +212,10 @@ func (f function) output(logs, returned string) string {
 
 // failure returns the message of a function's error, as the runtimes encode it.
 func failure(kind string, payload []byte) string {
-	var told struct{ ErrorType, ErrorMessage string }
-	if json.Unmarshal(payload, &told) != nil || told.ErrorType+told.ErrorMessage == "" {
+	var reply struct{ ErrorType, ErrorMessage string }
+	if json.Unmarshal(payload, &reply) != nil || reply.ErrorType+reply.ErrorMessage == "" {
 		return strings.TrimSuffix(kind+": "+string(payload), ": ")
 	}
-	parts := slices.DeleteFunc([]string{told.ErrorType, told.ErrorMessage}, func(part string) bool { return part == "" })
+	parts := slices.DeleteFunc([]string{reply.ErrorType, reply.ErrorMessage}, func(part string) bool { return part == "" })
 	return strings.Join(parts, ": ")
 }

@@ -68,9 +68,9 @@ func (a API) Do(ctx context.Context, c Call, into any) error {
 // about adds what the call was for to an error.
 func about(what string, err error) error {
 	if refusal, ok := errors.AsType[*job.Refusal](err); ok {
-		told := *refusal
-		told.Reason = what + ": " + told.Reason
-		return &told
+		copied := *refusal
+		copied.Reason = what + ": " + copied.Reason
+		return &copied
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
