@@ -18,8 +18,8 @@ func TestCompletionClosesItsDeadline(t *testing.T) {
 		minute int
 		want   sla.State
 	}{
-		"before":                                 {29, sla.Met},
-		"at the instant":                         {30, sla.Met},
+		"before":         {29, sla.Met},
+		"at the instant": {30, sla.Met},
 		"after, although it was not evaluated in between": {31, sla.Breached},
 	} {
 		if got := armed.Complete(minute(c.minute)); got.State != c.want {
