@@ -120,7 +120,7 @@ func TestFilesAreCheckedBeforeTheyAreDeployed(t *testing.T) {
 	}
 	slow := filepath.Join(t.TempDir(), "slow.yaml")
 	check(t, os.WriteFile(slow, []byte("pipeline: {id: a, owner: me}\nschedule: {cron: 0 8 * * *}\njob: {type: http, pollInterval: 1s, config: {url: 'https://a.example', timeout: 5m}}\n"), 0o600))
-	if got := ask(slow); got != "" || !strings.Contains(warned, "will be raised") {
+	if got := ask(slow); got != "" || !strings.Contains(warned, "is raised to") {
 		t.Errorf("the warning is not shown: %q, %q", got, warned)
 	}
 	if out, err := exec.Command("sh", script, "no-such-interlock", "14400s", "http", "", "", "", bad).CombinedOutput(); err == nil || !strings.Contains(string(out), "interlock_path") {
