@@ -145,7 +145,7 @@ func (s *story) lateRecord(p period.Period) []step {
 		s.awaits(want{event.LateDataArrival, quakeSilver, p, 1}, completed(quakeSilver, p, 2), completed(quakeGold, p, 2)),
 		s.says(`
 			Then another one comes. The file allows one rerun for late data (job.maxDriftReruns), so this
-			one is told and nothing starts: a person decides.`),
+			one is reported and starts nothing: a person decides.`),
 		s.landsLate(p, 2),
 		s.awaits(want{event.LateDataArrival, quakeSilver, p, 2}),
 	}
