@@ -53,11 +53,11 @@ func (k *known) add(stored []*reading) {
 		if len(r.Data) > maxKnownData || r.Own || r.Order != 0 {
 			continue // too large, or of a sensor whose writes rely on nothing known
 		}
-		for other := range k.readings {
-			if len(k.readings) < maxKnown {
+		if len(k.readings) == maxKnown {
+			for other := range k.readings {
+				delete(k.readings, other) // an arbitrary one
 				break
 			}
-			delete(k.readings, other) // an arbitrary one
 		}
 		kept := *r
 		kept.call = nil // it would keep the whole call in memory
