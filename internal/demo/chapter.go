@@ -24,33 +24,33 @@ type chapter struct {
 // chapters are the demo in order. Each ends when the events that it waits for have happened.
 var chapters = []chapter{
 	{"A gate waits, then opens", `
-		The earthquakes of %s have landed in bronze, and their source says so: that opens a run of
-		earthquake-silver. A run is not a start, though. Its gate also asks how many records a check
-		has rejected, and of that nobody has said anything yet.`, (*story).waitingGate, 0},
+		The earthquakes of %s have landed in bronze, and their source reports it. That opens a run of
+		earthquake-silver. The job does not start yet: the gate also needs the result of a quality
+		check, and there is none.`, (*story).waitingGate, 0},
 	{"A cascade: gold follows silver", `
-		earthquake-gold has neither a schedule nor a sensor of its own: it comes after earthquake-silver,
-		minute for minute, and is woken when that completes.`, (*story).cascade, 0},
-	{"A job fails and is tried again", `
-		The crypto source announces %s, but has not closed its bronze file when the job wants to read
-		it. The job ends with exit code 75, "the world was not ready". Such failures have a budget of
-		their own, here two retries, and a backoff of about two seconds.`, (*story).retry, 1},
+		earthquake-gold has no schedule and no sensor. It runs after earthquake-silver, for the same
+		minute.`, (*story).cascade, 0},
+	{"A job fails and is retried", `
+		The crypto source reports that %s is complete, but it is still writing the bronze file when the
+		job reads it. The job exits with code 75, which means a temporary failure. Temporary failures have
+		a retry budget of their own: here two retries, with a backoff of about two seconds.`, (*story).retry, 1},
 	{"A late record, and one bounded rerun", `
-		One more record turns up for %s, the strongest of all. What silver and gold have said of that
-		minute no longer holds, so each of them runs again.`, (*story).lateRecord, 0},
+		Another record of %s arrives, the strongest earthquake so far. The results of silver and gold
+		are out of date, so both run again.`, (*story).lateRecord, 0},
 	{"A deadline: the warning, then the breach", `
-		crypto begins with %s and stalls after six records. The deadline of crypto-silver runs from that
-		first word: 12 seconds, with a warning after nine. There is no run yet, and no job to watch;
-		silence is watched all the same.`, (*story).deadline, 2},
+		The crypto source begins %s and stalls after six records. The first reading sets the deadline of
+		crypto-silver: 12 seconds later, with a warning after nine. There is no run and no job yet, but
+		Interlock watches the deadline anyway.`, (*story).deadline, 2},
 	{"An excluded period", `
-		Somebody replays the data of New Year's Day. The calendar of crypto-silver excludes that day:
-		nothing starts, that is told once, and nothing revives it later.`, (*story).excluded, 0},
+		The crypto source replays the data of New Year's Day. The calendar of crypto-silver excludes
+		that day: nothing starts, Interlock reports it once, and no later write changes that.`, (*story).excluded, 0},
 	{"A dry run", `
-		earthquake-alerts is new, and nobody trusts it yet, so its file says dryRun: true. A strong quake
-		meets its start condition. It decides everything as it would in earnest, and starts nothing.`, (*story).dryRun, 0},
+		earthquake-alerts is new and still on trial, so its file says dryRun: true. When a strong
+		earthquake meets its start condition, Interlock makes all its decisions but starts no job.`, (*story).dryRun, 0},
 	{"A missed schedule", `
-		exchange-rates is to run every minute, and within five seconds of it. But it has been paused
-		since the story began. When the pause ends, what was missed meanwhile is told: a schedule that
-		skips quietly is how gaps come about.`, (*story).missed, 0},
+		exchange-rates is scheduled every minute and must start within five seconds. It has been paused
+		since the demo began. When the pause ends, Interlock reports the runs that were missed. A schedule
+		that skips runs silently leaves gaps that are found too late.`, (*story).missed, 0},
 }
 
 // played is how many minutes of data the chapters use.
@@ -81,7 +81,7 @@ func (s *story) waitingGate(p period.Period) []step {
 		s.pushes(quakeSource, status(quakeSilver, p, perMinute, true)),
 		s.awaits(want{event.TriggerStarted, quakeSilver, p, 1}),
 		func(ctx context.Context) error { return s.showGate(ctx, p) },
-		s.says("No reading is not a yes, so nothing starts. When the check reports, the gate opens at once."),
+		s.says("A rule without a reading does not pass, so nothing starts. Once the check reports, the gate opens."),
 		s.pushes(checker, reading{quakeSilver, quality, p, sensor.Fields{"rejected": 2}}),
 		s.awaits(want{event.ValidationPassed, quakeSilver, p, 1}, want{event.JobTriggered, quakeSilver, p, 1}),
 	}
@@ -144,8 +144,8 @@ func (s *story) lateRecord(p period.Period) []step {
 		s.landsLate(p, 1),
 		s.awaits(want{event.LateDataArrival, quakeSilver, p, 1}, completed(quakeSilver, p, 2), completed(quakeGold, p, 2)),
 		s.says(`
-			Then another one comes. The file allows one rerun for late data (job.maxDriftReruns), so this
-			one is reported and starts nothing: a person decides.`),
+			Then another one arrives. The pipeline allows one rerun for late data (job.maxDriftReruns), so
+			Interlock reports this one and starts nothing: a person decides.`),
 		s.landsLate(p, 2),
 		s.awaits(want{event.LateDataArrival, quakeSilver, p, 2}),
 	}
@@ -158,7 +158,7 @@ func (s *story) landsLate(p period.Period, n int) step {
 		if err := s.quakes.land(p, one); err != nil {
 			return err
 		}
-		s.say.deed(s.Now(), quakeSource, fmt.Sprintf("finds one of magnitude %g near %s", *one.Value, one.Name))
+		s.say.deed(s.Now(), quakeSource, fmt.Sprintf("records an earthquake of magnitude %g near %s", *one.Value, one.Name))
 		return s.push(ctx, quakeSource, status(quakeSilver, p, perMinute+n, true))
 	}
 }
@@ -169,7 +169,7 @@ func (s *story) deadline(p period.Period) []step {
 		s.lands(s.coins, p, records[:six]...),
 		s.pushes(coinSource, status(coinSilver, p, six, false)),
 		s.awaits(want{event.RelativeSLAWarning, coinSilver, p, 0}, want{event.RelativeSLABreach, coinSilver, p, 0}),
-		s.says("Then the rest arrives. The work is done after all; the deadline stays breached."),
+		s.says("Then the rest arrives and the job completes. The deadline stays breached."),
 		s.lands(s.coins, p, records[six:]...),
 		s.pushes(coinSource, status(coinSilver, p, perMinute, true)),
 		s.awaits(completed(coinSilver, p, 1), completed(coinGold, p, 1)),
@@ -202,7 +202,7 @@ func (s *story) missed(period.Period) []step {
 func (s *story) resume(ctx context.Context) error {
 	when := tooLate(s.Now(), s.pausedAt.Truncate(time.Minute).Add(time.Minute))
 	if wait := when.Sub(s.Now()); wait > time.Second {
-		s.say.deed(s.Now(), operator, fmt.Sprintf("is not done yet and needs another %s", wait.Round(time.Second)))
+		s.say.deed(s.Now(), operator, fmt.Sprintf("needs another %s to finish the maintenance", wait.Round(time.Second)))
 	}
 	if err := s.until(ctx, when); err != nil {
 		return err

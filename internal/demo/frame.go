@@ -13,16 +13,16 @@ import (
 func (s *story) begin(ctx context.Context) error {
 	s.say.heading("Interlock at work")
 	s.say.prose(`
-		Two simulated sources, earthquakes and crypto, write bronze files and push sensors over HTTP.
-		Silver cleans a minute of them, gold sums it up. Everything else is real: the controller that
-		decides when a job may start, the jobs, the files they write. Eight things happen, in little
-		more than a minute. Times are UTC; Ctrl-C ends it at any point.`)
+		Two simulated sources, earthquakes and crypto, write raw files (bronze) and push sensor readings
+		over HTTP. A silver job cleans the data of one minute, a gold job summarizes it. Everything else is
+		real: the controller that decides when a job may start, the jobs, and the files they write. The
+		demo has eight parts and takes a little over a minute. Times are in UTC. Press Ctrl-C to stop.`)
 	s.say.line("  dashboard %s", s.say.paint(bold, s.Address+"/"))
 	s.say.line("  API       %s, described at /openapi.json", s.say.paint(bold, s.Address))
 	s.say.line("  project   %s", s.say.paint(bold, s.Project))
-	s.tryThese("\n  In another terminal, at any time:")
+	s.tryThese("\n  In another terminal, at any time, run:")
 	s.say.line("")
-	s.say.deed(s.Now(), operator, "pauses exchange-rates (more of that in chapter 8)")
+	s.say.deed(s.Now(), operator, "pauses exchange-rates (see part 8)")
 	if _, err := s.api.Pause(ctx, string(rates), client.PauseRequest{Asked: client.Asked{RequestedBy: operator, Reason: "maintenance"}}); err != nil {
 		return err
 	}
@@ -39,10 +39,10 @@ func (s *story) tryThese(title string) {
 
 // epilogue says what continues after the story.
 func (s *story) epilogue() {
-	s.say.heading("That was the story. The sources catch up and continue, minute by minute.")
+	s.say.heading("The demo is complete. The sources catch up and continue, minute by minute.")
 	s.say.line("")
-	s.tryThese("  Have a look around, at " + s.Address + "/ in a browser, or with:")
-	s.say.line("\n  The project's files are watched: change one in %s/pipelines\n  and it takes effect within two seconds. Ctrl-C ends it.\n", s.Project)
+	s.tryThese("  Explore the dashboard at " + s.Address + "/, or run:")
+	s.say.line("\n  Interlock watches the project's files: change one in %s/pipelines\n  and the change takes effect within two seconds. Press Ctrl-C to stop.\n", s.Project)
 }
 
 // short returns a minute's name as the story shows it.

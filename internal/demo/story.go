@@ -151,9 +151,10 @@ func (s *story) skip(e event.Event) bool {
 	return s.over && e.Detail.Severity == event.Info && e.Type != event.JobCompleted
 }
 
-// printed returns the last line of output of an ended attempt's job, or "" if it cannot be read.
+// printed returns the last line of output of a completed job, or "" if it cannot be read. The message of a failure
+// contains it already.
 func (s *story) printed(ctx context.Context, e event.Event) string {
-	if e.Type != event.JobCompleted && e.Type != event.JobFailed {
+	if e.Type != event.JobCompleted {
 		return ""
 	}
 	d := e.Detail
