@@ -1,4 +1,4 @@
-# Interlock in an account of yours, with the pipelines in ./pipelines. From this folder:
+# Interlock in your AWS account, with the pipelines in ./pipelines. Run in this folder:
 #   make -C ../.. build lambda
 #   terraform init && terraform apply -var environment=dev
 terraform {
@@ -23,7 +23,7 @@ variable "region" {
 }
 
 variable "environment" {
-  description = "What all names begin with."
+  description = "The prefix of all resource names."
   type        = string
 }
 
@@ -35,10 +35,10 @@ module "interlock" {
   pipelines_path = "${path.module}/pipelines"
   calendars_path = "${path.module}/calendars"
   sources_path   = "${path.module}/sources"
-  interlock_path = abspath("${path.module}/../../bin/interlock") # what `make build` makes
+  interlock_path = abspath("${path.module}/../../bin/interlock") # the result of `make build`
   tags           = { Team = "data-platform" }
 
-  # What the files in ./sources see. The bucket sends its events to EventBridge.
+  # The events that the files in ./sources read. The bucket sends its events to EventBridge.
   source_events = {
     rates = {
       pattern = jsonencode({ source = ["aws.s3"], "detail-type" = ["Object Created"], detail = { bucket = { name = ["rates.example.com"] } } })

@@ -1,4 +1,4 @@
 #!/bin/sh
-# Stands for the job that builds a gold table from clean data: gold.sh SOURCE PERIOD
+# A placeholder for the job that builds a gold table from clean data: gold.sh SOURCE PERIOD
 set -eu
 echo "$1: built $2, attempt ${INTERLOCK_ATTEMPT:-1}"

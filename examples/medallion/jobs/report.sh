@@ -1,4 +1,4 @@
 #!/bin/sh
-# Stands for the job that writes the daily report: report.sh DATE
+# A placeholder for the job that writes the daily report: report.sh DATE
 set -eu
 echo "report of $1, attempt ${INTERLOCK_ATTEMPT:-1}"

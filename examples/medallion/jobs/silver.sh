@@ -1,4 +1,4 @@
 #!/bin/sh
-# Stands for the job that cleans one slice of raw data: silver.sh SOURCE PERIOD
+# A placeholder for the job that cleans one slice of raw data: silver.sh SOURCE PERIOD
 set -eu
 echo "$1: cleaned $2, attempt ${INTERLOCK_ATTEMPT:-1}"
