@@ -19,7 +19,7 @@ locals {
       dimensions                   = { StateMachineArn = local.state_machine_arn }
     } },
     { for name in ["control", "joblog", "alert"] : "${name}-dlq" => {
-      description = "Something could not be handled and waits in the queue ${name}-dlq."
+      description = "The queue ${name}-dlq holds messages that could not be handled."
       namespace   = "AWS/SQS"
       metric      = "ApproximateNumberOfMessagesVisible"
       statistic   = "Maximum"
@@ -27,9 +27,9 @@ locals {
       period      = 300
       dimensions  = { QueueName = "${local.prefix}-${name}-dlq" }
     } },
-    # Who watches the watchdog: three of its passes are missing.
+    # The watchdog has missed three of its passes.
     { watchdog-silent = {
-      description = "The watchdog was not called."
+      description = "The watchdog was not invoked."
       namespace   = "AWS/Lambda"
       metric      = "Invocations"
       statistic   = "Sum"
@@ -37,9 +37,9 @@ locals {
       period      = 3 * local.watchdog_seconds
       dimensions  = { FunctionName = "${local.prefix}-watchdog" }
     } },
-    # Lambda knows the age by function and by alias only: each stream has an alias of its own.
+    # Lambda reports the iterator age per function and per alias only, so each stream has its own alias.
     { for name in ["control", "joblog"] : "${name}-iterator-age" => {
-      description = "The stream of the table ${name} is handled five minutes late."
+      description = "The functions are five minutes behind the stream of the table ${name}."
       namespace   = "AWS/Lambda"
       metric      = "IteratorAge"
       statistic   = "Maximum"

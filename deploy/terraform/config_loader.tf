@@ -1,5 +1,5 @@
-# Pipeline, calendar, archetype and source files become rows of the control table, as they are written: reading YAML is left to the
-# functions, because Terraform reads a date or a "yes" otherwise. Only a file's own name is looked up here.
+# Stores the text of pipeline, calendar, archetype and source files in rows of the control table. The functions parse the YAML,
+# because Terraform reads dates and words such as "yes" differently. Terraform reads only the id of a file.
 locals {
   yaml = "**/*.{yaml,yml}"
 
@@ -8,14 +8,14 @@ locals {
   archetype_files = var.archetypes_path == null ? {} : { for f in fileset(var.archetypes_path, local.yaml) : f => file("${var.archetypes_path}/${f}") }
   source_files    = var.sources_path == null ? {} : { for f in fileset(var.sources_path, local.yaml) : f => file("${var.sources_path}/${f}") }
 
-  # By the id in the file, not by the file's name. Two files of one id are an error of Terraform's, which names it.
+  # By the id in the file, not by the file's name. Terraform reports two files with the same id.
   pipelines  = { for f, text in local.pipeline_files : yamldecode(text).pipeline.id => text }
   calendars  = { for f, text in local.calendar_files : yamldecode(text).name => text }
   archetypes = { for f, text in local.archetype_files : yamldecode(text).name => text }
   sources    = { for f, text in local.source_files : yamldecode(text).source.id => text }
 }
 
-# All of them are checked by Interlock itself, with the limits of this platform.
+# Interlock checks all files against the limits of this platform.
 data "external" "check" {
   count = length(local.pipeline_files) > 0 && var.files_checked_by == "command" ? 1 : 0
 
@@ -32,7 +32,7 @@ data "external" "check" {
   }
 }
 
-# Where there is no command, the deployed function checks them: once it is there, which is before any file is put.
+# Without the interlock command, the deployed function checks the files, after its deployment and before any file is stored.
 data "aws_lambda_invocation" "check" {
   count = length(local.pipeline_files) > 0 && var.files_checked_by == "function" ? 1 : 0
 
@@ -47,7 +47,7 @@ data "aws_lambda_invocation" "check" {
   }
 }
 
-# A warning does not fail the plan, and is shown in it.
+# The plan shows warnings but does not fail.
 check "files" {
   assert {
     condition     = alltrue([for c in data.external.check : c.result.warnings == ""])
@@ -80,7 +80,7 @@ resource "aws_dynamodb_table_item" "file" {
   item = jsonencode({
     PK     = { S = each.key }
     SK     = { S = "CONFIG" }
-    list   = { S = "FILE" } # what all of them are found by
+    list   = { S = "FILE" } # the partition that lists all files
     place  = { S = each.key }
     config = { S = each.value }
   })

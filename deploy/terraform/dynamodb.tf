@@ -1,5 +1,5 @@
-# The four tables. Keys and indexes are those of internal/store/dynamo, which a test compares; docs/DYNAMODB.md says what each is
-# for. A local index cannot be added to a table that exists.
+# The four tables. Their keys and indexes match internal/store/dynamo; a test compares them. docs/DYNAMODB.md describes them. DynamoDB
+# cannot add a local index to an existing table.
 
 # Pipelines, sensors, runs, tasks, deadlines.
 resource "aws_dynamodb_table" "control" {
@@ -100,7 +100,7 @@ resource "aws_dynamodb_table" "control" {
   }
 }
 
-# What happened to jobs.
+# The job log.
 resource "aws_dynamodb_table" "joblog" {
   name                        = "${local.prefix}-joblog"
   billing_mode                = "PAY_PER_REQUEST"
@@ -153,7 +153,7 @@ resource "aws_dynamodb_table" "joblog" {
   }
 }
 
-# Requests for another attempt, with their answers.
+# Rerun requests with their answers.
 resource "aws_dynamodb_table" "rerun" {
   name                        = "${local.prefix}-rerun"
   billing_mode                = "PAY_PER_REQUEST"
@@ -204,7 +204,7 @@ resource "aws_dynamodb_table" "rerun" {
   }
 }
 
-# Every event, and what the alerts remember.
+# All events, and the state of alerts.
 resource "aws_dynamodb_table" "events" {
   name                        = "${local.prefix}-events"
   billing_mode                = "PAY_PER_REQUEST"

@@ -4,7 +4,7 @@ resource "aws_cloudwatch_event_bus" "this" {
   tags               = local.tags
 }
 
-# Every event to the events table.
+# Sends every event to the events table.
 resource "aws_cloudwatch_event_rule" "all" {
   name           = "${local.prefix}-all"
   description    = "Every event of Interlock"
@@ -23,10 +23,10 @@ resource "aws_cloudwatch_event_target" "sink" {
   }
 }
 
-# What somebody should hear of, to the alerts. Alarms go there by themselves, whether or not the bus gets them.
+# Sends events that need attention to the alert queue. Alarms go there directly, even if the bus does not receive them.
 resource "aws_cloudwatch_event_rule" "alerts" {
   name           = "${local.prefix}-alerts"
-  description    = "Events of Interlock that somebody should hear of"
+  description    = "Events of Interlock that need attention"
   event_bus_name = aws_cloudwatch_event_bus.this.name
   tags           = local.tags
 
@@ -47,10 +47,10 @@ resource "aws_cloudwatch_event_target" "alerts" {
   }
 }
 
-# The watchdog's clock. Rules with a schedule are on the default bus.
+# The schedule of the watchdog. EventBridge supports schedule rules only on the default bus.
 resource "aws_cloudwatch_event_rule" "watchdog" {
   name                = "${local.prefix}-watchdog"
-  description         = "When Interlock looks for what did not happen"
+  description         = "Runs the watchdog of Interlock"
   schedule_expression = var.watchdog_schedule
   tags                = local.tags
 }
@@ -59,15 +59,15 @@ resource "aws_cloudwatch_event_target" "watchdog" {
   rule = aws_cloudwatch_event_rule.watchdog.name
   arn  = aws_lambda_function.this["watchdog"].arn
 
-  # A pass that could not be made is followed by the next.
+  # No retries: the next pass follows soon.
   retry_policy {
     maximum_event_age_in_seconds = 60
     maximum_retry_attempts       = 0
   }
 }
 
-# A changed alarm goes as INFRA_ALARM to the sink and to the alerts, and through the stream-router to the bus. CloudWatch reports
-# it on the default bus. That it is over is no warning.
+# CloudWatch reports the state change of an alarm on the default bus. These rules send it as INFRA_ALARM to event-sink and to the
+# alerts; stream-router puts it on the bus. The end of an alarm is sent with severity info.
 locals {
   alarm_states = {
     alarm = { states = ["ALARM", "INSUFFICIENT_DATA"], severity = "warning" }
@@ -79,7 +79,7 @@ resource "aws_cloudwatch_event_rule" "alarms" {
   for_each = local.alarm_states
 
   name        = "${local.prefix}-alarms-${each.key}"
-  description = "Alarms of Interlock that are now ${join(" or ", each.value.states)}"
+  description = "Alarms of Interlock whose state became ${join(" or ", each.value.states)}"
   tags        = local.tags
 
   event_pattern = jsonencode({
@@ -115,12 +115,12 @@ resource "aws_cloudwatch_event_target" "alarm" {
   }
 }
 
-# Events of others that may be facts, to the stream-router: the source files say of which pipelines.
+# Sends events of other services to stream-router, where source files turn them into readings.
 resource "aws_cloudwatch_event_rule" "source" {
   for_each = var.source_events
 
   name           = "${local.prefix}-source-${each.key}"
-  description    = "Events that source files of Interlock see"
+  description    = "Events that the source files of Interlock read"
   event_bus_name = each.value.event_bus_name
   event_pattern  = each.value.pattern
   tags           = local.tags
@@ -165,8 +165,7 @@ resource "aws_lambda_permission" "rule" {
   source_arn    = each.value.rule
 }
 
-# Rules put events into the queue of alerts, and what they cannot deliver into that of the dead. Nothing reaches a queue over plain
-# HTTP.
+# Rules put events into the alert queue, and undeliverable ones into the dead-letter queue. Queues reject plain HTTP.
 data "aws_iam_policy_document" "queue" {
   for_each = {
     alerts  = aws_sqs_queue.alerts.arn
@@ -225,7 +224,7 @@ resource "aws_sqs_queue_policy" "dead" {
   policy    = data.aws_iam_policy_document.queue[each.key].json
 }
 
-# One-time entries, made by the functions: an instant that has not come yet.
+# The group of the one-time schedules that the functions create.
 resource "aws_scheduler_schedule_group" "this" {
   name = local.prefix
   tags = local.tags

@@ -1,4 +1,4 @@
-# A role for each function, and for the two services that call them. docs/AWS.md has the table.
+# One role per function and one for each of the two services that invoke them. docs/AWS.md lists the permissions.
 
 data "aws_iam_policy_document" "assume" {
   for_each = toset(["lambda", "states", "scheduler"])
@@ -49,7 +49,7 @@ locals {
   }
 }
 
-# What every function does: log, and use the key.
+# Permissions of every function: write logs and use the key.
 data "aws_iam_policy_document" "common" {
   for_each = local.functions
 
@@ -70,7 +70,7 @@ data "aws_iam_policy_document" "common" {
     }
   }
 
-  # Interfaces cannot be named before they are there.
+  # The ids of network interfaces are unknown before they exist.
   dynamic "statement" {
     for_each = contains(keys(local.networks), each.key) ? [each.key] : []
     content {
@@ -83,7 +83,7 @@ data "aws_iam_policy_document" "common" {
     }
   }
 
-  # Traces belong to no resource.
+  # X-Ray actions support no resource ARNs.
   dynamic "statement" {
     for_each = var.xray_tracing ? [each.key] : []
     content {
@@ -94,7 +94,7 @@ data "aws_iam_policy_document" "common" {
   }
 }
 
-# What those do that decide about runs: the events that they announce are rows of the same commit.
+# Permissions of the functions that decide about runs. They emit events as rows of the same transaction.
 data "aws_iam_policy_document" "tables" {
   statement {
     sid = "Tables"
@@ -111,7 +111,7 @@ data "aws_iam_policy_document" "tables" {
   }
 }
 
-# What those do that see to attempts.
+# Permissions of the functions that start executions.
 data "aws_iam_policy_document" "execute" {
   statement {
     sid       = "Execute"
@@ -126,7 +126,7 @@ data "aws_iam_policy_document" "execute" {
   }
 }
 
-# What those do that see to instants.
+# Permissions of the functions that create schedules.
 data "aws_iam_policy_document" "schedule" {
   statement {
     sid       = "Schedule"
@@ -146,7 +146,7 @@ data "aws_iam_policy_document" "schedule" {
   }
 }
 
-# What those do that pass events on to the bus.
+# Permissions of the functions that publish events on the bus.
 data "aws_iam_policy_document" "publish" {
   statement {
     sid       = "Publish"
@@ -183,7 +183,7 @@ data "aws_iam_policy_document" "sla_monitor" {
     data.aws_iam_policy_document.schedule.json,
   ]
 
-  # Deadlines, and the runs that they are of.
+  # Deadlines and their runs.
   statement {
     sid       = "Control"
     actions   = ["dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"]
@@ -217,7 +217,7 @@ data "aws_iam_policy_document" "event_sink" {
   }
 }
 
-# Threads and what was delivered are kept beside the events.
+# The events table also holds Slack threads and delivery records.
 data "aws_iam_policy_document" "alert_dispatcher" {
   source_policy_documents = [data.aws_iam_policy_document.common["alert-dispatcher"].json]
 
@@ -243,7 +243,7 @@ data "aws_iam_policy_document" "alert_dispatcher" {
   }
 }
 
-# The orchestrator starts jobs, those kinds alone that the caller has allowed and named.
+# The orchestrator may start only the types and resources of jobs that the caller enabled and named.
 data "aws_iam_policy_document" "orchestrator" {
   source_policy_documents = concat(
     [data.aws_iam_policy_document.common["orchestrator"].json, data.aws_iam_policy_document.tables.json],
@@ -358,7 +358,7 @@ data "aws_iam_policy_document" "lambda" {
   }
 }
 
-# The services that call functions.
+# The services that invoke functions.
 resource "aws_iam_role" "service" {
   for_each = toset(["states", "scheduler"])
 
@@ -387,7 +387,7 @@ data "aws_iam_policy_document" "states" {
     resources = [local.function_arns["orchestrator"], local.function_arns["sla-monitor"]]
   }
 
-  # Who delivers logs is an account's own list, which has no name.
+  # The log delivery actions support no resource ARNs.
   dynamic "statement" {
     for_each = var.sfn_log_level == "OFF" ? [] : [var.sfn_log_level]
     content {

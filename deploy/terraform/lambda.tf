@@ -1,8 +1,8 @@
 locals {
-  # The functions, and how long each may take, in seconds.
+  # The functions with their timeouts in seconds.
   functions = {
     stream-router    = 60
-    orchestrator     = 900 # it waits for jobs that answer when they are done, for 14 minutes
+    orchestrator     = 900 # it waits up to 14 minutes for jobs that run within the start call
     sla-monitor      = 60
     watchdog         = 120
     event-sink       = 30
@@ -11,7 +11,7 @@ locals {
 
   function_arns = { for name in keys(local.functions) : name => "${local.arn.lambda}:${local.prefix}-${name}" }
 
-  # What stands in a function's environment beside what is common to all.
+  # Environment variables of individual functions, besides those common to all.
   environments = {
     stream-router    = local.relay_environment
     orchestrator     = local.job_environment
@@ -21,15 +21,15 @@ locals {
   }
 
   common_environment = {
-    ENVIRONMENT               = var.environment # the tables are named after it
+    ENVIRONMENT               = var.environment # the prefix of the table names
     SFN_TIMEOUT_SECONDS       = tostring(var.sfn_timeout_seconds)
     TRIGGER_MAX_ATTEMPTS      = tostring(var.trigger_max_attempts)
     WATCHDOG_INTERVAL_SECONDS = tostring(local.watchdog_seconds)
     EVENTS_TTL_DAYS           = tostring(var.events_ttl_days)
-    GOMEMLIMIT                = "${floor(var.lambda_memory_size * 0.85)}MiB" # Go's own: it collects garbage rather than be killed
+    GOMEMLIMIT                = "${floor(var.lambda_memory_size * 0.85)}MiB" # makes Go collect garbage before Lambda kills the function
   }
 
-  # Of those that make entries of Scheduler.
+  # For the functions that create schedules.
   schedule_environment = {
     STREAM_ROUTER_ARN    = local.function_arns["stream-router"]
     SLA_MONITOR_ARN      = local.function_arns["sla-monitor"]
@@ -37,14 +37,14 @@ locals {
     SCHEDULER_ROLE_ARN   = aws_iam_role.service["scheduler"].arn
   }
 
-  # Of those that bring every stored intent to what waits for it.
+  # For the functions that turn stored tasks into executions and schedules.
   relay_environment = merge(local.schedule_environment, local.offers_environment, {
     EVENT_BUS_NAME    = aws_cloudwatch_event_bus.this.name
     STATE_MACHINE_ARN = local.state_machine_arn
     ORCHESTRATOR_ARN  = local.function_arns["orchestrator"]
   })
 
-  # Of the one that starts jobs.
+  # For the function that starts jobs.
   job_environment = merge(var.job_environment, local.offers_environment, {
     EGRESS_ALLOW = join(",", var.egress_allow)
   })
@@ -56,10 +56,10 @@ locals {
     SLACK_BOT_TOKEN  = var.slack_bot_token
   } : name => value if value != null }
 
-  # Where each function that is in a network of yours is.
+  # The network of each function that runs in one.
   networks = { for name in keys(local.functions) : name => try(var.vpc_config[name], var.vpc_config["all"]) if can(try(var.vpc_config[name], var.vpc_config["all"])) }
 
-  # What pipeline files may ask for: the functions reject others, and so does the check of the plan.
+  # The job types and variables that pipeline files may use. The functions and the check of the plan reject others.
   job_types = concat(
     ["command", "http", "airflow", "databricks", "external"],
     var.enable_glue_trigger ? ["glue"] : [],
@@ -95,7 +95,7 @@ resource "aws_lambda_function" "this" {
   kms_key_arn      = local.kms_key_arn
   tags             = local.tags
 
-  # -1 leaves the function in what the account has unreserved.
+  # -1 uses the account's unreserved concurrency.
   reserved_concurrent_executions = lookup(var.reserved_concurrency, each.key, -1)
 
   tracing_config {
@@ -110,8 +110,8 @@ resource "aws_lambda_function" "this" {
     }
   }
 
-  # An event is delivered once to the sink, or as a fact to the stream-router; after three failures it would be lost. The other
-  # functions have a queue or a stream in front of them, or find again what is left to do.
+  # EventBridge invokes event-sink and stream-router asynchronously: after three failures an event would be lost. The other functions
+  # read from a queue or a stream, or find unfinished work again.
   dynamic "dead_letter_config" {
     for_each = each.key == "event-sink" ? [aws_sqs_queue.dead["alert"].arn] : each.key == "stream-router" ? [aws_sqs_queue.dead["control"].arn] : []
     content {
@@ -123,7 +123,7 @@ resource "aws_lambda_function" "this" {
     variables = merge(local.common_environment, lookup(local.environments, each.key, {}))
   }
 
-  # The group is there first, so that the function does not make one that keeps everything for ever.
+  # Created before the function, which would otherwise create a group without retention.
   depends_on = [aws_cloudwatch_log_group.function, aws_iam_role_policy.function]
 }
 
@@ -143,7 +143,7 @@ locals {
   }
 }
 
-# One name for each stream, so that how far each is behind can be told apart.
+# One alias per stream, so that each stream has its own iterator age.
 resource "aws_lambda_alias" "stream" {
   for_each = local.streams
 
@@ -171,7 +171,7 @@ resource "aws_lambda_event_source_mapping" "stream" {
     }
   }
 
-  # Only rows that mean something to the function come: those that it has marked, and those that others write.
+  # The filters pass only relevant rows: those that the functions have marked and those that other programs write.
   filter_criteria {
     dynamic "filter" {
       for_each = local.stream_filters[each.key]
@@ -181,7 +181,7 @@ resource "aws_lambda_event_source_mapping" "stream" {
     }
   }
 
-  # Nothing that the first records lead to is published before it has somewhere to go.
+  # The bus rules must exist before the first records lead to events.
   depends_on = [
     aws_cloudwatch_event_target.sink, aws_cloudwatch_event_target.alerts, aws_lambda_permission.rule,
     aws_sqs_queue_policy.alerts, aws_sqs_queue_policy.dead, aws_sfn_state_machine.pipeline,
@@ -209,12 +209,12 @@ resource "aws_lambda_event_source_mapping" "alerts" {
   tags                    = local.tags
 }
 
-# What could not be handled: of either stream, and of the alerts and the bus.
+# Dead-letter queues of the two streams, of the alerts and of the bus.
 resource "aws_sqs_queue" "dead" {
   for_each = toset(["control", "joblog", "alert"])
 
   name                      = "${local.prefix}-${each.key}-dlq"
-  message_retention_seconds = 1209600 # 14 days, the most there is
+  message_retention_seconds = 1209600 # 14 days, the maximum
   kms_master_key_id         = local.kms_key_arn
   tags                      = local.tags
 }

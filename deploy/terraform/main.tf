@@ -1,4 +1,4 @@
-# Interlock on AWS, as a module: docs/AWS.md says how to use it. The caller configures the provider.
+# Interlock on AWS as a module. docs/AWS.md describes its use. The caller configures the provider.
 terraform {
   required_version = ">= 1.9"
 
@@ -25,7 +25,7 @@ locals {
   region    = data.aws_region.current.id
   tags      = merge({ Application = "interlock", Environment = var.environment }, var.tags)
 
-  # ARNs that several resources need of each other are put together from names, so that nothing waits in a circle.
+  # ARNs that resources need of each other are built from names, to avoid dependency cycles.
   arn = {
     lambda    = "arn:${local.partition}:lambda:${local.region}:${local.account}:function"
     states    = "arn:${local.partition}:states:${local.region}:${local.account}"
@@ -36,8 +36,8 @@ locals {
   }
 }
 
-# One key for tables, queues, the bus, logs and the functions' variables. A key of your own (kms_key_arn) must let the same
-# services use it.
+# One key for tables, queues, the bus, logs and the functions' variables. The policy of your own key (kms_key_arn) must allow the
+# same services.
 resource "aws_kms_key" "this" {
   count = var.kms_key_arn == null ? 1 : 0
 
@@ -58,7 +58,7 @@ locals {
   kms_key_arn = var.kms_key_arn == null ? aws_kms_key.this[0].arn : var.kms_key_arn
 }
 
-# In a key's own policy "*" means this key.
+# In a key policy "*" means this key.
 data "aws_iam_policy_document" "key" {
   statement {
     sid       = "Account"
@@ -70,8 +70,7 @@ data "aws_iam_policy_document" "key" {
     }
   }
 
-  # EventBridge looks at the key when the bus is made, on nobody's behalf, and then encrypts what is on the bus and what it puts into
-  # an encrypted queue.
+  # EventBridge describes the key when the bus is created, and then encrypts events on the bus and in encrypted queues.
   statement {
     sid       = "EventBridgeLooks"
     actions   = ["kms:DescribeKey"]

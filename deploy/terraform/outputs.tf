@@ -9,7 +9,7 @@ output "table_names" {
 }
 
 output "table_arns" {
-  description = "The same, for the policies of those who write sensors."
+  description = "The ARNs of the tables, for the policies of sensor producers."
   value = {
     control = aws_dynamodb_table.control.arn
     joblog  = aws_dynamodb_table.joblog.arn
@@ -24,31 +24,31 @@ output "function_arns" {
 }
 
 output "event_bus_name" {
-  description = "The bus that every event is on."
+  description = "The bus of all events."
   value       = aws_cloudwatch_event_bus.this.name
 }
 
 output "event_bus_arn" {
-  description = "The same, for rules and policies."
+  description = "The ARN of the bus, for rules and policies."
   value       = aws_cloudwatch_event_bus.this.arn
 }
 
 output "state_machine_arn" {
-  description = "The machine that carries attempts on."
+  description = "The state machine that runs attempts."
   value       = aws_sfn_state_machine.pipeline.arn
 }
 
 output "dead_letter_queue_urls" {
-  description = "Where to look when an alarm says that something could not be handled."
+  description = "The dead-letter queues, which hold what could not be handled."
   value       = { for name, q in aws_sqs_queue.dead : name => q.url }
 }
 
 output "kms_key_arn" {
-  description = "The key that everything is encrypted with; who writes sensors needs it, too."
+  description = "The key that encrypts all data. Sensor producers need permission to use it."
   value       = local.kms_key_arn
 }
 
 output "store_url" {
-  description = "What to give `interlock --store`."
+  description = "The URL for `interlock --store`."
   value       = "dynamodb://${var.environment}?region=${local.region}"
 }

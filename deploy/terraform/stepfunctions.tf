@@ -1,4 +1,4 @@
-# The machine that carries an attempt on. It waits and branches; what to do is said by the functions it calls.
+# The state machine that runs attempts. It waits and branches; the functions that it calls decide.
 resource "aws_sfn_state_machine" "pipeline" {
   name     = "${local.prefix}-pipeline"
   role_arn = aws_iam_role.service["states"].arn
@@ -12,7 +12,7 @@ resource "aws_sfn_state_machine" "pipeline" {
     trigger_max_attempts = var.trigger_max_attempts
   })
 
-  # What an execution passes on is in the tables; the log names its states only.
+  # The tables hold the data of an execution; the log contains only its states.
   dynamic "logging_configuration" {
     for_each = var.sfn_log_level == "OFF" ? [] : [var.sfn_log_level]
     content {
@@ -26,7 +26,7 @@ resource "aws_sfn_state_machine" "pipeline" {
     enabled = var.xray_tracing
   }
 
-  # It is checked against the role when it is made.
+  # Step Functions checks the definition against the role when it creates the state machine.
   depends_on = [aws_iam_role_policy.service]
 }
 

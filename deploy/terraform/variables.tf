@@ -1,20 +1,20 @@
 variable "environment" {
-  description = "What all names begin with, such as prod: prod-interlock-control."
+  description = "The prefix of all names: prod gives prod-interlock-control."
   type        = string
 
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{0,19}$", var.environment))
-    error_message = "Use 1 to 20 lower case letters, digits and dashes, the first a letter."
+    error_message = "Use 1 to 20 lower case letters, digits and dashes, starting with a letter."
   }
 }
 
 variable "dist_path" {
-  description = "Folder of the six zip files that deploy/build.sh makes."
+  description = "Folder of the six zip files that deploy/build.sh builds."
   type        = string
 }
 
 variable "pipelines_path" {
-  description = "Folder of pipeline files; null leaves the table's CONFIG rows to others."
+  description = "Folder of pipeline files. With null, another program writes the CONFIG rows."
   type        = string
   default     = null
 }
@@ -32,13 +32,13 @@ variable "archetypes_path" {
 }
 
 variable "sources_path" {
-  description = "Folder of source files, which say what the events of source_events are facts of."
+  description = "Folder of source files, which turn the events of source_events into readings."
   type        = string
   default     = null
 }
 
 variable "source_events" {
-  description = "Events of EventBridge that the source files see, by a name: their pattern as JSON, and the bus that has them."
+  description = "Events of EventBridge that the source files read, by a name of your choice: their pattern as JSON, and their bus."
   type = map(object({
     pattern        = string
     event_bus_name = optional(string, "default")
@@ -47,12 +47,12 @@ variable "source_events" {
 
   validation {
     condition     = alltrue([for name in keys(var.source_events) : can(regex("^[a-z][a-z0-9-]{0,29}$", name))])
-    error_message = "Name each of them with 1 to 30 lower case letters, digits and dashes, the first a letter."
+    error_message = "Use names of 1 to 30 lower case letters, digits and dashes, starting with a letter."
   }
 
   validation {
     condition     = alltrue([for of in values(var.source_events) : can(keys(jsondecode(of.pattern)))])
-    error_message = "A pattern is a JSON object, such as jsonencode({ source = [\"aws.s3\"] })."
+    error_message = "A pattern must be a JSON object, such as jsonencode({ source = [\"aws.s3\"] })."
   }
 }
 
@@ -63,7 +63,7 @@ variable "interlock_path" {
 }
 
 variable "files_checked_by" {
-  description = "What checks the files before they are put: the interlock command of this machine, or the deployed function."
+  description = "What checks the files before they are stored: command (the interlock command on this machine) or function (the deployed function)."
   type        = string
   default     = "command"
 
@@ -86,7 +86,7 @@ variable "log_retention_days" {
 }
 
 variable "watchdog_schedule" {
-  description = "How often the watchdog looks: a rate, because it has to know how long it was away."
+  description = "How often the watchdog runs, as a rate expression. The watchdog needs its interval to detect what it missed."
   type        = string
   default     = "rate(5 minutes)"
 
@@ -97,7 +97,7 @@ variable "watchdog_schedule" {
 }
 
 variable "sfn_timeout_seconds" {
-  description = "Longest time of an execution. A file whose window and poll window need more is rejected."
+  description = "Time limit of an execution in seconds. Files whose window and poll window need more are rejected."
   type        = number
   default     = 14400
 
@@ -108,24 +108,24 @@ variable "sfn_timeout_seconds" {
 }
 
 variable "trigger_max_attempts" {
-  description = "How often a refused start is made in all."
+  description = "How often a start is tried in total when the target refuses it."
   type        = number
   default     = 3
 
   validation {
     condition     = var.trigger_max_attempts >= 1 && floor(var.trigger_max_attempts) == var.trigger_max_attempts
-    error_message = "Write a whole number from 1 on."
+    error_message = "Write a whole number of at least 1."
   }
 }
 
 variable "events_ttl_days" {
-  description = "How long events are kept."
+  description = "How many days events are kept."
   type        = number
   default     = 90
 
   validation {
     condition     = var.events_ttl_days >= 1 && floor(var.events_ttl_days) == var.events_ttl_days
-    error_message = "Write a whole number of days from 1 on."
+    error_message = "Write a whole number of days, at least 1."
   }
 }
 
@@ -137,19 +137,19 @@ variable "job_environment" {
 }
 
 variable "egress_allow" {
-  description = "Hosts and networks that jobs may call beside public addresses."
+  description = "Private hosts and networks that jobs may call, besides public addresses."
   type        = list(string)
   default     = []
 }
 
 variable "enable_glue_trigger" {
-  description = "Let jobs of type glue be started."
+  description = "Allow jobs of type glue."
   type        = bool
   default     = false
 }
 
 variable "glue_job_arns" {
-  description = "The Glue jobs that may be."
+  description = "ARNs of the Glue jobs that may be started."
   type        = list(string)
   default     = []
 
@@ -160,19 +160,19 @@ variable "glue_job_arns" {
 }
 
 variable "glue_log_group_names" {
-  description = "Where the Glue jobs log to; a job that says it succeeded is looked up there."
+  description = "Log group of the Glue jobs. Interlock checks the log of each job that reports success."
   type        = list(string)
   default     = ["/aws-glue/jobs/logs-v2"]
 }
 
 variable "enable_emr_trigger" {
-  description = "Let jobs of type emr be started."
+  description = "Allow jobs of type emr."
   type        = bool
   default     = false
 }
 
 variable "emr_cluster_arns" {
-  description = "The EMR clusters that may get steps."
+  description = "ARNs of the EMR clusters to which steps may be added."
   type        = list(string)
   default     = []
 
@@ -183,13 +183,13 @@ variable "emr_cluster_arns" {
 }
 
 variable "enable_emr_serverless_trigger" {
-  description = "Let jobs of type emr-serverless be started."
+  description = "Allow jobs of type emr-serverless."
   type        = bool
   default     = false
 }
 
 variable "emr_serverless_application_arns" {
-  description = "The EMR Serverless applications that may be used."
+  description = "ARNs of the EMR Serverless applications that may run jobs."
   type        = list(string)
   default     = []
 
@@ -200,24 +200,24 @@ variable "emr_serverless_application_arns" {
 }
 
 variable "emr_serverless_execution_role_arns" {
-  description = "The roles that its jobs may run as."
+  description = "ARNs of the roles that EMR Serverless jobs may run as."
   type        = list(string)
   default     = []
 
   validation {
     condition     = !var.enable_emr_serverless_trigger || length(var.emr_serverless_execution_role_arns) > 0
-    error_message = "enable_emr_serverless_trigger needs the ARN of at least one role that its jobs run as."
+    error_message = "enable_emr_serverless_trigger needs the ARN of at least one role for the jobs."
   }
 }
 
 variable "enable_sfn_trigger" {
-  description = "Let jobs of type step-function be started."
+  description = "Allow jobs of type step-function."
   type        = bool
   default     = false
 }
 
 variable "sfn_trigger_arns" {
-  description = "The state machines that may be executed."
+  description = "ARNs of the state machines that may be executed."
   type        = list(string)
   default     = []
 
@@ -228,13 +228,13 @@ variable "sfn_trigger_arns" {
 }
 
 variable "enable_lambda_trigger" {
-  description = "Let jobs of type lambda be started."
+  description = "Allow jobs of type lambda."
   type        = bool
   default     = false
 }
 
 variable "lambda_trigger_arns" {
-  description = "The functions that may be invoked."
+  description = "ARNs of the functions that may be invoked."
   type        = list(string)
   default     = []
 
@@ -245,55 +245,55 @@ variable "lambda_trigger_arns" {
 }
 
 variable "slack_channel_id" {
-  description = "Where alerts go. Without it, or without a token, they are logged."
+  description = "Slack channel for alerts. Without a channel or a token, alerts are only logged."
   type        = string
   default     = null
 }
 
 variable "slack_secret_arn" {
-  description = "The secret in Secrets Manager that holds Slack's bot token."
+  description = "ARN of the secret in Secrets Manager with the Slack bot token."
   type        = string
   default     = null
 }
 
 variable "slack_bot_token" {
-  description = "The bot token itself, which then stands in Terraform's state: better a secret."
+  description = "The Slack bot token. Terraform stores it in its state; prefer slack_secret_arn."
   type        = string
   default     = null
   sensitive   = true
 
   validation {
     condition     = var.slack_bot_token == null || var.slack_secret_arn == null
-    error_message = "Give slack_secret_arn or slack_bot_token, not both."
+    error_message = "Set slack_secret_arn or slack_bot_token, not both."
   }
 }
 
 variable "kms_key_arn" {
-  description = "The key for everything that is stored; null makes one. EventBridge and CloudWatch Logs must be able to use it."
+  description = "ARN of the KMS key for all stored data; null creates one. EventBridge and CloudWatch Logs must be allowed to use it."
   type        = string
   default     = null
 }
 
 variable "sns_alarm_topic_arn" {
-  description = "A topic that hears of every alarm, too."
+  description = "ARN of an SNS topic that also receives every alarm."
   type        = string
   default     = null
 }
 
 variable "deletion_protection" {
-  description = "Whether the tables refuse to be deleted."
+  description = "Whether the tables are protected from deletion."
   type        = bool
   default     = true
 }
 
 variable "tags" {
-  description = "Tags of everything."
+  description = "Tags of all resources."
   type        = map(string)
   default     = {}
 }
 
 variable "architecture" {
-  description = "Processor of the functions, arm64 or x86_64: that of the zip files (`make lambda ARCH=x86_64`)."
+  description = "Architecture of the functions, arm64 or x86_64. It must match the zip files (`make lambda ARCH=x86_64`)."
   type        = string
   default     = "arm64"
 
@@ -304,32 +304,32 @@ variable "architecture" {
 }
 
 variable "vpc_config" {
-  description = "Networks of the functions, by function or for \"all\": subnets and security groups. They need a way to the AWS services: endpoints or NAT."
+  description = "Subnets and security groups of the functions, by function name or \"all\". The functions must be able to reach the AWS services through endpoints or NAT."
   type        = map(object({ subnet_ids = list(string), security_group_ids = list(string) }))
   default     = {}
 
   validation {
     condition = alltrue([for name in keys(var.vpc_config) : contains(
     ["all", "stream-router", "orchestrator", "sla-monitor", "watchdog", "event-sink", "alert-dispatcher"], name)])
-    error_message = "Name functions, or all."
+    error_message = "Use names of functions, or all."
   }
 }
 
 variable "permissions_boundary_arn" {
-  description = "A permissions boundary of all roles."
+  description = "ARN of the permissions boundary of all roles."
   type        = string
   default     = null
 }
 
 variable "reserved_concurrency" {
-  description = "Reserved concurrency by function, such as { event-sink = 20 }. It is part of what the account has."
+  description = "Reserved concurrency by function, such as { event-sink = 20 }. It counts towards the account's limit."
   type        = map(number)
   default     = {}
 
   validation {
     condition = alltrue([for name, n in var.reserved_concurrency : n >= 1 && contains(
     ["stream-router", "orchestrator", "sla-monitor", "watchdog", "event-sink", "alert-dispatcher"], name)])
-    error_message = "Name functions, each with at least 1."
+    error_message = "Use names of functions, each with at least 1."
   }
 }
 
@@ -363,13 +363,13 @@ variable "job_parameter_arns" {
 }
 
 variable "job_secret_kms_key_arns" {
-  description = "Keys of yours that these secrets and parameters are encrypted with."
+  description = "ARNs of your KMS keys that encrypt these secrets and parameters."
   type        = list(string)
   default     = []
 }
 
 variable "heartbeat_url" {
-  description = "A URL that the watchdog pings after each healthy pass: that of a service that tells when pings stop."
+  description = "A URL that the watchdog pings after each healthy pass, such as that of a monitoring service that alerts when pings stop."
   type        = string
   default     = null
   sensitive   = true

@@ -1,5 +1,5 @@
-# What the module promises, planned against mocks: `terraform init -backend=false && terraform test` in this module's folder. No
-# account and no credentials are needed. What only AWS knows is unknown in a plan, so nothing is asserted of it here.
+# Plans the module with mocks: run `terraform init -backend=false && terraform test` in the module's folder. No account or
+# credentials are needed. Values that only AWS knows are unknown in a plan, so nothing is asserted about them.
 
 mock_provider "aws" {
   mock_data "aws_caller_identity" {
@@ -38,22 +38,22 @@ run "defaults" {
 
   assert {
     condition     = alltrue([for f in aws_lambda_function.this : length(f.vpc_config) == 0 && f.tracing_config[0].mode == "PassThrough"])
-    error_message = "Without being asked, no function is in a network, and none is traced."
+    error_message = "By default no function is in a network or traced."
   }
 
   assert {
     condition     = alltrue([for r in aws_iam_role.function : r.permissions_boundary == null]) && alltrue([for r in aws_iam_role.service : r.permissions_boundary == null])
-    error_message = "Without being asked, no role has a boundary."
+    error_message = "By default no role has a boundary."
   }
 
   assert {
     condition     = length(aws_kms_key.this) == 1 && aws_kms_key.this[0].enable_key_rotation
-    error_message = "Without a key of the caller's there is one, which is rotated."
+    error_message = "Without a key of the caller the module creates one with rotation."
   }
 
   assert {
     condition     = output.store_url == "dynamodb://test?region=eu-west-1"
-    error_message = "store_url is what `interlock --store` takes."
+    error_message = "store_url is a URL for `interlock --store`."
   }
 }
 
@@ -65,12 +65,12 @@ run "streams" {
       m.batch_size == 10 && m.bisect_batch_on_function_error && m.maximum_retry_attempts == 3 && m.starting_position == "TRIM_HORIZON" &&
       contains(m.function_response_types, "ReportBatchItemFailures")
     )])
-    error_message = "A stream loses nothing: it begins at its first record, and a record that fails takes no other with it."
+    error_message = "A mapping starts at the first record of its stream, and a failing record affects no other."
   }
 
   assert {
     condition     = alltrue([for m in aws_lambda_event_source_mapping.stream : length(m.filter_criteria[0].filter) == 2 && length(m.destination_config[0].on_failure) == 1])
-    error_message = "Streams are filtered, and what is given up goes to a queue."
+    error_message = "Streams are filtered, and failed records go to a queue."
   }
 
   assert {
@@ -89,12 +89,12 @@ run "queues_refuse_plain_http" {
       s.effect == "Deny" && contains(s.actions, "sqs:*") &&
       anytrue([for c in s.condition : c.variable == "aws:SecureTransport" && contains(c.values, "false")])
     )])])
-    error_message = "Every queue denies what does not come over TLS."
+    error_message = "Every queue rejects requests without TLS."
   }
 
   assert {
     condition     = length(aws_sqs_queue_policy.dead) == 3
-    error_message = "Every queue of dead letters has its policy."
+    error_message = "Every dead-letter queue has its policy."
   }
 }
 
@@ -111,17 +111,17 @@ run "alarms" {
       aws_cloudwatch_metric_alarm.this["watchdog-silent"].comparison_operator == "LessThanThreshold" &&
       aws_cloudwatch_metric_alarm.this["watchdog-silent"].period == 900
     )
-    error_message = "A watchdog that is silent for three of its passes raises an alarm."
+    error_message = "A watchdog that misses three passes raises an alarm."
   }
 
   assert {
     condition     = alltrue([for name, a in aws_cloudwatch_metric_alarm.this : name == "watchdog-silent" || a.treat_missing_data == "notBreaching"])
-    error_message = "Every other alarm is raised by what is there."
+    error_message = "No other alarm treats missing data as a breach."
   }
 
   assert {
     condition     = alltrue([for a in aws_cloudwatch_metric_alarm.this : contains(a.alarm_actions, "arn:aws:sns:eu-west-1:123456789012:alarms") && contains(a.ok_actions, "arn:aws:sns:eu-west-1:123456789012:alarms")])
-    error_message = "Every alarm goes to the topic, and so does its end."
+    error_message = "Every alarm notifies the topic when it starts and when it ends."
   }
 
   assert {
@@ -153,17 +153,17 @@ run "platform_inputs" {
 
   assert {
     condition     = aws_lambda_function.this["event-sink"].reserved_concurrent_executions == 20 && aws_lambda_function.this["orchestrator"].reserved_concurrent_executions == -1
-    error_message = "Concurrency is reserved for the function that was named, and no other."
+    error_message = "Concurrency is reserved only for the named function."
   }
 
   assert {
     condition     = contains(aws_lambda_function.this["orchestrator"].vpc_config[0].subnet_ids, "subnet-2") && contains(aws_lambda_function.this["event-sink"].vpc_config[0].security_group_ids, "sg-1")
-    error_message = "A function is in its own network, or in that of all."
+    error_message = "A function is in its own network, or in the one for all."
   }
 
   assert {
     condition     = alltrue([for f in aws_lambda_function.this : contains(f.architectures, "x86_64") && f.tracing_config[0].mode == "Active"])
-    error_message = "Architecture and tracing reach every function."
+    error_message = "Architecture and tracing apply to every function."
   }
 
   assert {
@@ -173,12 +173,12 @@ run "platform_inputs" {
 
   assert {
     condition     = length(aws_kms_key.this) == 0 && alltrue([for f in aws_lambda_function.this : f.kms_key_arn == "arn:aws:kms:eu-west-1:123456789012:key/11111111-2222-3333-4444-555555555555"])
-    error_message = "A key of the caller's is used, and no other made."
+    error_message = "The caller's key is used, and no other is created."
   }
 
   assert {
     condition     = alltrue([for d in data.aws_iam_policy_document.common : anytrue([for s in d.statement : s.sid == "Key" && anytrue([for c in s.condition : c.variable == "kms:ViaService"])])])
-    error_message = "Functions use the key through the services that encrypt with it, and never by themselves."
+    error_message = "Functions use the key only through the services that encrypt with it."
   }
 }
 
@@ -192,12 +192,12 @@ run "secrets" {
 
   assert {
     condition     = anytrue([for s in data.aws_iam_policy_document.orchestrator.statement : s.sid == "Secrets" && contains(s.resources, "arn:aws:secretsmanager:eu-west-1:123456789012:secret:warehouse-??????")])
-    error_message = "The orchestrator reads the secrets that were named."
+    error_message = "The orchestrator may read the named secrets."
   }
 
   assert {
     condition     = anytrue([for s in data.aws_iam_policy_document.orchestrator.statement : s.sid == "Parameters" && contains(s.resources, "arn:aws:ssm:eu-west-1:123456789012:parameter/orders/token")])
-    error_message = "The orchestrator reads the parameters that were named."
+    error_message = "The orchestrator may read the named parameters."
   }
 }
 
@@ -210,7 +210,7 @@ run "source_events" {
 
   assert {
     condition     = aws_cloudwatch_event_rule.source["landed"].event_bus_name == "default" && aws_lambda_permission.source["landed"].principal == "events.amazonaws.com"
-    error_message = "Events of the default bus reach the stream-router."
+    error_message = "Events of the default bus go to stream-router."
   }
 }
 
@@ -258,6 +258,6 @@ run "files_become_rows" {
 
   assert {
     condition     = jsondecode(aws_dynamodb_table_item.file["PIPELINE#orders"].item).SK.S == "CONFIG"
-    error_message = "A file is a row under the id of its pipeline."
+    error_message = "A file becomes a row under the id of its pipeline."
   }
 }

@@ -1,4 +1,4 @@
-# What the variables refuse. Each run fails for the reason that it names, and for no other.
+# Invalid variables. Each run fails for the named reason only.
 
 mock_provider "aws" {
   mock_data "aws_caller_identity" {
