@@ -1,4 +1,4 @@
-// Says what is wrong with the state machine on its input.
+// Prints the problems of the state machine on standard input.
 import { readFileSync } from 'node:fs';
 import validate from 'asl-validator';
 

@@ -1,14 +1,15 @@
-// Plays executions of a state machine for a test, on clocks that the test moves. It reads commands from its input and writes
-// what happens to its output, one JSON object a line:
+// Runs executions of a state machine for a test, on clocks that the test advances. It reads commands from standard input and
+// writes results to standard output, one JSON object per line:
 //
-//	{"seq", "world", "machine": {…}}                       the definition that the executions of a world follow
+//	{"seq", "world", "machine": {…}}                       the definition for the executions of a world
 //	{"seq", "world", "start": NAME, "input": {…}, "at"}    an execution begins
-//	{"seq", "world", "call": N, "result" | "error"}        what a task's call came to
-//	{"seq", "world", "to": MILLISECONDS}                   the clock moves on, not beyond the next timer
-//	{"seq", "world", "abort": NAME}                        somebody ends an execution
+//	{"seq", "world", "call": N, "result" | "error"}        the result of a task's call
+//	{"seq", "world", "to": MILLISECONDS}                   advances the clock, at most to the next timer
+//	{"seq", "world", "abort": NAME}                        aborts an execution
 //
-// Each command is answered with {"seq", "calls": […], "ended": […], "entered", "next"}: the calls that tasks have made since, the
-// executions that have ended, how many states were entered, and when the next timer is due. Waits, retries and time limits all hang on the world's clock.
+// Each command is answered with {"seq", "calls": […], "ended": […], "entered", "next"}: the calls made by tasks since then, the
+// executions that have ended, how many states were entered, and when the next timer is due. Waits, retries and time limits all use the
+// world's clock.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createInterface } from 'node:readline';
 
@@ -111,7 +112,7 @@ function settle(world, { call: id, result, error }) {
   else resolve(result);
 }
 
-// move fires the timers that are due, in their order.
+// move fires the due timers in order.
 async function move(world, to) {
   for (;;) {
     let first;
@@ -125,7 +126,7 @@ async function move(world, to) {
   world.now = Math.max(world.now, to);
 }
 
-// quiet lets everything happen that only waits for its turn.
+// quiet lets all pending callbacks run.
 async function quiet() {
   for (let i = 0; i < 3; i++) await new Promise((done) => setImmediate(done));
 }
