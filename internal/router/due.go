@@ -21,7 +21,7 @@ const (
 	opens      fate = iota // its run opens
 	missing                // its window is over, a later fire replaces it, or an edit removed it
 	suppressed             // the calendar excludes it
-	settled                // nothing to do: its run exists, or it was suppressed before
+	settled                // nothing to do: its run exists, it was suppressed before, or another fire of its period decides
 )
 
 // dueFire is a fire that is due.
@@ -65,7 +65,7 @@ func (t *fires) plan(ctx context.Context) error {
 	return nil
 }
 
-// slots yields the fires that are not handled yet. Up to the acceptance of the file in force they are those of the
+// slots yields the fires that are not handled yet. Up to the acceptance of the active file they are those of the
 // previous version, which were expected at the time; after that they are its own. So an edit neither opens past fires
 // nor drops any.
 func (t *fires) slots(before *pipeline.Definition) iter.Seq[schedule.Slot] {
@@ -119,12 +119,12 @@ func (t *fires) markHandled(ctx context.Context) error {
 	return nil
 }
 
-// dropped reports whether the file in force has no such fire: an edit removed it after it was due.
+// dropped reports whether the active file has no such fire: an edit removed it after it was due.
 func (t *fires) dropped(d dueFire) bool {
 	return d.FireAt.Before(t.row.AcceptedAt) && !t.entry.Schedule.FireFor(d.Period).Equal(d.FireAt)
 }
 
-// before returns the version before the one in force; nil if it is not needed, or there is none.
+// before returns the version before the active one; nil if it is not needed, or there is none.
 func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 	if !t.from().Before(t.row.AcceptedAt) {
 		return nil, nil
@@ -142,13 +142,22 @@ func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 	return nil, nil
 }
 
-// judge decides which of the remaining fires are suppressed, open, or are missed.
+// judge decides which of the remaining fires are suppressed, open, or are missed. An edit may have moved the fire of a
+// period from before its acceptance to after it: then the new fire decides, unless the period is excluded.
 func (t *fires) judge() {
-	latest := -1
+	latest, deciding := -1, map[run.Key]int{}
+	for i := range t.due {
+		key := t.due[i].key
+		if first, found := deciding[key]; !found || t.due[first].Excluded == "" {
+			deciding[key] = i
+		}
+	}
 	for i := range t.due {
 		d := &t.due[i]
 		switch {
 		case d.fate == settled:
+		case deciding[d.key] != i:
+			d.fate = settled
 		case d.Excluded != "":
 			d.fate = suppressed
 		case t.windowOver(*d) || t.dropped(*d):

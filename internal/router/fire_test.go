@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,7 +170,7 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 `)
 	w.Settle()
 	w.expect("hourly/cron/2026-03-03T12:05", "none") // a minute's period, which the previous version did not have
-	w.expect("hourly/cron/2026-03-03T12", "none")    // an hour, which the version in force does not have
+	w.expect("hourly/cron/2026-03-03T12", "none")    // an hour, which the active version does not have
 	want := []string{"2026-03-03T10", "2026-03-03T11", "2026-03-03T12"}
 	same(t, "missed", want, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
 
@@ -202,6 +203,36 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	same(t, "missed", want, w.eventLines(event.ScheduleMissed))
 	w.Pass(30 * time.Minute)
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
+}
+
+func TestFireMovedByAnEditInADowntimeCountsOnce(t *testing.T) {
+	const later = `
+pipeline: {id: hourly, owner: data}
+schedule: {cron: "10 * * * *", evaluation: {window: 24h, interval: 5m}}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`
+	w := newWorld(t, hourly(""))
+	w.sleep(time.Hour + 57*time.Minute) // 11:07: fires at 10:05 and 11:05
+	w.apply(later)
+	w.sleep(10 * time.Minute) // after the moved fire of 11:10
+	w.Settle()
+	same(t, "missed", []string{"2026-03-03T10"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
+	w.expect("hourly/cron/2026-03-03T11", "RUNNING 1")
+
+	w = newWorld(t, hourly(", exclude: {dates: [2026-03-03]}"))
+	w.sleep(time.Hour + 57*time.Minute)
+	w.apply(strings.Replace(later, "evaluation", "exclude: {dates: [2026-03-03]}, evaluation", 1))
+	w.sleep(10 * time.Minute)
+	w.Settle()
+	want := []string{"2026-03-03T10", "2026-03-03T11"}
+	var got []string
+	for _, e := range w.events() {
+		if e.Type == event.PipelineExcluded {
+			got = append(got, e.Detail.Date.String())
+		}
+	}
+	same(t, "excluded", want, got)
+	w.expect("hourly/cron/2026-03-03T11", "none")
 }
 
 func TestRemovedPipelineDoesNotFireAndItsReturnOpensNoPastFires(t *testing.T) {
