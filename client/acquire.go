@@ -141,7 +141,7 @@ func (w *waiter) ask(ctx context.Context, hold time.Duration) (Gate, error) {
 	if hold <= 0 {
 		return w.c.Gate(ctx, w.q.Pipeline, w.q.Date)
 	}
-	ctx, cancel := context.WithTimeout(ctx, hold+usually)
+	ctx, cancel := context.WithTimeout(ctx, hold+usualTimeout)
 	defer cancel()
 	return w.c.AwaitGate(ctx, w.q.Pipeline, w.q.Date, hold.Round(time.Millisecond))
 }

@@ -39,7 +39,7 @@ type DeadLetter struct {
 
 // DeadLetters lists the alerts that a sink did not accept, oldest first; an empty sink means all sinks.
 func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOption) ([]DeadLetter, error) {
-	return every[DeadLetter](ctx, c, get(path("alerts", "dead"), query("sink", sink)), options)
+	return allPages[DeadLetter](ctx, c, get(path("alerts", "dead"), query("sink", sink)), options)
 }
 
 // RetryRequest says which dead letters to send again or discard: those of some events, or all.
@@ -59,12 +59,12 @@ type Retried struct {
 
 // RetryDeadLetters sends dead letters again, oldest first.
 func (c *Client) RetryDeadLetters(ctx context.Context, q RetryRequest, options ...CallOption) ([]Retried, error) {
-	return items[Retried](ctx, c, many(path("alerts", "dead", "retry"), q), options)
+	return items[Retried](ctx, c, postLong(path("alerts", "dead", "retry"), q), options)
 }
 
 // DiscardDeadLetters removes dead letters without sending them, and returns those that it removed.
 func (c *Client) DiscardDeadLetters(ctx context.Context, q RetryRequest, options ...CallOption) ([]DeadLetter, error) {
-	return items[DeadLetter](ctx, c, many(path("alerts", "dead", "discard"), q), options)
+	return items[DeadLetter](ctx, c, postLong(path("alerts", "dead", "discard"), q), options)
 }
 
 // Tested is the response of a sink to a sample.
@@ -80,7 +80,7 @@ func (c *Client) TestAlertRoute(ctx context.Context, route, by string, options .
 		Route       string `json:"route"`
 		RequestedBy string `json:"requestedBy,omitempty"`
 	}{route, by}
-	return items[Tested](ctx, c, many(path("alerts", "test"), body), options)
+	return items[Tested](ctx, c, postLong(path("alerts", "test"), body), options)
 }
 
 // SilenceRequest asks to suppress alerts about some pipelines for a while.
@@ -119,7 +119,7 @@ func (c *Client) Silences(ctx context.Context, all bool, options ...CallOption) 
 	if all {
 		values.Set("all", "true")
 	}
-	return every[Silence](ctx, c, get(path("silences"), values), options)
+	return allPages[Silence](ctx, c, get(path("silences"), values), options)
 }
 
 // EndSilence ends a silence early.

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// maxAnswer is the most bytes that are read of one response.
+// maxAnswer is the largest response that is read, in bytes.
 const maxAnswer = 64 << 20
 
 // CallOption changes one call.
@@ -46,20 +46,20 @@ type call struct {
 	header http.Header
 	raw    *json.RawMessage
 
-	patient bool // may take longer than other calls
+	long bool // has the longer timeout
 }
 
 // The timeouts of calls.
 const (
-	usually  = time.Minute
-	patience = 11 * time.Minute // a little more than the server's own timeout
+	usualTimeout = time.Minute
+	longTimeout  = 11 * time.Minute // a little more than the server's own timeout
 )
 
 func (r call) limit() time.Duration {
-	if r.patient {
-		return patience
+	if r.long {
+		return longTimeout
 	}
-	return usually
+	return usualTimeout
 }
 
 func get(path string, query url.Values) call {
@@ -72,14 +72,15 @@ func post(path string, body any) call {
 	return call{method: http.MethodPost, path: path, body: body, header: http.Header{"Idempotency-Key": {rand.Text()}}}
 }
 
-// many returns a call that acts on many periods, pipelines or alerts.
-func many(path string, body any) call {
+// postLong is post for a call that acts on many periods, pipelines or alerts, and may take long.
+func postLong(path string, body any) call {
 	r := post(path, body)
-	r.patient = true
+	r.long = true
 	return r
 }
 
-// path joins the escaped parts to a path of the API. It also escapes dots, so that no part is taken for a step up.
+// path joins the escaped parts to an API path. A part "." or ".." is escaped too, because it would change the
+// directory.
 func path(parts ...string) string {
 	var b strings.Builder
 	b.WriteString("/api/v1")
@@ -130,12 +131,15 @@ func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T
 		return answer, err
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
 		return answer, c.unanswered(ctx, err)
 	}
+	if len(data) > maxAnswer {
+		return answer, c.unusable("answered with more than %d MiB; request fewer items", maxAnswer>>20)
+	}
 	if err := decode(data, &answer); err != nil {
-		return answer, c.unreachable(fmt.Errorf("the response is invalid: %w", err))
+		return answer, c.unusable("answered with invalid JSON: %w", err)
 	}
 	if r.raw != nil {
 		*r.raw = data
@@ -149,8 +153,8 @@ func items[T any](ctx context.Context, c *Client, r call, options []CallOption) 
 	return page.Items, err
 }
 
-// every reads all pages of a list.
-func every[T any](ctx context.Context, c *Client, r call, options []CallOption) ([]T, error) {
+// allPages reads all pages of a list.
+func allPages[T any](ctx context.Context, c *Client, r call, options []CallOption) ([]T, error) {
 	r.apply(options)
 	raw, sent := r.raw, []json.RawMessage{}
 	r.raw = nil
@@ -168,7 +172,7 @@ func every[T any](ctx context.Context, c *Client, r call, options []CallOption) 
 	items := make([]T, len(sent))
 	for i := range sent {
 		if err := decode(sent[i], &items[i]); err != nil {
-			return nil, c.unreachable(fmt.Errorf("the response is invalid: %w", err))
+			return nil, c.unusable("answered with invalid JSON: %w", err)
 		}
 	}
 	if raw != nil {
@@ -244,7 +248,7 @@ type Page[T any] struct {
 	NextCursor string `json:"nextCursor"`
 }
 
-// MaxPage is the most items of a page.
+// MaxPage is the largest page size.
 const MaxPage = 500
 
 // Paging selects a page of a list. With a Limit of 0 the server chooses the size.

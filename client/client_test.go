@@ -297,11 +297,11 @@ func TestOtherServersAreUnreachable(t *testing.T) {
 	}{
 		{"nothing listens", gone, "refused"},
 		{"points elsewhere", elsewhere, "https://elsewhere.example"},
-		{"page", answers(t, 200, "text/html", "<html>"), "the response is invalid"},
-		{"two answers", answers(t, 200, "application/json", "{} {}"), "the response is invalid"},
+		{"page", answers(t, 200, "text/html", "<html>"), "answered with invalid JSON"},
+		{"two answers", answers(t, 200, "application/json", "{} {}"), "answered with invalid JSON"},
 		{"page of an error", answers(t, 404, "text/html", "<html>"), "404"},
 		{"another's error", answers(t, 502, "application/json", `{"message": "no backend"}`), "502"},
-		{"empty", answers(t, 200, "application/json", ""), "the response is invalid"},
+		{"empty", answers(t, 200, "application/json", ""), "answered with invalid JSON"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -133,7 +133,7 @@ func (s *stream) connect(ctx context.Context) (*http.Response, error) {
 	}
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		resp.Body.Close()
-		return nil, s.client.unreachable(errors.New("the response is not an event stream"))
+		return nil, s.client.unusable("answered with something other than an event stream")
 	}
 	return resp, nil
 }

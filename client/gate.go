@@ -67,7 +67,7 @@ func (c *Client) Gate(ctx context.Context, id, date string, options ...CallOptio
 // started the job. It waits at most for wait, up to 60s.
 func (c *Client) AwaitGate(ctx context.Context, id, date string, wait time.Duration, options ...CallOption) (Gate, error) {
 	r := get(path("pipelines", id, "gate"), query("date", date, "wait", wait.String()))
-	r.patient = true
+	r.long = true
 	return ask[Gate](ctx, c, r, options)
 }
 
@@ -119,7 +119,7 @@ type Line struct {
 	Text  string `json:"text" doc:"The text; for a rule, without the mark for its outcome."`
 }
 
-// Budgets are how many attempts each cause may open, according to the file in force.
+// Budgets are how many attempts each cause may open, according to the active file.
 type Budgets struct {
 	Retries      int `json:"retries"`
 	CodeRetries  int `json:"codeRetries"`

@@ -57,8 +57,8 @@ func (l *Lease) Why() error {
 	return l.why
 }
 
-// every returns the interval between heartbeats: a third of the server's limit.
-func (l *Lease) every() time.Duration {
+// interval returns the interval between heartbeats: a third of the server's limit.
+func (l *Lease) interval() time.Duration {
 	every := time.Duration(l.HeartbeatSeconds) * time.Second / 3
 	if every <= 0 {
 		return slowestBeat // the server requires none; they still send the output and detect a cancelled run
@@ -68,7 +68,7 @@ func (l *Lease) every() time.Duration {
 
 // beat sends heartbeats until ctx ends or the attempt is lost.
 func (l *Lease) beat(ctx context.Context) {
-	timer := time.NewTimer(l.every())
+	timer := time.NewTimer(l.interval())
 	defer timer.Stop()
 	for {
 		select {
@@ -77,7 +77,7 @@ func (l *Lease) beat(ctx context.Context) {
 		case <-timer.C:
 		}
 		err := l.beatOnce(ctx)
-		next := l.every()
+		next := l.interval()
 		switch {
 		case conflict(err):
 			l.mu.Lock()

@@ -60,7 +60,7 @@ func (c *Client) Cancel(ctx context.Context, key RunKey, q Asked, options ...Cal
 
 // AcceptRemoval removes the pipelines whose files disappeared all at once, and returns their ids.
 func (c *Client) AcceptRemoval(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
-	return items[string](ctx, c, many(path("config", "accept-removal"), q), options)
+	return items[string](ctx, c, postLong(path("config", "accept-removal"), q), options)
 }
 
 // JobReport is the result of a run's job, reported by a client.
@@ -103,5 +103,5 @@ type Backfilled struct {
 
 // Backfill opens the runs of all expected periods in a range, oldest first.
 func (c *Client) Backfill(ctx context.Context, id string, q BackfillRequest, options ...CallOption) ([]Backfilled, error) {
-	return items[Backfilled](ctx, c, many(path("pipelines", id, "backfill"), q), options)
+	return items[Backfilled](ctx, c, postLong(path("pipelines", id, "backfill"), q), options)
 }

@@ -49,8 +49,8 @@ type State string
 const (
 	StateOK       State = "ok"
 	StatePaused   State = "paused"
-	StateDegraded State = "degraded" // its newest file has problems; an older version is in force
-	StateRejected State = "rejected" // no version of it was ever in force
+	StateDegraded State = "degraded" // its newest file has problems; an older version is active
+	StateRejected State = "rejected" // no version of it was ever active
 	StateRemoved  State = "removed"
 )
 
@@ -106,7 +106,7 @@ type SourceText struct {
 
 // Versions lists the accepted versions of a pipeline's file, newest first.
 func (c *Client) Versions(ctx context.Context, id string, options ...CallOption) ([]Version, error) {
-	return every[Version](ctx, c, get(path("pipelines", id, "versions"), nil), options)
+	return allPages[Version](ctx, c, get(path("pipelines", id, "versions"), nil), options)
 }
 
 // Version returns one version with its text.
@@ -126,10 +126,10 @@ func (c *Client) Pause(ctx context.Context, id string, q PauseRequest, options .
 	return ask[Pause](ctx, c, post(path("pipelines", id, "pause"), q), options)
 }
 
-// PauseAll pauses all pipelines, including those added later, and returns the ids of those in force. It does not change
+// PauseAll pauses all pipelines, including those added later, and returns the ids of the active ones. It does not change
 // the pipelines' own pauses.
 func (c *Client) PauseAll(ctx context.Context, q PauseRequest, options ...CallOption) ([]string, error) {
-	return items[string](ctx, c, many(path("pause"), q), options)
+	return items[string](ctx, c, postLong(path("pause"), q), options)
 }
 
 // Resume ends a pipeline's own pause. It returns the pause of all pipelines, if that still covers the pipeline.
@@ -140,7 +140,7 @@ func (c *Client) Resume(ctx context.Context, id string, q Asked, options ...Call
 // ResumeAll ends the pause of all pipelines and returns the ids of those that are no longer paused: a pipeline with its
 // own pause stays paused.
 func (c *Client) ResumeAll(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
-	return items[string](ctx, c, many(path("resume"), q), options)
+	return items[string](ctx, c, postLong(path("resume"), q), options)
 }
 
 // Probe is an evaluator of a pipeline, with its recent results.

@@ -39,11 +39,13 @@ func (p *Problem) Error() string {
 type UnreachableError struct {
 	Server string
 	Late   bool // this package's timeout expired
-	Err    error
+	// Answered means that something answered, but not as an Interlock server does.
+	Answered bool
+	Err      error
 }
 
 func (e *UnreachableError) Error() string {
-	if e.Late {
+	if e.Late || e.Answered {
 		return fmt.Sprintf("the server at %s %v", e.Server, e.Err)
 	}
 	return fmt.Sprintf("cannot reach the server at %s: %v", e.Server, e.Err)
@@ -77,7 +79,7 @@ const maxProblem = 1 << 20
 // server.
 func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	if to, err := resp.Location(); err == nil {
-		return c.unreachable(fmt.Errorf("it answered %s with a redirect to %s", resp.Status, to.Redacted()))
+		return c.unusable("answered %s with a redirect to %s", resp.Status, to.Redacted())
 	}
 	p := &Problem{}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
@@ -85,7 +87,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 		return c.unanswered(ctx, err)
 	}
 	if json.Unmarshal(data, p) != nil || p.Status != resp.StatusCode {
-		return c.unreachable(fmt.Errorf("it answered %s, which is not a response of an Interlock server", resp.Status))
+		return c.unusable("answered %s, which is not a response of an Interlock server", resp.Status)
 	}
 	return p
 }
@@ -96,6 +98,11 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 		return &UnreachableError{Server: c.server(), Late: true, Err: late}
 	}
 	return c.unreachable(err)
+}
+
+// unusable returns the error for a response that says what no Interlock server would say.
+func (c *Client) unusable(format string, args ...any) error {
+	return &UnreachableError{Server: c.server(), Answered: true, Err: fmt.Errorf(format, args...)}
 }
 
 func (c *Client) unreachable(err error) error {

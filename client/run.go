@@ -14,7 +14,7 @@ type Run struct {
 	Schedule       string     `json:"schedule" enum:"cron,stream,manual"`
 	Date           string     `json:"date" doc:"The period of the run."`
 	Status         Status     `json:"status" enum:"PENDING,TRIGGERING,RUNNING,COMPLETED,FAILED,FAILED_FINAL,JOB_POLL_EXHAUSTED,VALIDATION_EXHAUSTED,CANCELLED"`
-	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,offered,start-refused,held,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for."`
+	Phase          string     `json:"phase" enum:"waiting,not-due,backoff,max-active,starting,offered,start-refused,held,running,status-unread,settling,completed,would-start,failed,exhausted,cancelled" doc:"More specific than status: what an open run waits for, or how the run ended."`
 	DryRun         bool       `json:"dryRun" doc:"Whether this is a dry run, which starts no job."`
 	Attempt        int        `json:"attempt" doc:"The latest attempt; 0 if the run ended before an attempt opened."`
 	Reason         *string    `json:"reason" doc:"Why the run has that status."`
@@ -33,7 +33,7 @@ type Run struct {
 	LastEvaluation *time.Time `json:"lastEvaluation"`
 	NextEvaluation *time.Time `json:"nextEvaluation"`
 	WaitingForSlot bool       `json:"waitingForSlot" doc:"Whether the gate is open but maxActive jobs are already running."`
-	Held           *string    `json:"held" doc:"Why the start is held: it is unknown whether the job started."`
+	Held           *string    `json:"held" doc:"Why it is unknown whether the job started; null unless the start is held."`
 	HeldSince      *time.Time `json:"heldSince"`
 	Unread         *string    `json:"unread" doc:"Why the job's status could not be read; null if the last poll succeeded."`
 	UnreadSince    *time.Time `json:"unreadSince" doc:"When the first of the consecutive polls failed."`
@@ -85,7 +85,7 @@ type Counters struct {
 // RunDetail is a run with all stored details.
 type RunDetail struct {
 	Run
-	Why       *Reason    `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
+	Why       *Reason    `json:"why" doc:"Why the run is in its current phase: a code and one line, with parameters; null if there is no reason to give."`
 	Output    *string    `json:"output" doc:"The last output of the latest attempt. While the job runs, the output that its worker sent last."`
 	Attempts  []Attempt  `json:"attempts" doc:"Oldest first."`
 	JobLog    []JobEntry `json:"jobLog" doc:"The job log, oldest first."`
@@ -200,6 +200,6 @@ func (c *Client) Output(ctx context.Context, key RunKey, q OutputQuery, options 
 		parameters = append(parameters, "follow", q.Follow.String())
 	}
 	r := get(key.path("output"), query(parameters...))
-	r.patient = q.Follow > 0
+	r.long = q.Follow > 0
 	return ask[RunOutput](ctx, c, r, options)
 }

@@ -66,7 +66,7 @@ func (c *Client) PutSensors(ctx context.Context, writes []SensorWrite, options .
 
 // Sensors returns the latest reading of every key of a pipeline, by key.
 func (c *Client) Sensors(ctx context.Context, pipeline string, options ...CallOption) ([]Reading, error) {
-	return every[Reading](ctx, c, get(path("pipelines", pipeline, "sensors"), nil), options)
+	return allPages[Reading](ctx, c, get(path("pipelines", pipeline, "sensors"), nil), options)
 }
 
 // Sensor returns the reading that a rule uses for that period or, for "", the latest of any period.

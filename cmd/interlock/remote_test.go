@@ -76,7 +76,7 @@ func TestAnswerOfAnotherServerIsExitCode3(t *testing.T) {
 			w.WriteHeader(status)
 			fmt.Fprint(w, "<html>\n<p>welcome")
 		}))
-		everyCommand(t, page.URL, 3, "cannot reach the server", "--server")
+		everyCommand(t, page.URL, 3, "the server at "+page.URL+" answered", "--server")
 		page.Close()
 	}
 }

@@ -1973,7 +1973,7 @@ export interface components {
             summary: string;
             /** @description The whole explanation as text. */
             text: string;
-            /** @description The cause in one line, with its parameters; null if there is nothing to say. */
+            /** @description Why the run is in its current phase: a code and one line, with parameters; null if there is no reason to give. */
             why: components["schemas"]["Reason"] | null;
         };
         FileProblem: {
@@ -2878,7 +2878,7 @@ export interface components {
             gateBypassed: boolean;
             /** @description The job's id at its target. */
             handle: string | null;
-            /** @description Why the start is held: it is unknown whether the job started. */
+            /** @description Why it is unknown whether the job started; null unless the start is held. */
             held: string | null;
             /** Format: date-time */
             heldSince: string | null;
@@ -2905,7 +2905,7 @@ export interface components {
             /** Format: date-time */
             openedAt: string | null;
             /**
-             * @description More specific than status: what an open run waits for.
+             * @description More specific than status: what an open run waits for, or how the run ended.
              * @enum {string}
              */
             phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "would-start" | "failed" | "exhausted" | "cancelled";
@@ -2994,7 +2994,7 @@ export interface components {
             gateBypassed: boolean;
             /** @description The job's id at its target. */
             handle: string | null;
-            /** @description Why the start is held: it is unknown whether the job started. */
+            /** @description Why it is unknown whether the job started; null unless the start is held. */
             held: string | null;
             /** Format: date-time */
             heldSince: string | null;
@@ -3025,7 +3025,7 @@ export interface components {
             /** @description The last output of the latest attempt. While the job runs, the output that its worker sent last. */
             output: string | null;
             /**
-             * @description More specific than status: what an open run waits for.
+             * @description More specific than status: what an open run waits for, or how the run ended.
              * @enum {string}
              */
             phase: "waiting" | "not-due" | "backoff" | "max-active" | "starting" | "offered" | "start-refused" | "held" | "running" | "status-unread" | "settling" | "completed" | "would-start" | "failed" | "exhausted" | "cancelled";
@@ -3066,7 +3066,7 @@ export interface components {
             version: number;
             /** @description Whether the gate is open but maxActive jobs are already running. */
             waitingForSlot: boolean;
-            /** @description The cause in one line, with its parameters; null if there is nothing to say. */
+            /** @description Why the run is in its current phase: a code and one line, with parameters; null if there is no reason to give. */
             why: components["schemas"]["Reason"] | null;
             /**
              * Format: date-time
