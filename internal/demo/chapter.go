@@ -32,13 +32,13 @@ var chapters = []chapter{
 		minute.`, (*story).cascade, 0},
 	{"A job fails and is retried", `
 		The crypto source reports that %s is complete, but it is still writing the bronze file when the
-		job reads it. The job exits with code 75, which means a temporary failure. Temporary failures have
-		a retry budget of their own: here two retries, with a backoff of about two seconds.`, (*story).retry, 1},
+		job reads it. The job exits with code 75, a transient failure. Such failures use the retry
+		budget maxRetries: here two retries, with a backoff of about two seconds.`, (*story).retry, 1},
 	{"A late record, and one bounded rerun", `
 		Another record of %s arrives, the strongest earthquake so far. The results of silver and gold
 		are out of date, so both run again.`, (*story).lateRecord, 0},
 	{"A deadline: the warning, then the breach", `
-		The crypto source begins %s and stalls after six records. The first reading sets the deadline of
+		The crypto source starts to write %s and stalls after six records. The first reading sets the deadline of
 		crypto-silver: 12 seconds later, with a warning after nine. There is no run and no job yet, but
 		Interlock watches the deadline anyway.`, (*story).deadline, 2},
 	{"An excluded period", `
@@ -46,7 +46,7 @@ var chapters = []chapter{
 		that day: nothing starts, Interlock reports it once, and no later write changes that.`, (*story).excluded, 0},
 	{"A dry run", `
 		earthquake-alerts is new and still on trial, so its file says dryRun: true. When a strong
-		earthquake meets its start condition, Interlock makes all its decisions but starts no job.`, (*story).dryRun, 0},
+		earthquake meets its start condition, Interlock evaluates the pipeline as usual but starts no job.`, (*story).dryRun, 0},
 	{"A missed schedule", `
 		exchange-rates is scheduled every minute and must start within five seconds. It has been paused
 		since the demo began. When the pause ends, Interlock reports the runs that were missed. A schedule
@@ -60,7 +60,7 @@ const played = 3
 type step func(ctx context.Context) error
 
 func (s *story) lands(from *source, p period.Period, records ...record) step {
-	return func(context.Context) error { return from.land(p, records...) }
+	return func(context.Context) error { return from.appendRecords(p, records...) }
 }
 
 func (s *story) pushes(who string, r reading) step {
@@ -132,7 +132,7 @@ func (s *story) retry(p period.Period) []step {
 		s.pushes(coinSource, status(coinSilver, p, perMinute, true)),
 		s.awaits(want{event.JobFailed, coinSilver, p, 1}),
 		func(context.Context) error {
-			s.say.deed(s.Now(), coinSource, "closes its file")
+			s.say.action(s.Now(), coinSource, "closes its file")
 			return os.Remove(busy)
 		},
 		s.awaits(want{event.RetryScheduled, coinSilver, p, 1}, completed(coinSilver, p, 2), completed(coinGold, p, 1)),
@@ -155,10 +155,10 @@ func (s *story) lateRecord(p period.Period) []step {
 func (s *story) landsLate(p period.Period, n int) step {
 	return func(ctx context.Context) error {
 		one := s.quakes.lateRecord(p, n)
-		if err := s.quakes.land(p, one); err != nil {
+		if err := s.quakes.appendRecords(p, one); err != nil {
 			return err
 		}
-		s.say.deed(s.Now(), quakeSource, fmt.Sprintf("records an earthquake of magnitude %g near %s", *one.Value, one.Name))
+		s.say.action(s.Now(), quakeSource, fmt.Sprintf("records an earthquake of magnitude %g near %s", *one.Value, one.Name))
 		return s.push(ctx, quakeSource, status(quakeSilver, p, perMinute+n, true))
 	}
 }
@@ -202,12 +202,12 @@ func (s *story) missed(period.Period) []step {
 func (s *story) resume(ctx context.Context) error {
 	when := tooLate(s.Now(), s.pausedAt.Truncate(time.Minute).Add(time.Minute))
 	if wait := when.Sub(s.Now()); wait > time.Second {
-		s.say.deed(s.Now(), operator, fmt.Sprintf("needs another %s to finish the maintenance", wait.Round(time.Second)))
+		s.say.action(s.Now(), operator, fmt.Sprintf("needs another %s to finish the maintenance", wait.Round(time.Second)))
 	}
 	if err := s.until(ctx, when); err != nil {
 		return err
 	}
-	s.say.deed(s.Now(), operator, "resumes exchange-rates")
+	s.say.action(s.Now(), operator, "resumes exchange-rates")
 	_, err := s.api.Resume(ctx, string(rates), client.Asked{RequestedBy: operator, Reason: "the work is done"})
 	return err
 }

@@ -22,7 +22,7 @@ func (s *story) begin(ctx context.Context) error {
 	s.say.line("  project   %s", s.say.paint(bold, s.Project))
 	s.tryThese("\n  In another terminal, at any time, run:")
 	s.say.line("")
-	s.say.deed(s.Now(), operator, "pauses exchange-rates (see part 8)")
+	s.say.action(s.Now(), operator, "pauses exchange-rates (see part 8)")
 	if _, err := s.api.Pause(ctx, string(rates), client.PauseRequest{Asked: client.Asked{RequestedBy: operator, Reason: "maintenance"}}); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func inProject(t *testing.T) *source {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	s := earthquakes(".", someMinute)
-	if err := s.land(someMinute, s.records(someMinute)...); err != nil {
+	if err := s.appendRecords(someMinute, s.records(someMinute)...); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -58,7 +58,7 @@ func TestSilverHasEachRecordOnceAndOnlyWithAValue(t *testing.T) {
 
 func TestGoldKnowsTheStrongest(t *testing.T) {
 	s := inProject(t)
-	if err := s.land(someMinute, s.lateRecord(someMinute, 1)); err != nil {
+	if err := s.appendRecords(someMinute, s.lateRecord(someMinute, 1)); err != nil {
 		t.Fatal(err)
 	}
 	work(t, "silver", "earthquakes", someMinute.String())

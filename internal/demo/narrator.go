@@ -35,7 +35,7 @@ func (n *narrator) paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// line prints one line. Write errors are ignored: the reader has gone.
+// line prints one line. It ignores write errors: there is nowhere else to report them.
 func (n *narrator) line(format string, args ...any) {
 	_, _ = fmt.Fprintf(n.out, format+"\n", args...)
 }
@@ -60,8 +60,8 @@ func (n *narrator) prose(text string) {
 // measure is the width of prose, in characters.
 const measure = 80
 
-// deed prints what a source or an operator does.
-func (n *narrator) deed(now time.Time, who, what string) {
+// action prints what a source or an operator does.
+func (n *narrator) action(now time.Time, who, what string) {
 	n.line("  %s  %s %s", n.paint(dim, at(now)), n.paint(cyan, who), what)
 }
 
@@ -72,11 +72,14 @@ func (n *narrator) event(e event.Event, printed string) {
 	if printed != "" {
 		text += ": " + printed
 	}
-	n.line("  %s  %s: %s %s", n.paint(dim, at(e.Time)), n.paint(mood(e), subject), harmless(text), n.paint(dim, "("+string(e.Type)+")"))
+	if subject != "" {
+		subject = n.paint(severityColour(e), subject) + ": "
+	}
+	n.line("  %s  %s%s %s", n.paint(dim, at(e.Time)), subject, harmless(text), n.paint(dim, "("+string(e.Type)+")"))
 }
 
-// mood returns the colour of an event.
-func mood(e event.Event) string {
+// severityColour returns the colour of an event.
+func severityColour(e event.Event) string {
 	switch {
 	case e.Detail.Severity == event.Critical:
 		return red

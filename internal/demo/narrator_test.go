@@ -22,7 +22,7 @@ func TestColoursAreOnlyWhereTheyAreWanted(t *testing.T) {
 		var out bytes.Buffer
 		n := narrator{out: &out, colours: colours}
 		n.heading("title")
-		n.deed(now, operator, "looks")
+		n.action(now, operator, "looks")
 		n.event(about(event.JobCompleted, 1, "", event.Finished{}), "done")
 		if got := strings.Contains(out.String(), "\x1b"); got != colours {
 			t.Errorf("colours %t: %q", colours, out.String())

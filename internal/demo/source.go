@@ -63,8 +63,8 @@ func (s *source) record(r *rand.Rand, p period.Period, id string, i int) record 
 	}
 }
 
-// lateRecord returns a record that comes after its minute counted as complete. It matters: it is the strongest of
-// all.
+// lateRecord returns a record that arrives after its minute was marked complete. Its value is above all
+// others, so it changes the result.
 func (s *source) lateRecord(p period.Period, n int) record {
 	value := 6.0 + float64(n)/10
 	return record{
@@ -73,8 +73,8 @@ func (s *source) lateRecord(p period.Period, n int) record {
 	}
 }
 
-// land appends records to the bronze file of a minute.
-func (s *source) land(p period.Period, records ...record) error {
+// appendRecords appends records to the bronze file of a minute.
+func (s *source) appendRecords(p period.Period, records ...record) error {
 	path := s.lake.path(bronze, s.name, p)
 	there, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
@@ -84,7 +84,7 @@ func (s *source) land(p period.Period, records ...record) error {
 	for _, one := range records {
 		line, err := json.Marshal(one)
 		if err != nil {
-			return fmt.Errorf("write a record of %s: %w", s.name, err)
+			return fmt.Errorf("encode a record of %s: %w", s.name, err)
 		}
 		text.Write(append(line, '\n'))
 	}

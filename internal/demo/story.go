@@ -151,8 +151,8 @@ func (s *story) skip(e event.Event) bool {
 	return s.over && e.Detail.Severity == event.Info && e.Type != event.JobCompleted
 }
 
-// printed returns the last line of output of a completed job, or "" if it cannot be read. The message of a failure
-// contains it already.
+// printed returns the last line of output of a completed job, or "" if it cannot be read. The message of a
+// failure with an exit code already contains it.
 func (s *story) printed(ctx context.Context, e event.Event) string {
 	if e.Type != event.JobCompleted {
 		return ""
@@ -174,7 +174,7 @@ func (s *story) printed(ctx context.Context, e event.Event) string {
 
 // push writes a sensor and prints that.
 func (s *story) push(ctx context.Context, who string, r reading) error {
-	s.say.deed(s.Now(), who, "pushes "+r.words(s.Now()))
+	s.say.action(s.Now(), who, "pushes "+r.words(s.Now()))
 	return r.write(ctx, s.api, who)
 }
 
@@ -185,7 +185,7 @@ func status(id pipeline.ID, p period.Period, count int, complete bool) reading {
 
 // deliver lands a whole minute of both sources, checked and complete.
 func (s *story) deliver(ctx context.Context, p period.Period) error {
-	if err := errors.Join(s.quakes.land(p, s.quakes.records(p)...), s.coins.land(p, s.coins.records(p)...)); err != nil {
+	if err := errors.Join(s.quakes.appendRecords(p, s.quakes.records(p)...), s.coins.appendRecords(p, s.coins.records(p)...)); err != nil {
 		return err
 	}
 	for _, r := range []reading{

@@ -82,7 +82,7 @@ func TestAnEventThatDoesNotComeIsNamed(t *testing.T) {
 	})
 }
 
-func TestAnInterruptedStoryIsNoFailure(t *testing.T) {
+func TestAnInterruptedStoryIsNotAFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer

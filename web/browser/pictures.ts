@@ -18,7 +18,7 @@ let past: Server;
 beforeAll(async () => {
   browser = await openBrowser();
   demo = spawn(binary, ["demo", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "pipe"] });
-  told = new Promise((resolve) => demo.stdout!.on("data", (chunk: Buffer) => chunk.toString().includes("That was the story") && resolve()));
+  told = new Promise((resolve) => demo.stdout!.on("data", (chunk: Buffer) => chunk.toString().includes("The demo is complete") && resolve()));
   at = await address(demo);
   const { "broken.yaml": _, ...fine } = files;
   past = new Server(fine);
