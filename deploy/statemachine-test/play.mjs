@@ -2,14 +2,14 @@
 // writes results to standard output, one JSON object per line:
 //
 //	{"seq", "world", "machine": {…}}                       the definition for the executions of a world
-//	{"seq", "world", "start": NAME, "input": {…}, "at"}    an execution begins
+//	{"seq", "world", "start": NAME, "input": {…}, "at"}    starts an execution
 //	{"seq", "world", "call": N, "result" | "error"}        the result of a task's call
-//	{"seq", "world", "to": MILLISECONDS}                   advances the clock, at most to the next timer
+//	{"seq", "world", "to": MILLISECONDS}                   advances the clock to this instant and fires the timers due until then
 //	{"seq", "world", "abort": NAME}                        aborts an execution
 //
-// Each command is answered with {"seq", "calls": […], "ended": […], "entered", "next"}: the calls made by tasks since then, the
-// executions that have ended, how many states were entered, and when the next timer is due. Waits, retries and time limits all use the
-// world's clock.
+// Each command is answered with {"seq", "calls": […], "ended": […], "entered", "next"}: the calls made by
+// tasks and the executions ended since the previous answer, how many states were entered since then, and when the next timer is
+// due. Waits, retries and time limits all use the world's clock.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createInterface } from 'node:readline';
 
@@ -112,8 +112,8 @@ function settle(world, { call: id, result, error }) {
   else resolve(result);
 }
 
-// move fires the due timers in order.
-async function move(world, to) {
+// advance fires the timers due until then, in order.
+async function advance(world, to) {
   for (;;) {
     let first;
     for (const [id, t] of world.timers) if (t.at <= to && (!first || t.at < first.at)) first = { id, ...t };
@@ -121,13 +121,13 @@ async function move(world, to) {
     world.timers.delete(first.id);
     world.now = Math.max(world.now, first.at);
     first.fire();
-    await quiet();
+    await runPending();
   }
   world.now = Math.max(world.now, to);
 }
 
-// quiet lets all pending callbacks run.
-async function quiet() {
+// runPending lets all pending callbacks run.
+async function runPending() {
   for (let i = 0; i < 3; i++) await new Promise((done) => setImmediate(done));
 }
 
@@ -140,8 +140,8 @@ async function obey(c) {
     if (c.start) begin(world, c.start, c.input);
     if (c.call) settle(world, c);
     if (c.abort) world.executions.get(c.abort)?.abort();
-    if (c.to !== undefined) await move(world, c.to);
-    await quiet();
+    if (c.to !== undefined) await advance(world, c.to);
+    await runPending();
   });
   const due = [...world.timers.values()].map((t) => t.at);
   const next = due.length ? Math.min(...due) : null;

@@ -39,7 +39,7 @@ locals {
     } },
     # Lambda reports the iterator age per function and per alias only, so each stream has its own alias.
     { for name in ["control", "joblog"] : "${name}-iterator-age" => {
-      description = "The functions are five minutes behind the stream of the table ${name}."
+      description = "stream-router is five minutes behind the stream of the table ${name}."
       namespace   = "AWS/Lambda"
       metric      = "IteratorAge"
       statistic   = "Maximum"

@@ -59,7 +59,7 @@ resource "aws_cloudwatch_event_target" "watchdog" {
   rule = aws_cloudwatch_event_rule.watchdog.name
   arn  = aws_lambda_function.this["watchdog"].arn
 
-  # No retries: the next pass follows soon.
+  # No retries: the next pass repeats the checks.
   retry_policy {
     maximum_event_age_in_seconds = 60
     maximum_retry_attempts       = 0

@@ -111,7 +111,7 @@ data "aws_iam_policy_document" "tables" {
   }
 }
 
-# Permissions of the functions that start executions.
+# Permissions of the functions that start executions and invoke the orchestrator.
 data "aws_iam_policy_document" "execute" {
   statement {
     sid       = "Execute"

@@ -37,7 +37,8 @@ locals {
     SCHEDULER_ROLE_ARN   = aws_iam_role.service["scheduler"].arn
   }
 
-  # For the functions that turn stored tasks into executions and schedules.
+  # For the functions that carry out stored tasks: start executions, create schedules, invoke the orchestrator and
+  # publish events.
   relay_environment = merge(local.schedule_environment, local.offers_environment, {
     EVENT_BUS_NAME    = aws_cloudwatch_event_bus.this.name
     STATE_MACHINE_ARN = local.state_machine_arn
@@ -123,7 +124,7 @@ resource "aws_lambda_function" "this" {
     variables = merge(local.common_environment, lookup(local.environments, each.key, {}))
   }
 
-  # Created before the function, which would otherwise create a group without retention.
+  # The log group must exist first: Lambda would otherwise create one without retention.
   depends_on = [aws_cloudwatch_log_group.function, aws_iam_role_policy.function]
 }
 
@@ -181,7 +182,7 @@ resource "aws_lambda_event_source_mapping" "stream" {
     }
   }
 
-  # The bus rules must exist before the first records lead to events.
+  # The bus rules, the queue policies and the state machine must exist before the first records are read.
   depends_on = [
     aws_cloudwatch_event_target.sink, aws_cloudwatch_event_target.alerts, aws_lambda_permission.rule,
     aws_sqs_queue_policy.alerts, aws_sqs_queue_policy.dead, aws_sfn_state_machine.pipeline,

@@ -160,7 +160,7 @@ variable "glue_job_arns" {
 }
 
 variable "glue_log_group_names" {
-  description = "Log group of the Glue jobs. Interlock checks the log of each job that reports success."
+  description = "Log groups of the Glue jobs. Interlock searches the log of each job that reports success."
   type        = list(string)
   default     = ["/aws-glue/jobs/logs-v2"]
 }

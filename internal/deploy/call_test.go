@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/interlock-go/interlock/internal/job/all"
 )
 
 const sdk = "github.com/aws/aws-sdk-go-v2/service/"
@@ -79,20 +81,44 @@ func sdkImports(file *ast.File) map[string]string {
 	return known
 }
 
+func TestFunctionsAcceptEveryJobType(t *testing.T) {
+	accepted, err := everything(t).local("job_types")
+	check(t, err)
+	var got, want []string
+	for _, name := range accepted.AsValueSlice() {
+		got = append(got, name.AsString())
+	}
+	for _, kind := range all.Kinds() {
+		want = append(want, kind.Name)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("local.job_types has %q, and internal/job/all %q", got, want)
+	}
+}
+
 func TestJobTypesMayDoWhatTheyCall(t *testing.T) {
 	granted := everything(t).granted(t, "orchestrator")
-	for _, kind := range []string{"glue", "emr", "emrserverless", "stepfunction", "lambda"} {
-		all := calls(t, "internal/job/"+kind)
-		if len(all) == 0 {
-			t.Errorf("no calls of %s were found", kind)
+	dirs, err := filepath.Glob(filepath.Join(root, "internal", "job", "*"))
+	check(t, err)
+	var calling []string
+	for _, dir := range dirs {
+		kind := filepath.Base(dir)
+		made := calls(t, "internal/job/"+kind)
+		if len(made) > 0 {
+			calling = append(calling, kind)
 		}
-		for _, call := range all {
+		for _, call := range made {
 			for _, action := range needed(call) {
 				if !may(granted, action) {
 					t.Errorf("%s calls %s, and the orchestrator may not", kind, call)
 				}
 			}
 		}
+	}
+	if len(calling) < len(triggers) {
+		t.Errorf("calls were found only in %q; at least the types of %q make some", calling, triggers)
 	}
 	if !may(granted, "iam:PassRole", "role/spark") {
 		t.Error("emr-serverless jobs cannot be given their role")

@@ -48,7 +48,7 @@ run "defaults" {
 
   assert {
     condition     = length(aws_kms_key.this) == 1 && aws_kms_key.this[0].enable_key_rotation
-    error_message = "Without a key of the caller the module creates one with rotation."
+    error_message = "If the caller gives no key, the module creates one with rotation."
   }
 
   assert {

@@ -89,7 +89,7 @@ func TestAirflow3KeepsThePromises(t *testing.T) { jobtest.Run(t, newServer(t, "v
 
 func TestOtherServersAreToldApartFromAirflow(t *testing.T) {
 	want := jobtest.OfAPI()
-	want["409"] = jobtest.Open // and the existing run cannot be read
+	want["409"] = jobtest.Unknown // and the existing run cannot be read
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newType, NewConfig: newConfig, Handle: handle,
 		Config: func(url string) string {

@@ -128,7 +128,7 @@ func TestNoFailureShowsASecret(t *testing.T) {
 	}
 }
 
-func TestACallCancelledUnderWayIsNoRefusal(t *testing.T) {
+func TestACallCancelledInFlightIsNotARefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := awstest.NewServer(t, awstest.Operations{"AWSStepFunctions.DescribeExecution": func(_ http.ResponseWriter, r *http.Request) {
 		cancel()

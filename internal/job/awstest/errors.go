@@ -109,7 +109,7 @@ func modelled(t *testing.T, service, operation string) []string {
 func RefusedBefore() map[string]jobtest.Verdict {
 	want := Verdicts()
 	for name, verdict := range want {
-		if verdict == jobtest.Open {
+		if verdict == jobtest.Unknown {
 			want[name] = jobtest.RefusedTransient
 		}
 	}

@@ -35,7 +35,7 @@ func withoutDescriptors(t *testing.T, do func()) {
 	do()
 }
 
-func TestControllerWithoutDescriptorsIsNoFailureOfTheJob(t *testing.T) {
+func TestControllerWithoutDescriptorsDoesNotFailTheJob(t *testing.T) {
 	p := newPlace(t)
 	a := p.attempt("orders", p.config("", "exit", "0"))
 	withoutDescriptors(t, func() {

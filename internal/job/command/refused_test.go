@@ -239,7 +239,7 @@ func TestOnlyARefusalLeavesRoomForARepeat(t *testing.T) {
 	}
 }
 
-func TestAnEndThatCannotBeReadIsNoRefusal(t *testing.T) {
+func TestAnEndThatCannotBeReadIsNotARefusal(t *testing.T) {
 	p := newPlace(t)
 	a := p.attempt("torn", p.config(""))
 	if err := os.MkdirAll(p.dirOf(a), 0o700); err != nil {

@@ -162,7 +162,7 @@ func TestLogsThatDoNotAnswerHoldNobodyUp(t *testing.T) {
 	}
 }
 
-func TestASearchThatIsGivenUpIsNoSuccess(t *testing.T) {
+func TestASearchThatIsGivenUpIsNotASuccess(t *testing.T) {
 	s := newTarget(t)
 	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", ended("SUCCEEDED"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -26,7 +26,7 @@ func newTypeAt(t *testing.T, _ string, allow ...string) job.Type { return newTyp
 
 func newConfig() pipeline.JobConfig { return new(http.Config) }
 
-// target is a server that does as the path of a request says, and records the jobs that it was asked to start.
+// target is a server whose behaviour depends on the request path, and records the jobs that it was asked to start.
 type target struct {
 	*httptest.Server
 	wire   jobtest.Wire
@@ -83,7 +83,7 @@ func (s *target) bench(extra string) jobtest.Bench {
 		Leaking: config("/leak?token=${env:JOBTEST_TOKEN}"),
 		Ends: []jobtest.End{
 			{Name: "answered", Config: config("/"), Want: job.Status{Result: run.ResultSuccess, Message: "answered 200 OK", Output: "done"}},
-			{Name: "turned down", Config: config("/missing"), Want: job.Status{Result: run.ResultFail, Category: run.Permanent, Message: "answered 404 Not Found: 404 page not found"}},
+			{Name: "rejected", Config: config("/missing"), Want: job.Status{Result: run.ResultFail, Category: run.Permanent, Message: "answered 404 Not Found: 404 page not found"}},
 			{Name: "failed", Config: config("/broken"), Want: job.Status{Result: run.ResultFail, Category: run.Transient, Message: "answered 500 Internal Server Error: disk full", Output: "disk full"}},
 		},
 		Wire:       &s.wire,
@@ -114,19 +114,19 @@ func TestWithACallbackAnAnswerIsTheStart(t *testing.T) {
 func verdicts() map[string]jobtest.Verdict {
 	return map[string]jobtest.Verdict{
 		"200": jobtest.Succeeded, "202": jobtest.Succeeded, "204": jobtest.Succeeded, "200 with a page": jobtest.Succeeded, "200 without end": jobtest.Succeeded,
-		"200 cut off": jobtest.Open, "304": jobtest.FailedTransient,
+		"200 cut off": jobtest.Unknown, "304": jobtest.FailedTransient,
 		"200 with {}": jobtest.Succeeded, "200 with []": jobtest.Succeeded, "200 with null": jobtest.Succeeded, "200 with broken JSON": jobtest.Succeeded,
 		"400": jobtest.FailedPermanent, "401": jobtest.FailedPermanent, "403": jobtest.FailedPermanent, "404": jobtest.FailedPermanent, "409": jobtest.FailedPermanent,
 		"408": jobtest.FailedTransient, "425": jobtest.FailedTransient, "429": jobtest.FailedTransient,
 		"500": jobtest.FailedTransient, "503": jobtest.FailedTransient, "504 with a page": jobtest.FailedTransient, "500 cut off": jobtest.FailedTransient,
-		"no HTTP": jobtest.Open, "nothing": jobtest.Open, "no answer in time": jobtest.Open,
+		"no HTTP": jobtest.Unknown, "nothing": jobtest.Unknown, "no answer in time": jobtest.Unknown,
 		"302 to a private address": jobtest.FailedPermanent, "307 to a private address": jobtest.FailedPermanent,
 		"302 to nowhere": jobtest.FailedTransient, "307 to itself for ever": jobtest.FailedTransient, "307 to another scheme": jobtest.FailedTransient,
 		"nothing listens": jobtest.RefusedTransient, "a certificate that is not trusted": jobtest.RefusedTransient, "a private address": jobtest.RefusedPermanent,
 	}
 }
 
-func TestWhateverIsAnsweredIsTheResult(t *testing.T) {
+func TestAnyAnswerIsTheResult(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newTypeAt, NewConfig: newConfig, Want: verdicts(),
 		Config: func(url string) string {
@@ -148,7 +148,7 @@ func TestWithACallbackAnAnswerRefusesTheStartOrLeavesItOpen(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"408", "500", "503", "504 with a page", "500 cut off", "302 to a private address", "302 to nowhere"} {
-		want[name] = jobtest.Open // the target may have started the job before this answer
+		want[name] = jobtest.Unknown // the target may have started the job before this answer
 	}
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newTypeAt, NewConfig: newConfig, Want: want,
@@ -168,7 +168,7 @@ func start(t *testing.T, config string) (job.Started, error) {
 	return newType(t, "127.0.0.1", "localhost").Start(ctx, a)
 }
 
-func TestARequestIsAsTheFileHasIt(t *testing.T) {
+func TestRequestMatchesTheConfig(t *testing.T) {
 	var got nethttp.Request
 	var body []byte
 	s := httptest.NewServer(nethttp.HandlerFunc(func(_ nethttp.ResponseWriter, r *nethttp.Request) {
@@ -282,10 +282,10 @@ func TestACheckConnectsAndSendsNothing(t *testing.T) {
 		want any // the kind of the error
 		text string
 	}{
-		"there":           {s.URL, new(*job.Unsure), "accepts connections"},
-		"not there":       {gone.URL, nil, "connect to " + strings.TrimPrefix(gone.URL, "http://") + ": connection refused"},
-		"not trusted":     {secure.URL, nil, "certificate"},
-		"not to be asked": {"http://10.255.255.1/", new(*job.Refusal), "egress.allow"},
+		"there":                       {s.URL, new(*job.Unsure), "accepts connections"},
+		"not there":                   {gone.URL, nil, "connect to " + strings.TrimPrefix(gone.URL, "http://") + ": connection refused"},
+		"not trusted":                 {secure.URL, nil, "certificate"},
+		"blocked by the egress guard": {"http://10.255.255.1/", new(*job.Refusal), "egress.allow"},
 	}
 	for name, tt := range tests {
 		a := jobtest.Expand(t, job.Attempt{}, "url: "+tt.url+"\n", new(http.Config))
@@ -302,7 +302,7 @@ func TestACheckConnectsAndSendsNothing(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsNotThereInTimeWasNoStart(t *testing.T) {
+func TestStartCancelledBeforeConnectingIsATransientRefusal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a := jobtest.Expand(t, job.Attempt{ID: "a/cron/2026-03-03/1"}, "url: http://127.0.0.1:9/\n", new(http.Config))
@@ -312,7 +312,7 @@ func TestAConnectionThatIsNotThereInTimeWasNoStart(t *testing.T) {
 	}
 }
 
-func TestTheTimeoutIsHowLongAStartMayTake(t *testing.T) {
+func TestTimeoutLimitsTheStart(t *testing.T) {
 	kind := newType(t).(job.Blocking)
 	for config, want := range map[string]time.Duration{"": time.Minute, "timeout: 5m\n": 5 * time.Minute, "callback: true\n": 0} {
 		a := jobtest.Expand(t, job.Attempt{}, "url: http://h/\n"+config, new(http.Config))

@@ -20,7 +20,7 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// HTTPBench is a job type that starts its jobs over HTTP.
+// HTTPBench describes a job type that starts its jobs over HTTP, for RunHTTP.
 type HTTPBench struct {
 	// New returns the type for a target at that URL, with these hosts allowed.
 	New       func(t *testing.T, url string, allow ...string) job.Type
@@ -56,27 +56,28 @@ const (
 	FailedTransient  Verdict = "failed: TRANSIENT"
 	RefusedPermanent Verdict = "refused: PERMANENT"
 	RefusedTransient Verdict = "refused: TRANSIENT"
-	Open             Verdict = "open: it is unknown whether it started"
+	Unknown          Verdict = "unknown whether it started"
 )
 
 // OfAPI returns the verdicts of a target that speaks JSON, answers a start with the job, and rejects a second start
-// with the same key. Any answer that is not the target's own leaves the start open, except a redirect or a 4xx other
+// with the same key. After any answer that is not the target's own, it is unknown whether the
+// job started, except a redirect or a 4xx other
 // than 408, which prove that nothing was started.
 func OfAPI() map[string]Verdict {
 	return map[string]Verdict{
-		"200": Open, "202": Open, "204": Open, "200 with a page": Open, "200 without end": Open, "200 cut off": Open,
-		"200 with {}": Open, "200 with []": Open, "200 with null": Open, "200 with broken JSON": Open,
+		"200": Unknown, "202": Unknown, "204": Unknown, "200 with a page": Unknown, "200 without end": Unknown, "200 cut off": Unknown,
+		"200 with {}": Unknown, "200 with []": Unknown, "200 with null": Unknown, "200 with broken JSON": Unknown,
 		"304": RefusedPermanent, "400": RefusedPermanent, "401": RefusedPermanent, "403": RefusedPermanent, "404": RefusedPermanent,
-		"408": Open, "409": RefusedPermanent, "425": RefusedTransient, "429": RefusedTransient,
-		"500": Open, "503": Open, "504 with a page": Open, "500 cut off": Open, "no HTTP": Open, "nothing": Open, "no answer in time": Open,
+		"408": Unknown, "409": RefusedPermanent, "425": RefusedTransient, "429": RefusedTransient,
+		"500": Unknown, "503": Unknown, "504 with a page": Unknown, "500 cut off": Unknown, "no HTTP": Unknown, "nothing": Unknown, "no answer in time": Unknown,
 		"302 to a private address": RefusedPermanent, "307 to a private address": RefusedPermanent, "302 to nowhere": RefusedPermanent,
 		"307 to itself for ever": RefusedPermanent, "307 to another scheme": RefusedPermanent,
 		"nothing listens": RefusedTransient, "a certificate that is not trusted": RefusedTransient, "a private address": RefusedPermanent,
 	}
 }
 
-// patienceAsked is the Retry-After of a busy server.
-const patienceAsked = 7 * time.Second
+// retryAfter is the Retry-After header of each answer that status gives.
+const retryAfter = 7 * time.Second
 
 // answer is one way in which a server may answer.
 type answer struct {
@@ -87,7 +88,7 @@ type answer struct {
 // status answers with a code and a text that repeats the request.
 func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Retry-After", fmt.Sprint(int(patienceAsked.Seconds())))
+		w.Header().Set("Retry-After", fmt.Sprint(int(retryAfter.Seconds())))
 		w.WriteHeader(code)
 		echo(w, r)
 	}
@@ -134,7 +135,7 @@ func page(w http.ResponseWriter, r *http.Request) {
 	echo(w, r)
 }
 
-// never answers.
+// never reads the request and sends nothing until the client disconnects.
 func never(_ http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body) // only then does the server notice that the client has gone
 	<-r.Context().Done()
@@ -194,7 +195,7 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 		want++
 	}
 	if len(b.Want) != want {
-		t.Errorf("%d verdicts for %d answers", len(b.Want), want)
+		t.Errorf("Want has %d verdicts, want %d: one for each of answers, and those for refused connections", len(b.Want), want)
 	}
 	for _, a := range answers {
 		t.Run(a.name, func(t *testing.T) {
@@ -217,8 +218,8 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 			}))
 			defer s.Close()
 			err := b.check(t, s.URL, a.name, "127.0.0.1")
-			if r := refusal(err); r != nil && a.name == "429" && r.After != patienceAsked {
-				t.Errorf("asks to wait %s, want %s as the server said", r.After, patienceAsked)
+			if r := refusal(err); r != nil && a.name == "429" && r.After != retryAfter {
+				t.Errorf("asks to wait %s, want %s as the server said", r.After, retryAfter)
 			}
 			if got := requests.Load(); got > b.maySend(t, s.URL, a.name) {
 				t.Errorf("sent %d times", got)
@@ -244,7 +245,7 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 			}
 		})
 	}
-	t.Run("given up under way", b.cancelledUnderWay)
+	t.Run("cancelled in flight", b.cancelledInFlight)
 }
 
 // checkAll makes every call to the URL, and returns the error of the start.
@@ -352,8 +353,8 @@ func (b HTTPBench) checkRoles(t *testing.T, url, answer string, allow ...string)
 	}
 }
 
-// cancelledUnderWay cancels each call while the target handles it.
-func (b HTTPBench) cancelledUnderWay(t *testing.T) {
+// cancelledInFlight cancels each call while the target handles it.
+func (b HTTPBench) cancelledInFlight(t *testing.T) {
 	arrived := make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		arrived <- struct{}{}
@@ -393,7 +394,7 @@ func verdict(s job.Started, err error) Verdict {
 	case refusal(err) != nil:
 		return Verdict("refused: " + string(refusal(err).Category))
 	case err != nil:
-		return Open
+		return Unknown
 	case s.Result == nil:
 		return Runs
 	case s.Result.Result == run.ResultSuccess:

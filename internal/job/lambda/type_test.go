@@ -255,7 +255,7 @@ func TestAFunctionIsNamedByNameOrARN(t *testing.T) {
 	}
 }
 
-func TestTheTimeoutIsHowLongAStartMayTake(t *testing.T) {
+func TestTimeoutLimitsTheStart(t *testing.T) {
 	kind := newType(t, "http://127.0.0.1:1").(job.Blocking)
 	for config, want := range map[string]time.Duration{"": 15 * time.Minute, "timeout: 5m\n": 5 * time.Minute, "async: true\n": 0} {
 		a := jobtest.Expand(t, job.Attempt{}, "functionName: f\n"+config, newConfig())

@@ -114,7 +114,7 @@ func TestWhoWaitsForAConnectionThatWasBegunCanGiveUp(t *testing.T) {
 	}
 }
 
-func TestAPreparationForWhatIsNoURLIsNone(t *testing.T) {
+func TestNothingIsPreparedForAnInvalidURL(t *testing.T) {
 	c := client(t)
 	c.Prepare("http://[::1")
 	if n := len(c.ahead.made); n != 0 {
