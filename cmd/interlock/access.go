@@ -81,12 +81,12 @@ type access struct {
 	record func(ctx context.Context, action string, parameters map[string]any)
 
 	mu     sync.Mutex
-	tokens []api.Token       // in force
-	certs  [sha256.Size]byte // hash of the certificates in force
+	tokens []api.Token       // the active ones
+	certs  [sha256.Size]byte // hash of the active certificates
 }
 
 // Reload re-reads the token and certificate files. Changes apply to the next request and the next connection. If a
-// file is not valid, Reload returns an error and the previous version stays in force.
+// file is not valid, Reload returns an error and the previous version stays active.
 func (a *access) Reload(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,7 +141,7 @@ func (a *access) reloadCertificates(ctx context.Context) error {
 	return nil
 }
 
-// config returns the server's TLS configuration, which looks up the certificates in force for each connection.
+// config returns the server's TLS configuration, which looks up the active certificates for each connection.
 func (a *access) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

@@ -139,7 +139,7 @@ func (w *workflow) given() map[string]string {
 func TestGitHubActionRunsUnderTheGate(t *testing.T) {
 	w := &workflow{daemon: execGround(t, ""), action: readAction(t)}
 	w.pipeline("late", strings.ReplaceAll(externalJob, "landed", "arrived"))
-	until(t, "the pipeline is in force", func() bool {
+	until(t, "the pipeline is active", func() bool {
 		_, err := w.api.Gate(t.Context(), "late", execDay)
 		return err == nil
 	})

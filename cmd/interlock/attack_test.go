@@ -17,7 +17,7 @@ func (d *daemon) attack(script string) string {
 	d.Helper()
 	d.pipeline("attack", "schedule: {trigger: {key: go, check: exists}}\n"+
 		fmt.Sprintf("job: {type: command, config: {command: %q, shell: true}, pollInterval: 1s, maxRetries: 0, maxCodeRetries: 0}\n", script))
-	until(d.T, "the pipeline is in force", func() bool {
+	until(d.T, "the pipeline is active", func() bool {
 		_, err := d.api.Pipeline(d.Context(), "attack")
 		return err == nil
 	})

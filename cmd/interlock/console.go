@@ -28,7 +28,7 @@ import (
 // controller.
 func isDeployed(store string) bool { return strings.HasPrefix(store, "dynamodb://") }
 
-// filesPace is how often a long-running console re-reads which files are in force.
+// filesPace is how often a long-running console re-reads which files are active.
 const filesPace = 15 * time.Second
 
 // console serves the API for an AWS deployment, from its tables. It passes an operator's requests on to the Lambda
@@ -71,7 +71,7 @@ func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog
 	c.server = api.Server(handler, listen, logger)
 	c.ended.Go(func() {
 		if err := c.server.Serve(c.listen); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error("the console ended", "error", err)
+			logger.Error("the console stopped serving", "error", err)
 		}
 	})
 	return c, nil
@@ -87,8 +87,8 @@ func (c *console) close() error {
 	return errors.Join(err, c.store.Close())
 }
 
-// onTables returns a client of a console that lives for one command.
-func (a *app) onTables(ctx context.Context, url string) (*client.Client, func() error, error) {
+// connectTables starts a console for one command and returns its client and a function that stops it.
+func (a *app) connectTables(ctx context.Context, url string) (*client.Client, func() error, error) {
 	if !isDeployed(url) {
 		return nil, nil, usagef("--store %s is not an AWS deployment; write dynamodb://ENVIRONMENT?region=REGION, or use --server for a server", url)
 	}
@@ -127,7 +127,7 @@ func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.
 	return c.close()
 }
 
-// follow re-reads the files in force at intervals, until ctx ends.
+// follow re-reads the active files at intervals, until ctx ends.
 func (c *console) follow(ctx context.Context) {
 	tick := time.NewTicker(filesPace)
 	defer tick.Stop()

@@ -33,7 +33,7 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 5}]}
 job: {type: glue, config: {jobName: orders}}
 `
 
-// deployed returns the URL of tables with one pipeline in force, and the tables as a Lambda function opens them.
+// deployed returns the URL of tables with one active pipeline, and the tables as a Lambda function opens them.
 func deployed(t *testing.T) (string, *dynamo.Store) {
 	t.Helper()
 	url := dynamotest.Own(t)
@@ -194,7 +194,7 @@ func operatorsAsk(t *testing.T, url string, db *dynamo.Store) {
 	}
 }
 
-func TestStoreThatIsNoDeploymentIsWrongUse(t *testing.T) {
+func TestStoreThatIsNotADeploymentIsWrongUse(t *testing.T) {
 	got := must(t, exitUsage, "status", "--store", "redis://127.0.0.1:6379/0")
 	if !strings.Contains(got.stderr, "dynamodb://ENVIRONMENT?region=REGION") {
 		t.Errorf("%q does not name the remedy", got.stderr)

@@ -35,7 +35,7 @@ func newDemo(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Run a demo of Interlock",
 		Long: "Run a demo: a real controller, real jobs and files, two simulated sources, and a\n" +
-			"story of eight events within two minutes. It needs no setup and leaves no files behind.\n" +
+			"story in eight parts, of a little over a minute. It needs no setup and leaves no files behind.\n" +
 			"After the story the sources continue until Ctrl-C; with --once the demo ends by itself.",
 		Example: "  interlock demo\n" +
 			"  interlock demo --speed 3 --data ./interlock-demo",

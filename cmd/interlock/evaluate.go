@@ -20,8 +20,8 @@ type evaluateFlags struct {
 	sensors string
 	age     string
 	at      instant
-	date    slice
-	shelf   *shelfFlags
+	date    periodFlag
+	folders *folderFlags
 	format  *choice
 }
 
@@ -44,7 +44,7 @@ func newEvaluate(a *app) *cobra.Command {
 	cmd.Flags().Var(&f.at, "at", "when the rules are evaluated, RFC 3339 (default now)")
 	addFilled(cmd, &f.age, "age", "how long before --at the facts were written, a `DURATION` such as 20m (default 0s)")
 	cmd.Flags().Var(&f.date, "date", "the period to evaluate for (default the period of --at)")
-	f.shelf = addShelfFlags(cmd)
+	f.folders = addFolderFlags(cmd)
 	f.format = addFormat(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.evaluate(args[0], f) }
 	return cmd
@@ -54,7 +54,7 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if f.sensors == "" {
 		return usagef("evaluate needs the facts: --sensors FILE.json, or --sensors - for stdin")
 	}
-	def, err := a.loadOne(file, *f.shelf)
+	def, err := a.loadOne(file, *f.folders)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 	if e.given, err = parseFacts(f.sensors, data, def.ID, e.at.Add(-age)); err != nil {
 		return err
 	}
-	if err := e.ask(); err != nil {
+	if err := e.evaluate(); err != nil {
 		return err
 	}
 	return verdict(e.open(), a.print(f.format, e.report(), func() { e.write(a) }))
@@ -92,23 +92,23 @@ type evaluation struct {
 
 func (e *evaluation) open() bool { return len(e.unmet) == 0 }
 
-// ask evaluates the start condition and the rules. It does not know upstream runs.
-func (e *evaluation) ask() error {
+// evaluate evaluates the start condition and the rules. Upstream runs are not checked.
+func (e *evaluation) evaluate() error {
 	q := gate.Question{Definition: e.def, Period: e.period, Gate: e.def.Facts}
 	var err error
-	e.answer, err = gate.Ask(context.Background(), given{e.def.ID, e.given}, gate.Situation{Question: q}, e.at)
+	e.answer, err = gate.Ask(context.Background(), factStore{e.def.ID, e.given}, gate.Situation{Question: q}, e.at)
 	e.unmet = e.answer.Unmet(q, e.at)
 	return err
 }
 
-// given serves facts as store readings.
-type given struct {
+// factStore serves facts as store readings.
+type factStore struct {
 	own   pipeline.ID
 	facts facts
 }
 
 // Readings returns the given readings.
-func (g given) Readings(_ context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
+func (g factStore) Readings(_ context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
 	answers := make([][]*sensor.Reading, len(queries))
 	for i, q := range queries {
 		_, answers[i] = g.facts.of(g.own, string(q.Pipeline), q.Key)
@@ -117,7 +117,7 @@ func (g given) Readings(_ context.Context, queries []store.ReadingQuery) ([][]*s
 }
 
 // RunsAt returns no runs.
-func (g given) RunsAt(context.Context, []run.Key) (map[run.Key]run.Run, error) { return nil, nil }
+func (g factStore) RunsAt(context.Context, []run.Key) (map[run.Key]run.Run, error) { return nil, nil }
 
 // unread lists the given sensors that no rule reads; their names are often misspelt.
 func (e *evaluation) unread() []sensorName {

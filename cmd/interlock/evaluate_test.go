@@ -65,12 +65,12 @@ func TestTheReadingOfThePeriodCounts(t *testing.T) {
 		{"an hour does not hold for its day", ruled, `{"r#2026-03-03T07": {"ok": true}}`, nil, "unknown unknown", 1},
 
 		{"undated start condition", cronned, `{"go": {}}`, nil, "pass pass", 0},
-		{"undated start condition before the slice", cronned, `{"go": {}}`, []string{"--date", "2026-03-04"}, "fail fail", 1},
-		{"undated start condition after the slice", cronned, `{"go": {}}`, []string{"--date", "2026-03-01"}, "pass pass", 0},
-		{"dated start condition before the slice", cronned, `{"go#2026-03-04": {}}`, []string{"--date", "2026-03-04"}, "pass pass", 0},
-		{"the slice begins in the schedule's zone", cronned, `{"go": {}}`, []string{"--at", "2026-03-04T04:59:59Z", "--date", "2026-03-04"}, "fail fail", 1},
+		{"undated start condition before the period", cronned, `{"go": {}}`, []string{"--date", "2026-03-04"}, "fail fail", 1},
+		{"undated start condition after the period", cronned, `{"go": {}}`, []string{"--date", "2026-03-01"}, "pass pass", 0},
+		{"dated start condition before the period", cronned, `{"go#2026-03-04": {}}`, []string{"--date", "2026-03-04"}, "pass pass", 0},
+		{"the period begins in the schedule's zone", cronned, `{"go": {}}`, []string{"--at", "2026-03-04T04:59:59Z", "--date", "2026-03-04"}, "fail fail", 1},
 		{"and not later", cronned, `{"go": {}}`, []string{"--at", "2026-03-04T05:00:00Z", "--date", "2026-03-04"}, "pass pass", 0},
-		{"the slice is that of the fire, not of the data", shifted, `{"go": {}}`, []string{"--at", "2026-03-03T11:59:59Z", "--date", "2026-03-03T11"}, "fail fail", 1},
+		{"the period is that of the fire, not of the data", shifted, `{"go": {}}`, []string{"--at", "2026-03-03T11:59:59Z", "--date", "2026-03-03T11"}, "fail fail", 1},
 		{"from its first instant", shifted, `{"go": {}}`, []string{"--at", "2026-03-03T12:00:00Z", "--date", "2026-03-03T11"}, "pass pass", 0},
 
 		{"another pipeline's by its full name", borrow, `{"lender:r": {"n": 1}, "r": {"n": 2}}`, nil, "pass pass", 0},

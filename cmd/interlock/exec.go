@@ -19,8 +19,8 @@ import (
 const (
 	exitClosed      = 100 // the gate stayed closed
 	exitHeld        = 101 // another worker holds the attempt
-	exitUnavailable = 102 // the period is excluded, the pipeline paused, or either does not exist
-	exitAway        = 103 // the server could not be reached
+	exitUnavailable = 102 // the period is excluded or does not exist, or the pipeline is paused or does not exist
+	exitUnreached   = 103 // the server could not be reached
 	exitNotRunnable = 126 // the command exists but cannot be run, as in shells
 	exitNotFound    = 127 // no such command
 	exitBySignal    = 128 // plus the signal's number
@@ -28,12 +28,12 @@ const (
 
 // What exec does if it cannot reach the server.
 const (
-	staysClosed = "closed"
-	runsOpen    = "open"
+	onUnreachableClosed = "closed"
+	onUnreachableOpen   = "open"
 )
 
-// openPatience is how long exec with --on-unreachable open keeps trying to reach a server for the first time. Once a
-// server has answered that the gate is closed, exec retries for as long as --wait says.
+// openPatience is how long exec with --on-unreachable open waits for a first answer. After the first answer, it retries
+// until --wait has passed.
 const openPatience = 30 * time.Second
 
 // execution is one call of exec.
@@ -49,7 +49,7 @@ type execution struct {
 func newExec(a *app) *cobra.Command {
 	var x execution
 	var wait string
-	unreachable := &choice{value: staysClosed, options: []string{staysClosed, runsOpen}}
+	unreachable := &choice{value: onUnreachableClosed, options: []string{onUnreachableClosed, onUnreachableOpen}}
 	cmd := &cobra.Command{
 		Use:   "exec PIPELINE -- COMMAND [ARGUMENT...]",
 		Short: "Run a command as the job of a pipeline, once its gate is open",
@@ -57,8 +57,9 @@ func newExec(a *app) *cobra.Command {
 			"result. If several run at the same time, only one runs its command. Input, output and signals are passed\n" +
 			"through.\n\n" +
 			"The exit code is the command's own. If the command did not run, it is 0 if the run is already COMPLETED,\n" +
-			"100 if the gate stayed closed, 101 if another worker has the attempt, 102 if the period is excluded, the\n" +
-			"pipeline paused, or there is no such period, and 103 if the server could not be reached.",
+			"100 if the gate stayed closed, 101 if another worker has the attempt, 102 if the period is excluded or does not\n" +
+			"exist, or the pipeline is paused or does not exist, 103 if the server could not be reached, 2 if the request\n" +
+			"was rejected (token, date or job type), and 126 or 127 if COMMAND cannot be run.",
 		Example: "  0 2 * * * interlock exec nightly-load -- ./load.sh\n" +
 			"  interlock exec orders --date 2026-03-03 --wait 2h -- dbt build",
 		Args: execArguments,
@@ -68,7 +69,7 @@ func newExec(a *app) *cobra.Command {
 	addFilled(cmd, &x.worker, "worker", "`NAME` of this worker (default HOST:PID)")
 	addChoice(cmd, unreachable, "on-unreachable", "", "if the server cannot be reached: closed runs nothing, open runs COMMAND without the gate")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		x.pipeline, x.argv, x.open = args[0], args[1:], unreachable.value == runsOpen
+		x.pipeline, x.argv, x.open = args[0], args[1:], unreachable.value == onUnreachableOpen
 		var err error
 		if x.wait, err = parseLength("wait", wait, "90s or 2h"); err != nil {
 			return err
@@ -177,7 +178,7 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 		return codeError(exitUsage)
 	case !x.open:
 		a.note("%v; %s did not run", hinted(err), x.argv[0])
-		return codeError(exitAway)
+		return codeError(exitUnreached)
 	}
 	a.note("%v; running %s without the gate (--on-unreachable open)", err, x.argv[0])
 	end, err := a.runChild(x, nil, signals)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -100,7 +102,11 @@ func (a *app) deliver(ctx context.Context, lease *client.Lease, r client.JobRepo
 	ctx, cancel := signals.cancels(ctx)
 	defer cancel()
 	if _, err := lease.Finish(ctx, r); err != nil {
-		a.note("report the result of %s (%s): %v", lease.RunID, r.Result, err)
+		remedy := ""
+		if problem, ok := errors.AsType[*client.Problem](err); !ok || problem.Status != http.StatusConflict {
+			remedy = fmt.Sprintf("; if the run still waits for it, use `interlock job complete %s %s`", lease.Key, r.Result)
+		}
+		a.note("could not report %s for %s: %v%s", r.Result, lease.RunID, err, remedy)
 	}
 }
 
@@ -115,7 +121,7 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	a.passThrough(cmd, tail)
 	watch := func(int) {}
 	if group {
-		// Without a guard, the command alone dies with exec.
+		// If the guard cannot start and exec is killed, only the command is killed, not its child processes.
 		if g, err := startGuard(); err == nil {
 			watch = g.watch
 			defer g.end()
@@ -148,7 +154,7 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	return end, nil
 }
 
-// passThrough copies the command's output and keeps its end. If stdout and stderr are the same file, the command gets
+// passThrough forwards the command's output and keeps its last part in tail. If stdout and stderr are the same file, the command gets
 // one pipe for both, so that the order is kept.
 func (a *app) passThrough(cmd *exec.Cmd, tail *tail) {
 	out := &tee{a.direct, tail}

@@ -164,7 +164,7 @@ func (d *deployedExec) tablesThatAreNotThere() {
 			cmd.Args[i] = strings.Replace(arg, "dynamodb://test", "dynamodb://other", 1)
 		}
 	}
-	if got := runToEnd(d.T, cmd); got.code != exitAway || got.stdout != "" || !strings.Contains(got.stderr, "-interlock-control") {
+	if got := runToEnd(d.T, cmd); got.code != exitUnreached || got.stdout != "" || !strings.Contains(got.stderr, "-interlock-control") {
 		d.Errorf("got %+v", got)
 	}
 }

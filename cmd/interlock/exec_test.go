@@ -135,7 +135,7 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 	d.pipeline("own", "job: {type: command, config: {command: [load]}}\n")
 	d.pipeline("paused", "job: {type: external}\n")
 	d.pipeline("rejected", "schedul: {}\n")
-	until(t, "the pipelines are in force", func() bool {
+	until(t, "the pipelines are active", func() bool {
 		page, err := d.api.Pipelines(t.Context(), client.Paging{})
 		return err == nil && len(page.Items) == 8
 	})
@@ -208,7 +208,7 @@ func TestOnlyOneOfSeveralExecsRuns(t *testing.T) {
 func TestExecWaitsForTheGate(t *testing.T) {
 	d := execGround(t, "")
 	d.pipeline("late", strings.ReplaceAll(externalJob, "landed", "arrived"))
-	until(t, "the pipeline is in force", func() bool {
+	until(t, "the pipeline is active", func() bool {
 		_, err := d.api.Gate(t.Context(), "late", execDay)
 		return err == nil
 	})
@@ -356,7 +356,7 @@ func TestExecDeliversItsResultToARestartedServer(t *testing.T) {
 func TestGateAnswersWithItsExitCode(t *testing.T) {
 	d := execGround(t, "")
 	d.pipeline("late", strings.ReplaceAll(externalJob, "landed", "arrived"))
-	until(t, "the pipeline is in force", func() bool {
+	until(t, "the pipeline is active", func() bool {
 		_, err := d.api.Gate(t.Context(), "late", execDay)
 		return err == nil
 	})

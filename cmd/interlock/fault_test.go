@@ -203,7 +203,7 @@ func TestBadFilesAreReportedAndTheRestIsUnaffected(t *testing.T) {
 	g.pipeline("edited", strings.Replace(prompt, "exists", "exist", 1))
 	until(t, "the bad edit", func() bool { return d.told("CONFIG_REJECTED", "edited") == 1 })
 	d.put("edited", "landed#2026-03-02", map[string]any{"n": 1})
-	d.reaches("edited/stream/2026-03-02", client.Completed) // the last good version is in force
+	d.reaches("edited/stream/2026-03-02", client.Completed) // the last good version is active
 	d.kill()
 	d = g.start()
 	d.put("edited", "landed#2026-03-03", map[string]any{"n": 1})

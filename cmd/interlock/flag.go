@@ -148,14 +148,14 @@ func (i *instantOrDay) in(zone *time.Location, fallback time.Time) time.Time {
 	}
 }
 
-// slice is a flag for a period of any size; zero if not set.
-type slice struct{ period.Period }
+// periodFlag is a flag for a period of any size; zero if not set.
+type periodFlag struct{ period.Period }
 
-var _ pflag.Value = (*slice)(nil)
+var _ pflag.Value = (*periodFlag)(nil)
 
-func (s *slice) Type() string { return "PERIOD" }
+func (s *periodFlag) Type() string { return "PERIOD" }
 
-func (s *slice) Set(text string) error {
+func (s *periodFlag) Set(text string) error {
 	p, err := period.Parse(text)
 	if err != nil || p.IsZero() {
 		return errors.New("it must be a period like 2026-03-03, 2026-03-03T10, 2026-03-03T10:15, 2026-W10 or 2026-03")

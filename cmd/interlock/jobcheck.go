@@ -24,15 +24,15 @@ type jobTestFlags struct {
 
 // trialFlags are the flags of commands that try part of a pipeline file as the server would.
 type trialFlags struct {
-	config string
-	date   slice
-	shelf  *shelfFlags
-	format *choice
+	config  string
+	date    periodFlag
+	folders *folderFlags
+	format  *choice
 }
 
 // addTrialFlags adds these flags; about says whose period --date is.
 func addTrialFlags(cmd *cobra.Command, about string) *trialFlags {
-	f := &trialFlags{shelf: addShelfFlags(cmd), format: addFormat(cmd)}
+	f := &trialFlags{folders: addFolderFlags(cmd), format: addFormat(cmd)}
 	addServerFile(cmd, &f.config)
 	cmd.Flags().Var(&f.date, "date", "the period of the "+about+" (default the current one)")
 	return f
@@ -59,7 +59,7 @@ func newJobTest(a *app) *cobra.Command {
 }
 
 func (a *app) jobTest(ctx context.Context, file string, f *jobTestFlags) error {
-	def, err := a.loadOne(file, *f.shelf)
+	def, err := a.loadOne(file, *f.folders)
 	if err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func TestInterruptedJobTestStopsTheJob(t *testing.T) {
 	defer giveUp()
 	done := make(chan error, 1)
 	go func() {
-		done <- a.jobTest(ctx, file, &jobTestFlags{start: true, trialFlags: &trialFlags{config: server, shelf: &shelfFlags{}, format: &choice{value: textFormat}}})
+		done <- a.jobTest(ctx, file, &jobTestFlags{start: true, trialFlags: &trialFlags{config: server, folders: &folderFlags{}, format: &choice{value: textFormat}}})
 	}()
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
 		if _, err := os.Stat(marked); err == nil {

@@ -17,7 +17,7 @@ import (
 
 // trialAttempt returns an attempt that is not on any schedule. Its id is random, so that the target cannot mistake it
 // for a past or future attempt.
-func trialAttempt(def *pipeline.Definition, date slice, now time.Time) job.Attempt {
+func trialAttempt(def *pipeline.Definition, date periodFlag, now time.Time) job.Attempt {
 	var random [4]byte
 	rand.Read(random[:]) // never fails
 	p := cmp.Or(date.Period, def.Schedule.PeriodAt(now))

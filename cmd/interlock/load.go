@@ -12,18 +12,18 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// shelfFlags name the folders of calendars and archetypes that pipeline files refer to.
-type shelfFlags struct{ calendars, archetypes []string }
+// folderFlags name the folders of calendars and archetypes that pipeline files refer to.
+type folderFlags struct{ calendars, archetypes []string }
 
-func addShelfFlags(cmd *cobra.Command) *shelfFlags {
-	f := &shelfFlags{}
+func addFolderFlags(cmd *cobra.Command) *folderFlags {
+	f := &folderFlags{}
 	cmd.Flags().StringArrayVar(&f.calendars, "calendars", nil, "`DIR` with calendar files (default: calendars/ beside the file or its directory)")
 	cmd.Flags().StringArrayVar(&f.archetypes, "archetypes", nil, "`DIR` with archetype files (default: archetypes/ beside the file or its directory)")
 	return f
 }
 
 // beside fills in flags that are not set with a project's usual folders: next to path, or else one level up.
-func (f shelfFlags) beside(path string) shelfFlags {
+func (f folderFlags) beside(path string) folderFlags {
 	if len(f.calendars) == 0 {
 		f.calendars = folders("calendars", path)
 	}
@@ -63,7 +63,7 @@ func isDir(path string) bool {
 }
 
 // options reads the calendars and archetypes that pipeline files refer to.
-func (f shelfFlags) options() (pipeline.Options, error) {
+func (f folderFlags) options() (pipeline.Options, error) {
 	opts := pipeline.Options{Jobs: all.Kinds()}
 	var err error
 	if opts.Calendars, err = files.Read(f.calendars...); err != nil {
@@ -84,7 +84,7 @@ func readOne(file, kind string) ([]pipeline.Source, error) {
 }
 
 // loadOne reads a single pipeline. If its file is not valid, it prints the problems as validate does.
-func (a *app) loadOne(file string, shelf shelfFlags) (*pipeline.Definition, error) {
+func (a *app) loadOne(file string, shelf folderFlags) (*pipeline.Definition, error) {
 	sources, err := readOne(file, "pipeline")
 	if err != nil {
 		return nil, err

@@ -23,10 +23,10 @@ const (
 )
 
 type nextFlags struct {
-	from   instantOrDay
-	count  count
-	shelf  *shelfFlags
-	format *choice
+	from    instantOrDay
+	count   count
+	folders *folderFlags
+	format  *choice
 }
 
 func newNext(a *app) *cobra.Command {
@@ -42,14 +42,14 @@ func newNext(a *app) *cobra.Command {
 	f := &nextFlags{count: count{value: defaultSlots, most: mostSlots}}
 	cmd.Flags().Var(&f.from, "from", "list periods at or after this time, RFC 3339 or a date (default now)")
 	cmd.Flags().Var(&f.count, "count", "how many to list")
-	f.shelf = addShelfFlags(cmd)
+	f.folders = addFolderFlags(cmd)
 	f.format = addFormat(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.next(args[0], f) }
 	return cmd
 }
 
 func (a *app) next(file string, f *nextFlags) error {
-	def, err := a.loadOne(file, *f.shelf)
+	def, err := a.loadOne(file, *f.folders)
 	if err != nil {
 		return err
 	}

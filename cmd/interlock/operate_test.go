@@ -358,7 +358,7 @@ func TestPauseOfAllPipelinesLeavesTheirOwnPauses(t *testing.T) {
 	}
 }
 
-func TestStatusSaysWhyAFileIsNotInForce(t *testing.T) {
+func TestStatusSaysWhyAFileIsNotActive(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	s.write("orders.yaml", strings.Replace(ordersFile, "check: gte", "check: gtee", 1)+"colour: red\n")
 	s.until("the bad file is noticed", func() bool { return strings.Contains(s.must(0, "status").stdout, "degraded") })

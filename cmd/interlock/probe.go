@@ -41,7 +41,7 @@ func newProbeRun(a *app) *cobra.Command {
 }
 
 func (a *app) probeRun(ctx context.Context, file, name string, f *trialFlags) error {
-	def, err := a.loadOne(file, *f.shelf)
+	def, err := a.loadOne(file, *f.folders)
 	if err != nil {
 		return err
 	}

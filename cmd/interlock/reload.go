@@ -16,7 +16,7 @@ import (
 )
 
 // reloadOn reloads at each signal (SIGHUP) until ctx ends: the server's file, tokens and certificates, and then the
-// folders. If a step fails, the previous settings stay in force; the error is logged, and shown in /readyz until the
+// folders. If a step fails, the previous settings stay active; the error is logged, and shown in /readyz until the
 // next reload.
 func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 	for {

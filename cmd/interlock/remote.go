@@ -90,7 +90,7 @@ func (a *app) connected(ctx context.Context, ask func(c *client.Client) error) e
 // connect returns a client of the server or of a deployment's tables, and a function that closes it.
 func (a *app) connect(ctx context.Context) (*client.Client, func() error, error) {
 	if a.remote.store != "" {
-		return a.onTables(ctx, a.remote.store)
+		return a.connectTables(ctx, a.remote.store)
 	}
 	c, err := a.server()
 	return c, func() error { return nil }, err

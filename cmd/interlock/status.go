@@ -156,7 +156,7 @@ func (a *app) writeAttention(pipelines ...client.Pipeline) {
 	}
 }
 
-// writeTrouble says why a pipeline's file is not in force, and whether the pipeline is paused.
+// writeTrouble says why a pipeline's file is not active, and whether the pipeline is paused.
 func (a *app) writeTrouble(p client.Pipeline) {
 	if len(p.Problems) > 0 {
 		fmt.Fprintf(a.stdout, "\n%s is %s:\n", p.ID, p.State)

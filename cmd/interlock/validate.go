@@ -24,7 +24,7 @@ type validateFlags struct {
 	jobs, env        []string
 	secrets, params  []string
 	config           string
-	shelf            *shelfFlags
+	folders          *folderFlags
 }
 
 func newValidate(a *app) *cobra.Command {
@@ -55,7 +55,7 @@ func newValidate(a *app) *cobra.Command {
 	cmd.Flags().StringSliceVar(&f.secrets, "secrets", nil, "`ARNS` of secrets that ${secret:…} may read there; with --job-types")
 	cmd.Flags().StringSliceVar(&f.params, "parameters", nil, "`ARNS` of parameters that ${ssm:…} may read there; with --job-types")
 	addFilled(cmd, &f.timeLimit, "time-limit", "how long an attempt may take there (default the platform's)")
-	f.shelf = addShelfFlags(cmd)
+	f.folders = addFolderFlags(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return a.validate(args, f) }
 	return cmd
 }
@@ -123,7 +123,7 @@ const stdinName = "-"
 // readGiven reads the files to validate.
 func (a *app) readGiven(paths []string, f validateFlags) (*project, error) {
 	if !slices.Contains(paths, stdinName) {
-		return readProject(paths, *f.shelf, f.config)
+		return readProject(paths, *f.folders, f.config)
 	}
 	if len(paths) > 1 || f.config != "" {
 		return nil, usagef("- reads one file from standard input; remove the other paths")
@@ -133,7 +133,7 @@ func (a *app) readGiven(paths []string, f validateFlags) (*project, error) {
 		return nil, err
 	}
 	p := sortSources([]pipeline.Source{{File: stdinName, Data: text}})
-	opts, err := f.shelf.beside(".").options()
+	opts, err := f.folders.beside(".").options()
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (p *project) names(set *pipeline.Set) []string {
 
 // readProject reads paths and detects the kind of each file by its content. Calendars and archetypes also come from
 // the folders in flags or, without flags, from a project's usual folders. config is a server file unless it is "".
-func readProject(paths []string, flags shelfFlags, config string) (*project, error) {
+func readProject(paths []string, flags folderFlags, config string) (*project, error) {
 	sources, whole, err := readPaths(paths)
 	if err != nil {
 		return nil, err
