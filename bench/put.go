@@ -25,7 +25,7 @@ const (
 	putKeys        = 10_000
 	putTime        = 700 * time.Millisecond
 	putRounds      = 9    // odd
-	putLimit       = 0.35 // at least
+	putLimit       = 0.35 // minimum ratio
 )
 
 // putRow compares durable sensor writes over HTTP with a no-op handler on a server with the same settings.
@@ -44,20 +44,20 @@ func putRow() (_ row, err error) {
 	if err != nil {
 		return row{}, err
 	}
-	real, idle := api.Server(a, "", silent), api.Server(a, "", silent)
+	writer, idle := api.Server(a, "", silent), api.Server(a, "", silent)
 	idle.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "{\"version\":1}\n")
 	})
-	middle, err := compareRates(real, idle)
+	middle, err := compareRates(writer, idle)
 	if err != nil {
 		return row{}, err
 	}
 	writes, ceiling, ratio := middle.writes, middle.ceiling, middle.ratio()
 	return row{
 		name: "durable sensor PUT / handler that does nothing", ratio: ratio, limit: putLimit, atLeast: true,
-		detail: fmt.Sprintf("%.0f and %.0f a second, %.0f and %.0f µs of processor, %d connections, %d keys",
+		detail: fmt.Sprintf("%.0f and %.0f a second, %.0f and %.0f µs of CPU time, %d connections, %d keys",
 			writes.rate, ceiling.rate, writes.cpu, ceiling.cpu, putConnections, putKeys),
 		failed: ratio < putLimit,
 	}, nil
@@ -72,7 +72,7 @@ func putAPI(db store.Store) (*api.API, error) {
 	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {
 		return nil, err
 	}
-	engine.SpareMemory(1) // as the server does; the ceiling is measured in the same process
+	engine.SpareMemory(1) // the server's GC settings, for both handlers
 	return api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: silent}), nil
 }
 
@@ -85,12 +85,12 @@ type rates struct{ writes, ceiling pace }
 func (r rates) ratio() float64 { return r.writes.rate / r.ceiling.rate }
 
 // compareRates alternates between both servers and returns the round with the median ratio.
-func compareRates(real, idle *http.Server) (middle rates, err error) {
-	realAddress, endReal, err := serveOn(real)
+func compareRates(writer, idle *http.Server) (middle rates, err error) {
+	writerAddress, endWriter, err := serveOn(writer)
 	if err != nil {
 		return middle, err
 	}
-	defer endReal()
+	defer endWriter()
 	idleAddress, endIdle, err := serveOn(idle)
 	if err != nil {
 		return middle, err
@@ -102,7 +102,7 @@ func compareRates(real, idle *http.Server) (middle rates, err error) {
 		if turn.ceiling, err = rate(idleAddress, putConnections, putTime, putRequest(idleAddress)); err != nil {
 			return middle, err
 		}
-		if turn.writes, err = rate(realAddress, putConnections, putTime, putRequest(realAddress)); err != nil {
+		if turn.writes, err = rate(writerAddress, putConnections, putTime, putRequest(writerAddress)); err != nil {
 			return middle, err
 		}
 		turns = append(turns, turn)

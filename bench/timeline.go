@@ -28,18 +28,19 @@ const (
 	timelineLimit = 3.0
 )
 
-// stretch is the time range of a timeline.
-type stretch struct{ from, to time.Time }
+// timeRange is the time range of a timeline.
+type timeRange struct{ from, to time.Time }
 
 // span returns the time range for which the lanes have history.
-func (l lanes) span(now time.Time) stretch {
+func (l lanes) span(now time.Time) timeRange {
 	if l.days == 0 {
-		return stretch{now.Add(-48 * time.Hour), now}
+		return timeRange{now.Add(-48 * time.Hour), now}
 	}
-	return stretch{now.Add(-time.Duration(l.days) * 24 * time.Hour), now}
+	return timeRange{now.Add(-time.Duration(l.days) * 24 * time.Hour), now}
 }
 
-// timelineRow compares the response, all pages to the last byte, with reading its runs and deadlines from the store.
+// timelineRow compares how long the API takes to return a timeline, all pages, with how long the store takes to read
+// its runs and deadlines.
 func timelineRow(l lanes) (_ row, err error) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, filepath.Join(l.dir, "interlock-data"), sqlite.Options{})
@@ -49,7 +50,7 @@ func timelineRow(l lanes) (_ row, err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	c := catalog.New(s, all.Kinds())
 	at := l.span(time.Now().UTC())
-	if err := l.putInForce(ctx, c, at.from); err != nil {
+	if err := l.applyFiles(ctx, c, at.from); err != nil {
 		return row{}, err
 	}
 	handler := api.New(api.Deps{Store: s, Catalog: c, Now: time.Now, Settings: api.Settings{Loopback: true}, Logger: slog.New(slog.DiscardHandler)})
@@ -81,7 +82,7 @@ func timelineRow(l lanes) (_ row, err error) {
 }
 
 // readTimeline reads all pages and returns their total bytes and number of completed runs.
-func readTimeline(handler http.Handler, at stretch) (size, completed int, err error) {
+func readTimeline(handler http.Handler, at timeRange) (size, completed int, err error) {
 	q := url.Values{"limit": {"500"}, "from": {at.from.Format(time.RFC3339)}, "to": {at.to.Format(time.RFC3339)}}
 	for {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/api/v1/timeline?"+q.Encode(), nil)
@@ -95,7 +96,7 @@ func readTimeline(handler http.Handler, at stretch) (size, completed int, err er
 			NextCursor string `json:"nextCursor"`
 		}
 		if w.Code != http.StatusOK {
-			return size, completed, fmt.Errorf("the timeline answers %d: %s", w.Code, w.Body)
+			return size, completed, fmt.Errorf("get the timeline: status %d: %s", w.Code, w.Body)
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
 			return size, completed, err
@@ -110,7 +111,7 @@ func readTimeline(handler http.Handler, at stretch) (size, completed int, err er
 	}
 }
 
-func (l lanes) putInForce(ctx context.Context, c *catalog.Catalog, at time.Time) error {
+func (l lanes) applyFiles(ctx context.Context, c *catalog.Catalog, at time.Time) error {
 	var files catalog.Files
 	for i := 1; i <= l.count; i++ {
 		text, err := os.ReadFile(l.name(i))
@@ -124,7 +125,7 @@ func (l lanes) putInForce(ctx context.Context, c *catalog.Catalog, at time.Time)
 }
 
 // bareTimeline reads only the rows that a timeline consists of. It returns the number of runs.
-func (l lanes) bareTimeline(ctx context.Context, s store.Store, at stretch) (runs int, err error) {
+func (l lanes) bareTimeline(ctx context.Context, s store.Store, at timeRange) (runs int, err error) {
 	for i := 1; i <= l.count; i++ {
 		id := pipeline.ID(fmt.Sprintf("lane%d", i))
 		q := store.RunQuery{Pipeline: id, From: period.At(at.from, period.Day, time.UTC), To: period.At(at.to, period.Minute, time.UTC), Limit: store.MaxPage}

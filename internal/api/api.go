@@ -189,24 +189,24 @@ func (a *API) guarded(role Role, next http.Handler) http.Handler {
 	})
 }
 
-// entry returns the pipeline with that id, or a Problem if it is not in force. A pipeline unknown here may have just
+// entry returns the pipeline with that id, or a Problem if it is not active. A pipeline unknown here may have just
 // been stored, perhaps by another replica, so entry asks the store before it returns a 404.
 func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Problem) {
 	if e := a.catalog.Current().Get(id); e != nil {
 		return e, nil
 	}
-	e, row, err := a.catalog.InForce(ctx, id)
+	e, row, err := a.catalog.Active(ctx, id)
 	switch {
 	case err != nil:
 		return nil, problemOf(err)
 	case e == nil:
-		return nil, notInForce(id, row)
+		return nil, notActive(id, row)
 	}
 	return e, nil
 }
 
-// notInForce returns the Problem for a pipeline that is not in force; row is its row in the store.
-func notInForce(id pipeline.ID, row store.Pipeline) *Problem {
+// notActive returns the Problem for a pipeline that is not active; row is its row in the store.
+func notActive(id pipeline.ID, row store.Pipeline) *Problem {
 	switch {
 	case row.Problem != "":
 		first := row.Problems()[0] + andMore(len(row.Problems()))

@@ -42,19 +42,19 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 	}
 	who := whoOf(ctx)
 	writes := make([]store.Write, 0, len(items))
-	var undo []func()
+	var releases []func() // return what the readings took of their pipelines' limits
 	defer func() {
-		for _, take := range slices.Backward(undo) {
-			take()
+		for _, release := range slices.Backward(releases) {
+			release()
 		}
 	}()
 	for i, item := range items {
 		id := pipeline.ID(item.Pipeline)
 		var write store.Write
-		var back func()
+		var release func()
 		p := who.may(RoleSensor, id)
 		if p == nil {
-			write, back, p = a.reading(ctx, who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
+			write, release, p = a.reading(ctx, who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
 		}
 		if p != nil {
 			a.metrics.refusals.Add(float64(len(items)))
@@ -62,13 +62,13 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 			p.Detail = fmt.Sprintf("item %d: %s; no item of the batch was stored", i, what)
 			return nil, p.at(fmt.Sprintf("body[%d]", i), what)
 		}
-		writes, undo = append(writes, write), append(undo, back)
+		writes, releases = append(writes, write), append(releases, release)
 	}
 	puts, err := a.store.PutReadings(ctx, writes, a.now())
 	if err != nil {
 		return nil, fmt.Errorf("store %d readings: %w", len(writes), err)
 	}
-	undo = nil
+	releases = nil // the readings are stored
 	a.metrics.writes.Add(float64(len(writes)))
 	out := List[BatchWritten]{Items: make([]BatchWritten, len(puts))}
 	for i, put := range puts {

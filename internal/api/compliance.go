@@ -135,7 +135,7 @@ func (s *sums) byOwner() []OwnerKept {
 	return out
 }
 
-// ownerOf returns a pipeline's owner; "" if the pipeline is not in force.
+// ownerOf returns a pipeline's owner; "" if the pipeline is not active.
 func (a *API) ownerOf(id pipeline.ID) string {
 	if e := a.catalog.Current().Get(id); e != nil {
 		return e.Owner

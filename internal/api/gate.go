@@ -98,7 +98,7 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 	}
 	s.Opened = s.Run.Progress.WindowStart
 	if version := s.Run.Progress.Opening.ConfigVersion; version != "" {
-		// An attempt keeps the version it opened with. If that version cannot be read any more, the version in force
+		// An attempt keeps the version it opened with. If that version cannot be read any more, the active version
 		// applies.
 		if def, err := a.catalog.Definition(ctx, e.ID, version); err == nil {
 			s.Definition = def

@@ -259,8 +259,8 @@ func TestLimitedTokenWritesWhatItMay(t *testing.T) {
 	}
 }
 
-// A rejected source does not affect others, and its last good version stays in force across a restart.
-func TestLastGoodSourceStaysInForce(t *testing.T) {
+// A rejected source does not affect others, and its last good version stays active across a restart.
+func TestLastGoodSourceStaysActive(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(ordersLanded, bridge)
 	w.useSources(strings.Replace(ordersLanded, "match:", "mach:", 1), bridge)

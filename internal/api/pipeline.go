@@ -144,7 +144,7 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attent
 	return v, nil
 }
 
-// describePipeline fills in the fields that come from the definition in force.
+// describePipeline fills in the fields that come from the active definition.
 func (a *API) describePipeline(v *client.Pipeline, e *catalog.Entry, row store.Pipeline) {
 	v.Owner, v.Description, v.File = e.Owner, e.Description, text(e.File)
 	v.Schedule, v.Period, v.Timezone = text(e.Opens), text(e.Schedule.Size().String()), text(e.Schedule.Zone().String())
@@ -162,7 +162,7 @@ func (a *API) describePipeline(v *client.Pipeline, e *catalog.Entry, row store.P
 	v.Next = nextFire(e, row, a.now())
 }
 
-// problemsOf returns why a pipeline's file is not in force; empty if it is.
+// problemsOf returns why a pipeline's file is not active; empty if it is.
 func (a *API) problemsOf(row store.Pipeline) []string {
 	problems := append([]string{}, row.Problems()...)
 	if t, in := a.catalog.TroubleOf(row.ID); in && row.Config != "" {

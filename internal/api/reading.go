@@ -224,7 +224,7 @@ func (a *API) sensorQuery(ctx context.Context, in *OfSensor) (pipeline.ID, store
 	return id, q, nil
 }
 
-// known returns the id of a pipeline that is or was in force: the history of a removed one stays.
+// known returns the id of a pipeline that is or was active: the history of a removed one stays.
 func (a *API) known(ctx context.Context, sent string) (pipeline.ID, error) {
 	id := pipeline.ID(sent)
 	if a.catalog.Current().Get(id) != nil {

@@ -169,7 +169,7 @@ func parseStatus(sent string) (run.Status, *Problem) {
 	return "", badRequest("status %.60q is unknown; use one of %s", sent, strings.Join(known, ", ")).at("query.status", "unknown")
 }
 
-// parseID parses a pipeline's id in a query; "" if it is empty. It need not be in force: the history of a removed
+// parseID parses a pipeline's id in a query; "" if it is empty. It need not be active: the history of a removed
 // pipeline stays.
 func parseID(who principal, sent string) (pipeline.ID, *Problem) {
 	id := pipeline.ID(sent)

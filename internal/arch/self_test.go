@@ -39,7 +39,7 @@ func TestEachRuleCanBeBroken(t *testing.T) {
 		"period is not alone":              {"internal/period/a.go", imports("internal/document"), "stands on its own"},
 		"decider imports a contract":       {"internal/pipeline/a.go", imports("internal/job"), "sees only decide"},
 		"decider imports an adapter":       {"internal/pipeline/a.go", imports("internal/files"), "sees only decide"},
-		"decider imports the nine":         {"internal/pipeline/a.go", imports("internal/job/all"), "sees only decide"},
+		"decider imports all job types":    {"internal/pipeline/a.go", imports("internal/job/all"), "sees only decide"},
 		"contract imports its adapter":     {"internal/job/a.go", imports("internal/job/glue"), "sees only decide"},
 		"handler imports an adapter":       {"internal/router/a.go", imports("internal/store/sqlite"), "of layer adapter"},
 		"handler imports a host":           {"internal/router/a.go", imports("internal/engine"), "of layer host"},

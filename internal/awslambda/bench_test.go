@@ -54,7 +54,7 @@ func deployMany(b *testing.B, pipelines int) deployment {
 	d := deployment{calls: &atomic.Int64{}}
 	c.HTTPClient = asked{d.calls}
 	d.data = dynamo.New(c, environment, dynamo.Options{})
-	d.Router = d.function(putInForce(b, d.data, pipelines))
+	d.Router = d.function(applyFiles(b, d.data, pipelines))
 	routeOne(b, d.Router, 0)
 	return d
 }

@@ -41,8 +41,8 @@ func (q quiet) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	return q.Store.Commit(ctx, b, now)
 }
 
-// putInForce activates many pipelines.
-func putInForce(b *testing.B, data *dynamo.Store, pipelines int) *catalog.Catalog {
+// applyFiles activates many pipelines.
+func applyFiles(b *testing.B, data *dynamo.Store, pipelines int) *catalog.Catalog {
 	b.Helper()
 	var files catalog.Files
 	for i := range pipelines {

@@ -82,8 +82,8 @@ func (d *fileset) remove(r *awslambda.Router, id pipeline.ID) {
 	d.hears(r, "REMOVE", id)
 }
 
-// inForce returns the active version of a pipeline, or "".
-func (d *fileset) inForce(id pipeline.ID) string {
+// active returns the active version of a pipeline, or "".
+func (d *fileset) active(id pipeline.ID) string {
 	d.Helper()
 	row, err := d.data.Pipeline(d.Context(), id)
 	must(d.T, err)
@@ -96,7 +96,7 @@ func TestRemovedFileIsGoneForAFunctionThatNeverSawIt(t *testing.T) {
 	d.put(one, "orders", "data")
 	d.put(other, "events", "data")
 	d.remove(one, "events")
-	if version := d.inForce("events"); version != "" {
+	if version := d.active("events"); version != "" {
 		t.Errorf("version %s is active although its file was removed", version)
 	}
 }
@@ -105,13 +105,13 @@ func TestRestoredFileIsActiveAgain(t *testing.T) {
 	d := newFileset(t)
 	one, other := d.function(), d.function()
 	d.put(one, "orders", "data")
-	first := d.inForce("orders")
+	first := d.active("orders")
 	d.put(other, "orders", "sales")
-	if d.inForce("orders") == first {
+	if d.active("orders") == first {
 		t.Fatal("the second version is not active")
 	}
 	d.put(one, "orders", "data")
-	if version := d.inForce("orders"); version != first {
+	if version := d.active("orders"); version != first {
 		t.Errorf("version %s is active, want %s", version, first)
 	}
 }
@@ -123,7 +123,7 @@ func TestUnlistedFileIsGoneOnceItIsRemoved(t *testing.T) {
 	d.put(one, "events", "data")
 	d.put(one, "orders", "data")
 	d.remove(one, "events")
-	if version := d.inForce("events"); version != "" {
+	if version := d.active("events"); version != "" {
 		t.Errorf("version %s is active although its file was removed", version)
 	}
 }

@@ -138,7 +138,7 @@ func (r *reader) number(name string, usual int) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		r.errs = append(r.errs, fmt.Errorf("%s is %q; write a whole number from 1 on", name, text))
+		r.errs = append(r.errs, fmt.Errorf("%s is %q; write a whole number of at least 1", name, text))
 	}
 	return n
 }

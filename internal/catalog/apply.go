@@ -18,7 +18,7 @@ import (
 const maxTries = 5
 
 // Apply judges all files and stores the results, one commit per pipeline: a version that differs from the stored one
-// is accepted; a file with problems is rejected (the last good version stays in force, and each distinct problem is
+// is accepted; a file with problems is rejected (the last good version stays active, and each distinct problem is
 // reported once); a pipeline without a file is removed, unless its folder lost too many files at once. Applying the
 // same files again changes nothing. With several replicas, each stores only the changes it saw: see Share. A pipeline
 // that cannot be stored is left for the next call and does not affect the others.
@@ -31,7 +31,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	}
 	files.Pipelines = append(slices.Clip(files.Pipelines), gone...)
 	set := pipeline.Load(files.Pipelines, pipeline.Options{
-		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files), InForce: c.inForce,
+		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files), Active: c.active,
 		Platform: c.place.platform, TimeLimit: c.place.timeLimit, NoPrograms: c.place.noPrograms, Offers: c.place.offers,
 	})
 	rows, err := c.rows(ctx)
@@ -161,7 +161,7 @@ func (c *Catalog) storeVerdict(ctx context.Context, v verdict, row, all store.Pi
 	return false, fmt.Errorf("store the verdict on pipeline %q: %w", v.id, err)
 }
 
-// pendingFire reports whether the version in force has a fire that has not been handled yet.
+// pendingFire reports whether the active version has a fire that has not been handled yet.
 func (c *Catalog) pendingFire(row store.Pipeline, now time.Time) bool {
 	e := c.Current().Get(row.ID)
 	if e == nil || row.Config == "" {
@@ -216,14 +216,14 @@ func (c *Catalog) ownerOf(r pipeline.Refused) pipeline.ID {
 	if r.ID != "" {
 		return r.ID
 	}
-	if d := c.inForce(r.File); d != nil {
+	if d := c.active(r.File); d != nil {
 		return d.ID
 	}
 	return ""
 }
 
-// inForce returns the definition in force that was read from a file, or nil.
-func (c *Catalog) inForce(file string) *pipeline.Definition {
+// active returns the active definition that was read from a file, or nil.
+func (c *Catalog) active(file string) *pipeline.Definition {
 	for _, e := range c.Current().All() {
 		if e.File == file {
 			return e.Definition

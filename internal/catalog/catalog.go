@@ -1,5 +1,5 @@
-// Package catalog holds the pipeline definitions in force and decides, when files change, which of them are accepted,
-// rejected or removed. The versions in force are stored, so that they survive a bad edit and a restart; in memory
+// Package catalog holds the active pipeline definitions and decides, when files change, which of them are accepted,
+// rejected or removed. The active versions are stored, so that they survive a bad edit and a restart; in memory
 // they are one immutable Snapshot behind a pointer.
 //
 // It does not read files or wait for them to settle: the host passes their texts. The consequences of a new version
@@ -23,7 +23,7 @@ type keeper interface {
 	store.Reader
 }
 
-// Catalog holds the definitions in force. It is safe for concurrent use.
+// Catalog holds the active definitions. It is safe for concurrent use.
 type Catalog struct {
 	store   keeper
 	kinds   []pipeline.JobKind
@@ -54,7 +54,7 @@ func New(s keeper, kinds []pipeline.JobKind) *Catalog {
 	return c
 }
 
-// Current returns the snapshot in force. It never changes; call Current again for a later one.
+// Current returns the active snapshot. It never changes; call Current again for a later one.
 func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 
 // Files are all pipeline, calendar, archetype and source files. Gone lists pipeline and source files that disappeared
@@ -72,14 +72,14 @@ type Files struct {
 	Folders    []string
 	Same       []string
 	// Since, if set, is when the first of the new files was put in place, if that was before now: a pipeline that was
-	// not in force accepts readings written from then on.
+	// not active accepts readings written from then on.
 	Since time.Time
 }
 
 // Report lists what Apply did, each list sorted.
 type Report struct {
-	Accepted []pipeline.ID // those with a new version in force
-	Rejected []pipeline.ID // those whose newest file has problems; an older version may be in force
+	Accepted []pipeline.ID // those with a new active version
+	Rejected []pipeline.ID // those whose newest file has problems; an older version may be active
 	Removed  []pipeline.ID
 	Problems []document.Problem // in all files, warnings included
 }
@@ -110,5 +110,5 @@ func (c *Catalog) Report(p *Progress) {
 }
 
 // WithoutPrograms rejects files whose jobs or probes run a program on the controller's machine. It must be called
-// before files are applied. An older version that is in force stays in force.
+// before files are applied. An older version that is active stays active.
 func (c *Catalog) WithoutPrograms() { c.place.noPrograms = true }

@@ -98,7 +98,7 @@ func (d *desk) wantEvents(want ...string) {
 	}
 }
 
-func TestAcceptedFileIsInForceAndStored(t *testing.T) {
+func TestAcceptedFileIsActiveAndStored(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders
 	if diff := cmp.Diff([]pipeline.ID{"orders"}, d.apply().Accepted); diff != "" {
@@ -111,7 +111,7 @@ func TestAcceptedFileIsInForceAndStored(t *testing.T) {
 	for _, c := range []*catalog.Catalog{d.Catalog, d.restarted()} {
 		e := c.Current().Get("orders")
 		if e == nil || e.Version != row.Config || !e.Horizon.Equal(row.Horizon) || e.File != "orders.yaml" {
-			t.Errorf("in force: %+v", e)
+			t.Errorf("active: %+v", e)
 		}
 	}
 	for _, id := range []string{"reopen/orders", "arm/orders"} {
@@ -139,7 +139,7 @@ func TestSameFilesAgainChangeNothing(t *testing.T) {
 	d.wantEvents(emitted...)
 }
 
-func TestBadEditLeavesTheLastGoodVersionInForce(t *testing.T) {
+func TestBadEditLeavesTheLastGoodVersionActive(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders
 	d.apply()
@@ -151,7 +151,7 @@ func TestBadEditLeavesTheLastGoodVersionInForce(t *testing.T) {
 		}
 		for _, c := range []*catalog.Catalog{d.Catalog, d.restarted()} {
 			if e := c.Current().Get("orders"); e == nil || e.Version != good {
-				t.Errorf("%q: in force %+v, want version %s", bad, e, good)
+				t.Errorf("%q: active %+v, want version %s", bad, e, good)
 			}
 		}
 		if row := d.row("orders"); !strings.Contains(row.Problem, "orders.yaml:1") || row.Config != good {
@@ -162,7 +162,7 @@ func TestBadEditLeavesTheLastGoodVersionInForce(t *testing.T) {
 
 	d.files["orders.yaml"] = orders
 	if report := d.apply(); len(report.Accepted) != 0 {
-		t.Errorf("the version in force was accepted again: %+v", report)
+		t.Errorf("the active version was accepted again: %+v", report)
 	}
 	if row := d.row("orders"); row.Problem != "" {
 		t.Errorf("fixed, but still degraded: %s", row.Problem)
@@ -188,7 +188,7 @@ func TestTwoFilesWithOneIDAreBothRejected(t *testing.T) {
 	d.files["b.yaml"] = orders + "dryRun: false\n"
 	d.apply()
 	if e := d.Current().Get("orders"); e == nil || e.File != "a.yaml" {
-		t.Errorf("in force: %+v, want the previous version", e)
+		t.Errorf("active: %+v, want the previous version", e)
 	}
 	problem := d.row("orders").Problem
 	if !strings.Contains(problem, "a.yaml:") || !strings.Contains(problem, "b.yaml:") {
@@ -205,7 +205,7 @@ func TestNeverAcceptedFileShowsAsDegraded(t *testing.T) {
 		t.Errorf("row %+v", row)
 	}
 	if d.Current().Get("orders") != nil {
-		t.Error("a file with errors is in force")
+		t.Error("a file with errors is active")
 	}
 	d.files["orders.yaml"] = orders
 	d.apply()
@@ -232,7 +232,7 @@ func TestRemovedFileIsOutOfForceAndItsVersionsStay(t *testing.T) {
 	}
 	restarted := d.restarted()
 	if d.Current().Get("orders") != nil || restarted.Current().Get("orders") != nil {
-		t.Error("it is still in force")
+		t.Error("it is still active")
 	}
 	if def, err := restarted.Definition(ctx, "orders", old.Version); err != nil || def.ID != "orders" {
 		t.Errorf("an open attempt cannot finish: %v, %v", def, err)
@@ -290,7 +290,7 @@ func TestVersionIncludesTheCalendarsUsed(t *testing.T) {
 	}
 	d.more.Calendars[0] = calendar("holidays", "2026-12-26")
 	if report := d.apply(); !cmp.Equal(report.Accepted, []pipeline.ID{"orders"}) {
-		t.Errorf("an edited calendar is not in force: %+v", report)
+		t.Errorf("an edited calendar is not active: %+v", report)
 	}
 	stored, err := d.store.Config(ctx, "orders", d.row("orders").Config)
 	want := store.Config{
@@ -321,14 +321,14 @@ func TestOlderVersionsStayUsable(t *testing.T) {
 		t.Errorf("older version: %+v, %v", def, err)
 	}
 	if now, err := d.Definition(ctx, "orders", d.Current().Get("orders").Version); err != nil || now.Owner != "others" {
-		t.Errorf("version in force: %+v, %v", now, err)
+		t.Errorf("active version: %+v, %v", now, err)
 	}
 	if _, err := d.Definition(ctx, "orders", "never"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a version that never was: %v", err)
 	}
 }
 
-func TestReadersAndDependentsReflectTheVersionsInForce(t *testing.T) {
+func TestReadersAndDependentsReflectTheActiveVersions(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders + "schedule: {trigger: {key: ready, check: exists}}\nvalidation: {rules: [{key: ready, check: exists}, {key: rates, check: exists, from: common}, {key: own, check: exists, from: common}]}\npostRun: {rules: [{key: out, check: exists}]}\n"
 	d.files["common.yaml"] = "pipeline: {id: common, owner: tests}\nvalidation: {rules: [{key: own, check: exists}, {key: own, check: exists, field: at}]}\n"
@@ -373,7 +373,7 @@ func TestStoredVersionsThatFormACycleAreLoaded(t *testing.T) {
 	d.apply()
 	s := d.restarted().Current()
 	if s.Get("a") == nil || s.Get("b") == nil || len(s.Broken()) != 0 {
-		t.Errorf("in force: %v and %v, broken %v", s.Get("a"), s.Get("b"), s.Broken())
+		t.Errorf("active: %v and %v, broken %v", s.Get("a"), s.Get("b"), s.Broken())
 	}
 }
 
@@ -415,7 +415,7 @@ func TestVersionThatCannotBeCompiledStopsNoOther(t *testing.T) {
 	}
 	s := c.Current()
 	if s.Get("other") == nil || s.Get("orders") != nil || len(s.Broken()) != 1 || s.Broken()[0].ID != "orders" {
-		t.Errorf("in force %v, broken %v", s.All(), s.Broken())
+		t.Errorf("active %v, broken %v", s.All(), s.Broken())
 	}
 }
 
@@ -434,12 +434,12 @@ func TestAnotherReplicasVersionIsLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := there.Current().Get("orders"); e.Owner != "others" {
-		t.Errorf("in force there: %+v", e)
+		t.Errorf("active there: %+v", e)
 	}
 	delete(here.files, "orders.yaml")
 	here.apply()
 	if err := there.Refresh(ctx, "orders"); err != nil || there.Current().Get("orders") != nil {
-		t.Errorf("removed here, in force there: %v", err)
+		t.Errorf("removed here, active there: %v", err)
 	}
 	if err := there.Refresh(ctx, "unknown"); err != nil {
 		t.Errorf("a pipeline that never was: %v", err)
@@ -513,11 +513,11 @@ func TestPipelineThatIsAcceptedWhileAllArePausedIsPaused(t *testing.T) {
 		t.Errorf("events: %v, %v", page.Items, err)
 	}
 	if got := len(c.Current().All()); got != 1 {
-		t.Errorf("%d pipelines in force", got)
+		t.Errorf("%d active pipelines", got)
 	}
 }
 
-func TestRejectionNamesTheVersionThatStaysInForce(t *testing.T) {
+func TestRejectionNamesTheVersionThatStaysActive(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders
 	d.apply()

@@ -94,7 +94,7 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	c.read.Store(&all)
 }
 
-// remembered returns the last contents of files that are gone: versions in force are in the store, and rejected ones
+// remembered returns the last contents of files that are gone: active versions are in the store, and rejected ones
 // are kept in memory for this. So the host need not keep the texts of all files, of which there may be very many.
 func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Source, error) {
 	if len(files.Gone) == 0 {
@@ -104,14 +104,14 @@ func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Sourc
 	for _, src := range files.Pipelines {
 		back[src.File] = true
 	}
-	inForce := map[string]*Entry{}
+	active := map[string]*Entry{}
 	for _, e := range c.Current().All() {
-		inForce[e.File] = e
+		active[e.File] = e
 	}
 	var all []pipeline.Source
 	for _, file := range files.Gone {
 		src, refused := c.refused[file]
-		e := inForce[file]
+		e := active[file]
 		switch {
 		case back[file] || !refused && e == nil:
 			continue

@@ -25,7 +25,7 @@ func TestFileGoneForAMomentKeepsItsContents(t *testing.T) {
 		t.Errorf("versions of the rows (-before +after):\n%s", diff)
 	}
 	if d.Current().Get("orders") == nil {
-		t.Error("no longer in force")
+		t.Error("no longer active")
 	}
 	d.wantEvents(emitted...)
 

@@ -13,7 +13,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Load loads the versions in force from the store. A stored version that cannot be compiled is listed as broken and
+// Load loads the active versions from the store. A stored version that cannot be compiled is listed as broken and
 // does not stop the others.
 func (c *Catalog) Load(ctx context.Context) error {
 	return c.LoadFirst(ctx, func(int) {})
@@ -32,10 +32,10 @@ func (c *Catalog) LoadFirst(ctx context.Context, before func(pipelines int)) err
 	return c.load(ctx, rows, nil)
 }
 
-// InForce returns a pipeline and its row. The entry is nil if the pipeline is not in force; the row is zero if it
+// Active returns a pipeline and its row. The entry is nil if the pipeline is not active; the row is zero if it
 // never was. A version that is not in memory yet, because this or another replica has just accepted it, is loaded
 // first.
-func (c *Catalog) InForce(ctx context.Context, id pipeline.ID) (*Entry, store.Pipeline, error) {
+func (c *Catalog) Active(ctx context.Context, id pipeline.ID) (*Entry, store.Pipeline, error) {
 	row, err := c.store.Pipeline(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, store.Pipeline{}, nil
@@ -56,7 +56,7 @@ func (c *Catalog) InForce(ctx context.Context, id pipeline.ID) (*Entry, store.Pi
 	return e, row, nil
 }
 
-// Refresh reloads the catalog from the store if the store has another version of this pipeline in force: another
+// Refresh reloads the catalog from the store if the store has another active version of this pipeline: another
 // replica may have accepted or removed it. Handlers of store.PipelineMoved call it first. It waits while Apply runs.
 func (c *Catalog) Refresh(ctx context.Context, id pipeline.ID) error {
 	row, err := c.store.Pipeline(ctx, id)
@@ -86,7 +86,7 @@ func (c *Catalog) rows(ctx context.Context) ([]store.Pipeline, error) {
 	return rows, nil
 }
 
-// has reports whether the snapshot has the version that row has in force, or lists it as broken.
+// has reports whether the snapshot has the active version of row, or lists it as broken.
 func (s *Snapshot) has(row store.Pipeline) bool {
 	e := s.byID[row.ID]
 	if e == nil {
@@ -99,7 +99,7 @@ func (s *Snapshot) isBroken(row store.Pipeline) bool {
 	return slices.ContainsFunc(s.broken, func(b Broken) bool { return b.ID == row.ID && b.Version == row.Config })
 }
 
-// load builds a new Snapshot of the versions that rows have in force. It reuses definitions compiled already, in the
+// load builds a new Snapshot of the active versions of rows. It reuses definitions compiled already, in the
 // current snapshot or in fresh.
 func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) error {
 	entries := make([]*Entry, 0, len(rows))
@@ -138,7 +138,7 @@ func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[she
 	return nil
 }
 
-// configs reads the versions that rows have in force, in order.
+// configs reads the active versions of rows, in order.
 func (c *Catalog) configs(ctx context.Context, rows []store.Pipeline) ([]store.Config, error) {
 	configs := make([]store.Config, len(rows))
 	err := together(atOnce, len(rows), func(i int) (err error) {
@@ -175,7 +175,7 @@ type compiled struct {
 // temporary data of reading from fragmenting the heap between definitions that stay.
 const atATime = 256
 
-// compileAll compiles the versions that rows have in force, in order. Versions with the same calendars and archetypes
+// compileAll compiles the active versions of rows, in order. Versions with the same calendars and archetypes
 // are compiled together, which saves reading those for each. Stored versions date from different times and may
 // contradict each other (a dependency cycle through an old version, for example), so each is checked on its own: it
 // was valid when it was accepted.
@@ -226,11 +226,11 @@ func errorTexts(problems []document.Problem, file string) []string {
 	return texts
 }
 
-// maxOlder is how many versions that are no longer in force stay compiled: those of attempts that were open when
+// maxOlder is how many versions that are no longer active stay compiled: those of attempts that were open when
 // their file changed.
 const maxOlder = 256
 
-// Definition returns a version of a pipeline, even one no longer in force: an attempt finishes on the version it
+// Definition returns a version of a pipeline, even one no longer active: an attempt finishes on the version it
 // opened with. If the version was never stored, the error is store.ErrNotFound.
 func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string) (*pipeline.Definition, error) {
 	if e := c.Current().Get(id); e != nil && e.Version == version {

@@ -33,6 +33,6 @@ func TestFilesThatRunProgramsAreRejectedWhereProgramsAreOff(t *testing.T) {
 		}
 	}
 	if d.Current().Get("shell") == nil {
-		t.Error("the version in force was removed")
+		t.Error("the active version was removed")
 	}
 }

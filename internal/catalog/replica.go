@@ -17,7 +17,7 @@ type Seen map[pipeline.ID]string
 // Share makes c one of several catalogs on one store, whose files may differ. Only a replica that sees a file change
 // or disappear stores the change; the newest change wins. A replica whose files merely differ stores nothing: one
 // that was down, or was started with old files, would otherwise roll everyone back. seen is what the replica saw
-// before it was started. A file it has never seen counts as changed if it is newer than the version in force.
+// before it was started. A file it has never seen counts as changed if it is newer than the active version.
 func (c *Catalog) Share(seen Seen) {
 	c.shared = true
 	known := maps.Clone(seen)
@@ -71,7 +71,7 @@ func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) (
 }
 
 // changed reports whether a pipeline's files differ from what this replica last saw; or, if it has seen none, whether
-// they are newer than the version in force.
+// they are newer than the active version.
 func (v verdict) changed(before Seen, row store.Pipeline, modified map[string]time.Time) bool {
 	state := v.state()
 	if last, known := before[v.id]; known || state == "" {
@@ -107,13 +107,13 @@ func (v verdict) among(files []string) bool {
 	return len(files) > 0 && slices.ContainsFunc(v.sources(), func(file string) bool { return slices.Contains(files, file) })
 }
 
-// Difference is a pipeline whose file on this replica differs from the version in force.
+// Difference is a pipeline whose file on this replica differs from the active version.
 type Difference struct {
 	ID  pipeline.ID
 	Why string
 }
 
-// Differences lists, by id, where this replica's files differ from the versions in force. It is empty unless the
+// Differences lists, by id, where this replica's files differ from the active versions. It is empty unless the
 // store is shared.
 func (c *Catalog) Differences() []Difference {
 	if !c.shared {

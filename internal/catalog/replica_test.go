@@ -37,7 +37,7 @@ func (d *desk) modified(at time.Time) {
 	}
 }
 
-func (d *desk) inForce(id pipeline.ID) string {
+func (d *desk) active(id pipeline.ID) string {
 	d.t.Helper()
 	if err := d.Load(ctx); err != nil {
 		d.t.Fatal(err)
@@ -67,17 +67,17 @@ func TestReplicaStoresTheChangesItSaw(t *testing.T) {
 	b.differs()
 	a.files["orders.yaml"] = orders + "# two\n"
 	a.apply()
-	second := a.inForce("orders")
+	second := a.active("orders")
 	for range 2 { // however often it scans its files
 		b.apply()
 	}
-	if got := b.inForce("orders"); got != second {
-		t.Errorf("version %s is in force, want %s: the other replica's file has not changed", got, second)
+	if got := b.active("orders"); got != second {
+		t.Errorf("version %s is active, want %s: the other replica's file has not changed", got, second)
 	}
 	b.differs("orders")
 	b.files["orders.yaml"] = orders + "# three\n"
 	b.apply()
-	if got := a.inForce("orders"); got == second {
+	if got := a.active("orders"); got == second {
 		t.Error("the newest change did not win")
 	}
 	a.differs("orders")
@@ -107,12 +107,12 @@ func TestNewReplicaStoresOnlyNewerFiles(t *testing.T) {
 	a, b := replicas(t)
 	a.files["orders.yaml"] = orders
 	a.apply()
-	first := a.inForce("orders")
+	first := a.active("orders")
 	b.files["orders.yaml"] = orders + "# old\n"
 	b.modified(morning)
 	b.apply()
-	if got := a.inForce("orders"); got != first {
-		t.Errorf("a new replica with an older file put version %s in force", got)
+	if got := a.active("orders"); got != first {
+		t.Errorf("a new replica with an older file activated version %s", got)
 	}
 	b.differs("orders")
 	c := newDesk(t)
@@ -123,8 +123,8 @@ func TestNewReplicaStoresOnlyNewerFiles(t *testing.T) {
 	c.modified(a.now.Add(time.Second))
 	c.apply()
 	c.differs()
-	if got := a.inForce("orders"); got == first {
-		t.Error("a newer file is not in force")
+	if got := a.active("orders"); got == first {
+		t.Error("a newer file is not active")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestOnlyTheReplicaThatSawTheFileDisappearRemovesIt(t *testing.T) {
 	a.apply()
 	b.apply() // it never had the file
 	b.differs("orders")
-	if a.inForce("orders") == "" {
+	if a.active("orders") == "" {
 		t.Fatal("a replica without the file removed the pipeline")
 	}
 	delete(a.files, "orders.yaml")
@@ -154,8 +154,8 @@ func TestFileLostByOneReplicaIsADifference(t *testing.T) {
 	delete(a.files, "orders.yaml")
 	a.apply()
 	b.apply()
-	if got := b.inForce("orders"); got != "" {
-		t.Errorf("version %s is in force although its file is gone", got)
+	if got := b.active("orders"); got != "" {
+		t.Errorf("version %s is active although its file is gone", got)
 	}
 	b.differs("orders")
 }
@@ -183,14 +183,14 @@ func TestFileThatComesBackHasNotChanged(t *testing.T) {
 	b.apply()
 	a.files["orders.yaml"] = orders + "# two\n"
 	a.apply()
-	second := a.inForce("orders")
+	second := a.active("orders")
 	delete(b.files, "orders.yaml")
 	b.more.Gone = []string{"orders.yaml"}
 	b.apply()
 	b.files["orders.yaml"], b.more.Gone = orders, nil
 	b.apply()
-	if got := a.inForce("orders"); got != second {
-		t.Errorf("version %s is in force, want %s", got, second)
+	if got := a.active("orders"); got != second {
+		t.Errorf("version %s is active, want %s", got, second)
 	}
 	b.differs("orders")
 }

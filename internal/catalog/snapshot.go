@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Entry is one pipeline in force. It is shared and must not be changed.
+// Entry is one active pipeline. It is shared and must not be changed.
 type Entry struct {
 	*pipeline.Definition
 	Version string    // version of its file
@@ -32,7 +32,7 @@ func (e *Entry) Key(p period.Period) run.Key {
 	return run.Key{Pipeline: e.ID, Schedule: e.Opens, Period: p}
 }
 
-// Snapshot is everything in force at one moment. It is immutable; its lists must not be changed.
+// Snapshot is everything active at one moment. It is immutable; its lists must not be changed.
 type Snapshot struct {
 	byID       map[pipeline.ID]*Entry
 	all        []*Entry
@@ -41,7 +41,7 @@ type Snapshot struct {
 	broken     []Broken
 }
 
-// Broken is a stored version that this binary cannot compile. It is not in force until its file is fixed.
+// Broken is a stored version that this binary cannot compile. It is not active until its file is fixed.
 type Broken struct {
 	ID      pipeline.ID
 	Version string
@@ -54,10 +54,10 @@ type address struct {
 	key      sensor.Key
 }
 
-// Get returns the pipeline with that id, or nil if it is not in force.
+// Get returns the pipeline with that id, or nil if it is not active.
 func (s *Snapshot) Get(id pipeline.ID) *Entry { return s.byID[id] }
 
-// Definition returns only the definition, or nil if the pipeline is not in force. gate.Evaluate uses it for upstreams.
+// Definition returns only the definition, or nil if the pipeline is not active. gate.Evaluate uses it for upstreams.
 func (s *Snapshot) Definition(id pipeline.ID) *pipeline.Definition {
 	if e := s.byID[id]; e != nil {
 		return e.Definition
@@ -73,7 +73,7 @@ func (s *Snapshot) Probe(id pipeline.ID, key sensor.Key) *pipeline.Probe {
 	return nil
 }
 
-// All lists the pipelines in force by id.
+// All lists the active pipelines by id.
 func (s *Snapshot) All() []*Entry { return s.all }
 
 // Readers lists, by id, the pipelines whose gate, start condition or post-run rules read that sensor.

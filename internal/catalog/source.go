@@ -35,13 +35,13 @@ type storedSource struct {
 // sourceKey is the key prefix of the notes that hold the last good version of a source.
 const sourceKey = "file/"
 
-// Sources returns the sources in force. The set never changes; call Sources again for a later one.
+// Sources returns the active sources. The set never changes; call Sources again for a later one.
 func (c *Catalog) Sources() *source.Set { return c.sources.Load() }
 
-// applySources puts sources in force: those from files without errors, and the last good version of the others. That
+// applySources activates sources: those from files without errors, and the last good version of the others. That
 // version is stored, so that it survives a restart. Unknown pipelines are only warnings: they may be added later.
 //
-// A stored source whose file is listed in Files.Gone stays in force.
+// A stored source whose file is listed in Files.Gone stays active.
 func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) error {
 	s, files := &c.sourceFiles, all.Sources
 	if len(files) == 0 && s.loaded == nil {
@@ -53,34 +53,34 @@ func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) er
 	loaded := source.Load(files, source.Options{
 		Pipelines: func(id pipeline.ID) bool { return c.Current().Get(id) != nil }, Names: c.names, Unknown: document.Warning,
 	})
-	inForce := map[source.ID]*source.Definition{}
+	active := map[source.ID]*source.Definition{}
 	texts := map[string]pipeline.Source{}
 	for _, src := range files {
 		texts[src.File] = src
 	}
 	var errs []error
 	for _, d := range loaded.Definitions {
-		inForce[d.ID] = d
+		active[d.ID] = d
 		errs = append(errs, c.storeSource(ctx, d.ID, texts[d.File], now))
 	}
 	for _, r := range loaded.Refused {
 		id := s.ownerOf(r)
-		if old := s.stored[id].compile(); old != nil && inForce[id] == nil {
-			inForce[id] = old
+		if old := s.stored[id].compile(); old != nil && active[id] == nil {
+			active[id] = old
 		}
-		errs = append(errs, c.refuseSource(ctx, r.File, loaded, inForce[id] != nil, now))
+		errs = append(errs, c.refuseSource(ctx, r.File, loaded, active[id] != nil, now))
 	}
 	for id, stored := range s.stored {
-		if slices.Contains(all.Gone, stored.file.File) && inForce[id] == nil {
+		if slices.Contains(all.Gone, stored.file.File) && active[id] == nil {
 			if old := stored.compile(); old != nil {
-				inForce[id] = old
+				active[id] = old
 			}
-		} else if inForce[id] == nil {
+		} else if active[id] == nil {
 			errs = append(errs, c.dropSource(ctx, id, now))
 		}
 	}
 	s.loaded = loaded
-	c.sources.Store(source.NewSet(slices.Collect(maps.Values(inForce))))
+	c.sources.Store(source.NewSet(slices.Collect(maps.Values(active))))
 	return errors.Join(errs...)
 }
 

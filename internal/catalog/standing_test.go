@@ -51,7 +51,7 @@ func TestFirstFilesNeedTheFilesTheyReferTo(t *testing.T) {
 	}
 }
 
-func TestUnreadableFileLeavesTheLastGoodVersionInForce(t *testing.T) {
+func TestUnreadableFileLeavesTheLastGoodVersionActive(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"], d.files["gold.yaml"] = orders, afterOrders
 	d.apply()

@@ -19,7 +19,7 @@ import (
 )
 
 // Trouble is a folder whose files cannot be trusted: it cannot be read, or it lost so many files at once that a lost
-// mount is more likely than an intended removal. All versions in force stay in force.
+// mount is more likely than an intended removal. All active versions stay active.
 type Trouble struct {
 	Folder    string
 	Message   string
@@ -163,7 +163,7 @@ func (c *Catalog) holdLost(verdicts []verdict, files Files, now time.Time) []Tro
 	return all
 }
 
-// lostFile reports whether a pipeline is in force and its file, which this process saw, is gone.
+// lostFile reports whether a pipeline is active and its file, which this process saw, is gone.
 func (c *Catalog) lostFile(v verdict, in folders) bool {
 	if v.id == "" || v.definition != nil || v.problems != nil || c.shared && c.Seen()[v.id] == "" {
 		return false
@@ -179,7 +179,7 @@ type folders struct {
 }
 
 type folder struct {
-	known int // pipelines in force read from it
+	known int // active pipelines read from it
 	there int // files in it
 	gone  int // files that disappeared a moment ago
 	same  bool

@@ -15,7 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// folder returns a desk whose files are in one folder, with that many pipelines p0, p1, … in force.
+// folder returns a desk whose files are in one folder, with that many pipelines p0, p1, … active.
 func folder(t *testing.T, n int) *desk {
 	t.Helper()
 	d := newDesk(t)
@@ -102,7 +102,7 @@ func TestLostFilesAreReportedOnceAndCountAgainWhenTheyAreBack(t *testing.T) {
 	}
 	trouble, there := d.TroubleOf("p0")
 	if !there || !trouble.Lost || d.Current().Get("p0") == nil {
-		t.Errorf("p0: %+v, in force %v", trouble, d.Current().Get("p0"))
+		t.Errorf("p0: %+v, active %v", trouble, d.Current().Get("p0"))
 	}
 	if _, there := d.TroubleOf("p4"); there {
 		t.Error("p4 is in trouble although its file exists")
@@ -170,7 +170,7 @@ func TestMovedFilesAreNotLost(t *testing.T) {
 	d.files = moved
 	d.apply()
 	if len(d.Troubles()) > 0 || len(d.Current().All()) != 6 {
-		t.Errorf("troubles %+v, %d in force", d.Troubles(), len(d.Current().All()))
+		t.Errorf("troubles %+v, %d active", d.Troubles(), len(d.Current().All()))
 	}
 }
 
@@ -214,7 +214,7 @@ func TestAcceptedRemovalRemovesWhatWasLost(t *testing.T) {
 			t.Errorf("removed %v, %v", ids, err)
 		}
 		if len(d.Troubles()) > 0 || len(d.Current().All()) != 1 || d.row("p0").RemovedAt.IsZero() {
-			t.Errorf("troubles %+v, %d in force", d.Troubles(), len(d.Current().All()))
+			t.Errorf("troubles %+v, %d active", d.Troubles(), len(d.Current().All()))
 		}
 		if alarms := d.alarms(); len(alarms) != 2 || alarms[1] != "OK: ann accepted the removal of 4 pipelines of pipelines: they moved to the other team" {
 			t.Errorf("alarms %q", alarms)

@@ -63,7 +63,7 @@ func TestRenamedFileIsReadUnderItsName(t *testing.T) {
 	d.files["sales/orders.yaml"] = orders
 	d.apply()
 	if e := d.Current().Get("orders"); e.File != "sales/orders.yaml" {
-		t.Errorf("in force from %s", e.File)
+		t.Errorf("active from %s", e.File)
 	}
 }
 
@@ -94,12 +94,12 @@ func TestVeryManyFirstFilesAreAllAccepted(t *testing.T) {
 	c := catalog.New(s, all.Kinds())
 	report, err := c.Apply(ctx, files, morning)
 	if !errors.Is(err, errFull) || len(report.Accepted) != 100 || len(c.Current().All()) != 100 {
-		t.Errorf("the store accepted 100: %d accepted, %d in force, %v", len(report.Accepted), len(c.Current().All()), err)
+		t.Errorf("the store accepted 100: %d accepted, %d active, %v", len(report.Accepted), len(c.Current().All()), err)
 	}
 	s.left.Store(n)
 	report, err = c.Apply(ctx, files, morning)
 	if err != nil || len(report.Accepted) != n-100 || len(c.Current().All()) != n {
-		t.Errorf("the store accepted the rest: %d accepted, %d in force, %v", len(report.Accepted), len(c.Current().All()), err)
+		t.Errorf("the store accepted the rest: %d accepted, %d active, %v", len(report.Accepted), len(c.Current().All()), err)
 	}
 	for i, e := range c.Current().All() {
 		if want := pipeline.ID(fmt.Sprintf("p%03d", i)); e.ID != want {

@@ -86,8 +86,8 @@ func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (st
 	}
 }
 
-// acceptance puts a new version in force. If the version is in force already, it only clears an earlier rejection. A
-// pipeline that was not in force is paused from its acceptance on if all pipelines are, according to row all; the
+// acceptance activates a version. If it is active already, it only clears an earlier rejection. A
+// pipeline that was not active is paused from its acceptance on if all pipelines are, according to row all; the
 // commit depends on that row.
 func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) (store.Batch, bool) {
 	if row.Config == v.config.Version && row.Problem == "" {
@@ -101,7 +101,7 @@ func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) 
 		return b, false
 	}
 	if row.Config == "" {
-		// A pipeline that was not in force expected nothing: neither its first acceptance nor its return opens past
+		// A pipeline that was not active expected nothing: neither its first acceptance nor its return opens past
 		// periods.
 		next.Horizon = period.Instant(now)
 		if !v.since.IsZero() && v.since.Before(now) {
@@ -136,7 +136,7 @@ func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) 
 	return b, true
 }
 
-// rejection records the problems. The version in force stays.
+// rejection records the problems. The active version stays.
 func (v verdict) rejection(row store.Pipeline, now time.Time) store.Batch {
 	b := v.batch("reject", row)
 	next := row

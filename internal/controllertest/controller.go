@@ -95,7 +95,7 @@ func (c *Controller) Move(to time.Time) {
 	c.now = to
 }
 
-// Apply puts exactly these files in force. It fails the test if one is rejected.
+// Apply activates exactly these files. It fails the test if one is rejected.
 func (c *Controller) Apply(files ...string) {
 	c.T.Helper()
 	if report := c.Offer(files...); len(report.Rejected) > 0 {

@@ -53,7 +53,7 @@ func TestEveryViewIsThePage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFileAndNoViewIsNotFound(t *testing.T) {
+func TestPathOfNoFileAndNoViewIsNotFound(t *testing.T) {
 	for _, path := range []string{"/assets/gone.js", "/api", "/api/v1/nothing"} {
 		if got := serve(t, path); got.StatusCode != 404 {
 			t.Errorf("%s: answered %d", path, got.StatusCode)

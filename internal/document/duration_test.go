@@ -25,7 +25,7 @@ func TestDurationsHaveDaysAndWeeks(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDurationIsRefusedInWords(t *testing.T) {
+func TestInvalidDurationIsRejectedInWords(t *testing.T) {
 	tests := map[string]string{
 		"": "not a duration", "5": "not a duration", "s": "not a duration", "5x": "not a duration", ".s": "not a duration",
 		"5 m": "not a duration", "1h ": "not a duration", "1D": "not a duration", "-5m": "is negative", "--5m": "is negative",
@@ -40,7 +40,7 @@ func TestWhatIsNoDurationIsRefusedInWords(t *testing.T) {
 	}
 }
 
-func TestAnAbsentNodeIsNoDuration(t *testing.T) {
+func TestAnAbsentNodeIsNotADuration(t *testing.T) {
 	var d document.Duration
 	if got := d.DecodeNode(document.Node{}); len(got) != 1 || !strings.HasSuffix(got[0].Message, "found nothing") {
 		t.Errorf("got %v", got)

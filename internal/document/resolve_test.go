@@ -85,7 +85,7 @@ func TestFindingsNameTheOtherPlaces(t *testing.T) {
 	}
 }
 
-func TestAnyNumberOfWarningsIsNoError(t *testing.T) {
+func TestWarningsAreNotAnError(t *testing.T) {
 	d := parse(t, placed)
 	many := make([]document.Finding, 150)
 	for i := range many {

@@ -210,7 +210,7 @@ func TestRedirectsPassTheGuardToo(t *testing.T) {
 	}
 }
 
-func TestANameThatDoesNotExistIsNoRefusal(t *testing.T) {
+func TestANameThatDoesNotExistIsNotARefusal(t *testing.T) {
 	err := get(guard(t).names(nil), "http://gone.example/")
 	if errors.As(err, new(*Refused)) || !errors.As(err, new(*net.DNSError)) {
 		t.Errorf("got %v", err)

@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/internal/engine"
 )
 
-// garbage returns the GC percentage in force.
+// garbage returns the current GC percentage.
 func garbage() int {
 	now := debug.SetGCPercent(100)
 	debug.SetGCPercent(now)

@@ -197,7 +197,7 @@ func (r *Reloader) take(ctx context.Context, stamps []files.Stamp, now time.Time
 }
 
 // read reads the files listed in stamps. It does not keep the texts of pipelines: there may be very many, and the
-// catalog has those in force.
+// catalog has the active ones.
 func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, error) {
 	all := catalog.Files{Folders: r.folders.Pipelines}
 	dirs := r.directories() // before its files are read: if it is replaced meanwhile, the next reading notices

@@ -153,7 +153,7 @@ func Explain(ctx context.Context, s Sources, q Question, now time.Time) (Explana
 	return *x, nil
 }
 
-// rejected adds that the pipeline's newest file is not in force.
+// rejected adds that the pipeline's newest file is not active.
 func (b *builder) rejected() {
 	problems := b.row.Problems()
 	if len(problems) == 0 || b.def == nil {
@@ -172,7 +172,7 @@ type builder struct {
 	now    time.Time
 	key    run.Key
 	row    store.Pipeline
-	def    *pipeline.Definition // nil if the pipeline is not in force
+	def    *pipeline.Definition // nil if the pipeline is not active
 	events []event.Event        // about the run, oldest first
 	x      Explanation
 

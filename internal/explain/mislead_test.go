@@ -210,7 +210,7 @@ func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
 	}
 }
 
-func TestRejectedFileIsNamedBesideTheVersionInForce(t *testing.T) {
+func TestRejectedFileIsNamedBesideTheVersionActive(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Offer(strings.NewReplacer("window: 1h", "windw: 1h", "owner: data", "ownr: data").Replace(stream))
 	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "the newest version of the file has problems and is not active: ", "pipeline.owner: is required", "(and 2 more)")

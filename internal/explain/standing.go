@@ -364,7 +364,7 @@ func (b *builder) expired(def *pipeline.Definition) time.Time {
 	return time.Time{}
 }
 
-// definition returns the version that the open attempt uses, or the version in force if that can no longer be read.
+// definition returns the version that the open attempt uses, or the active version if that can no longer be read.
 func (b *builder) definition(ctx context.Context) *pipeline.Definition {
 	version := b.x.Run.Progress.Opening.ConfigVersion
 	if version == "" {
@@ -372,7 +372,7 @@ func (b *builder) definition(ctx context.Context) *pipeline.Definition {
 	}
 	def, err := b.Catalog.Definition(ctx, b.key.Pipeline, version)
 	if err != nil {
-		// An explanation based on the version in force is better than none.
+		// An explanation based on the active version is better than none.
 		b.because("old-version", "the version it opened with, %s, cannot be read; these are the rules of the active version", version)
 		return b.def
 	}
@@ -382,7 +382,7 @@ func (b *builder) definition(ctx context.Context) *pipeline.Definition {
 // anotherAttempt adds the command that opens another attempt, in a form that would be accepted.
 func (b *builder) anotherAttempt(does string) {
 	if b.def == nil {
-		return // a pipeline that is not in force cannot be rerun
+		return // a pipeline that is not active cannot be rerun
 	}
 	b.paused()
 	r := *b.x.Run

@@ -88,7 +88,7 @@ func each[T any](all []T, line func(T) string) []string {
 	return texts
 }
 
-// title returns the run, or as much of it as is known of a pipeline that is not in force.
+// title returns the run, or as much of it as is known of a pipeline that is not active.
 func (x Explanation) title() string {
 	switch {
 	case x.Key.Schedule != "":

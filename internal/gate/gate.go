@@ -29,7 +29,7 @@ type reader interface {
 // Question is which gate to evaluate, and for what.
 type Question struct {
 	Definition *pipeline.Definition
-	// Upstream returns the definition in force of another pipeline; nil if there is none.
+	// Upstream returns the active definition of another pipeline; nil if there is none.
 	Upstream func(pipeline.ID) *pipeline.Definition
 	Period   period.Period
 	// Gate is the gate to evaluate; nil means the pipeline's own. The start condition and the post-run rules are

@@ -1,4 +1,4 @@
-// Package ingest receives events of other tools and writes the readings that the sources in force derive from them
+// Package ingest receives events of other tools and writes the readings that the active sources derive from them
 // (package source). An event with an id is written only once within a day, across restarts and replicas: a mark is
 // stored with its readings. The activity of each source is stored too, so that the watchdog can detect missing
 // events.
@@ -43,7 +43,7 @@ type Intake struct {
 	maxFuture time.Duration // how far ahead a reading may be dated
 }
 
-// New returns an Intake for the sources that c has in force. Readings may be dated at most maxFuture ahead.
+// New returns an Intake for the active sources of c. Readings may be dated at most maxFuture ahead.
 func New(s records, c *catalog.Catalog, maxFuture time.Duration) *Intake {
 	return &Intake{store: s, catalog: c, book: newBook(s), maxFuture: maxFuture}
 }
@@ -175,7 +175,7 @@ func markID(e *Event) string {
 // check converts a write to a store.Write, or returns why it cannot be written.
 func (i *Intake) check(ctx context.Context, id source.ID, w source.Write, admit Admit, now time.Time) (store.Write, func(), error) {
 	if i.catalog.Current().Get(w.Pipeline) == nil {
-		if e, _, err := i.catalog.InForce(ctx, w.Pipeline); err != nil {
+		if e, _, err := i.catalog.Active(ctx, w.Pipeline); err != nil {
 			return store.Write{}, nil, err
 		} else if e == nil {
 			return store.Write{}, nil, fmt.Errorf("there is no pipeline %q", w.Pipeline)

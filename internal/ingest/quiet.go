@@ -18,9 +18,9 @@ type watcher interface {
 	changer
 }
 
-// CheckSilence reports each source in force whose events are missing, once, with INFRA_ALARM. For a source that is no
-// longer in force it reports the end of the silence. It returns how many events it emitted.
-func CheckSilence(ctx context.Context, s watcher, inForce *source.Set, now time.Time) (int, error) {
+// CheckSilence reports each active source whose events are missing, once, with INFRA_ALARM. For a source that is no
+// longer active it reports the end of the silence. It returns how many events it emitted.
+func CheckSilence(ctx context.Context, s watcher, active *source.Set, now time.Time) (int, error) {
 	all, err := Stored(ctx, s)
 	if err != nil {
 		return 0, err
@@ -29,7 +29,7 @@ func CheckSilence(ctx context.Context, s watcher, inForce *source.Set, now time.
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		judge := silent
-		if inForce.Get(id) == nil {
+		if active.Get(id) == nil {
 			judge = removed
 		}
 		a := all[id]
@@ -55,7 +55,7 @@ func silent(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	return []event.Event{alarm(id, *a, "ALARM", message, now)}
 }
 
-// removed ends a reported silence of a source that is no longer in force.
+// removed ends a reported silence of a source that is no longer active.
 func removed(id source.ID, a *source.Activity, now time.Time) []event.Event {
 	return over(id, a, fmt.Sprintf("source %s was removed; its events are no longer expected", id), now)
 }

@@ -46,7 +46,7 @@ const (
 // UsualGroup is the grouping of a route that only sets an interval.
 var UsualGroup = []Field{ByPipeline, ByType}
 
-// Routes returns the routes in force, in order.
+// Routes returns the active routes, in order.
 func (n *Notifier) Routes() []Route { return slices.Clone(n.routes) }
 
 // route returns the first route that matches e, or nil.

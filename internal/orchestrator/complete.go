@@ -145,7 +145,7 @@ func took(r run.Run) time.Duration {
 
 // nextAttempt returns when the router will retry a failed attempt, as far as known now; zero if it will not.
 func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, error) {
-	e, row, err := w.o.Catalog.InForce(ctx, failed.Pipeline)
+	e, row, err := w.o.Catalog.Active(ctx, failed.Pipeline)
 	if err != nil || e == nil || row.Paused() {
 		return time.Time{}, err
 	}

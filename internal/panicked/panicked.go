@@ -1,5 +1,5 @@
-// Package panicked turns a panic into an error, so that one change, task or pipeline whose handling panics is an error like
-// any other and not the end of the process. It neither logs nor retries: its callers do.
+// Package panicked turns a panic into an error, so that one bad change, task or pipeline does not end the process. It
+// neither logs nor retries: its callers do.
 package panicked
 
 import (
@@ -14,14 +14,14 @@ import (
 type Error struct {
 	what string
 	at   string // file and line
-	// Stack is the stack of the goroutine that panicked. It names functions and lines, and holds no values of theirs.
+	// Stack is the stack of the goroutine that panicked: functions and lines. Arguments appear only as hexadecimal words.
 	Stack string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("panic: %s at %s", e.what, e.at) }
 
-// Catch calls do, and returns its error or, if it panics, an *Error. Of the panic's value the text is kept only where the
-// runtime has made it: any other may hold a secret, so only its type is named.
+// Catch calls do and returns its error or, if do panics, an *Error. The error quotes only runtime errors. Any other
+// panic value may contain a secret, so the error names only its type.
 func Catch(do func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

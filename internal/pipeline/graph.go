@@ -19,7 +19,7 @@ func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 		}
 	}
 	g.refuseRepeatedIDs()
-	g.standIn(entries, opts.InForce)
+	g.standIn(entries, opts.Active)
 	g.severity = document.Warning
 	if opts.Whole {
 		g.severity = document.Error
@@ -42,16 +42,16 @@ type graph struct {
 	unknown  map[ID]ID         // the closest known name to an unknown one; many files may use one
 }
 
-// standIn makes each file whose pipeline cannot be determined count as the version in force that was read from it,
+// standIn makes each file whose pipeline cannot be determined count as the active version that was read from it,
 // unless another file now has that pipeline.
-func (g *graph) standIn(entries []*entry, inForce func(file string) *Definition) {
+func (g *graph) standIn(entries []*entry, active func(file string) *Definition) {
 	for _, e := range entries {
 		if e.id.Valid() {
 			continue
 		}
 		var d *Definition
-		if inForce != nil {
-			d = inForce(e.source.File)
+		if active != nil {
+			d = active(e.source.File)
 		}
 		switch {
 		case d == nil && e.unread:

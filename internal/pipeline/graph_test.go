@@ -229,9 +229,9 @@ func TestUnknownNameMayBeAFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestUnreadableFileCountsAsItsVersionInForce(t *testing.T) {
+func TestUnreadableFileCountsAsItsVersionActive(t *testing.T) {
 	before := load(following("up", "far"), "pipeline: {id: far, owner: t}\n").Find("up")
-	inForce := func(file string) *pipeline.Definition {
+	active := func(file string) *pipeline.Definition {
 		if file == "a.yaml" {
 			return before
 		}
@@ -248,7 +248,7 @@ func TestUnreadableFileCountsAsItsVersionInForce(t *testing.T) {
 		{"it still follows", []string{"]", "pipeline: {id: down, owner: t}\n", following("far", "up")}, []string{"c.yaml:2:20: schedule.after[0]: upstreams form a cycle: far → up → far; none of them could ever start"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set := pipeline.Load(sources(c.texts...), pipeline.Options{Jobs: all.Kinds(), Whole: true, InForce: inForce})
+			set := pipeline.Load(sources(c.texts...), pipeline.Options{Jobs: all.Kinds(), Whole: true, Active: active})
 			got := slices.DeleteFunc(report(set), func(line string) bool { return strings.HasPrefix(line, "a.yaml") })
 			if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)

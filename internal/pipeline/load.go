@@ -69,10 +69,10 @@ type Options struct {
 	// Known, if set, returns the definition that a file was read into before, so that it need not be read again; nil
 	// if it must be. The definition must be equal to what reading the file would give.
 	Known func(Source) *Definition
-	// InForce, if set, returns the definition in force that was read from a file before; nil if there is none. If a
+	// Active, if set, returns the active definition that was read from a file before; nil if there is none. If a
 	// file's pipeline cannot be determined, other files that refer to it see this definition: they are not to blame
 	// for its mistakes.
-	InForce func(file string) *Definition
+	Active func(file string) *Definition
 }
 
 // Set is the result of Load.
@@ -84,7 +84,7 @@ type Set struct {
 }
 
 // Refused is a file with errors. ID is the id in the file, as far as it can be read: the last good version of that
-// pipeline stays in force.
+// pipeline stays active.
 type Refused struct {
 	File string
 	ID   ID // "" if unknown

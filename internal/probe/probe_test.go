@@ -37,7 +37,7 @@ func TestAnswerBecomesAReadingWithItsValueSpreadOut(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAnswerSaysWhatItShouldBe(t *testing.T) {
+func TestInvalidAnswerSaysWhatItShouldBe(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                 "answer is empty",
 		" \n":                              "answer is empty",

@@ -80,11 +80,11 @@ func (t *turn) ask(ctx context.Context) error {
 	return failure
 }
 
-// find returns the probe of the task: one in force, or one of the version that an open run of the pipeline uses.
+// find returns the probe of the task: an active one, or one of the version that an open run of the pipeline uses.
 func (t *turn) find(ctx context.Context) (asked, error) {
 	task := t.claim.Task
 	a := asked{pipeline: task.Pipeline, period: task.Key.Period}
-	e, _, err := t.Catalog.InForce(ctx, task.Pipeline)
+	e, _, err := t.Catalog.Active(ctx, task.Pipeline)
 	if err != nil {
 		return a, err
 	}
@@ -209,7 +209,7 @@ func stateOf(ctx context.Context, from notes, id pipeline.ID, key, version strin
 	return note, state.For(version), nil
 }
 
-// Standing is a probe in force and its recent results.
+// Standing is an active probe and its recent results.
 type Standing struct {
 	Pipeline pipeline.ID
 	Probe    pipeline.Probe

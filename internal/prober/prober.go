@@ -142,7 +142,7 @@ func (t *turn) asks(owner *pipeline.Definition, key string, about period.Period)
 
 // plan starts the intervals of a pipeline's probes. Those of removed probes end by themselves.
 func (t *turn) plan(ctx context.Context) error {
-	e, _, err := t.Catalog.InForce(ctx, t.claim.Task.Pipeline)
+	e, _, err := t.Catalog.Active(ctx, t.claim.Task.Pipeline)
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func lacks(def *pipeline.Definition, s store.SeenSensor, now time.Time) bool {
 	return s.Version == 0 || !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt)
 }
 
-// probeOf returns the probe that writes a sensor: one in force, or one of the version that a run opened with.
+// probeOf returns the probe that writes a sensor: an active one, or one of the version that a run opened with.
 func probeOf(known *catalog.Snapshot, def *pipeline.Definition, s store.SeenSensor) *pipeline.Probe {
 	if p := known.Probe(s.Pipeline, s.Key); p != nil || s.Pipeline != def.ID {
 		return p

@@ -19,7 +19,7 @@ import (
 
 // tick runs a probe, each interval, for the current period and for those that runs wait for.
 func (t *turn) tick(ctx context.Context) error {
-	e, _, err := t.Catalog.InForce(ctx, t.claim.Task.Pipeline)
+	e, _, err := t.Catalog.Active(ctx, t.claim.Task.Pipeline)
 	if err != nil {
 		return err
 	}
@@ -156,18 +156,18 @@ type attempt struct {
 // attempts returns the run of that key, with the file version it opened with, and also the dry run if the pipeline is
 // now a dry run: a real run that was open before continues beside it.
 func (t *turn) attempts(ctx context.Context, key run.Key) ([]attempt, error) {
-	inForce := t.Catalog.Current().Definition(key.Pipeline)
+	active := t.Catalog.Current().Definition(key.Pipeline)
 	var found []attempt
 	r, err := missing(t.Store.Run(ctx, key))
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", key, err)
 	}
-	if def, err := t.opened(ctx, r, inForce); err != nil {
+	if def, err := t.opened(ctx, r, active); err != nil {
 		return nil, err
 	} else if def != nil && r.Status != "" {
 		found = append(found, attempt{r, def})
 	}
-	if inForce == nil || !inForce.DryRun {
+	if active == nil || !active.DryRun {
 		return found, nil
 	}
 	dry, err := missing(t.Store.DryRun(ctx, key))
@@ -175,20 +175,20 @@ func (t *turn) attempts(ctx context.Context, key run.Key) ([]attempt, error) {
 		return nil, fmt.Errorf("read dry run %s: %w", key, err)
 	}
 	if dry.Status != "" {
-		found = append(found, attempt{dry, inForce})
+		found = append(found, attempt{dry, active})
 	}
 	return found, nil
 }
 
-// opened returns the file version that a run opened with; the one in force if that is unknown.
-func (t *turn) opened(ctx context.Context, r run.Run, inForce *pipeline.Definition) (*pipeline.Definition, error) {
+// opened returns the file version that a run opened with; the active one if that is unknown.
+func (t *turn) opened(ctx context.Context, r run.Run, active *pipeline.Definition) (*pipeline.Definition, error) {
 	version := r.Progress.Opening.ConfigVersion
 	if version == "" {
-		return inForce, nil
+		return active, nil
 	}
 	def, err := t.Catalog.Definition(ctx, r.Pipeline, version)
 	if errors.Is(err, store.ErrNotFound) {
-		return inForce, nil
+		return active, nil
 	}
 	return def, err
 }

@@ -36,7 +36,7 @@ func newWorld(t *testing.T, files ...string) *world {
 	return w
 }
 
-// apply puts exactly these files in force, with all consequences.
+// apply activates exactly these files, with all consequences.
 func (w *world) apply(files ...string) {
 	w.Helper()
 	w.Apply(files...)

@@ -54,7 +54,7 @@ func (h *requestHandler) Backfill(ctx context.Context, q BackfillRequest, now ti
 	if !q.DryRun && (q.ID == "" || q.By == "" || q.Reason == "") {
 		return nil, refuse(Invalid, "a backfill needs an id, a requester and a reason")
 	}
-	e, row, err := h.catalog.InForce(ctx, q.Pipeline)
+	e, row, err := h.catalog.Active(ctx, q.Pipeline)
 	switch {
 	case err != nil:
 		return nil, err

@@ -21,7 +21,7 @@ const rewindReach = 24 * time.Hour
 // reported as missed and can no longer open, stays as it is.
 func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
 	return store.Again(func() error {
-		e, row, err := h.catalog.InForce(ctx, id)
+		e, row, err := h.catalog.Active(ctx, id)
 		if err != nil || e == nil {
 			return err
 		}

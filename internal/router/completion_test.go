@@ -99,7 +99,7 @@ func TestRuleThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 	}
 }
 
-func TestChangeAfterTheEndIsNoLateDataHoweverLateTheEndIsHandled(t *testing.T) {
+func TestChangeAfterTheEndIsNotLateDataHoweverLateTheEndIsHandled(t *testing.T) {
 	w := newWorld(t, dated)
 	w.Put("dated", "rows#2026-03-03", "n=1")
 	w.Write("dated", "arrival", "n=1")

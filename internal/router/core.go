@@ -41,7 +41,7 @@ func (c *core) commit(ctx context.Context, b store.Batch, now time.Time) error {
 	return nil
 }
 
-// pipelineRow returns a pipeline's row; the zero row, which is not in force, if there is none.
+// pipelineRow returns a pipeline's row; the zero row, which is not active, if there is none.
 func (c *core) pipelineRow(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	return store.IfFound(c.store.Pipeline(ctx, id))
 }

@@ -66,7 +66,7 @@ func TestReadingDeletedDuringAPauseOpensNothingAfterIt(t *testing.T) {
 	w.expect("blocked/stream/2026-03-03", "none")
 }
 
-func TestDeletionIsNoLateData(t *testing.T) {
+func TestDeletionIsNotLateData(t *testing.T) {
 	w := newWorld(t, blocked)
 	w.Write("blocked", "arrival#2026-03-03", "n=1")
 	w.sleep(time.Minute)
@@ -116,7 +116,7 @@ func TestGateThatADeletionWouldOpenAfterItsWindowIsReported(t *testing.T) {
 
 const windowClosedReason = "its gate would be open now, but its window is closed; `interlock rerun blocked --date 2026-03-03 --reason WHY` starts it"
 
-func TestDeletedPostRunSensorIsNoDrift(t *testing.T) {
+func TestDeletedPostRunSensorIsNotDrift(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: audited, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}

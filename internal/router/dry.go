@@ -27,7 +27,7 @@ type dryHandler struct{ core }
 func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
 		key := claim.Task.Key
-		e, _, err := h.catalog.InForce(ctx, key.Pipeline)
+		e, _, err := h.catalog.Active(ctx, key.Pipeline)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func (h *fireHandler) CatchUp(ctx context.Context, id pipeline.ID, now time.Time
 }
 
 func (h *fireHandler) fire(ctx context.Context, id pipeline.ID, lease *store.Lease, now time.Time) error {
-	e, row, err := h.catalog.InForce(ctx, id)
+	e, row, err := h.catalog.Active(ctx, id)
 	if err != nil {
 		return err
 	}

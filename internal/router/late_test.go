@@ -30,7 +30,7 @@ func TestChangedInputOfACompletedRunIsLateDataAndRerunsIt(t *testing.T) {
 	same(t, "counter", 1, w.run("plain/stream/2026-03-03").Counters.DriftReruns)
 }
 
-func TestChangedInputThatDoesNotMeetTheStartConditionIsNoLateData(t *testing.T) {
+func TestChangedInputThatDoesNotMeetTheStartConditionIsNotLateData(t *testing.T) {
 	w := completed(t)
 	w.Write("plain", "arrival", "status=pending", "n=2")
 	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
@@ -50,7 +50,7 @@ func TestInputThatChangedWhileTheJobRanIsLateDataAtCompletion(t *testing.T) {
 	same(t, "late data", 1, w.count(event.LateDataArrival))
 }
 
-func TestTomorrowsInputIsNoLateDataOfARunThatEndsAfterMidnight(t *testing.T) {
+func TestTomorrowsInputIsNotLateDataOfARunThatEndsAfterMidnight(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Move(time.Date(2026, 3, 3, 23, 59, 0, 0, time.UTC))
 	w.Write("plain", "arrival", "status=ready", "n=1")
@@ -61,7 +61,7 @@ func TestTomorrowsInputIsNoLateDataOfARunThatEndsAfterMidnight(t *testing.T) {
 	w.expect("plain/stream/2026-03-04", "RUNNING 1")
 }
 
-func TestChangedUndatedReadingIsNoLateData(t *testing.T) {
+func TestChangedUndatedReadingIsNotLateData(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "quality", "verdict=good", "at=1")
 	w.Write("orders", "arrival", "status=ready")
@@ -99,7 +99,7 @@ func TestUsedLateDataBudgetIsReportedOncePerAttempt(t *testing.T) {
 	same(t, "late data after another attempt", 4, w.count(event.LateDataArrival))
 }
 
-func TestRedeliveredOldWriteIsNoLateData(t *testing.T) {
+func TestRedeliveredOldWriteIsNotLateData(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Put("orders", "quality#2026-03-02", "verdict=good", "n=1")
 	w.Put("orders", "arrival#2026-03-02", "status=ready")

@@ -145,7 +145,7 @@ func (h *pauseHandler) ResumeDue(ctx context.Context, claim store.Claim, now tim
 
 // PauseAll pauses all pipelines, including those accepted later. It does not change the pipelines' own pauses. The
 // pause is stored in the row of store.AllPipelines and copied to each pipeline's row; then PauseAll returns the
-// pipelines in force. If it fails halfway, the handler of the stored row's change completes the copies.
+// active pipelines. If it fails halfway, the handler of the stored row's change completes the copies.
 func (h *pauseHandler) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
 	if err := checkPause(p, now); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func resumeAll(all store.Pipeline, by, why string) store.Batch {
 }
 
 // spreadPause copies the pause of all pipelines, or its end, to every pipeline's row that differs. It returns the
-// pipelines in force that are now paused or, at the end of the pause, no longer paused.
+// active pipelines that are now paused or, at the end of the pause, no longer paused.
 func (h *pauseHandler) spreadPause(ctx context.Context, now time.Time) ([]pipeline.ID, error) {
 	rows, err := h.store.Pipelines(ctx)
 	if err != nil {
@@ -229,7 +229,7 @@ func (h *pauseHandler) spreadPause(ctx context.Context, now time.Time) ([]pipeli
 	return done, errors.Join(errs...)
 }
 
-// differs reports whether a row must change for the pause of all pipelines. A pipeline that is not in force is paused
+// differs reports whether a row must change for the pause of all pipelines. A pipeline that is not active is paused
 // when it is accepted.
 func differs(row, all store.Pipeline) bool {
 	if all.Paused() {

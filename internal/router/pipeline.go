@@ -69,11 +69,11 @@ func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now
 }
 
 // Reopen handles ReopenPeriods tasks: it catches up after a pause or a change of the file. It schedules the fires of
-// the schedule in force, handles writes made during the pause as if they came now, handles the failures that waited,
+// the current schedule, handles writes made during the pause as if they came now, handles the failures that waited,
 // and wakes waiting attempts.
 func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
-		e, row, err := h.catalog.InForce(ctx, claim.Task.Pipeline)
+		e, row, err := h.catalog.Active(ctx, claim.Task.Pipeline)
 		if err != nil {
 			return err
 		}

@@ -301,7 +301,7 @@ func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, no
 	return store.Again(func() error {
 		key := claim.Task.Key
 		b := store.Batch{ID: fmt.Sprintf("%s/%d", claim.Task.ID, claim.Lease.Token), Lease: &claim.Lease}
-		e, _, err := h.catalog.InForce(ctx, key.Pipeline)
+		e, _, err := h.catalog.Active(ctx, key.Pipeline)
 		if err != nil {
 			return err
 		}

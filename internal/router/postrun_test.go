@@ -98,7 +98,7 @@ func TestIncomparableValueIsReportedAndRerunsNothing(t *testing.T) {
 	}
 }
 
-func TestTimeOfAnAgeRuleIsNoDrift(t *testing.T) {
+func TestTimeOfAnAgeRuleIsNotDrift(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: audited, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
@@ -296,7 +296,7 @@ func TestDriftOfAnExcludedPeriodRerunsNothing(t *testing.T) {
 	w.expect(auditedRun, "COMPLETED 1")
 }
 
-func TestReadingFromBeforeCompletionIsNoDriftOfItsOwnBaseline(t *testing.T) {
+func TestReadingFromBeforeCompletionIsNotDriftOfItsOwnBaseline(t *testing.T) {
 	w := newWorld(t, audited(""))
 	w.Write("audited", "arrival", "n=1")
 	w.Put("audited", "audit", "count=500")

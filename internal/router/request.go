@@ -43,7 +43,7 @@ func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time
 	}
 	var opened run.Run
 	err := store.Again(func() error {
-		e, row, err := h.catalog.InForce(ctx, q.Pipeline)
+		e, row, err := h.catalog.Active(ctx, q.Pipeline)
 		switch {
 		case err != nil:
 			return err

@@ -31,7 +31,7 @@ type RerunRequest struct {
 // The rejections that package rerun does not have.
 const (
 	whilePaused rerun.Rejection = "paused"
-	notInForce  rerun.Rejection = "not in force"
+	notActive   rerun.Rejection = "not active"
 	isDryRun    rerun.Rejection = "dry run"
 )
 
@@ -43,7 +43,7 @@ func (h *requestHandler) Rerun(ctx context.Context, q RerunRequest, now time.Tim
 	}
 	var answer store.Rerun
 	err := store.Again(func() error {
-		e, row, err := h.catalog.InForce(ctx, q.Pipeline)
+		e, row, err := h.catalog.Active(ctx, q.Pipeline)
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.Pipeline, old run.Run, q RerunRequest, now time.Time) (rerun.Verdict, error) {
 	switch {
 	case e == nil:
-		return rerun.Verdict{Rejection: notInForce, Reason: "the pipeline is no longer active, so no run opens"}, nil
+		return rerun.Verdict{Rejection: notActive, Reason: "the pipeline is no longer active, so no run opens"}, nil
 	case e.DryRun:
 		return rerun.Verdict{Rejection: isDryRun, Reason: "the pipeline is a dry run, which starts nothing"}, nil
 	case row.Paused():

@@ -78,7 +78,7 @@ job: {type: command, config: {command: "true"}}
 			w.Check(err)
 			return ask(w, "1")
 		}},
-		{"not in force", func(w *world) router.RerunRequest {
+		{"not active", func(w *world) router.RerunRequest {
 			w.remove("plain")
 			q := ask(w, "1")
 			q.Schedule = "stream"

@@ -80,7 +80,7 @@ func (h *runHandler) retryOrGiveUp(ctx context.Context, key run.Key, now time.Ti
 		if err != nil || old.Status != run.Failed {
 			return err
 		}
-		e, row, err := h.catalog.InForce(ctx, key.Pipeline)
+		e, row, err := h.catalog.Active(ctx, key.Pipeline)
 		if err != nil || e != nil && row.Paused() {
 			return err
 		}

@@ -53,7 +53,7 @@ func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now
 }
 
 // wakeOlder wakes the waiting attempts of the sensor's own pipeline whose version still reads the sensor, although the
-// version in force does not, or the file is gone. During a pause it does nothing: the end of the pause wakes them.
+// active version does not, or the file is gone. During a pause it does nothing: the end of the pause wakes them.
 func (h *readingHandler) wakeOlder(ctx context.Context, c store.Change, now time.Time) error {
 	return h.eachOpen(ctx, c.Pipeline, run.Pending, func(one run.Run) error {
 		def, err := h.catalog.Definition(ctx, c.Pipeline, one.Progress.Opening.ConfigVersion)
@@ -71,7 +71,7 @@ func (h *readingHandler) wakeOlder(ctx context.Context, c store.Change, now time
 // for callers that search for overlooked changes. A run that it opens is reported as recovered, in the same commit.
 func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
 	return h.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
-		e, _, err := h.catalog.InForce(ctx, id)
+		e, _, err := h.catalog.Active(ctx, id)
 		if err != nil || e == nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func TestDatedWriteOpensExactlyThePeriodItNames(t *testing.T) {
 	w.expect("plain/stream/2026-03-03", "none")
 }
 
-func TestIdenticalRewriteOpensNothingAndIsNoLateData(t *testing.T) {
+func TestIdenticalRewriteOpensNothingAndIsNotLateData(t *testing.T) {
 	w := newWorld(t, plain)
 	w.Write("plain", "arrival", "status=ready")
 	w.succeed("plain/stream/2026-03-03")

@@ -94,7 +94,7 @@ func newWorldOn(t controllertest.T, s *memory.Store, files ...string) *world {
 
 var ctx = context.Background()
 
-// apply adds files to those in force; the id in a file identifies it.
+// apply adds files to the active ones; the id in a file identifies it.
 func (w *world) apply(files ...string) {
 	w.Helper()
 	for _, text := range files {

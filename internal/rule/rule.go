@@ -42,7 +42,7 @@ const (
 // Mode determines how the rules of a list combine.
 type Mode string
 
-// All rules must pass, or any of them.
+// ModeAll requires every rule to pass, ModeAny at least one.
 const (
 	ModeAll Mode = "ALL"
 	ModeAny Mode = "ANY"

@@ -9,7 +9,8 @@ import (
 )
 
 // lookAhead is how many years Upcoming searches for the next period. No cron expression has a
-// longer gap, whichever weekdays are excluded: 29 February falls on each at least every 40 years.
+// longer gap, whichever weekdays are excluded: 29 February falls on every weekday at least
+// once in 40 years.
 const lookAhead = 41
 
 // Upcoming iterates over the expected periods that the calendar does not exclude, in order, from
@@ -34,7 +35,7 @@ func (s *Schedule) Upcoming(from time.Time) iter.Seq[Slot] {
 					until = begins.AddDate(lookAhead, 0, 0)
 					continue
 				}
-				if next := s.turn(s.leaves(slot.Period)); next.After(begins) {
+				if next := s.turn(s.endOfDay(slot.Period)); next.After(begins) {
 					resume = next
 					break
 				}
@@ -43,9 +44,9 @@ func (s *Schedule) Upcoming(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// leaves returns a time up to which every period after p lies on the day of p: the end of that day, or an earlier
-// clock change, which may lead back to the previous day. For a week or month, it is its end.
-func (s *Schedule) leaves(p period.Period) time.Time {
+// endOfDay returns the end of p's day, or the next clock change if that is earlier, because a clock change may lead
+// back to the previous day. For a week or a month it returns the end of p.
+func (s *Schedule) endOfDay(p period.Period) time.Time {
 	if p.Size() > period.Day {
 		return p.End(s.zone)
 	}

@@ -80,7 +80,7 @@ func (w *watch) missedIsToldOnce(id pipeline.ID, date string) {
 	name := string(id) + " " + date
 	if told, twice := w.notes.missed[name]; twice {
 		p, _ := period.Parse(date) // FireFor has no fire for a zero period
-		again := slices.ContainsFunc(w.force(id), func(f force) bool {
+		again := slices.ContainsFunc(w.versionsOf(id), func(f activeVersion) bool {
 			fire := f.def.Schedule.FireFor(p)
 			return w.undone(span{fire, fire.Add(f.def.Window)}, told)
 		})

@@ -12,15 +12,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// InputsAreNotLost: no write for a period, during its job or after it, is missed between two evaluations. Data that
-// differs from the snapshot of the last attempt leads to another attempt, or is reported; a post-run reading after
-// the completion has an outcome.
-
-// inputsAreNotLost checks the completed runs of a world in which nothing happens any more.
+// inputsAreNotLost checks the completed runs once the world is idle: no write for a period, during its job or after
+// it, is missed between two evaluations. Data that differs from the snapshot of the last attempt leads to another
+// attempt, or is reported; a post-run reading after the completion has an outcome.
 func (w *watch) inputsAreNotLost(settled time.Time) {
 	for _, key := range w.order {
 		r := w.runs[key]
-		f, there := w.lastForce(key.Pipeline)
+		f, there := w.currentVersion(key.Pipeline)
 		if r.Status != run.Completed || !there || f.def.DryRun || r.Schedule != f.def.Opens || r.Progress.Opening.ConfigVersion != f.row.Config {
 			continue
 		}
@@ -32,18 +30,18 @@ func (w *watch) inputsAreNotLost(settled time.Time) {
 	}
 }
 
-// lastForce returns the active version of a pipeline.
-func (w *watch) lastForce(id pipeline.ID) (force, bool) {
-	all := w.force(id)
+// currentVersion returns the active version of a pipeline.
+func (w *watch) currentVersion(id pipeline.ID) (activeVersion, bool) {
+	all := w.versionsOf(id)
 	if len(all) == 0 || !all[len(all)-1].to.IsZero() {
-		return force{}, false
+		return activeVersion{}, false
 	}
 	return all[len(all)-1], true
 }
 
 // startedOnTheLatest checks that the last attempt started on the latest reading of the start condition for the
 // period, or that this was reported as late data.
-func (w *watch) startedOnTheLatest(r run.Run, f force, settled time.Time) {
+func (w *watch) startedOnTheLatest(r run.Run, f activeVersion, settled time.Time) {
 	if f.def.Start == nil || r.Progress.Snapshot == "" || w.notes.spentOn[r.ID()] {
 		return
 	}
@@ -71,7 +69,7 @@ func (w *watch) startedOnTheLatest(r run.Run, f force, settled time.Time) {
 	}
 }
 
-// seenIn returns a sensor as a snapshot has it.
+// seenIn returns what a snapshot recorded of a sensor; zero if nothing.
 func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {
 	for _, seen := range s.Sensors {
 		if seen.Pipeline == at.pipeline && seen.Key == at.key {
@@ -81,15 +79,15 @@ func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {
 	return store.SeenSensor{}
 }
 
-// undisturbed reports whether a write came while the version was active, and no edit followed soon. A pause does not
-// count: the latest write takes effect when it ends.
-func (f force) undisturbed(at, settled time.Time) bool {
+// undisturbed reports whether only this version can have handled a write at that instant: it was active, and no edit
+// followed within absence. A pause does not count: the latest write takes effect when it ends.
+func (f activeVersion) undisturbed(at, settled time.Time) bool {
 	return !at.Before(later(f.from, f.row.Horizon)) && !at.After(settled) && !f.endedBy(at.Add(absence))
 }
 
 // postRunIsJudged checks that the post-run rules have an outcome if a reading for the period came after the
 // completion.
-func (w *watch) postRunIsJudged(r run.Run, f force, settled time.Time) {
+func (w *watch) postRunIsJudged(r run.Run, f activeVersion, settled time.Time) {
 	if f.def.PostRun == nil || w.notes.judged[r.ID()] {
 		return
 	}

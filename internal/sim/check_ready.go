@@ -52,7 +52,7 @@ func (w *watch) wasOpen(r run.Run, def *pipeline.Definition, windowEnd time.Time
 // run or an event.
 func (w *watch) nothingIsForgotten(settled time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(w.pipelines)) {
-		all := w.force(id)
+		all := w.versionsOf(id)
 		for i, f := range all {
 			if f.def.DryRun {
 				continue
@@ -64,8 +64,8 @@ func (w *watch) nothingIsForgotten(settled time.Time) {
 	}
 }
 
-// force is a version of a pipeline and when it was active.
-type force struct {
+// activeVersion is a version of a pipeline and when it was active.
+type activeVersion struct {
 	def      *pipeline.Definition
 	row      store.Pipeline // as it was accepted
 	from, to time.Time      // to is zero if it still is
@@ -76,9 +76,9 @@ type force struct {
 
 type span struct{ from, to time.Time }
 
-// force lists the versions of a pipeline that were active.
-func (w *watch) force(id pipeline.ID) []force {
-	var all []force
+// versionsOf lists the versions of a pipeline that were active.
+func (w *watch) versionsOf(id pipeline.ID) []activeVersion {
+	var all []activeVersion
 	for _, row := range w.pipelines[id] {
 		last := len(all) - 1
 		open := last >= 0 && all[last].to.IsZero()
@@ -91,7 +91,7 @@ func (w *watch) force(id pipeline.ID) []force {
 		}
 		if !open && row.Config != "" {
 			if def := w.definition(id, row.Config); def != nil {
-				all = append(all, force{def: def, row: row, from: row.AcceptedAt})
+				all = append(all, activeVersion{def: def, row: row, from: row.AcceptedAt})
 				last = len(all) - 1
 			}
 		}
@@ -103,7 +103,7 @@ func (w *watch) force(id pipeline.ID) []force {
 }
 
 // notePause records a pause from a stored row.
-func (f *force) notePause(row store.Pipeline, now time.Time) {
+func (f *activeVersion) notePause(row store.Pipeline, now time.Time) {
 	for _, p := range row.Pauses() {
 		if !slices.ContainsFunc(f.pauses, func(s span) bool { return s.from.Equal(p.Since) }) {
 			f.pauses = append(f.pauses, span{p.Since, now})
@@ -112,11 +112,11 @@ func (f *force) notePause(row store.Pipeline, now time.Time) {
 }
 
 // endedBy reports whether the version was replaced or removed before an instant.
-func (f force) endedBy(at time.Time) bool { return !f.to.IsZero() && f.to.Before(at) }
+func (f activeVersion) endedBy(at time.Time) bool { return !f.to.IsZero() && f.to.Before(at) }
 
 // disturbed reports whether an edit, a removal or a pause came so soon after an instant that its effect is not
 // defined.
-func (f force) disturbed(at time.Time, within time.Duration) bool {
+func (f activeVersion) disturbed(at time.Time, within time.Duration) bool {
 	if f.endedBy(at.Add(within)) {
 		return true
 	}
@@ -129,7 +129,7 @@ func (f force) disturbed(at time.Time, within time.Duration) bool {
 }
 
 // firesAreDealtWith checks that each cron fire has a run or an event.
-func (w *watch) firesAreDealtWith(f force, settled time.Time) {
+func (w *watch) firesAreDealtWith(f activeVersion, settled time.Time) {
 	if f.def.Opens != pipeline.ByCron {
 		return
 	}
@@ -162,7 +162,7 @@ func (w *watch) dealtWith(key run.Key) bool {
 }
 
 // writesAreDealtWith checks that each write that meets a start condition has a run or an event.
-func (w *watch) writesAreDealtWith(f force, settled time.Time) {
+func (w *watch) writesAreDealtWith(f activeVersion, settled time.Time) {
 	if f.def.Opens != pipeline.ByStream || f.def.Start == nil {
 		return
 	}
@@ -184,7 +184,7 @@ func (w *watch) writesAreDealtWith(f force, settled time.Time) {
 	}
 }
 
-func (w *watch) writeIsDealtWith(f force, r sensor.Reading, p period.Period) {
+func (w *watch) writeIsDealtWith(f activeVersion, r sensor.Reading, p period.Period) {
 	key := run.Key{Pipeline: f.def.ID, Schedule: f.def.Opens, Period: p}
 	if end := f.def.Start.Deadline; end != nil && sla.Close(*end, p, f.def.Schedule).Before(f.row.Horizon) {
 		return // its window was closed before the pipeline existed

@@ -13,15 +13,15 @@ import (
 // lanes are the changes that a controller has received and not handled yet, by row. Changes of one row are handled in
 // order; there is no order between rows.
 type lanes struct {
-	rows    []string // in the order in which each got its first change
+	names   []string // in the order in which each got its first change
 	queue   map[string][]delivery
-	failing map[string]bool // rows whose first change failed at its last try
+	failing map[string]bool // lanes whose last change failed or was set aside: the next failure is set aside at once
 }
 
 // delivery is a change on its way to the router.
 type delivery struct {
 	store.Change
-	at    time.Time // when it arrives
+	at    time.Time // when it can be handled: on arrival, or at the next retry
 	again bool      // it is a redelivery: the feed does not wait for it
 	done  bool      // handled, but not acknowledged yet
 	tries int
@@ -32,8 +32,8 @@ type delivery struct {
 // setAsideAfter is how long a failing change is retried before it becomes a task.
 const setAsideAfter = 10 * time.Second
 
-// row returns the row that a change is about.
-func row(c store.Change) string {
+// laneOf returns the lane of a change: the row that it is about.
+func laneOf(c store.Change) string {
 	switch c.Kind {
 	case store.ReadingWritten:
 		return fmt.Sprintf("reading/%s/%s/%s", c.Pipeline, c.Sensor, c.Period)
@@ -49,7 +49,7 @@ func (l *lanes) add(lane string, d delivery) {
 		l.queue, l.failing = map[string][]delivery{}, map[string]bool{}
 	}
 	if len(l.queue[lane]) == 0 {
-		l.rows = append(l.rows, lane)
+		l.names = append(l.names, lane)
 	}
 	l.queue[lane] = append(l.queue[lane], d)
 }
@@ -58,7 +58,7 @@ func (l *lanes) add(lane string, d delivery) {
 // count: the feed has passed it.
 func (l *lanes) moving(all bool) int {
 	n := 0
-	for _, lane := range l.rows {
+	for _, lane := range l.names {
 		if queue := l.queue[lane]; !queue[0].again && (all || !l.failing[lane]) {
 			n += len(queue)
 		}
@@ -69,7 +69,7 @@ func (l *lanes) moving(all bool) int {
 // offer adds the changes that can be handled now to the moves.
 func (l *lanes) offer(h *host) {
 	w := h.world
-	for _, lane := range l.rows {
+	for _, lane := range l.names {
 		if first := l.queue[lane][0]; !first.at.After(w.now) && !h.busy[lane] {
 			w.moves = append(w.moves, func() {
 				h.once(lane, func(ctx context.Context) { h.handle(ctx, lane) })
@@ -81,7 +81,7 @@ func (l *lanes) offer(h *host) {
 // next returns when the next change arrives.
 func (l *lanes) next(h *host) time.Time {
 	var next time.Time
-	for _, lane := range l.rows {
+	for _, lane := range l.names {
 		if !h.busy[lane] {
 			next = sooner(next, l.queue[lane][0].at)
 		}
@@ -96,16 +96,16 @@ func (l *lanes) drop(lane string) {
 		return
 	}
 	delete(l.queue, lane)
-	for i, name := range l.rows {
+	for i, name := range l.names {
 		if name == lane {
-			l.rows = append(l.rows[:i:i], l.rows[i+1:]...)
+			l.names = append(l.names[:i:i], l.names[i+1:]...)
 			return
 		}
 	}
 }
 
-// asked returns a cancelled context: calls with it do not block.
-func asked() context.Context {
+// expired returns a cancelled context: calls with it do not block.
+func expired() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
@@ -115,7 +115,7 @@ func asked() context.Context {
 func (h *host) receive(context.Context) {
 	w := h.world
 	h.fed = false
-	changes, err := h.line.Receive(asked(), group, h.name, received)
+	changes, err := h.line.Receive(expired(), group, h.name, received)
 	if err != nil {
 		h.fed = errors.Is(err, errFault)
 		return
@@ -126,7 +126,7 @@ func (h *host) receive(context.Context) {
 		if w.chaos != nil {
 			w.chaos.deliver(h, &d)
 		}
-		h.lanes.add(row(c), d)
+		h.lanes.add(laneOf(c), d)
 	}
 }
 
@@ -139,7 +139,7 @@ func (h *host) handle(ctx context.Context, lane string) {
 	}
 	first := &h.lanes.queue[lane][0]
 	failed, aside := h.lanes.failing[lane], first.aside
-	err := h.settle(ctx, first)
+	err := h.handleAndAck(ctx, first)
 	h.lanes.failing[lane] = err != nil || aside
 	if err != nil {
 		w.tracef("%s cannot handle change %d of %s: %v", h.name, d.Position, lane, err)
@@ -147,6 +147,7 @@ func (h *host) handle(ctx context.Context, lane string) {
 			first.since = w.now
 		}
 		first.at = w.now.Add(min(backoff<<min(first.tries-1, 7), 30*time.Second))
+		// Behind a change that was set aside, the first failure is enough.
 		if failed && first.tries == 1 || w.now.Sub(first.since) >= setAsideAfter {
 			h.setAside(ctx, first, err)
 		}
@@ -162,15 +163,14 @@ func (h *host) setAside(ctx context.Context, d *delivery, cause error) {
 	if d.done || d.again || errors.Is(cause, store.ErrAway) || w.bugs.insists {
 		return
 	}
-	// The changes behind it are set aside at their first failure.
 	if err := h.line.Commit(ctx, store.SetAside([]store.Change{d.Change}, d.tries, cause, h.clock()), h.clock()); err == nil {
 		w.watch.setAside(d.Change)
 		d.done, d.aside, d.at = true, true, w.now
 	}
 }
 
-// settle has a change handled and acknowledges it.
-func (h *host) settle(ctx context.Context, d *delivery) error {
+// handleAndAck has a change handled and acknowledges it.
+func (h *host) handleAndAck(ctx context.Context, d *delivery) error {
 	if !d.done {
 		if err := h.change(ctx, d.Change); err != nil {
 			return err

@@ -144,7 +144,7 @@ func (h *host) clock() time.Time { return h.world.Now() }
 // do begins an act of the controller.
 func (h *host) do(name string, f func(ctx context.Context)) *act { return h.world.begin(h, name, f) }
 
-// once begins an act unless one with that name is running.
+// once begins an act and marks its name busy until it ends. Callers check busy first.
 func (h *host) once(name string, f func(ctx context.Context)) {
 	h.busy[name] = true
 	h.do(name, func(ctx context.Context) {

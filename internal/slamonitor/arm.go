@@ -222,7 +222,7 @@ func same(d store.Deadline, want sla.Instants) bool {
 	return d.BreachAt.Equal(want.Breach) && d.WarnAt.Equal(want.Warn)
 }
 
-// Instants returns when the deadline of a period warns and breaches by the file in force; zero if there is none.
+// Instants returns when the deadline of a period warns and breaches by the active file; zero if there is none.
 func Instants(e *catalog.Entry, p period.Period) (warn, breach time.Time) {
 	if e.Schedule.Excluded(p) != "" {
 		return time.Time{}, time.Time{}

@@ -160,7 +160,7 @@ func mayReturn(reason string) bool {
 	return reason == Replaced || reason == Paused || reason == Removed || reason == Excluded
 }
 
-// void returns why the file in force has no such deadline, at any time; "" if it has.
+// void returns why the active file has no such deadline, at any time; "" if it has.
 func (m *Monitor) void(ctx context.Context, e *catalog.Entry, d store.Deadline) (string, error) {
 	switch {
 	case e.DryRun || !asks(e, d.Kind):
@@ -184,7 +184,7 @@ func (m *Monitor) awaited(ctx context.Context, e *catalog.Entry, key run.Key, ki
 	return r.Attempt > 0, err
 }
 
-// expects reports whether the file in force expects a run: by a fire after the horizon or, without fires, because the
+// expects reports whether the active file expects a run: by a fire after the horizon or, without fires, because the
 // period exists. A reading of the start condition opens any period it names.
 func expects(e *catalog.Entry, key run.Key, kind store.DeadlineKind) bool {
 	switch {

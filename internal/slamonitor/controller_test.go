@@ -39,7 +39,7 @@ func controllerWith(t *testing.T, section, sections string) *controller {
 	return c
 }
 
-// edit puts a new version of the pipeline's file in force; none removes it.
+// edit activates a new version of the pipeline's file; none removes it.
 func (c *controller) edit(sections string) {
 	c.Helper()
 	c.file(sections)

@@ -38,7 +38,7 @@ func at(t *testing.T, text string) time.Time {
 	return time.Date(2026, 3, 3+day, parsed.Hour(), parsed.Minute(), 0, 0, time.UTC)
 }
 
-// world is a store with one pipeline in force and the monitor over it.
+// world is a store with one active pipeline and the monitor over it.
 type world struct {
 	*testing.T
 	store   *memory.Store
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, accepted string, sections string) *world {
 	return w
 }
 
-// edit puts a new version of the pipeline's file in force.
+// edit activates a new version of the pipeline's file.
 func (w *world) edit(when, sections string) {
 	w.Helper()
 	var files catalog.Files

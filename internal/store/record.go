@@ -19,9 +19,9 @@ type Pipeline struct {
 	ID      pipeline.ID `json:"id"`
 	Version int64       `json:"version"`
 
-	Config     string    `json:"config,omitempty"` // the version in force; empty once removed
+	Config     string    `json:"config,omitempty"` // the active version; empty once removed
 	Horizon    time.Time `json:"horizon"`          // its first acceptance: nothing before it is ever opened or counts as missed
-	AcceptedAt time.Time `json:"acceptedAt"`       // when the version in force was accepted
+	AcceptedAt time.Time `json:"acceptedAt"`       // when the active version was accepted
 	RemovedAt  time.Time `json:"removedAt,omitzero"`
 	Problem    string    `json:"problem,omitempty"` // why its newest file was rejected, one reason per line
 
@@ -40,7 +40,7 @@ type Pipeline struct {
 	ArmedThrough period.Period `json:"armedThrough,omitzero"`
 }
 
-// Problems lists why the pipeline's newest file was rejected; nil if it is in force.
+// Problems lists why the pipeline's newest file was rejected; nil if it is active.
 func (p Pipeline) Problems() []string {
 	if p.Problem == "" {
 		return nil

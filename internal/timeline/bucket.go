@@ -22,10 +22,10 @@ type Bucket struct {
 	Schedule    string        // schedule of First
 }
 
-// How many periods and buckets a lane has before it becomes hard to read.
+// When a lane shows buckets instead of single periods.
 const (
-	maxSlots   = 200
-	maxBuckets = 128
+	maxSlots   = 200                 // more periods than this
+	maxBuckets = 128                 // of the width that is chosen if the query sets none
 	longSpan   = 31 * 24 * time.Hour // longer ranges always use buckets for daily and shorter periods
 )
 

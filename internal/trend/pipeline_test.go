@@ -24,7 +24,7 @@ schedule: {cron: "5 * * * *"}
 validation: {rules: [{key: landed, check: exists}]}
 `
 
-// known returns a store in which orders is in force.
+// known returns a store in which orders is active.
 func known(t *testing.T) (*memory.Store, *catalog.Entry) {
 	t.Helper()
 	s := memory.New()

@@ -17,7 +17,8 @@ func (w *Watchdog) missedFires(ctx context.Context, p pass) (int, error) {
 	return w.catchUp(ctx, p, false)
 }
 
-// catchUp handles the missed fires of the pipelines whose days are listed, or of the others.
+// catchUp handles missed fires: if listed, those of pipelines with include dates, otherwise those of all other cron
+// pipelines.
 func (w *Watchdog) catchUp(ctx context.Context, p pass, listed bool) (int, error) {
 	return w.eachPipeline(ctx, p.entries, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByCron || e.Schedule.Listed() != listed || e.paused || !overdue(e, p) {
@@ -27,7 +28,7 @@ func (w *Watchdog) catchUp(ctx context.Context, p pass, listed bool) (int, error
 	})
 }
 
-// overdue reports whether a fire before p.settled has not been handled.
+// overdue reports whether the first fire that has not been handled was due by p.settled.
 func overdue(e watched, p pass) bool {
 	from := e.Horizon
 	if fired := e.fired; fired.After(from) {
@@ -45,8 +46,8 @@ func (w *Watchdog) missedIncludeDates(ctx context.Context, p pass) (int, error) 
 	return w.catchUp(ctx, p, true)
 }
 
-// startLookBack is how far back periods with a start deadline are checked: longer than a weekend.
-const startLookBack = 7 * 24 * time.Hour
+// startDeadlineLookback is how far back periods with a start deadline are checked: longer than a weekend.
+const startDeadlineLookback = 7 * 24 * time.Hour
 
 // startDeadlines finds periods whose start condition was not met before its deadline, and closes
 // them (SENSOR_DEADLINE_EXPIRED).
@@ -90,8 +91,8 @@ func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (i
 	return found, nil
 }
 
-// startFrom returns where to start checking: the period of the pipeline's horizon, or startLookBack ago.
+// startFrom returns where to start checking: the period of the pipeline's horizon, or startDeadlineLookback ago.
 func (w *Watchdog) startFrom(e *catalog.Entry, p pass) time.Time {
 	from := e.Schedule.PeriodAt(e.Horizon).Start(e.Schedule.Zone())
-	return period.Later(from, p.now.Add(-startLookBack-e.Schedule.Size().Longest()))
+	return period.Later(from, p.now.Add(-startDeadlineLookback-e.Schedule.Size().Longest()))
 }

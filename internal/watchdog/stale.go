@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// staleRuns finds open runs that will not progress: their task is gone, or was due so long ago that its replica must
-// be lost. It stores the task again; the next step ends a run that is past its time limit (SFN_TIMEOUT).
+// staleRuns finds open runs without a stored task, which nothing would advance, and stores a task that is due at
+// once. If such a run is past its time limit, that task ends it (SFN_TIMEOUT).
 func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 	open, err := w.Store.OpenRuns(ctx, "")
 	if err != nil {
@@ -23,11 +23,12 @@ func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 		if stale, err := w.stale(ctx, r, p); err != nil || !stale {
 			return 0, err
 		}
-		return handled(w.carryOut(ctx, r, p.now))
+		return handled(w.storeTask(ctx, r, p.now))
 	})
 }
 
-// stale reports whether an open run has no task to advance it. A failed run is advanced by its change, not by a task.
+// stale reports whether an open run has no task to advance it. A failed run needs a task only
+// after its time limit; until then its change advances it.
 func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {
 	if r.UpdatedAt.After(p.settled) || r.Status == run.Failed && p.now.Before(r.Progress.LimitAt) {
 		return false, nil
@@ -36,8 +37,8 @@ func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {
 	return task.ID == "", err
 }
 
-// carryOut stores the task of a run again, due at once.
-func (w *Watchdog) carryOut(ctx context.Context, r run.Run, now time.Time) error {
+// storeTask stores the run's task, due now.
+func (w *Watchdog) storeTask(ctx context.Context, r run.Run, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("watchdog/%s/v%d", lifecycle.TaskID(r.Key), r.Version)}
 	b.Schedule(store.Task{ID: lifecycle.TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: now, Replica: r.Progress.Replica})
 	return w.Store.Commit(ctx, b, now)

@@ -128,7 +128,7 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 	return there, nil
 }
 
-// lately reports whether an instant is settled and within LookBack. Anything before the version in force was accepted
+// lately reports whether an instant is settled and within LookBack. Anything before the active version was accepted
 // does not count: an edit opens no past periods.
 func (p pass) lately(e watched, at time.Time) bool {
 	return !at.After(p.settled) && !at.Before(p.now.Add(-LookBack)) && !at.Before(e.accepted)

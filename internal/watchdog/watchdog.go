@@ -111,12 +111,12 @@ type pass struct {
 	entries []watched
 }
 
-// watched is a pipeline in force with the parts of its row that the checks need. There are very many pipelines, and a
+// watched is an active pipeline with the parts of its row that the checks need. There are very many pipelines, and a
 // whole row is several times as large.
 type watched struct {
 	*catalog.Entry
 	fired    time.Time // fires up to this time have been handled
-	accepted time.Time // when the version in force was accepted
+	accepted time.Time // when the active version was accepted
 	latest   time.Time // the latest instant in its row
 	paused   bool      // paused: nothing is expected of it
 	holdsSLA bool

@@ -38,7 +38,7 @@ func (idle) Stop(context.Context, run.Run, time.Time) (run.Leftover, error) {
 }
 func (idle) Sees(run.Run) bool { return true }
 
-// world is one pipeline in force at eight, with only the watchdog running: no feed is followed, no task is claimed.
+// world is one active pipeline at eight, with only the watchdog running: no feed is followed, no task is claimed.
 type world struct {
 	*testing.T
 	store     *memory.Store
@@ -113,7 +113,7 @@ func worldWith(t *testing.T, o *overview, sections string, upstreams ...string) 
 	return w
 }
 
-// edit puts a version of the pipeline's file in force.
+// edit activates a version of the pipeline's file.
 func (w *world) edit(sections string, at time.Time) {
 	w.Helper()
 	files := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte("pipeline: {id: orders, owner: t}\n" + sections)}}}
@@ -125,7 +125,7 @@ func (w *world) edit(sections string, at time.Time) {
 		w.Fatal(err)
 	}
 	if w.catalog.Current().Get("orders") == nil {
-		w.Fatal("the pipeline is not in force")
+		w.Fatal("the pipeline is not active")
 	}
 }
 

@@ -158,7 +158,7 @@ func TestCriticalAlertsAreCritical(t *testing.T) {
 	}
 }
 
-func TestEventThatIsNoProblemPagesNobody(t *testing.T) {
+func TestEventThatIsNotAProblemPagesNobody(t *testing.T) {
 	s := newService(t)
 	p := s.sink(t)
 	for _, a := range []sink.Alert{alert(event.TriggerStarted, event.Opening{}), alert(event.RerunRejected, event.Refusal{}), alert(event.JobCompleted, event.Finished{})} {

@@ -21,9 +21,9 @@ func pair(t *testing.T) (a, b *Engine) {
 	return opened(t, url, Options{}), opened(t, url, Options{})
 }
 
-// dies stops the background work of a replica and expires its heartbeat. It sends no message, like
+// kill stops the background work of a replica and expires its heartbeat. It sends no message, like
 // a killed process.
-func (e *Engine) dies(t *testing.T) {
+func (e *Engine) kill(t *testing.T) {
 	t.Helper()
 	close(e.closed)
 	e.ended.Wait()
@@ -40,9 +40,9 @@ func TestChangesOfADeadReplicaGoToAnother(t *testing.T) {
 	if got := receive(t, b, 10); len(got) != 1 || got[0].Position <= held[1].Position {
 		t.Fatalf("the other replica received %+v while the first held %+v", got, held)
 	}
-	a.dies(t)
+	a.kill(t)
 	if diff := cmp.Diff(held, receive(t, b, 10)); diff != "" {
-		t.Errorf("want what the dead replica held -, got +\n%s", diff)
+		t.Errorf("changes of the dead replica (-) and those that the other received (+):\n%s", diff)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestPeersKnowWhoIsDead(t *testing.T) {
 	if !alive(a.instance) || !alive(b.instance) || alive("an instance that may have started just now") {
 		t.Error("after a heartbeat, the two replicas and no other must be alive")
 	}
-	a.dies(t)
+	a.kill(t)
 	tasks := b.Changed(row.TaskTopic)
 	check(t, b.beat(t.Context()))
 	if alive(a.instance) {
@@ -149,7 +149,7 @@ func TestPeersKnowWhoIsDead(t *testing.T) {
 }
 
 // Other replicas need not wait for one that was closed.
-func TestReplicaThatLeavesCountsAsDeadAtOnce(t *testing.T) {
+func TestClosedReplicaCountsAsDeadAtOnce(t *testing.T) {
 	a, b := pair(t)
 	check(t, b.beat(t.Context()))
 	tasks := b.Changed(row.TaskTopic)
@@ -210,7 +210,7 @@ func TestLeasesOfADeadReplicaAreFree(t *testing.T) {
 	if got := claimed(t, b); len(held) != 1 || len(got) != 0 {
 		t.Fatalf("one replica claimed %v and the other %v of one task", held, got)
 	}
-	a.engine.dies(t)
+	a.engine.kill(t)
 	check(t, b.engine.beat(t.Context()))
 	if got := claimed(t, b); len(got) != 1 || got[0].Lease.Token <= held[0].Lease.Token {
 		t.Errorf("claimed %v, want the task of the dead replica", got)

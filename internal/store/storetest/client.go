@@ -45,7 +45,7 @@ func (c *client) do(ctx context.Context, s store.Store, in call) {
 	}
 }
 
-// begin stores the tasks.
+// begin returns the call that stores the tasks.
 func (c *client) begin() call {
 	b := store.Batch{ID: "begin"}
 	for _, id := range modelTasks {
@@ -56,7 +56,7 @@ func (c *client) begin() call {
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// draw returns the client's next call. Time advances a little with every call.
+// draw returns the client's next call and advances the clock by 0, 1 or 5 s.
 func (c *client) draw() call {
 	wait := pick(c.rand, []time.Duration{0, time.Second, 5 * time.Second})
 	in := call{now: noon.Add(time.Duration(c.rec.passed.Add(int64(wait))))}
@@ -96,7 +96,7 @@ func (c *client) drawBatch(now time.Time) store.Batch {
 	if len(c.leases) > 0 && c.rand.IntN(2) == 0 {
 		held := pick(c.rand, lately(c.leases))
 		b.Lease = &held
-		b.Runs = b.Runs[:c.rand.IntN(2)] // mostly the lease alone decides
+		b.Runs = b.Runs[:c.rand.IntN(2)] // half the time, the lease is the only condition
 		if c.rand.IntN(2) == 0 {
 			b.Finish(held.Task)
 			return b
