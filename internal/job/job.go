@@ -69,13 +69,6 @@ type Checker interface {
 	Check(ctx context.Context, a Attempt) error
 }
 
-// Preparer is a type whose starts are faster if they are announced.
-type Preparer interface {
-	// Prepare begins work that a start of the attempt needs but that starts nothing, such as connecting, and returns
-	// at once. It is called while the decision to start is being stored, so the start may never follow.
-	Prepare(a Attempt)
-}
-
 // SelfReporting is a config whose job may report its own result, so that its target cannot be polled.
 type SelfReporting interface{ ReportsItself() bool }
 

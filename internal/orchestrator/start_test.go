@@ -518,29 +518,9 @@ func TestAttemptGetsItsNamesAndExpandedConfig(t *testing.T) {
 	}
 }
 
-func TestStartIsPreparedBeforeItIsStored(t *testing.T) {
-	var b *bench
-	var prepared []run.AttemptID
-	b = newBench(t, limited+glue, func(of *target) job.Type {
-		return announced{plain{of}, func(a job.Attempt) {
-			prepared = append(prepared, a.ID)
-			if got := b.runOf(b.day(3)); got.Status != run.Pending {
-				t.Errorf("it is %s already", got.Status)
-			}
-		}}
-	})
-	b.open(b.day(3), run.Opening{})
-	b.step()
-	b.open(b.day(4), run.Opening{}) // no slot is free for it
-	b.step()
-	if want := b.runOf(b.day(3)).ID(); len(prepared) != 1 || prepared[0] != want || b.target.started(want) != 1 {
-		t.Errorf("prepared %v and started %v, want %s once", prepared, b.target.calls, want)
-	}
-}
-
-func TestStartWithAnErrorIsNotPrepared(t *testing.T) {
+func TestStartWithAMissingSecretIsRefused(t *testing.T) {
 	b := newBench(t, daily+glue, func(of *target) job.Type {
-		return announced{plain{of}, func(a job.Attempt) { t.Errorf("prepared %s", a) }}
+		return plain{of}
 	})
 	b.steps = orchestrator.New(orchestrator.Deps{
 		Store: b.store, Catalog: b.catalog, Replica: "a", Lease: lease, Jobs: map[string]job.Type{"glue": b.kind},

@@ -198,14 +198,6 @@ type local struct{ thorough }
 
 func (local) OnThisReplica() bool { return true }
 
-// announced is called before starts.
-type announced struct {
-	plain
-	prepare func(job.Attempt)
-}
-
-func (a announced) Prepare(of job.Attempt) { a.prepare(of) }
-
 // blocking is a type whose start call is the job.
 type blocking struct{ plain }
 

@@ -48,7 +48,7 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	// only the worker whose commit succeeds makes the call. The task stays unchanged until the answer is known.
 	b.ID += w.o.marked()
 	b.Swap(w.run, next)
-	c := w.prepare()
+	c := w.newCall()
 	if err := w.send(ctx, b); err != nil {
 		return lifecycle.Step{}, err
 	}
@@ -120,12 +120,9 @@ type call struct {
 	err     error
 }
 
-// prepare prepares a start call, also in its job type.
-func (w *work) prepare() (c call) {
+// newCall prepares a start call: it fills in the job's variables and secrets.
+func (w *work) newCall() (c call) {
 	c.kind, c.attempt, c.err = w.job()
-	if p, ok := c.kind.(job.Preparer); ok && c.err == nil {
-		p.Prepare(c.attempt)
-	}
 	return c
 }
 

@@ -27,7 +27,6 @@ var (
 	_ job.Type     = (*Type)(nil)
 	_ job.Blocking = (*Type)(nil)
 	_ job.Checker  = (*Type)(nil)
-	_ job.Preparer = (*Type)(nil)
 )
 
 // New returns a Type that connects through the guard.
@@ -40,13 +39,6 @@ func (t *Type) Limit(config pipeline.JobConfig) (time.Duration, bool) {
 		return 0, false
 	}
 	return c.Timeout.D(), true
-}
-
-// Prepare connects. It sends nothing, because any request may start something.
-func (t *Type) Prepare(a job.Attempt) {
-	if c, err := job.ConfigOf[Config](a); err == nil {
-		t.client.Prepare(c.URL)
-	}
 }
 
 // Start sends the request.

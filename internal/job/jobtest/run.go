@@ -19,7 +19,6 @@ func Run(t *testing.T, b Bench) {
 	_, stops := kind.(job.Stopper)
 	_, waits := kind.(job.Waiter)
 	_, checks := kind.(job.Checker)
-	_, prepares := kind.(job.Preparer)
 	_, blocks := kind.(job.Blocking)
 	dedup, ok := kind.(job.Deduplicator)
 	refuses := ok && dedup.RefusesRepeats()
@@ -29,7 +28,6 @@ func Run(t *testing.T, b Bench) {
 		check   func(bed)
 	}{
 		{"StartsOnceUnderItsID", b.Good != "", startsOnce},
-		{"PreparedItIsStartedOnce", b.Good != "" && prepares, prepared},
 		{"StartedAgainIsAdopted", b.Good != "" && refuses, startedAgain},
 		{"StartedAtOnceByManyIsStartedOnce", b.Good != "" && refuses, startedByMany},
 		{"AnotherControllerFindsIt", b.Good != "" && finds, found},
@@ -70,17 +68,6 @@ func (b bed) succeeds(a job.Attempt, started job.Started) {
 	if status := b.end(a, started); status.Result != run.ResultSuccess {
 		b.Errorf("got %+v", status)
 	}
-}
-
-func prepared(b bed) {
-	never, a := b.attempt(b.Good), b.attempt(b.Good)
-	never.ID += "0" // it is never started
-	for _, one := range []job.Attempt{never, a} {
-		b.Type.(job.Preparer).Prepare(one)
-	}
-	b.succeeds(a, b.start(a))
-	b.starts(a, 1)
-	b.starts(never, 0)
 }
 
 func startedAgain(b bed) {

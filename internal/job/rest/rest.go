@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -24,16 +25,12 @@ import (
 // Client sends messages.
 type Client struct {
 	transport *http.Transport
-	ahead     *ahead
 	now       func() time.Time
 }
 
 // New returns a Client that connects through the guard.
 func New(g *egress.Guard) *Client {
-	c := &Client{transport: g.Transport(), now: time.Now}
-	c.ahead = &ahead{dial: g.DialContext, keptFor: keptFor, made: map[string][]*early{}}
-	c.transport.DialContext = c.ahead.DialContext
-	return c
+	return &Client{transport: g.Transport(), now: time.Now}
 }
 
 // Reach connects to an address, with TLS for https, and sends nothing.
@@ -54,8 +51,17 @@ func (c *Client) Reach(ctx context.Context, address string, limit time.Duration)
 	return nil
 }
 
+// dialled returns the address that the transport dials for a target.
+func dialled(target *url.URL) string {
+	port := target.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[target.Scheme]
+	}
+	return net.JoinHostPort(target.Hostname(), port)
+}
+
 func (c *Client) connect(ctx context.Context, target *url.URL) error {
-	conn, err := c.ahead.dial(ctx, "tcp", dialled(target))
+	conn, err := c.transport.DialContext(ctx, "tcp", dialled(target))
 	if err != nil {
 		return err
 	}
