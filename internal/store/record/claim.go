@@ -82,10 +82,9 @@ func (s *Store) replace(ctx context.Context, tasks []*task, clock leaseClock, qu
 }
 
 // replaceAll writes tasks back in one transaction. It returns store.ErrConflict if one of them has changed since it
-// was read. It does not wait for the disk: a lease is lost only together with the process that holds it, and any
-// later commit of that process makes the lease durable too.
+// was read.
 func (s *Store) replaceAll(ctx context.Context, tasks []*task, clock leaseClock, quiet bool) error {
-	tx := row.Tx{Lazy: true}
+	var tx row.Tx
 	for _, t := range tasks {
 		r, err := t.row(clock)
 		if err != nil {

@@ -246,10 +246,10 @@ func (s *Store) Cursor(ctx context.Context, name string) (store.Position, error)
 	return 0, nil
 }
 
-// SetCursor may be lost in a crash: the reader then reads some events twice.
+// SetCursor stores a position.
 func (s *Store) SetCursor(ctx context.Context, name string, at store.Position) error {
 	set := row.Row{Ref: refCursor(name), Version: 1, Body: strconv.AppendInt(nil, int64(at), 10)}
-	tx := row.Tx{Ops: []row.Op{{If: row.Any, Row: set}}, Lazy: true}
+	tx := row.Tx{Ops: []row.Op{{If: row.Any, Row: set}}}
 	return wrap(s.engine.Apply(ctx, tx, time.Time{}), "set cursor %s", name)
 }
 

@@ -24,8 +24,7 @@ import (
 type Engine interface {
 	// Apply makes all of tx happen or none of it. It checks every condition before it changes anything; the first op whose
 	// condition does not hold is the *Conflict that it returns. A tx whose ID was applied before (within store.CommitLife,
-	// by now, at least) returns nil and changes nothing, whatever its conditions. It is durable when Apply returns, unless
-	// tx is Lazy.
+	// by now, at least) returns nil and changes nothing, whatever its conditions. It is durable when Apply returns.
 	Apply(ctx context.Context, tx Tx, now time.Time) error
 	// Get returns the rows of refs, in the same order. A row that does not exist has Version 0.
 	Get(ctx context.Context, refs []Ref) ([]Row, error)
@@ -135,9 +134,6 @@ type Tx struct {
 	ID     string // names the decision, so that applying it again is recognised; "" if it need not be
 	Ops    []Op
 	Events []Event
-	// Lazy says that the transaction may be lost in a crash: Apply need not wait for the disk. A transaction after it that is
-	// not Lazy makes it durable too.
-	Lazy bool
 }
 
 // Op is one step of a transaction: a condition on the row that Ref names, and what to do with it.

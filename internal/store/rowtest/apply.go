@@ -24,7 +24,7 @@ var applyClaims = []claim{
 	{"EventsNeedNoOps", eventsNeedNoOps},
 	{"KeysHoldAnything", keysHoldAnything},
 	{"BodiesAreKeptByteByByte", bodiesAreKept},
-	{"LazyIsVisibleAtOnce", lazyIsVisible},
+	{"AllPartsAreVisibleAtOnce", allVisible},
 	{"EveryKindOfRecordIsKept", everyKind},
 }
 
@@ -203,16 +203,16 @@ func bodiesAreKept(f *fixture) {
 	f.is("long", b)
 }
 
-func lazyIsVisible(f *fixture) {
+func allVisible(f *fixture) {
 	a := ref("orders", "a")
-	tx := row.Tx{ID: "x", Lazy: true, Events: []row.Event{event("orders", "e")}, Ops: []row.Op{
+	tx := row.Tx{ID: "x", Events: []row.Event{event("orders", "e")}, Ops: []row.Op{
 		changing(put(placed(at(a, 1), row.Ordered, "l", "1"), 0), "change"),
 	}}
 	f.check(f.e.Apply(f.ctx, tx, noon))
 	f.is("put", at(a, 1))
 	f.listed(row.Ordered, "l", "a")
 	same(f, "events", bodies(f.events("")), []string{eventBody("e")})
-	f.conflicts("create again", row.Tx{Lazy: true, Ops: []row.Op{put(at(a, 1), 0)}}, 0)
+	f.conflicts("create again", row.Tx{Ops: []row.Op{put(at(a, 1), 0)}}, 0)
 	f.check(f.e.Apply(f.ctx, tx, noon))
 	if !f.o.NoFeed {
 		same(f, "changes", changed(f.receive("router", 10)), []string{"change"})

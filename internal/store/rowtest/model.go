@@ -147,7 +147,7 @@ func often(t *rapid.T, name string, n int) bool { return rapid.IntRange(0, n-1).
 
 func (w *walker) apply(t *rapid.T) {
 	w.ids++
-	tx := row.Tx{ID: fmt.Sprint("tx/", w.ids), Lazy: !often(t, "eager", 4)}
+	tx := row.Tx{ID: fmt.Sprint("tx/", w.ids)}
 	if !often(t, "named", 4) {
 		tx.ID = ""
 	}

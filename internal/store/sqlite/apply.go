@@ -53,7 +53,7 @@ func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 	for i := range a.events {
 		a.events[i].Body = clone(a.events[i].Body)
 	}
-	return e.write(ctx, a, len(tx.Ops)+len(tx.Events), tx.Lazy && len(tx.Events) == 0)
+	return e.write(ctx, a, len(tx.Ops)+len(tx.Events))
 }
 
 // clone copies a body. The copy is never nil, because SQLite stores nil as NULL.

@@ -111,7 +111,7 @@ func TestReadOnlyStoreIsReported(t *testing.T) {
 			return err
 		}
 		return probe{}.do(tx)
-	}), 1, false)
+	}), 1)
 	wantFault(t, "write", err, store.ReadOnly)
 	wantFault(t, "trouble", s.Trouble(), store.ReadOnly)
 	wantFault(t, "probe", s.Probe(t.Context()), store.ReadOnly)

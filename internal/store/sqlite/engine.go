@@ -164,8 +164,7 @@ func setUp(ctx context.Context, c *conn) error {
 	if _, err := versionOf(c, len(scripts)); err != nil {
 		return err
 	}
-	// synchronous=FULL makes every commit wait for the disk; see writer.durable. For checkpoints
-	// see checkpointer.
+	// synchronous=FULL makes every commit wait for the disk. For checkpoints see checkpointer.
 	if err := c.run(ctx, `PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
 		PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -16000;
 		PRAGMA temp_store = MEMORY`); err != nil {

@@ -137,7 +137,7 @@ func (e *Engine) Trouble() error {
 // reserve again if there is space. It returns Trouble, or another error if it could not find out.
 func (e *Engine) Probe(ctx context.Context) error {
 	if !e.condition.proved() {
-		if err := e.write(ctx, probe{}, 1, false); err != nil && store.FaultOf(err) == nil {
+		if err := e.write(ctx, probe{}, 1); err != nil && store.FaultOf(err) == nil {
 			return err
 		}
 	}

@@ -143,7 +143,7 @@ func busy(t testing.TB, e *Engine) (release func()) {
 			once.Do(func() { close(began) })
 			<-free
 			return nil
-		}), 1, false)
+		}), 1)
 	}()
 	<-began
 	return sync.OnceFunc(func() { close(free) })

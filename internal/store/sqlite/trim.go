@@ -23,7 +23,7 @@ type drop struct {
 func (e *Engine) Drop(ctx context.Context, rows []row.Row) (dropped int, err error) {
 	for len(rows) > 0 && err == nil {
 		step := &drop{rows: rows[:min(stepRows, len(rows))]}
-		err = e.write(ctx, step, len(step.rows), false)
+		err = e.write(ctx, step, len(step.rows))
 		dropped, rows = dropped+step.dropped, rows[len(step.rows):]
 	}
 	if err == nil {
@@ -71,7 +71,7 @@ func (e *Engine) Trim(ctx context.Context, now time.Time, limit int) (trimmed in
 	before := now.Add(-store.CommitLife).UnixNano()
 	for trimmed < limit {
 		step := &trim{passed: passed, before: before, limit: min(stepRows, limit-trimmed)}
-		if err := e.write(ctx, step, step.limit, false); err != nil {
+		if err := e.write(ctx, step, step.limit); err != nil {
 			return trimmed, err
 		}
 		if trimmed += step.trimmed; step.trimmed < step.limit {
@@ -112,7 +112,7 @@ func (e *Engine) Next(ctx context.Context, n int) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if upTo := s.last + int64(n); upTo > s.reserved {
-		if err := e.write(ctx, reservation(upTo+numberBlock), 1, false); err != nil {
+		if err := e.write(ctx, reservation(upTo+numberBlock), 1); err != nil {
 			return 0, err
 		}
 		s.reserved = upTo + numberBlock

@@ -105,7 +105,7 @@ func TestFailedRequestIsCommittedSeparately(t *testing.T) {
 		func() error {
 			return e.write(t.Context(), opFunc(func(tx *tx) error {
 				return errors.Join(tx.setMeta("failed", 1), failure)
-			}), 1, false)
+			}), 1)
 		},
 		applying(t, e, opening("a")),
 	)
@@ -178,7 +178,7 @@ func full(t *testing.T, e *Engine, pages int) {
 		}
 		_, err = tx.number(fmt.Sprintf("PRAGMA max_page_count = %d", n+int64(pages)))
 		return err
-	}), 1, false))
+	}), 1))
 }
 
 func TestFullDiskHarmsNothing(t *testing.T) {
@@ -218,37 +218,6 @@ func TestWriteAheadLogDoesNotGrow(t *testing.T) {
 	}
 }
 
-// A lazy transaction does not wait for the disk, and becomes durable with the next durable one.
-func TestLazyTransactionDoesNotWaitForTheDisk(t *testing.T) {
-	e := opened(t, empty(t), Options{})
-	mode := func() (n int64) {
-		t.Helper()
-		check(t, e.write(t.Context(), opFunc(func(tx *tx) (err error) {
-			n, err = tx.number("PRAGMA synchronous")
-			return err
-		}), 1, true))
-		return n
-	}
-	const normal, full = 1, 2
-	if got := mode(); got != normal {
-		t.Errorf("a lazy group is committed with synchronous = %d", got)
-	}
-	var durable int64
-	lazy := func() error {
-		return e.write(t.Context(), opFunc(func(tx *tx) (err error) {
-			durable, err = tx.number("PRAGMA synchronous")
-			return err
-		}), 1, true)
-	}
-	queued(t, e, lazy, applying(t, e, row.Tx{Ops: []row.Op{reading("rows", 1)}}))
-	if durable != full {
-		t.Errorf("a group with a durable transaction is committed with synchronous = %d", durable)
-	}
-	if got := mode(); got != normal {
-		t.Errorf("the lazy group after it is committed with synchronous = %d", got)
-	}
-}
-
 func TestSmallRequestIsCommittedBeforeALargeOne(t *testing.T) {
 	e := opened(t, empty(t), Options{})
 	release := busy(t, e)
@@ -258,7 +227,7 @@ func TestSmallRequestIsCommittedBeforeALargeOne(t *testing.T) {
 		heavy <- e.write(t.Context(), opFunc(func(*tx) error {
 			<-goOn
 			return nil
-		}), heavyWeight, false)
+		}), heavyWeight)
 	}()
 	waitFor(t, e, 1)
 	go func() { light <- e.Apply(t.Context(), row.Tx{Ops: []row.Op{reading("rows", 1)}}, noon) }()

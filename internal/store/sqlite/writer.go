@@ -25,7 +25,6 @@ type writer struct {
 	progress     progress
 	checkpointer *checkpointer
 	condition    *condition
-	durable      bool // commits wait for the disk
 
 	lastChange, lastEvent int64 // positions
 
@@ -33,7 +32,7 @@ type writer struct {
 }
 
 func newWriter(c *conn, r reserve) (*writer, error) {
-	w := &writer{conn: c, condition: &condition{reserve: r}, queue: make(chan *request, queueLength), durable: true}
+	w := &writer{conn: c, condition: &condition{reserve: r}, queue: make(chan *request, queueLength)}
 	var err error
 	if w.lastChange, err = c.number(`SELECT max(n) FROM (SELECT max(last) AS n FROM changes
 		UNION ALL SELECT max(through) FROM groups
@@ -56,8 +55,7 @@ func newWriter(c *conn, r reserve) (*writer, error) {
 type request struct {
 	ctx    context.Context
 	op     op
-	weight int  // rows
-	lazy   bool // it need not be durable
+	weight int // rows
 	done   chan error
 }
 
@@ -82,12 +80,12 @@ func (tx *tx) change(query string, args ...any) (int64, error) {
 }
 
 // write queues o and waits for its commit. If ctx ends first, it is unknown whether o takes effect.
-func (e *Engine) write(ctx context.Context, o op, weight int, lazy bool) error {
+func (e *Engine) write(ctx context.Context, o op, weight int) error {
 	if err := e.isOpen(); err != nil {
 		return err
 	}
 	r, _ := e.requests.Get().(*request)
-	r.ctx, r.op, r.weight, r.lazy = ctx, o, weight, lazy
+	r.ctx, r.op, r.weight = ctx, o, weight
 	select {
 	case e.queue <- r:
 	case <-ctx.Done():
@@ -197,9 +195,6 @@ func (w *writer) commit(group []*request) {
 // attempt runs the group's transaction. If it returns an error, nothing has been changed, and
 // failed is a request to commit separately.
 func (w *writer) attempt(group []*request) (answers []error, failed int, err error) {
-	if err := w.setDurable(group); err != nil {
-		return nil, 0, err
-	}
 	tx, err := w.begin()
 	if err != nil {
 		return nil, 0, err
@@ -219,25 +214,6 @@ func (w *writer) attempt(group []*request) (answers []error, failed int, err err
 		return nil, len(group) / 2, tx.rollback(err)
 	}
 	return answers, 0, nil
-}
-
-// setDurable makes the next commit wait for the disk unless the whole group is lazy. The next
-// durable commit makes lazy ones durable too.
-func (w *writer) setDurable(group []*request) error {
-	durable := false
-	for _, r := range group {
-		durable = durable || !r.lazy
-	}
-	if durable == w.durable {
-		return nil
-	}
-	mode := "NORMAL"
-	if durable {
-		mode = "FULL"
-	}
-	err := w.conn.run(context.Background(), "PRAGMA synchronous = "+mode)
-	w.durable = err == nil && durable
-	return err
 }
 
 func (w *writer) begin() (*tx, error) {
