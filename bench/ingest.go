@@ -10,7 +10,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/source"
@@ -69,7 +68,6 @@ func cloudEventRow() (_ row, err error) {
 	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {
 		return row{}, err
 	}
-	engine.SpareMemory(1)
 	a := api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: silent})
 	address, end, err := serveOn(api.Server(a, "", silent))
 	if err != nil {

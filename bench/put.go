@@ -13,7 +13,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/api"
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
@@ -72,7 +71,6 @@ func putAPI(db store.Store) (*api.API, error) {
 	if _, err := c.Apply(context.Background(), files, time.Now()); err != nil {
 		return nil, err
 	}
-	engine.SpareMemory(1) // the server's GC settings, for both handlers
 	return api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: silent}), nil
 }
 

@@ -13,10 +13,6 @@ const (
 	// everything read so far, and takes longer the more that is.
 	someGarbage       = 80
 	veryManyPipelines = 50_000
-	// muchGarbage is used with so few pipelines that several times their memory is still little. Collecting every few
-	// megabytes would use a tenth of the CPU under heavy writes.
-	muchGarbage  = 400
-	fewPipelines = 1000
 	// manyPipelines is the count above which memory matters more than the CPU time needed to save it: definitions are
 	// never garbage, and at 100% as much memory again would be wasted.
 	manyPipelines = 5000
@@ -25,26 +21,22 @@ const (
 // ReadSparingly must be called before a process reads that many pipelines. It keeps garbage low while reading:
 // otherwise the definitions would be scattered among temporary data, and the heap would stay fragmented.
 func ReadSparingly(pipelines int) {
-	if pipelines >= veryManyPipelines {
+	switch {
+	case pipelines >= veryManyPipelines:
 		allow(someGarbage)
-	} else {
+	case pipelines >= manyPipelines:
 		allow(littleGarbage)
 	}
 }
 
-// SpareMemory must be called once a process holds that many pipelines. Unless they are few, it returns the memory used
-// for reading to the operating system. From then on it limits garbage if there are many pipelines, and CPU time if there
-// are few. It does not override a limit set with GOGC.
+// SpareMemory must be called once a process holds that many pipelines. If they are many, it returns the memory used for
+// reading to the operating system and limits garbage from then on. It does not override a limit set with GOGC.
 func SpareMemory(pipelines int) {
-	switch {
-	case pipelines >= manyPipelines:
-		allow(littleGarbage)
-	case pipelines < fewPipelines:
-		allow(muchGarbage)
-		return
-	default:
+	if pipelines < manyPipelines {
 		allow(usualGarbage)
+		return
 	}
+	allow(littleGarbage)
 	debug.FreeOSMemory()
 }
 
