@@ -44,8 +44,8 @@ func (s *slowSink) Send(context.Context, sink.Alert) error {
 	return nil
 }
 
-// alertRows measures how fast the engine delivers queued alerts, as a share of the sink's own throughput, and how
-// much memory that needs.
+// alertRows measures how fast the engine delivers queued alerts, as a share of the sink's own
+// throughput, and how much memory that needs.
 func alertRows() (_ []row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -112,7 +112,8 @@ func queueAlerts(db *sqlite.Store) error {
 	return nil
 }
 
-// drain runs an engine until the sink has every alert. It returns how long that took and the peak heap size.
+// drain runs an engine until the sink has every alert. It returns how long that took and the peak
+// heap size.
 func drain(db *sqlite.Store, s *slowSink) (took time.Duration, most uint64, err error) {
 	e := engine.New(engine.Options{
 		Store: db, Logger: slog.New(slog.DiscardHandler), Replica: "bench", Workers: 1, Lease: 30 * time.Second, LostAfter: time.Minute, Alone: true,

@@ -30,9 +30,10 @@ const (
 	archiveLimit      = 0.5
 )
 
-// archiveRow measures how fast a backlog is archived from the embedded store into PostgreSQL with default settings,
-// against a plain COPY of the same rows into tables with the same keys and indexes: no batches, no reads, no
-// comparisons. Each round measures both, one after the other; the round with the median ratio counts.
+// archiveRow measures how fast a backlog is archived from the embedded store into PostgreSQL with
+// default settings, against a plain COPY of the same rows into tables with the same keys and
+// indexes: no batches, no reads, no comparisons. Each round measures both, one after the other; the
+// round with the median ratio counts.
 func archiveRow() (_ row, err error) {
 	server, err := pgtest.Start("")
 	if err != nil {
@@ -92,7 +93,8 @@ func newDatabase(s *pgtest.Server, name string) (dsn string, err error) {
 	return s.DSN(name), err
 }
 
-// archiveBacklog starts an archive, stops it while pipelines run, and measures the pass that catches up.
+// archiveBacklog starts an archive, stops it while pipelines run, and measures the pass that
+// catches up.
 func archiveBacklog(dsn string) (w written, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {

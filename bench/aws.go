@@ -16,8 +16,8 @@ const (
 	controlLimit = 18  // likewise
 )
 
-// awsRows measures the AWS functions against a local DynamoDB. If one measurement fails, the rows of the others are
-// still returned.
+// awsRows measures the AWS functions against a local DynamoDB. If one measurement fails, the rows
+// of the others are still returned.
 func awsRows() (rows []row, err error) {
 	for _, part := range []func() ([]row, error){manyRows, runRows, sinkRows, functionRows} {
 		more, failed := part()
@@ -26,8 +26,8 @@ func awsRows() (rows []row, err error) {
 	return rows, err
 }
 
-// manyRows compares the cost of one sensor record in a deployment of 10,000 pipelines with one in a deployment of a
-// single pipeline, and measures a watchdog pass over the 10,000.
+// manyRows compares the cost of one sensor record in a deployment of 10,000 pipelines with one in a
+// deployment of a single pipeline, and measures a watchdog pass over the 10,000.
 func manyRows() ([]row, error) {
 	record, err := goBenchmark("./internal/awslambda", "BenchmarkSensorRecord")
 	if err != nil {

@@ -26,8 +26,9 @@ const (
 	clockTicks        = 100 // a second: the unit in which Linux counts the processor time of a process
 )
 
-// capacityRows measures the limits that docs/CAPACITY.md states for each store: the cost of a run on the embedded
-// store and on Redis, the cost of idle replicas, and the Redis memory of a pipeline.
+// capacityRows measures the limits that docs/CAPACITY.md states for each store: the cost of a run
+// on the embedded store and on Redis, the cost of idle replicas, and the Redis memory of a
+// pipeline.
 func capacityRows() ([]row, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -81,8 +82,8 @@ func capacityTarget() (seen *arrivals, address string, end func(), err error) {
 	return seen, address, end, err
 }
 
-// embeddedCapacity compares how many runs a second one controller starts with how many sequential durable commits a
-// second its disk takes. It also reports how busy the processors are meanwhile.
+// embeddedCapacity compares how many runs a second one controller starts with how many sequential
+// durable commits a second its disk takes. It also reports how busy the processors are meanwhile.
 func embeddedCapacity(binary, dir string) (_ row, err error) {
 	took, err := commits(dir+"-commits", startCommits, 0)
 	if err != nil {
@@ -198,7 +199,8 @@ func watchRedis(db *redistest.Server, what func() error) (w watched, err error) 
 	return w, err
 }
 
-// redisUse returns the processor time in seconds and the number of commands of Redis since its start.
+// redisUse returns the processor time in seconds and the number of commands of Redis since its
+// start.
 func redisUse(db *redistest.Server) (busy, commands float64, err error) {
 	info, err := redisInfo(db, "cpu", "stats")
 	return info["used_cpu_user"] + info["used_cpu_sys"], info["total_commands_processed"], err
@@ -271,7 +273,8 @@ func redisMemory(binary, dir string) (_ row, err error) {
 	}, err
 }
 
-// serversTime returns the total processor time of the servers in seconds. A process that cannot be read is skipped.
+// serversTime returns the total processor time of the servers in seconds. A process that cannot be
+// read is skipped.
 func serversTime(servers ...*server) (sum float64) {
 	for _, s := range servers {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
-// commits measures n durable commits, one every interval, on a new store in dir: each opens a run with its event and
-// its task. With every = 0, each follows right after the one before.
+// commits measures n durable commits, one every interval, on a new store in dir: each opens a run
+// with its event and its task. With every = 0, each follows right after the one before.
 func commits(dir string, n int, every time.Duration) ([]time.Duration, error) {
 	db, err := sqlite.Open(context.Background(), dir, sqlite.Options{})
 	if err != nil {

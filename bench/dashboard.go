@@ -14,8 +14,8 @@ type lanes struct {
 	dir   string
 }
 
-// dashboardRows measures the cost of showing the dashboard: the time of a timeline request against its bare queries,
-// the bytes of a first visit, and the scripting time in a real browser.
+// dashboardRows measures the cost of showing the dashboard: the time of a timeline request against
+// its bare queries, the bytes of a first visit, and the scripting time in a real browser.
 func dashboardRows() (rows []row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {

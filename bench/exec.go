@@ -12,8 +12,9 @@ import (
 
 const execRounds = 15
 
-// execRow compares the time from the start of `interlock exec` to the start of its command with the same time of the
-// bare command. The unit is one round trip of a gate request. The attempt is offered beforehand.
+// execRow compares the time from the start of `interlock exec` to the start of its command with the
+// same time of the bare command. The unit is one round trip of a gate request. The attempt is
+// offered beforehand.
 func execRow() (_ row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -85,7 +86,8 @@ func started(cmd *exec.Cmd) (time.Duration, error) {
 	return took, errors.Join(err, cmd.Wait())
 }
 
-// offer opens the run of a date and waits until it is offered. It returns the round-trip time of a gate request.
+// offer opens the run of a date and waits until it is offered. It returns the round-trip time of a
+// gate request.
 func offer(l *line, date string) (time.Duration, error) {
 	if status, body, err := l.ask("PUT", "pipelines/nightly/sensors/landed%23"+date, `{"complete":true}`); err != nil || status != http.StatusOK {
 		return 0, fmt.Errorf("open the gate: %d %s: %w", status, body, err)

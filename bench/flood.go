@@ -23,8 +23,8 @@ const (
 	floodLate       = 250 * time.Millisecond
 )
 
-// floodRows measures how one pipeline that opens 20,000 runs affects the others: how late their deadlines fire,
-// against 250 ms, and the p99 of their starts, against the same without the flood.
+// floodRows measures how one pipeline that opens 20,000 runs affects the others: how late their
+// deadlines fire, against 250 ms, and the p99 of their starts, against the same without the flood.
 func floodRows() ([]row, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -58,8 +58,8 @@ func floodRows() ([]row, error) {
 	return rows, err
 }
 
-// floodProject writes the project of startRows, a pipeline for the flood, and pipelines with deadlines whose gates
-// stay closed.
+// floodProject writes the project of startRows, a pipeline for the flood, and pipelines with
+// deadlines whose gates stay closed.
 func floodProject(dir, job string) error {
 	if err := startProject(dir, job); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (a *arrivals) of(prefix string) (n int) {
 	return n
 }
 
-// othersStart writes the sensors of the runs from the given one on, each at its time. It returns how long each took
-// to start.
+// othersStart writes the sensors of the runs from the given one on, each at its time. It returns
+// how long each took to start.
 func othersStart(address string, seen *arrivals, from int) ([]time.Duration, error) {
 	sent := make([]time.Time, from+floodStarts)
 	due := make(chan int, floodStarts)

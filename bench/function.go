@@ -60,7 +60,8 @@ func functionRows() ([]row, error) {
 	return rows, nil
 }
 
-// coldStart is the time from a function's start until it asked for its first call, and until it answered it.
+// coldStart is the time from a function's start until it asked for its first call, and until it
+// answered it.
 type coldStart struct{ asked, answered time.Duration }
 
 // quickestStart returns the best of several starts, because other processes share the machine.

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// serveOn serves s on a free loopback port. It returns the address and a function that stops the server.
+// serveOn serves s on a free loopback port. It returns the address and a function that stops the
+// server.
 func serveOn(s *http.Server) (address string, end func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,9 +33,9 @@ func serveOn(s *http.Server) (address string, end func(), err error) {
 	}, nil
 }
 
-// rate sends requests over the given number of connections for a while and returns the rate of answers. Any status
-// but 200 is an error. It reads and writes raw bytes instead of using an HTTP client, to keep the cost of the client
-// low.
+// rate sends requests over the given number of connections for a while and returns the rate of
+// answers. Any status but 200 is an error. It reads and writes raw bytes instead of using an HTTP
+// client, to keep the cost of the client low.
 func rate(address string, connections int, d time.Duration, request func(connection, n int) []byte) (pace, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()

@@ -29,8 +29,8 @@ const (
 	idleLimit         = 1.2
 )
 
-// idleRow compares the cost of a sensor write that starts nothing, up to the router having handled it, with few and
-// with many pipelines loaded. Both write to the same few pipelines.
+// idleRow compares the cost of a sensor write that starts nothing, up to the router having handled
+// it, with few and with many pipelines loaded. Both write to the same few pipelines.
 func idleRow() (_ row, err error) {
 	few, err := newListener(idleFew)
 	if err != nil {

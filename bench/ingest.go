@@ -50,8 +50,8 @@ write:
 	return files
 }
 
-// cloudEventRow compares CloudEvents, which are mapped, stored and deduplicated by id, with plain durable sensor
-// writes of the same readings on one server.
+// cloudEventRow compares CloudEvents, which are mapped, stored and deduplicated by id, with plain
+// durable sensor writes of the same readings on one server.
 func cloudEventRow() (_ row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -104,8 +104,8 @@ func eventRequest(address string, round int) func(connection, n int) []byte {
 	}
 }
 
-// manySourcesRow compares the cost of mapping an event with a thousand sources and with ten; one source matches in
-// each.
+// manySourcesRow compares the cost of mapping an event with a thousand sources and with ten; one
+// source matches in each.
 func manySourcesRow() (row, error) {
 	event, err := source.DecodeEvent([]byte(`{"specversion":"1.0","id":"1","source":"/bench","type":"com.example.type0","subject":"orders/key-1","data":{"rows":7}}`))
 	if err != nil {

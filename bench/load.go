@@ -21,8 +21,8 @@ const (
 	loadLimit   = 2.5
 )
 
-// loadRow compares loading and checking pipeline files with only decoding them with the same YAML library, both on
-// all cores.
+// loadRow compares loading and checking pipeline files with only decoding them with the same YAML
+// library, both on all cores.
 func loadRow() (row, error) {
 	sources, opts, err := loadSources()
 	if err != nil {
@@ -79,8 +79,8 @@ func loadSources() ([]pipeline.Source, pipeline.Options, error) {
 	return sources, opts, nil
 }
 
-// rename replaces the pipeline ids of one copy of the example wherever they occur. Each example file is named after
-// its pipeline's id.
+// rename replaces the pipeline ids of one copy of the example wherever they occur. Each example
+// file is named after its pipeline's id.
 func rename(text string, originals []pipeline.Source, copied int) string {
 	for _, original := range originals {
 		id := strings.TrimSuffix(filepath.Base(original.File), ".yaml")

@@ -1,5 +1,6 @@
-// Command bench measures the performance that the product promises. Each figure is a ratio against a ceiling measured
-// in the same run, so that the speed of the machine does not matter. It fails if a ratio exceeds its limit.
+// Command bench measures the performance that the product promises. Each figure is a ratio against
+// a ceiling measured in the same run, so that the speed of the machine does not matter. It fails if
+// a ratio exceeds its limit.
 package main
 
 import (
@@ -80,8 +81,8 @@ func names() []string {
 	return names
 }
 
-// measure runs the benchmarks one after the other. If one fails, the rows measured so far and those of the others are
-// still returned.
+// measure runs the benchmarks one after the other. If one fails, the rows measured so far and those
+// of the others are still returned.
 func measure(only string) ([]row, error) {
 	wanted := strings.Split(only, ",")
 	var rows []row
@@ -146,9 +147,9 @@ func print(rows []row) bool {
 	return fine
 }
 
-// stolen returns the steal time since boot: how long the hypervisor ran other guests while this machine had work. It
-// is 0 where the system does not report it. On Linux it is the eighth number of the first line of /proc/stat, in
-// hundredths of a second.
+// stolen returns the steal time since boot: how long the hypervisor ran other guests while this
+// machine had work. It is 0 where the system does not report it. On Linux it is the eighth number
+// of the first line of /proc/stat, in hundredths of a second.
 func stolen() time.Duration {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

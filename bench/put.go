@@ -27,7 +27,8 @@ const (
 	putLimit       = 0.35 // minimum ratio
 )
 
-// putRow compares durable sensor writes over HTTP with a no-op handler on a server with the same settings.
+// putRow compares durable sensor writes over HTTP with a no-op handler on a server with the same
+// settings.
 func putRow() (_ row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -74,7 +75,8 @@ func putAPI(db store.Store) (*api.API, error) {
 	return api.New(api.Deps{Store: db, Catalog: c, Settings: api.Settings{Loopback: true}, Now: time.Now, Logger: silent}), nil
 }
 
-// pace is the answers per second, and the microseconds of processor time of client and server together per answer.
+// pace is the answers per second, and the microseconds of processor time of client and server
+// together per answer.
 type pace struct{ rate, cpu float64 }
 
 // rates is one round of both servers.

@@ -25,8 +25,8 @@ const (
 	redisRequests = 40_000 // by redis-benchmark in each round
 )
 
-// redisRows measures the Redis store: sensor writes over HTTP against its own script run as fast as redis-benchmark
-// can, and starts with one, two and three replicas.
+// redisRows measures the Redis store: sensor writes over HTTP against its own script run as fast as
+// redis-benchmark can, and starts with one, two and three replicas.
 func redisRows() ([]row, error) {
 	put, err := redisPutRow()
 	if err != nil {
@@ -79,12 +79,12 @@ func redisPutRow() (_ row, err error) {
 	}, nil
 }
 
-// firstKey is a sensor that only watchPut writes. It is as long as the keys that redis-benchmark generates, because
-// some script arguments contain the length of a key.
+// firstKey is a sensor that only watchPut writes. It is as long as the keys that redis-benchmark
+// generates, because some script arguments contain the length of a key.
 const firstKey = "key-first-number"
 
-// watchPut captures the command that the store sends to Redis for one write over HTTP: the hash of the script and its
-// arguments. The first write may send the script itself.
+// watchPut captures the command that the store sends to Redis for one write over HTTP: the hash of
+// the script and its arguments. The first write may send the script itself.
 func watchPut(server *redistest.Server, address string) ([]string, error) {
 	conn, err := net.Dial("tcp", server.Address())
 	if err != nil {
@@ -134,8 +134,8 @@ var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 // putAction is the script's name for an operation that writes a row; its condition follows.
 const putAction = `"put"`
 
-// unquoted returns the words of a command, with random keys and without conditions, so that it can be sent many
-// times.
+// unquoted returns the words of a command, with random keys and without conditions, so that it can
+// be sent many times.
 func unquoted(words []string) ([]string, error) {
 	for i, word := range words {
 		text, err := strconv.Unquote(word)
@@ -152,7 +152,8 @@ func unquoted(words []string) ([]string, error) {
 
 var requestsPerSecond = regexp.MustCompile(`([0-9.]+) requests per second`)
 
-// driveScript has redis-benchmark run the script over the same number of connections and returns the runs per second.
+// driveScript has redis-benchmark run the script over the same number of connections and returns
+// the runs per second.
 func driveScript(server *redistest.Server, script []string) (float64, error) {
 	_, port, _ := strings.Cut(server.Address(), ":")
 	args := []string{"-p", port, "-c", fmt.Sprint(putConnections), "-n", fmt.Sprint(redisRequests), "-r", fmt.Sprint(putKeys), "-q"}

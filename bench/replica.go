@@ -17,8 +17,9 @@ const (
 	replicaMost   = 3
 )
 
-// replicaRows measures how many jobs a second are started when sensors are written as fast as the replicas accept
-// them. It has no limit: on one machine the replicas, Redis and the writers share the processors.
+// replicaRows measures how many jobs a second are started when sensors are written as fast as the
+// replicas accept them. It has no limit: on one machine the replicas, Redis and the writers share
+// the processors.
 func replicaRows() ([]row, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -89,8 +90,8 @@ func startReplica(binary, dir, store, target string) (*server, error) {
 	return start(binary, dir)
 }
 
-// startAll writes the sensors of these runs over several connections, spread over all replicas, and waits for their
-// jobs.
+// startAll writes the sensors of these runs over several connections, spread over all replicas, and
+// waits for their jobs.
 func startAll(addresses []string, seen *arrivals, from, to int) error {
 	due := make(chan int, to)
 	for i := from; i < to; i++ {

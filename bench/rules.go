@@ -25,8 +25,8 @@ type row struct {
 const (
 	passingLimit = 2.0
 	failingLimit = 12.0
-	// rounds is how often both sides are measured, alternating. The best time of each is the cost of the code; the
-	// rest is noise of the machine.
+	// rounds is how often both sides are measured, alternating. The best time of each is the cost
+	// of the code; the rest is noise of the machine.
 	rounds = 7
 	// perRound is how long each side runs in a round.
 	perRound = "60ms"
@@ -43,8 +43,9 @@ type ruleSet struct {
 	now      time.Time
 }
 
-// ruleRows measures 3, 10 and 100 rules against hand-written closures that make the same comparisons on the same
-// readings: deciding when all pass, and explaining every rule when all fail.
+// ruleRows measures 3, 10 and 100 rules against hand-written closures that make the same
+// comparisons on the same readings: deciding when all pass, and explaining every rule when all
+// fail.
 func ruleRows() []row {
 	testing.Init()
 	if err := flag.Set("test.benchtime", perRound); err != nil {
@@ -88,8 +89,8 @@ func failingRow(n int) row {
 	return r
 }
 
-// race measures both sides alternately and returns the best time of each in nanoseconds per call. A side that returns
-// a wrong answer gets an infinite time.
+// race measures both sides alternately and returns the best time of each in nanoseconds per call. A
+// side that returns a wrong answer gets an infinite time.
 func race(ours, theirs func() bool) (a, b float64) {
 	a, b = math.Inf(1), math.Inf(1)
 	for range rounds {
@@ -127,7 +128,8 @@ func (s *ruleSet) closed() int {
 	return n
 }
 
-// newRuleSet returns n rules, a third each on a status, a count and a timestamp, each on its own sensor.
+// newRuleSet returns n rules, a third each on a status, a count and a timestamp, each on its own
+// sensor.
 func newRuleSet(n int, passing bool) *ruleSet {
 	now := time.Date(2026, 3, 3, 10, 0, 0, 0, time.UTC)
 	set := &ruleSet{now: now, snapshot: make(rule.Snapshot, n)}

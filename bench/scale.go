@@ -41,8 +41,8 @@ type scaled struct {
 	Resident int64         // bytes, after the pass
 }
 
-// scaleRows compares start-up, a watchdog pass and resident memory with many and with ten times as many pipelines.
-// Each is measured in its own process, so that they do not share memory.
+// scaleRows compares start-up, a watchdog pass and resident memory with many and with ten times as
+// many pipelines. Each is measured in its own process, so that they do not share memory.
 func scaleRows() ([]row, error) {
 	few, many, err := scaleInTurns()
 	if err != nil {
@@ -123,7 +123,8 @@ func (s *scaled) better(m scaled) {
 	s.Resident = max(s.Resident, m.Resident)
 }
 
-// scaleStart is when the pipelines are accepted. It is far from their cron times, so that no run is due.
+// scaleStart is when the pipelines are accepted. It is far from their cron times, so that no run is
+// due.
 var scaleStart = time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
 
 // writeFiles writes the given number of pipelines, a thousand to a directory.
@@ -142,7 +143,8 @@ func writeFiles(dir string, pipelines int) error {
 	return nil
 }
 
-// scaleFile returns pipeline i: with cron or a start condition, some with a deadline, some with rules after the run.
+// scaleFile returns pipeline i: with cron or a start condition, some with a deadline, some with
+// rules after the run.
 func scaleFile(i int) string {
 	opens, more := `cron: "15 6 * * *"`, ""
 	if i%2 == 1 {
@@ -165,8 +167,8 @@ job: {type: http, maxRetries: 2, config: {url: "http://localhost:8080/load/%d"}}
 %s`, i, i%40, i, opens, i, more)
 }
 
-// scaleProcess is the process with many pipelines. It starts as the server does and prints its measurements on
-// standard output.
+// scaleProcess is the process with many pipelines. It starts as the server does and prints its
+// measurements on standard output.
 func scaleProcess(dir string) (err error) {
 	ctx := context.Background()
 	var found scaled
@@ -240,9 +242,10 @@ func settleIn(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor
 	}
 }
 
-// passes returns the best time of several watchdog passes, a few minutes after the start. No pass may find anything.
-// With few pipelines, several passes are timed together so that they check the same number of pipelines in total:
-// both times are then long enough to include their share of garbage collection and noise.
+// passes returns the best time of several watchdog passes, a few minutes after the start. No pass
+// may find anything. With few pipelines, several passes are timed together so that they check the
+// same number of pipelines in total: both times are then long enough to include their share of
+// garbage collection and noise.
 func passes(ctx context.Context, db *sqlite.Store, c *catalog.Catalog, monitor *slamonitor.Monitor) (time.Duration, error) {
 	routes := router.New(router.Deps{Store: db, Catalog: c, Deadlines: monitor, Jobs: orchestrator.New(orchestrator.Deps{Store: db, Catalog: c})})
 	dog := watchdog.New(watchdog.Deps{Store: db, Catalog: c, Router: routes, Deadlines: monitor, Group: engine.Group, Interval: time.Minute})

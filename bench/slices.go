@@ -24,15 +24,15 @@ const (
 	lookTime    = 200 * time.Millisecond
 )
 
-// slicedGate is a gate with a rule over the hours of a period. The last hour has no reading, so that every evaluation
-// also explains.
+// slicedGate is a gate with a rule over the hours of a period. The last hour has no reading, so
+// that every evaluation also explains.
 type slicedGate struct {
 	question gate.Question
 	hours    int
 }
 
-// slicesRow compares the cost per slice of a gate with a rule over the hours of a month and over those of a day. The
-// readings come from SQLite and the verdict names the missing hour.
+// slicesRow compares the cost per slice of a gate with a rule over the hours of a month and over
+// those of a day. The readings come from SQLite and the verdict names the missing hour.
 func slicesRow() (_ row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {

@@ -34,10 +34,11 @@ const (
 	startTailLimit   = 25.0
 )
 
-// startRows measures the time from a sensor write to the start of the job that it triggers: on the program itself,
-// over HTTP, at 200 runs a second. The ceiling is one durable commit right after another; a start takes three
-// commits. The table also shows the cost of a commit at the server's own rate, with other work in between as in a
-// start: that is the more lenient ceiling, and has no limit.
+// startRows measures the time from a sensor write to the start of the job that it triggers: on the
+// program itself, over HTTP, at 200 runs a second. The ceiling is one durable commit right after
+// another; a start takes three commits. The table also shows the cost of a commit at the server's
+// own rate, with other work in between as in a start: that is the more lenient ceiling, and has no
+// limit.
 func startRows() ([]row, error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -57,16 +58,17 @@ func startRows() ([]row, error) {
 	return append(m.rows(), commands), err
 }
 
-// startsMeasured holds the durations of starts and of commits: at the server's own rate, and each right after the
-// other.
+// startsMeasured holds the durations of starts and of commits: at the server's own rate, and each
+// right after the other.
 type startsMeasured struct {
 	starts, apart, hot []time.Duration
 	again              int // repeated rounds
 }
 
-// startsAndCommits alternates between starts and commits, each time on a new store: on most machines the duration of
-// a commit changes within seconds by more than the effect to be measured. A round with too much steal time is
-// repeated: a single pause of 50 ms becomes the p99 of a thousand starts and says nothing about the program.
+// startsAndCommits alternates between starts and commits, each time on a new store: on most
+// machines the duration of a commit changes within seconds by more than the effect to be measured.
+// A round with too much steal time is repeated: a single pause of 50 ms becomes the p99 of a
+// thousand starts and says nothing about the program.
 func startsAndCommits(binary, dir string) (m startsMeasured, err error) {
 	for turn := 0; turn < startRounds+m.again; turn++ {
 		before := stolen()
@@ -183,8 +185,8 @@ type load struct {
 	every        time.Duration
 }
 
-// starts serves pipelines with the given job and writes a sensor for each run. It returns how long each took from the
-// write to the start.
+// starts serves pipelines with the given job and writes a sensor for each run. It returns how long
+// each took from the write to the start.
 func starts(binary, dir, job string, seen *arrivals, l load) ([]time.Duration, error) {
 	if err := startProject(dir, job); err != nil {
 		return nil, err
@@ -226,14 +228,15 @@ func startProject(dir, job string) error {
 	return nil
 }
 
-// attempt returns the id of run i's only attempt. Each pipeline has one run for each minute of a long day.
+// attempt returns the id of run i's only attempt. Each pipeline has one run for each minute of a
+// long day.
 func attempt(i int) string {
 	minute := i / startPipelines
 	return fmt.Sprintf("p%d/stream/2026-03-03T%02d:%02d/1", i%startPipelines, minute/60, minute%60)
 }
 
-// writeAll writes the sensor of each run at its time, without waiting for earlier answers, and returns the times of
-// the writes.
+// writeAll writes the sensor of each run at its time, without waiting for earlier answers, and
+// returns the times of the writes.
 func writeAll(address string, l load) ([]time.Time, error) {
 	sent := make([]time.Time, l.runs+l.warmUp)
 	due := make(chan int, len(sent))
@@ -278,7 +281,8 @@ func writeSome(address string, due <-chan int, sent []time.Time) error {
 	return nil
 }
 
-// commandRow measures the same for command jobs, against bare starts of the program. It has no limit.
+// commandRow measures the same for command jobs, against bare starts of the program. It has no
+// limit.
 func commandRow(binary, dir string) (row, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return row{}, err
@@ -323,7 +327,8 @@ func startsOfCommands(binary, dir string) ([]time.Duration, error) {
 	return starts(binary, dir, job, seen, load{runs: 100, warmUp: 20, every: 50 * time.Millisecond})
 }
 
-// bareStart runs the program as the keeper of a command, with no command to keep: it reports the error and exits.
+// bareStart runs the program as the keeper of a command, with no command to keep: it reports the
+// error and exits.
 func bareStart(binary string) error {
 	err := exec.Command(binary, command.KeeperArg).Run()
 	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 2 {

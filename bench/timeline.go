@@ -39,8 +39,8 @@ func (l lanes) span(now time.Time) timeRange {
 	return timeRange{now.Add(-time.Duration(l.days) * 24 * time.Hour), now}
 }
 
-// timelineRow compares how long the API takes to return a timeline, all pages, with how long the store takes to read
-// its runs and deadlines.
+// timelineRow compares how long the API takes to return a timeline, all pages, with how long the
+// store takes to read its runs and deadlines.
 func timelineRow(l lanes) (_ row, err error) {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, filepath.Join(l.dir, "interlock-data"), sqlite.Options{})

@@ -25,8 +25,8 @@ type traced struct {
 	Frames      int
 }
 
-// traceRows traces the page in Chromium. Without a browser, Node or the page's packages it reports why nothing was
-// measured.
+// traceRows traces the page in Chromium. Without a browser, Node or the page's packages it reports
+// why nothing was measured.
 func traceRows(binary string, all ...lanes) ([]row, error) {
 	var rows []row
 	for i, l := range all {
@@ -50,7 +50,8 @@ func traceRows(binary string, all ...lanes) ([]row, error) {
 	return rows, nil
 }
 
-// trace serves the lanes and loads them in a browser. If there is no browser, why says what is missing.
+// trace serves the lanes and loads them in a browser. If there is no browser, why says what is
+// missing.
 func trace(binary string, l lanes) (t traced, why string, err error) {
 	s, err := start(binary, l.dir)
 	if err != nil {

@@ -26,8 +26,8 @@ const (
 	workersConfig = "limits: {connectionsPerAddress: 2048}\n"
 )
 
-// workerRows measures the cost of external workers: requests that wait for a gate, and many workers that claim one
-// attempt.
+// workerRows measures the cost of external workers: requests that wait for a gate, and many workers
+// that claim one attempt.
 func workerRows() (_ []row, err error) {
 	dir, err := os.MkdirTemp("", "interlock-bench-")
 	if err != nil {
@@ -128,8 +128,8 @@ func (s *server) processorTime() (time.Duration, error) {
 	return time.Duration(used) * 10 * time.Millisecond, nil
 }
 
-// used returns the share of one processor that the server uses while another pipeline's sensor is written ten times a
-// second.
+// used returns the share of one processor that the server uses while another pipeline's sensor is
+// written ten times a second.
 func (s *server) used(writer *line) (float64, error) {
 	before, err := s.processorTime()
 	if err != nil {
@@ -146,7 +146,8 @@ func (s *server) used(writer *line) (float64, error) {
 	return (after - before).Seconds() / time.Since(began).Seconds(), err
 }
 
-// waitingRow compares the processor use of the server with and without requests that wait for a gate.
+// waitingRow compares the processor use of the server with and without requests that wait for a
+// gate.
 func waitingRow(s *server) (_ row, err error) {
 	writer, err := s.dial()
 	if err != nil {
@@ -199,8 +200,8 @@ func claimRows(s *server) ([]row, error) {
 	return []row{named("one has claimed", g), named("all others are refused", t)}, nil
 }
 
-// claimRound returns how long after the write that opens the gate one worker has the claim, and all others have been
-// refused. It also returns how long a refused claim takes by itself.
+// claimRound returns how long after the write that opens the gate one worker has the claim, and all
+// others have been refused. It also returns how long a refused claim takes by itself.
 func claimRound(s *server, date string) (granted, told, trip time.Duration, err error) {
 	operator, err := s.dial()
 	if err != nil {
@@ -252,7 +253,8 @@ func claimRound(s *server, date string) (granted, told, trip time.Duration, err 
 	return first.Sub(began), last.Sub(began), time.Since(asked), err
 }
 
-// claim waits for the gate to open and claims the attempt. It returns whether this worker won, and when it knew.
+// claim waits for the gate to open and claims the attempt. It returns whether this worker won, and
+// when it knew.
 func (l *line) claim(date string, n int) (won bool, at time.Time, err error) {
 	status, body, err := l.read()
 	if err != nil || status != http.StatusOK {

@@ -41,9 +41,9 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Acquire waits until a start of a pipeline's run is allowed, and claims its attempt. It opens the run if no schedule
-// does. If there is nothing to run, the error is a *RefusedError. It retries a server that cannot be reached until the
-// wait is over; then the error is an *UnreachableError.
+// Acquire waits until a start of a pipeline's run is allowed, and claims its attempt. It opens the
+// run if no schedule does. If there is nothing to run, the error is a *RefusedError. It retries a
+// server that cannot be reached until the wait is over; then the error is an *UnreachableError.
 //
 // The caller must end the lease with Finish. Until then it sends heartbeats.
 func (c *Client) Acquire(ctx context.Context, q AcquireRequest) (*Lease, error) {
@@ -84,8 +84,8 @@ const (
 	settlePace = 50 * time.Millisecond
 )
 
-// step sends one request and acts on the response. It returns errAgain, after a pause if needed, while there is more to
-// do.
+// step sends one request and acts on the response. It returns errAgain, after a pause if needed,
+// while there is more to do.
 func (w *waiter) step(ctx context.Context) (*Lease, error) {
 	asked, hold := time.Now(), w.hold()
 	g, err := w.ask(ctx, hold)
@@ -102,8 +102,8 @@ func (w *waiter) step(ctx context.Context) (*Lease, error) {
 			return nil, w.unanswered(ctx, err)
 		}
 		_ = errors.As(err, &w.conflict) // err is a *Problem here
-		// If another worker was faster, the next request for the gate shows it. If it never does, the rejection becomes
-		// the result once the wait is over.
+		// If another worker was faster, the next request for the gate shows it. If it never does,
+		// the rejection becomes the result once the wait is over.
 		w.acted = true
 		if err := w.checkJob(ctx); err != nil {
 			return nil, err
@@ -149,10 +149,12 @@ func (w *waiter) ask(ctx context.Context, hold time.Duration) (Gate, error) {
 // left returns the rest of the wait.
 func (w *waiter) left() time.Duration { return w.q.Wait - time.Since(w.since) }
 
-// overdue reports whether the wait is over, including the time that a run needs to be opened, offered and settled.
+// overdue reports whether the wait is over, including the time that a run needs to be opened,
+// offered and settled.
 func (w *waiter) overdue() bool { return time.Since(w.since) >= w.q.Wait+offerGrace }
 
-// hold returns how long the server should hold the next request: not the first one, because the gate is mostly open.
+// hold returns how long the server should hold the next request: not the first one, because the
+// gate is mostly open.
 func (w *waiter) hold() time.Duration {
 	if w.gate == nil || w.acted {
 		return 0 // the server would hold the request while another worker has the run
@@ -166,8 +168,8 @@ func (w *waiter) hold() time.Duration {
 	return max(hold, 0)
 }
 
-// grace returns how long to wait for the gate even without Wait: runs are opened and offered a moment after their time,
-// and clocks differ a little.
+// grace returns how long to wait for the gate even without Wait: runs are opened and offered a
+// moment after their time, and clocks differ a little.
 func (w *waiter) grace() time.Duration {
 	for _, b := range w.gate.BlockedBy {
 		switch {

@@ -107,7 +107,8 @@ func TestUnreachableServerIsRetriedUntilTheWaitIsOver(t *testing.T) {
 	})
 }
 
-// claimed is a server whose gate is open, and which answers heartbeats and reports with the given statuses.
+// claimed is a server whose gate is open, and which answers heartbeats and reports with the given
+// statuses.
 func claimed(t *testing.T, more func(r *http.Request) (int, any)) (*scripted, *client.Lease) {
 	t.Helper()
 	s := &scripted{answers: func(r *http.Request) (int, any) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// AlertRoute says which events go to which sinks. The first route that matches an event applies; empty fields match
-// any.
+// AlertRoute says which events go to which sinks. The first route that matches an event applies;
+// empty fields match any.
 type AlertRoute struct {
 	Name      string            `json:"name"`
 	Types     []string          `json:"types" doc:"Event types; empty matches all."`
@@ -37,7 +37,8 @@ type DeadLetter struct {
 	At     time.Time  `json:"at"`
 }
 
-// DeadLetters lists the alerts that a sink did not accept, oldest first; an empty sink means all sinks.
+// DeadLetters lists the alerts that a sink did not accept, oldest first; an empty sink means all
+// sinks.
 func (c *Client) DeadLetters(ctx context.Context, sink string, options ...CallOption) ([]DeadLetter, error) {
 	return allPages[DeadLetter](ctx, c, get(path("alerts", "dead"), query("sink", sink)), options)
 }

@@ -22,17 +22,20 @@ const maxAnswer = 64 << 20
 // CallOption changes one call.
 type CallOption func(*call)
 
-// Raw copies the response as the server sent it, including fields of a newer server that this package does not know.
+// Raw copies the response as the server sent it, including fields of a newer server that this
+// package does not know.
 func Raw(to *json.RawMessage) CallOption { return func(r *call) { r.raw = to } }
 
-// IdempotencyKey makes a call safe to repeat: for 24 hours, a second trigger, rerun or backfill with that key returns
-// the first response, even a rejection, and changes nothing. The same key with another request is a *Problem with
-// status 422. Use it to repeat a call whose response was lost; by default each call has a random key.
+// IdempotencyKey makes a call safe to repeat: for 24 hours, a second trigger, rerun or backfill
+// with that key returns the first response, even a rejection, and changes nothing. The same key
+// with another request is a *Problem with status 422. Use it to repeat a call whose response was
+// lost; by default each call has a random key.
 func IdempotencyKey(key string) CallOption {
 	return func(r *call) { r.header.Set("Idempotency-Key", key) }
 }
 
-// Permit uses the permit of a claim instead of the client's token: for heartbeats and the result of the attempt.
+// Permit uses the permit of a claim instead of the client's token: for heartbeats and the result of
+// the attempt.
 func Permit(permit string) CallOption {
 	return func(r *call) { r.header.Set("Authorization", "Bearer "+permit) }
 }
@@ -66,8 +69,8 @@ func get(path string, query url.Values) call {
 	return call{method: http.MethodGet, path: path, query: query}
 }
 
-// post returns a call that changes something. It has a random idempotency key, so that a proxy which sends it twice has
-// no effect.
+// post returns a call that changes something. It has a random idempotency key, so that a proxy
+// which sends it twice has no effect.
 func post(path string, body any) call {
 	return call{method: http.MethodPost, path: path, body: body, header: http.Header{"Idempotency-Key": {rand.Text()}}}
 }
@@ -79,8 +82,8 @@ func postLong(path string, body any) call {
 	return r
 }
 
-// path joins the escaped parts to an API path. A part "." or ".." is escaped too, because it would change the
-// directory.
+// path joins the escaped parts to an API path. A part "." or ".." is escaped too, because it would
+// change the directory.
 func path(parts ...string) string {
 	var b strings.Builder
 	b.WriteString("/api/v1")
@@ -242,7 +245,8 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	return req, nil
 }
 
-// Page is one page of a list, newest first unless documented otherwise. NextCursor is empty on the last page.
+// Page is one page of a list, newest first unless documented otherwise. NextCursor is empty on the
+// last page.
 type Page[T any] struct {
 	Items      []T    `json:"items"`
 	NextCursor string `json:"nextCursor"`

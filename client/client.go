@@ -1,14 +1,14 @@
-// Package client talks to an Interlock server: it writes sensors, asks whether a gate is open, and does what an
-// operator does. The command line is built on it, and any job or sensor can use it. It decides nothing and stores
-// nothing.
+// Package client talks to an Interlock server: it writes sensors, asks whether a gate is open, and
+// does what an operator does. The command line is built on it, and any job or sensor can use it. It
+// decides nothing and stores nothing.
 //
-// Every method takes a context. It returns a *Problem with the server's own words if the server rejected the request,
-// or an *UnreachableError if the server could not be reached. It never retries silently, except that Follow, Acquire
-// and a Lease continue after a lost connection.
+// Every method takes a context. It returns a *Problem with the server's own words if the server
+// rejected the request, or an *UnreachableError if the server could not be reached. It never
+// retries silently, except that Follow, Acquire and a Lease continue after a lost connection.
 //
-// The server sends and receives the types of this package, and generates api/openapi.json, which it serves at
-// /openapi.json, from their tags: doc is the description of a field, enum its possible values. A field that is null in
-// JSON is nil.
+// The server sends and receives the types of this package, and generates api/openapi.json, which it
+// serves at /openapi.json, from their tags: doc is the description of a field, enum its possible
+// values. A field that is null in JSON is nil.
 package client
 
 import (
@@ -41,14 +41,14 @@ type Option func(*Client)
 // WithToken sends a bearer token with every request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
-// WithHTTPClient uses h, including its timeout. Without this option a call has a minute; a call that may be much work,
-// such as a backfill, has a little more than the server's own timeout.
+// WithHTTPClient uses h, including its timeout. Without this option a call has a minute; a call
+// that may be much work, such as a backfill, has a little more than the server's own timeout.
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *Client) { c.http, c.timed = h, false }
 }
 
-// WithTLS uses config for TLS connections: for other authorities than the machine's, or a client certificate. It has no
-// effect together with WithHTTPClient.
+// WithTLS uses config for TLS connections: for other authorities than the machine's, or a client
+// certificate. It has no effect together with WithHTTPClient.
 func WithTLS(config *tls.Config) Option {
 	return func(c *Client) {
 		t := http.DefaultTransport.(*http.Transport).Clone()
@@ -60,8 +60,8 @@ func WithTLS(config *tls.Config) Option {
 // socketScheme starts the address of a server on a Unix socket.
 const socketScheme = "unix:"
 
-// New returns a client of the server at an address such as http://127.0.0.1:8740, or unix:/run/interlock.sock for a
-// Unix socket.
+// New returns a client of the server at an address such as http://127.0.0.1:8740, or
+// unix:/run/interlock.sock for a Unix socket.
 func New(server string, options ...Option) (*Client, error) {
 	// A server sends a heartbeat every 15 seconds.
 	c := &Client{http: &http.Client{}, timed: true, idle: time.Minute}
@@ -108,8 +108,8 @@ func (c *Client) server() string {
 	return c.base.Redacted()
 }
 
-// stay follows no redirects: most of them would turn a PUT or POST into a GET, which looks like success and writes
-// nothing.
+// stay follows no redirects: most of them would turn a PUT or POST into a GET, which looks like
+// success and writes nothing.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Readiness reports whether the controller keeps up.
@@ -125,7 +125,8 @@ type HealthCheck struct {
 	Detail string `json:"detail" doc:"Details for people."`
 }
 
-// Ready asks whether the controller keeps up. If it does not, the *Problem with status 503 says why.
+// Ready asks whether the controller keeps up. If it does not, the *Problem with status 503 says
+// why.
 func (c *Client) Ready(ctx context.Context, options ...CallOption) (Readiness, error) {
 	return ask[Readiness](ctx, c, get("/readyz", nil), options)
 }

@@ -305,7 +305,8 @@ func TestOtherServersAreUnreachable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			// With a custom HTTP client, too, a redirected PUT must not end as a GET that looks like success.
+			// With a custom HTTP client, too, a redirected PUT must not end as a GET that looks
+			// like success.
 			c := connect(t, tt.server, client.WithHTTPClient(&http.Client{}), client.WithToken("secret"))
 			_, err := c.PutSensor(ctx, "orders", "x", nil)
 			var u *client.UnreachableError

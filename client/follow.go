@@ -28,9 +28,10 @@ const (
 	maxLine    = 4 << 20
 )
 
-// Follow calls each with every event as it is recorded, until ctx ends or each returns an error, which Follow returns.
-// If the connection is lost, or silent for too long, Follow reconnects and resumes after the last event: it skips none
-// and repeats none. Only the first connection must succeed at once.
+// Follow calls each with every event as it is recorded, until ctx ends or each returns an error,
+// which Follow returns. If the connection is lost, or silent for too long, Follow reconnects and
+// resumes after the last event: it skips none and repeats none. Only the first connection must
+// succeed at once.
 func (c *Client) Follow(ctx context.Context, q Following, each func(Event) error) error {
 	s := &stream{client: c, query: q, each: each, last: q.After, retry: firstRetry}
 	for failures := 0; ; failures++ {

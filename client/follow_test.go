@@ -75,8 +75,8 @@ func TestFollowReturnsPermanentErrors(t *testing.T) {
 	}
 }
 
-// streams is a server whose connections send the given responses, one after the other. It records the position after
-// which each starts.
+// streams is a server whose connections send the given responses, one after the other. It records
+// the position after which each starts.
 func streams(t *testing.T, after *[]string, answers ...func(http.ResponseWriter, *http.Request)) *httptest.Server {
 	t.Helper()
 	var calls atomic.Int32

@@ -58,13 +58,14 @@ type Rule struct {
 	Source           *string    `json:"source" doc:"The writer's name, if known."`
 }
 
-// Gate asks whether a start of a pipeline's run is allowed now; an empty date means the period that would fire now.
+// Gate asks whether a start of a pipeline's run is allowed now; an empty date means the period that
+// would fire now.
 func (c *Client) Gate(ctx context.Context, id, date string, options ...CallOption) (Gate, error) {
 	return ask[Gate](ctx, c, get(path("pipelines", id, "gate"), query("date", date)), options)
 }
 
-// AwaitGate is Gate, but the server holds the request until a start is allowed, never will be, or another client has
-// started the job. It waits at most for wait, up to 60s.
+// AwaitGate is Gate, but the server holds the request until a start is allowed, never will be, or
+// another client has started the job. It waits at most for wait, up to 60s.
 func (c *Client) AwaitGate(ctx context.Context, id, date string, wait time.Duration, options ...CallOption) (Gate, error) {
 	r := get(path("pipelines", id, "gate"), query("date", date, "wait", wait.String()))
 	r.long = true
@@ -147,8 +148,8 @@ type Shown struct {
 	OpensAt     *time.Time `json:"opensAt" doc:"When a closed gate opens if no data changes; null if time alone does not open it."`
 }
 
-// Explain says why the run of a period waits, how it went, or why there is none. An empty date means the newest open
-// run or, without one, the period that would fire now.
+// Explain says why the run of a period waits, how it went, or why there is none. An empty date
+// means the newest open run or, without one, the period that would fire now.
 func (c *Client) Explain(ctx context.Context, id, date string, options ...CallOption) (Explanation, error) {
 	return ask[Explanation](ctx, c, get(path("pipelines", id, "explain"), query("date", date)), options)
 }

@@ -39,15 +39,16 @@ func newLease(c *Client, key RunKey, claim Claim) *Lease {
 	return l
 }
 
-// SendOutput sends the result of tail, the end of the job's output, with every heartbeat from now on.
+// SendOutput sends the result of tail, the end of the job's output, with every heartbeat from now
+// on.
 func (l *Lease) SendOutput(tail func() string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.output = tail
 }
 
-// Lost is closed when the server reports that the caller no longer holds the attempt: it was given up or cancelled, or
-// has a result. The job should stop. Why returns the reason.
+// Lost is closed when the server reports that the caller no longer holds the attempt: it was given
+// up or cancelled, or has a result. The job should stop. Why returns the reason.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
 // Why returns the server's reason once Lost is closed.
@@ -125,9 +126,9 @@ func (l *Lease) newOutput() string {
 	return text
 }
 
-// Finish reports the result of the job and ends the heartbeats. It retries a server that cannot be reached until it
-// answers, the attempt's deadline has passed, or ctx ends. A *Problem with status 409 means that the caller no longer
-// held the attempt, and that the result changes nothing.
+// Finish reports the result of the job and ends the heartbeats. It retries a server that cannot be
+// reached until it answers, the attempt's deadline has passed, or ctx ends. A *Problem with status
+// 409 means that the caller no longer held the attempt, and that the result changes nothing.
 func (l *Lease) Finish(ctx context.Context, r JobReport) (JobReported, error) {
 	defer l.done.Wait()
 	defer l.stop()
@@ -145,8 +146,8 @@ func (l *Lease) Finish(ctx context.Context, r JobReport) (JobReported, error) {
 	}
 }
 
-// settled waits a moment until the run shows the result, so that the caller's next request sees it. It is only a
-// convenience: the result is stored.
+// settled waits a moment until the run shows the result, so that the caller's next request sees it.
+// It is only a convenience: the result is stored.
 func (l *Lease) settled(ctx context.Context, done JobReported) JobReported {
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
@@ -176,8 +177,8 @@ type Claim struct {
 	Run              Run               `json:"run"`
 }
 
-// Claim claims the offered attempt of a run whose job is external. Exactly one worker gets it; all others get a
-// *Problem with status 409.
+// Claim claims the offered attempt of a run whose job is external. Exactly one worker gets it; all
+// others get a *Problem with status 409.
 func (c *Client) Claim(ctx context.Context, key RunKey, worker string, options ...CallOption) (Claim, error) {
 	return ask[Claim](ctx, c, post(key.path("claim"), struct {
 		Worker string `json:"worker"`
@@ -192,8 +193,9 @@ type HeartbeatTaken struct {
 	Deadline time.Time  `json:"deadline" doc:"When the result must be reported at the latest."`
 }
 
-// Heartbeat reports that the worker of an attempt is alive, and sends the end of its output, at most 64 KiB. It needs
-// the Permit of the claim. A worker that has lost its attempt gets a *Problem with status 409.
+// Heartbeat reports that the worker of an attempt is alive, and sends the end of its output, at
+// most 64 KiB. It needs the Permit of the claim. A worker that has lost its attempt gets a *Problem
+// with status 409.
 func (c *Client) Heartbeat(ctx context.Context, key RunKey, output string, options ...CallOption) (HeartbeatTaken, error) {
 	return ask[HeartbeatTaken](ctx, c, post(key.path("heartbeat"), struct {
 		Output string `json:"output,omitempty"`

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Asked says who requests something, and why. The server records RequestedBy beside the name of the token.
+// Asked says who requests something, and why. The server records RequestedBy beside the name of the
+// token.
 type Asked struct {
 	Reason      string `json:"reason,omitempty" maxLength:"1000" doc:"The reason."`
 	RequestedBy string `json:"requestedBy,omitempty" maxLength:"200" doc:"The person who requests it; recorded with the name of the token."`
@@ -80,7 +81,8 @@ type JobReported struct {
 	Late bool `json:"late" doc:"Whether the attempt had already ended. The result is then logged and changes nothing."`
 }
 
-// Report reports the result of a run's job. The job itself may use the token in INTERLOCK_CALLBACK_TOKEN.
+// Report reports the result of a run's job. The job itself may use the token in
+// INTERLOCK_CALLBACK_TOKEN.
 func (c *Client) Report(ctx context.Context, key RunKey, r JobReport, options ...CallOption) (JobReported, error) {
 	return ask[JobReported](ctx, c, post(key.path("job"), r), options)
 }

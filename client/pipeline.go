@@ -126,19 +126,20 @@ func (c *Client) Pause(ctx context.Context, id string, q PauseRequest, options .
 	return ask[Pause](ctx, c, post(path("pipelines", id, "pause"), q), options)
 }
 
-// PauseAll pauses all pipelines, including those added later, and returns the ids of the active ones. It does not change
-// the pipelines' own pauses.
+// PauseAll pauses all pipelines, including those added later, and returns the ids of the active
+// ones. It does not change the pipelines' own pauses.
 func (c *Client) PauseAll(ctx context.Context, q PauseRequest, options ...CallOption) ([]string, error) {
 	return items[string](ctx, c, postLong(path("pause"), q), options)
 }
 
-// Resume ends a pipeline's own pause. It returns the pause of all pipelines, if that still covers the pipeline.
+// Resume ends a pipeline's own pause. It returns the pause of all pipelines, if that still covers
+// the pipeline.
 func (c *Client) Resume(ctx context.Context, id string, q Asked, options ...CallOption) (Pause, error) {
 	return ask[Pause](ctx, c, post(path("pipelines", id, "resume"), q), options)
 }
 
-// ResumeAll ends the pause of all pipelines and returns the ids of those that are no longer paused: a pipeline with its
-// own pause stays paused.
+// ResumeAll ends the pause of all pipelines and returns the ids of those that are no longer paused:
+// a pipeline with its own pause stays paused.
 func (c *Client) ResumeAll(ctx context.Context, q Asked, options ...CallOption) ([]string, error) {
 	return items[string](ctx, c, postLong(path("resume"), q), options)
 }

@@ -35,7 +35,8 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("the server answered %d %s", p.Status, p.Title)
 }
 
-// UnreachableError means that the server could not be reached, did not answer in time, or is not an Interlock server.
+// UnreachableError means that the server could not be reached, did not answer in time, or is not an
+// Interlock server.
 type UnreachableError struct {
 	Server string
 	Late   bool // this package's timeout expired
@@ -54,8 +55,8 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns why the server could not be reached.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// lateError means that there was no response within this package's timeout. The server may still have done what was
-// asked, unless it was only a query.
+// lateError means that there was no response within this package's timeout. The server may still
+// have done what was asked, unless it was only a query.
 type lateError struct {
 	limit    time.Duration
 	question bool
@@ -75,8 +76,8 @@ func (lateError) Unwrap() error { return context.DeadlineExceeded }
 // maxProblem is the most bytes that are read of an error response.
 const maxProblem = 1 << 20
 
-// refusal reads the server's error response. Anything but a problem comes from something other than an Interlock
-// server.
+// refusal reads the server's error response. Anything but a problem comes from something other than
+// an Interlock server.
 func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	if to, err := resp.Location(); err == nil {
 		return c.unusable("answered %s with a redirect to %s", resp.Status, to.Redacted())
@@ -92,7 +93,8 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	return p
 }
 
-// unanswered returns the error of a call without a response. If this package's timeout ended it, the error says so.
+// unanswered returns the error of a call without a response. If this package's timeout ended it,
+// the error says so.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	if late, ok := errors.AsType[lateError](context.Cause(ctx)); ok {
 		return &UnreachableError{Server: c.server(), Late: true, Err: late}

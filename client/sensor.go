@@ -32,8 +32,9 @@ func WithSource(name string) CallOption { return func(r *call) { r.query.Set("so
 // WithTTL makes the reading of PutSensor expire after d.
 func WithTTL(d time.Duration) CallOption { return func(r *call) { r.query.Set("ttl", d.String()) } }
 
-// PutSensor writes a sensor of a pipeline. The key may include a period ("hourly-status#2026-03-03T07"), and so may
-// fields named date, hour and minute. When it returns without an error, the reading is stored durably.
+// PutSensor writes a sensor of a pipeline. The key may include a period
+// ("hourly-status#2026-03-03T07"), and so may fields named date, hour and minute. When it returns
+// without an error, the reading is stored durably.
 func (c *Client) PutSensor(ctx context.Context, pipeline, key string, fields map[string]any, options ...CallOption) (Written, error) {
 	if fields == nil {
 		fields = map[string]any{}
@@ -58,8 +59,8 @@ type SensorWritten struct {
 	Written
 }
 
-// PutSensors writes up to 1000 readings of any pipelines, all or none; the *Problem names the invalid one. The results
-// are in the order of the writes.
+// PutSensors writes up to 1000 readings of any pipelines, all or none; the *Problem names the
+// invalid one. The results are in the order of the writes.
 func (c *Client) PutSensors(ctx context.Context, writes []SensorWrite, options ...CallOption) ([]SensorWritten, error) {
 	return items[SensorWritten](ctx, c, post(path("sensors"), writes), options)
 }
@@ -74,9 +75,9 @@ func (c *Client) Sensor(ctx context.Context, pipeline, key, date string, options
 	return ask[Reading](ctx, c, get(path("pipelines", pipeline, "sensors", key), query("date", date)), options)
 }
 
-// DeleteSensor deletes the reading of a key for that period or, for "", the undated one; the key may include the period
-// instead. Rules then act as if that reading had never been written. A *Problem with status 404 means that there is
-// none.
+// DeleteSensor deletes the reading of a key for that period or, for "", the undated one; the key
+// may include the period instead. Rules then act as if that reading had never been written. A
+// *Problem with status 404 means that there is none.
 func (c *Client) DeleteSensor(ctx context.Context, pipeline, key, date string, options ...CallOption) (Written, error) {
 	r := call{method: http.MethodDelete, path: path("pipelines", pipeline, "sensors", key), query: query("date", date)}
 	return ask[Written](ctx, c, r, options)

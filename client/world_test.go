@@ -103,8 +103,8 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// whole makes a call and fails the test unless its result, as JSON again, has everything that the server sent: the
-// API's responses and this package's types must not drift apart.
+// whole makes a call and fails the test unless its result, as JSON again, has everything that the
+// server sent: the API's responses and this package's types must not drift apart.
 func whole[T any](t *testing.T, ask func(client.CallOption) (T, error)) T {
 	t.Helper()
 	var raw json.RawMessage

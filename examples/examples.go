@@ -1,5 +1,6 @@
-// Package examples holds the projects that come with Interlock: starter is what `interlock init` writes, medallion is
-// what the documentation speaks of, and broken.yaml shows what validate reports.
+// Package examples holds the projects that come with Interlock: starter is what `interlock init`
+// writes, medallion is what the documentation speaks of, and broken.yaml shows what validate
+// reports.
 package examples
 
 import (

@@ -1,5 +1,6 @@
-// Package web holds the dashboard as it was built from the sources beside it, so that building Interlock needs no Node.
-// `npm run build` in this folder writes dist anew; package dashboard serves it.
+// Package web holds the dashboard as it was built from the sources beside it, so that building
+// Interlock needs no Node. `npm run build` in this folder writes dist anew; package dashboard
+// serves it.
 package web
 
 import (

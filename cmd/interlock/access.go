@@ -23,7 +23,8 @@ import (
 // accessPace is how often the token and certificate files are re-read.
 const accessPace = 15 * time.Second
 
-// accessSettings reads the API settings that concern clients: tokens, certificates, login and limits.
+// accessSettings reads the API settings that concern clients: tokens, certificates, login and
+// limits.
 func accessSettings(f settings.File, guard *egress.Guard, getenv func(string) string) (api.Settings, error) {
 	tokens, err := readTokens(f.Auth.Tokens, getenv)
 	if err != nil {
@@ -70,7 +71,8 @@ func newOIDC(o *settings.OIDC, guard *egress.Guard, getenv func(string) string) 
 	return login, nil
 }
 
-// access re-reads the server's token and certificate files, so that they can be replaced without a restart.
+// access re-reads the server's token and certificate files, so that they can be replaced without a
+// restart.
 type access struct {
 	file   settings.File
 	getenv func(string) string
@@ -85,15 +87,17 @@ type access struct {
 	certs  [sha256.Size]byte // hash of the active certificates
 }
 
-// Reload re-reads the token and certificate files. Changes apply to the next request and the next connection. If a
-// file is not valid, Reload returns an error and the previous version stays active.
+// Reload re-reads the token and certificate files. Changes apply to the next request and the next
+// connection. If a file is not valid, Reload returns an error and the previous version stays
+// active.
 func (a *access) Reload(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return errors.Join(a.reloadTokens(ctx), a.reloadCertificates(ctx))
 }
 
-// use makes the next Reload read the token and certificate files that f names. It cannot switch TLS on or off.
+// use makes the next Reload read the token and certificate files that f names. It cannot switch TLS
+// on or off.
 func (a *access) use(f settings.File) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,7 +145,8 @@ func (a *access) reloadCertificates(ctx context.Context) error {
 	return nil
 }
 
-// config returns the server's TLS configuration, which looks up the active certificates for each connection.
+// config returns the server's TLS configuration, which looks up the active certificates for each
+// connection.
 func (a *access) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

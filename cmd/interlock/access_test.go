@@ -401,7 +401,8 @@ func TestAuditShowsWhoDidWhat(t *testing.T) {
 	s.must(2, "audit", "--since", "soon")
 }
 
-// TestReplicasShareSessionsAndTheAuditLog logs in at one replica on Redis, works at the other, and logs out there.
+// TestReplicasShareSessionsAndTheAuditLog logs in at one replica on Redis, works at the other, and
+// logs out there.
 func TestReplicasShareSessionsAndTheAuditLog(t *testing.T) {
 	server := redistest.Start(t)
 	config := "store: " + server.URL() + "\nauth: {tokens: [{name: root, role: admin, tokenEnv: ROOT}]}"

@@ -70,8 +70,8 @@ func (a *archiving) ticks() []engine.Tick {
 	}}}
 }
 
-// retain extends keep so that nothing is deleted before it is archived. If the archive was removed from the server's
-// file, the store stops keeping data for it.
+// retain extends keep so that nothing is deleted before it is archived. If the archive was removed
+// from the server's file, the store stops keeping data for it.
 func (a *archiving) retain(ctx context.Context, keep store.Retention, now time.Time) (store.Retention, error) {
 	if a.archiver == nil {
 		return keep, archive.Leave(ctx, a.store, a.consumer)
@@ -79,7 +79,8 @@ func (a *archiving) retain(ctx context.Context, keep store.Retention, now time.T
 	return a.archiver.Retain(ctx, keep, now)
 }
 
-// check reports the archive backlog for /readyz. It is always OK: nothing in the controller waits for the archive.
+// check reports the archive backlog for /readyz. It is always OK: nothing in the controller waits
+// for the archive.
 func (a *archiving) check(ctx context.Context) []client.HealthCheck {
 	if a.archiver == nil {
 		return nil
@@ -141,7 +142,8 @@ var (
 
 func (a *archiving) Describe(to chan<- *prometheus.Desc) { to <- backlogChanges; to <- backlogSeconds }
 
-// Collect reports the backlog. It reports nothing without an archive, or if the store does not answer in time.
+// Collect reports the backlog. It reports nothing without an archive, or if the store does not
+// answer in time.
 func (a *archiving) Collect(to chan<- prometheus.Metric) {
 	if a.archiver == nil {
 		return

@@ -37,7 +37,8 @@ func (d *daemon) attack(script string) string {
 	return *got.Attempts[0].Output
 }
 
-// withTokens makes the controllers of a ground require a token, which they read from their environment.
+// withTokens makes the controllers of a ground require a token, which they read from their
+// environment.
 func (g *ground) withTokens() {
 	g.env = append(g.env, "OPS_TOKEN=open-sesame-0123456789abcdef")
 	g.token = "open-sesame-0123456789abcdef"
@@ -45,10 +46,10 @@ func (g *ground) withTokens() {
 
 const asksForTokens = "auth: {tokens: [{name: ops, role: admin, tokenEnv: OPS_TOKEN}]}\n"
 
-// TestACommandCannotReadTheControllersSecrets runs a command that looks for the secrets of the controller that started
-// it: in the environment, the memory and the open files of the controller and of the keeper, and in its own
-// environment. It searches for the name of the secret variable; the secret's value is not in the script, so that the
-// script does not find itself.
+// TestACommandCannotReadTheControllersSecrets runs a command that looks for the secrets of the
+// controller that started it: in the environment, the memory and the open files of the controller
+// and of the keeper, and in its own environment. It searches for the name of the secret variable;
+// the secret's value is not in the script, so that the script does not find itself.
 func TestACommandCannotReadTheControllersSecrets(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -81,8 +82,8 @@ echo done`
 	}
 }
 
-// TestACommandOfAnotherUserCannotReadTheDataDirectory runs commands as the user nobody, which requires root. Without
-// root, the controller must refuse to start and say what it needs.
+// TestACommandOfAnotherUserCannotReadTheDataDirectory runs commands as the user nobody, which
+// requires root. Without root, the controller must refuse to start and say what it needs.
 func TestACommandOfAnotherUserCannotReadTheDataDirectory(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()

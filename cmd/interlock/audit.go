@@ -88,8 +88,8 @@ func parametersOf(parameters map[string]any) string {
 	return strings.Join(words, " ")
 }
 
-// record stores an audit entry about an action of the server itself. The action has already happened, so if the entry
-// cannot be stored, record only logs the error.
+// record stores an audit entry about an action of the server itself. The action has already
+// happened, so if the entry cannot be stored, record only logs the error.
 func (c *controller) record(ctx context.Context, action string, parameters map[string]any) {
 	e := audit.Entry{Actor: "server", Action: action, Parameters: parameters, Outcome: audit.Done}
 	if err := c.audit.Add(ctx, e, time.Now()); err != nil {
@@ -126,7 +126,8 @@ func (c *controller) recordStart(ctx context.Context) {
 	c.record(ctx, "start", map[string]any{"version": version, "listen": c.file.Listen, "tokens": tokens})
 }
 
-// changedTokens returns the names of tokens that were added or removed, or whose secret, role or pipelines changed.
+// changedTokens returns the names of tokens that were added or removed, or whose secret, role or
+// pipelines changed.
 func changedTokens(before, after []api.Token) []string {
 	var names []string
 	for _, pair := range [][2][]api.Token{{before, after}, {after, before}} {

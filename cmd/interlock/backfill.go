@@ -36,11 +36,12 @@ func newBackfill(a *app) *cobra.Command {
 	})
 }
 
-// backfillAtOnce is how many periods one request opens. It is small so that the progress display moves.
+// backfillAtOnce is how many periods one request opens. It is small so that the progress display
+// moves.
 const backfillAtOnce = 100
 
-// backfill asks for the plan and, unless q is a dry run, opens its periods in several requests. It returns their
-// answers as one list.
+// backfill asks for the plan and, unless q is a dry run, opens its periods in several requests. It
+// returns their answers as one list.
 func (a *app) backfill(ctx context.Context, c *connection, id string, q client.BackfillRequest) ([]client.Backfilled, error) {
 	dry := q
 	dry.DryRun = true

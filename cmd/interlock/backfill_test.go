@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// backfills returns a client of a fake server that backfills days. Before each request, the server calls allowed with
-// the number of periods, and rejects the request if allowed returns false.
+// backfills returns a client of a fake server that backfills days. Before each request, the server
+// calls allowed with the number of periods, and rejects the request if allowed returns false.
 func backfills(t *testing.T, allowed func(days int, dry bool) bool) *connection {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q client.BackfillRequest

@@ -43,8 +43,8 @@ func addData(cmd *cobra.Command, data *string) {
 	cmd.Flags().StringVar(data, "data", "", "`DIR` of the embedded store (default as for serve: from ./interlock.yaml, else ./interlock-data)")
 }
 
-// embeddedStore returns the given data directory, or that of the server's file. If the store is Redis, the error says
-// what to do instead.
+// embeddedStore returns the given data directory, or that of the server's file. If the store is
+// Redis, the error says what to do instead.
 func (a *app) embeddedStore(given, instead string) (string, error) {
 	if given != "" {
 		return given, nil

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestTheBinaryAnswersWithItsExitCode runs the built binary, as users do, with its own stdin and exit code.
+// TestTheBinaryAnswersWithItsExitCode runs the built binary, as users do, with its own stdin and
+// exit code.
 func TestTheBinaryAnswersWithItsExitCode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the binary")

@@ -18,8 +18,8 @@ type example struct {
 
 var examplePattern = regexp.MustCompile("(?s)```console\n\\$ ([^\n]+)\n(.*?)```")
 
-// TestTheCommandLineIsAsItsManualShows runs the examples of docs/CLI.md on a real controller. With -update it
-// rewrites their output.
+// TestTheCommandLineIsAsItsManualShows runs the examples of docs/CLI.md on a real controller. With
+// -update it rewrites their output.
 func TestTheCommandLineIsAsItsManualShows(t *testing.T) {
 	file, err := filepath.Abs("../../docs/CLI.md")
 	if err != nil {
@@ -60,8 +60,8 @@ func TestTheCommandLineIsAsItsManualShows(t *testing.T) {
 	}
 }
 
-// prepareShop adds what the examples need, and keeps the heartbeat pipeline from firing, because it would then appear
-// in some lists only.
+// prepareShop adds what the examples need, and keeps the heartbeat pipeline from firing, because it
+// would then appear in some lists only.
 func prepareShop(t *testing.T) {
 	t.Helper()
 	beat := "pipelines/heartbeat.yaml"

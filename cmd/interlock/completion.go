@@ -51,8 +51,8 @@ const completionLimit = 2 * time.Second
 // completer returns candidates for the word being typed, which starts with begin.
 type completer func(begin string) []string
 
-// addCompletions registers completions for pipelines, runs, event types and contexts on every command that accepts
-// one.
+// addCompletions registers completions for pipelines, runs, event types and contexts on every
+// command that accepts one.
 func addCompletions(root *cobra.Command, a *app) {
 	byFlag := map[string]completer{
 		"pipeline": a.completePipeline, "type": fixed(event.Types()), "context": a.completeContext, "status": fixed(statuses()),
@@ -102,8 +102,8 @@ func statuses() []string {
 	return words
 }
 
-// completeFrom calls read with a client of the server. If the server does not answer in time, there are no
-// completions.
+// completeFrom calls read with a client of the server. If the server does not answer in time, there
+// are no completions.
 func (a *app) completeFrom(read func(context.Context, *client.Client) ([]string, error)) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completionLimit)
 	defer cancel()
@@ -128,7 +128,8 @@ func (a *app) completePipeline(string) []string {
 	})
 }
 
-// completeRun lists the latest runs; once the pipeline's name is complete, only runs of that pipeline.
+// completeRun lists the latest runs; once the pipeline's name is complete, only runs of that
+// pipeline.
 func (a *app) completeRun(begin string) []string {
 	pipeline, _, named := strings.Cut(begin, "/")
 	if !named {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A folder is lost while the server runs: first the whole folder, then its content, as with an empty mount point.
+// A folder is lost while the server runs: first the whole folder, then its content, as with an
+// empty mount point.
 func TestALostFolderIsReportedAndRemovesNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t, site{pipelines: map[string]string{

@@ -24,15 +24,15 @@ import (
 	"github.com/interlock-go/interlock/web"
 )
 
-// isDeployed reports whether store names the tables of an AWS deployment, where Lambda functions replace the
-// controller.
+// isDeployed reports whether store names the tables of an AWS deployment, where Lambda functions
+// replace the controller.
 func isDeployed(store string) bool { return strings.HasPrefix(store, "dynamodb://") }
 
 // filesPace is how often a long-running console re-reads which files are active.
 const filesPace = 15 * time.Second
 
-// console serves the API for an AWS deployment, from its tables. It passes an operator's requests on to the Lambda
-// functions. It starts nothing and decides nothing itself.
+// console serves the API for an AWS deployment, from its tables. It passes an operator's requests
+// on to the Lambda functions. It starts nothing and decides nothing itself.
 type console struct {
 	store   *dynamo.Store
 	catalog *catalog.Catalog
@@ -42,8 +42,8 @@ type console struct {
 	ended   sync.WaitGroup
 }
 
-// openConsole opens the tables and starts serving. If readOnly is not empty, the console is read-only and readOnly
-// says why.
+// openConsole opens the tables and starts serving. If readOnly is not empty, the console is
+// read-only and readOnly says why.
 func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog.Logger) (_ *console, err error) {
 	db, err := dynamo.Open(ctx, url, dynamo.Options{Follow: true})
 	if err != nil {
@@ -87,7 +87,8 @@ func (c *console) close() error {
 	return errors.Join(err, c.store.Close())
 }
 
-// connectTables starts a console for one command and returns its client and a function that stops it.
+// connectTables starts a console for one command and returns its client and a function that stops
+// it.
 func (a *app) connectTables(ctx context.Context, url string) (*client.Client, func() error, error) {
 	if !isDeployed(url) {
 		return nil, nil, usagef("--store %s is not an AWS deployment; write dynamodb://ENVIRONMENT?region=REGION, or use --server for a server", url)

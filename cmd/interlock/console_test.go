@@ -33,7 +33,8 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 5}]}
 job: {type: glue, config: {jobName: orders}}
 `
 
-// deployed returns the URL of tables with one active pipeline, and the tables as a Lambda function opens them.
+// deployed returns the URL of tables with one active pipeline, and the tables as a Lambda function
+// opens them.
 func deployed(t *testing.T) (string, *dynamo.Store) {
 	t.Helper()
 	url := dynamotest.Own(t)
@@ -91,7 +92,8 @@ func offered(t *testing.T, db *dynamo.Store) client.RunKey {
 	return client.RunKey{Pipeline: "nightly", Schedule: string(r.Schedule), Date: r.Period.String()}
 }
 
-// Workers claim, send heartbeats and report through the tables. The functions see the result in the run's row.
+// Workers claim, send heartbeats and report through the tables. The functions see the result in the
+// run's row.
 func workersClaim(t *testing.T, url string, db *dynamo.Store) {
 	key := offered(t, db)
 	c, err := openConsole(t.Context(), url, "127.0.0.1:0", "", slog.New(slog.DiscardHandler))

@@ -35,8 +35,8 @@ type serverContext struct {
 	Key          string `yaml:"key,omitempty" json:"key,omitempty"`
 }
 
-// contextsFile returns the path of the contexts file: INTERLOCK_CONTEXTS, or interlock/contexts.yaml in the user's
-// configuration directory.
+// contextsFile returns the path of the contexts file: INTERLOCK_CONTEXTS, or
+// interlock/contexts.yaml in the user's configuration directory.
 func (a *app) contextsFile() (string, error) {
 	if name := a.getenv("INTERLOCK_CONTEXTS"); name != "" {
 		return name, nil
@@ -54,7 +54,8 @@ func (a *app) contextsFile() (string, error) {
 	return filepath.Join(dir, "interlock", "contexts.yaml"), nil
 }
 
-// readContexts returns the stored contexts. There are none if the file does not exist or there is no home directory.
+// readContexts returns the stored contexts. There are none if the file does not exist or there is
+// no home directory.
 func (a *app) readContexts() (contexts, error) {
 	c := contexts{Contexts: map[string]serverContext{}}
 	name, err := a.contextsFile()
@@ -77,8 +78,8 @@ func (a *app) readContexts() (contexts, error) {
 	return c, nil
 }
 
-// editContexts applies edit to the stored contexts, replaces the file atomically, and prints the text that edit
-// returns.
+// editContexts applies edit to the stored contexts, replaces the file atomically, and prints the
+// text that edit returns.
 func (a *app) editContexts(edit func(all *contexts) (message string, err error)) error {
 	all, err := a.readContexts()
 	if err != nil {

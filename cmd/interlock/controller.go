@@ -79,8 +79,9 @@ type surroundings struct {
 	between     func(records) records // set by tests to wrap the store
 }
 
-// newController checks the settings, listens, opens the store and reads the files. It starts no work. Files are
-// applied last, so that a failed start writes nothing; it closes everything it opened.
+// newController checks the settings, listens, opens the store and reads the files. It starts no
+// work. Files are applied last, so that a failed start writes nothing; it closes everything it
+// opened.
 func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
 	c := &controller{file: f, logger: s.logger, began: time.Now(), folders: folders, around: s}
 	var opened []io.Closer
@@ -123,8 +124,8 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 	return c, c.load(ctx)
 }
 
-// checkStart finds reasons not to start before anything is written: invalid settings, missing secrets and unreadable
-// folders.
+// checkStart finds reasons not to start before anything is written: invalid settings, missing
+// secrets and unreadable folders.
 func checkStart(f settings.File, folders engine.Folders, s surroundings) error {
 	j, err := newJobs(f, s.getenv, api.Callbacks{})
 	if err != nil {
@@ -293,7 +294,8 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	return nil
 }
 
-// watched wraps handle so that requests waiting for a gate check it again after each change that may open it.
+// watched wraps handle so that requests waiting for a gate check it again after each change that
+// may open it.
 func (c *controller) watched(handle func(context.Context, store.Change, time.Time) error) func(context.Context, store.Change, time.Time) error {
 	return func(ctx context.Context, change store.Change, now time.Time) error {
 		err := handle(ctx, change, now)
@@ -302,10 +304,12 @@ func (c *controller) watched(handle func(context.Context, store.Change, time.Tim
 	}
 }
 
-// sharedGatePace is how often waiting requests check their gate if other replicas handle changes too.
+// sharedGatePace is how often waiting requests check their gate if other replicas handle changes
+// too.
 const sharedGatePace = time.Second
 
-// gatePace is how often waiting requests check their gate if this replica handles no change; 0 is the default.
+// gatePace is how often waiting requests check their gate if this replica handles no change; 0 is
+// the default.
 func (c *controller) gatePace() time.Duration {
 	if c.store.shared {
 		return sharedGatePace
@@ -375,7 +379,8 @@ func (c *controller) run(ctx context.Context) error {
 	return errors.Join(failure, c.stop(worked, &watching))
 }
 
-// stop shuts everything down: the HTTP server first, so that no new requests arrive, and the store last.
+// stop shuts everything down: the HTTP server first, so that no new requests arrive, and the store
+// last.
 func (c *controller) stop(worked <-chan error, watching *sync.WaitGroup) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()

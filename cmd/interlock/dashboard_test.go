@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/web"
 )
 
-// TestBuiltPageKeepsToThePolicy checks the shipped files against the content security policy: the browser would block
-// anything else.
+// TestBuiltPageKeepsToThePolicy checks the shipped files against the content security policy: the
+// browser would block anything else.
 func TestBuiltPageKeepsToThePolicy(t *testing.T) {
 	h, err := dashboard.New(web.Files())
 	if err != nil {

@@ -132,7 +132,8 @@ func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string, c *control
 	return errors.Join(played, <-worked)
 }
 
-// demoController opens the controller of the demo's project. Unless --listen is given, it uses any free address.
+// demoController opens the controller of the demo's project. Unless --listen is given, it uses any
+// free address.
 func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*controller, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -169,8 +170,8 @@ func commandFor(address string) string {
 	return os.Args[0] + " --server " + address
 }
 
-// flushing flushes after each write, so that the story appears as it happens. If a write fails, the reader is gone
-// and flushing calls quit.
+// flushing flushes after each write, so that the story appears as it happens. If a write fails, the
+// reader is gone and flushing calls quit.
 type flushing struct {
 	*app
 	quit func()
@@ -187,7 +188,8 @@ func (w flushing) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// endJobs ends the commands that the stopped controller left running on purpose, and waits until they have exited.
+// endJobs ends the commands that the stopped controller left running on purpose, and waits until
+// they have exited.
 func endJobs(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -183,8 +183,8 @@ func untilEvent(t *testing.T, stream *bufio.Scanner, kind string) {
 	t.Fatalf("the stream ended without %s: %v", kind, stream.Err())
 }
 
-// nothingLeft fails if a process of the binary is still running (where there is /proc) or files are left in its
-// temporary directory.
+// nothingLeft fails if a process of the binary is still running (where there is /proc) or files are
+// left in its temporary directory.
 func nothingLeft(t *testing.T, binary, temp string) {
 	t.Helper()
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// onSmallDisk makes controllers run with a data directory on its own disk of that size, such as 16m. This needs a
-// user namespace, which some systems forbid. There the test is skipped, and only TestFullStore and the tests of
-// internal/store/sqlite cover a full disk.
+// onSmallDisk makes controllers run with a data directory on its own disk of that size, such as
+// 16m. This needs a user namespace, which some systems forbid. There the test is skipped, and only
+// TestFullStore and the tests of internal/store/sqlite cover a full disk.
 func (g *ground) onSmallDisk(size string) {
 	g.Helper()
 	if err := os.Mkdir(g.path("data"), 0o700); err != nil {
@@ -91,9 +91,9 @@ func (d *daemon) refusedWrite(remedy string) {
 	}
 }
 
-// TestFullDiskLeavesDeadlinesAndAlerts fills the disk of a real controller. The controller becomes unready, stops its
-// heartbeats and rejects writes from outside, but still records a breach and sends the alert. Once there is space
-// again, it resumes.
+// TestFullDiskLeavesDeadlinesAndAlerts fills the disk of a real controller. The controller becomes
+// unready, stops its heartbeats and rejects writes from outside, but still records a breach and
+// sends the alert. Once there is space again, it resumes.
 func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()

@@ -46,8 +46,8 @@ func TestTheExamplesOfTheManualsAreRight(t *testing.T) {
 // howToFile matches a pipeline file in a how-to page.
 var howToFile = regexp.MustCompile("(?ms)^ *```yaml\n( *# [^\n]*\n)?( *)pipeline: .*?^ *```$")
 
-// TestThePipelinesOfTheHowToPagesAreAccepted validates the files of each page as one project, as a reader would copy
-// them.
+// TestThePipelinesOfTheHowToPagesAreAccepted validates the files of each page as one project, as a
+// reader would copy them.
 func TestThePipelinesOfTheHowToPagesAreAccepted(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/how-to/*.md")
 	if err != nil {
@@ -76,7 +76,8 @@ func TestThePipelinesOfTheHowToPagesAreAccepted(t *testing.T) {
 	}
 }
 
-// TestTheManualOfJobsIsCompleteForEachType checks that the manual has a complete section for each job type.
+// TestTheManualOfJobsIsCompleteForEachType checks that the manual has a complete section for each
+// job type.
 func TestTheManualOfJobsIsCompleteForEachType(t *testing.T) {
 	text := manual(t, "JOBS.md")
 	for _, kind := range all.Kinds() {

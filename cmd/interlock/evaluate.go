@@ -155,8 +155,8 @@ type evaluationReport struct {
 	PreferUntil    *string       `json:"preferUntil"` // when preferred rules stop keeping the gate closed
 	Degraded       []string      `json:"degraded"`    // preferred rules that do not pass although the gate is open
 	OpensAt        *string       `json:"opensAt"`     // when a closed gate opens if the facts do not change
-	// Run and RetryAfterSeconds are always null, because there are no runs. They keep the report in the same form as
-	// the API's answer.
+	// Run and RetryAfterSeconds are always null, because there are no runs. They keep the report in
+	// the same form as the API's answer.
 	Run               *struct{} `json:"run"`
 	RetryAfterSeconds *int64    `json:"retryAfterSeconds"`
 }
@@ -168,7 +168,8 @@ type blockReport struct {
 	Until  *string   `json:"until"`
 }
 
-// leafReport is the report on one rule. Value is the value read, Needs the value that the rule compares it with.
+// leafReport is the report on one rule. Value is the value read, Needs the value that the rule
+// compares it with.
 type leafReport struct {
 	Key     string       `json:"key"`
 	Check   rule.Check   `json:"check"`
@@ -179,7 +180,8 @@ type leafReport struct {
 	Level   rule.Level   `json:"level"`
 	Group   *string      `json:"group"`
 	Outcome rule.Outcome `json:"outcome"` // before any "not"
-	// EffectiveOutcome is the outcome after every "not" around the rule: the rule's contribution to the gate.
+	// EffectiveOutcome is the outcome after every "not" around the rule: the rule's contribution to
+	// the gate.
 	EffectiveOutcome rule.Outcome `json:"effectiveOutcome"`
 	Value            any          `json:"value"`
 	Reason           string       `json:"reason"`

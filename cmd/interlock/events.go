@@ -71,8 +71,8 @@ func (a *app) listEvents(ctx context.Context, c *connection, f *eventFlags) erro
 // messageColumn is the index of the message in an event's row.
 const messageColumn = 3
 
-// eventTable lays out events. If a line would be too wide, it wraps each message below its event, except with `-o
-// wide`.
+// eventTable lays out events. If a line would be too wide, it wraps each message below its event,
+// except with `-o wide`.
 func (a *app) eventTable(rows [][]cell) string {
 	whole := table(rows)
 	fits := !slices.ContainsFunc(strings.Split(whole, "\n"), func(line string) bool { return cells(withoutColours(line)) > a.width })

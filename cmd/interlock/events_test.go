@@ -100,8 +100,8 @@ func (f *following) until(t *testing.T, text string) {
 	}
 }
 
-// interrupted sends Ctrl-C and returns the exit code. The signal goes to the test process itself, so the command must
-// have printed something: only then does it catch the signal.
+// interrupted sends Ctrl-C and returns the exit code. The signal goes to the test process itself,
+// so the command must have printed something: only then does it catch the signal.
 func (f *following) interrupted(t *testing.T) int {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {

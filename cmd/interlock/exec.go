@@ -15,7 +15,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// The exit codes of exec if the command did not run. Otherwise exec exits with the command's own code.
+// The exit codes of exec if the command did not run. Otherwise exec exits with the command's own
+// code.
 const (
 	exitClosed      = 100 // the gate stayed closed
 	exitHeld        = 101 // another worker holds the attempt
@@ -32,8 +33,8 @@ const (
 	onUnreachableOpen   = "open"
 )
 
-// openPatience is how long exec with --on-unreachable open waits for a first answer. After the first answer, it retries
-// until --wait has passed.
+// openPatience is how long exec with --on-unreachable open waits for a first answer. After the
+// first answer, it retries until --wait has passed.
 const openPatience = 30 * time.Second
 
 // execution is one call of exec.
@@ -161,8 +162,8 @@ func (a *app) cannotRun(name string, err error) error {
 	return codeError(exitNotFound)
 }
 
-// notAcquired reports why the command does not run. If the server is unreachable and --on-unreachable is open, it
-// runs the command.
+// notAcquired reports why the command does not run. If the server is unreachable and
+// --on-unreachable is open, it runs the command.
 func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	if sig := signals.caught(); sig != 0 {
 		return codeError(exitBySignal + sig)

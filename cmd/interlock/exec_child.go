@@ -23,7 +23,8 @@ const (
 	drainLimit = 5 * time.Second // for output that the command's child processes write after it has exited
 )
 
-// The exit codes with which a command states the category of its failure, as in jobs of type command.
+// The exit codes with which a command states the category of its failure, as in jobs of type
+// command.
 const (
 	codePermanent = 2
 	codeTransient = 75
@@ -110,10 +111,11 @@ func (a *app) deliver(ctx context.Context, lease *client.Lease, r client.JobRepo
 	}
 }
 
-// runChild runs the command until it ends. lease is nil if the command runs without the gate. An error means that the
-// command could not be started.
+// runChild runs the command until it ends. lease is nil if the command runs without the gate. An
+// error means that the command could not be started.
 func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (childEnd, error) {
-	// The kernel sends the parent-death signal when the thread that started the child ends, so that thread must stay.
+	// The kernel sends the parent-death signal when the thread that started the child ends, so that
+	// thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	tail, group := &tail{}, ownGroup()
@@ -121,7 +123,8 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	a.passThrough(cmd, tail)
 	watch := func(int) {}
 	if group {
-		// If the guard cannot start and exec is killed, only the command is killed, not its child processes.
+		// If the guard cannot start and exec is killed, only the command is killed, not its child
+		// processes.
 		if g, err := startGuard(); err == nil {
 			watch = g.watch
 			defer g.end()
@@ -154,8 +157,8 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	return end, nil
 }
 
-// passThrough forwards the command's output and keeps its last part in tail. If stdout and stderr are the same file, the command gets
-// one pipe for both, so that the order is kept.
+// passThrough forwards the command's output and keeps its last part in tail. If stdout and stderr
+// are the same file, the command gets one pipe for both, so that the order is kept.
 func (a *app) passThrough(cmd *exec.Cmd, tail *tail) {
 	out := &tee{a.direct, tail}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -175,8 +178,8 @@ func sameFile(a, b io.Writer) bool {
 	return failed == nil && failedToo == nil && os.SameFile(first, second)
 }
 
-// childEnv returns the command's environment: that of exec plus the lease's variables. A trace in exec's environment
-// is kept; otherwise the command continues the attempt's trace.
+// childEnv returns the command's environment: that of exec plus the lease's variables. A trace in
+// exec's environment is kept; otherwise the command continues the attempt's trace.
 func (a *app) childEnv(x execution, lease *client.Lease) []string {
 	env := append(os.Environ(), traceVariable+"="+x.traceparent, "INTERLOCK_PIPELINE="+x.pipeline, "INTERLOCK_WORKER="+x.worker)
 	if x.date != "" {

@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// ownGroup reports whether the command gets its own process group, so that signals also reach the programs that a
-// script started. It does not if exec has a controlling terminal, because only the foreground group may read from it.
+// ownGroup reports whether the command gets its own process group, so that signals also reach the
+// programs that a script started. It does not if exec has a controlling terminal, because only the
+// foreground group may read from it.
 func ownGroup() bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err == nil {
@@ -27,8 +28,9 @@ func childAttributes(group bool) *syscall.SysProcAttr {
 // guardArg makes this binary run as the guard of a process group.
 const guardArg = "__guard-exec"
 
-// guard is a process that kills the command's process group if exec is killed: the kernel kills only the command
-// itself, not its children. It starts before the command, so that exec has a guard as soon as the command runs.
+// guard is a process that kills the command's process group if exec is killed: the kernel kills
+// only the command itself, not its children. It starts before the command, so that exec has a guard
+// as soon as the command runs.
 type guard struct{ pipe *os.File }
 
 // startGuard starts a guard. The caller must call end, also if the command does not start.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// signals handles the signals that exec receives. While the command runs, it forwards them to the command; before and
-// after, a signal cancels the context that exec waits on.
+// signals handles the signals that exec receives. While the command runs, it forwards them to the
+// command; before and after, a signal cancels the context that exec waits on.
 type signals struct {
 	received chan os.Signal
 	terminal bool // stdin is a terminal, which also sends its signals to the command
@@ -73,8 +73,8 @@ func (s *signals) cancels(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// forward sends further signals to a process or its group; nil stops forwarding. It also sends the signal that arrived
-// while the process was being started.
+// forward sends further signals to a process or its group; nil stops forwarding. It also sends the
+// signal that arrived while the process was being started.
 func (s *signals) forward(to *os.Process, group bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamotest"
 )
 
-// deployedExec runs exec as a separate process on the tables of a deployment. The test plays the Lambda functions.
+// deployedExec runs exec as a separate process on the tables of a deployment. The test plays the
+// Lambda functions.
 type deployedExec struct {
 	*testing.T
 	db          *dynamo.Store
@@ -169,7 +170,8 @@ func (d *deployedExec) tablesThatAreNotThere() {
 	}
 }
 
-// Replicas know the permits that other replicas have issued, so a worker can continue with any of them.
+// Replicas know the permits that other replicas have issued, so a worker can continue with any of
+// them.
 func TestExecOnReplicasWithRedis(t *testing.T) {
 	_, all := replicas(t, 2, "")
 	t.Parallel()

@@ -249,7 +249,8 @@ func TestExecDoesNotReorderOutput(t *testing.T) {
 	}
 }
 
-// begun starts an exec whose command runs setup and then writes its process id to a file. It waits for the file.
+// begun starts an exec whose command runs setup and then writes its process id to a file. It waits
+// for the file.
 func (d *daemon) begun(setup, script string) (*exec.Cmd, int) {
 	d.Helper()
 	cmd := d.command("exec", "orders", "--date", execDay, "--", "sh", "-c", setup+"echo $$ >"+d.path("started")+"; mv "+d.path("started")+" "+d.path("pid")+"; "+script)
@@ -282,7 +283,8 @@ func (d *daemon) pid(file string) int {
 	return pid
 }
 
-// waitsForProgram returns the part of a script that waits for a program, whose process id is in the file program.
+// waitsForProgram returns the part of a script that waits for a program, whose process id is in the
+// file program.
 func (d *daemon) waitsForProgram() string {
 	return "sh -c 'echo $$ >" + d.path("program") + "; exec sleep 60'; echo not reached"
 }

@@ -43,8 +43,8 @@ func (a *app) openFacts(file string) ([]byte, error) {
 	return data, err
 }
 
-// readInput reads a file, or stdin for "-". It reads at most one byte more than most, so that the caller can detect
-// input that is too large.
+// readInput reads a file, or stdin for "-". It reads at most one byte more than most, so that the
+// caller can detect input that is too large.
 func (a *app) readInput(what, file string, most int64) ([]byte, error) {
 	in := a.stdin
 	if file != stdinName {
@@ -62,8 +62,9 @@ func (a *app) readInput(what, file string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// parseFacts reads {key: {fields…}}. A key may have another pipeline as prefix ("other:key") and a period as suffix
-// ("key#2026-03-03"). Each entry is one reading, written at the given time. own is the evaluated pipeline.
+// parseFacts reads {key: {fields…}}. A key may have another pipeline as prefix ("other:key") and a
+// period as suffix ("key#2026-03-03"). Each entry is one reading, written at the given time. own is
+// the evaluated pipeline.
 func parseFacts(file string, data []byte, own pipeline.ID, written time.Time) (facts, error) {
 	entries, err := jsonEntries(data)
 	if err != nil {
@@ -116,8 +117,8 @@ func (f facts) add(name sensorName, reading *sensor.Reading) error {
 	return nil
 }
 
-// of returns the readings for a rule. It looks up another pipeline's sensor by its full name first, then by its key
-// alone.
+// of returns the readings for a rule. It looks up another pipeline's sensor by its full name first,
+// then by its key alone.
 func (f facts) of(own pipeline.ID, from string, key sensor.Key) (sensorName, []*sensor.Reading) {
 	if pipeline.ID(from) == own {
 		from = ""

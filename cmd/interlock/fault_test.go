@@ -26,7 +26,8 @@ import (
 // prompt is a pipeline whose job succeeds at once.
 const prompt = "schedule: {trigger: {key: landed, check: exists}}\njob: {type: command, config: {command: 'true'}, pollInterval: 1s}\n"
 
-// refuses starts a controller that must fail to start, and checks that it says why in one line, with exit code 2.
+// refuses starts a controller that must fail to start, and checks that it says why in one line,
+// with exit code 2.
 func (g *ground) refuses(says ...string) {
 	g.Helper()
 	g.refusedWith(nil, says...)
@@ -53,7 +54,8 @@ func (g *ground) refusedWith(args []string, says ...string) {
 	}
 }
 
-// TestControllerThatCannotWorkSaysWhyAndHarmsNothing covers everything that prevents a controller from starting.
+// TestControllerThatCannotWorkSaysWhyAndHarmsNothing covers everything that prevents a controller
+// from starting.
 func TestControllerThatCannotWorkSaysWhyAndHarmsNothing(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -107,7 +109,8 @@ func (g *ground) unchanged(name string, want []byte) {
 	}
 }
 
-// corruptDatabase damages the database of a controller that has run: one bit, all of it, half of it.
+// corruptDatabase damages the database of a controller that has run: one bit, all of it, half of
+// it.
 func corruptDatabase(t *testing.T, binary string) {
 	for name, damage := range map[string]func(good []byte) []byte{
 		"text":   func([]byte) []byte { return []byte("this is no database, but somebody may want it back\n") },
@@ -159,7 +162,8 @@ func readOnlyData(t *testing.T, binary string) {
 	g.refuses(g.path("data"), "permission denied")
 }
 
-// runAsNobody makes controllers run as an unprivileged user who can read the binary and owns the ground.
+// runAsNobody makes controllers run as an unprivileged user who can read the binary and owns the
+// ground.
 func (g *ground) runAsNobody() {
 	g.Helper()
 	const nobody = 65534
@@ -181,7 +185,8 @@ func (g *ground) chmod(mode os.FileMode, names ...string) {
 	}
 }
 
-// TestBadFilesAreReportedAndTheRestIsUnaffected edits, breaks and removes pipeline files while a controller runs.
+// TestBadFilesAreReportedAndTheRestIsUnaffected edits, breaks and removes pipeline files while a
+// controller runs.
 func TestBadFilesAreReportedAndTheRestIsUnaffected(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -215,7 +220,8 @@ func TestBadFilesAreReportedAndTheRestIsUnaffected(t *testing.T) {
 	until(t, "the fixed file", func() bool { return d.told("CONFIG_ACCEPTED", "edited") == 2 })
 }
 
-// TestRunOfARemovedFileFinishes removes the file of a pipeline whose job is running, and later the whole folder.
+// TestRunOfARemovedFileFinishes removes the file of a pipeline whose job is running, and later the
+// whole folder.
 func TestRunOfARemovedFileFinishes(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -255,7 +261,8 @@ func TestRunOfARemovedFileFinishes(t *testing.T) {
 	}
 }
 
-// TestDeadWebhookDelaysNoRun has a sink that accepts connections and never answers, for events of every severity.
+// TestDeadWebhookDelaysNoRun has a sink that accepts connections and never answers, for events of
+// every severity.
 func TestDeadWebhookDelaysNoRun(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -286,8 +293,9 @@ func TestDeadWebhookDelaysNoRun(t *testing.T) {
 	d.stop()
 }
 
-// TestTerminatedControllerHandsBackWhatItCannotFinish stops a controller that has a running command, an unanswered
-// request and a client that follows its events. The next controller continues where it stopped.
+// TestTerminatedControllerHandsBackWhatItCannotFinish stops a controller that has a running
+// command, an unanswered request and a client that follows its events. The next controller
+// continues where it stopped.
 func TestTerminatedControllerHandsBackWhatItCannotFinish(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
@@ -348,8 +356,9 @@ func listen(d *daemon) {
 	<-began
 }
 
-// TestDamagedStoreIsReportedAndRepaired damages the table that detects repeated transactions. The controller must
-// find the damage by itself, stop accepting writes and name the remedy: interlock repair.
+// TestDamagedStoreIsReportedAndRepaired damages the table that detects repeated transactions. The
+// controller must find the damage by itself, stop accepting writes and name the remedy: interlock
+// repair.
 func TestDamagedStoreIsReportedAndRepaired(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()

@@ -107,8 +107,8 @@ func parseInstant(s string) (time.Time, error) {
 	return t, nil
 }
 
-// instantOrDay is an instant that may also be written as a date, which means the start of that day. The time zone is
-// known only after the pipeline file has been read.
+// instantOrDay is an instant that may also be written as a date, which means the start of that day.
+// The time zone is known only after the pipeline file has been read.
 type instantOrDay struct {
 	instant
 	day period.Period
@@ -164,8 +164,8 @@ func (s *periodFlag) Set(text string) error {
 	return nil
 }
 
-// filled is an optional flag whose value must not be empty. An unset variable in a script gives an empty value, which
-// would otherwise select everything or mean no limit.
+// filled is an optional flag whose value must not be empty. An unset variable in a script gives an
+// empty value, which would otherwise select everything or mean no limit.
 type filled string
 
 var _ pflag.Value = (*filled)(nil)
@@ -181,7 +181,8 @@ func (f *filled) Set(text string) error {
 	return nil
 }
 
-// parseLength parses the duration given with a flag; 0 if there is none. like is an example for the error.
+// parseLength parses the duration given with a flag; 0 if there is none. like is an example for the
+// error.
 func parseLength(flag, text, like string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

@@ -35,8 +35,8 @@ func newGate(a *app) *cobra.Command {
 	})
 }
 
-// awaitGate polls until the gate is open, can no longer open, or the wait is over. It sends at most one request a
-// minute, because the server holds each request for up to a minute.
+// awaitGate polls until the gate is open, can no longer open, or the wait is over. It sends at most
+// one request a minute, because the server holds each request for up to a minute.
 func awaitGate(ctx context.Context, c *client.Client, id, date string, wait time.Duration, raw client.CallOption) (client.Gate, error) {
 	g, err := c.Gate(ctx, id, date, raw)
 	for end := time.Now().Add(wait); err == nil && !g.Open && g.RetryAfterSeconds != nil; {
@@ -93,7 +93,8 @@ func (a *app) openWord(open bool) string {
 	return a.outStyle.red("closed")
 }
 
-// timeLines lists the preferred rules that an open gate does without, and when a closed gate opens by time alone.
+// timeLines lists the preferred rules that an open gate does without, and when a closed gate opens
+// by time alone.
 func timeLines(preferUntil, opensAt *time.Time, degraded []string) []string {
 	var lines []string
 	for _, missing := range degraded {

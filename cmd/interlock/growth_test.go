@@ -34,8 +34,8 @@ func filesBelow(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// The directory of a command is removed once its result is stored; the output stays in the job log. The directory of
-// a running job stays.
+// The directory of a command is removed once its result is stored; the output stays in the job log.
+// The directory of a running job stays.
 func TestDirectoryOfASettledCommandIsRemoved(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{
 		"quick.yaml": "pipeline: {id: quick, owner: data}\nschedule: {trigger: {key: landed, check: exists}}\n" +
@@ -107,8 +107,8 @@ func (d *daemon) usage() usage {
 	return u
 }
 
-// TestSoak runs commands as fast as it can and measures the controller's use of resources, which must not grow after
-// the first third of the time.
+// TestSoak runs commands as fast as it can and measures the controller's use of resources, which
+// must not grow after the first third of the time.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("slow; run it with -soak 10m")

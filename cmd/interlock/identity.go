@@ -19,8 +19,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// identity is a controller's name and its signing key. Both are created once and kept in the data directory, so that
-// after a restart the controller recognises its own jobs and the tokens it issued to them.
+// identity is a controller's name and its signing key. Both are created once and kept in the data
+// directory, so that after a restart the controller recognises its own jobs and the tokens it
+// issued to them.
 type identity struct {
 	replica  string
 	callback ed25519.PrivateKey
@@ -39,8 +40,8 @@ func loadIdentity(dir string) (identity, error) {
 	return identity{replica: replica[:16], callback: ed25519.NewKeyFromSeed(seed[:])}, nil
 }
 
-// callbacks returns how this replica's jobs report their results. A job may report to any replica on the same store,
-// because the replicas publish their public keys there.
+// callbacks returns how this replica's jobs report their results. A job may report to any replica
+// on the same store, because the replicas publish their public keys there.
 func (c *controller) callbacks(ctx context.Context, who identity) (api.Callbacks, error) {
 	base := c.file.CallbackURL
 	if _, onSocket := c.file.Socket(); base == "" && !onSocket { // jobs cannot call back to a socket
@@ -78,8 +79,8 @@ func publishKey(ctx context.Context, to store.Store, who identity) error {
 // cursorNote names the note that holds the encryption key of list cursors.
 const cursorNote = "cursors"
 
-// cursorKey reads the key that encrypts list cursors, or creates and stores it. All replicas share it, and it
-// survives restarts.
+// cursorKey reads the key that encrypts list cursors, or creates and stores it. All replicas share
+// it, and it survives restarts.
 func cursorKey(ctx context.Context, in store.Store) ([]byte, error) {
 	for {
 		note, err := in.Note(ctx, store.KeyNote, cursorNote)
@@ -111,7 +112,8 @@ func keptSecret(path string) (string, error) {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	text = hex.EncodeToString(randomBytes())
-	// The write is atomic: a controller killed halfway must not change its identity again at the next start.
+	// The write is atomic: a controller killed halfway must not change its identity again at the
+	// next start.
 	return text, writeWhole(path, []byte(text+"\n"))
 }
 

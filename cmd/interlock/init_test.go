@@ -86,8 +86,9 @@ func TestInitChangesNoExistingFile(t *testing.T) {
 	must(t, 2, "init", dir)
 }
 
-// TestTheStarterRunsToCompletedAsItIs runs the project that init writes: its server file, pipelines and jobs. Only
-// the address differs. The heartbeat pipeline fires every minute; the test triggers it instead of waiting.
+// TestTheStarterRunsToCompletedAsItIs runs the project that init writes: its server file, pipelines
+// and jobs. Only the address differs. The heartbeat pipeline fires every minute; the test triggers
+// it instead of waiting.
 func TestTheStarterRunsToCompletedAsItIs(t *testing.T) {
 	dir := starter(t)
 	t.Chdir(dir)

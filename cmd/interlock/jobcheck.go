@@ -94,8 +94,8 @@ type jobTest struct {
 	report  jobTestReport
 }
 
-// prepare creates the job types as a server with that file would. Commands run in a temporary directory, which
-// cleanUp removes.
+// prepare creates the job types as a server with that file would. Commands run in a temporary
+// directory, which cleanUp removes.
 func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 	file, err := a.serverFile(f.config, a.printProblem)
 	if err != nil {
@@ -115,8 +115,8 @@ func (t *jobTest) prepare(a *app, f *jobTestFlags) (cleanUp func(), err error) {
 	return cleanUp, nil
 }
 
-// check checks whether the job could be started, and adds the findings to the report. It returns errNo,
-// errUnreachable or nil.
+// check checks whether the job could be started, and adds the findings to the report. It returns
+// errNo, errUnreachable or nil.
 func (t *jobTest) check(ctx context.Context) error {
 	kind := t.jobs.types[t.def.Job.Type]
 	if kind == nil {
@@ -184,8 +184,8 @@ type jobFinding struct {
 	Message string      `json:"message"`
 }
 
-// jobTrial is a test run of a job. Result is success, fail or timeout, or the last stage that the run reached:
-// refused, unanswered, started or unknown.
+// jobTrial is a test run of a job. Result is success, fail or timeout, or the last stage that the
+// run reached: refused, unanswered, started or unknown.
 type jobTrial struct {
 	ID       string  `json:"id"`
 	Handle   string  `json:"handle"`

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// jobFile writes a pipeline with that job, and a server file that lets it read TOKEN and connect to this machine.
+// jobFile writes a pipeline with that job, and a server file that lets it read TOKEN and connect to
+// this machine.
 func jobFile(t *testing.T, job string) (pipelineFile, serverFile string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +45,8 @@ func jobTestOf(t *testing.T, job string, flags ...string) result {
 	return got
 }
 
-// aDAG is an Airflow with one DAG, whose runs end in that state. Below /lossy, the answers to start calls are lost.
+// aDAG is an Airflow with one DAG, whose runs end in that state. Below /lossy, the answers to start
+// calls are lost.
 func aDAG(t *testing.T, state string) *httptest.Server {
 	t.Helper()
 	var mu sync.Mutex

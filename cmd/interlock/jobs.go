@@ -56,8 +56,8 @@ func newJobs(f settings.File, getenv func(string) string, callbacks api.Callback
 	}, nil
 }
 
-// programs returns the policy for running programs on this machine. The user that runs them must not be able to read
-// the server's own secrets and data.
+// programs returns the policy for running programs on this machine. The user that runs them must
+// not be able to read the server's own secrets and data.
 func programs(f settings.File) (program.Policy, error) {
 	policy := program.Policy{
 		Off:    f.Jobs.Command == "off",
@@ -86,12 +86,12 @@ func programs(f settings.File) (program.Policy, error) {
 	return policy, policy.Check(append(f.SecretFiles(), f.Data.Dir)...)
 }
 
-// sweepAfter is the minimum time that an ended job's directory is kept. After that, no repeated start call can still
-// be in progress.
+// sweepAfter is the minimum time that an ended job's directory is kept. After that, no repeated
+// start call can still be in progress.
 const sweepAfter = 2 * time.Minute
 
-// sweep removes the directories of commands whose result is stored: their output is in the job log. It removes
-// directories that the store does not know after keep.
+// sweep removes the directories of commands whose result is stored: their output is in the job log.
+// It removes directories that the store does not know after keep.
 func (j *jobs) sweep(ctx context.Context, in store.Reader, now time.Time, keep time.Duration) error {
 	_, err := j.commands.Sweep(ctx, now.Add(-sweepAfter), func(id run.AttemptID, since time.Time) (bool, error) {
 		key, attempt, err := run.ParseAttemptID(string(id))
@@ -124,8 +124,8 @@ func readTokens(list []settings.Token, getenv func(string) string) ([]api.Token,
 	return tokens, nil
 }
 
-// tails returns a function that reads the output so far of a running job. It works only on the job's own replica, and
-// only for job types that support it.
+// tails returns a function that reads the output so far of a running job. It works only on the
+// job's own replica, and only for job types that support it.
 func (j *jobs) tails(replica string, known *catalog.Catalog) func(context.Context, run.Run) (string, bool, error) {
 	return func(ctx context.Context, r run.Run) (string, bool, error) {
 		p := r.Progress

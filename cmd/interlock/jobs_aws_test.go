@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job/awstest"
 )
 
-// anAWS has a Glue job whose runs succeed, a state machine whose executions fail, and a Lambda function.
+// anAWS has a Glue job whose runs succeed, a state machine whose executions fail, and a Lambda
+// function.
 func anAWS(t *testing.T) *awstest.Server {
 	return awstest.NewServer(t, awstest.Operations{
 		"AWSGlue.GetJobRuns": func(w http.ResponseWriter, _ *http.Request) { awstest.Reply(w, map[string]any{"JobRuns": []any{}}) },
@@ -38,7 +39,8 @@ func anAWS(t *testing.T) *awstest.Server {
 	})
 }
 
-// TestAServerRunsJobsOnAWS uses the server's own egress guard and the environment variables that AWS users set.
+// TestAServerRunsJobsOnAWS uses the server's own egress guard and the environment variables that
+// AWS users set.
 func TestAServerRunsJobsOnAWS(t *testing.T) {
 	awstest.Setenv(t)
 	t.Setenv("AWS_ENDPOINT_URL", anAWS(t).URL)

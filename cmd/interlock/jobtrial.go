@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// trialAttempt returns an attempt that is not on any schedule. Its id is random, so that the target cannot mistake it
-// for a past or future attempt.
+// trialAttempt returns an attempt that is not on any schedule. Its id is random, so that the target
+// cannot mistake it for a past or future attempt.
 func trialAttempt(def *pipeline.Definition, date periodFlag, now time.Time) job.Attempt {
 	var random [4]byte
 	rand.Read(random[:]) // never fails
@@ -135,7 +135,8 @@ func (t *jobTest) leave(ctx context.Context, kind job.Type, h run.Handle, last e
 	return fmt.Errorf("%s, and was stopped", why)
 }
 
-// ended records the job's result, with the category that the pipeline's own failure classes give it.
+// ended records the job's result, with the category that the pipeline's own failure classes give
+// it.
 func (r *jobTrial) ended(of *pipeline.Job, s job.Status) error {
 	category, succeeded := s.Category, s.Result == run.ResultSuccess
 	if !succeeded {

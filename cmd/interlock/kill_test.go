@@ -24,9 +24,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store/sqlite"
 )
 
-// TestKilledAtAnyInstant repeatedly kills the controller while it is busy, and restarts it. No acknowledged write is
-// lost, no attempt starts twice, every acknowledged period is COMPLETED in the end, and each deadline and each fire
-// has exactly one outcome.
+// TestKilledAtAnyInstant repeatedly kills the controller while it is busy, and restarts it. No
+// acknowledged write is lost, no attempt starts twice, every acknowledged period is COMPLETED in
+// the end, and each deadline and each fire has exactly one outcome.
 func TestKilledAtAnyInstant(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -162,7 +162,8 @@ func (k *killing) countUp(ctx context.Context, d *daemon) {
 	}
 }
 
-// checkCount reads back the last acknowledged number. One more may have been written but not acknowledged.
+// checkCount reads back the last acknowledged number. One more may have been written but not
+// acknowledged.
 func (k *killing) checkCount(d *daemon) {
 	k.Helper()
 	if k.count == 0 {
@@ -179,7 +180,8 @@ func (k *killing) checkCount(d *daemon) {
 	k.count = n
 }
 
-// finish starts the controller a last time, waits until everything has ended, and checks the results.
+// finish starts the controller a last time, waits until everything has ended, and checks the
+// results.
 func (k *killing) finish() {
 	k.Helper()
 	d := k.start()
@@ -202,8 +204,8 @@ func (k *killing) checkAll(d *daemon) {
 	}
 }
 
-// decide reports whether all periods of these pipelines are done. It also acts as the operator for held starts: only
-// the target knows whether the job started.
+// decide reports whether all periods of these pipelines are done. It also acts as the operator for
+// held starts: only the target knows whether the job started.
 func (k *killing) decide(d *daemon, ids ...string) bool {
 	k.Helper()
 	done := true
@@ -260,7 +262,8 @@ func (k *killing) checkStarts(d *daemon) {
 	}
 }
 
-// checkEnds checks that each deadline of an acknowledged period has exactly one outcome, with one event.
+// checkEnds checks that each deadline of an acknowledged period has exactly one outcome, with one
+// event.
 func (k *killing) checkEnds(d *daemon) {
 	k.Helper()
 	told := map[string]int{}
@@ -288,7 +291,8 @@ func (k *killing) checkEnds(d *daemon) {
 	}
 }
 
-// checkTicks checks that every past minute has either a run or one event for the missed fire, not both.
+// checkTicks checks that every past minute has either a run or one event for the missed fire, not
+// both.
 func (k *killing) checkTicks(d *daemon) {
 	k.Helper()
 	now := time.Now()
@@ -308,8 +312,8 @@ func (k *killing) checkTicks(d *daemon) {
 	})
 }
 
-// ticks returns the outcomes of the fires: the runs, the number of missed events per fire, and when the pipeline was
-// accepted.
+// ticks returns the outcomes of the fires: the runs, the number of missed events per fire, and when
+// the pipeline was accepted.
 func (k *killing) ticks(d *daemon) (runs map[string]client.Run, missed map[string]int, accepted time.Time) {
 	k.Helper()
 	missed = map[string]int{}
@@ -335,8 +339,8 @@ func missedDates(t *testing.T, e client.Event) []string {
 	return missed.Detail.Dates
 }
 
-// TestFireMissedInADowntimeIsReportedOnce makes a controller believe that it was down for ten minutes, and restarts it to
-// check that it does not report the missed fires again.
+// TestFireMissedInADowntimeIsReportedOnce makes a controller believe that it was down for ten
+// minutes, and restarts it to check that it does not report the missed fires again.
 func TestFireMissedInADowntimeIsReportedOnce(t *testing.T) {
 	g := newGround(t, builtBinary(t), "watchdog: {interval: 1s}\n")
 	t.Parallel()
@@ -411,8 +415,9 @@ func (d *daemon) stop() {
 	}
 }
 
-// TestKilledKeeperMeansALostAttempt kills the process between controller and command, which alone knows the command's
-// result. The attempt must fail, its remaining processes must be ended, and the next attempt must start.
+// TestKilledKeeperMeansALostAttempt kills the process between controller and command, which alone
+// knows the command's result. The attempt must fail, its remaining processes must be ended, and the
+// next attempt must start.
 func TestKilledKeeperMeansALostAttempt(t *testing.T) {
 	g := newGround(t, builtBinary(t), "")
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// maxSocketPath is the maximum length of a Unix socket's path. The operating system allows slightly more; the rest is
-// for the temporary directory in which the socket is created.
+// maxSocketPath is the maximum length of a Unix socket's path. The operating system allows slightly
+// more; the rest is for the temporary directory in which the socket is created.
 const maxSocketPath = 80
 
 // listenOn listens on the address or socket in the server's file.
@@ -32,8 +32,8 @@ func listenOn(ctx context.Context, f settings.File) (net.Listener, error) {
 	return l, nil
 }
 
-// listenOnSocket creates a Unix socket, sets its mode, and then moves it to path, so that path never has another
-// mode. It replaces the socket of a server that was killed, and nothing else.
+// listenOnSocket creates a Unix socket, sets its mode, and then moves it to path, so that path
+// never has another mode. It replaces the socket of a server that was killed, and nothing else.
 func listenOnSocket(ctx context.Context, path, mode string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("the socket path has %d bytes; at most %d are allowed", len(path), maxSocketPath)
@@ -100,12 +100,13 @@ func (s *socket) Close() error {
 	return errors.Join(s.UnixListener.Close(), err)
 }
 
-// reservedDescriptors is the minimum number of file descriptors reserved for the store, jobs, probes and alerts.
+// reservedDescriptors is the minimum number of file descriptors reserved for the store, jobs,
+// probes and alerts.
 const reservedDescriptors = 256
 
-// connections returns the maximum number of client connections: the configured number, or less so that enough
-// descriptors are left for the store and the jobs. A quarter of the process's limit is reserved, and at least
-// reservedDescriptors.
+// connections returns the maximum number of client connections: the configured number, or less so
+// that enough descriptors are left for the store and the jobs. A quarter of the process's limit is
+// reserved, and at least reservedDescriptors.
 func connections(wanted, descriptors int) int {
 	return max(min(wanted, descriptors-max(descriptors/4, reservedDescriptors)), 16)
 }

@@ -70,8 +70,8 @@ func read[T any](c *connection, limit *count, ask func(client.Paging) (client.Pa
 	}
 }
 
-// none returns the pipeline that an empty list is about. If the pipeline does not exist, it returns an error: a
-// misspelt name must not look like an empty list.
+// none returns the pipeline that an empty list is about. If the pipeline does not exist, it returns
+// an error: a misspelt name must not look like an empty list.
 func none[T any](ctx context.Context, c *connection, l listing[T], pipeline string) (client.Pipeline, error) {
 	if len(l.items) > 0 || pipeline == "" {
 		return client.Pipeline{}, nil
@@ -79,8 +79,8 @@ func none[T any](ctx context.Context, c *connection, l listing[T], pipeline stri
 	return c.Pipeline(ctx, pipeline)
 }
 
-// showList prints a list unless err is set, which it returns. JSON output has the form of the server's last page,
-// with the items of all pages.
+// showList prints a list unless err is set, which it returns. JSON output has the form of the
+// server's last page, with the items of all pages.
 func showList[T any](c *connection, l listing[T], err error, text func(items []T)) error {
 	if err != nil || c.format.value != jsonFormat {
 		return c.show(err, func() { text(l.items) })

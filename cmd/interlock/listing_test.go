@@ -98,8 +98,8 @@ func TestStatusShowsEveryPipelineHoweverMany(t *testing.T) {
 	}
 }
 
-// TestJSONIsWhatTheServerSends compares the printed JSON with the API's answer: every key, including null and false.
-// Only time-dependent values may differ.
+// TestJSONIsWhatTheServerSends compares the printed JSON with the API's answer: every key,
+// including null and false. Only time-dependent values may differ.
 func TestJSONIsWhatTheServerSends(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile, "shelf.yaml": shelfFile}})
 	s.must(0, "sensor", "set", "orders", "landed#2026-03-03", "complete=true", "count=9007199254740993")

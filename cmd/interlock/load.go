@@ -22,7 +22,8 @@ func addFolderFlags(cmd *cobra.Command) *folderFlags {
 	return f
 }
 
-// beside fills in flags that are not set with a project's usual folders: next to path, or else one level up.
+// beside fills in flags that are not set with a project's usual folders: next to path, or else one
+// level up.
 func (f folderFlags) beside(path string) folderFlags {
 	if len(f.calendars) == 0 {
 		f.calendars = folders("calendars", path)
@@ -33,8 +34,8 @@ func (f folderFlags) beside(path string) folderFlags {
 	return f
 }
 
-// folders returns the directories called name next to paths (inside a path that is a directory), or else those one
-// level up.
+// folders returns the directories called name next to paths (inside a path that is a directory), or
+// else those one level up.
 func folders(name string, paths ...string) []string {
 	if near := foldersAt(name, "", paths); len(near) > 0 {
 		return near
@@ -56,7 +57,8 @@ func foldersAt(name, step string, paths []string) []string {
 	return found
 }
 
-// isDir reports whether path is a directory. It ignores errors: an unreadable path counts as missing.
+// isDir reports whether path is a directory. It ignores errors: an unreadable path counts as
+// missing.
 func isDir(path string) bool {
 	dir, err := files.IsDir(path)
 	return err == nil && dir
@@ -83,7 +85,8 @@ func readOne(file, kind string) ([]pipeline.Source, error) {
 	return files.Read(file)
 }
 
-// loadOne reads a single pipeline. If its file is not valid, it prints the problems as validate does.
+// loadOne reads a single pipeline. If its file is not valid, it prints the problems as validate
+// does.
 func (a *app) loadOne(file string, shelf folderFlags) (*pipeline.Definition, error) {
 	sources, err := readOne(file, "pipeline")
 	if err != nil {

@@ -80,8 +80,8 @@ type logs struct {
 	noted  string // the latest note
 }
 
-// follow prints output as it arrives, until the job ends. It returns an error only for the first request; after that,
-// it reports an unreachable server and retries.
+// follow prints output as it arrives, until the job ends. It returns an error only for the first
+// request; after that, it reports an unreachable server and retries.
 func (l *logs) follow(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -129,7 +129,8 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 	}
-	// From now on, request this attempt only: the output of a retry must not look like a continuation.
+	// From now on, request this attempt only: the output of a retry must not look like a
+	// continuation.
 	l.query = client.OutputQuery{Attempt: out.Attempt, Seen: out.Seen, Follow: logsHold}
 	switch {
 	case l.json && changed:
@@ -144,7 +145,8 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 	return out.Running, l.flush()
 }
 
-// starts reports whether the attempt's job has not started yet, or started after its output was read.
+// starts reports whether the attempt's job has not started yet, or started after its output was
+// read.
 func (l *logs) starts(ctx context.Context, attempt int) (bool, error) {
 	r, err := l.client.Run(ctx, l.key)
 	return err == nil && r.Attempt == attempt && slices.Contains([]client.Status{client.Pending, client.Triggering, client.Running}, r.Status), err
@@ -164,9 +166,9 @@ func (l *logs) more(out client.RunOutput) {
 	}
 }
 
-// since returns the part of now that comes after before; both are the end of a growing text. gap reports that they do
-// not overlap, so some output may be missing. The stored output of an ended job may be shorter than the output
-// already shown.
+// since returns the part of now that comes after before; both are the end of a growing text. gap
+// reports that they do not overlap, so some output may be missing. The stored output of an ended
+// job may be shorter than the output already shown.
 func since(before, now string) (fresh string, gap bool) {
 	if strings.Contains(before, strings.TrimSpace(now)) {
 		return "", false

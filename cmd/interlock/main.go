@@ -1,5 +1,6 @@
-// Command interlock is the controller and its command line. Each command has its own file, which reads flags, calls
-// the packages that make the decisions, and prints the result. Nothing is decided here.
+// Command interlock is the controller and its command line. Each command has its own file, which
+// reads flags, calls the packages that make the decisions, and prints the result. Nothing is
+// decided here.
 package main
 
 import (
@@ -17,7 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/program"
 )
 
-// version is set when the binary is built, with -ldflags "-X main.version=v1.2.3"; see buildVersion.
+// version is set when the binary is built, with -ldflags "-X main.version=v1.2.3"; see
+// buildVersion.
 var version = unversioned
 
 const unversioned = "dev"
@@ -65,8 +67,8 @@ func columnsOf(w io.Writer) int {
 	return 0
 }
 
-// passesThrough reports whether the arguments call exec, whose command inherits the open files and privileges of this
-// process.
+// passesThrough reports whether the arguments call exec, whose command inherits the open files and
+// privileges of this process.
 func passesThrough(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch name := strings.TrimLeft(args[i], "-"); {

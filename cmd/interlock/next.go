@@ -64,8 +64,9 @@ type coming struct {
 	sla.Instants
 }
 
-// comingSlots lists the first periods that fire at or after from; a schedule without fires counts from the period's
-// start. A pipeline that is only triggered by hand has none. Excluded periods and dry runs have no deadlines.
+// comingSlots lists the first periods that fire at or after from; a schedule without fires counts
+// from the period's start. A pipeline that is only triggered by hand has none. Excluded periods and
+// dry runs have no deadlines.
 func comingSlots(def *pipeline.Definition, from time.Time, count int) []coming {
 	var list []coming
 	if def.Opens == pipeline.ByHand {
@@ -182,8 +183,8 @@ func headRow(def *pipeline.Definition, deadlines bool, s style) []cell {
 	return row
 }
 
-// localTime formats a time with its weekday, zone abbreviation and offset, so that a clock change is visible. Some
-// zones have only an offset as abbreviation; it is shown once.
+// localTime formats a time with its weekday, zone abbreviation and offset, so that a clock change
+// is visible. Some zones have only an offset as abbreviation; it is shown once.
 func localTime(t time.Time) string {
 	if name, _ := t.Zone(); strings.HasPrefix(name, "+") || strings.HasPrefix(name, "-") {
 		return t.Format("Mon 2006-01-02 15:04 -07:00")

@@ -2,7 +2,8 @@ package main
 
 import "testing"
 
-// Counters are exported as 0 before the first event, so that an alert on an increase sees the first one.
+// Counters are exported as 0 before the first event, so that an alert on an increase sees the first
+// one.
 func TestCountersStartAtZero(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	shown := s.metrics()

@@ -88,7 +88,8 @@ func (b *browser) get(address string) (status int, location, body string) {
 	return resp.StatusCode, resp.Header.Get("Location"), string(text)
 }
 
-// login logs in at the provider, and returns the address that the provider redirects the browser to.
+// login logs in at the provider, and returns the address that the provider redirects the browser
+// to.
 func (b *browser) login() string {
 	b.t.Helper()
 	_, provider, _ := b.get("/api/v1/session/oidc")

@@ -17,9 +17,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// tableOperator passes an operator's requests to the functions of a deployment. Each request is a row that the
-// stream-router carries out and answers. The only change that the operator's AWS identity must be allowed to make is
-// to write that row.
+// tableOperator passes an operator's requests to the functions of a deployment. Each request is a
+// row that the stream-router carries out and answers. The only change that the operator's AWS
+// identity must be allowed to make is to write that row.
 type tableOperator struct{ *console }
 
 var _ api.Operator = tableOperator{}
@@ -74,7 +74,8 @@ func (t tableOperator) Rerun(ctx context.Context, q router.RerunRequest, now tim
 	return answer, err
 }
 
-// ask writes an operation for the stream-router and waits for its answer. A refusal is returned as an error.
+// ask writes an operation for the stream-router and waits for its answer. A refusal is returned as
+// an error.
 func (t tableOperator) ask(ctx context.Context, o awslambda.Operation, now time.Time) (out awslambda.Outcome, err error) {
 	if o.ID == "" {
 		o.ID = rand.Text()
@@ -120,7 +121,8 @@ func (t tableOperator) Cancel(ctx context.Context, key run.Key, by, why string, 
 	return orZero(out.Run), err
 }
 
-// Report reports the result of a job. The result of a worker, which claimed its attempt here, needs no function.
+// Report reports the result of a job. The result of a worker, which claimed its attempt here, needs
+// no function.
 func (t tableOperator) Report(ctx context.Context, o run.Outcome, now time.Time) (router.Reported, error) {
 	r, err := t.store.Run(ctx, o.Key)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -133,8 +135,8 @@ func (t tableOperator) Report(ctx context.Context, o run.Outcome, now time.Time)
 	return orZero(out.Reported), err
 }
 
-// workers returns a router that serves workers directly on the tables: their requests need no function, only a
-// compare-and-swap of the run.
+// workers returns a router that serves workers directly on the tables: their requests need no
+// function, only a compare-and-swap of the run.
 func (t tableOperator) workers() *router.Router {
 	return router.New(router.Deps{Store: t.store, Catalog: t.catalog})
 }
@@ -186,7 +188,8 @@ func (t tableOperator) Backfill(ctx context.Context, q router.BackfillRequest, n
 	return out.Backfilled, err
 }
 
-// Answered returns stored answers to claims. The stream-router recognises any other repeated request by its id.
+// Answered returns stored answers to claims. The stream-router recognises any other repeated
+// request by its id.
 func (t tableOperator) Answered(ctx context.Context, key string, now time.Time) (router.Answer, bool, error) {
 	return t.workers().Answered(ctx, key, now)
 }

@@ -39,8 +39,8 @@ func newPause(a *app) *cobra.Command {
 	})
 }
 
-// endOf returns the end of a pause in the API's form. A duration stays a duration: the server's clock counts, not
-// ours.
+// endOf returns the end of a pause in the API's form. A duration stays a duration: the server's
+// clock counts, not ours.
 func endOf(length string, until instant) (string, error) {
 	switch {
 	case length == "":

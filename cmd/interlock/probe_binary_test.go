@@ -42,8 +42,8 @@ func (d *daemon) broken(pipeline, key string) string {
 	return *p.Failures.Reason
 }
 
-// wild has one probe for each kind of misbehaviour, and one that recovers. The child process of the probe that hangs
-// also exits if a test kills the controller.
+// wild has one probe for each kind of misbehaviour, and one that recovers. The child process of the
+// probe that hangs also exits if a test kills the controller.
 const wild = `
 schedule: {trigger: {key: go, check: exists}, evaluation: {window: 1h, interval: 1s}}
 probes:

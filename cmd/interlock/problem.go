@@ -28,7 +28,8 @@ func writeProblem(w io.Writer, p document.Problem, line string, s style) {
 	fmt.Fprint(w, snippet(line, p.Line, p.Column, s.dim, caret))
 }
 
-// problemLine returns "file:line:column: path: message", with "warning" after the position of a warning.
+// problemLine returns "file:line:column: path: message", with "warning" after the position of a
+// warning.
 func problemLine(p document.Problem, s style) string {
 	line := s.bold(printable(fmt.Sprintf("%s:%d:%d:", p.File, p.Line, p.Column)))
 	if p.Severity == document.Warning {
@@ -43,9 +44,9 @@ func problemLine(p document.Problem, s style) string {
 // snippetRunes is how much of a long source line is shown.
 const snippetRunes = 120
 
-// snippet returns a source line with its number, and below it a caret under the column, which counts characters. The
-// caret line repeats tabs and wide characters, so that the caret is in the right place on any terminal. It returns ""
-// if there is no such line.
+// snippet returns a source line with its number, and below it a caret under the column, which
+// counts characters. The caret line repeats tabs and wide characters, so that the caret is in the
+// right place on any terminal. It returns "" if there is no such line.
 func snippet(line string, number, column int, gutter, caret func(string) string) string {
 	if strings.TrimSpace(line) == "" || column < 1 {
 		return ""
@@ -91,7 +92,8 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// writeAnnotations prints problems as GitHub workflow commands, which appear next to the lines of a pull request.
+// writeAnnotations prints problems as GitHub workflow commands, which appear next to the lines of a
+// pull request.
 func writeAnnotations(w io.Writer, problems []document.Problem) {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

@@ -22,8 +22,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// built is the binary that all tests of the process share. Parallel tests must request it before t.Parallel, so that
-// it is built once.
+// built is the binary that all tests of the process share. Parallel tests must request it before
+// t.Parallel, so that it is built once.
 var built struct {
 	sync.Mutex
 	users int
@@ -65,8 +65,8 @@ func build(t *testing.T) {
 	}
 }
 
-// ground is where controllers of the built binary run, one after the other: a server file, a pipelines folder and a
-// data directory.
+// ground is where controllers of the built binary run, one after the other: a server file, a
+// pipelines folder and a data directory.
 type ground struct {
 	*testing.T
 	binary, dir string
@@ -148,7 +148,8 @@ func living(pids map[string]int) []int {
 	return alive
 }
 
-// gone reports whether a process has ended. A zombie counts as ended: if its parent has died, it may never be reaped.
+// gone reports whether a process has ended. A zombie counts as ended: if its parent has died, it
+// may never be reaped.
 func gone(pid int) bool {
 	if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
 		return strings.HasPrefix(string(text[bytes.LastIndexByte(text, ')')+1:]), " Z")

@@ -10,9 +10,9 @@ import (
 // progressPace is how often the elapsed time is updated.
 const progressPace = time.Second
 
-// progress shows on a terminal that work is in progress: how far it is, unless far returns "", and the elapsed time,
-// once it has taken a second. It shows nothing in a pipe or a log. The caller must call end before printing anything
-// else, unless it prints through a statusLine.
+// progress shows on a terminal that work is in progress: how far it is, unless far returns "", and
+// the elapsed time, once it has taken a second. It shows nothing in a pipe or a log. The caller
+// must call end before printing anything else, unless it prints through a statusLine.
 func (a *app) progress(what string, far func() string) (end func()) {
 	if !a.errTerminal {
 		return func() {}

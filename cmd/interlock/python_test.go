@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestThePythonPackagesWork runs the tests of integrations/ with the system's Python, against the built binary.
+// TestThePythonPackagesWork runs the tests of integrations/ with the system's Python, against the
+// built binary.
 func TestThePythonPackagesWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the binary")
@@ -37,8 +38,8 @@ func TestThePythonPackagesWork(t *testing.T) {
 	}
 }
 
-// isInput reads all files of a directory. go test caches results unless a file has changed that the test itself has
-// read; it does not see the reads of programs that the test starts.
+// isInput reads all files of a directory. go test caches results unless a file has changed that the
+// test itself has read; it does not see the reads of programs that the test starts.
 func isInput(t *testing.T, directory string) {
 	t.Helper()
 	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {

@@ -35,8 +35,8 @@ func (d *daemon) again(pipeline, key string) {
 	})
 }
 
-// TestTroubleWithRedisIsReportedAndPasses puts Redis into every kind of trouble that an administrator knows, while a
-// controller runs.
+// TestTroubleWithRedisIsReportedAndPasses puts Redis into every kind of trouble that an
+// administrator knows, while a controller runs.
 func TestTroubleWithRedisIsReportedAndPasses(t *testing.T) {
 	server, all := replicas(t, 1, "")
 	t.Parallel()

@@ -15,9 +15,9 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// reloadOn reloads at each signal (SIGHUP) until ctx ends: the server's file, tokens and certificates, and then the
-// folders. If a step fails, the previous settings stay active; the error is logged, and shown in /readyz until the
-// next reload.
+// reloadOn reloads at each signal (SIGHUP) until ctx ends: the server's file, tokens and
+// certificates, and then the folders. If a step fails, the previous settings stay active; the error
+// is logged, and shown in /readyz until the next reload.
 func (c *controller) reloadOn(ctx context.Context, signals <-chan os.Signal) {
 	for {
 		select {
@@ -47,9 +47,9 @@ func (c *controller) reloadCheck() []client.HealthCheck {
 	return nil
 }
 
-// reloadFile re-reads the server's file. It applies tokens, certificate paths, and the folders of pipelines,
-// calendars and archetypes, and logs which other changes need a restart. If the file is not valid for a start,
-// nothing changes.
+// reloadFile re-reads the server's file. It applies tokens, certificate paths, and the folders of
+// pipelines, calendars and archetypes, and logs which other changes need a restart. If the file is
+// not valid for a start, nothing changes.
 func (c *controller) reloadFile() error {
 	next, folders, err := c.reread()
 	if err != nil {
@@ -66,7 +66,8 @@ func (c *controller) reloadFile() error {
 	return nil
 }
 
-// needRestart lists the keys of the server's file that have changed and take effect only after a restart.
+// needRestart lists the keys of the server's file that have changed and take effect only after a
+// restart.
 func needRestart(now, next settings.File) []string {
 	next.Auth.Tokens = now.Auth.Tokens
 	next.Pipelines, next.Calendars, next.Archetypes, next.Sources = now.Pipelines, now.Calendars, now.Archetypes, now.Sources

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// TestHangupReloads changes the server's file while a controller runs. Reloadable settings change, a broken file
-// changes nothing, and the controller keeps running.
+// TestHangupReloads changes the server's file while a controller runs. Reloadable settings change,
+// a broken file changes nothing, and the controller keeps running.
 func TestHangupReloads(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()

@@ -78,7 +78,8 @@ func (a *app) asking(cmd *cobra.Command, ask func(ctx context.Context, c *connec
 	return cmd
 }
 
-// connected calls ask with a client of the server or of a deployment's tables. It adds a remedy to ask's error.
+// connected calls ask with a client of the server or of a deployment's tables. It adds a remedy to
+// ask's error.
 func (a *app) connected(ctx context.Context, ask func(c *client.Client) error) error {
 	c, end, err := a.connect(ctx)
 	if err != nil {
@@ -87,7 +88,8 @@ func (a *app) connected(ctx context.Context, ask func(c *client.Client) error) e
 	return errors.Join(hinted(ask(c)), end())
 }
 
-// connect returns a client of the server or of a deployment's tables, and a function that closes it.
+// connect returns a client of the server or of a deployment's tables, and a function that closes
+// it.
 func (a *app) connect(ctx context.Context) (*client.Client, func() error, error) {
 	if a.remote.store != "" {
 		return a.connectTables(ctx, a.remote.store)
@@ -96,8 +98,8 @@ func (a *app) connect(ctx context.Context) (*client.Client, func() error, error)
 	return c, func() error { return nil }, err
 }
 
-// server returns a client of the server that flags, environment or a context name, in this order. A context's
-// settings are used for its own server only: its token is never sent to another.
+// server returns a client of the server that flags, environment or a context name, in this order. A
+// context's settings are used for its own server only: its token is never sent to another.
 func (a *app) server() (*client.Client, error) {
 	chosen, err := a.chosenContext()
 	if err != nil {
@@ -127,8 +129,8 @@ func (a *app) server() (*client.Client, error) {
 	return c, nil
 }
 
-// chosenContext returns the context that --context or INTERLOCK_CONTEXT names, or the current one. It is empty if the
-// server is named in another way.
+// chosenContext returns the context that --context or INTERLOCK_CONTEXT names, or the current one.
+// It is empty if the server is named in another way.
 func (a *app) chosenContext() (serverContext, error) {
 	if a.remote.server != "" {
 		if a.remote.context != "" {
@@ -150,8 +152,8 @@ func (a *app) chosenContext() (serverContext, error) {
 	return all.find(name)
 }
 
-// withScheme adds a scheme to HOST:PORT: http for this machine, https otherwise. So a token is never sent unencrypted
-// unless the user writes http.
+// withScheme adds a scheme to HOST:PORT: http for this machine, https otherwise. So a token is
+// never sent unencrypted unless the user writes http.
 func withScheme(address string) string {
 	if strings.Contains(address, "://") || strings.HasPrefix(address, "unix:") {
 		return address
@@ -189,7 +191,8 @@ func clientTLS(ca, cert, key string) (*tls.Config, error) {
 	return config, nil
 }
 
-// forPrograms begins the remedy in the server's messages for API clients: "; GET /api/v1/pipelines lists them".
+// forPrograms begins the remedy in the server's messages for API clients: "; GET /api/v1/pipelines
+// lists them".
 const forPrograms = "; GET "
 
 // hinted adds a remedy for command-line users to an error.
@@ -226,7 +229,8 @@ type hint struct {
 func (h hint) Error() string { return h.text }
 func (h hint) Unwrap() error { return h.error }
 
-// remoteCode returns the exit code for a server's answer. ok is false if err did not come from the server.
+// remoteCode returns the exit code for a server's answer. ok is false if err did not come from the
+// server.
 func remoteCode(err error) (code int, ok bool) {
 	_, unreachable := errors.AsType[*client.UnreachableError](err)
 	_, noTables := errors.AsType[*dynamo.UnreachableError](err)

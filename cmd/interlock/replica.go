@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// share makes the controller one of several replicas on its store. It then stores only changes that it saw in its own
-// files, including changes made while it was down.
+// share makes the controller one of several replicas on its store. It then stores only changes that
+// it saw in its own files, including changes made while it was down.
 func (c *controller) share() error {
 	if !c.store.shared {
 		return nil

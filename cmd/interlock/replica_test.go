@@ -18,10 +18,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// TestReplicasKilledAndStoppedAtAnyInstant runs three replicas on one Redis. Repeatedly one of them is killed and
-// restarted, or is suspended and resumes later; in between, Redis is killed. No acknowledged write is lost, no
-// attempt starts twice, every acknowledged period is COMPLETED in the end, and each deadline and each fire has
-// exactly one outcome.
+// TestReplicasKilledAndStoppedAtAnyInstant runs three replicas on one Redis. Repeatedly one of them
+// is killed and restarted, or is suspended and resumes later; in between, Redis is killed. No
+// acknowledged write is lost, no attempt starts twice, every acknowledged period is COMPLETED in
+// the end, and each deadline and each fire has exactly one outcome.
 func TestReplicasKilledAndStoppedAtAnyInstant(t *testing.T) {
 	rounds := 12
 	if testing.Short() {
@@ -91,7 +91,8 @@ func (f *fleet) round(n int, restart bool) {
 	writers.Wait()
 }
 
-// goesOnWithout suspends a busy replica, and waits until the others have done everything except its commands.
+// goesOnWithout suspends a busy replica, and waits until the others have done everything except its
+// commands.
 func (f *fleet) goesOnWithout(i int) {
 	f.Helper()
 	sleeper, awake := f.daemons[i], f.daemons[(i+1)%len(f.daemons)]
@@ -131,8 +132,8 @@ func replicas(t *testing.T, n int, config string) (*redistest.Server, []*ground)
 	return server, all
 }
 
-// TestWorkOfADeadReplicaIsTakenOver kills the replica that delivers alerts and runs the watchdog. Its leases would
-// last for an hour.
+// TestWorkOfADeadReplicaIsTakenOver kills the replica that delivers alerts and runs the watchdog.
+// Its leases would last for an hour.
 func TestWorkOfADeadReplicaIsTakenOver(t *testing.T) {
 	alerts, beats := make(chan string, 1000), make(chan string, 1000)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -181,8 +182,8 @@ func next(t *testing.T, heard <-chan string) string {
 	}
 }
 
-// TestReplicaThatWakesUpChangesNothing suspends a replica in the middle of a start call. Another replica holds the
-// start, an operator decides, and then the first replica resumes with an answer.
+// TestReplicaThatWakesUpChangesNothing suspends a replica in the middle of a start call. Another
+// replica holds the start, an operator decides, and then the first replica resumes with an answer.
 func TestReplicaThatWakesUpChangesNothing(t *testing.T) {
 	asked, answer := make(chan string, 10), make(chan struct{})
 	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -230,8 +231,8 @@ func TestReplicaThatWakesUpChangesNothing(t *testing.T) {
 	}
 }
 
-// TestCommandStaysWithItsReplica kills a replica while its command runs. The other replica must leave the command
-// alone, and the restarted replica must find it again.
+// TestCommandStaysWithItsReplica kills a replica while its command runs. The other replica must
+// leave the command alone, and the restarted replica must find it again.
 func TestCommandStaysWithItsReplica(t *testing.T) {
 	_, all := replicas(t, 2, "engine: {lease: 1s}\n")
 	t.Parallel()

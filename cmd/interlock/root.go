@@ -22,13 +22,14 @@ const (
 	exitUsage = 2 // a flag, argument or file is not valid
 )
 
-// codeError ends a command with that exit code, after the command has printed its answer or its message.
+// codeError ends a command with that exit code, after the command has printed its answer or its
+// message.
 type codeError int
 
 func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// A command that has printed its answer returns errNo if the answer is no. One that has printed why there is no
-// answer returns errUnreachable.
+// A command that has printed its answer returns errNo if the answer is no. One that has printed why
+// there is no answer returns errUnreachable.
 const (
 	errNo          = codeError(exitNo)
 	errUnreachable = codeError(exitUnreachable)
@@ -127,7 +128,8 @@ func newRoot(a *app) *cobra.Command {
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp(root))
-	// Not cobra's own version flag: it uses text/template, which makes the linker keep every method.
+	// Not cobra's own version flag: it uses text/template, which makes the linker keep every
+	// method.
 	printVersion := root.Flags().BoolP("version", "v", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *printVersion {
@@ -224,8 +226,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// noEmptyArgument rejects empty arguments, which usually come from unset variables in scripts: nothing has an empty
-// name. Hidden commands are exempt, because completion passes the word being typed, which may be empty.
+// noEmptyArgument rejects empty arguments, which usually come from unset variables in scripts:
+// nothing has an empty name. Hidden commands are exempt, because completion passes the word being
+// typed, which may be empty.
 func noEmptyArgument(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		args = args[:dash] // the rest is for another program
@@ -257,8 +260,8 @@ func (e *environment) get(name string) string {
 	return e.read(name)
 }
 
-// take removes variables from the process's environment, so that child processes do not inherit them. Only get still
-// returns them.
+// take removes variables from the process's environment, so that child processes do not inherit
+// them. Only get still returns them.
 func (e *environment) take(names []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -153,7 +153,8 @@ func (a *app) ruleRow(r client.Rule) []cell {
 	}
 }
 
-// outcomeOf returns a rule's contribution to the gate. An outcome that this version does not know counts as unknown.
+// outcomeOf returns a rule's contribution to the gate. An outcome that this version does not know
+// counts as unknown.
 func outcomeOf(r client.Rule) rule.Outcome {
 	var o rule.Outcome
 	if o.UnmarshalText([]byte(r.EffectiveOutcome)) != nil {

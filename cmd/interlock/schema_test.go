@@ -124,7 +124,8 @@ func TestFilesOfTheRepositoryFitTheirSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemasAcceptWhatTheParserAccepts checks every YAML example in the documentation that is a complete file.
+// TestSchemasAcceptWhatTheParserAccepts checks every YAML example in the documentation that is a
+// complete file.
 func TestSchemasAcceptWhatTheParserAccepts(t *testing.T) {
 	j, checked := newSchemaJudge(t), map[pipeline.FileKind]int{}
 	pages, err := filepath.Glob("../../docs/*.md")

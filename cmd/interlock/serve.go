@@ -68,7 +68,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	return codeError(exitUsage)
 }
 
-// newLogger returns the server's logger. Libraries log to it too, so that a JSON log contains only JSON.
+// newLogger returns the server's logger. Libraries log to it too, so that a JSON log contains only
+// JSON.
 func (a *app) newLogger(format string) *slog.Logger {
 	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if format == jsonFormat {
@@ -135,8 +136,8 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	return err
 }
 
-// problemLog returns a function that reports a problem in the server's file: as text with its source line, or as an
-// entry in a JSON log.
+// problemLog returns a function that reports a problem in the server's file: as text with its
+// source line, or as an entry in a JSON log.
 func (a *app) problemLog(format string, logger *slog.Logger) func(p document.Problem, line string) {
 	if format != jsonFormat {
 		return a.printProblem
@@ -176,8 +177,8 @@ func (a *app) serverFile(name string, report func(p document.Problem, line strin
 	return f, nil
 }
 
-// override applies flags to the file and returns the folders. Calendars, archetypes and sources may be missing if
-// neither flags nor file name another folder than the default.
+// override applies flags to the file and returns the folders. Calendars, archetypes and sources may
+// be missing if neither flags nor file name another folder than the default.
 func (f *serveFlags) override(file *settings.File) engine.Folders {
 	usual := settings.Default()
 	optional := map[string]bool{}

@@ -23,8 +23,8 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// TestMain lets the test binary run as a command keeper, like the real binary, for controllers inside the test
-// process.
+// TestMain lets the test binary run as a command keeper, like the real binary, for controllers
+// inside the test process.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == command.KeeperArg {
 		os.Exit(command.Keep())
@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	if guards(os.Args[1:]) {
 		return
 	}
-	// A shell that starts tests in the background makes them, and all programs they start, ignore interrupts.
+	// A shell that starts tests in the background makes them, and all programs they start, ignore
+	// interrupts.
 	if signal.Ignored(os.Interrupt) {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
@@ -94,8 +95,8 @@ func serve(t *testing.T, p site) *service {
 	return s
 }
 
-// serveStarter serves the project that init wrote to the current directory, as `interlock serve` would, on any free
-// address.
+// serveStarter serves the project that init wrote to the current directory, as `interlock serve`
+// would, on any free address.
 func serveStarter(t *testing.T) *service {
 	t.Helper()
 	a := &app{stderr: io.Discard}
@@ -187,8 +188,9 @@ func (s *service) until(what string, true func() bool) {
 	}
 }
 
-// settled waits until the controller has handled everything it was sent: no change is pending, and each open run
-// waits for something outside the controller, both before and after the check for pending changes.
+// settled waits until the controller has handled everything it was sent: no change is pending, and
+// each open run waits for something outside the controller, both before and after the check for
+// pending changes.
 func (s *service) settled() {
 	s.t.Helper()
 	s.until("the controller is idle", func() bool {

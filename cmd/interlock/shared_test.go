@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// TestJobReportsToAReplicaThatDidNotStartIt kills the replica that started a job before the job is done.
+// TestJobReportsToAReplicaThatDidNotStartIt kills the replica that started a job before the job is
+// done.
 func TestJobReportsToAReplicaThatDidNotStartIt(t *testing.T) {
 	type callback struct{ url, token string }
 	started := make(chan callback, 10)
@@ -66,8 +67,8 @@ func TestJobReportsToAReplicaThatDidNotStartIt(t *testing.T) {
 	second.reaches("request/stream/2026-03-03", client.Completed)
 }
 
-// TestReplicasAskAProbeOnce runs two replicas with the same probes: one that runs at each interval, and one that runs
-// when gates need it.
+// TestReplicasAskAProbeOnce runs two replicas with the same probes: one that runs at each interval,
+// and one that runs when gates need it.
 func TestReplicasAskAProbeOnce(t *testing.T) {
 	_, all := replicas(t, 2, "")
 	t.Parallel()

@@ -13,7 +13,8 @@ const narrow = 80
 // column is one column of a sheet.
 type column struct {
 	title string
-	// extra columns are dropped if they do not fit, the last one first. `-o wide` shows all of them.
+	// extra columns are dropped if they do not fit, the last one first. `-o wide` shows all of
+	// them.
 	extra bool
 	// text is cut or wrapped to fit. Only the last column may be text.
 	text, wrap bool
@@ -25,15 +26,16 @@ func extraCol(title string) column { return column{title: title, extra: true} }
 func textCol(title string) column  { return column{title: title, text: true} }
 func wrapCol(title string) column  { return column{title: title, text: true, wrap: true} }
 
-// Extra columns are dropped if the text would have less than goodText columns. Long names get a line of their own if
-// it would have less than leastText.
+// Extra columns are dropped if the text would have less than goodText columns. Long names get a
+// line of their own if it would have less than leastText.
 const (
 	goodText  = 40
 	leastText = 16
 )
 
-// sheet prints a table that fits the terminal, or 80 columns without a terminal. With `-o wide` it has its full
-// width. Names are never cut: a name that would make the table too wide gets its own line.
+// sheet prints a table that fits the terminal, or 80 columns without a terminal. With `-o wide` it
+// has its full width. Names are never cut: a name that would make the table too wide gets its own
+// line.
 func (a *app) sheet(columns []column, rows [][]cell) {
 	head := make([]cell, len(columns))
 	for i, c := range columns {
@@ -46,8 +48,8 @@ func (a *app) sheet(columns []column, rows [][]cell) {
 	fmt.Fprint(a.stdout, table(all))
 }
 
-// fit makes a table at most that wide, if possible: it drops extra columns and cuts the text. If that is not enough,
-// it puts long names on their own lines.
+// fit makes a table at most that wide, if possible: it drops extra columns and cuts the text. If
+// that is not enough, it puts long names on their own lines.
 func fit(columns []column, rows [][]cell, most int) [][]cell {
 	left, shown, room := leaveOut(columns, rows, most)
 	if _, flexible := used(left, shown); room < min(leastText, flexible) {
@@ -84,7 +86,8 @@ func leaveOut(columns []column, rows [][]cell, most int) (left []column, shown [
 	}
 }
 
-// used returns the total width of the columns that cannot be cut, and the width of the one that can.
+// used returns the total width of the columns that cannot be cut, and the width of the one that
+// can.
 func used(columns []column, rows [][]cell) (fixed, flexible int) {
 	for i, c := range columns {
 		widest := 0
@@ -144,7 +147,8 @@ func cut(columns []column, rows [][]cell, most int) [][]cell {
 	return fitted
 }
 
-// wrapped splits text at spaces into lines of at most that many terminal columns. A longer word gets its own line.
+// wrapped splits text at spaces into lines of at most that many terminal columns. A longer word
+// gets its own line.
 func wrapped(text string, most int) []string {
 	var lines []string
 	line := ""
@@ -164,7 +168,8 @@ func wrapped(text string, most int) []string {
 
 const minuteShape = "2006-01-02 15:04Z"
 
-// tableTime formats a time in UTC for a table: to the second with `-o wide`, otherwise to the minute.
+// tableTime formats a time in UTC for a table: to the second with `-o wide`, otherwise to the
+// minute.
 func (a *app) tableTime(t *time.Time) string {
 	if a.wide || t == nil || t.IsZero() {
 		return shortTime(t)

@@ -131,7 +131,8 @@ func (p sinkParts) alertmanager(f settings.Alertmanager) (sink.Sink, error) {
 	}), err
 }
 
-// repeatTick resends open alerts to sinks that would otherwise drop them; no tick without such a sink.
+// repeatTick resends open alerts to sinks that would otherwise drop them; no tick without such a
+// sink.
 func repeatTick(sinks []sink.Sink) []engine.Tick {
 	var repeaters []sink.Repeater
 	for _, s := range sinks {

@@ -49,8 +49,8 @@ func everySink(address string) string {
 
 var everySecret = map[string]string{"SLACK": "xoxb-1", "PD": "key", "HOOK": "secret"}
 
-// A sink that bypasses the egress guard fails here: the guard must block every sink, because all of them are at a
-// loopback address.
+// A sink that bypasses the egress guard fails here: the guard must block every sink, because all of
+// them are at a loopback address.
 func TestEverySinkPassesTheGuard(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -144,7 +144,8 @@ func newSourcesTest(a *app) *cobra.Command {
 	return cmd
 }
 
-// loadSource reads a single source. If its file is not valid, it prints the problems as validate does.
+// loadSource reads a single source. If its file is not valid, it prints the problems as validate
+// does.
 func (a *app) loadSource(file string) (*source.Definition, error) {
 	read, err := readOne(file, "source")
 	if err != nil {

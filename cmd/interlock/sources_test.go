@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A running server reloads source files like pipeline files: a broken file keeps its last good version and does not
-// affect other files.
+// A running server reloads source files like pipeline files: a broken file keeps its last good
+// version and does not affect other files.
 func TestSourceFilesAreReloaded(t *testing.T) {
 	text := func(id string) string {
 		return "source: {id: " + id + ", owner: data, format: json}\nwrite: [{pipeline: patient, key: landed, fields: {count: {path: $.rows}}}]\n"

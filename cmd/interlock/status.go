@@ -68,8 +68,8 @@ func (a *app) writePipelines(pipelines []client.Pipeline) {
 	}
 }
 
-// shareProblems shows a problem that several pipelines have, such as an unreadable folder, only on the first of them,
-// with the number of the others.
+// shareProblems shows a problem that several pipelines have, such as an unreadable folder, only on
+// the first of them, with the number of the others.
 func shareProblems(pipelines []client.Pipeline) []client.Pipeline {
 	count := map[string]int{}
 	for _, p := range pipelines {

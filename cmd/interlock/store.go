@@ -69,7 +69,8 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 	return records{Store: db, shared: true, trouble: db.Trouble, dir: dir}, nil
 }
 
-// redisURL returns the store's URL. If it has no password, redisURL adds the one from the environment.
+// redisURL returns the store's URL. If it has no password, redisURL adds the one from the
+// environment.
 func redisURL(f settings.File, getenv func(string) string) (string, error) {
 	if f.Redis == nil || f.Redis.PasswordEnv == "" {
 		return f.Store, nil
@@ -88,11 +89,12 @@ func redisURL(f settings.File, getenv func(string) string) (string, error) {
 	return u.String(), nil
 }
 
-// probeEvery is how often the store is probed: the longest time until a full disk is noticed if nothing is written.
+// probeEvery is how often the store is probed: the longest time until a full disk is noticed if
+// nothing is written.
 const probeEvery = 5 * time.Second
 
-// storeWatch probes the store. It reports once when the store stops accepting writes from outside, and once when it
-// accepts them again.
+// storeWatch probes the store. It reports once when the store stops accepting writes from outside,
+// and once when it accepts them again.
 type storeWatch struct {
 	c         *controller
 	since     time.Time // zero while the store accepts writes
@@ -121,7 +123,8 @@ func (w *storeWatch) check(ctx context.Context, now time.Time) error {
 	}
 	switch {
 	case err != nil && !w.announced:
-		// If even this cannot be stored, the log and /readyz have reported it, and the next tick retries.
+		// If even this cannot be stored, the log and /readyz have reported it, and the next tick
+		// retries.
 		w.announced = w.announce(ctx, "ALARM", store.FaultOf(err).Remedy, now) == nil
 	case err == nil && w.announced:
 		if err := w.announce(ctx, "OK", "the store accepts writes again", now); err != nil {

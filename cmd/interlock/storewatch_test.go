@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// breaking is a store that rejects writes from outside while it has a fault. It still stores the controller's own
-// writes, like a store with a reserve.
+// breaking is a store that rejects writes from outside while it has a fault. It still stores the
+// controller's own writes, like a store with a reserve.
 type breaking struct {
 	store.Store
 	fault atomic.Pointer[store.Fault]
@@ -53,8 +53,8 @@ func (s *service) status(method, path, body string) (int, string) {
 	return resp.StatusCode, text.String()
 }
 
-// If a store is full, read-only, damaged or on a failing disk, the controller is unready, sends no heartbeat, answers
-// writes with 507 and a remedy, and raises one alarm.
+// If a store is full, read-only, damaged or on a failing disk, the controller is unready, sends no
+// heartbeat, answers writes with 507 and a remedy, and raises one alarm.
 func TestStoreThatTakesNoChanges(t *testing.T) {
 	for _, kind := range []store.FaultKind{store.Full, store.ReadOnly, store.Damaged, store.Failing} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 // style colours text if colours is set.
 type style struct{ colours bool }
 
-// styleFor uses colours only on a terminal that supports them, and never if NO_COLOR is set (no-color.org).
+// styleFor uses colours only on a terminal that supports them, and never if NO_COLOR is set
+// (no-color.org).
 func styleFor(w world, out io.Writer) style {
 	return style{colours: w.getenv("NO_COLOR") == "" && w.getenv("TERM") != "dumb" && w.terminal(out)}
 }
@@ -39,8 +40,8 @@ type cell struct {
 // plain returns a cell with printable text.
 func plain(text string) cell { return cell{text: printable(text)} }
 
-// table lays out rows in columns as wide as their widest cell, two spaces apart. It measures text without colours, so
-// that colours do not shift the columns.
+// table lays out rows in columns as wide as their widest cell, two spaces apart. It measures text
+// without colours, so that colours do not shift the columns.
 func table(rows [][]cell) string {
 	columns := 0
 	for _, row := range rows {
@@ -70,7 +71,8 @@ func table(rows [][]cell) string {
 	return b.String()
 }
 
-// alone reports whether a row is a single cell above the rest of its row; it does not affect the column widths.
+// alone reports whether a row is a single cell above the rest of its row; it does not affect the
+// column widths.
 func alone(row []cell, columns int) bool { return len(row) == 1 && columns > 1 }
 
 // cells returns the width of text in terminal columns.
@@ -94,8 +96,8 @@ func runeCells(r rune) int {
 	}
 }
 
-// printable replaces characters that could move the cursor, change colours or reverse the writing direction, because
-// text may come from any file. Tabs stay.
+// printable replaces characters that could move the cursor, change colours or reverse the writing
+// direction, because text may come from any file. Tabs stay.
 func printable(text string) string { return printableExcept("\t", text) }
 
 // printableLines is printable for text of several lines.

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// passedOn are the signals that exec catches and passes on to its command. SIGPIPE is caught so that a closed output
-// fails exec's copy instead of killing exec. exec then closes the command's pipe, and the command gets the SIGPIPE
-// that it would have got without exec.
+// passedOn are the signals that exec catches and passes on to its command. SIGPIPE is caught so
+// that a closed output fails exec's copy instead of killing exec. exec then closes the command's
+// pipe, and the command gets the SIGPIPE that it would have got without exec.
 var passedOn = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGPIPE,
 }

@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// passedOn are the signals that end exec. Windows forwards none: a console sends signals to all its processes itself.
+// passedOn are the signals that end exec. Windows forwards none: a console sends signals to all its
+// processes itself.
 var passedOn = []os.Signal{os.Interrupt}
 
 func passes(syscall.Signal) bool { return true }

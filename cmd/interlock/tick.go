@@ -83,8 +83,8 @@ func (h heartbeat) send(ctx context.Context) error {
 	return nil
 }
 
-// healthLimit is the timeout for the store in a health check. Clients of /readyz do not wait long, and a slow store
-// is itself a finding.
+// healthLimit is the timeout for the store in a health check. Clients of /readyz do not wait long,
+// and a slow store is itself a finding.
 const healthLimit = 2 * time.Second
 
 // health returns the checks of /readyz. The heartbeat is sent only while the controller is ready.
@@ -137,7 +137,8 @@ func (c *controller) waitingCalls(h engine.Health) []client.HealthCheck {
 	return checks
 }
 
-// failingTasks reports tasks that keep failing. They do not block other tasks, so the controller is still ready.
+// failingTasks reports tasks that keep failing. They do not block other tasks, so the controller is
+// still ready.
 func failingTasks(h engine.Health) []client.HealthCheck {
 	if len(h.Failing) == 0 {
 		return nil
@@ -168,8 +169,8 @@ func logReport(logger *slog.Logger, r catalog.Report) {
 	}
 }
 
-// unreadable reports once when files cannot be read, and once when they can be read again. It reports to the log; if
-// a folder is unreadable, also as an event, in /readyz and in every status.
+// unreadable reports once when files cannot be read, and once when they can be read again. It
+// reports to the log; if a folder is unreadable, also as an event, in /readyz and in every status.
 func (c *controller) unreadable() func(error) {
 	var last string
 	return func(err error) {

@@ -7,7 +7,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// preferringFile starts without prices once its day has begun; patientFile waits until its data has stopped changing.
+// preferringFile starts without prices once its day has begun; patientFile waits until its data has
+// stopped changing.
 const (
 	preferringFile = `
 pipeline: {id: preferring, owner: data}

@@ -24,9 +24,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// tracing creates spans for the controller's work: one per request, change, task and step. Without an OTLP endpoint
-// in the environment (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) it exports none. It then only
-// propagates the trace of each request, through the store, to the jobs.
+// tracing creates spans for the controller's work: one per request, change, task and step. Without
+// an OTLP endpoint in the environment (OTEL_EXPORTER_OTLP_ENDPOINT,
+// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) it exports none. It then only propagates the trace of each
+// request, through the store, to the jobs.
 type tracing struct {
 	tracer trace.Tracer
 	stop   func(context.Context) error
@@ -54,8 +55,8 @@ func newTracing(getenv func(string) string) (*tracing, error) {
 	return &tracing{tracer: provider.Tracer("github.com/interlock-go/interlock"), stop: provider.Shutdown}, nil
 }
 
-// begin starts a span that continues parent's trace, if there is one. Anything stored with the returned context
-// carries the span on to later work.
+// begin starts a span that continues parent's trace, if there is one. Anything stored with the
+// returned context carries the span on to later work.
 func (t *tracing) begin(ctx context.Context, parent, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if parent != "" {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{job.TraceHeader: parent})
@@ -64,8 +65,8 @@ func (t *tracing) begin(ctx context.Context, parent, name string, options ...tra
 	return store.WithTrace(ctx, job.Traceparent(ctx)), span
 }
 
-// task traces the handler of a kind of task. All steps of an attempt, and the work they cause, are siblings: their
-// parent is the span that opened or woke the attempt.
+// task traces the handler of a kind of task. All steps of an attempt, and the work they cause, are
+// siblings: their parent is the span that opened or woke the attempt.
 func (t *tracing) task(kind store.TaskKind, handle func(context.Context, store.Claim) error) func(context.Context, store.Claim) error {
 	return func(ctx context.Context, c store.Claim) error {
 		ctx, span := t.begin(ctx, c.Task.Trace, "task "+string(kind), trace.WithAttributes(subject(c.Task.Pipeline, c.Task.Key)...))

@@ -17,7 +17,8 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// receiver is an OpenTelemetry collector that records the spans it receives, decoded by the official message types.
+// receiver is an OpenTelemetry collector that records the spans it receives, decoded by the
+// official message types.
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex

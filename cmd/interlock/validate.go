@@ -178,8 +178,8 @@ type project struct {
 	borrowed  []pipeline.Source // calendars and archetypes not named in paths, read because pipelines may refer to them
 }
 
-// withoutPrograms reports whether the project's server runs no programs on its machine. With several server files it
-// is unknown which one the pipelines are for.
+// withoutPrograms reports whether the project's server runs no programs on its machine. With
+// several server files it is unknown which one the pipelines are for.
 func (p *project) withoutPrograms() bool {
 	if len(p.servers) != 1 {
 		return false
@@ -205,8 +205,9 @@ func (p *project) names(set *pipeline.Set) []string {
 	return names
 }
 
-// readProject reads paths and detects the kind of each file by its content. Calendars and archetypes also come from
-// the folders in flags or, without flags, from a project's usual folders. config is a server file unless it is "".
+// readProject reads paths and detects the kind of each file by its content. Calendars and
+// archetypes also come from the folders in flags or, without flags, from a project's usual folders.
+// config is a server file unless it is "".
 func readProject(paths []string, flags folderFlags, config string) (*project, error) {
 	sources, whole, err := readPaths(paths)
 	if err != nil {
@@ -245,8 +246,8 @@ func readProject(paths []string, flags folderFlags, config string) (*project, er
 	return p, nil
 }
 
-// checkSources adds the problems of source files to the report. Sources may write to the pipelines checked with them,
-// or else to those in the folders beside them.
+// checkSources adds the problems of source files to the report. Sources may write to the pipelines
+// checked with them, or else to those in the folders beside them.
 func (p *project) checkSources(set *pipeline.Set, paths []string) error {
 	if len(p.sources) == 0 {
 		return nil
@@ -275,8 +276,9 @@ func (p *project) checkSources(set *pipeline.Set, paths []string) error {
 	return nil
 }
 
-// usualFolders searches one level up only if paths contain no file of that kind. A broken calendar in the project's
-// own calendars/ is checked as a calendar; calendars of another project are not read.
+// usualFolders searches one level up only if paths contain no file of that kind. A broken calendar
+// in the project's own calendars/ is checked as a calendar; calendars of another project are not
+// read.
 func usualFolders(name string, paths []string, found []pipeline.Source) []string {
 	if len(found) > 0 {
 		return foldersAt(name, "", paths)
@@ -320,8 +322,8 @@ func absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// readPaths reads all paths and reports whether any is a directory. A path without any file to check is an error: no
-// output would look like success.
+// readPaths reads all paths and reports whether any is a directory. A path without any file to
+// check is an error: no output would look like success.
 func readPaths(paths []string) (sources []pipeline.Source, whole bool, err error) {
 	for _, path := range paths {
 		dir, err := files.IsDir(path)

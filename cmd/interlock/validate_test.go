@@ -52,7 +52,8 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// folder writes files, given as alternating names and contents, to a new directory and returns its path.
+// folder writes files, given as alternating names and contents, to a new directory and returns its
+// path.
 func folder(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()

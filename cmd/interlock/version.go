@@ -41,8 +41,8 @@ func versionLine(r buildReport) string {
 	return line + ")"
 }
 
-// buildVersion returns the version set by -ldflags, or the module version if the binary was built by `go install
-// …@v1.2.3`.
+// buildVersion returns the version set by -ldflags, or the module version if the binary was built
+// by `go install …@v1.2.3`.
 func buildVersion(set string, info *debug.BuildInfo, ok bool) string {
 	if set != unversioned || !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return set
@@ -50,7 +50,8 @@ func buildVersion(set string, info *debug.BuildInfo, ok bool) string {
 	return info.Main.Version
 }
 
-// commit returns the commit that the binary was built from, or nil if the Go tool did not record it.
+// commit returns the commit that the binary was built from, or nil if the Go tool did not record
+// it.
 func commit() *string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -18,8 +18,9 @@ const watchPace = 2 * time.Second
 // clearScreen moves the cursor to the top left and clears the screen.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// watchable is asking with a --watch flag, which repeats the request every two seconds until Ctrl-C. A terminal shows
-// the latest answer; in a pipe, an answer is printed if it differs from the previous one.
+// watchable is asking with a --watch flag, which repeats the request every two seconds until
+// Ctrl-C. A terminal shows the latest answer; in a pipe, an answer is printed if it differs from
+// the previous one.
 func (a *app) watchable(cmd *cobra.Command, ask func(ctx context.Context, c *connection, args []string) error) *cobra.Command {
 	var watch bool
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "refresh every 2 seconds until Ctrl-C")
@@ -33,8 +34,8 @@ func (a *app) watchable(cmd *cobra.Command, ask func(ctx context.Context, c *con
 	})
 }
 
-// watch repeats ask until ctx ends. It returns an error only for the first request; after that, it reports an
-// unreachable server and retries.
+// watch repeats ask until ctx ends. It returns an error only for the first request; after that, it
+// reports an unreachable server and retries.
 func (a *app) watch(ctx context.Context, ask func(context.Context) error) error {
 	out := a.stdout
 	defer func() { a.stdout = out }()

@@ -1,5 +1,6 @@
-// Command pack puts one program into a zip file, as Lambda wants it, or a folder, for a release: pack PROGRAM|DIR ZIP. The same program makes the same
-// bytes: no clock, no owner and no path of this machine is in it.
+// Command pack puts one program into a zip file, as Lambda wants it, or a folder, for a release:
+// pack PROGRAM|DIR ZIP. The same program makes the same bytes: no clock, no owner and no path of
+// this machine is in it.
 package main
 
 import (

@@ -108,7 +108,8 @@ func (a *API) listDead(ctx context.Context, in *struct {
 	}, everything, deadView)
 }
 
-// deadLetters returns the dead letters of a sink, or of all, whose events the client may see, oldest first.
+// deadLetters returns the dead letters of a sink, or of all, whose events the client may see,
+// oldest first.
 func (a *API) deadLetters(ctx context.Context, sink string) ([]store.DeadLetter, error) {
 	letters, err := a.store.Dead(ctx, sink)
 	if err != nil {

@@ -1,10 +1,12 @@
-// Package api is the controller's HTTP API. It takes readings, answers queries and passes operators' requests on. It
-// authenticates clients, checks what they send, and turns records into JSON. Package router decides the effect of a
-// request, package gate evaluates gates, and package explain says why a run is in its state.
+// Package api is the controller's HTTP API. It takes readings, answers queries and passes
+// operators' requests on. It authenticates clients, checks what they send, and turns records into
+// JSON. Package router decides the effect of a request, package gate evaluates gates, and package
+// explain says why a run is in its state.
 //
-// A sensor write goes straight through the standard mux (sensor.go), because no other request is as frequent.
-// Everything else is registered with huma, which checks requests against the Go types and generates api/openapi.json
-// from them. Every error is returned as a Problem, including those of the standard library.
+// A sensor write goes straight through the standard mux (sensor.go), because no other request is as
+// frequent. Everything else is registered with huma, which checks requests against the Go types and
+// generates api/openapi.json from them. Every error is returned as a Problem, including those of
+// the standard library.
 package api
 
 //go:generate go run ./openapidoc ../../api/openapi.json
@@ -34,7 +36,8 @@ import (
 // prefix is the path prefix of the API.
 const prefix = "/api/v1"
 
-// records is the part of a store that the API needs: it writes readings, reads everything, and commits sessions.
+// records is the part of a store that the API needs: it writes readings, reads everything, and
+// commits sessions.
 type records interface {
 	store.Committer
 	store.Sensors
@@ -47,21 +50,24 @@ type Deps struct {
 	Store    records
 	Catalog  *catalog.Catalog
 	Operator Operator
-	// AcceptRemoval removes the pipelines whose files disappeared all at once; by default the catalog's own method.
+	// AcceptRemoval removes the pipelines whose files disappeared all at once; by default the
+	// catalog's own method.
 	AcceptRemoval func(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error)
 
 	Alerts   *notify.Notifier // nil: no alerts
 	Audit    *audit.Log       // nil: no audit record
 	Settings Settings
-	// GatePace is how often a request that waits for a gate evaluates it again without a call of GateChanged. Set it
-	// shorter where other processes change what the gate depends on. The default is 5s.
+	// GatePace is how often a request that waits for a gate evaluates it again without a call of
+	// GateChanged. Set it shorter where other processes change what the gate depends on. The
+	// default is 5s.
 	GatePace  time.Duration
 	CursorKey []byte                                                                // the key that encrypts cursors; nil: a random one for this process
 	Health    func(context.Context) Health                                          // nil: always ready
 	Trouble   func() error                                                          // why the store accepts no changes from clients, as a store.Fault; nil: it always does
 	Metrics   *prometheus.Registry                                                  // nil: a new registry
 	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // from the archive, newest first; nil: no archive
-	// Tail returns the end of the output of a run's running job; false if it cannot be read here. It may be nil.
+	// Tail returns the end of the output of a run's running job; false if it cannot be read here.
+	// It may be nil.
 	Tail      func(ctx context.Context, r run.Run) (string, bool, error)
 	Dashboard http.Handler // serves GET / and everything below it outside the API; nil: nothing is served there
 	Now       func() time.Time
@@ -167,7 +173,8 @@ func (a *API) routes(h huma.API) {
 	a.sourceRoutes(h)
 }
 
-// serve passes an accepted request to its handler. Responses to reads carry an ETag, except streams.
+// serve passes an accepted request to its handler. Responses to reads carry an ETag, except
+// streams.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	if !reads(r) || r.URL.Path == streamPath || !underPrefix(r.URL.Path) {
 		a.mux.ServeHTTP(w, r)
@@ -189,8 +196,9 @@ func (a *API) guarded(role Role, next http.Handler) http.Handler {
 	})
 }
 
-// entry returns the pipeline with that id, or a Problem if it is not active. A pipeline unknown here may have just
-// been stored, perhaps by another replica, so entry asks the store before it returns a 404.
+// entry returns the pipeline with that id, or a Problem if it is not active. A pipeline unknown
+// here may have just been stored, perhaps by another replica, so entry asks the store before it
+// returns a 404.
 func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Problem) {
 	if e := a.catalog.Current().Get(id); e != nil {
 		return e, nil
@@ -221,7 +229,8 @@ func noPipeline(id pipeline.ID) *Problem {
 	return problem(http.StatusNotFound, unknownPipeline, "there is no pipeline %.140q; GET %s/pipelines lists them", id, prefix)
 }
 
-// Close ends the event streams and the requests that wait for a gate: both would otherwise delay the server's shutdown.
+// Close ends the event streams and the requests that wait for a gate: both would otherwise delay
+// the server's shutdown.
 func (a *API) Close() { a.close() }
 
 // Flush stores the activity of sources that is not stored yet. Call it after the last request.

@@ -67,7 +67,8 @@ func TestLimitedTokenSeesAttentionOfItsPipelinesOnly(t *testing.T) {
 	}
 }
 
-// Whatever the value of a parameter, the response is a page or a client error, never a server error.
+// Whatever the value of a parameter, the response is a page or a client error, never a server
+// error.
 func TestExtremeParametersAreNoServerErrors(t *testing.T) {
 	w := opened(t)
 	instants := []string{

@@ -76,14 +76,14 @@ type auditor struct {
 	rejected allowance  // for entries about known clients that lack a role
 }
 
-// audits reports whether requests of a route are recorded: those that change something, except readings, which have
-// their own history.
+// audits reports whether requests of a route are recorded: those that change something, except
+// readings, which have their own history.
 func (rt route) audits() bool {
 	return rt.method != http.MethodGet && rt.role >= RoleOperator || rt.recorded
 }
 
-// recording wraps the handler of a route so that its requests are recorded. If the entry cannot be stored, the action
-// does not happen: the store would not accept the action either.
+// recording wraps the handler of a route so that its requests are recorded. If the entry cannot be
+// stored, the action does not happen: the store would not accept the action either.
 func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error)) func(context.Context, *I) (*O, error) {
 	return func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
@@ -109,7 +109,8 @@ func (a *API) finishAudit(ctx context.Context, e audit.Entry) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditLimit)
 	defer cancel()
 	if err := a.auditor.log.End(ctx, e, a.now()); err != nil {
-		// The entry stays without an outcome. The action has happened, and the client needs its response.
+		// The entry stays without an outcome. The action has happened, and the client needs its
+		// response.
 		a.logger.Error("cannot complete an audit entry", "entry", e.ID, "action", e.Action, "outcome", string(e.Outcome), "error", err)
 	}
 }
@@ -129,7 +130,8 @@ func outcomeOf(err error) (audit.Outcome, string) {
 	return audit.Refused, p.Detail
 }
 
-// recordRefusal records a request that was rejected before its handler ran, as long as the allowance lasts.
+// recordRefusal records a request that was rejected before its handler ran, as long as the
+// allowance lasts.
 func (a *API) recordRefusal(c *call, action string, from *allowance, why *Problem) {
 	if a.auditor.log == nil {
 		return
@@ -167,14 +169,16 @@ func (c *call) entry(action string) audit.Entry {
 	return e
 }
 
-// recordedFields are the body fields that are recorded as parameters. All of them hold Interlock's own words and
-// numbers; free text other than the reason, and anything that might hold a secret, is left out.
+// recordedFields are the body fields that are recorded as parameters. All of them hold Interlock's
+// own words and numbers; free text other than the reason, and anything that might hold a secret, is
+// left out.
 var recordedFields = []string{
 	"date", "schedule", "from", "to", "force", "bypassGate", "onlyMissing", "dryRun", "until", "holdSla", "type", "result", "attempt", "category",
 	"exitCode", "route", "sink", "ids", "all",
 }
 
-// describeRequest fills in the request's parameters: from its path and its body, or its query if there is no body.
+// describeRequest fills in the request's parameters: from its path and its body, or its query if
+// there is no body.
 func describeRequest(e *audit.Entry, r *http.Request, in any) {
 	body := bodyOf(in)
 	said := func(name string) string {

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Role says what a client may do. Each role includes the roles before it, except that a runner may not write readings:
-// a worker that could would open its own gate.
+// Role says what a client may do. Each role includes the roles before it, except that a runner may
+// not write readings: a worker that could would open its own gate.
 type Role uint8
 
 // The roles, from least to most.
@@ -73,7 +73,8 @@ func (p principal) sees(id pipeline.ID) bool {
 	})
 }
 
-// seesAbout reports whether p may see an item about a pipeline. An item about none is for clients that see all of them.
+// seesAbout reports whether p may see an item about a pipeline. An item about none is for clients
+// that see all of them.
 func (p principal) seesAbout(id pipeline.ID) bool {
 	if id == "" {
 		return p.unlimited()
@@ -84,7 +85,8 @@ func (p principal) seesAbout(id pipeline.ID) bool {
 // unlimited reports whether p may see all pipelines.
 func (p principal) unlimited() bool { return len(p.pipelines) == 0 }
 
-// may returns nil if p has the role and, if id is given, may see that pipeline; otherwise the Problem says why not.
+// may returns nil if p has the role and, if id is given, may see that pipeline; otherwise the
+// Problem says why not.
 func (p principal) may(role Role, id pipeline.ID) *Problem {
 	switch {
 	case !p.role.includes(role):
@@ -106,8 +108,8 @@ func (p principal) by(said string) string {
 	return said + " (" + p.name + ")"
 }
 
-// keys recognises tokens. It keeps only their hashes and compares all of them, so that the response time does not show
-// how close a guess was.
+// keys recognises tokens. It keeps only their hashes and compares all of them, so that the response
+// time does not show how close a guess was.
 type keys struct{ who []key }
 
 type key struct {
@@ -136,11 +138,11 @@ func (k *keys) find(secret string) *key {
 	return found
 }
 
-// authenticate returns the client that makes a request. On a server without tokens, every client on a loopback address
-// is an admin, and all others are rejected.
+// authenticate returns the client that makes a request. On a server without tokens, every client on
+// a loopback address is an admin, and all others are rejected.
 //
-// A known token is always accepted, however many unknown tokens came from its address: many clients share an address
-// behind a proxy, and a misconfigured one must not block the others.
+// A known token is always accepted, however many unknown tokens came from its address: many clients
+// share an address behind a proxy, and a misconfigured one must not block the others.
 func (a *API) authenticate(r *http.Request, c *call) (principal, *Problem) {
 	secret, given := bearer(r)
 	if given && isCallback(secret) {
@@ -211,8 +213,8 @@ func bearer(r *http.Request) (string, bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// public reports whether a request needs no token: those that show nothing about pipelines, and the dashboard's files,
-// which ask the user to log in.
+// public reports whether a request needs no token: those that show nothing about pipelines, and the
+// dashboard's files, which ask the user to log in.
 func public(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/openapi.json":
@@ -229,8 +231,8 @@ func public(r *http.Request) bool {
 	return !strings.HasPrefix(r.URL.Path, prefix+"/") && reads(r)
 }
 
-// Certificate is a client certificate and what its holder may do. The server has verified that a trusted authority
-// issued it.
+// Certificate is a client certificate and what its holder may do. The server has verified that a
+// trusted authority issued it.
 type Certificate struct {
 	Name      string // recorded with its actions
 	Role      Role

@@ -20,11 +20,12 @@ const (
 	maxDoublings = 9  // 512 s is above longestWait
 )
 
-// guesses slows down clients that log in with unknown tokens: per address, and all of them together. Its memory does
-// not grow with the number of addresses. Two addresses may share a slot, and then also share its waits.
+// guesses slows down clients that log in with unknown tokens: per address, and all of them
+// together. Its memory does not grow with the number of addresses. Two addresses may share a slot,
+// and then also share its waits.
 //
-// An address without failures may always try once, so that attackers who fail from many addresses cannot lock out an
-// operator.
+// An address without failures may always try once, so that attackers who fail from many addresses
+// cannot lock out an operator.
 type guesses struct {
 	mu    sync.Mutex
 	seed  maphash.Seed
@@ -104,15 +105,16 @@ const (
 	allowedPer    = 10 * time.Second
 )
 
-// allowance limits how many rows are written for requests that anyone, or any viewer, can send: a flood of them must
-// not fill the store.
+// allowance limits how many rows are written for requests that anyone, or any viewer, can send: a
+// flood of them must not fill the store.
 type allowance struct {
 	mu      sync.Mutex
 	used    bucket
 	skipped int // since the last row
 }
 
-// take returns how many rows were skipped before this one, or false if this one must be skipped too.
+// take returns how many rows were skipped before this one, or false if this one must be skipped
+// too.
 func (a *allowance) take(now time.Time) (int, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -40,8 +40,8 @@ type Board struct {
 	More  bool        `json:"more" doc:"Whether more deadlines are armed than listed."`
 }
 
-// A board looks boardAhead into the future, and estimates durations from the last boardDays. It caches the p90 of a
-// pipeline for boardFresh.
+// A board looks boardAhead into the future, and estimates durations from the last boardDays. It
+// caches the p90 of a pipeline for boardFresh.
 const (
 	boardAhead = 48 * time.Hour
 	boardDays  = 30
@@ -126,13 +126,15 @@ func sortByBreach(items []BoardItem) {
 	slices.SortStableFunc(items, func(a, b BoardItem) int { return a.BreachAt.Compare(b.BreachAt) })
 }
 
-// stuck reports whether a run cannot continue automatically: it ended without completing, or its start is held.
+// stuck reports whether a run cannot continue automatically: it ended without completing, or its
+// start is held.
 func stuck(r run.Run, now time.Time) bool {
 	return r.Status.Ended() && r.Status != run.Completed || r.Status.Open() && r.Phase(now) == run.StartHeld
 }
 
-// expectedEnd returns when a run completes if its job takes its p90: counted from its start, or from the earliest
-// possible start. It is zero if the run is stuck, or there are no completed runs to estimate from.
+// expectedEnd returns when a run completes if its job takes its p90: counted from its start, or
+// from the earliest possible start. It is zero if the run is stuck, or there are no completed runs
+// to estimate from.
 func (a *API) expectedEnd(ctx context.Context, key run.Key, r run.Run, now time.Time) (time.Time, error) {
 	e := a.catalog.Current().Get(key.Pipeline)
 	if e == nil || stuck(r, now) {
@@ -154,7 +156,8 @@ func (a *API) expectedEnd(ctx context.Context, key run.Key, r run.Run, now time.
 	return period.Later(begins.Add(p90), now), nil
 }
 
-// p90s caches the p90 job duration of each pipeline: boards are requested often, and each p90 needs weeks of runs.
+// p90s caches the p90 job duration of each pipeline: boards are requested often, and each p90 needs
+// weeks of runs.
 type p90s struct {
 	mu   sync.Mutex
 	kept map[pipeline.ID]keptP90

@@ -38,7 +38,8 @@ func TestBoardDistinguishesOverdueAtRiskAndOnTrack(t *testing.T) {
 	}
 }
 
-// A run that failed finally is overdue once its deadline has passed, and has no expected end before.
+// A run that failed finally is overdue once its deadline has passed, and has no expected end
+// before.
 func TestBoardShowsFailedRunsWithTheirDeadline(t *testing.T) {
 	w := running(t)
 	for range 2 { // the second time there is no retry left

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// call is the state of one request. It is the context of the request's handlers and also holds the response: sensor
-// writes are frequent, and this is one allocation instead of five.
+// call is the state of one request. It is the context of the request's handlers and also holds the
+// response: sensor writes are frequent, and this is one allocation instead of five.
 type call struct {
 	context.Context // the request's context
 	response

@@ -16,14 +16,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Callbacks lets each attempt report its own result: it holds the address of its run, and a token that is valid only
-// for that attempt. The token is the attempt's id, signed by the replica that starts it. So no token is ever stored,
-// and every replica that knows the others' public keys can verify it.
+// Callbacks lets each attempt report its own result: it holds the address of its run, and a token
+// that is valid only for that attempt. The token is the attempt's id, signed by the replica that
+// starts it. So no token is ever stored, and every replica that knows the others' public keys can
+// verify it.
 type Callbacks struct {
 	Base    string             // the server's address, such as http://127.0.0.1:8740; empty: jobs get no callback
 	Replica string             // the replica that signs; letters and digits
 	Key     ed25519.PrivateKey // the same after a restart; empty: no callbacks
-	// KeyOf returns the public key of another replica, or ErrNotFound. It is nil if there is only one replica.
+	// KeyOf returns the public key of another replica, or ErrNotFound. It is nil if there is only
+	// one replica.
 	KeyOf func(ctx context.Context, replica string) (ed25519.PublicKey, error)
 }
 
@@ -46,14 +48,15 @@ func (c Callbacks) url(key run.Key) string {
 	return strings.TrimSuffix(c.Base, "/") + runPath(key) + "/job"
 }
 
-// sign returns the token of an attempt, of the kind that prefix names. A replica always returns the same token for an
-// attempt.
+// sign returns the token of an attempt, of the kind that prefix names. A replica always returns the
+// same token for an attempt.
 func (c Callbacks) sign(prefix string, key run.Key, attempt int) string {
 	signature := ed25519.Sign(c.Key, signedText(prefix, key, attempt))
 	return prefix + strconv.Itoa(attempt) + "_" + c.Replica + "_" + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// signedText returns the text to sign. It includes the kind, so that neither kind of token is valid as the other.
+// signedText returns the text to sign. It includes the kind, so that neither kind of token is valid
+// as the other.
 func signedText(prefix string, key run.Key, attempt int) []byte {
 	kind := "callback"
 	if prefix == permitPrefix {
@@ -73,8 +76,8 @@ func isCallback(token string) bool {
 
 func isPermit(token string) bool { return strings.HasPrefix(token, permitPrefix) }
 
-// ephemeral returns callbacks with a key of this process, for a server that has no key: permits are valid until it
-// stops.
+// ephemeral returns callbacks with a key of this process, for a server that has no key: permits are
+// valid until it stops.
 func (c Callbacks) ephemeral() Callbacks {
 	if len(c.Key) > 0 {
 		return c
@@ -112,7 +115,8 @@ func (c Callbacks) attempt(ctx context.Context, token string, key run.Key) (int,
 	return n, nil
 }
 
-// maxReplica is the longest replica name that is looked up: anyone can send a token that looks like a job's.
+// maxReplica is the longest replica name that is looked up: anyone can send a token that looks like
+// a job's.
 const maxReplica = 64
 
 func (c Callbacks) keyOf(ctx context.Context, replica string) (ed25519.PublicKey, error) {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Bound limits how many connections s has at once, in total and per address, and returns the listener to serve on. At
-// the limit it closes the connection that has been idle longest, so idle connections keep out no client. If all are
-// busy, it closes the new one.
+// Bound limits how many connections s has at once, in total and per address, and returns the
+// listener to serve on. At the limit it closes the connection that has been idle longest, so idle
+// connections keep out no client. If all are busy, it closes the new one.
 func Bound(s *http.Server, l net.Listener, all, perAddress int) net.Listener {
 	b := &bound{Listener: l, all: all, perAddress: perAddress, open: map[*connection]bool{}, from: map[netip.Addr]int{}}
 	s.ConnState = b.moved
@@ -64,8 +64,8 @@ func (b *bound) Accept() (net.Conn, error) {
 	}
 }
 
-// add counts a connection if it is within the limits. Otherwise it returns the idle connection to close, if there is
-// one.
+// add counts a connection if it is within the limits. Otherwise it returns the idle connection to
+// close, if there is one.
 func (b *bound) add(c *connection) (added bool, idle *connection) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,8 +111,9 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// Server returns an http.Server for a with every timeout and limit set, so that no client can hold a connection
-// without using it. The host listens, sets up TLS and shuts the server down; the shutdown ends a's event streams.
+// Server returns an http.Server for a with every timeout and limit set, so that no client can hold
+// a connection without using it. The host listens, sets up TLS and shuts the server down; the
+// shutdown ends a's event streams.
 func Server(a *API, address string, logger *slog.Logger) *http.Server {
 	s := &http.Server{
 		Addr:              address,

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/api"
 )
 
-// bounded starts a server with these limits, and returns a function that opens a connection. A request to /busy reports
-// that it began, and blocks until it may end.
+// bounded starts a server with these limits, and returns a function that opens a connection. A
+// request to /busy reports that it began, and blocks until it may end.
 func bounded(t *testing.T, all, perAddress int) (dial func() net.Conn, began, end chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,7 +51,8 @@ func send(t *testing.T, c net.Conn, path string) {
 	}
 }
 
-// answered reports whether a request on the connection was answered; false if the connection was closed.
+// answered reports whether a request on the connection was answered; false if the connection was
+// closed.
 func answered(c net.Conn) bool {
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK

@@ -19,17 +19,20 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// cursors encrypts and authenticates list positions. A page may end with an item that the client may not see, so the
-// item's name must not be readable. Equal positions produce equal cursors, so that responses keep their ETag.
+// cursors encrypts and authenticates list positions. A page may end with an item that the client
+// may not see, so the item's name must not be readable. Equal positions produce equal cursors, so
+// that responses keep their ETag.
 type cursors struct {
 	aead  cipher.AEAD
 	nonce []byte // the key that nonces are derived with
 }
 
-// cursorBlock is the padding block size of plaintexts, so that a cursor does not reveal the length of a name.
+// cursorBlock is the padding block size of plaintexts, so that a cursor does not reveal the length
+// of a name.
 const cursorBlock = 64
 
-// newCursors derives the keys from secret. Without a secret, cursors are valid only in this process.
+// newCursors derives the keys from secret. Without a secret, cursors are valid only in this
+// process.
 func newCursors(secret []byte) *cursors {
 	if len(secret) == 0 {
 		secret = make([]byte, 32)
@@ -66,7 +69,8 @@ func (c *cursors) seal(list, place string) string {
 	return base64.RawURLEncoding.EncodeToString(c.aead.Seal(nonce, nonce, padded, []byte(list)))
 }
 
-// open returns the position in a cursor of the list; store.ErrCursor if the cursor is of another list or not authentic.
+// open returns the position in a cursor of the list; store.ErrCursor if the cursor is of another
+// list or not authentic.
 func (c *cursors) open(list, cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
@@ -112,7 +116,8 @@ func (p paged) Events(ctx context.Context, q store.EventQuery) (store.Page[event
 	return through(p.cursors, "events", &q.Cursor, &q.Limit, func() (store.Page[event.Event], error) { return p.records.Events(ctx, q) })
 }
 
-// cut returns one page of a complete list that is sorted by place: the items after the cursor that the client may see.
+// cut returns one page of a complete list that is sorted by place: the items after the cursor that
+// the client may see.
 func cut[T, V any](c *cursors, name string, in Paging, items []T, place func(T) string, sees func(T) bool, view func(T) V) (*output[List[V]], error) {
 	after, err := c.open(name, in.Cursor)
 	if err != nil {
@@ -133,14 +138,15 @@ func cut[T, V any](c *cursors, name string, in Paging, items []T, place func(T) 
 	return answer(out), nil
 }
 
-// A page ends early once its items reach maxPageBytes. Items are read from the store pieceItems at a time, so that at
-// most one piece more than that is in memory.
+// A page ends early once its items reach maxPageBytes. Items are read from the store pieceItems at
+// a time, so that at most one piece more than that is in memory.
 const (
 	maxPageBytes = 1 << 20
 	pieceItems   = 16
 )
 
-// through opens the cursor of a query, reads a page piece by piece, and seals the cursor of the next page.
+// through opens the cursor of a query, reads a page piece by piece, and seals the cursor of the
+// next page.
 func through[T any](c *cursors, list string, cursor *string, limit *int, read func() (store.Page[T], error)) (page store.Page[T], err error) {
 	if *cursor, err = c.open(list, *cursor); err != nil {
 		return page, err

@@ -78,7 +78,8 @@ func nextView(n explain.Next) client.Next {
 	return client.Next{By: string(n.By), At: instant(n.At), Until: instant(n.Until), Action: text(n.Action)}
 }
 
-// explainedRun returns the run of an explanation. The job of a dry run never ran, so it has no result.
+// explainedRun returns the run of an explanation. The job of a dry run never ran, so it has no
+// result.
 func (a *API) explainedRun(x explain.Explanation) client.Run {
 	r := a.runView(*x.Run)
 	if !x.DryRun {

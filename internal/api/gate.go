@@ -98,8 +98,8 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 	}
 	s.Opened = s.Run.Progress.WindowStart
 	if version := s.Run.Progress.Opening.ConfigVersion; version != "" {
-		// An attempt keeps the version it opened with. If that version cannot be read any more, the active version
-		// applies.
+		// An attempt keeps the version it opened with. If that version cannot be read any more, the
+		// active version applies.
 		if def, err := a.catalog.Definition(ctx, e.ID, version); err == nil {
 			s.Definition = def
 		}
@@ -171,7 +171,8 @@ func currentOf(e *catalog.Entry, open []run.Run, now time.Time) *client.Current 
 	return &client.Current{Date: p.String(), OpenRun: len(open) > 0, Turn: turnOf(e, p, len(open) > 0, now)}
 }
 
-// nextFire returns the next period that the schedule opens automatically, skipping those before the end of a pause.
+// nextFire returns the next period that the schedule opens automatically, skipping those before the
+// end of a pause.
 func nextFire(e *catalog.Entry, row store.Pipeline, now time.Time) client.NextFire {
 	from := now.Add(time.Nanosecond)
 	if row.Paused() {

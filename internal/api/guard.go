@@ -27,7 +27,8 @@ var (
 	plainJSON  = []string{"application/json"}
 )
 
-// ServeHTTP answers one request: it assigns an id, then checks, serves, counts and logs the request.
+// ServeHTTP answers one request: it assigns an id, then checks, serves, counts and logs the
+// request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in ping
 	asPing := isPing(r)
@@ -86,9 +87,9 @@ func (a *API) checkWrites(essential bool) *Problem {
 	return nil
 }
 
-// essential reports whether a request is accepted while the store accepts no changes from clients. These requests let
-// people log in to see why, and let jobs report their results: without the reports, deadlines that were met would be
-// breached.
+// essential reports whether a request is accepted while the store accepts no changes from clients.
+// These requests let people log in to see why, and let jobs report their results: without the
+// reports, deadlines that were met would be breached.
 func essential(r *http.Request, who principal) bool {
 	return r.URL.Path == prefix+"/session" || who.callback != ""
 }
@@ -107,8 +108,8 @@ func (a *API) checkOrigin(r *http.Request) *Problem {
 	return nil
 }
 
-// checkHost prevents DNS rebinding: on a loopback address, it accepts only names of this machine. A request without a
-// Host header does not come from a browser.
+// checkHost prevents DNS rebinding: on a loopback address, it accepts only names of this machine. A
+// request without a Host header does not come from a browser.
 func (a *API) checkHost(r *http.Request) *Problem {
 	if !a.settings.Loopback || r.Host == "" {
 		return nil
@@ -177,8 +178,9 @@ func (a *API) finish(w *response, c *call) {
 	a.logger.LogAttrs(w.request.Context(), level, "request", attrs...)
 }
 
-// levelOf keeps the log readable. Internal failures are errors, rejected clients are warnings, operators' actions are
-// info, and readings and reads are debug. A client that disconnected before its response is not a failure.
+// levelOf keeps the log readable. Internal failures are errors, rejected clients are warnings,
+// operators' actions are info, and readings and reads are debug. A client that disconnected before
+// its response is not a failure.
 func levelOf(w *response, err error) slog.Level {
 	switch {
 	case errors.Is(err, context.Canceled) && w.request.Context().Err() != nil:
@@ -199,13 +201,14 @@ type Proxies []netip.Prefix
 // hsts makes browsers that connected over TLS once always use TLS.
 var hsts = []string{"max-age=31536000"}
 
-// secure reports whether a browser's request came over TLS, to this server or to a trusted proxy in front of it.
+// secure reports whether a browser's request came over TLS, to this server or to a trusted proxy in
+// front of it.
 func (p Proxies) secure(r *http.Request) bool {
 	return r.TLS != nil || p.trusts(peer(r)) && strings.EqualFold(strings.TrimSpace(last(r.Header.Values("X-Forwarded-Proto"))), "https")
 }
 
-// client returns the address that a request came from: behind trusted proxies, the last address that is not a trusted
-// proxy's. It is the zero address if there is none, as on a Unix socket.
+// client returns the address that a request came from: behind trusted proxies, the last address
+// that is not a trusted proxy's. It is the zero address if there is none, as on a Unix socket.
 func (p Proxies) client(r *http.Request) netip.Addr {
 	from := peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")

@@ -246,7 +246,8 @@ func TestDashboardIsServedBesideTheAPI(t *testing.T) {
 	w.request("POST", "/", "").problem(401)
 }
 
-// FuzzSensorWrite writes any body under any key: every response is a stored reading that reads back, or a problem.
+// FuzzSensorWrite writes any body under any key: every response is a stored reading that reads
+// back, or a problem.
 func FuzzSensorWrite(f *testing.F) {
 	f.Add("ready", `{"status":"ok"}`)
 	f.Add("ready#2026-03-03T07", `{"date":"2026-03-03","hour":7,"minute":"05"}`)

@@ -25,7 +25,8 @@ func (h Health) Why() string {
 	return strings.Join(why, "; ")
 }
 
-// Unreadiness is the response of /readyz while the controller is not ready: a Problem with the checks.
+// Unreadiness is the response of /readyz while the controller is not ready: a Problem with the
+// checks.
 type Unreadiness struct {
 	Problem
 	Checks []client.HealthCheck `json:"checks" doc:"The checks. Empty if the server requires a token and the request has none, or if the token is limited to pipelines."`
@@ -36,8 +37,9 @@ func (a *API) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, "application/json", map[string]string{"status": "ok"})
 }
 
-// readyz reports whether the controller keeps up. The checks name pipelines, so two kinds of clients do not get them:
-// those without a token on a server that requires one, and tokens that are limited to pipelines.
+// readyz reports whether the controller keeps up. The checks name pipelines, so two kinds of
+// clients do not get them: those without a token on a server that requires one, and tokens that are
+// limited to pipelines.
 func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	h := a.health(r.Context())
 	checks := h.Checks

@@ -15,8 +15,8 @@ import (
 // schemaPrefix starts the references to schemas of types.
 const schemaPrefix = "#/components/schemas/"
 
-// newHuma returns a huma API on mux. It serves no pages of its own: this package serves the description, and nothing is
-// loaded from other sites.
+// newHuma returns a huma API on mux. It serves no pages of its own: this package serves the
+// description, and nothing is loaded from other sites.
 func newHuma(mux *http.ServeMux) huma.API {
 	return humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{

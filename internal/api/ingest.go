@@ -24,8 +24,8 @@ const (
 	ingestPath      = prefix + "/ingest/{source}"
 )
 
-// ingestRoutes registers the routes that receive events. They read their bodies themselves, because huma does not know
-// the formats.
+// ingestRoutes registers the routes that receive events. They read their bodies themselves, because
+// huma does not know the formats.
 func (a *API) ingestRoutes() {
 	a.mux.HandleFunc("POST "+cloudEventsPath, a.events(source.CloudEvents, cloudEvents))
 	a.mux.HandleFunc("OPTIONS "+cloudEventsPath, webhookHandshake)
@@ -169,8 +169,9 @@ func cloudEventBatch(body []byte) ([]ingest.Event, *Problem) {
 	return events, nil
 }
 
-// webhookHandshake answers the validation request of CloudEvents web hooks: every origin may deliver, at any rate, as
-// far as its token allows. It reveals nothing and needs no token: senders validate before they use one.
+// webhookHandshake answers the validation request of CloudEvents web hooks: every origin may
+// deliver, at any rate, as far as its token allows. It reveals nothing and needs no token: senders
+// validate before they use one.
 func webhookHandshake(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Allow", "POST, OPTIONS")

@@ -209,7 +209,8 @@ func TestWebhookHandshake(t *testing.T) {
 	}
 }
 
-// Events as the Python and Java clients send them, which may be compressed. A failed run is data too.
+// Events as the Python and Java clients send them, which may be compressed. A failed run is data
+// too.
 func TestLineageOfTheClients(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(sparkDone)
@@ -259,7 +260,8 @@ func TestLimitedTokenWritesWhatItMay(t *testing.T) {
 	}
 }
 
-// A rejected source does not affect others, and its last good version stays active across a restart.
+// A rejected source does not affect others, and its last good version stays active across a
+// restart.
 func TestLastGoodSourceStaysActive(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(ordersLanded, bridge)

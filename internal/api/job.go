@@ -53,8 +53,9 @@ func lateProblem(r client.Run, attempt int) *Problem {
 	return p
 }
 
-// reports returns the attempt of key that the client may report on, given the attempt it asked for. An operator may
-// report on any, a runner on those of a pipeline without a job, the job itself on its own.
+// reports returns the attempt of key that the client may report on, given the attempt it asked for.
+// An operator may report on any, a runner on those of a pipeline without a job, the job itself on
+// its own.
 func (a *API) reports(ctx context.Context, key run.Key, asked int) (int, error) {
 	who := whoOf(ctx)
 	if who.callback == "" {

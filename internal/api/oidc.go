@@ -34,15 +34,15 @@ type GroupRole struct {
 	Pipelines []string // patterns of the pipelines they are limited to; empty: all
 }
 
-// oidcUser is a user that logged in at the provider. The groups are stored with the session, so that its role follows
-// the server's settings.
+// oidcUser is a user that logged in at the provider. The groups are stored with the session, so
+// that its role follows the server's settings.
 type oidcUser struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups"`
 }
 
-// principal returns what a user may do. The first entry for one of their groups counts; it returns false if there is
-// none.
+// principal returns what a user may do. The first entry for one of their groups counts; it returns
+// false if there is none.
 func (o *OIDC) principal(u oidcUser) (principal, bool) {
 	if o == nil {
 		return principal{}, false
@@ -101,8 +101,8 @@ func (a *API) loginMethods(context.Context, *struct{}) (*output[LoginMethods], e
 	return answer(m), nil
 }
 
-// pendingLogin is a login in progress at the provider. The browser keeps it in an encrypted cookie, so that the server
-// stores nothing and any replica can finish it.
+// pendingLogin is a login in progress at the provider. The browser keeps it in an encrypted cookie,
+// so that the server stores nothing and any replica can finish it.
 type pendingLogin struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
@@ -113,7 +113,8 @@ type pendingLogin struct {
 // pendingFor is how long a login at the provider may take.
 const pendingFor = 10 * time.Minute
 
-// pendingCookie holds the pending login. The browser comes back from another site, so it is not SameSite=Strict.
+// pendingCookie holds the pending login. The browser comes back from another site, so it is not
+// SameSite=Strict.
 const pendingCookie = "interlock_oidc"
 
 func (a *API) pendingCookie(ctx context.Context, value string) http.Cookie {
@@ -195,7 +196,8 @@ func (o *OIDC) known(groups []string) []string {
 	})
 }
 
-// pending returns the login that a browser started; false if there is none with that state, or it has expired.
+// pending returns the login that a browser started; false if there is none with that state, or it
+// has expired.
 func (a *API) pending(r *http.Request, state string, now time.Time) (pendingLogin, bool) {
 	var p pendingLogin
 	cookie, err := r.Cookie(pendingCookie)

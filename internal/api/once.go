@@ -36,10 +36,11 @@ type kept[O any] struct {
 	Problem *Problem `json:"problem,omitempty"`
 }
 
-// once answers a request with the view of its result. With an Idempotency-Key, do takes effect at most once: it passes
-// its argument to the router, which stores the response in the commit that does the work. A repeated request gets that
-// response, and so does one that runs at the same time, here or on another replica. A rejection is stored as a response
-// too; an error after which the outcome is unknown is not.
+// once answers a request with the view of its result. With an Idempotency-Key, do takes effect at
+// most once: it passes its argument to the router, which stores the response in the commit that
+// does the work. A repeated request gets that response, and so does one that runs at the same time,
+// here or on another replica. A rejection is stored as a response too; an error after which the
+// outcome is unknown is not.
 //
 // request is the content of the request, in a form that does not depend on how it was sent.
 func once[T, O any](ctx context.Context, a *API, in Once, request any, view func(T) (*O, *Problem), do func(router.Once[T]) (T, error)) (*O, error) {
@@ -89,7 +90,8 @@ func viewed[T any](out T, p *Problem) (T, error) {
 	return out, nil
 }
 
-// encodeAnswer returns a response in its stored form. A problem names the request that it first answered.
+// encodeAnswer returns a response in its stored form. A problem names the request that it first
+// answered.
 func encodeAnswer[O any](ctx context.Context, out *O, p *Problem) ([]byte, error) {
 	if p != nil {
 		p.place(ctx)
@@ -117,8 +119,8 @@ func replay[O any](ctx context.Context, a *API, key, request string) (*O, bool, 
 	return k.Output, true, nil
 }
 
-// requestKey returns the key that a response is stored under: the client's key, separate from the keys of other
-// clients.
+// requestKey returns the key that a response is stored under: the client's key, separate from the
+// keys of other clients.
 func requestKey(ctx context.Context, key string) string {
 	sum := sha256.Sum256([]byte(whoOf(ctx).name + "\x00" + key))
 	return hex.EncodeToString(sum[:])

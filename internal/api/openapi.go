@@ -19,8 +19,9 @@ func (a *API) describe(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(OpenAPI()) // the client may have disconnected
 }
 
-// OpenAPI returns the description of the API; do not change it. It is built on first use from routes that serve no
-// requests, because adding to the description of live routes would race with requests being checked against it.
+// OpenAPI returns the description of the API; do not change it. It is built on first use from
+// routes that serve no requests, because adding to the description of live routes would race with
+// requests being checked against it.
 var OpenAPI = sync.OnceValue(func() []byte {
 	h := newHuma(http.NewServeMux())
 	new(API).routes(h)

@@ -35,7 +35,8 @@ type judge struct {
 	schemas  map[string]*jsonschema.Schema
 }
 
-// template returns the described path that matches a request's path: the one with the most fixed parts.
+// template returns the described path that matches a request's path: the one with the most fixed
+// parts.
 func (j *judge) template(path string) string {
 	parts := strings.Split(path, "/")
 	best, fixed := "", -1
@@ -268,7 +269,8 @@ func TestBodyExamplesMatchTheirSchemas(t *testing.T) {
 	}
 }
 
-// TestDescribedRolesMatchTheServer calls every operation with a token of each role, and without a token.
+// TestDescribedRolesMatchTheServer calls every operation with a token of each role, and without a
+// token.
 func TestDescribedRolesMatchTheServer(t *testing.T) {
 	w := newWorld(t, func(d *api.Deps) {
 		for r := api.RoleViewer; r <= api.RoleAdmin; r++ {

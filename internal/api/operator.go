@@ -15,7 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Operator carries out operators' requests; package router implements it. A rejected request is a *router.Refusal.
+// Operator carries out operators' requests; package router implements it. A rejected request is a
+// *router.Refusal.
 type Operator interface {
 	Trigger(ctx context.Context, q router.TriggerRequest, now time.Time) (run.Run, error)
 	Rerun(ctx context.Context, q router.RerunRequest, now time.Time) (store.Rerun, error)
@@ -102,8 +103,8 @@ func (a *API) cancel(ctx context.Context, in *struct {
 	return answer(a.runView(r)), nil
 }
 
-// mayOpen returns a Problem unless the client may open the run that q asks for. A runner may open only runs that no
-// schedule opens, and may not skip safeguards; an operator may do both.
+// mayOpen returns a Problem unless the client may open the run that q asks for. A runner may open
+// only runs that no schedule opens, and may not skip safeguards; an operator may do both.
 func (a *API) mayOpen(ctx context.Context, q client.TriggerRequest) *Problem {
 	who, id := whoOf(ctx), pipeline.ID(q.Pipeline)
 	if p := who.may(RoleRunner, id); p != nil || who.role.includes(RoleOperator) {
@@ -123,8 +124,9 @@ func (a *API) mayOpen(ctx context.Context, q client.TriggerRequest) *Problem {
 	return nil
 }
 
-// mayReport returns a Problem unless the client may report the result of a pipeline's job without the permit of a
-// claim. A runner may if no job is configured: otherwise Interlock, or the worker that claimed it, knows the result.
+// mayReport returns a Problem unless the client may report the result of a pipeline's job without
+// the permit of a claim. A runner may if no job is configured: otherwise Interlock, or the worker
+// that claimed it, knows the result.
 func (a *API) mayReport(ctx context.Context, id pipeline.ID) *Problem {
 	who := whoOf(ctx)
 	if p := who.may(RoleRunner, id); p != nil || who.role.includes(RoleOperator) {

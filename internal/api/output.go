@@ -22,7 +22,8 @@ type outputInput struct {
 	Seen    string `query:"seen" maxLength:"40" doc:"The seen value of the previous response."`
 }
 
-// outputPace is how often the output of a followed job is read. A command's output is stored once a second.
+// outputPace is how often the output of a followed job is read. A command's output is stored once a
+// second.
 const outputPace = 500 * time.Millisecond
 
 func (a *API) getOutput(ctx context.Context, in *outputInput) (*output[client.RunOutput], error) {
@@ -97,7 +98,8 @@ func (a *API) outputOf(ctx context.Context, key run.Key, attempt int) (client.Ru
 	return out, nil
 }
 
-// liveOutput returns the output of a running job so far: as its worker sent it, or as its job type reads it.
+// liveOutput returns the output of a running job so far: as its worker sent it, or as its job type
+// reads it.
 func (a *API) liveOutput(ctx context.Context, r run.Run) (string, bool, error) {
 	if r.Claimed() {
 		sent, err := a.sentOutput(ctx, r)

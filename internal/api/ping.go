@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The address of a ping is /ping/{token}/{pipeline}/{key}, optionally followed by a signal: /start, /fail or an exit
-// status.
+// The address of a ping is /ping/{token}/{pipeline}/{key}, optionally followed by a signal: /start,
+// /fail or an exit status.
 const (
 	pingPath       = "/ping/{token}/{pipeline}/{key}"
 	pingSignalPath = pingPath + "/{signal}"
@@ -39,7 +39,8 @@ type ping struct {
 	short    bool   // parts are missing, or there are too many
 }
 
-// LoggedPath returns the path of a request in a form that is safe to log: the path of a ping contains a token.
+// LoggedPath returns the path of a request in a form that is safe to log: the path of a ping
+// contains a token.
 func LoggedPath(r *http.Request) string {
 	if isPing(r) {
 		return pingRoot
@@ -90,8 +91,9 @@ func (a *API) servePing(c *call, r *http.Request, in ping) {
 	_, _ = io.WriteString(&c.response, "OK") // it is stored, even if the client has disconnected
 }
 
-// checkPing returns a Problem if the client may not send the ping. A token that is unknown, has another role or is
-// limited to other pipelines gets the same response as a pipeline that does not exist.
+// checkPing returns a Problem if the client may not send the ping. A token that is unknown, has
+// another role or is limited to other pipelines gets the same response as a pipeline that does not
+// exist.
 func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 	// Even a GET writes, so a page of another origin must not be able to send one.
 	writes := *r
@@ -118,8 +120,9 @@ func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 	return a.checkWrites(false)
 }
 
-// pinger returns the client whose token a ping has. A server without tokens accepts any text. Tokens of roles that may
-// do more than write readings are rejected, because addresses end up in the logs of proxies.
+// pinger returns the client whose token a ping has. A server without tokens accepts any text.
+// Tokens of roles that may do more than write readings are rejected, because addresses end up in
+// the logs of proxies.
 func (a *API) pinger(c *call, secret string) (principal, *Problem) {
 	if !a.requiresAuth() {
 		if !a.settings.Loopback {
@@ -225,8 +228,8 @@ func pingBody(r *http.Request) (*string, *Problem) {
 	return &body, nil
 }
 
-// sinceStart returns the seconds since the start ping of that key and period; nil if the last reading is not a start
-// ping.
+// sinceStart returns the seconds since the start ping of that key and period; nil if the last
+// reading is not a start ping.
 func (a *API) sinceStart(ctx context.Context, q store.ReadingQuery) (*float64, error) {
 	answers, err := a.store.Readings(ctx, []store.ReadingQuery{q})
 	if err != nil {

@@ -91,7 +91,8 @@ func TestWrongPingsAreRejected(t *testing.T) {
 	w.get(pingOrders, "Host: evil.example").problem(403, "localhost")
 }
 
-// TestPingRevealsNothingAboutTokensAndPipelines compares the responses to clients that may not know.
+// TestPingRevealsNothingAboutTokensAndPipelines compares the responses to clients that may not
+// know.
 func TestPingRevealsNothingAboutTokensAndPipelines(t *testing.T) {
 	w := newWorld(t, withTokens)
 	want := w.get("/ping/" + sensorToken + "/nothing/nightly").problem(404)

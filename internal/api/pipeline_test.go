@@ -123,7 +123,8 @@ func TestGateAnswersMayIRun(t *testing.T) {
 	w.get("/api/v1/pipelines/none/gate").problem(404)
 }
 
-// Nothing can run for a period that does not exist, so no gate is open for it and no command opens it.
+// Nothing can run for a period that does not exist, so no gate is open for it and no command opens
+// it.
 func TestPeriodThatDoesNotExistIsRejected(t *testing.T) {
 	w := newWorld(t)
 	const hourly = "pipeline: {id: hourly, owner: x}\nschedule: {timezone: Europe/Berlin, period: hour}\njob: {type: external}\n"

@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Problem is every error response of the API: RFC 9457 problem details. All keys are always present.
+// Problem is every error response of the API: RFC 9457 problem details. All keys are always
+// present.
 type Problem struct {
 	Type      string          `json:"type" doc:"The kind of problem; about:blank if the status is enough." example:"urn:interlock:problem:unknown-pipeline"`
 	Title     string          `json:"title" doc:"The text of the HTTP status."`
@@ -166,7 +167,8 @@ func problemOf(err error) *Problem {
 	return p
 }
 
-// faultProblem returns the response to a write that the store rejected, or a read that found damaged data.
+// faultProblem returns the response to a write that the store rejected, or a read that found
+// damaged data.
 func faultProblem(f *store.Fault) *Problem {
 	k := storeFault + kind(f.Kind)
 	if f.Kind == store.Damaged {
@@ -187,8 +189,9 @@ func refusal(r *router.Refusal) *Problem {
 	return problem(http.StatusConflict, refused, "%s", r.Reason)
 }
 
-// humaProblem returns the response to a request that huma found invalid. What huma calls unprocessable is a bad request
-// here. It does not repeat the values that were sent: they may be long or secret.
+// humaProblem returns the response to a request that huma found invalid. What huma calls
+// unprocessable is a bad request here. It does not repeat the values that were sent: they may be
+// long or secret.
 func humaProblem(status int, message string, errs ...error) *Problem {
 	var limit *http.MaxBytesError
 	switch {

@@ -22,12 +22,13 @@ type Limits struct {
 	OpenRuns    int   // runs that have not ended
 }
 
-// DefaultLimits are far above the needs of a pipeline. One backfill of router.MaxBackfill periods fits.
+// DefaultLimits are far above the needs of a pipeline. One backfill of router.MaxBackfill periods
+// fits.
 var DefaultLimits = Limits{SensorKeys: 10_000, SensorBytes: 256 << 20, OpenRuns: 20_000}
 
-// quotas counts the usage of each pipeline. It reads a pipeline's usage from the store on the first write to the
-// pipeline, and counts the requests of this process from then on. Replicas do not see each other's requests, so
-// together they may exceed a limit.
+// quotas counts the usage of each pipeline. It reads a pipeline's usage from the store on the first
+// write to the pipeline, and counts the requests of this process from then on. Replicas do not see
+// each other's requests, so together they may exceed a limit.
 type quotas struct {
 	Limits
 	store records
@@ -59,8 +60,8 @@ func (q *quotas) usage(id pipeline.ID) *usage {
 	return u
 }
 
-// reserve counts a reading of that size as the latest of its key, or returns the limit it would exceed. undo reverses
-// the count.
+// reserve counts a reading of that size as the latest of its key, or returns the limit it would
+// exceed. undo reverses the count.
 func (q *quotas) reserve(ctx context.Context, id pipeline.ID, key sensor.Key, size int) (undo func(), p *Problem) {
 	u := q.usage(id)
 	u.mu.Lock()
@@ -118,7 +119,8 @@ func (u *usage) readSizes(ctx context.Context, s records, id pipeline.ID) error 
 // recount is how long "too many open runs" is cached: counting them again takes time.
 const recount = 5 * time.Second
 
-// open counts a request that may open a run of the pipeline, or returns a Problem if the limit is reached.
+// open counts a request that may open a run of the pipeline, or returns a Problem if the limit is
+// reached.
 func (q *quotas) open(ctx context.Context, id pipeline.ID, now time.Time) *Problem {
 	u := q.usage(id)
 	u.mu.Lock()
@@ -139,8 +141,8 @@ func (q *quotas) open(ctx context.Context, id pipeline.ID, now time.Time) *Probl
 	return nil
 }
 
-// opened corrects the count of a request that open counted as one run: runs is how many it may have opened, 0 if it was
-// rejected.
+// opened corrects the count of a request that open counted as one run: runs is how many it may have
+// opened, 0 if it was rejected.
 func (q *quotas) opened(id pipeline.ID, runs int) {
 	u := q.usage(id)
 	u.mu.Lock()
@@ -173,8 +175,8 @@ func (a *API) admit(ctx context.Context, e *catalog.Entry, r sensor.Reading, siz
 	return func() { forget(); a.quotas.opened(e.ID, 0) }, nil
 }
 
-// opensRun reports whether a reading may open the run of its own period. An undated reading opens at most the current
-// one.
+// opensRun reports whether a reading may open the run of its own period. An undated reading opens
+// at most the current one.
 func opensRun(e *catalog.Entry, r sensor.Reading) bool {
 	if e.Opens != pipeline.ByStream || e.Start == nil || r.Period.IsZero() {
 		return false

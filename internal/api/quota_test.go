@@ -18,8 +18,8 @@ import (
 // A page may exceed its limit by one piece read from the store.
 const mostOfAPage = 1<<20 + 16*66<<10
 
-// fillSensors writes that many keys of orders, and as many writes of one of its rules' sensors, each nearly as large as
-// a reading may be.
+// fillSensors writes that many keys of orders, and as many writes of one of its rules' sensors,
+// each nearly as large as a reading may be.
 func (w *world) fillSensors(n int) {
 	w.Helper()
 	big := strings.Repeat("x", 62<<10)

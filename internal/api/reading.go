@@ -27,7 +27,8 @@ func readingView(id pipeline.ID) func(*sensor.Reading) client.Reading {
 	}
 }
 
-// OfSensor is the path of a sensor. Like all parts of requests it is exported, because huma ignores unexported ones.
+// OfSensor is the path of a sensor. Like all parts of requests it is exported, because huma ignores
+// unexported ones.
 type OfSensor struct {
 	ID   string `path:"id" doc:"The pipeline's id."`
 	Key  string `path:"key" doc:"The sensor's key, percent-encoded (/ is %2F, # is %23), with #period to date the reading."`

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// response records the status and size of a response, and turns the standard library's plain-text errors into problems.
+// response records the status and size of a response, and turns the standard library's plain-text
+// errors into problems.
 type response struct {
 	http.ResponseWriter
 	request  *http.Request
@@ -60,7 +61,8 @@ func standardProblem(r *http.Request, status int, allow string) *Problem {
 	return problem(status, plainKind, "%s", http.StatusText(status))
 }
 
-// tagged buffers a response until its ETag is known, so that a client which already has it gets only 304.
+// tagged buffers a response until its ETag is known, so that a client which already has it gets
+// only 304.
 type tagged struct {
 	http.ResponseWriter
 	status int

@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// RuleHistory is the last writes of the sensor that a rule reads, with the field that the rule uses.
+// RuleHistory is the last writes of the sensor that a rule reads, with the field that the rule
+// uses.
 type RuleHistory struct {
 	Pipeline string         `json:"pipeline" doc:"The pipeline of the sensor."`
 	Key      string         `json:"key"`
@@ -57,7 +58,8 @@ func (a *API) ruleHistory(ctx context.Context, in *struct {
 	return answer(out), nil
 }
 
-// points reads the field from up to limit writes, fewer if the values are large. It keeps only the field in memory.
+// points reads the field from up to limit writes, fewer if the values are large. It keeps only the
+// field in memory.
 func (a *API) points(ctx context.Context, q store.HistoryQuery, field string, limit, most int) ([]HistoryPoint, error) {
 	points := []HistoryPoint{}
 	for bytes := 0; ; {

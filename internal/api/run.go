@@ -50,7 +50,8 @@ func (a *API) runView(r run.Run) client.Run {
 	return v
 }
 
-// startedWithout names the preferred sensors that the latest attempt started without. A pending run has not started.
+// startedWithout names the preferred sensors that the latest attempt started without. A pending run
+// has not started.
 func startedWithout(r run.Run) []string {
 	if r.Status == run.Pending || r.Progress.Degraded == "" {
 		return []string{}

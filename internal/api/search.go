@@ -100,7 +100,8 @@ func (a *API) search(ctx context.Context, q store.EventQuery, f eventFilter) (st
 	return out, last, nil
 }
 
-// slack is how many events after an instant's position are also read: the clocks of replicas differ a little.
+// slack is how many events after an instant's position are also read: the clocks of replicas differ
+// a little.
 const slack = 1000
 
 // eventFilter parses the filter of an event query.

@@ -24,7 +24,8 @@ const (
 	putPattern = http.MethodPut + " " + sensorPath
 )
 
-// putSensor stores one reading. The body is the reading's data and nothing else, whatever its content type.
+// putSensor stores one reading. The body is the reading's data and nothing else, whatever its
+// content type.
 func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
 	in := incoming{pipeline: pipeline.ID(r.PathValue("id")), key: r.PathValue("key")}
 	c := callOf(r.Context())
@@ -49,7 +50,8 @@ func (a *API) putReading(c *call, in incoming) (client.Written, *Problem) {
 	if p != nil {
 		return client.Written{}, p
 	}
-	// An accepted reading is stored even if the client disconnects: otherwise the client could not know whether it was.
+	// An accepted reading is stored even if the client disconnects: otherwise the client could not
+	// know whether it was.
 	puts, err := a.store.PutReadings(context.WithoutCancel(c), []store.Write{write}, a.now())
 	if err != nil {
 		undo()
@@ -112,7 +114,8 @@ type incoming struct {
 // maxSource is the longest name of a reading's source.
 const maxSource = 200
 
-// reading checks an incoming reading, and counts it against the limits of its pipeline. It does not retain in.data.
+// reading checks an incoming reading, and counts it against the limits of its pipeline. It does not
+// retain in.data.
 func (a *API) reading(ctx context.Context, who principal, in incoming) (write store.Write, undo func(), p *Problem) {
 	e, p := a.entry(ctx, in.pipeline)
 	if p != nil {

@@ -90,7 +90,8 @@ func TestInvalidWritesAreRejectedWithReasons(t *testing.T) {
 	}
 }
 
-// A shared sensor has no time zone of its own: the pipelines that read it determine which hours exist.
+// A shared sensor has no time zone of its own: the pipelines that read it determine which hours
+// exist.
 func TestHourThatNoReaderHasIsRejected(t *testing.T) {
 	const skipped = `{"date":"2026-03-08","hour":2}`
 	newYork := "schedule: {timezone: America/New_York, period: hour"

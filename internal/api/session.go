@@ -25,7 +25,8 @@ type LoginRequest struct {
 	Token string `json:"token" maxLength:"1024" doc:"A token from the server's file."`
 }
 
-// cookieName is the cookie that holds a session's id. The id is random; the token never leaves the login request.
+// cookieName is the cookie that holds a session's id. The id is random; the token never leaves the
+// login request.
 const cookieName = "interlock_session"
 
 // sessionPath is where browsers log in and out. Both work without a token.
@@ -69,7 +70,8 @@ func (a *API) requiresAuth() bool {
 	return len(a.keys.Load().who) > 0 || len(a.settings.Certificates) > 0 || a.settings.OIDC != nil
 }
 
-// login opens a session for a token. An address that sent several unknown tokens has to wait before it may try again.
+// login opens a session for a token. An address that sent several unknown tokens has to wait before
+// it may try again.
 func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*loggedIn, error) {
 	if len(a.keys.Load().who) == 0 {
 		return nil, badRequest("this server requires no token, so there is no login")
@@ -94,8 +96,8 @@ func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*logg
 	return &loggedIn{SetCookie: cookie, Body: a.sessionOf(who)}, nil
 }
 
-// openSession opens a session for a client that has logged in, and records the login. It returns the session's cookie,
-// and sets when the client's session ends.
+// openSession opens a session for a client that has logged in, and records the login. It returns
+// the session's cookie, and sets when the client's session ends.
 func (a *API) openSession(ctx context.Context, s session, token *key, who *principal) (http.Cookie, error) {
 	id, expires, err := a.sessions.open(ctx, s, token, a.now())
 	if err != nil {
@@ -126,8 +128,8 @@ func (a *API) logout(ctx context.Context, _ *struct{}) (*loggedOut, error) {
 	return &loggedOut{SetCookie: a.cookieFor(ctx, "", 0)}, nil
 }
 
-// cookieFor returns a cookie that browsers send only to this site's API, and only over TLS if it was set over TLS.
-// Without a value, the cookie is deleted.
+// cookieFor returns a cookie that browsers send only to this site's API, and only over TLS if it
+// was set over TLS. Without a value, the cookie is deleted.
 func (a *API) cookieFor(ctx context.Context, value string, life time.Duration) http.Cookie {
 	age := int(life / time.Second)
 	if value == "" {

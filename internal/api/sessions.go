@@ -18,12 +18,13 @@ import (
 // maxSessionID is the longest session id that is looked up.
 const maxSessionID = 64
 
-// touchParts divides the idle time: the last use of a session is stored once per part, so that a dashboard's reads do
-// not each write a row.
+// touchParts divides the idle time: the last use of a session is stored once per part, so that a
+// dashboard's reads do not each write a row.
 const touchParts = 16
 
-// sessions manages the sessions of browsers. Each is a note in the store, so that every replica accepts it, it survives
-// a restart, and a logout ends it everywhere. The store holds only hashes of session ids and tokens.
+// sessions manages the sessions of browsers. Each is a note in the store, so that every replica
+// accepts it, it survives a restart, and a logout ends it everywhere. The store holds only hashes
+// of session ids and tokens.
 type sessions struct {
 	store interface {
 		store.Committer
@@ -36,8 +37,8 @@ type sessions struct {
 
 // session is the stored form of a session.
 type session struct {
-	// Binding is a hash of the session's id and its token's hash. A session is valid for as long as the server still has
-	// the token, and has the role that the token has now.
+	// Binding is a hash of the session's id and its token's hash. A session is valid for as long as
+	// the server still has the token, and has the role that the token has now.
 	Binding []byte    `json:"binding,omitempty"`
 	User    *oidcUser `json:"user,omitempty"` // the user that logged in at an OpenID Connect provider, without a token
 	Opened  time.Time `json:"opened"`
@@ -53,8 +54,8 @@ func (s *sessions) until(of session) time.Time {
 	return period.Earlier(s.expires(of), of.Used.Add(s.idle))
 }
 
-// open stores a new session, for a token or for next.User. It returns the session's id, which only the browser keeps,
-// and when the session ends.
+// open stores a new session, for a token or for next.User. It returns the session's id, which only
+// the browser keeps, and when the session ends.
 func (s *sessions) open(ctx context.Context, next session, token *key, now time.Time) (id string, expires time.Time, err error) {
 	id = rand.Text()
 	next.Opened, next.Used = now, now
@@ -67,8 +68,8 @@ func (s *sessions) open(ctx context.Context, next session, token *key, now time.
 	return id, s.expires(next), nil
 }
 
-// find returns the client that logged in with a session; false if the session is unknown, revoked or expired, its token is
-// no longer among keys, or its user's groups no longer have a role.
+// find returns the client that logged in with a session; false if the session is unknown, revoked
+// or expired, its token is no longer among keys, or its user's groups no longer have a role.
 func (s *sessions) find(ctx context.Context, id string, keys *keys, now time.Time) (principal, bool, error) {
 	note, of, err := s.read(ctx, id)
 	if err != nil || note.Version == 0 || of.Revoked || !now.Before(s.until(of)) {
@@ -145,8 +146,8 @@ func sessionKey(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// binding ties a session to its token. Without the session's id, which is not in the store, it reveals nothing about
-// the token.
+// binding ties a session to its token. Without the session's id, which is not in the store, it
+// reveals nothing about the token.
 func binding(id string, token *key) []byte {
 	sum := sha256.Sum256([]byte("binding\x00" + id + "\x00" + string(token.hash[:])))
 	return sum[:]

@@ -31,8 +31,9 @@ type Settings struct {
 // minSecret is the minimum length of a token: shorter ones can be guessed.
 const minSecret = 16
 
-// SetTokens replaces the tokens that the API accepts. Sessions and event streams of removed tokens end. It returns an
-// error, and keeps the current tokens, if the settings with the new ones are invalid.
+// SetTokens replaces the tokens that the API accepts. Sessions and event streams of removed tokens
+// end. It returns an error, and keeps the current tokens, if the settings with the new ones are
+// invalid.
 func (a *API) SetTokens(tokens []Token) error {
 	next := a.settings
 	next.Tokens = tokens

@@ -26,7 +26,8 @@ const (
 	retryAfter   = 2 * 1000              // milliseconds until a disconnected client reconnects
 )
 
-// streams counts the open streams. Each reads the store at its own pace, so that a slow client does not delay others.
+// streams counts the open streams. Each reads the store at its own pace, so that a slow client does
+// not delay others.
 type streams struct {
 	mu          sync.Mutex
 	open        int
@@ -36,8 +37,8 @@ type streams struct {
 	closing     context.Context // of the API
 }
 
-// enter counts one more stream of a client, or returns a Problem at the limit. Clients without a name, on a server
-// without tokens, have no limit of their own.
+// enter counts one more stream of a client, or returns a Problem at the limit. Clients without a
+// name, on a server without tokens, have no limit of their own.
 func (s *streams) enter(who principal) *Problem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +63,9 @@ func (s *streams) leave(who principal) {
 	}
 }
 
-// stream sends live events as server-sent events whose ids are their positions. With Last-Event-ID it resumes after
-// that event, and ignores since. With since it starts in the past. Otherwise it starts with the next event.
+// stream sends live events as server-sent events whose ids are their positions. With Last-Event-ID
+// it resumes after that event, and ignores since. With since it starts in the past. Otherwise it
+// starts with the next event.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	f, p := a.newFollower(r)
 	if p == nil {
@@ -85,7 +87,8 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.out, f.control = w, http.NewResponseController(w)
-	// The server's timeouts are for requests that end. If they cannot be lifted, the stream ends with them.
+	// The server's timeouts are for requests that end. If they cannot be lifted, the stream ends
+	// with them.
 	_ = f.control.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -146,8 +149,8 @@ func (a *API) newFollower(r *http.Request) (*follower, *Problem) {
 	return f, nil
 }
 
-// setStart sets the start position. A position beyond the end belongs to another store; the stream then starts with
-// the next event.
+// setStart sets the start position. A position beyond the end belongs to another store; the stream
+// then starts with the next event.
 func (f *follower) setStart(ctx context.Context) error {
 	start, err := f.api.store.LastPosition(ctx)
 	if err == nil && !f.query.Since.IsZero() {
@@ -163,8 +166,8 @@ func (f *follower) setStart(ctx context.Context) error {
 	return nil
 }
 
-// run sends events until the client or the server ends the stream. The first line tells the client that the stream is
-// open, and its position.
+// run sends events until the client or the server ends the stream. The first line tells the client
+// that the stream is open, and its position.
 func (f *follower) run(ctx context.Context) error {
 	first := fmt.Appendf(nil, "retry: %d\nid: %d\n", retryAfter, f.at)
 	if f.beats {
@@ -241,7 +244,8 @@ func (f *follower) catchUp(ctx context.Context) (bool, error) {
 	return len(events) == streamBatch, err
 }
 
-// stillAllowed authenticates the request again. A stream may last for weeks; it ends with its session or token.
+// stillAllowed authenticates the request again. A stream may last for weeks; it ends with its
+// session or token.
 func (f *follower) stillAllowed() bool {
 	who, p := f.api.authenticate(f.request, callOf(f.request.Context()))
 	if p != nil || who.may(RoleViewer, f.query.Pipeline) != nil {
@@ -251,15 +255,15 @@ func (f *follower) stillAllowed() bool {
 	return true
 }
 
-// wants reports whether the stream has e. Audit events duplicate others, so a stream sends them only if the query
-// asks for them.
+// wants reports whether the stream has e. Audit events duplicate others, so a stream sends them
+// only if the query asks for them.
 func (f *follower) wants(e event.Event) bool {
 	q := f.query
 	return f.who.seesEvent(e) && (e.Type != event.Audit || q.Type == event.Audit) && (q.Pipeline == "" || e.Detail.Pipeline == q.Pipeline) && (q.Type == "" || e.Type == q.Type) && !e.Time.Before(q.Since)
 }
 
-// sendHeartbeat sends a heartbeat with the current position, so that a client that wants few events can resume from
-// there without all others being read again.
+// sendHeartbeat sends a heartbeat with the current position, so that a client that wants few events
+// can resume from there without all others being read again.
 func (f *follower) sendHeartbeat() error {
 	out := []byte(": alive\n")
 	if f.beats {
@@ -278,7 +282,8 @@ func (f *follower) heartbeat() []byte {
 		f.api.now().UTC().Format(time.RFC3339Nano), f.api.settings.Heartbeat.Seconds())
 }
 
-// send writes to the client with a deadline. A client that is too slow is disconnected; it can reconnect and resume.
+// send writes to the client with a deadline. A client that is too slow is disconnected; it can
+// reconnect and resume.
 func (f *follower) send(out []byte) error {
 	// Without a connection, as in a test's recorder, there is no deadline either.
 	_ = f.control.SetWriteDeadline(time.Now().Add(writeTimeout))

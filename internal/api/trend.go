@@ -224,7 +224,8 @@ type MonthDurations struct {
 	P95Seconds float64 `json:"p95Seconds"`
 }
 
-// ErrArchiveAway is returned by Deps.Months if the archive is unavailable. The response includes the error it wraps.
+// ErrArchiveAway is returned by Deps.Months if the archive is unavailable. The response includes
+// the error it wraps.
 var ErrArchiveAway = errors.New("the archive is unavailable")
 
 func (a *API) getMonths(ctx context.Context, in *struct {

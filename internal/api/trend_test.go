@@ -14,7 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// completed returns a world in which Wednesday's run completed in time, and Thursday's run was missed.
+// completed returns a world in which Wednesday's run completed in time, and Thursday's run was
+// missed.
 func completed(t *testing.T) *world {
 	w := running(t)
 	w.Pass(5 * time.Minute)

@@ -66,11 +66,12 @@ func instant(t time.Time) *time.Time {
 // date returns the name of p, or nil if it is zero.
 func date(p period.Period) *string { return text(p.String()) }
 
-// lastYear is the latest year that a request may name. RFC 3339 has four-digit years, and windows, deadlines and time
-// zones extend past the instant itself.
+// lastYear is the latest year that a request may name. RFC 3339 has four-digit years, and windows,
+// deadlines and time zones extend past the instant itself.
 const lastYear = 9998
 
-// checkYear rejects a year that a response could not represent. name is the field of the request that has it.
+// checkYear rejects a year that a response could not represent. name is the field of the request
+// that has it.
 func checkYear(name string, year int) *Problem {
 	if year < 1 || year > lastYear {
 		return badRequest("%s: year %d is out of range; use 0001 to %d", name, year, lastYear).at(name, "year out of range")
@@ -94,12 +95,14 @@ func parsePeriod(name, sent string) (period.Period, *Problem) {
 	return p, checkYear(name, year)
 }
 
-// noPeriod returns the response to a period that does not exist. name is the field of the request that has it.
+// noPeriod returns the response to a period that does not exist. name is the field of the request
+// that has it.
 func noPeriod(name string, err error) *Problem {
 	return problem(http.StatusBadRequest, unknownPeriod, "%s", err).at(name, "no such period")
 }
 
-// checkName rejects a period that a clock change skips in the pipeline's time zone: nothing can run for it.
+// checkName rejects a period that a clock change skips in the pipeline's time zone: nothing can run
+// for it.
 func checkName(name string, e *catalog.Entry, p period.Period) *Problem {
 	if err := p.CheckName(e.Schedule.Zone()); err != nil {
 		return noPeriod(name, err)
@@ -107,7 +110,8 @@ func checkName(name string, e *catalog.Entry, p period.Period) *Problem {
 	return nil
 }
 
-// parseTime parses the RFC 3339 instant in the field name. It returns false if sent is something else.
+// parseTime parses the RFC 3339 instant in the field name. It returns false if sent is something
+// else.
 func parseTime(name, sent string) (time.Time, bool, *Problem) {
 	t, err := time.Parse(time.RFC3339, sent)
 	if err != nil {
@@ -116,8 +120,8 @@ func parseTime(name, sent string) (time.Time, bool, *Problem) {
 	return t.UTC(), true, checkYear(name, t.UTC().Year())
 }
 
-// parseInstant parses the instant in the field name: RFC 3339, a period (its first instant in UTC), or a duration ago.
-// It returns the zero time if sent is empty.
+// parseInstant parses the instant in the field name: RFC 3339, a period (its first instant in UTC),
+// or a duration ago. It returns the zero time if sent is empty.
 func parseInstant(name, sent string, now time.Time) (time.Time, *Problem) {
 	if sent == "" {
 		return time.Time{}, nil
@@ -169,8 +173,8 @@ func parseStatus(sent string) (run.Status, *Problem) {
 	return "", badRequest("status %.60q is unknown; use one of %s", sent, strings.Join(known, ", ")).at("query.status", "unknown")
 }
 
-// parseID parses a pipeline's id in a query; "" if it is empty. It need not be active: the history of a removed
-// pipeline stays.
+// parseID parses a pipeline's id in a query; "" if it is empty. It need not be active: the history
+// of a removed pipeline stays.
 func parseID(who principal, sent string) (pipeline.ID, *Problem) {
 	id := pipeline.ID(sent)
 	switch {

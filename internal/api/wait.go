@@ -42,8 +42,9 @@ type asked struct {
 	period   period.Period
 }
 
-// waits manages the requests that wait for gates. Requests for the same gate share one watch. It evaluates the gate
-// when something that the gate depends on changes, and periodically, since rules may depend on the time alone.
+// waits manages the requests that wait for gates. Requests for the same gate share one watch. It
+// evaluates the gate when something that the gate depends on changes, and periodically, since rules
+// may depend on the time alone.
 type waits struct {
 	api  *API
 	pace time.Duration
@@ -53,7 +54,8 @@ type waits struct {
 	of      map[pipeline.ID]int // number of watches per pipeline
 }
 
-// watch evaluates one gate for the requests that wait for it. waits.mu guards all fields except the channels.
+// watch evaluates one gate for the requests that wait for it. waits.mu guards all fields except the
+// channels.
 type watch struct {
 	asked
 	waiting int
@@ -67,8 +69,8 @@ func newWaits(a *API, pace time.Duration) *waits {
 	return &waits{api: a, pace: cmp.Or(pace, gatePace), watches: map[asked]*watch{}, of: map[pipeline.ID]int{}}
 }
 
-// GateChanged wakes only the requests that wait for a gate which depends on the change. The host calls it for each
-// change that it has handled.
+// GateChanged wakes only the requests that wait for a gate which depends on the change. The host
+// calls it for each change that it has handled.
 func (a *API) GateChanged(c store.Change) {
 	a.waits.mu.Lock()
 	defer a.waits.mu.Unlock()
@@ -110,8 +112,8 @@ func (w *waits) concerned(c store.Change) []pipeline.ID {
 	return ids
 }
 
-// matters reports whether a change may affect the gate of a period. A dated reading affects only its own period and
-// those inside it. Other runs of the pipeline count too: they may free a slot.
+// matters reports whether a change may affect the gate of a period. A dated reading affects only
+// its own period and those inside it. Other runs of the pipeline count too: they may free a slot.
 func matters(c store.Change, p period.Period) bool {
 	return c.Kind != store.ReadingWritten || c.Period.IsZero() || c.Period == p || c.Period.Holds(p)
 }
@@ -200,14 +202,15 @@ func blockCode(g client.Gate) gate.Code {
 	return gate.Code(g.BlockedBy[0].Code)
 }
 
-// endsWait reports whether an answer ends the wait: a start is allowed, it never will be, or the run's job has started
-// since.
+// endsWait reports whether an answer ends the wait: a start is allowed, it never will be, or the
+// run's job has started since.
 func endsWait(g client.Gate, before gate.Code) bool {
 	code := blockCode(g)
 	return g.Open || g.RetryAfterSeconds == nil || code != before && (code == gate.Running || code == gate.Held)
 }
 
-// awaitGate holds a request until a start is allowed or d has passed, and returns the gate's state then.
+// awaitGate holds a request until a start is allowed or d has passed, and returns the gate's state
+// then.
 func (a *API) awaitGate(ctx context.Context, e *catalog.Entry, p period.Period, first client.Gate, d time.Duration) (client.Gate, error) {
 	one := a.waits.join(e, p, first)
 	defer a.waits.leave(one)

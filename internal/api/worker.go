@@ -77,8 +77,8 @@ func (a *API) claim(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	// A worker that repeats its claim has not started the job yet, so the attempt must still be its own. The repeat
-	// counts as a heartbeat.
+	// A worker that repeats its claim has not started the job yet, so the attempt must still be its
+	// own. The repeat counts as a heartbeat.
 	if !fresh {
 		if _, err := a.operator.Heartbeat(ctx, key, out.Body.Attempt, "", a.now()); err != nil {
 			return nil, fmt.Errorf("claim run %s: %w", key, a.workerRefused(err))

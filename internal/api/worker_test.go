@@ -125,8 +125,8 @@ func TestRejectedClaimMayBeRepeatedWithItsKey(t *testing.T) {
 	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).object(200)
 }
 
-// If the response to a claim was lost, the worker repeats the claim: it starts its job only if it still holds the
-// attempt.
+// If the response to a claim was lost, the worker repeats the claim: it starts its job only if it
+// still holds the attempt.
 func TestRepeatedClaimIsGrantedOnlyWhileItsAttemptIsHeld(t *testing.T) {
 	w := newNightly(t)
 	w.Write("nightly", "landed#2026-03-02", "state=ready")

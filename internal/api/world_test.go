@@ -169,7 +169,8 @@ func (r reply) object(status int) map[string]any {
 	return out
 }
 
-// problem fails the test unless the response is a complete problem with that status that contains all parts.
+// problem fails the test unless the response is a complete problem with that status that contains
+// all parts.
 func (r reply) problem(status int, parts ...string) map[string]any {
 	r.Helper()
 	p := r.object(status)

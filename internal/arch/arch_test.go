@@ -1,7 +1,8 @@
-// Package arch is the test that imports point one way: from what is talked to, through what waits and what handles,
-// to what decides, that the deciding packages are pure, and that nothing connects past the guard of internal/egress. It
-// reads the repository's Go files itself, so that the result never comes from another command's cache. The rooms are
-// listed in rooms_test.go, who may connect in connection_test.go; docs/ARCHITECTURE.md says what each room is for.
+// Package arch is the test that imports point one way: from what is talked to, through what waits
+// and what handles, to what decides, that the deciding packages are pure, and that nothing connects
+// past the guard of internal/egress. It reads the repository's Go files itself, so that the result
+// never comes from another command's cache. The rooms are listed in rooms_test.go, who may connect
+// in connection_test.go; docs/ARCHITECTURE.md says what each room is for.
 package arch
 
 import (

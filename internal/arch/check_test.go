@@ -24,7 +24,8 @@ type source struct {
 	found *[]string // shared by all files of one check
 }
 
-// check applies every rule to the given files, path → content, and lists what breaks one, in order of path.
+// check applies every rule to the given files, path → content, and lists what breaks one, in order
+// of path.
 func check(files map[string][]byte) []string {
 	var found []string
 	fset := token.NewFileSet()

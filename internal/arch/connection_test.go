@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// mayConnect lists the packages that open connections of their own, and why they do not pass the guard of internal/egress.
-// Everybody else is handed a client, a transport or a dialling function of the guard's.
+// mayConnect lists the packages that open connections of their own, and why they do not pass the
+// guard of internal/egress. Everybody else is handed a client, a transport or a dialling function
+// of the guard's.
 var mayConnect = map[string]string{
 	"internal/egress":                  "it is the guard",
 	"client":                           "it speaks to the server that its user names, from the user's own machine",
@@ -18,8 +19,9 @@ var mayConnect = map[string]string{
 	"bench":                            "it measures servers that it has started on this machine",
 }
 
-// connecting are the names of the standard library that connect, or hold what connects when nobody says how. A type is
-// meant where it is made; a pointer to one that somebody else made is no connection. "*" stands for all names.
+// connecting are the names of the standard library that connect, or hold what connects when nobody
+// says how. A type is meant where it is made; a pointer to one that somebody else made is no
+// connection. "*" stands for all names.
 var connecting = map[string][]string{
 	"net": {
 		"Dial", "DialTimeout", "DialTCP", "DialUDP", "DialIP", "DialUnix", "Dialer", "DefaultResolver", "Resolver",
@@ -32,8 +34,9 @@ var connecting = map[string][]string{
 	"net/smtp":        {"*"},
 }
 
-// foreign says of every library that the product imports whether it connects: which packages may import it then, and how
-// its connections pass the guard. A library without rooms opens none. The longest entry that fits counts.
+// foreign says of every library that the product imports whether it connects: which packages may
+// import it then, and how its connections pass the guard. A library without rooms opens none. The
+// longest entry that fits counts.
 var foreign = map[string]struct {
 	rooms []string
 	how   string
@@ -79,7 +82,8 @@ var foreign = map[string]struct {
 // awsSetUp are the packages that set up the AWS SDK for others.
 var awsSetUp = []string{"internal/job/awsapi", "internal/awslambda/awscall", "internal/store/dynamo"}
 
-// checkConnections reports what connects past the guard. Tests may: they speak to servers of their own.
+// checkConnections reports what connects past the guard. Tests may: they speak to servers of their
+// own.
 func (s source) checkConnections() {
 	names := map[string]string{} // by which this file knows packages that connect
 	for _, spec := range s.file.Imports {
@@ -117,7 +121,8 @@ func (s source) checkConnections() {
 	})
 }
 
-// checkForeign reports a library that nobody has looked at, or one that connects elsewhere than it may.
+// checkForeign reports a library that nobody has looked at, or one that connects elsewhere than it
+// may.
 func (s source) checkForeign(spec *ast.ImportSpec, target string) {
 	best := ""
 	for prefix := range foreign {

@@ -8,25 +8,26 @@ import (
 	"strings"
 )
 
-// impurePackages do I/O, log, or draw chance that no seed repeats. An entry covers the packages below it;
-// net/url and net/netip only parse, so net stands for itself.
+// impurePackages do I/O, log, or draw chance that no seed repeats. An entry covers the packages
+// below it; net/url and net/netip only parse, so net stands for itself.
 var impurePackages = []string{
 	"crypto/rand", "database/sql", "io/ioutil", "log", "net/http", "net/rpc", "net/smtp", "os", "plugin", "syscall",
 }
 
-// clockReaders are the names of package time that look at, or wait for, the machine's clock or zone.
+// clockReaders are the names of package time that look at, or wait for, the machine's clock or
+// zone.
 var clockReaders = []string{
 	"After", "AfterFunc", "Local", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
 }
 
-// seeded are the names of package math/rand (and v2) that bring their own seed or are mere types; the rest share
-// a generator that nobody can replay.
+// seeded are the names of package math/rand (and v2) that bring their own seed or are mere types;
+// the rest share a generator that nobody can replay.
 var seeded = []string{
 	"ChaCha8", "New", "NewChaCha8", "NewPCG", "NewSource", "NewZipf", "PCG", "Rand", "Source", "Source64", "Zipf",
 }
 
-// checkPurity applies the rules about what a deciding package may do. Its tests may read files and start goroutines,
-// but the clock and unseeded chance are closed to them too.
+// checkPurity applies the rules about what a deciding package may do. Its tests may read files and
+// start goroutines, but the clock and unseeded chance are closed to them too.
 func (s source) checkPurity() {
 	clocks, dice := map[string]bool{}, map[string]bool{} // the names under which this file knows time and math/rand
 	for _, spec := range s.file.Imports {

@@ -24,8 +24,8 @@ const (
 	command  layer = "command"  // package main: flags and wiring
 )
 
-// mayImport says which of our layers each layer sees. A deciding package moreover sees only those before it in
-// decideOrder.
+// mayImport says which of our layers each layer sees. A deciding package moreover sees only those
+// before it in decideOrder.
 var mayImport = map[layer][]layer{
 	decide:   {decide},
 	contract: {decide},
@@ -64,8 +64,9 @@ var decideOrder = []string{
 	"internal/source",
 }
 
-// rooms gives every other package its layer, by its folder. A pattern ends in "/*" and stands for one more folder
-// name; an exact entry wins over a pattern. A package that is not here fails the test: it has to be given a place first.
+// rooms gives every other package its layer, by its folder. A pattern ends in "/*" and stands for
+// one more folder name; an exact entry wins over a pattern. A package that is not here fails the
+// test: it has to be given a place first.
 var rooms = map[string]layer{
 	"internal/store":            contract,
 	"internal/store/row":        engine, // what a database offers to package record
@@ -145,8 +146,9 @@ var rooms = map[string]layer{
 	"internal/sim/simulate":   command,
 }
 
-// unseen lists what a package may not import although its layer would allow it. The first line is what keeps the process
-// and AWS from drifting apart: neither can hold a domain decision of its own.
+// unseen lists what a package may not import although its layer would allow it. The first line is
+// what keeps the process and AWS from drifting apart: neither can hold a domain decision of its
+// own.
 var unseen = []struct {
 	from, to []string
 	why      string
@@ -189,7 +191,8 @@ var forTests = map[string]string{
 // awsRooms are the only packages that may import the AWS SDK.
 var awsRooms = []string{"internal/awslambda", "internal/awslambda/*", "internal/store/dynamo", "internal/store/dynamotest", "internal/job/*"}
 
-// mayStartGoroutines lists the deciding packages that may, and why that does not make their answers depend on timing.
+// mayStartGoroutines lists the deciding packages that may, and why that does not make their answers
+// depend on timing.
 var mayStartGoroutines = map[string]string{
 	"internal/pipeline": "the loader parses files in parallel and joins the results in file order",
 }

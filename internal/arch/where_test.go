@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPlacesInTheArchitectureExist checks the table "Where does it happen": each file exists, and each name in the
-// parentheses after it occurs in it.
+// TestPlacesInTheArchitectureExist checks the table "Where does it happen": each file exists, and
+// each name in the parentheses after it occurs in it.
 func TestPlacesInTheArchitectureExist(t *testing.T) {
 	page, err := os.ReadFile("../../docs/ARCHITECTURE.md")
 	if err != nil {

@@ -1,15 +1,16 @@
-// Package archive copies to Postgres everything the store eventually deletes: runs, their job logs and reruns,
-// events, and sensor history. It never decides anything, and nothing in the controller waits for it. While Postgres
-// is down the store simply keeps more data, and Backlog reports how much.
+// Package archive copies to Postgres everything the store eventually deletes: runs, their job logs
+// and reruns, events, and sensor history. It never decides anything, and nothing in the controller
+// waits for it. While Postgres is down the store simply keeps more data, and Backlog reports how
+// much.
 //
-// Data reaches the archive in three ways. Events are read in order of position; the event cursor is written in the
-// same transaction as the rows. The change feed names the runs and readings to copy; the archive reads it as a
-// consumer group of its own. And because neither announces every job log line (a result that arrived too late, for
-// example), all runs are swept once a day.
+// Data reaches the archive in three ways. Events are read in order of position; the event cursor is
+// written in the same transaction as the rows. The change feed names the runs and readings to copy;
+// the archive reads it as a consumer group of its own. And because neither announces every job log
+// line (a result that arrived too late, for example), all runs are swept once a day.
 //
-// Every row has a natural key, and writing it again has no effect. So a crash at any point, a lost cursor, or a store
-// restored from a backup costs time but makes no duplicates. Retain says what Trim may delete. docs/ARCHIVE.md
-// describes the tables and views.
+// Every row has a natural key, and writing it again has no effect. So a crash at any point, a lost
+// cursor, or a store restored from a backup costs time but makes no duplicates. Retain says what
+// Trim may delete. docs/ARCHIVE.md describes the tables and views.
 package archive
 
 import (
@@ -59,13 +60,15 @@ func New(s source, dsn, consumer string) (*Archiver, error) {
 	return &Archiver{store: s, dsn: dsn, consumer: consumer}, nil
 }
 
-// Report is the result of a pass. Rows counts the rows sent to Postgres, including rows it already had.
+// Report is the result of a pass. Rows counts the rows sent to Postgres, including rows it already
+// had.
 type Report struct {
 	Rows int
 	Busy bool // another process is copying; this pass did nothing
 }
 
-// Pass copies everything that is not archived yet. If a pass ends early, the next one resumes where it stopped.
+// Pass copies everything that is not archived yet. If a pass ends early, the next one resumes where
+// it stopped.
 func (a *Archiver) Pass(ctx context.Context, now time.Time) (Report, error) {
 	a.pass.Lock()
 	defer a.pass.Unlock()
@@ -90,7 +93,8 @@ func (a *Archiver) Pass(ctx context.Context, now time.Time) (Report, error) {
 	return Report{Rows: p.ledger.written}, together(err, p.ledger.close())
 }
 
-// together joins the two errors. If a failed batch ended the pass, both are the same error and it is reported once.
+// together joins the two errors. If a failed batch ended the pass, both are the same error and it
+// is reported once.
 func together(err, writing error) error {
 	if errors.Is(err, writing) {
 		return err
@@ -132,9 +136,9 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	there, swept := store.Position(places[eventsCursor].position), places[sweptCursor]
-	// A pass moves the archive's cursor first, then the store's. The store's cursor is 0 in a new store, and behind
-	// in one restored from a backup; if it is ahead, the archive was restored. Only the earlier cursor can be
-	// trusted, and the feed's changes in between are lost.
+	// A pass moves the archive's cursor first, then the store's. The store's cursor is 0 in a new
+	// store, and behind in one restored from a backup; if it is ahead, the archive was restored.
+	// Only the earlier cursor can be trusted, and the feed's changes in between are lost.
 	after := min(here, there)
 	if places[filledCursor].at.IsZero() {
 		after = 0 // a pass that began before the backfill request may have written its cursor since
@@ -160,12 +164,12 @@ func (a *Archiver) cover(c covered) {
 	a.covered = c
 }
 
-// followed marks a store that has been archived. The feed keeps changes for the archive's group even after the
-// archive is removed, until Leave.
+// followed marks a store that has been archived. The feed keeps changes for the archive's group
+// even after the archive is removed, until Leave.
 const followed = "archive/followed"
 
-// Begin makes the store keep everything that is not archived yet. It does not need Postgres, and runs before the
-// first Trim.
+// Begin makes the store keep everything that is not archived yet. It does not need Postgres, and
+// runs before the first Trim.
 func (a *Archiver) Begin(ctx context.Context, now time.Time) error {
 	if err := mark(ctx, a.store, now); err != nil {
 		return err
@@ -193,8 +197,8 @@ func mark(ctx context.Context, s source, now time.Time) error {
 	return nil
 }
 
-// Leave makes a store whose archive was removed stop keeping events and changes for it. If an archive is added
-// again later, everything is copied anew.
+// Leave makes a store whose archive was removed stop keeping events and changes for it. If an
+// archive is added again later, everything is copied anew.
 func Leave(ctx context.Context, s source, consumer string) error {
 	set, err := s.Marked(ctx, []string{followed})
 	if err != nil || !set[followed] {

@@ -163,8 +163,8 @@ func TestPassResumesAfterAFailureAtAnyStep(t *testing.T) {
 	}
 }
 
-// stopped gives a pass something to copy (one more day, or everything again) and makes it fail at its nth step; the
-// next pass must catch up. It returns false once a pass has no nth step.
+// stopped gives a pass something to copy (one more day, or everything again) and makes it fail at
+// its nth step; the next pass must catch up. It returns false once a pass has no nth step.
 func (w *world) stopped(dsn string, n int, fill bool) bool {
 	w.t.Helper()
 	if fill {
@@ -228,7 +228,8 @@ func TestLostRowsComeBackOnRequest(t *testing.T) {
 	w.archived(dsn)
 }
 
-// meanwhile is a store that runs a function when a pass first reads events, after the pass has read its cursors.
+// meanwhile is a store that runs a function when a pass first reads events, after the pass has read
+// its cursors.
 type meanwhile struct {
 	store.Store
 	happens func()
@@ -366,8 +367,8 @@ func TestStatusReportsRowsAndCursors(t *testing.T) {
 	same(t, "backlog", b, archive.Backlog{})
 }
 
-// Values are sent to Postgres as text, with COPY and in arrays; characters that are special there must arrive
-// unchanged.
+// Values are sent to Postgres as text, with COPY and in arrays; characters that are special there
+// must arrive unchanged.
 func TestSpecialCharactersArriveUnchanged(t *testing.T) {
 	const odd = "tab\there, \"quoted\", back\\slash, \\N NULL {a,b} \r\nnext\\.\n\\.\n"
 	dsn, w := pgtest.Database(t), newWorld(t)

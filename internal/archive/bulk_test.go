@@ -15,7 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// forgetful is a store that trims everything it may between reading the news and reading the records they name.
+// forgetful is a store that trims everything it may between reading the news and reading the
+// records they name.
 type forgetful struct {
 	store.Store
 	now time.Time

@@ -16,8 +16,8 @@ const (
 	closeLimit   = 5 * time.Second
 )
 
-// lockKey is the advisory lock ("ilck") that lets only one controller copy at a time. Postgres frees it when the
-// connection ends, for whatever reason.
+// lockKey is the advisory lock ("ilck") that lets only one controller copy at a time. Postgres
+// frees it when the connection ends, for whatever reason.
 const lockKey = 0x696c636b
 
 // Check reports whether dsn is a valid connection string. The error never contains any part of dsn.
@@ -65,7 +65,8 @@ func (s *session) lock(ctx context.Context) (mine bool, err error) {
 	return said == yes, fault(ctx, "take the lock", err)
 }
 
-// close releases the lock and closes the connection. Errors do not matter: releasing only frees the lock sooner.
+// close releases the lock and closes the connection. Errors do not matter: releasing only frees the
+// lock sooner.
 func (s *session) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
@@ -101,14 +102,14 @@ func (s *session) within(ctx context.Context, doing string, f func(context.Conte
 	return fault(ctx, doing, err)
 }
 
-// The archive talks to Postgres in text format, using pgconn alone: pgx with its type table would make the binary 2.7
-// MB larger.
+// The archive talks to Postgres in text format, using pgconn alone: pgx with its type table would
+// make the binary 2.7 MB larger.
 
 // yes is how Postgres writes true.
 const yes = "t"
 
-// answer is a result row, one element per column; nil is NULL. The caller knows the type of each column it selected,
-// so parse errors are ignored.
+// answer is a result row, one element per column; nil is NULL. The caller knows the type of each
+// column it selected, so parse errors are ignored.
 type answer [][]byte
 
 func (a answer) text(i int) string { return string(a[i]) }

@@ -73,8 +73,8 @@ func (r rows) lines() []byte {
 	return lines
 }
 
-// replacement replaces job output that Postgres text cannot hold: invalid UTF-8, and the NUL character. Without it a
-// single such line would block the archive forever.
+// replacement replaces job output that Postgres text cannot hold: invalid UTF-8, and the NUL
+// character. Without it a single such line would block the archive forever.
 const replacement = "\uFFFD"
 
 // text returns s in a form that Postgres can store.
@@ -92,7 +92,8 @@ func document(v any) (string, error) {
 	return withoutZero(string(data)), nil
 }
 
-// withoutZero replaces escaped NUL characters. It skips escaped backslashes, which do not start an escape.
+// withoutZero replaces escaped NUL characters. It skips escaped backslashes, which do not start an
+// escape.
 func withoutZero(data string) string {
 	const zero = `\u0000`
 	if !strings.Contains(data, zero) {

@@ -13,8 +13,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// fault describes an error without revealing the connection string. The driver's errors name the host, the user and
-// the database, so the driver's error is not wrapped and cannot be printed by accident.
+// fault describes an error without revealing the connection string. The driver's errors name the
+// host, the user and the database, so the driver's error is not wrapped and cannot be printed by
+// accident.
 func fault(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -61,8 +62,8 @@ func cause(err error) string {
 	}
 }
 
-// answered describes an error that Postgres returned. For a rejected connection it gives only the code, because the
-// message names the user and the database.
+// answered describes an error that Postgres returned. For a rejected connection it gives only the
+// code, because the message names the user and the database.
 func answered(e *pgconn.PgError, connecting bool) string {
 	switch {
 	case strings.HasPrefix(e.Code, "28"):

@@ -10,19 +10,20 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxNews is how many events and changes are read together. A larger page means that fewer runs are copied twice:
-// once for an event, and again for the change that came with it.
+// maxNews is how many events and changes are read together. A larger page means that fewer runs are
+// copied twice: once for an event, and again for the change that came with it.
 const maxNews = store.MaxPage
 
-// news is a page of new events and changes. They are read together because most of them concern the same runs.
+// news is a page of new events and changes. They are read together because most of them concern the
+// same runs.
 type news struct {
 	events  []store.StoredEvent
 	rows    []row // the events as archive rows
 	changes []store.Change
 }
 
-// follow copies everything announced after a position, until nothing is left. While it copies one page, it reads the
-// next and the ledger writes the previous one.
+// follow copies everything announced after a position, until nothing is left. While it copies one
+// page, it reads the next and the ledger writes the previous one.
 func (p *pass) follow(ctx context.Context, after store.Position) error {
 	n, err := p.archiver.first(ctx, after)
 	before := taking{}
@@ -101,8 +102,8 @@ func (a *Archiver) taken(ctx context.Context, n news) error {
 	return nil
 }
 
-// first reads the first page of a pass. It begins with the changes that the previous pass received but could not
-// archive, because the store does not deliver them again.
+// first reads the first page of a pass. It begins with the changes that the previous pass received
+// but could not archive, because the store does not deliver them again.
 func (a *Archiver) first(ctx context.Context, after store.Position) (n news, err error) {
 	if len(a.held) == 0 {
 		return a.next(ctx, after)
@@ -136,11 +137,12 @@ func (n *news) read(ctx context.Context, from source, after store.Position) (err
 	return nil
 }
 
-// patience is how long a pass waits for changes in the backlog that another process may have received.
+// patience is how long a pass waits for changes in the backlog that another process may have
+// received.
 const patience = time.Second
 
-// receive returns the next changes. It returns none if there are none or if other consumers have received them. held
-// is how many changes this process has received and not yet acknowledged.
+// receive returns the next changes. It returns none if there are none or if other consumers have
+// received them. held is how many changes this process has received and not yet acknowledged.
 func receive(ctx context.Context, s source, consumer string, held int) ([]store.Change, error) {
 	n, _, err := s.Backlog(ctx, Name)
 	if err != nil || n <= held {
@@ -155,8 +157,8 @@ func receive(ctx context.Context, s source, consumer string, held int) ([]store.
 	return changes, err
 }
 
-// take copies a page of news and the current state of the runs and readings it names. The cursors go with the last
-// batch, which is not yet written when take returns.
+// take copies a page of news and the current state of the runs and readings it names. The cursors
+// go with the last batch, which is not yet written when take returns.
 func (p *pass) take(ctx context.Context, n news) (written <-chan error, err error) {
 	if err := p.runs(ctx, n.runs()); err != nil {
 		return nil, err
@@ -173,7 +175,8 @@ func (p *pass) take(ctx context.Context, n news) (written <-chan error, err erro
 	return p.ledger.queueBatch(n.places(p.now)), nil
 }
 
-// runs returns the runs that the page concerns. Some are named only by an event: only their job log has changed.
+// runs returns the runs that the page concerns. Some are named only by an event: only their job log
+// has changed.
 func (n news) runs() []run.Key {
 	var keys []run.Key
 	for _, e := range n.events {

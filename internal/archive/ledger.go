@@ -13,9 +13,9 @@ import (
 // ahead is how many batches may be queued while the caller reads on.
 const ahead = 4
 
-// ledger collects rows into batches and writes them in the background, over two connections under load. A batch that
-// moves a cursor waits until all earlier batches are written, and is not written if one of them failed: otherwise the
-// cursor would skip rows.
+// ledger collects rows into batches and writes them in the background, over two connections under
+// load. A batch that moves a cursor waits until all earlier batches are written, and is not written
+// if one of them failed: otherwise the cursor would skip rows.
 type ledger struct {
 	waiting map[string]*rows
 	count   int
@@ -40,7 +40,8 @@ type batch struct {
 	done   chan error
 }
 
-// newLedger returns a ledger that writes to s until it is closed. It opens a second connection when s is busy.
+// newLedger returns a ledger that writes to s until it is closed. It opens a second connection when
+// s is busy.
 func newLedger(ctx context.Context, s *session, second func() (*session, error)) *ledger {
 	l := &ledger{waiting: map[string]*rows{}, queue: make(chan batch, ahead), ended: make(chan struct{}), free: make(chan *session, 2), second: second}
 	l.free <- s
@@ -74,8 +75,8 @@ func (l *ledger) dispatch(ctx context.Context, b batch) {
 	})
 }
 
-// session returns an idle connection. It opens the second one when first needed; if Postgres rejects it, one
-// connection has to do.
+// session returns an idle connection. It opens the second one when first needed; if Postgres
+// rejects it, one connection has to do.
 func (l *ledger) session() *session {
 	select {
 	case s := <-l.free:
@@ -93,7 +94,8 @@ func (l *ledger) session() *session {
 	return <-l.free
 }
 
-// err returns the first write error so far. Callers that read a lot check it between pages, to stop early.
+// err returns the first write error so far. Callers that read a lot check it between pages, to stop
+// early.
 func (l *ledger) err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,8 +117,8 @@ func (l *ledger) close() error {
 	return l.err()
 }
 
-// add adds a row to the current batch, and queues the batch if it is full. The same run must not be added twice to
-// one batch.
+// add adds a row to the current batch, and queues the batch if it is full. The same run must not be
+// added twice to one batch.
 func (l *ledger) add(t table, r row) {
 	w := l.waiting[t.name]
 	if w == nil {
@@ -129,8 +131,9 @@ func (l *ledger) add(t table, r row) {
 	}
 }
 
-// queueBatch queues the current batch, with its cursors, to be written in one transaction. The channel receives the
-// result of that batch; if it has cursors, all earlier batches are written by then.
+// queueBatch queues the current batch, with its cursors, to be written in one transaction. The
+// channel receives the result of that batch; if it has cursors, all earlier batches are written by
+// then.
 func (l *ledger) queueBatch(places rows) <-chan error {
 	b := batch{places: places, done: make(chan error, 1)}
 	for _, t := range tables {
@@ -148,10 +151,10 @@ func (l *ledger) queueBatch(places rows) <-chan error {
 // write queues the current batch with its cursors, and waits until it is written.
 func (l *ledger) write(places rows) error { return <-l.queueBatch(places) }
 
-// write writes a batch in one transaction. Events and sensor writes are normally sent only once, so they go straight
-// into their tables with COPY. If one of them exists already (after a crash, for example), the transaction fails, and
-// the batch is written again with a conflict check on each row. So are all later batches: this way Postgres logs at
-// most one such error per connection.
+// write writes a batch in one transaction. Events and sensor writes are normally sent only once, so
+// they go straight into their tables with COPY. If one of them exists already (after a crash, for
+// example), the transaction fails, and the batch is written again with a conflict check on each
+// row. So are all later batches: this way Postgres logs at most one such error per connection.
 func (s *session) write(ctx context.Context, b batch, careful *atomic.Bool) error {
 	limited, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -182,8 +185,8 @@ func isThere(err error) bool {
 	return answered && refused.Code == "23505"
 }
 
-// compare inserts the rows that do not exist yet. ExecBatch sends all statements in one round trip, and Postgres runs
-// them in one implicit transaction.
+// compare inserts the rows that do not exist yet. ExecBatch sends all statements in one round trip,
+// and Postgres runs them in one implicit transaction.
 func (s *session) compare(ctx context.Context, b batch) error {
 	return s.conn.ExecBatch(ctx, b.statements(b.rows)).Close()
 }
@@ -208,8 +211,8 @@ func (s *session) copy(ctx context.Context, b batch) error {
 // noWait lets a commit return before it is on disk.
 const noWait = "SELECT set_config('synchronous_commit', 'off', true)"
 
-// statements inserts the given rows and b's cursors. A batch without cursors does not wait for the disk, because
-// nothing relies on it yet: the next batch with cursors flushes all earlier ones too.
+// statements inserts the given rows and b's cursors. A batch without cursors does not wait for the
+// disk, because nothing relies on it yet: the next batch with cursors flushes all earlier ones too.
 func (b batch) statements(some []rows) *pgconn.Batch {
 	var all pgconn.Batch
 	if len(b.places.rows) == 0 {

@@ -10,8 +10,8 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations returns the scripts in the order of their names: the nth leads from version n-1 to n. A released script
-// is never changed; changes go into the next one.
+// migrations returns the scripts in the order of their names: the nth leads from version n-1 to n.
+// A released script is never changed; changes go into the next one.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
@@ -38,7 +38,8 @@ func (e *versionError) Error() string {
 	return fmt.Sprintf("the archive has schema version %d, but this program supports versions up to %d; use the newer Interlock that wrote it", e.found, e.known)
 }
 
-// migrate brings the archive's schema to the newest version, all steps or none. The caller holds the lock.
+// migrate brings the archive's schema to the newest version, all steps or none. The caller holds
+// the lock.
 func (s *session) migrate(ctx context.Context, scripts []string) error {
 	return s.within(ctx, "bring the tables up to date", func(ctx context.Context) error {
 		if err := s.do(ctx, "CREATE TABLE IF NOT EXISTS archive_version (version integer NOT NULL)"); err != nil {

@@ -45,7 +45,8 @@ FULL JOIN (SELECT * FROM duration_percentiles WHERE pipeline = $1) AS d USING (m
 WHERE month <> ''
 ORDER BY month DESC LIMIT $2`
 
-// Of returns the latest months of a pipeline that have data in the archive, newest first, at most limit.
+// Of returns the latest months of a pipeline that have data in the archive, newest first, at most
+// limit.
 func (m *Months) Of(ctx context.Context, pipeline string, limit int) ([]Month, error) {
 	select {
 	case m.asked <- struct{}{}:

@@ -10,14 +10,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxRuns is how many runs are read at once. It is low because their job logs, which may be long, are read too.
+// maxRuns is how many runs are read at once. It is low because their job logs, which may be long,
+// are read too.
 const maxRuns = 100
 
 // maxLately is how many recently copied runs a pass remembers.
 const maxLately = 10_000
 
-// runs copies the current state of runs, with their job logs. Keys must be distinct; runs that no longer exist are
-// skipped.
+// runs copies the current state of runs, with their job logs. Keys must be distinct; runs that no
+// longer exist are skipped.
 func (p *pass) runs(ctx context.Context, keys []run.Key) error {
 	for some := range slices.Chunk(keys, maxRuns) {
 		found, err := p.archiver.store.RunsAt(ctx, some)
@@ -37,8 +38,8 @@ func (p *pass) runs(ctx context.Context, keys []run.Key) error {
 	return nil
 }
 
-// distinct removes duplicate keys and sorts the rest. With the same order everywhere, two replicas that write the
-// same rows wait for each other instead of deadlocking.
+// distinct removes duplicate keys and sorts the rest. With the same order everywhere, two replicas
+// that write the same rows wait for each other instead of deadlocking.
 func distinct(keys []run.Key) []run.Key {
 	out := slices.SortedFunc(slices.Values(keys), func(a, b run.Key) int {
 		return cmp.Or(cmp.Compare(a.Pipeline, b.Pipeline), cmp.Compare(a.Schedule, b.Schedule), a.Period.Compare(b.Period))
@@ -54,7 +55,8 @@ func keysOf(all []run.Run) []run.Key {
 	return keys
 }
 
-// copyRuns copies runs and their job logs, except those that have not changed since this pass copied them.
+// copyRuns copies runs and their job logs, except those that have not changed since this pass
+// copied them.
 func (p *pass) copyRuns(ctx context.Context, all []run.Run) error {
 	if len(all) == 0 {
 		return nil
@@ -87,8 +89,8 @@ type state struct {
 	last    time.Time // time of the last line
 }
 
-// isNew reports whether r has changed since this pass last copied it: an event and the change that came with it may
-// name the same run in different pages.
+// isNew reports whether r has changed since this pass last copied it: an event and the change that
+// came with it may name the same run in different pages.
 func (p *pass) isNew(r run.Run, log []store.JobEntry) bool {
 	now := state{version: r.Version, updated: r.UpdatedAt, lines: len(log)}
 	if len(log) > 0 {

@@ -16,8 +16,8 @@ type sensorID struct {
 	key      sensor.Key
 }
 
-// writes copies sensor writes by id. It skips those that fill has copied in this pass, and those that no longer
-// exist.
+// writes copies sensor writes by id. It skips those that fill has copied in this pass, and those
+// that no longer exist.
 func (p *pass) writes(ctx context.Context, ids []store.WriteID) error {
 	ids = slices.DeleteFunc(ids, func(id store.WriteID) bool { return id.Version <= p.seen[sensorID{id.Pipeline, id.Key}] })
 	if len(ids) == 0 {

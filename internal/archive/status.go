@@ -40,9 +40,10 @@ func (a *Archiver) Backlog(ctx context.Context) (Backlog, error) {
 // slack is the clock skew allowed between replicas.
 const slack = time.Hour
 
-// Retain returns keep, extended for data that is not archived yet. Events need no extension: the archive's cursor
-// protects them. Readings and job logs are kept from the oldest entry of the backlog on, and job logs also since the
-// last sweep. If Postgres has not answered since the process started, both are kept forever.
+// Retain returns keep, extended for data that is not archived yet. Events need no extension: the
+// archive's cursor protects them. Readings and job logs are kept from the oldest entry of the
+// backlog on, and job logs also since the last sweep. If Postgres has not answered since the
+// process started, both are kept forever.
 func (a *Archiver) Retain(ctx context.Context, keep store.Retention, now time.Time) (store.Retention, error) {
 	a.mu.Lock()
 	c := a.covered
@@ -85,7 +86,8 @@ func (s Status) Total() (n int64) {
 	return n
 }
 
-// Filled reports whether everything in the store has been copied since the last backfill was requested.
+// Filled reports whether everything in the store has been copied since the last backfill was
+// requested.
 func (s Status) Filled() bool {
 	return slices.ContainsFunc(s.Cursors, func(p Place) bool { return p.Name == filledCursor && !p.At.IsZero() })
 }
@@ -137,8 +139,9 @@ func (s *session) begun(ctx context.Context) (there bool, err error) {
 	return said == yes, fault(ctx, "look for the tables", err)
 }
 
-// RequestBackfill makes the next pass, in whichever process, copy everything in the store: existing rows stay, and
-// missing rows are added again. It deletes the cursors, without which nothing counts as archived.
+// RequestBackfill makes the next pass, in whichever process, copy everything in the store: existing
+// rows stay, and missing rows are added again. It deletes the cursors, without which nothing counts
+// as archived.
 func RequestBackfill(ctx context.Context, dsn string) error {
 	s, err := connect(ctx, dsn)
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 // MaxRows is how many rows are written in one batch.
 const MaxRows = 500
 
-// table describes a table of the archive. One statement inserts any number of rows, passed as one array per column,
-// so a batch takes one round trip. Rows whose natural key exists are skipped. The arrays are unnested in the select
-// list: there Postgres streams them row by row, whereas in FROM it would materialise each array first.
+// table describes a table of the archive. One statement inserts any number of rows, passed as one
+// array per column, so a batch takes one round trip. Rows whose natural key exists are skipped. The
+// arrays are unnested in the select list: there Postgres streams them row by row, whereas in FROM
+// it would materialise each array first.
 type table struct {
 	name    string
 	columns []string
@@ -25,7 +26,8 @@ type table struct {
 	once    bool // no row is sent twice unless a cursor was lost: see session.write
 }
 
-// newTable returns a table. columns lists "name type" pairs; conflict is the action for a row that exists.
+// newTable returns a table. columns lists "name type" pairs; conflict is the action for a row that
+// exists.
 func newTable(name, columns, conflict string) table {
 	var names, arrays []string
 	for i, c := range strings.Split(columns, ", ") {
@@ -66,7 +68,8 @@ var (
 // tables lists the tables that hold archived data.
 var tables = []table{runs, runLogs, events, reruns, history}
 
-// newest keeps the later state of a run, comparing times before versions: a new store counts versions from 1 again.
+// newest keeps the later state of a run, comparing times before versions: a new store counts
+// versions from 1 again.
 const newest = `(pipeline, schedule, period) DO UPDATE SET version = excluded.version, status = excluded.status,
 	reason = excluded.reason, attempt = excluded.attempt, cause = excluded.cause, config_version = excluded.config_version,
 	opened_at = excluded.opened_at, updated_at = excluded.updated_at, ended_at = excluded.ended_at, body = excluded.body

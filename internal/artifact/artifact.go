@@ -1,6 +1,7 @@
-// Package artifact reads the result files of dbt, Great Expectations and Soda and decides which readings they give. It writes
-// only what a file says: a node that is left out gets no reading, and a check that the tool could not evaluate gets a
-// reading whose status is null, so that a rule on it is unknown instead of seeing an older status.
+// Package artifact reads the result files of dbt, Great Expectations and Soda and decides which
+// readings they give. It writes only what a file says: a node that is left out gets no reading, and
+// a check that the tool could not evaluate gets a reading whose status is null, so that a rule on
+// it is unknown instead of seeing an older status.
 //
 // It does no I/O: the command `interlock ingest` reads the files and sends the readings.
 package artifact
@@ -29,7 +30,8 @@ type Reading struct {
 	Fields map[string]any `json:"data"`
 }
 
-// Result is what files give. Failed and Unknown name what did not pass, and what the tool could not evaluate.
+// Result is what files give. Failed and Unknown name what did not pass, and what the tool could not
+// evaluate.
 type Result struct {
 	Readings []Reading
 	Failed   []string
@@ -87,7 +89,8 @@ func missing(f File, field string) error {
 // maxName is how long the part of a key behind its prefix may be.
 const maxName = 100
 
-// keyName makes a name fit for a sensor's key: other characters become _, and a long name ends in a hash.
+// keyName makes a name fit for a sensor's key: other characters become _, and a long name ends in a
+// hash.
 func keyName(name string) string {
 	var b strings.Builder
 	for _, c := range name {
@@ -113,8 +116,8 @@ func hashed(name, id string) string {
 // labels are the names of one thing, from short to long. id differs from that of every other thing.
 type labels struct{ short, long, id string }
 
-// named gives each thing the short name if no other has it, else the long one. Different long names may still become
-// the same key, such as "rows > 0" and "rows < 0"; those end in a hash.
+// named gives each thing the short name if no other has it, else the long one. Different long names
+// may still become the same key, such as "rows > 0" and "rows < 0"; those end in a hash.
 func named[T any](all []T, of func(T) labels) []string {
 	keys := make([]string, len(all))
 	for i, one := range all {

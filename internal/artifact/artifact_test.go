@@ -41,7 +41,8 @@ func lines(t *testing.T, r *artifact.Result, err error) []string {
 	return all
 }
 
-// Each version that users have is read; a node that was skipped after an error is no pass, and status words have any case.
+// Each version that users have is read; a node that was skipped after an error is no pass, and
+// status words have any case.
 func TestDbtRun(t *testing.T) {
 	for _, version := range []string{"v4", "v5", "v6"} {
 		r, err := artifact.Dbt([]artifact.File{runResults(version,
@@ -152,7 +153,8 @@ func TestSoda(t *testing.T) {
 	}
 }
 
-// Names that differ only in characters that a key cannot have keep their own keys: no check hides another one.
+// Names that differ only in characters that a key cannot have keep their own keys: no check hides
+// another one.
 func TestNamesThatBecomeTheSameKeyStayApart(t *testing.T) {
 	r, err := artifact.Soda(artifact.File{Name: "scan.json", Data: []byte(`{"checks":[
 		{"name":"row_count > 0","table":"orders","outcome":"fail"},{"name":"row_count < 0","table":"orders","outcome":"pass"},

@@ -44,8 +44,8 @@ var dbtVersions = map[string][]string{"run-results": {"v4", "v5", "v6"}, "source
 // DbtFiles are the files that dbt writes to its target directory and that are read.
 var DbtFiles = []string{"run_results.json", "sources.json", "freshness.json", "manifest.json"}
 
-// Dbt reads files of dbt: run_results.json, sources.json, freshness.json, in any order, and a manifest.json for the names of
-// nodes. Which is which says the file itself.
+// Dbt reads files of dbt: run_results.json, sources.json, freshness.json, in any order, and a
+// manifest.json for the names of nodes. Which is which says the file itself.
 func Dbt(files []File) (*Result, error) {
 	out := &Result{}
 	names := map[string]string{}
@@ -184,7 +184,8 @@ func (r *Result) dbtRun(file dbtFile, names map[string]string) {
 	r.add("dbt/run", run)
 }
 
-// countedAs is under what a node's status is counted. A status that is not known counts as an error: it is no pass.
+// countedAs is under what a node's status is counted. A status that is not known counts as an
+// error: it is no pass.
 func countedAs(status string) string {
 	switch status {
 	case "success", "pass", "no-op", "reused":
@@ -195,7 +196,8 @@ func countedAs(status string) string {
 	return "error"
 }
 
-// nodeName is the name of a node: what the manifest says, else what its id says. The id of a test ends in a hash.
+// nodeName is the name of a node: what the manifest says, else what its id says. The id of a test
+// ends in a hash.
 func nodeName(id string, names map[string]string) string {
 	if name := names[id]; name != "" {
 		return name
@@ -212,7 +214,8 @@ func nodeName(id string, names map[string]string) string {
 	return parts[2]
 }
 
-// dbtFreshness gives a reading for each source table, and each model. A query that failed gives no status.
+// dbtFreshness gives a reading for each source table, and each model. A query that failed gives no
+// status.
 func (r *Result) dbtFreshness(all []dbtResult) {
 	keys := named(all, func(one dbtResult) labels { return labels{nodeName(one.UniqueID, nil), one.UniqueID, one.UniqueID} })
 	for i, one := range all {

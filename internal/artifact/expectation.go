@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// gxResult is a validation result of Great Expectations, 0.13 to 1.x, or the result of a checkpoint, which has several.
+// gxResult is a validation result of Great Expectations, 0.13 to 1.x, or the result of a
+// checkpoint, which has several.
 type gxResult struct {
 	Success    *bool           `json:"success"`
 	SuiteName  string          `json:"suite_name"`

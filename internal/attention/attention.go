@@ -1,8 +1,9 @@
-// Package attention lists what needs an operator now: held starts, failed, overdue and missing runs, rejected files,
-// undelivered alerts, long pauses. It is read-only.
+// Package attention lists what needs an operator now: held starts, failed, overdue and missing
+// runs, rejected files, undelivered alerts, long pauses. It is read-only.
 //
-// An item disappears when its problem is resolved: the run is rerun, a later period of the pipeline ends, the file is
-// corrected. A gap stays for a week: later periods do not fill it. Package explain says why a run is in its state.
+// An item disappears when its problem is resolved: the run is rerun, a later period of the pipeline
+// ends, the file is corrected. A gap stays for a week: later periods do not fill it. Package
+// explain says why a run is in its state.
 package attention
 
 import (
@@ -74,7 +75,8 @@ const lookBack = 14 * 24 * time.Hour
 // LongPause is how long a pause may last before it needs attention.
 const LongPause = 24 * time.Hour
 
-// List lists what needs an operator, most urgent first: for one pipeline, or for all and the server if only is "".
+// List lists what needs an operator, most urgent first: for one pipeline, or for all and the server
+// if only is "".
 func List(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Item, error) {
 	b := newBuilder(s, only, now)
 	for _, step := range []func(context.Context) error{b.read, b.standing, b.failed, b.overdue, b.missing, b.files, b.undelivered, b.pauses} {
@@ -135,7 +137,8 @@ func (b *builder) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// lastEnded returns the ended run of the latest period of a pipeline; without a Status if there is none.
+// lastEnded returns the ended run of the latest period of a pipeline; without a Status if there is
+// none.
 func (b *builder) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error) {
 	if r, known := b.ended[id]; known {
 		return r, nil
@@ -153,7 +156,8 @@ func (b *builder) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error
 	return last, nil
 }
 
-// passed reports whether a later period of the pipeline than key's has ended: earlier problems are then history.
+// passed reports whether a later period of the pipeline than key's has ended: earlier problems are
+// then history.
 func (b *builder) passed(ctx context.Context, key run.Key) (bool, error) {
 	last, err := b.lastEnded(ctx, key.Pipeline)
 	return last.Status != "" && last.Period.Compare(key.Period) > 0, err

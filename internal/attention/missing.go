@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// missing lists the pipelines with periods that have no run although their fires were reported as missed. An item
-// stays until each of these periods has a run, unless a later run makes up for it.
+// missing lists the pipelines with periods that have no run although their fires were reported as
+// missed. An item stays until each of these periods has a run, unless a later run makes up for it.
 func (b *builder) missing(ctx context.Context) error {
 	gaps := map[pipeline.ID]*gap{}
 	for _, t := range []event.Type{event.ScheduleMissed, event.IrregularScheduleMissed} {
@@ -71,8 +71,8 @@ func (g *gap) add(e event.Event) {
 	}
 }
 
-// without lists the periods of g that still need a run, oldest first. If the file opens only the latest of several
-// missed fires, a run of a later period is enough.
+// without lists the periods of g that still need a run, oldest first. If the file opens only the
+// latest of several missed fires, a run of a later period is enough.
 func (b *builder) without(ctx context.Context, g *gap) ([]run.Key, error) {
 	runs, err := b.Store.RunsAt(ctx, g.keys)
 	if err != nil {
@@ -96,7 +96,8 @@ func (b *builder) without(ctx context.Context, g *gap) ([]run.Key, error) {
 	return left, nil
 }
 
-// addMissing adds one item for the periods of g, about the newest. Once a later period has ended it is less urgent.
+// addMissing adds one item for the periods of g, about the newest. Once a later period has ended it
+// is less urgent.
 func (b *builder) addMissing(ctx context.Context, g *gap) error {
 	left, err := b.without(ctx, g)
 	if err != nil || len(left) == 0 {

@@ -114,8 +114,8 @@ func (b *builder) logs(ctx context.Context, runs []run.Run) (map[run.Key][]store
 	return b.Store.JobLogs(ctx, keys)
 }
 
-// suspects lists the pipelines whose last run may have failed: those with any failed run, or all pipelines if there
-// are more failed runs than fit on a page.
+// suspects lists the pipelines whose last run may have failed: those with any failed run, or all
+// pipelines if there are more failed runs than fit on a page.
 func (b *builder) suspects(ctx context.Context) ([]pipeline.ID, error) {
 	if b.only != "" {
 		return []pipeline.ID{b.only}, nil
@@ -146,15 +146,16 @@ func (b *builder) all() []pipeline.ID {
 	return ids
 }
 
-// Late is a deadline that has passed, and its run, which has not completed; without a Status if none has opened.
+// Late is a deadline that has passed, and its run, which has not completed; without a Status if
+// none has opened.
 type Late struct {
 	store.Deadline
 	Run run.Run
 }
 
-// LateRuns lists the deadlines that have passed and whose runs have not completed, including held and failed ones:
-// for one pipeline, or for all if only is "". Deadlines of a pipeline that has since finished a later period are left
-// out.
+// LateRuns lists the deadlines that have passed and whose runs have not completed, including held
+// and failed ones: for one pipeline, or for all if only is "". Deadlines of a pipeline that has
+// since finished a later period are left out.
 func LateRuns(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Late, error) {
 	b := newBuilder(s, only, now)
 	if err := b.read(ctx); err != nil {
@@ -205,7 +206,8 @@ func (b *builder) late(ctx context.Context) ([]Late, error) {
 	return out, nil
 }
 
-// overdue lists the runs past their deadline that have not completed, unless they are listed for another reason.
+// overdue lists the runs past their deadline that have not completed, unless they are listed for
+// another reason.
 func (b *builder) overdue(ctx context.Context) error {
 	late, err := b.late(ctx)
 	if err != nil {

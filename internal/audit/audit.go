@@ -1,12 +1,12 @@
-// Package audit records who did what: operators' requests, logins, changed files and tokens. An entry is written
-// before the action and completed with its outcome afterwards, so that no action is without an entry, and an entry
-// without an outcome means that the server stopped in between. A completed entry never changes; it is deleted when
-// its retention ends.
+// Package audit records who did what: operators' requests, logins, changed files and tokens. An
+// entry is written before the action and completed with its outcome afterwards, so that no action
+// is without an entry, and an entry without an outcome means that the server stopped in between. A
+// completed entry never changes; it is deleted when its retention ends.
 //
-// Entries are notes of the store, one kind for each day, so that a list reads only the days that it shows. The commit
-// that completes an entry also emits an AUDIT event, which alert routes can send on. Package api decides what is
-// recorded about a request. An entry never contains secrets: only the names of tokens, and only known fields of a
-// request.
+// Entries are notes of the store, one kind for each day, so that a list reads only the days that it
+// shows. The commit that completes an entry also emits an AUDIT event, which alert routes can send
+// on. Package api decides what is recorded about a request. An entry never contains secrets: only
+// the names of tokens, and only known fields of a request.
 package audit
 
 import (
@@ -62,7 +62,8 @@ type records interface {
 	Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error)
 }
 
-// Log is the audit record of a controller. It is safe for concurrent use, by several replicas as well.
+// Log is the audit record of a controller. It is safe for concurrent use, by several replicas as
+// well.
 type Log struct {
 	store records
 	keep  time.Duration

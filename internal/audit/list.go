@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Query selects entries. Empty fields match any. Limit goes through store.PageSize; Cursor is Next of the page
-// before.
+// Query selects entries. Empty fields match any. Limit goes through store.PageSize; Cursor is Next
+// of the page before.
 type Query struct {
 	Actor        string // or the person that a client named
 	Action       string

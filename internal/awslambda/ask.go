@@ -18,14 +18,15 @@ import (
 const (
 	// askers is how many probes are asked concurrently.
 	askers = 20
-	// askRounds is how often one watchdog pass claims probe tasks: a first task decides what to ask, the next one
-	// asks.
+	// askRounds is how often one watchdog pass claims probe tasks: a first task decides what to
+	// ask, the next one asks.
 	askRounds = 4
 	// askMargin is the part of the watchdog's time that is reserved for the rest of its pass.
 	askMargin = 30 * time.Second
 )
 
-// askProbes asks the probes that are due. If time runs out, the remaining ones wait for the next pass.
+// askProbes asks the probes that are due. If time runs out, the remaining ones wait for the next
+// pass.
 func (w *Watch) askProbes(ctx context.Context) (int, error) {
 	if end, limited := ctx.Deadline(); limited {
 		left := end.Sub(w.Now()) - askMargin
@@ -146,8 +147,8 @@ func (j Jobs) StillRuns(ctx context.Context, r run.Run, _ time.Time) (bool, erro
 	return out.Runs, err
 }
 
-// Stop asks the orchestrator to end the job of an abandoned attempt. If the orchestrator does not answer, the caller
-// asks again later.
+// Stop asks the orchestrator to end the job of an abandoned attempt. If the orchestrator does not
+// answer, the caller asks again later.
 func (j Jobs) Stop(ctx context.Context, r run.Run, _ time.Time) (run.Leftover, error) {
 	out, err := j.ask(ctx, Stop, r)
 	if err != nil {

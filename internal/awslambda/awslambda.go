@@ -1,7 +1,7 @@
-// Package awslambda is the host on AWS: it decodes a payload, calls the same handlers as the server, and encodes the
-// reply. It has no loop. Step Functions waits for attempts, EventBridge Scheduler for instants, and the table streams
-// deliver changes. The packages router, orchestrator, slamonitor and watchdog make the decisions; this package only
-// calls them.
+// Package awslambda is the host on AWS: it decodes a payload, calls the same handlers as the
+// server, and encodes the reply. It has no loop. Step Functions waits for attempts, EventBridge
+// Scheduler for instants, and the table streams deliver changes. The packages router, orchestrator,
+// slamonitor and watchdog make the decisions; this package only calls them.
 //
 // The six functions, each with its handler in a file:
 //
@@ -12,8 +12,10 @@
 //	event-sink        eventsink.go     events from the bus to the events table
 //	alert-dispatcher  dispatch.go      events from the queue to Slack
 //
-// relay.go turns a stored task into an execution (for an attempt) or a schedule (for a future instant), or carries it
-// out (if due). Each of these may happen twice; the name of the execution or schedule makes the second harmless.
+// relay.go turns a stored task into an execution (for an attempt) or a schedule (for a future
+// instant), or carries it out (if due). Each of these may happen twice; the name of the execution
+// or schedule makes the second harmless.
 //
-// The package has no AWS clients: they are in awscall, and each function builds only those that it needs.
+// The package has no AWS clients: they are in awscall, and each function builds only those that it
+// needs.
 package awslambda

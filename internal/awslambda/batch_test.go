@@ -19,7 +19,8 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// scripted are streams whose records decode to the notices that a test sets, by sequence number. Sensor writes fail.
+// scripted are streams whose records decode to the notices that a test sets, by sequence number.
+// Sensor writes fail.
 type scripted map[string]dynamo.Notice
 
 func (s scripted) Notice(r awslambda.Record) (dynamo.Notice, error) {
@@ -120,7 +121,8 @@ func TestScheduledTaskThatIsNotDueIsScheduledAgain(t *testing.T) {
 	}
 }
 
-// A dead function holds its task until the lease expires. That is no failure of the record that announced the task.
+// A dead function holds its task until the lease expires. That is no failure of the record that
+// announced the task.
 func TestLeasedTaskHoldsBackNoRecordAndRunsLater(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{Watch: 24 * time.Hour}, daily)
 	w.at("05:59")

@@ -97,8 +97,8 @@ func many(b *testing.B) int {
 	return n
 }
 
-// BenchmarkSensorRecord compares one sensor record in a deployment of many pipelines with one in a deployment of a
-// single pipeline: the ratio of the medians, measured alternately.
+// BenchmarkSensorRecord compares one sensor record in a deployment of many pipelines with one in a
+// deployment of a single pipeline: the ratio of the medians, measured alternately.
 func BenchmarkSensorRecord(b *testing.B) {
 	few, lots := deployMany(b, 1), deployMany(b, many(b))
 	const rounds = 200
@@ -117,8 +117,8 @@ func BenchmarkSensorRecord(b *testing.B) {
 	}
 }
 
-// measureWatchdog measures a pass over all pipelines, by a cold function and by the same function a moment later, and
-// counts their DynamoDB calls. The passes must find nothing.
+// measureWatchdog measures a pass over all pipelines, by a cold function and by the same function a
+// moment later, and counts their DynamoDB calls. The passes must find nothing.
 func (d deployment) measureWatchdog(b *testing.B) {
 	b.Helper()
 	liveThrough(b, d.data, d.Catalog)
@@ -156,8 +156,8 @@ func (s spent) total() (all, writes int) {
 	return all, writes
 }
 
-// spendRun measures the cost of one run, from its cron fire to the end of its execution: a job of five minutes that
-// is polled every 30 seconds, and a deadline.
+// spendRun measures the cost of one run, from its cron fire to the end of its execution: a job of
+// five minutes that is polled every 30 seconds, and a deadline.
 func spendRun(t testing.TB) spent {
 	t.Helper()
 	environment, c := dynamotest.Streaming(t)
@@ -181,8 +181,8 @@ func spendRun(t testing.TB) spent {
 	return s
 }
 
-// The smallest run with a deadline originally took 225 DynamoDB calls and 28 control records that reached the router.
-// It must stay a third below that.
+// The smallest run with a deadline originally took 225 DynamoDB calls and 28 control records that
+// reached the router. It must stay a third below that.
 func TestRunTakesFewCallsAndRecords(t *testing.T) {
 	s := spendRun(t)
 	if all, _ := s.total(); all > 150 || all == 0 {
@@ -211,8 +211,9 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkEventSink compares how many events per second the event-sink stores for 50 callers and for one. Each call
-// takes at least as long as DynamoDB takes from a function: a local database answers faster than a network.
+// BenchmarkEventSink compares how many events per second the event-sink stores for 50 callers and
+// for one. Each call takes at least as long as DynamoDB takes from a function: a local database
+// answers faster than a network.
 func BenchmarkEventSink(b *testing.B) {
 	environment, c := dynamotest.Still(b)
 	c.HTTPClient = distant{}

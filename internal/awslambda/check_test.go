@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 )
 
-// Without the interlock command, `terraform plan` calls the deployed function, which validates files and stores none.
+// Without the interlock command, `terraform plan` calls the deployed function, which validates
+// files and stores none.
 func TestFilesAreCheckedByTheFunction(t *testing.T) {
 	w := deploy(t, awslambdatest.Options{})
 	ask := func(file string, sources ...string) (r awslambda.FileReport) {

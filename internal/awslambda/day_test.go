@@ -20,8 +20,8 @@ import (
 // noon is when a deployment that was made at dawn is measured.
 var noon = dawn.Truncate(24 * time.Hour).Add(12 * time.Hour)
 
-// The pipelines of a deployment are of these kinds, in turn; each of the last kind has one of the first kind as its
-// upstream.
+// The pipelines of a deployment are of these kinds, in turn; each of the last kind has one of the
+// first kind as its upstream.
 var kinds = []string{
 	"schedule: {trigger: {key: landed, check: equals, field: status, value: ready}}\n",
 	"schedule: {cron: \"0 3 * * *\"}\nsla: {deadline: \"23:00\"}\n",
@@ -60,8 +60,8 @@ func applyFiles(b *testing.B, data *dynamo.Store, pipelines int) *catalog.Catalo
 	return known
 }
 
-// liveThrough stores what a morning leaves behind for each pipeline: landed sensors, completed runs with their
-// follow-ups, and the deadline of the next day.
+// liveThrough stores what a morning leaves behind for each pipeline: landed sensors, completed runs
+// with their follow-ups, and the deadline of the next day.
 func liveThrough(b *testing.B, data *dynamo.Store, known *catalog.Catalog) {
 	b.Helper()
 	var writes []store.Write

@@ -31,9 +31,10 @@ type Dispatcher struct {
 // maxBusy is how long an alert may wait for a rate-limited sink. After that it counts as failed.
 const maxBusy = 24 * time.Hour
 
-// Dispatch sends the events of SQS messages to the sinks. It returns the messages that failed, so that the queue
-// keeps only those; after five receives the queue moves them to the dead-letter queue. If a sink asks for a pause,
-// Dispatch sends it nothing more and puts its messages back with that delay: a rate limit is no failure of a message.
+// Dispatch sends the events of SQS messages to the sinks. It returns the messages that failed, so
+// that the queue keeps only those; after five receives the queue moves them to the dead-letter
+// queue. If a sink asks for a pause, Dispatch sends it nothing more and puts its messages back with
+// that delay: a rate limit is no failure of a message.
 func (d *Dispatcher) Dispatch(ctx context.Context, in events.SQSEvent) (events.SQSEventResponse, error) {
 	answer := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
 	var busy *sink.Busy

@@ -26,8 +26,8 @@ type Delivered struct {
 	Detail    json.RawMessage `json:"detail"`
 }
 
-// Event decodes the published event. One from elsewhere, such as a CloudWatch alarm, gets the id that EventBridge
-// assigned.
+// Event decodes the published event. One from elsewhere, such as a CloudWatch alarm, gets the id
+// that EventBridge assigned.
 func (d Delivered) Event() (event.Event, error) {
 	if id := event.FromResources(d.Resources); id != "" {
 		d.ID = id

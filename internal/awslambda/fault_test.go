@@ -23,8 +23,8 @@ schedule: {after: [orders]}
 job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:123456789012:stateMachine:report"}}
 `
 
-// history plays a morning that uses every AWS service: a cron fire, a retry, a cascade, a deadline. It returns the
-// events by run.
+// history plays a morning that uses every AWS service: a cron fire, a retry, a cascade, a deadline.
+// It returns the events by run.
 func history(t *testing.T, o awslambdatest.Options) map[string][]event.Type {
 	t.Helper()
 	w := deploy(t, o, daily, report)

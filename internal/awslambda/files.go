@@ -19,8 +19,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Files keeps a function's catalog in step with the stored files. Another function may have accepted a file: a note,
-// whose version changes with every application of the files, shows that at the cost of one read.
+// Files keeps a function's catalog in step with the stored files. Another function may have
+// accepted a file: a note, whose version changes with every application of the files, shows that at
+// the cost of one read.
 type Files struct {
 	loaded  bool
 	version int64             // of the note
@@ -50,8 +51,9 @@ func (f *Files) refresh(ctx context.Context, h *Host) error {
 	return nil
 }
 
-// changed applies all files because one was written, unless that one has been applied as it is: when very many are
-// deployed at once, one application covers far more of them than its record announces.
+// changed applies all files because one was written, unless that one has been applied as it is:
+// when very many are deployed at once, one application covers far more of them than its record
+// announces.
 func (f *Files) changed(ctx context.Context, r *Router, one pipeline.Source, put time.Time) error {
 	if f.looked[one.File] == digest(one) {
 		return nil
@@ -69,12 +71,12 @@ func (f *Files) gone(ctx context.Context, r *Router, name string) error {
 
 func digest(s pipeline.Source) string { return hash(32, s.File, string(s.Data)) }
 
-// apply reads and applies all files, and notifies the other functions through the note. The catalog reports a file
-// with errors; other files are still accepted.
+// apply reads and applies all files, and notifies the other functions through the note. The catalog
+// reports a file with errors; other files are still accepted.
 //
-// The list of files is eventually consistent: the file that was just written counts even if it is not listed yet, and
-// a missing file is gone only if its removal was announced. The written file was put at the given instant; other new
-// files were not put before it.
+// The list of files is eventually consistent: the file that was just written counts even if it is
+// not listed yet, and a missing file is gone only if its removal was announced. The written file
+// was put at the given instant; other new files were not put before it.
 func (f *Files) apply(ctx context.Context, r *Router, written pipeline.Source, removed string, put time.Time) error {
 	f.looked = nil
 	listed, err := r.Streams.Files(ctx)
@@ -117,7 +119,8 @@ func lists(files []pipeline.Source, name string) bool {
 	return slices.ContainsFunc(files, func(s pipeline.Source) bool { return s.File == name })
 }
 
-// unlisted returns the files of active pipelines and sources that are not listed, except the one that was removed.
+// unlisted returns the files of active pipelines and sources that are not listed, except the one
+// that was removed.
 func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []string {
 	there := map[string]bool{removed: true}
 	for _, s := range slices.Concat(files.Pipelines, files.Sources) {
@@ -137,8 +140,8 @@ func unlisted(known *catalog.Catalog, files catalog.Files, removed string) []str
 	return names
 }
 
-// bumpVersion increments the note's version. After a conflict it does so again: otherwise the other function would
-// take this change for its own.
+// bumpVersion increments the note's version. After a conflict it does so again: otherwise the other
+// function would take this change for its own.
 func (f *Files) bumpVersion(ctx context.Context, h *Host) error {
 	return store.Again(func() error {
 		read, err := store.IfFound(h.Store.Note(ctx, store.CatalogNote, filesNote))

@@ -20,11 +20,13 @@ import (
 // lease is how long the task of a dead function stays claimed.
 const lease = 30 * time.Second
 
-// maxTurns bounds the loops of one execution: Step Functions limits an execution's history to 25,000 events.
+// maxTurns bounds the loops of one execution: Step Functions limits an execution's history to
+// 25,000 events.
 const maxTurns = 1000
 
-// Margin is how long before its execution an attempt reaches its time limit, so that the execution can still record
-// the timeout. If window and poll window use up all the time, the watchdog ends the attempt instead.
+// Margin is how long before its execution an attempt reaches its time limit, so that the execution
+// can still record the timeout. If window and poll window use up all the time, the watchdog ends
+// the attempt instead.
 const Margin = 5 * time.Minute
 
 // startBackoff is the wait after the first rejected start.
@@ -39,12 +41,13 @@ type Parts struct {
 	Store   store.Store
 	Catalog *catalog.Catalog
 	Narrow  *Narrow // the store that Catalog reads, if it does not read all pipelines
-	// Jobs start jobs. A function without them may not start any, and asks Remote about running ones.
+	// Jobs start jobs. A function without them may not start any, and asks Remote about running
+	// ones.
 	Jobs   map[string]job.Type
 	Expand func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)
 	Remote Remote
-	// Evaluator asks probes: directly in the orchestrator, which has the secrets, and through the orchestrator in the
-	// watchdog.
+	// Evaluator asks probes: directly in the orchestrator, which has the secrets, and through the
+	// orchestrator in the watchdog.
 	Evaluator Evaluator
 	Now       func() time.Time
 	Logger    *slog.Logger

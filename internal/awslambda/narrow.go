@@ -12,9 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Narrow shows a catalog only the pipelines that a function was recently called about, and those that they read from:
-// a function that is called about one run need not read ten thousand other pipelines. It lists their rows as read
-// last, so that loading one more pipeline reads only that one.
+// Narrow shows a catalog only the pipelines that a function was recently called about, and those
+// that they read from: a function that is called about one run need not read ten thousand other
+// pipelines. It lists their rows as read last, so that loading one more pipeline reads only that
+// one.
 type Narrow struct {
 	store.Store
 	mu   sync.Mutex
@@ -28,8 +29,8 @@ type shownRow struct {
 	call int
 }
 
-// maxShown is how many pipelines a function remembers. One call may need more; it evicts those that it does not need
-// first.
+// maxShown is how many pipelines a function remembers. One call may need more; it evicts those that
+// it does not need first.
 const maxShown = 200
 
 // NewNarrow returns a Narrow that shows no pipelines yet.

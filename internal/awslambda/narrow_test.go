@@ -45,7 +45,8 @@ func (c *counted) Config(ctx context.Context, id pipeline.ID, version string) (s
 	return c.Store.Config(ctx, id, version)
 }
 
-// warm is an orchestrator on a store with the given number of pipelines, each of which waits for the one before it.
+// warm is an orchestrator on a store with the given number of pipelines, each of which waits for
+// the one before it.
 func warm(t *testing.T, pipelines int) (*awslambda.Host, *counted) {
 	t.Helper()
 	data := &counted{Store: memory.New()}

@@ -29,7 +29,8 @@ const (
 	Backfill  Action = "backfill"
 )
 
-// Operation is an operator's request to the stream-router: the attribute request, as JSON, of a row REQUEST#{id}.
+// Operation is an operator's request to the stream-router: the attribute request, as JSON, of a row
+// REQUEST#{id}.
 type Operation struct {
 	ID       string        `json:"-"` // of the row
 	Action   Action        `json:"action"`
@@ -49,7 +50,8 @@ type Operation struct {
 	DryRun      bool   `json:"dryRun,omitempty"`
 }
 
-// Outcome is the answer to an operation: one field is set, depending on the action, or the reason for a rejection.
+// Outcome is the answer to an operation: one field is set, depending on the action, or the reason
+// for a rejection.
 type Outcome struct {
 	Run        *run.Run            `json:"run,omitempty"`
 	Reported   *router.Reported    `json:"reported,omitempty"`
@@ -62,7 +64,8 @@ type Outcome struct {
 // AnswerKey returns the key of the note that holds the answer to a request.
 func AnswerKey(id string) string { return "operation/" + id }
 
-// operate carries out an operation once and stores its answer. A redelivered record finds the answer.
+// operate carries out an operation once and stores its answer. A redelivered record finds the
+// answer.
 func (r *Router) operate(ctx context.Context, o Operation) error {
 	now := r.Now()
 	o.By, o.Reason, o.Outcome.Message = sink.Cut(o.By, longestName), sink.Cut(o.Reason, longestReason), sink.Cut(o.Outcome.Message, longestMessage)

@@ -12,8 +12,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Mode is what the orchestrator is called for. All modes that are steps do the same: they take the step that is due,
-// which the lifecycle alone decides. The mode names the step that the state machine expects.
+// Mode is what the orchestrator is called for. All modes that are steps do the same: they take the
+// step that is due, which the lifecycle alone decides. The mode names the step that the state
+// machine expects.
 type Mode string
 
 // The modes that are not steps (lifecycle.Kind).
@@ -51,8 +52,8 @@ type Failure struct {
 	Cause string `json:"Cause"`
 }
 
-// OrchestratorReply is the state of the attempt after a step. Every reply has all fields of the first group: the
-// state machine branches on them.
+// OrchestratorReply is the state of the attempt after a step. Every reply has all fields of the
+// first group: the state machine branches on them.
 type OrchestratorReply struct {
 	Status string         `json:"status"` // of the run
 	Next   lifecycle.Kind `json:"next"`   // the next step; none if the attempt needs no further step
@@ -98,8 +99,8 @@ func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (Orchest
 	}
 }
 
-// step takes the step that an attempt is due for. It does nothing for an attempt that has a successor: a retry must
-// not be judged by its predecessor.
+// step takes the step that an attempt is due for. It does nothing for an attempt that has a
+// successor: a retry must not be judged by its predecessor.
 //
 // The calling execution waits for the next step itself, so the stream need not relay the task.
 func (h *Host) step(ctx context.Context, key run.Key, in OrchestratorRequest) (OrchestratorReply, error) {
@@ -167,8 +168,8 @@ func (h *Host) reply(ctx context.Context, current run.Run, attempt int, next lif
 	return out, nil
 }
 
-// hasDeadline reports whether a run has a deadline, open or closed. A run keeps its deadlines, so a positive answer
-// is remembered.
+// hasDeadline reports whether a run has a deadline, open or closed. A run keeps its deadlines, so a
+// positive answer is remembered.
 func (h *Host) hasDeadline(ctx context.Context, key run.Key) (bool, error) {
 	if h.deadlines.has(key.String()) {
 		return true, nil
@@ -192,8 +193,8 @@ func instant(t time.Time) string {
 	return s.Format(time.RFC3339)
 }
 
-// broken records that an execution cannot continue. The watchdog finds the remaining task and continues the attempt
-// in another execution.
+// broken records that an execution cannot continue. The watchdog finds the remaining task and
+// continues the attempt in another execution.
 func (h *Host) broken(ctx context.Context, key run.Key, in OrchestratorRequest) (OrchestratorReply, error) {
 	who := "execution " + executionName(key, in.Attempt, max(in.Generation, 1))
 	current, err := h.steps.Broken(ctx, key, in.Attempt, who, in.Error.text(), h.Now())

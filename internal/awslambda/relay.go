@@ -20,8 +20,8 @@ var ErrSpent = errors.New("an execution of that name has ended")
 
 // Executions starts executions of the state machine.
 type Executions interface {
-	// Start starts an execution, or finds the running one with that name and input, and returns its start time. It
-	// returns ErrSpent if the execution has ended.
+	// Start starts an execution, or finds the running one with that name and input, and returns its
+	// start time. It returns ErrSpent if the execution has ended.
 	Start(ctx context.Context, name, input string) (time.Time, error)
 }
 
@@ -64,9 +64,9 @@ func (r *Relay) task(ctx context.Context, id string, sure bool) error {
 	}
 }
 
-// instant relays a task that waits only for its time. If another function holds the task, it is scheduled for when
-// that lease would expire: the other function may die, or may have begun before the task was stored anew. That is no
-// failure, so the records behind this one are handled.
+// instant relays a task that waits only for its time. If another function holds the task, it is
+// scheduled for when that lease would expire: the other function may die, or may have begun before
+// the task was stored anew. That is no failure, so the records behind this one are handled.
 func (r *Relay) instant(ctx context.Context, t store.Task) error {
 	if ready := t.Ready(); ready.After(r.Now()) {
 		return r.later(ctx, t, ready)
@@ -90,9 +90,10 @@ type ExecutionInput struct {
 // maxGenerations bounds how often the execution of one attempt is replaced.
 const maxGenerations = 99
 
-// attempt makes sure that an execution runs the open attempt of a run, and takes its step now if it is due. If the
-// execution has ended before the attempt, it starts another as soon as a step is due. With sure, it calls
-// StartExecution even if this function has started the execution before: it may have ended.
+// attempt makes sure that an execution runs the open attempt of a run, and takes its step now if it
+// is due. If the execution has ended before the attempt, it starts another as soon as a step is
+// due. With sure, it calls StartExecution even if this function has started the execution before:
+// it may have ended.
 func (r *Relay) attempt(ctx context.Context, t store.Task, sure bool) error {
 	now := r.Now()
 	current, err := store.IfFound(r.Store.Run(ctx, t.Key))
@@ -124,8 +125,9 @@ func (r *Relay) attempt(ctx context.Context, t store.Task, sure bool) error {
 // justNow is the maximum age, with clock skew, of an execution that this call has started.
 const justNow = 5 * time.Second
 
-// wake takes a due step now, because the execution may be in a long wait. The wait may also end after the instant at
-// which time alone opens the gate, if a later write has moved that instant: Scheduler then calls at that instant.
+// wake takes a due step now, because the execution may be in a long wait. The wait may also end
+// after the instant at which time alone opens the gate, if a later write has moved that instant:
+// Scheduler then calls at that instant.
 func (r *Relay) wake(ctx context.Context, t store.Task, current run.Run, now time.Time) error {
 	if t.Due.After(now) {
 		p := current.Progress
@@ -178,8 +180,8 @@ type entry struct {
 	input    string
 }
 
-// entry returns the schedule of a task at an instant. Scheduler has a resolution of one minute: the instant is
-// rounded up, so that the task is due when it fires.
+// entry returns the schedule of a task at an instant. Scheduler has a resolution of one minute: the
+// instant is rounded up, so that the task is due when it fires.
 func (r *Relay) entry(t store.Task, when time.Time) (entry, error) {
 	at := when.UTC().Truncate(time.Minute)
 	if at.Before(when) {
@@ -198,9 +200,9 @@ const (
 	longestPipeline  = 40 // of the pipeline's id in a name
 )
 
-// executionName returns the name of the execution that runs an attempt. A name is reserved for 90 days, so if the
-// execution ends before the attempt, the next one gets the next generation. The hash covers the parts of the
-// attempt's id that do not fit.
+// executionName returns the name of the execution that runs an attempt. A name is reserved for 90
+// days, so if the execution ends before the attempt, the next one gets the next generation. The
+// hash covers the parts of the attempt's id that do not fit.
 func executionName(key run.Key, attempt, generation int) string {
 	tail := fmt.Sprintf("-%s-%s-%d-%d-%s", key.Schedule, stamp(key.Period.String()), attempt, generation,
 		hash(8, string(key.Attempt(attempt)), fmt.Sprint(generation)))
@@ -208,8 +210,8 @@ func executionName(key run.Key, attempt, generation int) string {
 	return id[:min(len(id), longestPipeline, longestExecution-len(tail))] + tail
 }
 
-// entryName returns the name of the schedule for a task at an instant: moving the task creates another schedule, and
-// the old one finds nothing to do.
+// entryName returns the name of the schedule for a task at an instant: moving the task creates
+// another schedule, and the old one finds nothing to do.
 func entryName(t store.Task, at time.Time) string {
 	return fmt.Sprintf("%s-%s-%s", plainName(string(t.Kind)), at.UTC().Format("20060102T1504"), hash(16, t.ID, at.UTC().Format(time.RFC3339)))
 }
@@ -241,8 +243,8 @@ func hash(digits int, parts ...string) string {
 	return hex.EncodeToString(sum[:])[:digits]
 }
 
-// recent remembers names for the lifetime of the function and forgets the oldest when there are too many. Its zero
-// value is ready to use.
+// recent remembers names for the lifetime of the function and forgets the oldest when there are too
+// many. Its zero value is ready to use.
 type recent struct {
 	mu    sync.Mutex
 	names map[string]bool

@@ -182,7 +182,8 @@ func TestDeletingARerunRequestStartsNothing(t *testing.T) {
 
 func TestFileNotListedYetCountsAndRemovesNoOther(t *testing.T) {
 	w, tables := onTables(t, daily, report)
-	// A row without its index key looks like one that the eventually consistent list does not have yet.
+	// A row without its index key looks like one that the eventually consistent list does not have
+	// yet.
 	tables.Put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#orders"}, "SK": {"S": "CONFIG"}, "config": {"S": %q}}`, daily))
 	tables.Put(dynamo.Control, fmt.Sprintf(`{"PK": {"S": "PIPELINE#events"}, "SK": {"S": "CONFIG"}, "config": {"S": %q}}`, strings.ReplaceAll(onLanding, "orders", "events")))
 	w.Settle()

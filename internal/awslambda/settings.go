@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Settings are the functions' settings from their environment. Each function reads only those that it needs.
+// Settings are the functions' settings from their environment. Each function reads only those that
+// it needs.
 type Settings struct {
 	Environment string // the prefix of the tables
 
@@ -68,7 +69,8 @@ const (
 	AlertDispatcher Function = "alert-dispatcher"
 )
 
-// The variables of functions that create schedules, and of those that relay all kinds of stored tasks.
+// The variables of functions that create schedules, and of those that relay all kinds of stored
+// tasks.
 var (
 	schedules = []string{envEnvironment, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole}
 	relays    = append([]string{envBus, envStateMachine, envOrchestrator}, schedules...)

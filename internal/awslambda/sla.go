@@ -23,7 +23,8 @@ const (
 // slaModes maps the task kinds that the sla-monitor carries out to the mode of the call.
 var slaModes = map[store.TaskKind]string{store.FireDeadline: FireAlert, store.Arm: Reconcile}
 
-// SLARequest is the payload of the sla-monitor: about a run from the state machine, about a task from Scheduler.
+// SLARequest is the payload of the sla-monitor: about a run from the state machine, about a task
+// from Scheduler.
 type SLARequest struct {
 	Mode     string `json:"mode"`
 	Pipeline string `json:"pipelineId,omitempty"`
@@ -75,7 +76,8 @@ func (r *Relay) Deadlines(ctx context.Context, in SLARequest) (SLAReply, error) 
 	return shown(ledger), err
 }
 
-// task returns the id of the task that a call is about. A task of a whole pipeline may be named by the pipeline.
+// task returns the id of the task that a call is about. A task of a whole pipeline may be named by
+// the pipeline.
 func (in SLARequest) task() string {
 	if in.Task == "" && in.Mode == Reconcile {
 		return store.PipelineTaskID(store.Arm, pipeline.ID(in.Pipeline))
@@ -83,7 +85,8 @@ func (in SLARequest) task() string {
 	return in.Task
 }
 
-// deadline relays a deadline task. It rejects other tasks, for which the sla-monitor has no permissions.
+// deadline relays a deadline task. It rejects other tasks, for which the sla-monitor has no
+// permissions.
 func (r *Relay) deadline(ctx context.Context, id string) error {
 	t, err := store.IfFound(r.Store.Task(ctx, id))
 	switch {
@@ -104,7 +107,8 @@ func (r *Relay) ledger(ctx context.Context, key run.Key) ([]store.Deadline, erro
 	return page.Items, nil
 }
 
-// takeBack deletes the schedules of closed deadlines. One that remains does no harm: it finds nothing to do.
+// takeBack deletes the schedules of closed deadlines. One that remains does no harm: it finds
+// nothing to do.
 func (r *Relay) takeBack(ctx context.Context, ledger []store.Deadline) error {
 	for _, d := range ledger {
 		if d.ClosedAt.IsZero() {

@@ -168,8 +168,8 @@ func TestNoFailureOfATaskIsSilent(t *testing.T) {
 			t.Errorf("%s does not catch every failure: %+v", name, s.Catch)
 			continue
 		}
-		// If recording a failure fails too, the execution ends as failed, and an alarm fires. A schedule that cannot
-		// be deleted finds nothing to do; the function's own alarm fires.
+		// If recording a failure fails too, the execution ends as failed, and an alarm fires. A
+		// schedule that cannot be deleted finds nothing to do; the function's own alarm fires.
 		if to := s.Catch[0].Next; !records[to] && name != "CancelSLASchedules" && (!records[name] || d.States[to].Type != "Fail") {
 			t.Errorf("a failure of %s leads to %s, which records nothing", name, to)
 		}

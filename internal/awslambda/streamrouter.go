@@ -20,8 +20,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/record"
 )
 
-// Bus is where events are published. If Publish fails, some may have been published: consumers recognise a repeat by
-// its id.
+// Bus is where events are published. If Publish fails, some may have been published: consumers
+// recognise a repeat by its id.
 type Bus interface {
 	Publish(ctx context.Context, events []event.Event) error
 }
@@ -69,8 +69,8 @@ func (r *Router) Route(ctx context.Context, payload json.RawMessage) (any, error
 	return r.records(ctx, call.Records), nil
 }
 
-// records handles a batch in order. A failed record holds back the later ones of its pipeline only. The stream
-// redelivers everything from the first failure on, which is harmless.
+// records handles a batch in order. A failed record holds back the later ones of its pipeline only.
+// The stream redelivers everything from the first failure on, which is harmless.
 func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEventResponse {
 	answer := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	failed := map[pipeline.ID]bool{}
@@ -89,8 +89,8 @@ func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEve
 	return answer
 }
 
-// share gives one record a third of the remaining time, so that one that hangs leaves time for the others and for the
-// answer.
+// share gives one record a third of the remaining time, so that one that hangs leaves time for the
+// others and for the answer.
 func (r *Router) share(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if !limited {
@@ -120,7 +120,8 @@ func (r *Router) record(ctx context.Context, rec Record, failed map[pipeline.ID]
 	return n.Pipeline, r.handle(ctx, n, rec)
 }
 
-// handle acts on a record. Most records hold one fact, many none: not every row matters to a function.
+// handle acts on a record. Most records hold one fact, many none: not every row matters to a
+// function.
 func (r *Router) handle(ctx context.Context, n dynamo.Notice, rec Record) error {
 	switch {
 	case n.Change != nil:
@@ -157,7 +158,8 @@ func (r *Router) publish(ctx context.Context, o dynamo.Outbox) error {
 	return r.Streams.Relayed(ctx, o, r.Now())
 }
 
-// The number of characters that are kept of external text, as over HTTP: a row may have 400 KB, an event far less.
+// The number of characters that are kept of external text, as over HTTP: a row may have 400 KB, an
+// event far less.
 const (
 	longestMessage = 4000
 	longestReason  = 1000
@@ -201,8 +203,8 @@ func (r *Router) rerun(ctx context.Context, q dynamo.RerunRequest) error {
 	return r.refused(err)
 }
 
-// sensed stores a row as a reading and reacts to it at once. If that fails, the redelivered row yields the same
-// change.
+// sensed stores a row as a reading and reacts to it at once. If that fails, the redelivered row
+// yields the same change.
 func (r *Router) sensed(ctx context.Context, p record.Produced) error {
 	c, err := r.reading(ctx, p)
 	if err != nil || c == nil {
@@ -211,8 +213,8 @@ func (r *Router) sensed(ctx context.Context, p record.Produced) error {
 	return r.router.Handle(ctx, *c, r.Now())
 }
 
-// reading stores a row as a reading and returns its change, or nil if nothing changed. It rejects a row for an
-// impossible period.
+// reading stores a row as a reading and returns its change, or nil if nothing changed. It rejects a
+// row for an impossible period.
 func (r *Router) reading(ctx context.Context, p record.Produced) (*store.Change, error) {
 	id, reading := p.Write.Pipeline, p.Write.Reading
 	if err := r.Catalog.Current().CheckDate(id, reading.Key, reading.Period, p.At, catalog.MaxFuture); err != nil {
@@ -231,8 +233,8 @@ func (r *Router) refused(err error) error {
 	return err
 }
 
-// refusedRow names an invalid row by its sort key, and by the sequence number of its record: the stream's time has
-// only seconds.
+// refusedRow names an invalid row by its sort key, and by the sequence number of its record: the
+// stream's time has only seconds.
 type refusedRow struct {
 	Pipeline    pipeline.ID
 	Row, Record string

@@ -27,14 +27,15 @@ type Record struct {
 	} `json:"dynamodb"`
 }
 
-// removed is the event name of a deletion, whether by a person, a function or the row's time to live.
+// removed is the event name of a deletion, whether by a person, a function or the row's time to
+// live.
 const removed = "REMOVE"
 
 // file is the sort key of a pipeline, calendar or archetype file.
 const file = "CONFIG"
 
-// took reports whether a file was removed. All other removals are ignored: finished work is announced by writes, and
-// an expired or deleted row needs no action.
+// took reports whether a file was removed. All other removals are ignored: finished work is
+// announced by writes, and an expired or deleted row needs no action.
 func (r Record) took() bool {
 	return r.Event == removed && r.Change.Keys.SK.S == file && r.Identity.Principal == ""
 }
@@ -49,8 +50,8 @@ func (r Record) at() time.Time {
 type Streams interface {
 	// Notice decodes a record. An error means that the record can never be read.
 	Notice(r Record) (dynamo.Notice, error)
-	// PutProduced stores a producer's row as a reading, unless a later one is stored, and returns its change, or nil
-	// if nothing changed. It is safe to repeat.
+	// PutProduced stores a producer's row as a reading, unless a later one is stored, and returns
+	// its change, or nil if nothing changed. It is safe to repeat.
 	PutProduced(ctx context.Context, p record.Produced) (*store.Change, error)
 	// Unread returns the producers' rows of a pipeline whose records were lost.
 	Unread(ctx context.Context, id pipeline.ID, now time.Time) ([]record.Produced, error)

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// take writes the readings that the source files derive from an EventBridge event. On an error EventBridge redelivers
-// the event, which writes nothing twice.
+// take writes the readings that the source files derive from an EventBridge event. On an error
+// EventBridge redelivers the event, which writes nothing twice.
 func (r *Router) take(ctx context.Context, payload json.RawMessage) (ingest.Result, error) {
 	e, err := cloudEvent(payload)
 	if err != nil {
@@ -38,8 +38,8 @@ func (r *Router) take(ctx context.Context, payload json.RawMessage) (ingest.Resu
 	return result, nil
 }
 
-// cloudEvent converts an EventBridge event to a CloudEvent, so that the same source files fit both: its type is the
-// detail-type, its subject the first resource, its data the detail.
+// cloudEvent converts an EventBridge event to a CloudEvent, so that the same source files fit both:
+// its type is the detail-type, its subject the first resource, its data the detail.
 func cloudEvent(payload json.RawMessage) (map[string]any, error) {
 	var d struct {
 		Delivered

@@ -9,16 +9,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Busy means that another function holds a task. The state machine retries on this error name; a Relay schedules
-// another try.
+// Busy means that another function holds a task. The state machine retries on this error name; a
+// Relay schedules another try.
 type Busy struct{ Task string }
 
 func (b *Busy) Error() string {
 	return fmt.Sprintf("another function is carrying out task %s; call again in a moment", b.Task)
 }
 
-// handlers returns the handler of each task kind. The orchestrator takes the steps of attempts, so they are not
-// included.
+// handlers returns the handler of each task kind. The orchestrator takes the steps of attempts, so
+// they are not included.
 func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, time.Time) error {
 	return map[store.TaskKind]func(context.Context, store.Claim, time.Time) error{
 		store.AdvanceDry:    h.router.AdvanceDry,
@@ -35,8 +35,9 @@ func (h *Host) handlers() map[store.TaskKind]func(context.Context, store.Claim, 
 	}
 }
 
-// perform carries out a task that is due. It returns nil if the task is already done. A task that fails is stored to
-// be retried later, which the stream relays to Scheduler; the error is for the caller's log and alarm.
+// perform carries out a task that is due. It returns nil if the task is already done. A task that
+// fails is stored to be retried later, which the stream relays to Scheduler; the error is for the
+// caller's log and alarm.
 func (h *Host) perform(ctx context.Context, t store.Task) error {
 	handle, ok := h.handlers()[t.Kind]
 	if !ok { // it fails like any other task
@@ -60,8 +61,9 @@ func (h *Host) try(ctx context.Context, c store.Claim, handle func(context.Conte
 	return errors.Join(err, h.Store.Commit(context.WithoutCancel(ctx), store.Postpone(c, err, now), now))
 }
 
-// claimed calls do under the lease of a task, which it renews meanwhile. If the lease is lost, the context is
-// cancelled. It returns nil if the task does not exist, and *Busy if another function holds it.
+// claimed calls do under the lease of a task, which it renews meanwhile. If the lease is lost, the
+// context is cancelled. It returns nil if the task does not exist, and *Busy if another function
+// holds it.
 func (h *Host) claimed(ctx context.Context, id string, do func(context.Context, store.Claim) error) error {
 	claims, err := h.Store.Claim(ctx, store.ClaimQuery{Replica: replica, Task: id, Limit: 1, Lease: lease}, h.Now())
 	if err != nil {

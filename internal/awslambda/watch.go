@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
-// Watch is the watchdog function: it looks for missed work and relays tasks that no function carried out.
+// Watch is the watchdog function: it looks for missed work and relays tasks that no function
+// carried out.
 type Watch struct {
 	*Router
 	// Beat, if set, notifies an external monitor of each healthy pass.
@@ -56,8 +57,9 @@ func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 	return WatchReply{Findings: report.Findings, Relayed: tasks + outboxes, Probes: probes}, errors.Join(unread, err, failed, unpublished, unasked)
 }
 
-// relayOverdue relays the tasks that should have been carried out two passes ago: their stream record was lost, or
-// the function that handled it died. If one cannot be relayed, the others still are.
+// relayOverdue relays the tasks that should have been carried out two passes ago: their stream
+// record was lost, or the function that handled it died. If one cannot be relayed, the others still
+// are.
 func (w *Watch) relayOverdue(ctx context.Context) (int, error) {
 	overdue, err := w.Store.Overdue(ctx, w.forgotten(), store.MaxPage)
 	if err != nil {
@@ -100,7 +102,8 @@ type RoundReply struct {
 	Forgotten int `json:"forgotten"`
 }
 
-// Round answers one call of the watchdog: it checks everything once and deletes rows older than their retention.
+// Round answers one call of the watchdog: it checks everything once and deletes rows older than
+// their retention.
 func (w *Watch) Round(ctx context.Context) (RoundReply, error) {
 	found, err := w.Pass(ctx)
 	forgotten, failed := w.forget(ctx)
@@ -135,8 +138,8 @@ const mostRead = 1000
 // lostSensors is the name of this check in the findings of a pass.
 const lostSensors = "lost-sensors"
 
-// recoverSensors reads the producers' rows itself and acts on those whose records the stream gave up. It returns
-// their number. If one pipeline cannot be read, the others still are.
+// recoverSensors reads the producers' rows itself and acts on those whose records the stream gave
+// up. It returns their number. If one pipeline cannot be read, the others still are.
 func (w *Watch) recoverSensors(ctx context.Context) (int, error) {
 	entries := w.inTurn(w.Now())
 	var found atomic.Int64

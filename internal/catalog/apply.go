@@ -17,11 +17,12 @@ import (
 // maxTries is how often a commit is retried because another replica committed first.
 const maxTries = 5
 
-// Apply judges all files and stores the results, one commit per pipeline: a version that differs from the stored one
-// is accepted; a file with problems is rejected (the last good version stays active, and each distinct problem is
-// reported once); a pipeline without a file is removed, unless its folder lost too many files at once. Applying the
-// same files again changes nothing. With several replicas, each stores only the changes it saw: see Share. A pipeline
-// that cannot be stored is left for the next call and does not affect the others.
+// Apply judges all files and stores the results, one commit per pipeline: a version that differs
+// from the stored one is accepted; a file with problems is rejected (the last good version stays
+// active, and each distinct problem is reported once); a pipeline without a file is removed, unless
+// its folder lost too many files at once. Applying the same files again changes nothing. With
+// several replicas, each stores only the changes it saw: see Share. A pipeline that cannot be
+// stored is left for the next call and does not affect the others.
 func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report, error) {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -83,8 +84,8 @@ func (c *Catalog) fresh(verdicts []verdict) map[shelved]*pipeline.Definition {
 	return known
 }
 
-// storeVerdicts stores the verdicts, in order; if very many change something, concurrently. It reports whether there
-// was anything to store.
+// storeVerdicts stores the verdicts, in order; if very many change something, concurrently. It
+// reports whether there was anything to store.
 func (c *Catalog) storeVerdicts(ctx context.Context, verdicts []verdict, rows []store.Pipeline, now time.Time) (Report, bool, error) {
 	byID := rowsByID(rows)
 	var todo []int
@@ -173,7 +174,8 @@ func (c *Catalog) pendingFire(row store.Pipeline, now time.Time) bool {
 	return false
 }
 
-// judge returns the verdict on each pipeline's files, sorted by id. Files whose pipeline is unknown come first.
+// judge returns the verdict on each pipeline's files, sorted by id. Files whose pipeline is unknown
+// come first.
 func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store.Pipeline) []verdict {
 	texts := make(map[string]pipeline.Source, len(files))
 	for _, f := range files {
@@ -210,8 +212,8 @@ func (c *Catalog) judge(files []pipeline.Source, set *pipeline.Set, rows []store
 	return all
 }
 
-// ownerOf returns the pipeline that a rejected file belongs to: the one it names or, if that cannot be read, the one
-// last read from the file. It returns "" if there is none.
+// ownerOf returns the pipeline that a rejected file belongs to: the one it names or, if that cannot
+// be read, the one last read from the file. It returns "" if there is none.
 func (c *Catalog) ownerOf(r pipeline.Refused) pipeline.ID {
 	if r.ID != "" {
 		return r.ID
@@ -233,8 +235,9 @@ func (c *Catalog) active(file string) *pipeline.Definition {
 }
 
 const (
-	// many is how many commits are made one at a time, so that their events have a defined order. If there are more
-	// (the first files of a large installation), they run concurrently and share fsyncs.
+	// many is how many commits are made one at a time, so that their events have a defined order.
+	// If there are more (the first files of a large installation), they run concurrently and share
+	// fsyncs.
 	many = 64
 	// atOnce is how many then run at once, and how many versions are read at a time.
 	atOnce = 32

@@ -1,9 +1,10 @@
-// Package catalog holds the active pipeline definitions and decides, when files change, which of them are accepted,
-// rejected or removed. The active versions are stored, so that they survive a bad edit and a restart; in memory
-// they are one immutable Snapshot behind a pointer.
+// Package catalog holds the active pipeline definitions and decides, when files change, which of
+// them are accepted, rejected or removed. The active versions are stored, so that they survive a
+// bad edit and a restart; in memory they are one immutable Snapshot behind a pointer.
 //
-// It does not read files or wait for them to settle: the host passes their texts. The consequences of a new version
-// (periods to open, deadlines to arm) are stored as tasks in the commit that accepts it.
+// It does not read files or wait for them to settle: the host passes their texts. The consequences
+// of a new version (periods to open, deadlines to arm) are stored as tasks in the commit that
+// accepts it.
 package catalog
 
 import (
@@ -57,11 +58,12 @@ func New(s keeper, kinds []pipeline.JobKind) *Catalog {
 // Current returns the active snapshot. It never changes; call Current again for a later one.
 func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 
-// Files are all pipeline, calendar, archetype and source files. Gone lists pipeline and source files that disappeared
-// a moment ago and may come back: they count with their last contents. Modified has the modification time of each
-// file, by name; only replicas need it. Folders are the paths that pipelines are read from; if set, a folder that
-// loses most of its files removes nothing: see Trouble. Same lists those that are still the directory in which files
-// were last found, which a lost mount is not.
+// Files are all pipeline, calendar, archetype and source files. Gone lists pipeline and source
+// files that disappeared a moment ago and may come back: they count with their last contents.
+// Modified has the modification time of each file, by name; only replicas need it. Folders are the
+// paths that pipelines are read from; if set, a folder that loses most of its files removes
+// nothing: see Trouble. Same lists those that are still the directory in which files were last
+// found, which a lost mount is not.
 type Files struct {
 	Pipelines  []pipeline.Source
 	Calendars  []pipeline.Source
@@ -71,8 +73,8 @@ type Files struct {
 	Modified   map[string]time.Time
 	Folders    []string
 	Same       []string
-	// Since, if set, is when the first of the new files was put in place, if that was before now: a pipeline that was
-	// not active accepts readings written from then on.
+	// Since, if set, is when the first of the new files was put in place, if that was before now: a
+	// pipeline that was not active accepts readings written from then on.
 	Since time.Time
 }
 
@@ -92,8 +94,8 @@ type place struct {
 	noPrograms bool
 }
 
-// On makes Apply also check files against the limits of a platform and, unless offers is nil, against what the
-// deployment offers. It must be called before files are applied.
+// On makes Apply also check files against the limits of a platform and, unless offers is nil,
+// against what the deployment offers. It must be called before files are applied.
 func (c *Catalog) On(p pipeline.Platform, timeLimit time.Duration, offers *pipeline.Offers) *Catalog {
 	c.place.platform, c.place.timeLimit, c.place.offers = p, timeLimit, offers
 	return c
@@ -102,13 +104,14 @@ func (c *Catalog) On(p pipeline.Platform, timeLimit time.Duration, offers *pipel
 // Progress counts the pipelines that Apply must store, and those it has stored.
 type Progress struct{ All, Done atomic.Int64 }
 
-// Report makes Apply count its progress in p, unless that is nil. It must be called before files are applied.
+// Report makes Apply count its progress in p, unless that is nil. It must be called before files
+// are applied.
 func (c *Catalog) Report(p *Progress) {
 	if p != nil {
 		c.progress = p
 	}
 }
 
-// WithoutPrograms rejects files whose jobs or probes run a program on the controller's machine. It must be called
-// before files are applied. An older version that is active stays active.
+// WithoutPrograms rejects files whose jobs or probes run a program on the controller's machine. It
+// must be called before files are applied. An older version that is active stays active.
 func (c *Catalog) WithoutPrograms() { c.place.noPrograms = true }

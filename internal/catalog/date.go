@@ -17,9 +17,9 @@ const MaxFuture = 400 * 24 * time.Hour
 // ErrTooFar means that a reading is dated too far ahead.
 var ErrTooFar = errors.New("correct the date")
 
-// CheckDate returns an error if no pipeline that reads the sensor can have a run for p, the period of a reading
-// written now: their time zones skip p, or p begins later than now plus ahead (ErrTooFar). An undated reading is
-// always valid.
+// CheckDate returns an error if no pipeline that reads the sensor can have a run for p, the period
+// of a reading written now: their time zones skip p, or p begins later than now plus ahead
+// (ErrTooFar). An undated reading is always valid.
 func (s *Snapshot) CheckDate(id pipeline.ID, key sensor.Key, p period.Period, now time.Time, ahead time.Duration) error {
 	if p.IsZero() {
 		return nil
@@ -40,8 +40,8 @@ func (s *Snapshot) CheckDate(id pipeline.ID, key sensor.Key, p period.Period, no
 	return nil
 }
 
-// zonesOf returns the time zones in which a sensor's periods are read, at least one. A manually opened pipeline may
-// only hold sensors that others read, so its readers' zones count.
+// zonesOf returns the time zones in which a sensor's periods are read, at least one. A manually
+// opened pipeline may only hold sensors that others read, so its readers' zones count.
 func (s *Snapshot) zonesOf(id pipeline.ID, key sensor.Key) []*time.Location {
 	owner := s.byID[id]
 	if owner != nil && owner.Opens != pipeline.ByHand {

@@ -22,8 +22,9 @@ type File struct {
 	Problems []document.Problem // warnings included, in file order
 }
 
-// Files lists the files last judged, sorted by name, with their problems, and the files that have gone missing since.
-// It is empty before the first Apply; the list is shared and must not be changed.
+// Files lists the files last judged, sorted by name, with their problems, and the files that have
+// gone missing since. It is empty before the first Apply; the list is shared and must not be
+// changed.
 func (c *Catalog) Files() []File {
 	read := c.read.Load()
 	if read == nil {
@@ -94,8 +95,9 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	c.read.Store(&all)
 }
 
-// remembered returns the last contents of files that are gone: active versions are in the store, and rejected ones
-// are kept in memory for this. So the host need not keep the texts of all files, of which there may be very many.
+// remembered returns the last contents of files that are gone: active versions are in the store,
+// and rejected ones are kept in memory for this. So the host need not keep the texts of all files,
+// of which there may be very many.
 func (c *Catalog) remembered(ctx context.Context, files Files) ([]pipeline.Source, error) {
 	if len(files.Gone) == 0 {
 		return nil, nil
@@ -143,9 +145,9 @@ func refusedFiles(files []pipeline.Source, set *pipeline.Set) map[string]pipelin
 	return refused
 }
 
-// unchanged finds the definitions of files that have not changed since they were last read, so that an edit of one
-// file costs reading one file. A definition that uses calendars or archetypes is read again when any of those has
-// changed.
+// unchanged finds the definitions of files that have not changed since they were last read, so that
+// an edit of one file costs reading one file. A definition that uses calendars or archetypes is
+// read again when any of those has changed.
 func (c *Catalog) unchanged(files Files) func(pipeline.Source) *pipeline.Definition {
 	same := c.beside == beside(files)
 	byFile := map[string]*Entry{}

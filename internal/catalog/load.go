@@ -13,14 +13,14 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Load loads the active versions from the store. A stored version that cannot be compiled is listed as broken and
-// does not stop the others.
+// Load loads the active versions from the store. A stored version that cannot be compiled is listed
+// as broken and does not stop the others.
 func (c *Catalog) Load(ctx context.Context) error {
 	return c.LoadFirst(ctx, func(int) {})
 }
 
-// LoadFirst is Load for a process that is starting. It calls before with the number of pipelines it is about to
-// compile.
+// LoadFirst is Load for a process that is starting. It calls before with the number of pipelines it
+// is about to compile.
 func (c *Catalog) LoadFirst(ctx context.Context, before func(pipelines int)) error {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -32,9 +32,9 @@ func (c *Catalog) LoadFirst(ctx context.Context, before func(pipelines int)) err
 	return c.load(ctx, rows, nil)
 }
 
-// Active returns a pipeline and its row. The entry is nil if the pipeline is not active; the row is zero if it
-// never was. A version that is not in memory yet, because this or another replica has just accepted it, is loaded
-// first.
+// Active returns a pipeline and its row. The entry is nil if the pipeline is not active; the row is
+// zero if it never was. A version that is not in memory yet, because this or another replica has
+// just accepted it, is loaded first.
 func (c *Catalog) Active(ctx context.Context, id pipeline.ID) (*Entry, store.Pipeline, error) {
 	row, err := c.store.Pipeline(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -56,8 +56,9 @@ func (c *Catalog) Active(ctx context.Context, id pipeline.ID) (*Entry, store.Pip
 	return e, row, nil
 }
 
-// Refresh reloads the catalog from the store if the store has another active version of this pipeline: another
-// replica may have accepted or removed it. Handlers of store.PipelineMoved call it first. It waits while Apply runs.
+// Refresh reloads the catalog from the store if the store has another active version of this
+// pipeline: another replica may have accepted or removed it. Handlers of store.PipelineMoved call
+// it first. It waits while Apply runs.
 func (c *Catalog) Refresh(ctx context.Context, id pipeline.ID) error {
 	row, err := c.store.Pipeline(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -99,8 +100,8 @@ func (s *Snapshot) isBroken(row store.Pipeline) bool {
 	return slices.ContainsFunc(s.broken, func(b Broken) bool { return b.ID == row.ID && b.Version == row.Config })
 }
 
-// load builds a new Snapshot of the active versions of rows. It reuses definitions compiled already, in the
-// current snapshot or in fresh.
+// load builds a new Snapshot of the active versions of rows. It reuses definitions compiled
+// already, in the current snapshot or in fresh.
 func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) error {
 	entries := make([]*Entry, 0, len(rows))
 	var broken []Broken
@@ -171,14 +172,15 @@ type compiled struct {
 	problem    string
 }
 
-// atATime is how many stored versions are read and compiled together. There may be very many: the limit keeps the
-// temporary data of reading from fragmenting the heap between definitions that stay.
+// atATime is how many stored versions are read and compiled together. There may be very many: the
+// limit keeps the temporary data of reading from fragmenting the heap between definitions that
+// stay.
 const atATime = 256
 
-// compileAll compiles the active versions of rows, in order. Versions with the same calendars and archetypes
-// are compiled together, which saves reading those for each. Stored versions date from different times and may
-// contradict each other (a dependency cycle through an old version, for example), so each is checked on its own: it
-// was valid when it was accepted.
+// compileAll compiles the active versions of rows, in order. Versions with the same calendars and
+// archetypes are compiled together, which saves reading those for each. Stored versions date from
+// different times and may contradict each other (a dependency cycle through an old version, for
+// example), so each is checked on its own: it was valid when it was accepted.
 func (c *Catalog) compileAll(ctx context.Context, rows []store.Pipeline) ([]compiled, error) {
 	configs, err := c.configs(ctx, rows)
 	if err != nil {
@@ -226,12 +228,12 @@ func errorTexts(problems []document.Problem, file string) []string {
 	return texts
 }
 
-// maxOlder is how many versions that are no longer active stay compiled: those of attempts that were open when
-// their file changed.
+// maxOlder is how many versions that are no longer active stay compiled: those of attempts that
+// were open when their file changed.
 const maxOlder = 256
 
-// Definition returns a version of a pipeline, even one no longer active: an attempt finishes on the version it
-// opened with. If the version was never stored, the error is store.ErrNotFound.
+// Definition returns a version of a pipeline, even one no longer active: an attempt finishes on the
+// version it opened with. If the version was never stored, the error is store.ErrNotFound.
 func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string) (*pipeline.Definition, error) {
 	if e := c.Current().Get(id); e != nil && e.Version == version {
 		return e.Definition, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// TestFilesThatRunProgramsAreRejectedWhereProgramsAreOff also rereads files that were accepted before programs were
-// turned off.
+// TestFilesThatRunProgramsAreRejectedWhereProgramsAreOff also rereads files that were accepted
+// before programs were turned off.
 func TestFilesThatRunProgramsAreRejectedWhereProgramsAreOff(t *testing.T) {
 	d := newDesk(t)
 	d.files["shell.yaml"] = "pipeline: {id: shell, owner: tests}\nschedule: {cron: '@daily'}\njob: {type: command, config: {command: ls}}\n"

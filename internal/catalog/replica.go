@@ -11,13 +11,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Seen records, per pipeline, what this replica last saw in its files: a version, or that they were rejected.
+// Seen records, per pipeline, what this replica last saw in its files: a version, or that they were
+// rejected.
 type Seen map[pipeline.ID]string
 
-// Share makes c one of several catalogs on one store, whose files may differ. Only a replica that sees a file change
-// or disappear stores the change; the newest change wins. A replica whose files merely differ stores nothing: one
-// that was down, or was started with old files, would otherwise roll everyone back. seen is what the replica saw
-// before it was started. A file it has never seen counts as changed if it is newer than the active version.
+// Share makes c one of several catalogs on one store, whose files may differ. Only a replica that
+// sees a file change or disappear stores the change; the newest change wins. A replica whose files
+// merely differ stores nothing: one that was down, or was started with old files, would otherwise
+// roll everyone back. seen is what the replica saw before it was started. A file it has never seen
+// counts as changed if it is newer than the active version.
 func (c *Catalog) Share(seen Seen) {
 	c.shared = true
 	known := maps.Clone(seen)
@@ -44,7 +46,8 @@ func (v verdict) state() string {
 	}
 }
 
-// ours returns the verdicts that this replica must store, and what it has seen once they are stored.
+// ours returns the verdicts that this replica must store, and what it has seen once they are
+// stored.
 func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) ([]verdict, Seen) {
 	if !c.shared {
 		return verdicts, nil
@@ -70,8 +73,8 @@ func (c *Catalog) ours(verdicts []verdict, rows []store.Pipeline, files Files) (
 	return mine, seen
 }
 
-// changed reports whether a pipeline's files differ from what this replica last saw; or, if it has seen none, whether
-// they are newer than the active version.
+// changed reports whether a pipeline's files differ from what this replica last saw; or, if it has
+// seen none, whether they are newer than the active version.
 func (v verdict) changed(before Seen, row store.Pipeline, modified map[string]time.Time) bool {
 	state := v.state()
 	if last, known := before[v.id]; known || state == "" {
@@ -113,8 +116,8 @@ type Difference struct {
 	Why string
 }
 
-// Differences lists, by id, where this replica's files differ from the active versions. It is empty unless the
-// store is shared.
+// Differences lists, by id, where this replica's files differ from the active versions. It is empty
+// unless the store is shared.
 func (c *Catalog) Differences() []Difference {
 	if !c.shared {
 		return nil

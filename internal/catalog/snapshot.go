@@ -41,7 +41,8 @@ type Snapshot struct {
 	broken     []Broken
 }
 
-// Broken is a stored version that this binary cannot compile. It is not active until its file is fixed.
+// Broken is a stored version that this binary cannot compile. It is not active until its file is
+// fixed.
 type Broken struct {
 	ID      pipeline.ID
 	Version string
@@ -57,7 +58,8 @@ type address struct {
 // Get returns the pipeline with that id, or nil if it is not active.
 func (s *Snapshot) Get(id pipeline.ID) *Entry { return s.byID[id] }
 
-// Definition returns only the definition, or nil if the pipeline is not active. gate.Evaluate uses it for upstreams.
+// Definition returns only the definition, or nil if the pipeline is not active. gate.Evaluate uses
+// it for upstreams.
 func (s *Snapshot) Definition(id pipeline.ID) *pipeline.Definition {
 	if e := s.byID[id]; e != nil {
 		return e.Definition
@@ -76,7 +78,8 @@ func (s *Snapshot) Probe(id pipeline.ID, key sensor.Key) *pipeline.Probe {
 // All lists the active pipelines by id.
 func (s *Snapshot) All() []*Entry { return s.all }
 
-// Readers lists, by id, the pipelines whose gate, start condition or post-run rules read that sensor.
+// Readers lists, by id, the pipelines whose gate, start condition or post-run rules read that
+// sensor.
 func (s *Snapshot) Readers(id pipeline.ID, key sensor.Key) []*Entry {
 	if all, ok := s.shared[address{id, key}]; ok {
 		return all

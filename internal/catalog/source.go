@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sourceFiles is the catalog's state of source files. Each replica reads its own: unlike a pipeline, a source has no
-// state that replicas must agree on.
+// sourceFiles is the catalog's state of source files. Each replica reads its own: unlike a
+// pipeline, a source has no state that replicas must agree on.
 type sourceFiles struct {
 	stored   map[source.ID]storedSource // nil until read
 	stale    bool                       // another replica has stored a change since
@@ -38,8 +38,9 @@ const sourceKey = "file/"
 // Sources returns the active sources. The set never changes; call Sources again for a later one.
 func (c *Catalog) Sources() *source.Set { return c.sources.Load() }
 
-// applySources activates sources: those from files without errors, and the last good version of the others. That
-// version is stored, so that it survives a restart. Unknown pipelines are only warnings: they may be added later.
+// applySources activates sources: those from files without errors, and the last good version of the
+// others. That version is stored, so that it survives a restart. Unknown pipelines are only
+// warnings: they may be added later.
 //
 // A stored source whose file is listed in Files.Gone stays active.
 func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) error {
@@ -114,7 +115,8 @@ func (c *Catalog) names() []string {
 	return names
 }
 
-// ownerOf returns the source that a rejected file names, or that was last read from it; "" if there is none.
+// ownerOf returns the source that a rejected file names, or that was last read from it; "" if there
+// is none.
 func (s *sourceFiles) ownerOf(r source.Refused) source.ID {
 	if r.ID != "" {
 		return r.ID
@@ -201,7 +203,8 @@ func (c *Catalog) dropSource(ctx context.Context, id source.ID, now time.Time) e
 	return nil
 }
 
-// swapSource swaps a note. If another replica was faster, its version stays: both have the same files, or soon will.
+// swapSource swaps a note. If another replica was faster, its version stays: both have the same
+// files, or soon will.
 func (c *Catalog) swapSource(ctx context.Context, what string, old, next store.Note, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("source/%s/%s/%s/v%d", what, next.Key, hash(string(next.Data)), old.Version)}
 	b.SwapNote(old, next)

@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Trouble is a folder whose files cannot be trusted: it cannot be read, or it lost so many files at once that a lost
-// mount is more likely than an intended removal. All active versions stay active.
+// Trouble is a folder whose files cannot be trusted: it cannot be read, or it lost so many files at
+// once that a lost mount is more likely than an intended removal. All active versions stay active.
 type Trouble struct {
 	Folder    string
 	Message   string
@@ -124,10 +124,11 @@ func (c *Catalog) held() map[pipeline.ID]bool {
 	return held
 }
 
-// holdLost marks the verdicts whose removal must wait, and returns the folders that lost their files: more than half of
-// at least four, not counting pipelines that have moved to another file, or all of them, unless the folder is still the
-// same directory. Lost files stay lost until they are back, however many files the folder has by then. While files that
-// disappeared a moment ago could push the folder over this limit, the removal of the others waits for them.
+// holdLost marks the verdicts whose removal must wait, and returns the folders that lost their
+// files: more than half of at least four, not counting pipelines that have moved to another file,
+// or all of them, unless the folder is still the same directory. Lost files stay lost until they
+// are back, however many files the folder has by then. While files that disappeared a moment ago
+// could push the folder over this limit, the removal of the others waits for them.
 func (c *Catalog) holdLost(verdicts []verdict, files Files, now time.Time) []Trouble {
 	if len(files.Folders) == 0 {
 		return nil
@@ -191,7 +192,8 @@ func (f *folder) lost(n int) bool { return f.emptied() && f.gone == 0 || f.most(
 // mayLose is lost on the assumption that the files that disappeared a moment ago do not come back.
 func (f *folder) mayLose(n int) bool { return f.emptied() || f.most(n+f.gone) }
 
-// emptied reports whether another, empty directory is in the place of the folder, as where a mount is lost.
+// emptied reports whether another, empty directory is in the place of the folder, as where a mount
+// is lost.
 func (f *folder) emptied() bool { return f.there == 0 && !f.same }
 
 func (f *folder) most(n int) bool { return f.known >= fewFiles && 2*n > f.known }

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// verdict is the result of judging the files of one pipeline: a definition, or problems, or neither if there is no
-// file.
+// verdict is the result of judging the files of one pipeline: a definition, or problems, or neither
+// if there is no file.
 type verdict struct {
 	id         pipeline.ID // "" for a file whose pipeline is unknown
 	definition *pipeline.Definition
@@ -55,7 +55,8 @@ func version(c store.Config) string {
 	return digest(append(sources, c.Archetypes...)...)
 }
 
-// digest hashes texts, ignoring file names. The first is the pipeline's; the order of the others does not matter.
+// digest hashes texts, ignoring file names. The first is the pipeline's; the order of the others
+// does not matter.
 func digest(sources ...pipeline.Source) string {
 	sums := make([]string, len(sources))
 	for i, s := range sources {
@@ -69,8 +70,8 @@ func digest(sources ...pipeline.Source) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// against returns the batch that applies v to a stored pipeline, and whether that is a new version or a removal. all
-// is the row of store.AllPipelines.
+// against returns the batch that applies v to a stored pipeline, and whether that is a new version
+// or a removal. all is the row of store.AllPipelines.
 func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (store.Batch, bool) {
 	switch {
 	case v.held:
@@ -87,8 +88,8 @@ func (c *Catalog) against(v verdict, row, all store.Pipeline, now time.Time) (st
 }
 
 // acceptance activates a version. If it is active already, it only clears an earlier rejection. A
-// pipeline that was not active is paused from its acceptance on if all pipelines are, according to row all; the
-// commit depends on that row.
+// pipeline that was not active is paused from its acceptance on if all pipelines are, according to
+// row all; the commit depends on that row.
 func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) (store.Batch, bool) {
 	if row.Config == v.config.Version && row.Problem == "" {
 		return store.Batch{}, false
@@ -101,8 +102,8 @@ func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) 
 		return b, false
 	}
 	if row.Config == "" {
-		// A pipeline that was not active expected nothing: neither its first acceptance nor its return opens past
-		// periods.
+		// A pipeline that was not active expected nothing: neither its first acceptance nor its
+		// return opens past periods.
 		next.Horizon = period.Instant(now)
 		if !v.since.IsZero() && v.since.Before(now) {
 			next.Horizon = period.Instant(v.since)
@@ -163,8 +164,8 @@ func (v verdict) refusal() string {
 	return message
 }
 
-// orphan reports a file whose pipeline is unknown. The batch id is a hash of the whole report, so that it is reported
-// once.
+// orphan reports a file whose pipeline is unknown. The batch id is a hash of the whole report, so
+// that it is reported once.
 func (v verdict) orphan(now time.Time) store.Batch {
 	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
 	b := store.Batch{ID: "config/refuse/" + which}
@@ -173,8 +174,8 @@ func (v verdict) orphan(now time.Time) store.Batch {
 	return b
 }
 
-// removal takes a pipeline out of force. Open attempts finish on their own versions. A pipeline that never was in
-// force only loses its problem.
+// removal takes a pipeline out of force. Open attempts finish on their own versions. A pipeline
+// that never was in force only loses its problem.
 func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) {
 	b := v.batch("remove", row)
 	next := row

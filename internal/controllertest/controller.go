@@ -1,6 +1,6 @@
-// Package controllertest provides a controller with a manual clock, for tests of the handlers of changes and tasks:
-// an in-memory store, all handlers, and a time that tests move. When a call returns, everything it caused has
-// happened.
+// Package controllertest provides a controller with a manual clock, for tests of the handlers of
+// changes and tasks: an in-memory store, all handlers, and a time that tests move. When a call
+// returns, everything it caused has happened.
 package controllertest
 
 import (
@@ -46,15 +46,16 @@ type Controller struct {
 	Router  *router.Router
 	Steps   *orchestrator.Orchestrator
 	Monitor *slamonitor.Monitor
-	// Probe handles tasks that run a probe. By default it finishes the task without running the probe.
+	// Probe handles tasks that run a probe. By default it finishes the task without running the
+	// probe.
 	Probe func(ctx context.Context, c store.Claim, now func() time.Time) error
 
 	mu  sync.Mutex
 	now time.Time
 }
 
-// New returns a controller at Tuesday, without pipelines. The store may have been used before. jobs are the available
-// job types.
+// New returns a controller at Tuesday, without pipelines. The store may have been used before. jobs
+// are the available job types.
 func New(t T, s *memory.Store, jobs map[string]job.Type) *Controller {
 	t.Helper()
 	c := &Controller{T: t, Store: s, Catalog: catalog.New(s, all.Kinds()), now: Tuesday}
@@ -147,7 +148,8 @@ func (c *Controller) Write(id, key string, pairs ...string) {
 	c.Settle()
 }
 
-// Settle handles all changes and tasks that are due at the current time, and those that follow from them.
+// Settle handles all changes and tasks that are due at the current time, and those that follow from
+// them.
 func (c *Controller) Settle() {
 	c.T.Helper()
 	for range 1000 {

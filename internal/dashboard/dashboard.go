@@ -1,5 +1,6 @@
-// Package dashboard serves the files of the dashboard. It knows nothing of pipelines: the page reads everything from the
-// HTTP API (package api), which also decides who may see it. The page's sources are in web/.
+// Package dashboard serves the files of the dashboard. It knows nothing of pipelines: the page
+// reads everything from the HTTP API (package api), which also decides who may see it. The page's
+// sources are in web/.
 package dashboard
 
 import (
@@ -17,7 +18,8 @@ import (
 	"time"
 )
 
-// policy allows the page its own files and its own server, and nothing else: no inline script, no other host, no frame.
+// policy allows the page its own files and its own server, and nothing else: no inline script, no
+// other host, no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -78,7 +80,8 @@ func pack(content []byte) []byte {
 	return packed.Bytes()
 }
 
-// ServeHTTP sends a file. At an address without a file it sends the page, because each view has its own address.
+// ServeHTTP sends a file. At an address without a file it sends the page, because each view has its
+// own address.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	f := h.files[name]

@@ -1,5 +1,6 @@
-// Package datadir locks a controller's data directory for one process: it holds its identity, its running commands
-// and, with the embedded store, all of its data. The package knows nothing about the contents.
+// Package datadir locks a controller's data directory for one process: it holds its identity, its
+// running commands and, with the embedded store, all of its data. The package knows nothing about
+// the contents.
 package datadir
 
 import (
@@ -17,9 +18,9 @@ type Dir struct {
 	lock *os.File
 }
 
-// Take locks the directory, and creates it if necessary. It refuses a directory that another process has locked, and
-// one in which other users could replace trusted files: it is writable by everybody, belongs to another user, or its
-// lock is a symbolic link.
+// Take locks the directory, and creates it if necessary. It refuses a directory that another
+// process has locked, and one in which other users could replace trusted files: it is writable by
+// everybody, belongs to another user, or its lock is a symbolic link.
 func Take(dir string) (*Dir, error) {
 	full, err := create(dir)
 	if err != nil {
@@ -52,8 +53,8 @@ func checkSafe(dir string) error {
 	return nil
 }
 
-// Private removes the permissions of all other users from those files and directories that exist. It ignores symbolic
-// links.
+// Private removes the permissions of all other users from those files and directories that exist.
+// It ignores symbolic links.
 func Private(paths ...string) error {
 	for _, path := range paths {
 		info, err := os.Lstat(path)

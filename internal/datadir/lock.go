@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lockName is the file in the data directory whose lock means that a process owns the directory. It contains the
-// process's id and stays when the process is gone; only the lock counts.
+// lockName is the file in the data directory whose lock means that a process owns the directory. It
+// contains the process's id and stays when the process is gone; only the lock counts.
 const lockName = "lock"
 
 // lock locks a directory for this process, until the file is closed or the process ends.
@@ -48,8 +48,8 @@ const (
 
 func pause() { time.Sleep(lockPause) }
 
-// takeLock takes the lock. If the holder is dead, it waits for a moment: a child that the holder was just starting
-// when it was killed holds the lock, too, until it has called exec.
+// takeLock takes the lock. If the holder is dead, it waits for a moment: a child that the holder
+// was just starting when it was killed holds the lock, too, until it has called exec.
 func takeLock(f *os.File, wait func()) error {
 	err := tryLock(f)
 	for n := 0; err != nil && isHeld(err) && n < lockTries && !alive(holderPid(f)); n++ {

@@ -13,7 +13,8 @@ func tryLock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_
 
 func isHeld(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
-// alive reports whether there is such a process. It returns true for 0: the holder is about to write its id.
+// alive reports whether there is such a process. It returns true for 0: the holder is about to
+// write its id.
 func alive(pid int) bool {
 	return pid <= 0 || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
@@ -23,8 +24,9 @@ const noFollow = syscall.O_NOFOLLOW
 
 func isLink(err error) bool { return errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) } // EMLINK on FreeBSD
 
-// otherOwner returns the owner of a file, and whether that is another user than this one. A directory of root is
-// safe: root can change any file anyway, and volumes are often mounted this way, with write permission for a group.
+// otherOwner returns the owner of a file, and whether that is another user than this one. A
+// directory of root is safe: root can change any file anyway, and volumes are often mounted this
+// way, with write permission for a group.
 func otherOwner(info fs.FileInfo) (uid int, other bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -15,7 +15,8 @@ const reserveName = "reserve"
 // ErrNoReserve is returned by Take while there is too little space for the reserve.
 var ErrNoReserve = errors.New("too little space is left for the reserve")
 
-// Reserve is disk space that is kept for the time when the disk is full. A file occupies it until Release.
+// Reserve is disk space that is kept for the time when the disk is full. A file occupies it until
+// Release.
 type Reserve struct {
 	path string
 	size int64
@@ -24,13 +25,14 @@ type Reserve struct {
 	held bool
 }
 
-// Reserve returns the directory's reserve, which is not held yet. One of 0 bytes is always held and releases nothing.
+// Reserve returns the directory's reserve, which is not held yet. One of 0 bytes is always held and
+// releases nothing.
 func (d *Dir) Reserve(size int64) *Reserve {
 	return &Reserve{path: filepath.Join(d.Path, reserveName), size: size}
 }
 
-// Take occupies the space, unless it is held already. It requires a margin of an eighth, so that a new reserve is not
-// needed again at once; with less space left it returns ErrNoReserve.
+// Take occupies the space, unless it is held already. It requires a margin of an eighth, so that a
+// new reserve is not needed again at once; with less space left it returns ErrNoReserve.
 func (r *Reserve) Take() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +82,8 @@ func (r *Reserve) Held() bool {
 	return r.held
 }
 
-// Release frees the space and reports whether it did: false if it is not held or could not be freed.
+// Release frees the space and reports whether it did: false if it is not held or could not be
+// freed.
 func (r *Reserve) Release() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

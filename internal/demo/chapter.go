@@ -212,10 +212,12 @@ func (s *story) resume(ctx context.Context) error {
 	return err
 }
 
-// slack is how long after a fire of exchange-rates its window is certainly over: the file says five seconds.
+// slack is how long after a fire of exchange-rates its window is certainly over: the file says five
+// seconds.
 const slack = 6 * time.Second
 
-// tooLate returns the first instant from now on at which the windows of this fire and of any other since are over.
+// tooLate returns the first instant from now on at which the windows of this fire and of any other
+// since are over.
 func tooLate(now, fire time.Time) time.Time {
 	when := fire.Add(slack)
 	if now.After(when) {

@@ -1,8 +1,9 @@
-// Package demo implements `interlock demo`: a small project with two simulated sources, and a story that it narrates
-// while the real controller works. It simulates everything outside the controller: the sources that write bronze
-// files and push sensors over HTTP, the jobs that produce silver and gold, the operator, and the narrator. It decides
-// nothing about pipelines and invents no outcome: each sentence follows an event that the controller has stored, and
-// if an expected event does not come, the demo ends with an error that names it.
+// Package demo implements `interlock demo`: a small project with two simulated sources, and a story
+// that it narrates while the real controller works. It simulates everything outside the controller:
+// the sources that write bronze files and push sensors over HTTP, the jobs that produce silver and
+// gold, the operator, and the narrator. It decides nothing about pipelines and invents no outcome:
+// each sentence follows an event that the controller has stored, and if an expected event does not
+// come, the demo ends with an error that names it.
 //
 // The project's files are in project/; cmd/interlock/demo.go starts the controller.
 package demo

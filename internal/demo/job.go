@@ -31,9 +31,9 @@ const (
 	exitNotReady = 75 // retry later
 )
 
-// Job implements the project's jobs, in the project's directory: "silver SOURCE PERIOD", "gold SOURCE PERIOD" or
-// "rates PERIOD". Each derives one file from others, always the same one, and prints one line about it. It returns
-// the exit code.
+// Job implements the project's jobs, in the project's directory: "silver SOURCE PERIOD", "gold
+// SOURCE PERIOD" or "rates PERIOD". Each derives one file from others, always the same one, and
+// prints one line about it. It returns the exit code.
 func Job(args []string, stdout, stderr io.Writer) int {
 	said, err := lake(".").work(args)
 	switch {

@@ -99,7 +99,8 @@ func short(p period.Period, today time.Time) string {
 	return fmt.Sprintf("%02d:%02d", hour, minute)
 }
 
-// harmless replaces control characters that could move the cursor or change colours: jobs may print anything.
+// harmless replaces control characters that could move the cursor or change colours: jobs may print
+// anything.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

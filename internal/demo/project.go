@@ -22,8 +22,8 @@ func files() fs.FS {
 	return sub
 }
 
-// Write writes the project into dir. Its jobs are processes of binary, which calls Job when its first argument is
-// JobCommand.
+// Write writes the project into dir. Its jobs are processes of binary, which calls Job when its
+// first argument is JobCommand.
 func Write(dir, binary string) error {
 	put := strings.NewReplacer(`"@interlock@"`, quoted(binary), `"@project@"`, quoted(dir))
 	return fs.WalkDir(files(), ".", func(name string, entry fs.DirEntry, err error) error {

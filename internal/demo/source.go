@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// source is a simulated producer of bronze data. The records of its n-th minute are the same in every run of the
-// demo.
+// source is a simulated producer of bronze data. The records of its n-th minute are the same in
+// every run of the demo.
 type source struct {
 	name  string
 	seed  uint64
@@ -63,8 +63,8 @@ func (s *source) record(r *rand.Rand, p period.Period, id string, i int) record 
 	}
 }
 
-// lateRecord returns a record that arrives after its minute was marked complete. Its value is above all
-// others, so it changes the result.
+// lateRecord returns a record that arrives after its minute was marked complete. Its value is above
+// all others, so it changes the result.
 func (s *source) lateRecord(p period.Period, n int) record {
 	value := 6.0 + float64(n)/10
 	return record{

@@ -57,7 +57,8 @@ type story struct {
 	over   bool // the story has ended
 }
 
-// history is how many minutes before the present the data begins, so that no minute of the story is in the future.
+// history is how many minutes before the present the data begins, so that no minute of the story is
+// in the future.
 const history = 5
 
 func newStory(o Options) *story {
@@ -112,7 +113,8 @@ func (s *story) prose(ctx context.Context, text string) error {
 // minute returns the n-th minute with data.
 func (s *story) minute(n int) period.Period { return s.first.Add(n, time.UTC) }
 
-// wait waits for the sources and the reader. Speed shortens it; the controller's clock is unaffected.
+// wait waits for the sources and the reader. Speed shortens it; the controller's clock is
+// unaffected.
 func (s *story) wait(ctx context.Context, d time.Duration) error {
 	return s.until(ctx, s.Now().Add(time.Duration(float64(d)/s.Speed)))
 }
@@ -137,8 +139,8 @@ func (s *story) event(ctx context.Context, e event.Event) {
 	}
 }
 
-// skip reports whether an event is not printed: the audit record, files at the beginning, open gates after the first,
-// and, once the story is over, all successes except completions.
+// skip reports whether an event is not printed: the audit record, files at the beginning, open
+// gates after the first, and, once the story is over, all successes except completions.
 func (s *story) skip(e event.Event) bool {
 	switch {
 	case e.Type == event.Audit:
@@ -151,8 +153,8 @@ func (s *story) skip(e event.Event) bool {
 	return s.over && e.Detail.Severity == event.Info && e.Type != event.JobCompleted
 }
 
-// printed returns the last line of output of a completed job, or "" if it cannot be read. The message of a
-// failure with an exit code already contains it.
+// printed returns the last line of output of a completed job, or "" if it cannot be read. The
+// message of a failure with an exit code already contains it.
 func (s *story) printed(ctx context.Context, e event.Event) string {
 	if e.Type != event.JobCompleted {
 		return ""
@@ -203,8 +205,8 @@ func (s *story) deliver(ctx context.Context, p period.Period) error {
 // stride is how long the sources wait between two minutes while they catch up with the present.
 const stride = 5 * time.Second
 
-// live lets the sources continue and narrates the events: first for the minutes that have passed since the data
-// began, then for each minute when it ends.
+// live lets the sources continue and narrates the events: first for the minutes that have passed
+// since the data began, then for each minute when it ends.
 func (s *story) live(ctx context.Context) error {
 	s.epilogue()
 	s.over = true

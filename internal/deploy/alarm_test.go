@@ -171,8 +171,8 @@ func TestChangedAlarmIsAnEventOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// An alarm may be about the function that would put it on the bus, so its notification must not depend on that
-// function.
+// An alarm may be about the function that would put it on the bus, so its notification must not
+// depend on that function.
 func TestChangedAlarmGoesToTheBusAndPastIt(t *testing.T) {
 	m := least(t)
 	targets, err := m.instances(m.blocks["aws_cloudwatch_event_target.alarm"])

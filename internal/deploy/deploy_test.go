@@ -1,6 +1,6 @@
-// Package deploy tests the files in the folder deploy: they are valid for the programs that read them, use only
-// commands, flags, routes and variables that exist, and agree with docs/DEPLOY.md and docs/AWS.md. No test needs a
-// container engine or an account.
+// Package deploy tests the files in the folder deploy: they are valid for the programs that read
+// them, use only commands, flags, routes and variables that exist, and agree with docs/DEPLOY.md
+// and docs/AWS.md. No test needs a container engine or an account.
 package deploy
 
 import (
@@ -35,8 +35,8 @@ func read(t testing.TB, name string) string {
 // notSources are directories that git ignores.
 var notSources = []string{".git", "node_modules", "bin", "interlock-data", ".terraform"}
 
-// allIsInput reads all files of the repository. Tests that start programs which read them call it: go test reuses a
-// cached result unless a file that the test itself has opened changes.
+// allIsInput reads all files of the repository. Tests that start programs which read them call it:
+// go test reuses a cached result unless a file that the test itself has opened changes.
 func allIsInput(t testing.TB) {
 	t.Helper()
 	check(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -89,7 +89,8 @@ var allTrue = function.New(&function.Spec{
 	},
 })
 
-// counting counts the elements of a collection; unlike the library's, Terraform's also accepts objects.
+// counting counts the elements of a collection; unlike the library's, Terraform's also accepts
+// objects.
 var counting = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "of", Type: cty.DynamicPseudoType}},
 	Type:   function.StaticReturnType(cty.Number),

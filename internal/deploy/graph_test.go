@@ -37,7 +37,8 @@ func needsIn(body *hclsyntax.Body) []string {
 	return all
 }
 
-// Terraform creates whole resources one after the other: none may depend on itself, however indirectly.
+// Terraform creates whole resources one after the other: none may depend on itself, however
+// indirectly.
 func TestNothingWaitsInACircle(t *testing.T) {
 	m := least(t)
 	waits := map[string][]string{}

@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
-// The chart is rendered with text/template and the few Helm functions that it uses, not with Helm's own engine, which
-// needs some hundred modules. The chart stays within this subset.
+// The chart is rendered with text/template and the few Helm functions that it uses, not with Helm's
+// own engine, which needs some hundred modules. The chart stays within this subset.
 func helm(t *testing.T, change func(values map[string]any)) []manifest {
 	t.Helper()
 	dir := filepath.Join(root, "deploy/helm/interlock")

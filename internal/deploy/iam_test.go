@@ -64,8 +64,8 @@ func (m *module) statement(t testing.TB, name string, from generated) grant {
 	return grant{document: name, effect: m.text(t, &hclsyntax.Block{Body: from.body}, "effect", from.extra), actions: list("actions"), resources: list("resources")}
 }
 
-// unnamed are actions, the first of their statements, on resources without a name that a policy could contain:
-// network interfaces before they exist, traces, and an account's log deliveries.
+// unnamed are actions, the first of their statements, on resources without a name that a policy
+// could contain: network interfaces before they exist, traces, and an account's log deliveries.
 var unnamed = map[string]bool{
 	"ec2:AssignPrivateIpAddresses": true, "xray:PutTelemetryRecords": true, "xray:GetSamplingRules": true, "logs:CreateLogDelivery": true,
 }
@@ -138,7 +138,8 @@ var permission = map[string][]string{
 	"scheduler:CreateSchedule": {"scheduler:CreateSchedule", "iam:PassRole"},
 }
 
-// may reports whether one of the permissions allows that action on a resource that contains all words.
+// may reports whether one of the permissions allows that action on a resource that contains all
+// words.
 func may(granted []string, action string, words ...string) bool {
 	return slices.ContainsFunc(granted, func(line string) bool {
 		what, resource, _ := strings.Cut(line, " ")
@@ -146,8 +147,8 @@ func may(granted []string, action string, words ...string) bool {
 	})
 }
 
-// A function with one purpose has access to one table only. awslambdatest shows that this is enough: it gives the
-// functions no other.
+// A function with one purpose has access to one table only. awslambdatest shows that this is
+// enough: it gives the functions no other.
 func TestFunctionsThatDoOneThingHaveOneTable(t *testing.T) {
 	m := everything(t)
 	for name, own := range map[string]string{"event-sink": dynamo.Events, "alert-dispatcher": dynamo.Events, "sla-monitor": dynamo.Control} {
@@ -159,7 +160,8 @@ func TestFunctionsThatDoOneThingHaveOneTable(t *testing.T) {
 	}
 }
 
-// The event-sink appends: it reads the position of the last event, or whether one exists, and deletes nothing.
+// The event-sink appends: it reads the position of the last event, or whether one exists, and
+// deletes nothing.
 func TestEventSinkOnlyAppends(t *testing.T) {
 	var got []string
 	for _, line := range everything(t).granted(t, "event-sink") {

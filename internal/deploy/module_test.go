@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// module is a Terraform module, read and evaluated without Terraform's providers: a value that only AWS knows is a
-// text that names it, such as <aws_sqs_queue.alerts.arn>, or unknown.
+// module is a Terraform module, read and evaluated without Terraform's providers: a value that only
+// AWS knows is a text that names it, such as <aws_sqs_queue.alerts.arn>, or unknown.
 type module struct {
 	dir    string
 	blocks map[string]*hclsyntax.Block // by address: aws_sqs_queue.alerts, data.external.check, var.tags, output.table_names
@@ -233,7 +233,8 @@ func (m *module) local(name string) (cty.Value, error) {
 	return v, err
 }
 
-// instances returns the values of each in a block: one for every element of its for_each, or a single empty one.
+// instances returns the values of each in a block: one for every element of its for_each, or a
+// single empty one.
 func (m *module) instances(b *hclsyntax.Block) ([]map[string]cty.Value, error) {
 	a := b.Body.Attributes["for_each"]
 	if a == nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Terraform needs its providers to run the module's own tests (deploy/terraform/tests), and make test has them only
-// if they can be downloaded. So the runs are also evaluated here, with the module's own variables and assertions.
+// Terraform needs its providers to run the module's own tests (deploy/terraform/tests), and make
+// test has them only if they can be downloaded. So the runs are also evaluated here, with the
+// module's own variables and assertions.
 func TestRunsOfTheModulesOwnTestsHold(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(terraformDir), "tests", "*.tftest.hcl"))
 	check(t, err)
@@ -52,7 +53,8 @@ func TestRunsOfTheModulesOwnTestsHold(t *testing.T) {
 	}
 }
 
-// givenBy returns the variables that blocks set, converted to their types. Paths are relative to the module.
+// givenBy returns the variables that blocks set, converted to their types. Paths are relative to
+// the module.
 func (m *module) givenBy(t *testing.T, blocks []*hclsyntax.Block) map[string]cty.Value {
 	t.Helper()
 	given := map[string]cty.Value{}
@@ -141,8 +143,8 @@ func (m *module) expect(t *testing.T, run *hclsyntax.Body, refused map[string]bo
 	}
 }
 
-// assert evaluates a condition on the declared resources. A condition that depends on AWS cannot be decided in a
-// plan, so it is an error, too.
+// assert evaluates a condition on the declared resources. A condition that depends on AWS cannot be
+// decided in a plan, so it is an error, too.
 func (m *module) assert(t *testing.T, condition hclsyntax.Expression) {
 	t.Helper()
 	roots := map[string]map[string]cty.Value{}
@@ -251,8 +253,8 @@ func (m *module) generated(t *testing.T, b *hclsyntax.Block, extra map[string]ct
 	return all
 }
 
-// alike gives objects of one kind the same fields, as a provider's schema does: missing blocks are empty lists,
-// missing attributes null.
+// alike gives objects of one kind the same fields, as a provider's schema does: missing blocks are
+// empty lists, missing attributes null.
 func alike(list []cty.Value) []cty.Value {
 	fields := map[string]cty.Value{}
 	for _, one := range list {

@@ -18,7 +18,8 @@ import (
 // guard bounds waits that would otherwise never end; no test depends on its length.
 const guard = 2 * time.Minute
 
-// world is the setup of the compose file without containers: the same server's file with other addresses.
+// world is the setup of the compose file without containers: the same server's file with other
+// addresses.
 type world struct {
 	t       *testing.T
 	program string

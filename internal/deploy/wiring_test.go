@@ -104,8 +104,8 @@ func TestFunctionsUnderstandTheirEnvironment(t *testing.T) {
 	}
 }
 
-// reached collects the constructors of package awscall that a function uses, directly or indirectly, as
-// "awscall.NewBus".
+// reached collects the constructors of package awscall that a function uses, directly or
+// indirectly, as "awscall.NewBus".
 func reached(t testing.TB, dir, name string, seen map[string]bool) {
 	t.Helper()
 	here := dir + "." + name
@@ -256,8 +256,8 @@ func TestMonitorMayDoWhatDeadlinesTake(t *testing.T) {
 	}
 }
 
-// Nothing in front of the event-sink, or of the stream-router for events, keeps a failed event, so they need
-// dead-letter queues.
+// Nothing in front of the event-sink, or of the stream-router for events, keeps a failed event, so
+// they need dead-letter queues.
 func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
 	m := least(t)
 	b := m.blocks["aws_lambda_function.this"]
@@ -335,8 +335,8 @@ func TestStreamsAreReadOnceEventsHaveTargets(t *testing.T) {
 	}
 }
 
-// A function's timeout is long enough for the longest start that a file may request, and the state machine waits for
-// it.
+// A function's timeout is long enough for the longest start that a file may request, and the state
+// machine waits for it.
 func TestAStartFitsIntoTheFunction(t *testing.T) {
 	functions, err := least(t).local("functions")
 	check(t, err)

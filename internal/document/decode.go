@@ -71,7 +71,8 @@ func (d *decoder) decode(n *node, v reflect.Value, p *plan, l *limits, at *frame
 	}
 }
 
-// pointer leaves a pointer nil if the value is missing or wrong; a struct that is wrong in part is kept.
+// pointer leaves a pointer nil if the value is missing or wrong; a struct that is wrong in part is
+// kept.
 func (d *decoder) pointer(n *node, v reflect.Value, p *plan, l *limits, at *frame) {
 	if n.kind == Null {
 		return
@@ -181,8 +182,8 @@ func (d *decoder) unknownKey(at *frame, name string, p *plan) {
 	d.addFinding(at, f)
 }
 
-// field decodes one key of a struct. Null is the same as absent, except for a section that must not be empty: a key
-// whose contents are all gone is more likely an oversight than intended.
+// field decodes one key of a struct. Null is the same as absent, except for a section that must not
+// be empty: a key whose contents are all gone is more likely an oversight than intended.
 func (d *decoder) field(n *node, v reflect.Value, f *fieldPlan, at *frame) {
 	switch {
 	case n.kind == Null && f.required:

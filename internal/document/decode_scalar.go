@@ -27,8 +27,8 @@ func (d *decoder) hook(n *node, v reflect.Value, l *limits, at *frame) {
 	v.Set(fresh.Elem())
 }
 
-// text decodes a string, or a type with its own UnmarshalText. A number or a bool that would be valid as a string is
-// reported as one without quotes.
+// text decodes a string, or a type with its own UnmarshalText. A number or a bool that would be
+// valid as a string is reported as one without quotes.
 func (d *decoder) text(n *node, v reflect.Value, l *limits, at *frame) {
 	if n.kind == Null || n.kind > String {
 		d.expected(at, "text", n)

@@ -1,10 +1,12 @@
-// Package document reads YAML files strictly: into Go types, with every problem of a file in one report, each at its
-// line and column. It also builds the JSON Schema of the same types. It knows nothing about pipelines: packages
-// describe their files as structs with tags (see Document.Decode) and checks that return Findings.
+// Package document reads YAML files strictly: into Go types, with every problem of a file in one
+// report, each at its line and column. It also builds the JSON Schema of the same types. It knows
+// nothing about pipelines: packages describe their files as structs with tags (see Document.Decode)
+// and checks that return Findings.
 //
-// A file goes through four steps, each in its own file: guard.go rejects input that would be costly to read, tree.go
-// turns the library's syntax tree into nodes (aliases and merges resolved), decode.go fills Go values by the plan
-// that plan.go made of their type, schema.go describes that plan as JSON Schema.
+// A file goes through four steps, each in its own file: guard.go rejects input that would be costly
+// to read, tree.go turns the library's syntax tree into nodes (aliases and merges resolved),
+// decode.go fills Go values by the plan that plan.go made of their type, schema.go describes that
+// plan as JSON Schema.
 package document
 
 import (
@@ -104,8 +106,9 @@ type Document struct {
 	repeated []Problem // found while parsing, reported by Decode with the rest
 }
 
-// Decode fills the struct that into points to and reports every problem: unknown keys (with "did you mean"),
-// repeated keys, wrong types, values out of bounds, missing required keys. Fields that are wrong keep their default.
+// Decode fills the struct that into points to and reports every problem: unknown keys (with "did
+// you mean"), repeated keys, wrong types, values out of bounds, missing required keys. Fields that
+// are wrong keep their default.
 //
 // The struct says what is right by its tags:
 //
@@ -119,9 +122,9 @@ type Document struct {
 //	enum:"a,b"            the allowed texts; with fold:"true" in any case, stored as listed
 //	pattern:"RE2"         with hint:"what is right, in words"
 //
-// On a list or mapping, bounds, enum and pattern are about each of its values. A type that implements
-// encoding.TextUnmarshaler is written as text; one with DecodeNode(Node) []Finding reads itself. Both say what they
-// accept with JSONSchema() *jsonschema.Schema.
+// On a list or mapping, bounds, enum and pattern are about each of its values. A type that
+// implements encoding.TextUnmarshaler is written as text; one with DecodeNode(Node) []Finding reads
+// itself. Both say what they accept with JSONSchema() *jsonschema.Schema.
 func (d *Document) Decode(into any) []Problem {
 	findings := d.Root().Decode(into)
 	problems := slices.Clone(d.repeated)
@@ -132,8 +135,8 @@ func (d *Document) Decode(into any) []Problem {
 	return limit(append(problems, d.resolveSome(findings)...), len(d.repeated)+len(findings), failed)
 }
 
-// Resolve adds positions to findings: that of the key or value at Path, or of its nearest existing parent. The
-// problems are ordered by line and column; after the hundredth they are only counted.
+// Resolve adds positions to findings: that of the key or value at Path, or of its nearest existing
+// parent. The problems are ordered by line and column; after the hundredth they are only counted.
 func (d *Document) Resolve(findings ...Finding) []Problem {
 	return limit(d.resolveSome(findings), len(findings), HasErrors(findings))
 }
@@ -147,8 +150,8 @@ func (d *Document) resolveSome(findings []Finding) []Problem {
 	return problems
 }
 
-// limit sorts problems and replaces those after the hundredth with their count, which is an error only if one of all
-// the problems is: a file with only warnings stays usable.
+// limit sorts problems and replaces those after the hundredth with their count, which is an error
+// only if one of all the problems is: a file with only warnings stays usable.
 func limit(problems []Problem, all int, failed bool) []Problem {
 	SortProblems(problems)
 	if all <= maxProblems {
@@ -189,12 +192,13 @@ func (d *Document) Has(path string) bool {
 // Root returns the whole file as a node.
 func (d *Document) Root() Node { return Node{d.root} }
 
-// Position returns the line and column of the value at path, or of its nearest existing parent; both count from 1,
-// columns in characters.
+// Position returns the line and column of the value at path, or of its nearest existing parent;
+// both count from 1, columns in characters.
 func (d *Document) Position(path string) (line, column int) { return d.place(path, false) }
 
-// place returns the position of the key or the value at path. For a mapping or list in block style, and for a value
-// that is not written at all, it is the position of the key, because that is the line a person looks for.
+// place returns the position of the key or the value at path. For a mapping or list in block style,
+// and for a value that is not written at all, it is the position of the key, because that is the
+// line a person looks for.
 func (d *Document) place(path string, key bool) (line, column int) {
 	at, found := d.root.lookup(path)
 	if at.index {
@@ -209,8 +213,8 @@ func (d *Document) place(path string, key bool) (line, column int) {
 	return at.value.place()
 }
 
-// SourceLine returns line n of a file's text, counted from 1, without its newline (and byte order mark); "" if there
-// is none.
+// SourceLine returns line n of a file's text, counted from 1, without its newline (and byte order
+// mark); "" if there is none.
 func SourceLine(source string, n int) string {
 	for line := range strings.Lines(strings.TrimPrefix(source, "\ufeff")) {
 		if n--; n == 0 {

@@ -16,8 +16,8 @@ type Duration time.Duration
 // D returns the duration as a time.Duration.
 func (d Duration) D() time.Duration { return time.Duration(d) }
 
-// String formats the duration in Go's notation, without zero units, and in days from two whole days on: 1h30m, 36h,
-// 400d.
+// String formats the duration in Go's notation, without zero units, and in days from two whole days
+// on: 1h30m, 36h, 400d.
 func (d Duration) String() string {
 	const day = 24 * time.Hour
 	if whole := time.Duration(d); whole >= 2*day && whole%day == 0 {
@@ -59,8 +59,8 @@ func (Duration) JSONSchema() *jsonschema.Schema {
 // hoursIn are the units that the standard library does not have.
 var hoursIn = map[string]time.Duration{"d": 24, "w": 7 * 24}
 
-// ParseDuration parses a Go duration, with d (24 hours) and w (7 days) as additional units. A negative one is an
-// error.
+// ParseDuration parses a Go duration, with d (24 hours) and w (7 days) as additional units. A
+// negative one is an error.
 func ParseDuration(text string) (time.Duration, error) {
 	const digits = ".0123456789"
 	rest := strings.TrimPrefix(text, "+")

@@ -10,8 +10,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The limits keep a hostile file from costing more than a moment: the library's parser takes quadratic time in
-// nesting and in the length of a mapping, and stores the path of every node.
+// The limits keep a hostile file from costing more than a moment: the library's parser takes
+// quadratic time in nesting and in the length of a mapping, and stores the path of every node.
 const (
 	maxMarks  = 100_000 // characters that may begin a token, before scanning
 	maxTokens = 20_000  // tokens, before parsing
@@ -21,7 +21,8 @@ const (
 	maxNodes  = 100_000 // nodes with every alias expanded
 )
 
-// prepare checks the bytes and returns the text to scan: without a byte order mark, with lines ending in \n.
+// prepare checks the bytes and returns the text to scan: without a byte order mark, with lines
+// ending in \n.
 func prepare(file string, src []byte) (string, *Problem) {
 	if len(src) > MaxBytes {
 		return "", problemAt(file, 1, 1, fmt.Sprintf("the file is too large; at most %d MiB are allowed", MaxBytes>>20))
@@ -69,7 +70,8 @@ func checkCharacters(file string, src []byte) *Problem {
 	return nil
 }
 
-// countMarks returns an upper bound of the number of tokens, so that scanning cannot use much memory.
+// countMarks returns an upper bound of the number of tokens, so that scanning cannot use much
+// memory.
 func countMarks(text string) int {
 	marks := 0
 	for _, mark := range "[]{},:-?&*!|>#%\"'" {
@@ -78,7 +80,8 @@ func countMarks(text string) int {
 	return marks
 }
 
-// checkTokens bounds the work of parsing: the number of tokens, the nesting, and the length of paths.
+// checkTokens bounds the work of parsing: the number of tokens, the nesting, and the length of
+// paths.
 func checkTokens(file string, tokens token.Tokens) *Problem {
 	var g nesting
 	count, longest := 0, 0
@@ -106,7 +109,8 @@ func checkTokens(file string, tokens token.Tokens) *Problem {
 	return nil
 }
 
-// nesting tracks the depth of tokens: by brackets, and outside of them by the columns at which entries begin.
+// nesting tracks the depth of tokens: by brackets, and outside of them by the columns at which
+// entries begin.
 type nesting struct {
 	brackets int
 	columns  []int

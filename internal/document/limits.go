@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// limits are the constraints in a field's tags on its value, or on each value of its list or mapping.
+// limits are the constraints in a field's tags on its value, or on each value of its list or
+// mapping.
 type limits struct {
 	min, max, above *bound
 	minItems        int
@@ -68,7 +69,8 @@ func (l *limits) element() *limits {
 	return &of
 }
 
-// check returns what is wrong with a Duration or a string, "" if it is valid. It stores a string as the enum lists it.
+// check returns what is wrong with a Duration or a string, "" if it is valid. It stores a string as
+// the enum lists it.
 func (l *limits) check(v reflect.Value) (wrong string) {
 	switch {
 	case v.Type() == durationType:

@@ -7,12 +7,14 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// locator finds the real positions of tokens. The library's columns are wrong after trailing blanks and tabs, so each
-// is compared with the text and, if it does not match, replaced by the nearest position that does.
+// locator finds the real positions of tokens. The library's columns are wrong after trailing blanks
+// and tabs, so each is compared with the text and, if it does not match, replaced by the nearest
+// position that does.
 type locator struct {
 	lines []string
 
-	// The last result, because tokens mostly follow each other, and a line may be as long as a file.
+	// The last result, because tokens mostly follow each other, and a line may be as long as a
+	// file.
 	line, column, offset int
 }
 
@@ -56,8 +58,8 @@ func (l *locator) byteOffset(line, column int) int {
 	return l.offset
 }
 
-// nearest searches for the token to the left and to the right of its expected position: after a tab first to the
-// right, because the library does not count tabs, otherwise first to the left.
+// nearest searches for the token to the left and to the right of its expected position: after a tab
+// first to the right, because the library does not count tabs, otherwise first to the left.
 func nearest(text string, at int, t *token.Token) (int, bool) {
 	const far = 256
 	from, to := max(0, at-far), min(len(text), at+far)
@@ -83,8 +85,8 @@ func nearest(text string, at int, t *token.Token) (int, bool) {
 	return 0, false
 }
 
-// begins reports whether the token may begin at a byte of the line. cut is for plain text over several lines: then
-// the rest of the line is only the beginning of its value.
+// begins reports whether the token may begin at a byte of the line. cut is for plain text over
+// several lines: then the rest of the line is only the beginning of its value.
 func begins(text string, at int, t *token.Token, cut bool) bool {
 	if at >= len(text) || !utf8.RuneStart(text[at]) {
 		return false

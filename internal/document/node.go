@@ -7,8 +7,9 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Node is a value of a file, for types that decode themselves. A field of this type keeps its value to be decoded
-// later, when the target type is known; its zero value is an absent one, of kind Null.
+// Node is a value of a file, for types that decode themselves. A field of this type keeps its value
+// to be decoded later, when the target type is known; its zero value is an absent one, of kind
+// Null.
 type Node struct{ n *node }
 
 // node is the value, or one of kind Null in place of an absent one.
@@ -28,8 +29,8 @@ func (n Node) Text() string { return n.node().text }
 // Describe describes the value for a message after "found": the text "yes", a list, nothing.
 func (n Node) Describe() string { return n.node().describe() }
 
-// Value returns the value as nil, bool, int64, float64, string, []any or map[string]any. An integer beyond 64 bits is
-// a float64.
+// Value returns the value as nil, bool, int64, float64, string, []any or map[string]any. An integer
+// beyond 64 bits is a float64.
 func (n Node) Value() any { return n.node().value() }
 
 // Items returns the values of a list.
@@ -47,8 +48,8 @@ func (n Node) Get(key string) (Node, bool) {
 	return Node{f.value}, found
 }
 
-// Decode fills what into points to, as strictly as Document.Decode. Paths are relative to the node. An absent node is
-// decoded as an empty mapping.
+// Decode fills what into points to, as strictly as Document.Decode. Paths are relative to the node.
+// An absent node is decoded as an empty mapping.
 func (n Node) Decode(into any) []Finding {
 	if n.n == nil {
 		return decodeInto(&node{kind: Map}, into) // so that missing required keys are reported
@@ -94,8 +95,8 @@ func (n *node) value() any {
 	return nil
 }
 
-// Expand returns n with every string replaced by the result of replace: a string, bool, int64 or float64. Each value
-// keeps its position, so that problems are reported where the file has it.
+// Expand returns n with every string replaced by the result of replace: a string, bool, int64 or
+// float64. Each value keeps its position, so that problems are reported where the file has it.
 func (n Node) Expand(replace func(text string) (any, error)) (Node, []Finding) {
 	if n.n == nil {
 		return n, nil

@@ -10,8 +10,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Parse parses one YAML document. On any syntax problem (including an empty file, several documents, too large, too
-// deep, not UTF-8, a NUL byte, an alias bomb) the Document is nil and the problems say why.
+// Parse parses one YAML document. On any syntax problem (including an empty file, several
+// documents, too large, too deep, not UTF-8, a NUL byte, an alias bomb) the Document is nil and the
+// problems say why.
 func Parse(file string, src []byte) (*Document, []Problem) {
 	d, problems := parse(file, src)
 	if d == nil && len(problems) == 0 {
@@ -58,9 +59,9 @@ func parse(file string, src []byte) (*Document, []Problem) {
 	return d, nil
 }
 
-// parseBody returns the one document of a text; nil if there is none. The library is not trusted with hostile input:
-// checkTokens bounds what it is given, and if it still panics, that is reported as a problem of the file and does not
-// end the process.
+// parseBody returns the one document of a text; nil if there is none. The library is not trusted
+// with hostile input: checkTokens bounds what it is given, and if it still panics, that is reported
+// as a problem of the file and does not end the process.
 func parseBody(file, text string) (body ast.Node, problem *Problem) {
 	defer func() {
 		if r := recover(); r != nil {

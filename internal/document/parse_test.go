@@ -68,8 +68,8 @@ func TestAllBadAliasesAreTold(t *testing.T) {
 	}
 }
 
-// TestBombsEndInAnError holds files that would take minutes or gigabytes if they were read naively. The test's own time
-// limit is what would fail.
+// TestBombsEndInAnError holds files that would take minutes or gigabytes if they were read naively.
+// The test's own time limit is what would fail.
 func TestBombsEndInAnError(t *testing.T) {
 	const mega = document.MaxBytes
 	laughs := "a0: &a0 [x]\n"

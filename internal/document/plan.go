@@ -72,8 +72,8 @@ const maxFields = 256
 
 var plans sync.Map // reflect.Type → *plan
 
-// planOf returns the plan of a type. It panics on an invalid type or tag: that is a bug in this program, which its
-// first use in a test shows.
+// planOf returns the plan of a type. It panics on an invalid type or tag: that is a bug in this
+// program, which its first use in a test shows.
 func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan)

@@ -35,7 +35,8 @@ func (p *printer) here() [2]int { return [2]int{p.line, p.column} }
 
 func (p *printer) pick(label string, n int) int { return rapid.IntRange(0, n-1).Draw(p.t, label) }
 
-// entries writes a mapping's keys at an indentation, each on its own line, with comments and blank lines between.
+// entries writes a mapping's keys at an indentation, each on its own line, with comments and blank
+// lines between.
 func (p *printer) entries(path string, indent, depth int) {
 	for i := range 1 + p.pick("keys", 4) {
 		if i > 0 || depth == 0 {

@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Kind is the kind of a node, by the core schema of YAML 1.2: 010 is ten, 1e3 a number, yes and 1_000 are strings.
+// Kind is the kind of a node, by the core schema of YAML 1.2: 010 is ten, 1e3 a number, yes and
+// 1_000 are strings.
 type Kind uint8
 
 // The kinds of nodes.
@@ -23,7 +24,8 @@ const (
 	Map
 )
 
-// The numbers of the core schema other than decimal integers, as YAML 1.2.2 defines them in section 10.3.2.
+// The numbers of the core schema other than decimal integers, as YAML 1.2.2 defines them in section
+// 10.3.2.
 var (
 	intForm   = regexp.MustCompile(`^(0o[0-7]+|0x[0-9a-fA-F]+)$`)
 	floatForm = regexp.MustCompile(`^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
@@ -80,8 +82,8 @@ func parseFloat(text string) float64 {
 	return f
 }
 
-// words caches recently read short strings, each at the index of its hash. Files repeat the same words, so each is
-// kept in memory once.
+// words caches recently read short strings, each at the index of its hash. Files repeat the same
+// words, so each is kept in memory once.
 var (
 	words    [1 << 12]atomic.Pointer[string]
 	wordSeed = maphash.MakeSeed()

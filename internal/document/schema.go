@@ -11,23 +11,23 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// SchemaID returns the $id of the schema of that name: the URL of its newest version. It never changes, so that files
-// can refer to it.
+// SchemaID returns the $id of the schema of that name: the URL of its newest version. It never
+// changes, so that files can refer to it.
 func SchemaID(name string) string {
 	return "https://raw.githubusercontent.com/interlock-go/interlock/main/api/schema/" + name + ".schema.json"
 }
 
-// Schema returns the JSON Schema (2020-12) of the files that decode into v, a struct or a pointer to one. It never
-// rejects what Decode accepts; Decode is stricter where a schema cannot express a constraint. The name is that of
-// SchemaID.
+// Schema returns the JSON Schema (2020-12) of the files that decode into v, a struct or a pointer
+// to one. It never rejects what Decode accepts; Decode is stricter where a schema cannot express a
+// constraint. The name is that of SchemaID.
 func Schema(v any, name, title, description string) *jsonschema.Schema {
 	s := Fragment(v)
 	s.Schema, s.ID, s.Title, s.Description = "https://json-schema.org/draft/2020-12/schema", SchemaID(name), title, description
 	return s
 }
 
-// Fragment returns the schema of v for use inside another one. Definitions of recursive types are in its Defs; if a
-// type's JSONSchema method returns it, they are moved to the root.
+// Fragment returns the schema of v for use inside another one. Definitions of recursive types are
+// in its Defs; if a type's JSONSchema method returns it, they are moved to the root.
 func Fragment(v any) *jsonschema.Schema {
 	t := reflect.TypeOf(v)
 	for t.Kind() == reflect.Pointer {
@@ -115,8 +115,8 @@ func (b *schemaBuilder) schema(p *plan) *jsonschema.Schema {
 	}
 }
 
-// given returns a copy of the type's own schema, to which the field's tags are added. Its definitions move to the
-// root, where references look for them.
+// given returns a copy of the type's own schema, to which the field's tags are added. Its
+// definitions move to the root, where references look for them.
 func (b *schemaBuilder) given(t reflect.Type) *jsonschema.Schema {
 	s := reflect.Zero(t).Interface().(schemaGiver).JSONSchema().CloneSchemas()
 	maps.Copy(b.defs, s.Defs)
@@ -253,7 +253,8 @@ func foldPattern(words []string) string {
 	return "^(" + strings.Join(forms, "|") + ")$"
 }
 
-// AnyCase is an expression for a word in any case, without the flags that JSON Schema's expressions lack.
+// AnyCase is an expression for a word in any case, without the flags that JSON Schema's expressions
+// lack.
 func AnyCase(word string) string {
 	var b strings.Builder
 	for _, r := range word {

@@ -18,7 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// validator compiles the schema of v with an implementation that is independent of the one that made it.
+// validator compiles the schema of v with an implementation that is independent of the one that
+// made it.
 func validator(t *testing.T, v any) *jsonschema.Schema {
 	t.Helper()
 	text, err := json.Marshal(document.Schema(v, "test", "test", ""))

@@ -9,7 +9,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Size is a number of bytes as written in files: 64MiB, 1GiB, 512KiB, or an integer. It is never negative.
+// Size is a number of bytes as written in files: 64MiB, 1GiB, 512KiB, or an integer. It is never
+// negative.
 type Size int64
 
 // sizeUnits lists the largest unit first, so that String finds the largest one that divides.

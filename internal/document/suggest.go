@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Suggest returns the known word that was most likely meant by word: the same in another case, or one that differs in
-// few letters.
+// Suggest returns the known word that was most likely meant by word: the same in another case, or
+// one that differs in few letters.
 func Suggest(word string, known []string) (string, bool) {
 	const longest = 64
 	if word == "" || len(word) > longest {

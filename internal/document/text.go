@@ -10,7 +10,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Text is a string that may also be written as a number or true or false; it keeps the text of the file.
+// Text is a string that may also be written as a number or true or false; it keeps the text of the
+// file.
 type Text string
 
 // EachText calls visit with each text in a decoded value, in order, and its path.
@@ -86,10 +87,10 @@ func (TextOrList) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// Words returns a program and its arguments: the list as written, or the text split as a shell would, without any
-// other shell processing: blanks separate words, quotes and backslashes keep them together. A variable such as
-// ${DATE} is kept unchanged, including an escaping backslash, because it is filled in later; so a value containing a
-// blank stays one word.
+// Words returns a program and its arguments: the list as written, or the text split as a shell
+// would, without any other shell processing: blanks separate words, quotes and backslashes keep
+// them together. A variable such as ${DATE} is kept unchanged, including an escaping backslash,
+// because it is filled in later; so a value containing a blank stays one word.
 func (t TextOrList) Words() ([]string, error) {
 	if !t.IsText {
 		return t.Values, nil
@@ -195,8 +196,8 @@ func (s *splitter) escaped() {
 // ErrUnclosed means that a text has a "${" without its "}".
 var ErrUnclosed = errors.New(`"${" is not closed by "}"; write \${ for a literal one`)
 
-// Fill returns text with each ${NAME} replaced by value(NAME). Values are not filled again, and \${ becomes a literal
-// ${. The error is ErrUnclosed or that of value.
+// Fill returns text with each ${NAME} replaced by value(NAME). Values are not filled again, and \${
+// becomes a literal ${. The error is ErrUnclosed or that of value.
 func Fill(text string, value func(name string) (string, error)) (string, error) {
 	var filled strings.Builder
 	for {

@@ -10,8 +10,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// node is a value of the file. Aliases share their target's children, so the tree is an acyclic graph, and size is
-// its number of nodes as a tree.
+// node is a value of the file. Aliases share their target's children, so the tree is an acyclic
+// graph, and size is its number of nodes as a tree.
 type node struct {
 	text   string // text of a scalar
 	items  []*node
@@ -203,8 +203,8 @@ type repeat struct {
 	again, first field
 }
 
-// repeatedKeys returns the problems of duplicate keys at any depth; one that an alias brings to several places is
-// reported once, where it is written.
+// repeatedKeys returns the problems of duplicate keys at any depth; one that an alias brings to
+// several places is reported once, where it is written.
 func (t *tree) repeatedKeys(n *node, at *frame, reported map[field]bool) []Problem {
 	var problems []Problem
 	for _, r := range t.repeats[n] {
@@ -226,7 +226,8 @@ func (t *tree) repeatedKeys(n *node, at *frame, reported map[field]bool) []Probl
 	return problems
 }
 
-// merge adds the keys of a mapping that n does not have itself; for a list of mappings, the first has precedence.
+// merge adds the keys of a mapping that n does not have itself; for a list of mappings, the first
+// has precedence.
 func (t *tree) merge(n, from *node) {
 	switch {
 	case from.broken:
@@ -311,7 +312,8 @@ var tagKinds = map[string][]Kind{
 	"!!seq": {List}, "!!map": {Map}, "!!str": {String},
 }
 
-// tagged allows the tags of YAML's core schema if they agree with the value; !!str turns any scalar into text.
+// tagged allows the tags of YAML's core schema if they agree with the value; !!str turns any scalar
+// into text.
 func (t *tree) tagged(from *ast.TagNode) *node {
 	n := t.node(from.Value)
 	if n.broken {

@@ -2,7 +2,8 @@ package egress
 
 import "net/netip"
 
-// special are the networks without public addresses, besides those that package netip knows by name.
+// special are the networks without public addresses, besides those that package netip knows by
+// name.
 var special = []struct {
 	network netip.Prefix
 	why     string
@@ -42,8 +43,8 @@ var carriers = []struct {
 	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4
 }
 
-// isatap reports whether the interface identifier of addr contains an IPv4 address in the form of ISATAP (RFC 5214),
-// which any network may have.
+// isatap reports whether the interface identifier of addr contains an IPv4 address in the form of
+// ISATAP (RFC 5214), which any network may have.
 func isatap(addr [16]byte) bool {
 	id := [4]byte(addr[8:12])
 	return id == [4]byte{0, 0, 0x5e, 0xfe} || id == [4]byte{2, 0, 0x5e, 0xfe}

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// maxAnswer is how much of an answer a client reads: no caller needs more, and a target must not be able to fill the
-// memory.
+// maxAnswer is how much of an answer a client reads: no caller needs more, and a target must not be
+// able to fill the memory.
 const maxAnswer = 1 << 20
 
-// Client returns an HTTP client that connects through the guard. It follows no redirect, because what is sent with a
-// request (a token, a signature) is meant only for the configured address.
+// Client returns an HTTP client that connects through the guard. It follows no redirect, because
+// what is sent with a request (a token, a signature) is meant only for the configured address.
 func (g *Guard) Client(timeout time.Duration) *http.Client {
 	return &http.Client{
 		Transport: bounded{g.Transport(), g.agent},
@@ -31,8 +31,8 @@ func (g *Guard) As(agent string) *Guard {
 	return &named
 }
 
-// Trusting returns a guard whose connections use c: the trusted authorities and the client's certificate. Nil means
-// the defaults.
+// Trusting returns a guard whose connections use c: the trusted authorities and the client's
+// certificate. Nil means the defaults.
 func (g *Guard) Trusting(c *tls.Config) *Guard {
 	trusting := *g
 	trusting.tls = c
@@ -61,8 +61,8 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// RetryAfter returns the Retry-After of an answer, given in seconds or as an instant, at most the given time; 0 if
-// there is none.
+// RetryAfter returns the Retry-After of an answer, given in seconds or as an instant, at most the
+// given time; 0 if there is none.
 func RetryAfter(answer http.Header, now time.Time, most time.Duration) time.Duration {
 	wish := answer.Get("Retry-After")
 	if seconds, err := strconv.ParseInt(wish, 10, 64); err == nil {

@@ -1,10 +1,11 @@
-// Package egress is the guard on outgoing HTTP to addresses in users' files: it refuses connections to the machine
-// itself, to private networks and to cloud metadata services, unless the server's own file allows them
-// (egress.allow). It checks the address that is dialled, after name resolution and again for each redirect, so that
-// DNS cannot be changed in between. Job types and probes connect through it.
+// Package egress is the guard on outgoing HTTP to addresses in users' files: it refuses connections
+// to the machine itself, to private networks and to cloud metadata services, unless the server's
+// own file allows them (egress.allow). It checks the address that is dialled, after name resolution
+// and again for each redirect, so that DNS cannot be changed in between. Job types and probes
+// connect through it.
 //
-// It does not inspect what is sent, and never uses a proxy from the environment: behind one, it could not see where a
-// request goes.
+// It does not inspect what is sent, and never uses a proxy from the environment: behind one, it
+// could not see where a request goes.
 package egress
 
 import (
@@ -102,8 +103,8 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("refused to connect to %s: %s; to allow it, add the host or its network to egress.allow in the server's file", where, r.Why)
 }
 
-// DialContext connects to the first reachable of the allowed addresses of a host. If none is allowed, the error is a
-// *Refused.
+// DialContext connects to the first reachable of the allowed addresses of a host. If none is
+// allowed, the error is a *Refused.
 func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -126,8 +127,8 @@ func (g *Guard) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, err
 }
 
-// Control is for dialers that resolve names themselves: it refuses what DialContext would, except that it allows
-// whatever addresses an allowed host has now.
+// Control is for dialers that resolve names themselves: it refuses what DialContext would, except
+// that it allows whatever addresses an allowed host has now.
 func (g *Guard) Control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 	dialled, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -166,7 +167,8 @@ func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return addrs, err
 }
 
-// sift returns the addresses that may be dialled for a host, and why the last of the others may not.
+// sift returns the addresses that may be dialled for a host, and why the last of the others may
+// not.
 func (g *Guard) sift(host string, addrs []netip.Addr) (allowed []netip.Addr, refused error) {
 	for _, addr := range addrs {
 		if why := g.refuses(host, addr); why != "" {
@@ -201,8 +203,9 @@ func (g *Guard) dial(ctx context.Context, network, address string, left int) (ne
 	return g.dialer.DialContext(ctx, network, address)
 }
 
-// Transport sends each request once, over its own connection: a retry on a reused connection could not be told from a
-// second start. It requests no compression, so that a limit on a body limits what was sent.
+// Transport sends each request once, over its own connection: a retry on a reused connection could
+// not be told from a second start. It requests no compression, so that a limit on a body limits
+// what was sent.
 func (g *Guard) Transport() *http.Transport {
 	return &http.Transport{
 		DialContext:            g.DialContext,

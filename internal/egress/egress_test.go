@@ -24,7 +24,8 @@ func guard(t *testing.T, allow ...string) *Guard {
 	return g
 }
 
-// names makes a guard resolve from a table; each lookup takes the next entry of a name, and the last one stays.
+// names makes a guard resolve from a table; each lookup takes the next entry of a name, and the
+// last one stays.
 func (g *Guard) names(table map[string][]string) *Guard {
 	seen := map[string]int{}
 	g.resolve = func(_ context.Context, host string) ([]netip.Addr, error) {

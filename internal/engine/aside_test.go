@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// poison makes the handling of changes of the pipeline "bad" fail while the returned flag is set. Others are
-// recorded.
+// poison makes the handling of changes of the pipeline "bad" fail while the returned flag is set.
+// Others are recorded.
 func (h *host) poison(wrong func(ctx context.Context) error) *atomic.Bool {
 	var poisoned atomic.Bool
 	poisoned.Store(true)

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// awaits tracks the jobs whose end this process can observe directly, with one goroutine per job. Polling continues
-// regardless, so missing a job costs time and nothing else.
+// awaits tracks the jobs whose end this process can observe directly, with one goroutine per job.
+// Polling continues regardless, so missing a job costs time and nothing else.
 type awaits struct {
 	engine *Engine
 	mu     sync.Mutex
@@ -19,12 +19,12 @@ type awaits struct {
 	all    sync.WaitGroup
 }
 
-// Began reports that this process has stored a job as running. With several replicas, another one may receive the
-// change.
+// Began reports that this process has stored a job as running. With several replicas, another one
+// may receive the change.
 func (e *Engine) Began(key run.Key, attempt int) { e.awaits.await(key, attempt) }
 
-// resume starts waiting for the jobs that were already running when the process started, and allows later ones to be
-// awaited.
+// resume starts waiting for the jobs that were already running when the process started, and allows
+// later ones to be awaited.
 func (a *awaits) resume(ctx context.Context) {
 	a.mu.Lock()
 	a.work = ctx

@@ -1,9 +1,10 @@
-// Package engine hosts the controller in a process: it owns the goroutines, timers and loops, and nothing else. It
-// passes changes to the router, due tasks to their handlers, events to the sinks, and files to the catalog, and it
-// shuts down gracefully. It makes no decisions: the engine knows the kinds of tasks, not what they do.
+// Package engine hosts the controller in a process: it owns the goroutines, timers and loops, and
+// nothing else. It passes changes to the router, due tasks to their handlers, events to the sinks,
+// and files to the catalog, and it shuts down gracefully. It makes no decisions: the engine knows
+// the kinds of tasks, not what they do.
 //
-// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go. pool.go bounds
-// concurrency.
+// Each loop has a file: feed.go, worker.go, sink.go, lease.go, tick.go, reload.go, replica.go.
+// pool.go bounds concurrency.
 package engine
 
 import (
@@ -21,17 +22,17 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Handlers are the functions the engine calls. Each may be called more than once for the same input, and
-// concurrently.
+// Handlers are the functions the engine calls. Each may be called more than once for the same
+// input, and concurrently.
 type Handlers struct {
 	Change func(ctx context.Context, c store.Change, now time.Time) error
 	Tasks  map[store.TaskKind]func(ctx context.Context, c store.Claim) error
 	Ticks  []Tick
-	// Await blocks until the job of an attempt has ended, and handles the result. It returns at once if the end of
-	// that job cannot be observed. It may be nil.
+	// Await blocks until the job of an attempt has ended, and handles the result. It returns at
+	// once if the end of that job cannot be observed. It may be nil.
 	Await func(ctx context.Context, key run.Key, attempt int) error
-	// Config reloads a pipeline's definition from the store, or all definitions if id is "". Other processes may have
-	// stored newer ones. It may be nil.
+	// Config reloads a pipeline's definition from the store, or all definitions if id is "". Other
+	// processes may have stored newer ones. It may be nil.
 	Config func(ctx context.Context, id pipeline.ID) error
 }
 
@@ -52,15 +53,16 @@ type Options struct {
 	Logger   *slog.Logger
 	Observer Observer // may be nil
 	Replica  string
-	// Workers is how many tasks of each class run at once, and how many calls are made at once to the targets of each
-	// job type.
+	// Workers is how many tasks of each class run at once, and how many calls are made at once to
+	// the targets of each job type.
 	Workers int
-	// BlockingStarts is how many start calls that block for the whole job may run at once; 0 means Workers.
+	// BlockingStarts is how many start calls that block for the whole job may run at once; 0 means
+	// Workers.
 	BlockingStarts int
 	Lease          time.Duration
 	LostAfter      time.Duration
-	// Apart lists kinds of tasks that have their own workers, and how many: these tasks take long and must not delay
-	// the others. They can be interrupted, and are when the engine stops.
+	// Apart lists kinds of tasks that have their own workers, and how many: these tasks take long
+	// and must not delay the others. They can be interrupted, and are when the engine stops.
 	Apart map[store.TaskKind]int
 	Alone bool // no other process uses this store: existing leases are void
 }
@@ -99,9 +101,9 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Run works until ctx is cancelled. Then it stops claiming work, gives work in progress up to grace to finish,
-// releases the rest, and returns. It starts once the store accepts writes, and returns an error only if that did not
-// happen before ctx was cancelled.
+// Run works until ctx is cancelled. Then it stops claiming work, gives work in progress up to grace
+// to finish, releases the rest, and returns. It starts once the store accepts writes, and returns
+// an error only if that did not happen before ctx was cancelled.
 func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	if e.Alone {
 		if err := e.voidLeases(ctx); err != nil {
@@ -140,8 +142,8 @@ func (e *Engine) Run(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// voidLeases ends the leases of the process before. It repeats that until the store accepts it: a disk that is full at
-// the start may have space later.
+// voidLeases ends the leases of the process before. It repeats that until the store accepts it: a
+// disk that is full at the start may have space later.
 func (e *Engine) voidLeases(ctx context.Context) error {
 	for failures := 1; ; failures++ {
 		err := e.Store.VoidLeases(context.WithoutCancel(ctx))
@@ -187,7 +189,8 @@ func backoff(failures int) time.Duration {
 	return min(wait, maxBackoff)
 }
 
-// trials counts the consecutive failures of a loop, and reports them in health under the name of its part.
+// trials counts the consecutive failures of a loop, and reports them in health under the name of
+// its part.
 type trials struct {
 	engine   *Engine
 	part     string

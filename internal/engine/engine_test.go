@@ -273,8 +273,8 @@ func (d *deafOnce) Done(ctx context.Context, group string, changes []store.Chang
 	return d.Store.Done(ctx, group, changes)
 }
 
-// A handled change does not hold up code that waits for the feed to pass it, such as the watchdog, until the
-// controller restarts.
+// A handled change does not hold up code that waits for the feed to pass it, such as the watchdog,
+// until the controller restarts.
 func TestHandledChangeIsSaidToBeUntilItIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// failsUntil makes tasks whose id begins with "bad" fail until the given time. Others succeed at once.
+// failsUntil makes tasks whose id begins with "bad" fail until the given time. Others succeed at
+// once.
 func (h *host) failsUntil(end time.Time) {
 	h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 		if strings.HasPrefix(c.Task.ID, "bad") && time.Now().Before(end) {

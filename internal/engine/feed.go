@@ -15,25 +15,26 @@ import (
 const (
 	received = 256  // changes received at once
 	inFlight = 4096 // changes received and not yet handled, not counting stuck pipelines
-	// share is how many changes of one pipeline count towards inFlight, so that one busy pipeline does not delay
-	// others. maxTaken bounds memory regardless.
+	// share is how many changes of one pipeline count towards inFlight, so that one busy pipeline
+	// does not delay others. maxTaken bounds memory regardless.
 	share    = 1024
 	maxTaken = 65536
-	// perLane is how many changes of a failing pipeline may wait. Above that, changes are set aside without being
-	// tried.
+	// perLane is how many changes of a failing pipeline may wait. Above that, changes are set aside
+	// without being tried.
 	perLane = 1024
 	// setAsideAfter is how long a failing change is retried before it is set aside.
 	setAsideAfter = 10 * time.Second
-	// stuckAfter is how long a change may be in progress before its pipeline counts as stuck. changeLimit is the
-	// timeout of a change.
+	// stuckAfter is how long a change may be in progress before its pipeline counts as stuck.
+	// changeLimit is the timeout of a change.
 	stuckAfter  = 10 * time.Second
 	changeLimit = 5 * time.Minute
 	asideAtOnce = store.MaxRows - 1 // changes set aside in one commit, leaving room for an event
 )
 
-// follow passes every change to the router: changes of one pipeline in order, those of different pipelines
-// concurrently. A change that keeps failing is set aside after a while: it becomes a task in the store, retried like
-// any other failing task. So the feed moves past it, and neither its pipeline nor the others wait for it.
+// follow passes every change to the router: changes of one pipeline in order, those of different
+// pipelines concurrently. A change that keeps failing is set aside after a while: it becomes a task
+// in the store, retried like any other failing task. So the feed moves past it, and neither its
+// pipeline nor the others wait for it.
 func (e *Engine) follow(ctx, work context.Context) {
 	l := &lanes{engine: e, work: work, all: map[pipeline.ID]*lane{}, slots: make(chan struct{}, e.Workers), crew: newCrew()}
 	l.room = sync.NewCond(&l.mu)
@@ -54,8 +55,8 @@ func (e *Engine) follow(ctx, work context.Context) {
 	l.crew.end()
 }
 
-// lanes holds the changes waiting to be handled, by pipeline. A pipeline has a lane, and a goroutine, while it has
-// changes.
+// lanes holds the changes waiting to be handled, by pipeline. A pipeline has a lane, and a
+// goroutine, while it has changes.
 type lanes struct {
 	engine *Engine
 	work   context.Context
@@ -82,8 +83,8 @@ func (n *lane) stuck(now time.Time) bool {
 	return n.failing || !n.began.IsZero() && now.Sub(n.began) > stuckAfter
 }
 
-// add queues changes, and blocks while too many wait. Changes of stuck pipelines do not count, so that they do not
-// block others.
+// add queues changes, and blocks while too many wait. Changes of stuck pipelines do not count, so
+// that they do not block others.
 func (l *lanes) add(ctx context.Context, changes []store.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,8 +179,8 @@ func (l *lanes) handle(n *lane, queue []store.Change) bool {
 	return true
 }
 
-// insist retries a change that failed, and sets it aside after a while, or at once if the change before it failed
-// too. It returns an error only on shutdown.
+// insist retries a change that failed, and sets it aside after a while, or at once if the change
+// before it failed too. It returns an error only on shutdown.
 func (l *lanes) insist(n *lane, c store.Change, err error, atOnce bool) error {
 	e, since := l.engine, time.Now()
 	for failures := 1; ; failures++ {
@@ -252,8 +253,8 @@ func (e *Engine) changeAgain(ctx context.Context, c store.Claim) error {
 	return e.Store.Commit(ctx, b, time.Now())
 }
 
-// finish acknowledges changes, and retries until the store accepts: until then the feed appears to lag behind them,
-// and anything that waits for the feed to pass a position would wait forever.
+// finish acknowledges changes, and retries until the store accepts: until then the feed appears to
+// lag behind them, and anything that waits for the feed to pass a position would wait forever.
 func (l *lanes) finish(changes []store.Change) {
 	if len(changes) == 0 {
 		return

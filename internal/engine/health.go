@@ -32,8 +32,9 @@ type FailingTask struct {
 	storeDown  bool   // it failed because the store rejected writes or was down
 }
 
-// over is the age after which a failure counts as past. It is for work that reports a failure on every retry: the
-// feed reports no success while nothing changes, and another process may have completed a task that failed here.
+// over is the age after which a failure counts as past. It is for work that reports a failure on
+// every retry: the feed reports no success while nothing changes, and another process may have
+// completed a task that failed here.
 const over = 2 * time.Minute
 
 // pass drops failures that are past. The caller holds mu.
@@ -60,7 +61,8 @@ func (h *health) taskDone(id string) {
 	delete(h.tasks, id)
 }
 
-// wall returns t without its monotonic reading, so that time during which the machine was suspended counts.
+// wall returns t without its monotonic reading, so that time during which the machine was suspended
+// counts.
 func wall(t time.Time) time.Time { return t.Round(0) }
 
 // Failure is the last failure of one part of the engine.
@@ -113,17 +115,18 @@ type Health struct {
 	TaskLag     time.Duration  `json:"taskLag"`
 	Overdue     int            `json:"overdue"`             // overdue tasks that this process may run
 	Elsewhere   map[string]int `json:"elsewhere,omitempty"` // overdue tasks that only another replica may run, by replica
-	// Waiting counts the tasks that wait for a worker to call a job's target, by job type; "" counts start calls that
-	// block for the whole job.
+	// Waiting counts the tasks that wait for a worker to call a job's target, by job type; ""
+	// counts start calls that block for the whole job.
 	Waiting  map[string]int       `json:"waiting,omitempty"`
 	Failures map[string]Failure   `json:"failures,omitempty"`
 	Failing  []FailingTask        `json:"failing,omitempty"` // most failures first
 	Last     map[string]time.Time `json:"last,omitempty"`
 }
 
-// countOverdue sets how many tasks that this process may run are overdue, how late the oldest is, and how many
-// overdue tasks wait for each other replica. A task that failed because the store was down stays leased until its
-// failure is stored, so the store does not list it as overdue; it is counted here from Failing.
+// countOverdue sets how many tasks that this process may run are overdue, how late the oldest is,
+// and how many overdue tasks wait for each other replica. A task that failed because the store was
+// down stays leased until its failure is stored, so the store does not list it as overdue; it is
+// counted here from Failing.
 func (h *Health) countOverdue(e *Engine, overdue []store.Task, before, now time.Time) {
 	own := map[string]bool{}
 	for _, t := range overdue {
@@ -146,8 +149,8 @@ func (h *Health) countOverdue(e *Engine, overdue []store.Task, before, now time.
 	h.Overdue = len(own)
 }
 
-// stillFailing drops tasks that failed here because the store was down, and that another replica has completed since.
-// If the store does not answer, a task still counts as failing.
+// stillFailing drops tasks that failed here because the store was down, and that another replica
+// has completed since. If the store does not answer, a task still counts as failing.
 func (e *Engine) stillFailing(ctx context.Context, failing []FailingTask) []FailingTask {
 	return slices.DeleteFunc(failing, func(t FailingTask) bool {
 		if !t.storeDown {

@@ -52,7 +52,8 @@ func (a *absent) Task(ctx context.Context, id string) (store.Task, error) {
 	return a.Store.Task(ctx, id)
 }
 
-// onAbsent returns an engine on a store that is down, with a periodic task that only one process runs, and a sink.
+// onAbsent returns an engine on a store that is down, with a periodic task that only one process
+// runs, and a sink.
 func (h *host) onAbsent() (*absent, *engine.Engine) {
 	s := &absent{Store: h.store}
 	s.away.Store(true)
@@ -127,8 +128,8 @@ func (f *full) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	return f.Store.Commit(ctx, b, now)
 }
 
-// A task that fails because nothing can be stored stays leased while storing its failure is retried. It still counts
-// as overdue.
+// A task that fails because nothing can be stored stays leased while storing its failure is
+// retried. It still counts as overdue.
 func TestTasksThatCannotBeStoredAreOverdue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)

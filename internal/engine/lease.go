@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// leases holds the leases of this process. They are renewed until dropped; when one is lost, the work under it is
-// cancelled.
+// leases holds the leases of this process. They are renewed until dropped; when one is lost, the
+// work under it is cancelled.
 type leases struct {
 	engine *Engine
 	mu     sync.Mutex
@@ -33,7 +33,8 @@ func (ls *leases) drop(l store.Lease) {
 // standBy is how often a process checks whether it can take over work that only one process does.
 const standBy = time.Second
 
-// under runs do while holding a lease, then releases it. It is not an error if another process has taken over.
+// under runs do while holding a lease, then releases it. It is not an error if another process has
+// taken over.
 func (e *Engine) under(work context.Context, l store.Lease, do func(held context.Context) error) error {
 	var err error
 	e.hold(work, l, func(held context.Context) {
@@ -79,8 +80,8 @@ func (ls *leases) all() []store.Lease {
 	return slices.Collect(maps.Keys(ls.held))
 }
 
-// cancelLost cancels the work under leases that were not renewed. A finished task's lease is gone too, which does no
-// harm.
+// cancelLost cancels the work under leases that were not renewed. A finished task's lease is gone
+// too, which does no harm.
 func (ls *leases) cancelLost(asked, kept []store.Lease) {
 	still := map[store.Lease]bool{}
 	for _, l := range kept {

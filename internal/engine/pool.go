@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// pool is a bounded number of workers. Work in one pool never waits for workers of another. Pipelines that wait for a
-// worker take turns, so that none waits for all tasks of another.
+// pool is a bounded number of workers. Work in one pool never waits for workers of another.
+// Pipelines that wait for a worker take turns, so that none waits for all tasks of another.
 type pool struct {
 	size  int
 	freed chan<- struct{} // signalled when a full pool gets a free worker; may be nil
@@ -55,7 +55,8 @@ func (p *pool) try() bool {
 	return true
 }
 
-// take waits for a worker for a task of that pipeline. It returns false if one of the contexts ends first.
+// take waits for a worker for a task of that pipeline. It returns false if one of the contexts ends
+// first.
 func (p *pool) take(ctx, other context.Context, id pipeline.ID) bool {
 	if p.try() {
 		return true
@@ -155,8 +156,8 @@ func (s *slot) leave() {
 
 type slotKey struct{}
 
-// calls holds the pools for calls to job targets: one per job type, so that a hanging target delays only jobs of its
-// own type, and one for start calls that block for the whole job.
+// calls holds the pools for calls to job targets: one per job type, so that a hanging target delays
+// only jobs of its own type, and one for start calls that block for the whole job.
 type calls struct {
 	workers  int
 	blocking *pool
@@ -179,8 +180,8 @@ func (c *calls) of(jobType string, blocking bool) *pool {
 	return p
 }
 
-// waiting counts the tasks that wait for a worker, by job type; "" stands for start calls that block for the whole
-// job.
+// waiting counts the tasks that wait for a worker, by job type; "" stands for start calls that
+// block for the whole job.
 func (c *calls) waiting() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,10 +196,10 @@ func (c *calls) waiting() map[string]int {
 // errStopping means that the engine is shutting down and starts no more work.
 var errStopping = errors.New("the engine is shutting down")
 
-// Enter moves the task of ctx from its worker to a worker for calls to targets of that job type, or, if blocking, to
-// one for calls that block for the whole job. Its former worker becomes free. If none is free, Enter waits and
-// returns true: data the task has read may be stale. It fails if ctx ends or the engine stops. Outside a task it does
-// nothing.
+// Enter moves the task of ctx from its worker to a worker for calls to targets of that job type,
+// or, if blocking, to one for calls that block for the whole job. Its former worker becomes free.
+// If none is free, Enter waits and returns true: data the task has read may be stale. It fails if
+// ctx ends or the engine stops. Outside a task it does nothing.
 func (e *Engine) Enter(ctx context.Context, jobType string, blocking bool) (waited bool, err error) {
 	s, _ := ctx.Value(slotKey{}).(*slot)
 	p := e.calls.of(jobType, blocking)
@@ -221,8 +222,8 @@ func (e *Engine) Enter(ctx context.Context, jobType string, blocking bool) (wait
 	return true, nil
 }
 
-// crew runs functions concurrently on reused goroutines. Handlers need a deep stack, and a new goroutine for every
-// change and task would have to grow its stack, copying it, each time.
+// crew runs functions concurrently on reused goroutines. Handlers need a deep stack, and a new
+// goroutine for every change and task would have to grow its stack, copying it, each time.
 type crew struct {
 	next    chan func()
 	running sync.WaitGroup // functions

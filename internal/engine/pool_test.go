@@ -61,8 +61,8 @@ func TestTimersDoNotWaitForSteps(t *testing.T) {
 	})
 }
 
-// entering makes tasks enter a pool before they hang for an hour: ids starting with "blocking" the pool for blocking
-// start calls, "airflow" and "command" that of the type. Others finish at once.
+// entering makes tasks enter a pool before they hang for an hour: ids starting with "blocking" the
+// pool for blocking start calls, "airflow" and "command" that of the type. Others finish at once.
 func (h *host) entering(e **engine.Engine) {
 	h.options.Handlers.Tasks[store.Advance] = func(ctx context.Context, c store.Claim) error {
 		kind, _, _ := strings.Cut(c.Task.ID, "-")

@@ -17,18 +17,19 @@ import (
 )
 
 const (
-	// scanEvery is how often the files are scanned. Scanning is cheap and, unlike file notifications, also works for
-	// mounted volumes and for directories replaced by switching a symlink.
+	// scanEvery is how often the files are scanned. Scanning is cheap and, unlike file
+	// notifications, also works for mounted volumes and for directories replaced by switching a
+	// symlink.
 	scanEvery = time.Second
 	// scanShare limits scanning of very many files to 1/scanShare of the time.
 	scanShare = 20
-	// goneAfter is how long a file must be absent before its pipeline is removed: editors and deployments replace
-	// files by deleting them first.
+	// goneAfter is how long a file must be absent before its pipeline is removed: editors and
+	// deployments replace files by deleting them first.
 	goneAfter = 5 * time.Second
 )
 
-// Folders are the files and directories that pipelines, calendars, archetypes and sources are read from. Those in
-// Optional may be missing.
+// Folders are the files and directories that pipelines, calendars, archetypes and sources are read
+// from. Those in Optional may be missing.
 type Folders struct {
 	Pipelines, Calendars, Archetypes, Sources []string
 	Optional                                  map[string]bool
@@ -64,12 +65,14 @@ type Reloader struct {
 	ended  chan struct{}          // closed when Watch has ended
 }
 
-// NewReloader returns a reloader that reads the folders and passes the files to apply when they change.
+// NewReloader returns a reloader that reads the folders and passes the files to apply when they
+// change.
 func NewReloader(f Folders, apply func(context.Context, catalog.Files, time.Time) error, report func(error)) *Reloader {
 	return &Reloader{folders: f, apply: apply, report: report, gone: map[string]time.Time{}, dirs: map[string]fs.FileInfo{}, again: make(chan Folders), ended: make(chan struct{})}
 }
 
-// Load reads everything for the first time. It fails if a required directory is missing or cannot be read.
+// Load reads everything for the first time. It fails if a required directory is missing or cannot
+// be read.
 func (r *Reloader) Load(ctx context.Context, now time.Time) error {
 	stamps, err := r.scan()
 	if err != nil {
@@ -78,8 +81,8 @@ func (r *Reloader) Load(ctx context.Context, now time.Time) error {
 	return r.take(ctx, stamps, now)
 }
 
-// Again makes Watch switch to these folders and read them at once. It returns when Watch has received them or has
-// ended.
+// Again makes Watch switch to these folders and read them at once. It returns when Watch has
+// received them or has ended.
 func (r *Reloader) Again(f Folders) {
 	select {
 	case r.again <- f:
@@ -107,7 +110,8 @@ func (r *Reloader) Watch(ctx context.Context) {
 	}
 }
 
-// once scans the files, and applies them if anything changed. If a directory cannot be read, nothing changes.
+// once scans the files, and applies them if anything changed. If a directory cannot be read,
+// nothing changes.
 func (r *Reloader) once(ctx context.Context, now time.Time) error {
 	stamps, err := r.scan()
 	if err != nil {
@@ -120,7 +124,8 @@ func (r *Reloader) once(ctx context.Context, now time.Time) error {
 	return r.take(ctx, stamps, now)
 }
 
-// updateMissing updates since when files have been missing, and reports whether one has been missing for goneAfter.
+// updateMissing updates since when files have been missing, and reports whether one has been
+// missing for goneAfter.
 func (r *Reloader) updateMissing(stamps []files.Stamp, now time.Time) bool {
 	maps.DeleteFunc(r.gone, func(path string, _ time.Time) bool { return has(stamps, path) })
 	for _, old := range r.stamps {
@@ -196,8 +201,8 @@ func (r *Reloader) take(ctx context.Context, stamps []files.Stamp, now time.Time
 	return nil
 }
 
-// read reads the files listed in stamps. It does not keep the texts of pipelines: there may be very many, and the
-// catalog has the active ones.
+// read reads the files listed in stamps. It does not keep the texts of pipelines: there may be very
+// many, and the catalog has the active ones.
 func (r *Reloader) read(stamps []files.Stamp, now time.Time) (catalog.Files, error) {
 	all := catalog.Files{Folders: r.folders.Pipelines}
 	dirs := r.directories() // before its files are read: if it is replaced meanwhile, the next reading notices
@@ -243,7 +248,8 @@ func (r *Reloader) directories() map[string]fs.FileInfo {
 	return all
 }
 
-// same lists the folders that are still the directory in which files were last found. It records those that have files.
+// same lists the folders that are still the directory in which files were last found. It records
+// those that have files.
 func (r *Reloader) same(dirs map[string]fs.FileInfo, found []pipeline.Source) []string {
 	var all []string
 	for _, folder := range r.folders.Pipelines {

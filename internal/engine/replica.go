@@ -12,8 +12,8 @@ import (
 // configEvents is how many events are read per page.
 const configEvents = 500
 
-// keepUp follows the event log to reload definitions that other processes have stored. The change feed would not do:
-// each change is delivered to only one process.
+// keepUp follows the event log to reload definitions that other processes have stored. The change
+// feed would not do: each change is delivered to only one process.
 func (e *Engine) keepUp(ctx context.Context) {
 	var at store.Position
 	begun := false
@@ -47,7 +47,8 @@ func (e *Engine) config(ctx context.Context, id pipeline.ID) error {
 	return e.safely(func() error { return e.Handlers.Config(ctx, id) })
 }
 
-// configsFromNow finds the end of the event log, then reloads all definitions: earlier changes are not replayed.
+// configsFromNow finds the end of the event log, then reloads all definitions: earlier changes are
+// not replayed.
 func (e *Engine) configsFromNow(ctx context.Context) (store.Position, error) {
 	at, err := e.Store.LastPosition(ctx)
 	if err != nil {
@@ -56,7 +57,8 @@ func (e *Engine) configsFromNow(ctx context.Context) (store.Position, error) {
 	return at, e.config(ctx, "")
 }
 
-// configsAfter handles the events after a position, and returns the position of the last one handled.
+// configsAfter handles the events after a position, and returns the position of the last one
+// handled.
 func (e *Engine) configsAfter(ctx context.Context, at store.Position) (store.Position, error) {
 	for {
 		events, err := e.Store.EventsAfter(ctx, at, configEvents)

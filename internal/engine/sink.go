@@ -13,7 +13,8 @@ import (
 // sendLimit is the timeout of one call to a sink.
 const sendLimit = time.Minute
 
-// deliver sends events to one sink, at the sink's own pace, while this process holds the sink's lease.
+// deliver sends events to one sink, at the sink's own pace, while this process holds the sink's
+// lease.
 func (e *Engine) deliver(ctx, work context.Context, s sink.Sink) {
 	for tried := (trials{engine: e, part: "sink " + s.Name()}); ctx.Err() == nil; {
 		outbox, lease, err := e.Notifier.Claim(ctx, s, notify.Holder{Replica: e.Replica, Lease: e.Lease}, time.Now())
@@ -67,7 +68,8 @@ type answer struct {
 	err    error
 }
 
-// run delivers until ctx ends or the lease is lost, waits for letters in flight, and stores its progress.
+// run delivers until ctx ends or the lease is lost, waits for letters in flight, and stores its
+// progress.
 func (d *dispatcher) run(ctx, held context.Context) error {
 	d.answers = make(chan answer, d.engine.Notifier.Concurrency())
 	err := d.work(ctx, held)
@@ -130,7 +132,8 @@ func (d *dispatcher) await(ctx, held context.Context, more <-chan struct{}) erro
 	return nil
 }
 
-// recordResult records a result. It logs a failure only when the sink begins to fail, not on every retry.
+// recordResult records a result. It logs a failure only when the sink begins to fail, not on every
+// retry.
 func (d *dispatcher) recordResult(ctx context.Context, a answer) error {
 	d.underWay--
 	s, err := d.outbox.Record(ctx, a.letter, a.err, time.Now())

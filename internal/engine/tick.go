@@ -9,7 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// tick runs periodic work at its interval. A failure is reported, and the next run takes place as usual.
+// tick runs periodic work at its interval. A failure is reported, and the next run takes place as
+// usual.
 func (e *Engine) tick(ctx, work context.Context, t Tick) {
 	if t.One && !e.Alone {
 		e.tickInTurn(ctx, work, t)

@@ -12,12 +12,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// longestNap bounds how long the workers rely on notifications: it is the longest delay before they notice a clock
-// change or a task of another replica.
+// longestNap bounds how long the workers rely on notifications: it is the longest delay before they
+// notice a clock change or a task of another replica.
 const longestNap = time.Second
 
-// A full class is claimed for again when one of its workers becomes free. Meanwhile the other classes are claimed for
-// every shortestRest, or less often if a claim takes long, because it scans the full class's tasks too.
+// A full class is claimed for again when one of its workers becomes free. Meanwhile the other
+// classes are claimed for every shortestRest, or less often if a claim takes long, because it scans
+// the full class's tasks too.
 const (
 	shortestRest = 50 * time.Millisecond
 	restPerClaim = 10
@@ -50,7 +51,8 @@ func (e *Engine) workOff(ctx, work context.Context) {
 	w.crew.end()
 }
 
-// class is a group of task kinds with their own workers, so that tasks of other classes never wait for them.
+// class is a group of task kinds with their own workers, so that tasks of other classes never wait
+// for them.
 type class struct {
 	*pool
 	kinds   []store.TaskKind
@@ -67,8 +69,8 @@ type workers struct {
 	crew    *crew
 }
 
-// newWorkers sorts the task kinds into classes: steps of attempts, changes that were set aside, those in
-// Options.Apart, and all others, which are mostly timers: deadlines, fires and arming.
+// newWorkers sorts the task kinds into classes: steps of attempts, changes that were set aside,
+// those in Options.Apart, and all others, which are mostly timers: deadlines, fires and arming.
 func newWorkers(e *Engine) *workers {
 	w := &workers{engine: e, freed: make(chan struct{}, 1), crew: newCrew()}
 	steps := class{pool: newPool(e.Workers), kinds: []store.TaskKind{store.Advance, store.AdvanceDry, store.CheckLeft}}
@@ -101,9 +103,9 @@ func (w *workers) of(kind store.TaskKind) class {
 	return w.classes[0]
 }
 
-// claim claims tasks, and reports whether a class has no free worker. Usually it makes one call for tasks of every
-// kind, longest overdue first. While more tasks may be due than there are workers, it claims for each queue
-// separately.
+// claim claims tasks, and reports whether a class has no free worker. Usually it makes one call for
+// tasks of every kind, longest overdue first. While more tasks may be due than there are workers,
+// it claims for each queue separately.
 func (w *workers) claim(ctx context.Context) (claims []store.Claim, full bool, err error) {
 	room := 0
 	for _, c := range w.classes {
@@ -149,16 +151,16 @@ func (w *workers) allFull() bool {
 	return !slices.ContainsFunc(w.classes, func(c class) bool { return c.room() > 0 })
 }
 
-// queue is a set of task kinds within which pipelines take turns. The first queue is for deadlines and cron fires:
-// they are claimed before all other tasks.
+// queue is a set of task kinds within which pipelines take turns. The first queue is for deadlines
+// and cron fires: they are claimed before all other tasks.
 type queue struct {
 	pool   *pool
 	kinds  []store.TaskKind
 	served []pipeline.ID // pipelines that had a task claimed in this round
 }
 
-// maxServed bounds how many pipelines a claim excludes. If more than that have thousands of tasks, the longest
-// overdue come first again.
+// maxServed bounds how many pipelines a claim excludes. If more than that have thousands of tasks,
+// the longest overdue come first again.
 const maxServed = 32
 
 // claim claims up to limit tasks: first of pipelines that had none in this round, then of any.
@@ -270,8 +272,8 @@ func (e *Engine) giveBack(work context.Context, l store.Lease) {
 	})
 }
 
-// untilLapsed retries a release until it succeeds: a store that is down may be back soon. Once the lease has expired
-// there is nothing left to release.
+// untilLapsed retries a release until it succeeds: a store that is down may be back soon. Once the
+// lease has expired there is nothing left to release.
 func (e *Engine) untilLapsed(work context.Context, give func(context.Context) error) {
 	lapsed := time.Now().Add(e.Lease)
 	for failures := 1; ; failures++ {
@@ -282,8 +284,8 @@ func (e *Engine) untilLapsed(work context.Context, give func(context.Context) er
 	}
 }
 
-// dispatch calls the handler of a task. A task of an unknown kind fails like any other, so that it is reported and
-// backs off: a newer version that shares the store may know it.
+// dispatch calls the handler of a task. A task of an unknown kind fails like any other, so that it
+// is reported and backs off: a newer version that shares the store may know it.
 func (e *Engine) dispatch(ctx context.Context, c store.Claim) error {
 	switch {
 	case c.Task.Kind == store.Deliver && e.Notifier != nil:

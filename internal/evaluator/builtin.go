@@ -67,8 +67,8 @@ type found struct {
 	bytes  int64
 }
 
-// freshness checks a file, or the files of a directory. That there are none is an answer; that they cannot be read is
-// a failure.
+// freshness checks a file, or the files of a directory. That there are none is an answer; that they
+// cannot be read is a failure.
 func freshness(c *pipeline.FileFreshnessConfig, now time.Time) (probe.Answer, error) {
 	f, err := findFiles(c)
 	if err != nil {
@@ -142,8 +142,8 @@ func lacks(c *pipeline.FileFreshnessConfig, f found, now time.Time) string {
 	return ""
 }
 
-// status sends a request and checks the status of the response. That there is no response is an answer too; that the
-// egress guard blocks it is a failure.
+// status sends a request and checks the status of the response. That there is no response is an
+// answer too; that the egress guard blocks it is a failure.
 func (a *asking) status(ctx context.Context, c *pipeline.HTTPStatusConfig) (probe.Answer, error) {
 	message, err := a.message(c.Method, c.URL, c.Headers)
 	if err != nil {

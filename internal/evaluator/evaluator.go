@@ -1,6 +1,7 @@
-// Package evaluator runs one probe, once: a program that gets the question on its standard input, an HTTP endpoint,
-// or a built-in probe. It returns the answer, or why there is none. When a probe runs, for which period, and what
-// happens with its answer is decided elsewhere: see packages probe and prober.
+// Package evaluator runs one probe, once: a program that gets the question on its standard input,
+// an HTTP endpoint, or a built-in probe. It returns the answer, or why there is none. When a probe
+// runs, for which period, and what happens with its answer is decided elsewhere: see packages probe
+// and prober.
 package evaluator
 
 import (
@@ -45,8 +46,9 @@ func New(o Options) *Evaluator {
 	return &Evaluator{Options: o, client: rest.New(o.Guard)}
 }
 
-// Evaluate runs the probe and returns its answer. It takes no longer than the probe's timeout, plus a moment to end a
-// program. The error is a *probe.Failure without secrets, or ctx's error if ctx ended first.
+// Evaluate runs the probe and returns its answer. It takes no longer than the probe's timeout, plus
+// a moment to end a program. The error is a *probe.Failure without secrets, or ctx's error if ctx
+// ended first.
 func (e *Evaluator) Evaluate(ctx context.Context, r probe.Request) (probe.Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, r.Probe.Timeout)
 	defer cancel()

@@ -146,7 +146,8 @@ func TestProgramsThatAreTurnedOffAreNotRun(t *testing.T) {
 	}
 }
 
-// TestProgramRunsAsAnotherUser runs a probe as nobody, which requires root; it is skipped otherwise.
+// TestProgramRunsAsAnotherUser runs a probe as nobody, which requires root; it is skipped
+// otherwise.
 func TestProgramRunsAsAnotherUser(t *testing.T) {
 	b := newBench(t).shell(`echo "{\"status\": \"PASS\", \"value\": {\"who\": \"$(id -un) $USER\"}}"`)
 

@@ -23,13 +23,15 @@ import (
 const (
 	// maxComplaint is how much of a program's stderr is kept, from its end.
 	maxComplaint = 4 << 10
-	// lastWords is how long output is read after the program has exited: its output is already in the pipe, but a
-	// process that it left behind may hold the pipe open forever. That process is asked to stop afterwards.
+	// lastWords is how long output is read after the program has exited: its output is already in
+	// the pipe, but a process that it left behind may hold the pipe open forever. That process is
+	// asked to stop afterwards.
 	lastWords = 100 * time.Millisecond
 )
 
-// execute runs a program in its own process group, with the question on stdin and the answer on stdout. However it
-// ends (by itself, by its timeout, or by printing too much), no process of its group is left afterwards.
+// execute runs a program in its own process group, with the question on stdin and the answer on
+// stdout. However it ends (by itself, by its timeout, or by printing too much), no process of its
+// group is left afterwards.
 func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 	if a.Programs.Off {
 		return probe.Answer{}, failure(run.Permanent, "%s", program.Refused)
@@ -65,8 +67,8 @@ func (a *asking) execute(ctx context.Context) (probe.Answer, error) {
 	return got, err
 }
 
-// environment returns the program's environment: the few variables inherited from the server, overridden by the
-// file's, and the subject of the question.
+// environment returns the program's environment: the few variables inherited from the server,
+// overridden by the file's, and the subject of the question.
 func (a *asking) environment() program.Vars {
 	env := a.Programs.Inherit(a.Getenv)
 	maps.Copy(env, a.probe.Env)
@@ -94,7 +96,8 @@ type running struct {
 	complaint *tail
 }
 
-// wait waits for the program to end, or ends it. It returns how the program failed; "" if it did not.
+// wait waits for the program to end, or ends it. It returns how the program failed; "" if it did
+// not.
 func (p *running) wait(ctx context.Context, grace time.Duration) (string, error) {
 	exited := make(chan error, 1)
 	go func() { exited <- p.cmd.Wait() }()

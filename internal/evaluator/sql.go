@@ -19,8 +19,9 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// query queries a database: the columns of the single row become the fields. The connection string comes from a
-// variable that the operator allows in secrets.env; it is removed from everything that is reported.
+// query queries a database: the columns of the single row become the fields. The connection string
+// comes from a variable that the operator allows in secrets.env; it is removed from everything that
+// is reported.
 func (a *asking) query(ctx context.Context, c *pipeline.SQLConfig) (probe.Answer, error) {
 	config, err := pgconn.ParseConfig(a.dsn)
 	if err != nil {
@@ -86,8 +87,8 @@ func queryFailure(ctx context.Context, err error, limit time.Duration) error {
 	return failure(run.Transient, "the query failed: %s", reasonOf(ctx, err))
 }
 
-// reasonOf returns why a call failed. The library's error for a failed connection names host, user and database, but
-// no password; secrets are removed later anyway.
+// reasonOf returns why a call failed. The library's error for a failed connection names host, user
+// and database, but no password; secrets are removed later anyway.
 func reasonOf(ctx context.Context, err error) string {
 	if ctx.Err() != nil {
 		return "no answer within the timeout"

@@ -1,9 +1,9 @@
-// Package event is the catalogue of the events that Interlock emits: every type with its severity, when it is
-// published and what to do about it, and the envelope that all of them share.
+// Package event is the catalogue of the events that Interlock emits: every type with its severity,
+// when it is published and what to do about it, and the envelope that all of them share.
 //
-// An event is written in the same commit as the change that it reports; package notify delivers it. Its id is
-// derived from its cause, so that consumers recognise a repeated delivery. docs/EVENTS.md is generated from this
-// package.
+// An event is written in the same commit as the change that it reports; package notify delivers it.
+// Its id is derived from its cause, so that consumers recognise a repeated delivery. docs/EVENTS.md
+// is generated from this package.
 package event
 
 //go:generate go run ./eventdoc ../../docs/EVENTS.md
@@ -53,8 +53,9 @@ type About struct {
 	Date     period.Period
 	Attempt  int
 
-	// Which distinguishes events of one type about one subject that are not repeats of each other: a sensor
-	// key, a request id, a config version, a deadline's instant. It is part of the id and never shown.
+	// Which distinguishes events of one type about one subject that are not repeats of each other:
+	// a sensor key, a request id, a config version, a deadline's instant. It is part of the id and
+	// never shown.
 	Which    string
 	CausedBy string
 	At       time.Time
@@ -66,8 +67,8 @@ func Of(r run.Run, at time.Time) About {
 	return About{Pipeline: r.Pipeline, Schedule: r.Schedule, Date: r.Period, Attempt: r.Attempt, At: at}
 }
 
-// New returns the event of type t about a. The same type, subject and Which always give the same id. Extra must
-// have the type that the catalogue lists for t; nil if it lists none.
+// New returns the event of type t about a. The same type, subject and Which always give the same
+// id. Extra must have the type that the catalogue lists for t; nil if it lists none.
 func New(t Type, a About, message string, extra Extra) Event {
 	entry := t.Entry()
 	severity := entry.Severity
@@ -92,8 +93,8 @@ func (e Event) As(s Severity) Event {
 	return e
 }
 
-// id hashes the type, the fields of a within the scope, and Which: the id of an event about a run does not depend
-// on its attempt, that of an event about a pipeline not on a period.
+// id hashes the type, the fields of a within the scope, and Which: the id of an event about a run
+// does not depend on its attempt, that of an event about a pipeline not on a period.
 func id(t Type, s Scope, a About) string {
 	parts := []string{string(t), a.Which}
 	if s <= PerPipeline {
@@ -112,8 +113,8 @@ func id(t Type, s Scope, a About) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Remedy returns what to do about e, with its pipeline, date, run, first date and sensor filled in; "" if there is
-// nothing to do.
+// Remedy returns what to do about e, with its pipeline, date, run, first date and sensor filled in;
+// "" if there is nothing to do.
 func (e Event) Remedy() string {
 	d := e.Detail
 	first, key := d.Date.String(), "KEY"

@@ -6,8 +6,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Extra holds the fields of an event beyond the common ones. The types below are the only ones; each event type
-// has at most one (see Entry.Extra). Unless they are marked omitempty, the fields are always present in the detail.
+// Extra holds the fields of an event beyond the common ones. The types below are the only ones;
+// each event type has at most one (see Entry.Extra). Unless they are marked omitempty, the fields
+// are always present in the detail.
 type Extra interface{ extra() }
 
 // Gate is the result of evaluating the rules.
@@ -23,7 +24,8 @@ type RuleOutcome struct {
 	Outcome string `json:"outcome"`
 	Value   string `json:"value"`
 	Reason  string `json:"reason"`
-	// EffectiveOutcome is what a rule under a "not" contributes to the gate; empty if equal to Outcome.
+	// EffectiveOutcome is what a rule under a "not" contributes to the gate; empty if equal to
+	// Outcome.
 	EffectiveOutcome string `json:"effectiveOutcome,omitempty"`
 	Advisory         bool   `json:"advisory,omitempty"`  // it never closes a gate
 	Preferred        bool   `json:"preferred,omitempty"` // it closes a gate only for a time
@@ -136,7 +138,8 @@ type Pause struct {
 	HoldSLA bool      `json:"holdSla" doc:"whether deadlines are cancelled during the pause"`
 }
 
-// Drift compares a post-run value with its baseline. The values are decimal text, to avoid rounding.
+// Drift compares a post-run value with its baseline. The values are decimal text, to avoid
+// rounding.
 type Drift struct {
 	Sensor    string `json:"sensor" doc:"the post-run sensor"`
 	Field     string `json:"field" doc:"the drift field"`

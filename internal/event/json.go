@@ -27,7 +27,8 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(envelope{ID: e.ID, Source: Source, Type: e.Type, Time: e.Time, Detail: detail})
 }
 
-// DetailJSON returns the detail as in the envelope: the common fields and those of Extra in one object.
+// DetailJSON returns the detail as in the envelope: the common fields and those of Extra in one
+// object.
 func (e Event) DetailJSON() ([]byte, error) {
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {
@@ -64,8 +65,8 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// typeIn guesses the type of an event from the text that MarshalJSON writes, so that the event is parsed only once.
-// The guess may be wrong for other writers.
+// typeIn guesses the type of an event from the text that MarshalJSON writes, so that the event is
+// parsed only once. The guess may be wrong for other writers.
 func typeIn(text []byte) Type {
 	const name = `"detail-type":"`
 	_, after, _ := bytes.Cut(text, []byte(name))
@@ -73,7 +74,8 @@ func typeIn(text []byte) Type {
 	return Type(t)
 }
 
-// readAs reads an event with the extra fields of type t. The event may turn out to be of another type.
+// readAs reads an event with the extra fields of type t. The event may turn out to be of another
+// type.
 func readAs(t Type, text []byte) (Event, error) {
 	kind := catalogue[t].Extra
 	detail := reflect.New(reflect.PointerTo(details()[reflect.TypeOf(kind)])) // stays nil without a detail
@@ -93,8 +95,8 @@ func readAs(t Type, text []byte) (Event, error) {
 	return Event{ID: env.ID, Type: env.Type, Time: env.Time, Detail: detailOf(detail.Elem().Elem(), kind)}, nil
 }
 
-// details returns the struct types into which details are read, by the type of their Extra: the common fields and
-// those of Extra.
+// details returns the struct types into which details are read, by the type of their Extra: the
+// common fields and those of Extra.
 var details = sync.OnceValue(func() map[reflect.Type]reflect.Type {
 	common := reflect.StructField{Name: "Detail", Type: reflect.TypeFor[Detail](), Anonymous: true}
 	all := map[reflect.Type]reflect.Type{nil: reflect.StructOf([]reflect.StructField{common})}

@@ -90,7 +90,8 @@ const (
 	Critical Severity = "critical"
 )
 
-// Scope is the kind of subject of an event, narrowest first. It decides which fields are part of the id.
+// Scope is the kind of subject of an event, narrowest first. It decides which fields are part of
+// the id.
 type Scope uint8
 
 // The scopes.

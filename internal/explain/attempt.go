@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Attempt is one try to bring a run to COMPLETED, reconstructed from the records. The latest is known in full; for
-// earlier ones, what events and job log still contain.
+// Attempt is one try to bring a run to COMPLETED, reconstructed from the records. The latest is
+// known in full; for earlier ones, what events and job log still contain.
 type Attempt struct {
 	Number       int
 	Cause        run.Cause
@@ -62,15 +62,16 @@ func Attempts(r run.Run, log []store.JobEntry, events []event.Event) []Attempt {
 	return attempts
 }
 
-// replaced sets the end of an attempt that never started its job, if nothing else records it: the next attempt
-// replaced it.
+// replaced sets the end of an attempt that never started its job, if nothing else records it: the
+// next attempt replaced it.
 func (a *Attempt) replaced(next Attempt) {
 	if a.EndedAt.IsZero() && a.StartedAt.IsZero() {
 		a.EndedAt = next.OpenedAt
 	}
 }
 
-// refused ends an earlier attempt whose job was never started: its last job log entry is the refusal.
+// refused ends an earlier attempt whose job was never started: its last job log entry is the
+// refusal.
 func (a *Attempt) refused(e store.JobEntry) {
 	a.EndedAt, a.Result, a.Category = e.At, run.ResultFail, e.Category
 }

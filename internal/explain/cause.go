@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The codes of a Cause. Those of a run that ended badly or is stuck name what a person has to know first.
+// The codes of a Cause. Those of a run that ended badly or is stuck name what a person has to know
+// first.
 const (
 	CauseHeld         reason.Code = "held"          // it is not known whether the job was started
 	CauseUnread       reason.Code = "status-unread" // the job's status cannot be read
@@ -56,8 +57,8 @@ func FirstClosed(leaves []store.SeenLeaf) *store.SeenLeaf {
 	return nil
 }
 
-// Cause returns in one line why the explained run is in its state; the zero Reason if there is nothing to say, or no
-// run.
+// Cause returns in one line why the explained run is in its state; the zero Reason if there is
+// nothing to say, or no run.
 func (x Explanation) Cause() reason.Reason {
 	if x.Run == nil {
 		return reason.Reason{}
@@ -144,8 +145,8 @@ func (e Evidence) done(r run.Run) reason.Reason {
 	return reason.Reason{}
 }
 
-// failure returns a cause with the details of the last failed attempt: its message, exit code, category and last line
-// of output.
+// failure returns a cause with the details of the last failed attempt: its message, exit code,
+// category and last line of output.
 func (e Evidence) failure(r run.Run, code reason.Code, format string, params ...reason.Part) reason.Reason {
 	report, number := r.Progress.Report, r.Attempt
 	if code == CauseRetrying {
@@ -196,7 +197,8 @@ func ruleCause(l store.SeenLeaf, code reason.Code, format string, params ...reas
 	return reason.New(code, format, params...)
 }
 
-// sensorName returns the name of a rule's sensor: its key, after the pipeline if that is another one.
+// sensorName returns the name of a rule's sensor: its key, after the pipeline if that is another
+// one.
 func sensorName(l store.SeenLeaf) string {
 	if l.From != "" {
 		return l.From + ":" + l.Key
@@ -227,7 +229,8 @@ func lastLine(output string) string {
 	return printable(line)
 }
 
-// FirstClosedIn returns the first required rule that did not hold according to an event; nil if all did.
+// FirstClosedIn returns the first required rule that did not hold according to an event; nil if all
+// did.
 func FirstClosedIn(g event.Gate) *store.SeenLeaf {
 	for _, r := range g.Rules {
 		if !r.Advisory && cmp.Or(r.EffectiveOutcome, r.Outcome) != rule.Pass.String() {
@@ -254,7 +257,8 @@ func outcomeOf(name string) rule.Outcome {
 	return rule.Unknown
 }
 
-// PausedSince says who paused a pipeline, since when, why, and until when; the zero Reason if it is not paused.
+// PausedSince says who paused a pipeline, since when, why, and until when; the zero Reason if it is
+// not paused.
 func PausedSince(row store.Pipeline) reason.Reason {
 	pauses := row.Pauses()
 	if len(pauses) == 0 {

@@ -1,8 +1,8 @@
-// Package explain says why a run waits and what would open its gate, what a past run started on and how it went, and
-// why a period has no run. It reads and evaluates; it changes nothing.
+// Package explain says why a run waits and what would open its gate, what a past run started on and
+// how it went, and why a period has no run. It reads and evaluates; it changes nothing.
 //
-// Look collects the facts and draws the conclusions; text.go formats them for the command line and the API. Package
-// gate gives the verdict on a gate, package rule the reasons of rules.
+// Look collects the facts and draws the conclusions; text.go formats them for the command line and
+// the API. Package gate gives the verdict on a gate, package rule the reasons of rules.
 package explain
 
 import (
@@ -27,7 +27,8 @@ import (
 type Sources struct {
 	Store   store.Reader
 	Catalog *catalog.Catalog
-	// Silenced returns the id of the silence that suppressed the alert about an event, or "". It may be nil.
+	// Silenced returns the id of the silence that suppressed the alert about an event, or "". It
+	// may be nil.
 	Silenced func(event.Event) string
 }
 
@@ -200,7 +201,8 @@ func (b *builder) find(ctx context.Context, q Question) error {
 	return b.readRun(ctx)
 }
 
-// choosePeriod picks the newest open run if the question names no period, or else the current period.
+// choosePeriod picks the newest open run if the question names no period, or else the current
+// period.
 func (b *builder) choosePeriod(ctx context.Context) error {
 	if !b.key.Period.IsZero() {
 		return nil

@@ -63,8 +63,8 @@ func (b *builder) stored(ctx context.Context) (*Gate, error) {
 	return out, b.name(ctx, out.Leaves)
 }
 
-// leaf combines a rule and the reading it saw. If a sensor was seen several times, the one with that version counts;
-// 0 takes the first.
+// leaf combines a rule and the reading it saw. If a sensor was seen several times, the one with
+// that version counts; 0 takes the first.
 func (b *builder) leaf(seen store.SeenLeaf, version int64, sensors []store.SeenSensor) Leaf {
 	leaf := Leaf{SeenLeaf: seen, Holds: seen.Outcome.In(seen.Negated) == rule.Pass, Version: version}
 	for _, s := range sensors {
@@ -93,7 +93,8 @@ func (g *Gate) written() time.Time {
 	return at
 }
 
-// name fills in the writers of the readings that were seen, if they are still the latest of their period.
+// name fills in the writers of the readings that were seen, if they are still the latest of their
+// period.
 func (b *builder) name(ctx context.Context, leaves []Leaf) error {
 	var queries []store.ReadingQuery
 	var which []int

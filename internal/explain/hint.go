@@ -18,7 +18,8 @@ import (
 // maxHints is how many closed rules get their own hint.
 const maxHints = 10
 
-// hints adds, for each rule that keeps the gate closed, what would change that. Each starts with prefix.
+// hints adds, for each rule that keeps the gate closed, what would change that. Each starts with
+// prefix.
 func (b *builder) hints(ctx context.Context, prefix string) error {
 	closed := b.x.Gate.Closed()
 	if len(closed) > 0 && b.def != nil && b.def.Start != nil {
@@ -61,8 +62,8 @@ func (b *builder) hint(ctx context.Context, leaf Leaf) (string, error) {
 	return b.reading(leaf), nil
 }
 
-// awaited returns the period of the upstream run that the gate needs next: the first inside ours that is not
-// COMPLETED, or the one that contains ours.
+// awaited returns the period of the upstream run that the gate needs next: the first inside ours
+// that is not COMPLETED, or the one that contains ours.
 func (b *builder) awaited(ctx context.Context, up pipeline.ID) (period.Period, error) {
 	def := b.Catalog.Current().Definition(up)
 	if def == nil {
@@ -137,8 +138,9 @@ func condition(leaf Leaf) string {
 	return rule.Asked{Check: leaf.Check, Field: leaf.Field, Value: leaf.Needs, Time: leaf.Time}.Condition()
 }
 
-// command returns a command that writes a reading which satisfies the rule; "" if no single value does. A write
-// replaces the whole reading, so the command includes the fields that the other rules and the start condition need.
+// command returns a command that writes a reading which satisfies the rule; "" if no single value
+// does. A write replaces the whole reading, so the command includes the fields that the other rules
+// and the start condition need.
 func (b *builder) command(leaf Leaf) string {
 	value, ok := example(leaf)
 	if !ok {
@@ -161,8 +163,8 @@ func (b *builder) command(leaf Leaf) string {
 	return fmt.Sprintf("interlock sensor set %s %s %s", b.owner(leaf.SeenLeaf), key, strings.Join(values, " "))
 }
 
-// needed reports whether a reading must have the rule's field: the rule holds on it, or no other rule can replace it.
-// The time of the write itself is not a field of the data.
+// needed reports whether a reading must have the rule's field: the rule holds on it, or no other
+// rule can replace it. The time of the write itself is not a field of the data.
 func (leaf Leaf) needed() bool {
 	if leaf.Advisory || leaf.Over || leaf.Field == "" || leaf.Field == "updatedAt" {
 		return false
@@ -200,7 +202,8 @@ func example(leaf Leaf) (string, bool) {
 	return "", false
 }
 
-// assignment returns field=value for a shell; false if it needs more quoting than marking a number as text.
+// assignment returns field=value for a shell; false if it needs more quoting than marking a number
+// as text.
 func assignment(field string, value any) (string, bool) {
 	text, isText := value.(string)
 	if !isText {

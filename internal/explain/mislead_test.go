@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// promisesNoReading fails if an explanation suggests a sensor write although no write opens the run.
+// promisesNoReading fails if an explanation suggests a sensor write although no write opens the
+// run.
 func (w *world) promisesNoReading(x explain.Explanation) {
 	w.Helper()
 	for _, hint := range x.Opens {
@@ -32,7 +33,8 @@ func TestEditOfAStartConditionDoesNotPromiseToOpenThePast(t *testing.T) {
 		"an edit does not open past periods", "`interlock trigger stream --date 2026-03-03`")
 }
 
-// The stream of a table has whole seconds: a write in the second of the acceptance counts as before it.
+// The stream of a table has whole seconds: a write in the second of the acceptance counts as before
+// it.
 func TestReadingFromBeforeThePipelineDoesNotPromiseToOpenThePast(t *testing.T) {
 	w := newWorld(t)
 	w.Write("stream", "landed#2026-03-03", "status=ready")
@@ -136,7 +138,8 @@ job: {type: command, config: {command: [load]}}
 	}
 }
 
-// Outside a start deadline a changed reading of the start condition reopens an exhausted run; no other reading does.
+// Outside a start deadline a changed reading of the start condition reopens an exhausted run; no
+// other reading does.
 func TestExhaustedRunSaysWhichReadingReopensIt(t *testing.T) {
 	w := newWorld(t, strings.Replace(stream, `, deadline: "18:00"`, "", 1))
 	w.Write("stream", "landed#2026-03-03", "status=ready")

@@ -195,8 +195,8 @@ func (b *builder) noStart(ctx context.Context) error {
 	return nil
 }
 
-// unopened explains a period whose start condition is met, or whose upstreams are done, but that has no run: the
-// write was not handled when it came, and the watchdog recovers only recent ones.
+// unopened explains a period whose start condition is met, or whose upstreams are done, but that
+// has no run: the write was not handled when it came, and the watchdog recovers only recent ones.
 func (b *builder) unopened(at time.Time) {
 	x := &b.x
 	met, when := "the last upstream run completed", b.when(at)
@@ -230,7 +230,8 @@ func (b *builder) trigger() {
 	b.opens("trigger", "`interlock trigger %s --date %s`", b.key.Pipeline, b.key.Period)
 }
 
-// startDeadline returns when the start condition's deadline closes the automatic window of a run; zero without one.
+// startDeadline returns when the start condition's deadline closes the automatic window of a run;
+// zero without one.
 func startDeadline(def *pipeline.Definition, key run.Key) time.Time {
 	if def == nil || def.Start == nil || def.Start.Deadline == nil {
 		return time.Time{}

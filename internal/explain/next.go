@@ -109,7 +109,8 @@ func (x Explanation) opening() Next {
 	return Next{By: ByOperator}
 }
 
-// afterPause says how a paused run continues: when the pause ends by itself, or an operator ends it.
+// afterPause says how a paused run continues: when the pause ends by itself, or an operator ends
+// it.
 func (x Explanation) afterPause() Next {
 	if x.resumesAt.IsZero() {
 		return Next{By: ByOperator}
@@ -141,8 +142,8 @@ func (x Explanation) awaited() Next {
 	return n
 }
 
-// LetsStart reports whether the gate allows, or allowed, the run to start: rules that pass for a period without a
-// waiting run start nothing.
+// LetsStart reports whether the gate allows, or allowed, the run to start: rules that pass for a
+// period without a waiting run start nothing.
 func (x Explanation) LetsStart() bool {
 	if !x.Gate.Open() || x.Gate.Live && x.Run == nil {
 		return false

@@ -16,7 +16,8 @@ match: [{path: $.kind, equals: load}]
 write: [{pipeline: orders, key: rows, fields: {count: {path: $.rows}}}]
 `
 
-// The terminal prints the reasons, and the dashboard shows them in parts: both name the source of a missing sensor.
+// The terminal prints the reasons, and the dashboard shows them in parts: both name the source of a
+// missing sensor.
 func TestClosedRuleNamesItsSource(t *testing.T) {
 	w := opened(t)
 	_, err := w.Catalog.Apply(ctx, catalog.Files{

@@ -164,7 +164,8 @@ func (b *builder) running() {
 	}
 }
 
-// reportsItself reports whether polls do not show how the job ends: it calls back, or another program reports it.
+// reportsItself reports whether polls do not show how the job ends: it calls back, or another
+// program reports it.
 func (b *builder) reportsItself() bool {
 	if b.def == nil || b.def.Job == nil {
 		return false
@@ -250,8 +251,8 @@ func (b *builder) waiting(ctx context.Context) error {
 	return b.hints(ctx, "")
 }
 
-// unevaluated explains a waiting attempt whose gate is not evaluated because of a pause. If the window ends first, so
-// does the attempt; the window of one that waits for a slot does not run.
+// unevaluated explains a waiting attempt whose gate is not evaluated because of a pause. If the
+// window ends first, so does the attempt; the window of one that waits for a slot does not run.
 func (b *builder) unevaluated() {
 	p := b.x.Run.Progress
 	if until := b.row.PausedUntil(); !p.WaitingSince.IsZero() || !until.IsZero() && !until.After(p.WindowEnd) {
@@ -263,7 +264,8 @@ func (b *builder) unevaluated() {
 		b.when(p.WindowEnd), run.ValidationExhausted)
 }
 
-// notBegun explains an attempt whose window has not begun: a retry during its backoff, or schedule.time.
+// notBegun explains an attempt whose window has not begun: a retry during its backoff, or
+// schedule.time.
 func (b *builder) notBegun(def *pipeline.Definition) {
 	r := b.x.Run
 	begins, starts := b.when(r.Progress.WindowStart), "starts"
@@ -294,7 +296,8 @@ func (b *builder) failedBefore() *Attempt {
 	return before
 }
 
-// external reports whether external workers run the pipeline's job. Its attempts start only if one claims them.
+// external reports whether external workers run the pipeline's job. Its attempts start only if one
+// claims them.
 func external(def *pipeline.Definition) bool {
 	if def == nil {
 		return false
@@ -348,7 +351,8 @@ func (b *builder) exhausted(ctx context.Context) error {
 	return b.hints(ctx, "that attempt also needs ")
 }
 
-// expired returns the deadline that closed the run's automatic window: the reported one, or else the file's.
+// expired returns the deadline that closed the run's automatic window: the reported one, or else
+// the file's.
 func (b *builder) expired(def *pipeline.Definition) time.Time {
 	for _, e := range b.events {
 		if x, ok := e.Detail.Extra.(event.Deadline); ok && e.Type == event.SensorDeadlineExpired {
@@ -364,7 +368,8 @@ func (b *builder) expired(def *pipeline.Definition) time.Time {
 	return time.Time{}
 }
 
-// definition returns the version that the open attempt uses, or the active version if that can no longer be read.
+// definition returns the version that the open attempt uses, or the active version if that can no
+// longer be read.
 func (b *builder) definition(ctx context.Context) *pipeline.Definition {
 	version := b.x.Run.Progress.Opening.ConfigVersion
 	if version == "" {
@@ -399,14 +404,15 @@ func (b *builder) anotherAttempt(does string) {
 	b.opens("again", "`%s` %s", command, does)
 }
 
-// manualSpent reports whether the budget for manual reruns of r is used up. The first attempt uses none.
+// manualSpent reports whether the budget for manual reruns of r is used up. The first attempt uses
+// none.
 func manualSpent(def *pipeline.Definition, r run.Run) (rerun.Budget, bool) {
 	budget := rerun.BudgetOf(def.Job, r, run.CauseManual)
 	return budget, r.Attempt > 0 && budget.Used >= budget.Max
 }
 
-// Again returns the command that opens another attempt of an ended run, in a form that would be accepted, and its
-// code: trigger or rerun. Both are empty for a nil definition.
+// Again returns the command that opens another attempt of an ended run, in a form that would be
+// accepted, and its code: trigger or rerun. Both are empty for a nil definition.
 func Again(def *pipeline.Definition, r run.Run) (code, command string) {
 	if def == nil {
 		return "", ""

@@ -181,8 +181,8 @@ func (leaf Leaf) written(g *Gate) string {
 	return text + " for " + leaf.Period.String()
 }
 
-// line describes an attempt: "attempt 2 (retry: transient): opened …, started …, failed … (TRANSIENT, exit code 75):
-// no network".
+// line describes an attempt: "attempt 2 (retry: transient): opened …, started …, failed …
+// (TRANSIENT, exit code 75): no network".
 func (a Attempt) line() string {
 	line := fmt.Sprintf("attempt %d (%s", a.Number, causeWord(a.Cause))
 	if a.By != "" {
@@ -254,7 +254,8 @@ func resultWord(r run.Result) string {
 	return "failed"
 }
 
-// maxOutput is how many lines of the last job's output are shown. The run has everything that is kept.
+// maxOutput is how many lines of the last job's output are shown. The run has everything that is
+// kept.
 const maxOutput = 20
 
 func (x Explanation) output(w *lines) {
@@ -309,8 +310,8 @@ func orUnknown(s string) string {
 	return cmp.Or(s, "no reason recorded")
 }
 
-// printable replaces control characters in user-provided text, so that they neither move the cursor nor break the
-// line.
+// printable replaces control characters in user-provided text, so that they neither move the cursor
+// nor break the line.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		switch {

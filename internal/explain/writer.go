@@ -93,7 +93,8 @@ func broken(s prober.Standing, now time.Time) string {
 	return text
 }
 
-// sources adds, for the rules that keep the gate closed, when the source that writes their sensor last had an event.
+// sources adds, for the rules that keep the gate closed, when the source that writes their sensor
+// last had an event.
 func (b *builder) sources(ctx context.Context) error {
 	for _, leaf := range b.x.Gate.Closed() {
 		owner := b.owner(leaf.SeenLeaf)

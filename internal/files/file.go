@@ -19,7 +19,8 @@ type file struct {
 	given  bool        // a path names it
 	unseen error       // why it cannot be read
 
-	// For a file that was found in a directory: the real path of the given directory, and of the file.
+	// For a file that was found in a directory: the real path of the given directory, and of the
+	// file.
 	root, origin string
 }
 
@@ -49,8 +50,8 @@ func (f file) read() (pipeline.Source, error) {
 	return pipeline.Source{File: f.path, Data: data}, nil
 }
 
-// open opens the file. One that was found in a directory is opened below its root, so that a link that has since
-// replaced it cannot lead elsewhere.
+// open opens the file. One that was found in a directory is opened below its root, so that a link
+// that has since replaced it cannot lead elsewhere.
 func (f file) open() (*os.File, error) {
 	if f.root == "" {
 		return os.Open(f.path)

@@ -1,5 +1,6 @@
-// Package files reads pipeline, calendar and archetype files from disk into sources for package pipeline. It uses
-// only names and sizes: package pipeline interprets the contents. It never writes and never watches.
+// Package files reads pipeline, calendar and archetype files from disk into sources for package
+// pipeline. It uses only names and sizes: package pipeline interprets the contents. It never writes
+// and never watches.
 package files
 
 import (
@@ -13,15 +14,16 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// Read reads each path: a file whatever its name, a directory recursively in order of names. In a directory only
-// *.yaml and *.yml count, and names that start with a dot are skipped. A file that can be reached in several ways is
-// read once, under its first name. A file in a directory that cannot be read is returned with the reason in place of
-// its contents. A path, or a directory below it, that is missing or cannot be read is an error that names it; nothing
-// is returned then, so that half of the files are never mistaken for all of them.
+// Read reads each path: a file whatever its name, a directory recursively in order of names. In a
+// directory only *.yaml and *.yml count, and names that start with a dot are skipped. A file that
+// can be reached in several ways is read once, under its first name. A file in a directory that
+// cannot be read is returned with the reason in place of its contents. A path, or a directory below
+// it, that is missing or cannot be read is an error that names it; nothing is returned then, so
+// that half of the files are never mistaken for all of them.
 //
-// Links are followed as long as they stay below one of the paths, as those of a Kubernetes ConfigMap do. A link in a
-// directory that leads elsewhere is not read: otherwise anybody with write access could have any file of the machine
-// read, and quoted in the reported problems.
+// Links are followed as long as they stay below one of the paths, as those of a Kubernetes
+// ConfigMap do. A link in a directory that leads elsewhere is not read: otherwise anybody with
+// write access could have any file of the machine read, and quoted in the reported problems.
 func Read(paths ...string) ([]pipeline.Source, error) {
 	var sources []pipeline.Source
 	err := walk(paths, func(f file) error {
@@ -50,7 +52,8 @@ type Stamp struct {
 	Changed  int64 // also changes with its owner and permissions: it may be readable now
 }
 
-// Stamps returns the files that Read would read, in the same order, without reading them, for watchers to compare.
+// Stamps returns the files that Read would read, in the same order, without reading them, for
+// watchers to compare.
 func Stamps(paths ...string) ([]Stamp, error) {
 	var stamps []Stamp
 	err := walk(paths, func(f file) error {
@@ -111,8 +114,9 @@ func (w *walker) rootOf(origin string) string {
 	return ""
 }
 
-// walker visits files. seen holds the real paths of visited files and directories, which keeps a file from counting
-// twice and a directory that links to its own parent from being walked without end.
+// walker visits files. seen holds the real paths of visited files and directories, which keeps a
+// file from counting twice and a directory that links to its own parent from being walked without
+// end.
 type walker struct {
 	visit func(file) error
 	roots []string // real paths of the given ones
@@ -150,8 +154,8 @@ func (w *walker) walkDir(dir, origin string) error {
 	return nil
 }
 
-// walkEntry visits an entry of a directory and follows links. It skips a pipe or device named *.yaml: reading it
-// might never end.
+// walkEntry visits an entry of a directory and follows links. It skips a pipe or device named
+// *.yaml: reading it might never end.
 func (w *walker) walkEntry(path, origin string, entry fs.DirEntry) error {
 	wanted := isYAML(path)
 	link := entry.Type()&fs.ModeSymlink != 0
@@ -179,8 +183,8 @@ func (w *walker) walkEntry(path, origin string, entry fs.DirEntry) error {
 	return w.walk(file{path: path, info: info}, origin)
 }
 
-// visitUnseen visits an entry of a directory that cannot be read. For a directory it returns an error, because what
-// is missing is unknown.
+// visitUnseen visits an entry of a directory that cannot be read. For a directory it returns an
+// error, because what is missing is unknown.
 func (w *walker) visitUnseen(path string, entry fs.DirEntry, err error) error {
 	switch {
 	case isGone(path):
@@ -205,7 +209,8 @@ func isYAML(path string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// realPath returns path with all links resolved. A file without a path, such as a shell's <(…), keeps its given name.
+// realPath returns path with all links resolved. A file without a path, such as a shell's <(…),
+// keeps its given name.
 func realPath(path string) (string, error) {
 	origin, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// tree writes files below a new directory, which becomes the working directory. The contents are the names.
+// tree writes files below a new directory, which becomes the working directory. The contents are
+// the names.
 func tree(t *testing.T, names ...string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

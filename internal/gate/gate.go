@@ -1,9 +1,9 @@
-// Package gate evaluates a pipeline's gate for a period: it reads the sensors, asks package rule for the verdict, and
-// converts the facts to the form stored with a start. It changes nothing.
+// Package gate evaluates a pipeline's gate for a period: it reads the sensors, asks package rule
+// for the verdict, and converts the facts to the form stored with a start. It changes nothing.
 //
-// Package sensor decides which reading counts, package rule what the rules make of it. Upstreams (schedule.after) are
-// checked by their runs themselves, not by the readings that announce them, so that a lost or late reading cannot
-// open a gate.
+// Package sensor decides which reading counts, package rule what the rules make of it. Upstreams
+// (schedule.after) are checked by their runs themselves, not by the readings that announce them, so
+// that a lost or late reading cannot open a gate.
 package gate
 
 import (
@@ -32,19 +32,20 @@ type Question struct {
 	// Upstream returns the active definition of another pipeline; nil if there is none.
 	Upstream func(pipeline.ID) *pipeline.Definition
 	Period   period.Period
-	// Gate is the gate to evaluate; nil means the pipeline's own. The start condition and the post-run rules are
-	// evaluated in the same way.
+	// Gate is the gate to evaluate; nil means the pipeline's own. The start condition and the
+	// post-run rules are evaluated in the same way.
 	Gate *rule.Gate
 	// Fire is the cron fire that opened the run. Zero means the fire for Period.
 	Fire time.Time
-	// Opened is when the window of the run's attempt begins. Zero means the earliest time at which Period can open.
+	// Opened is when the window of the run's attempt begins. Zero means the earliest time at which
+	// Period can open.
 	Opened time.Time
 	// PostRun also reads the sensors of the post-run rules. They do not affect the verdict.
 	PostRun bool
 }
 
-// Evaluate evaluates a gate on the store's current data. For the pipeline's own gate, the result always includes the
-// sensor of the start condition, since late data and reruns compare both.
+// Evaluate evaluates a gate on the store's current data. For the pipeline's own gate, the result
+// always includes the sensor of the start condition, since late data and reruns compare both.
 func Evaluate(ctx context.Context, r reader, q Question, now time.Time) (View, error) {
 	g := q.Gate
 	if g == nil {
@@ -75,8 +76,8 @@ func Evaluate(ctx context.Context, r reader, q Question, now time.Time) (View, e
 	return v, nil
 }
 
-// startBeside returns the start condition's sensor if it is not part of the gate: without cron it opens the run and
-// is not checked again.
+// startBeside returns the start condition's sensor if it is not part of the gate: without cron it
+// opens the run and is not checked again.
 func (q Question) startBeside(refs []rule.Ref) []rule.Ref {
 	start := q.Definition.Start
 	if start == nil || start.Gate == nil {

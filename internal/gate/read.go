@@ -101,7 +101,8 @@ func (q Question) shows(ref rule.Ref, latest []*sensor.Reading) sensor.Seen {
 	}
 }
 
-// since returns the start of the period that contains the fire: an undated start condition must not be older.
+// since returns the start of the period that contains the fire: an undated start condition must not
+// be older.
 func (q Question) since() time.Time {
 	on, fire := q.Definition.Schedule, q.Fire
 	if fire.IsZero() {
@@ -113,7 +114,8 @@ func (q Question) since() time.Time {
 	return on.SliceStart(fire)
 }
 
-// opened evaluates a start condition without cron: an undated reading belongs to the period in which it was written.
+// opened evaluates a start condition without cron: an undated reading belongs to the period in
+// which it was written.
 func (q Question) opened(latest []*sensor.Reading) sensor.Seen {
 	counting := make([]*sensor.Reading, 0, len(latest))
 	note := ""

@@ -60,8 +60,8 @@ type Answer struct {
 // Allowed reports whether a start is allowed now.
 func (a Answer) Allowed() bool { return len(a.Blocks) == 0 }
 
-// RetryAfter returns how long to wait before asking again: until the last of the temporary blocks has ended, or else
-// the interval. It is 0 if a start is allowed, or if asking again is useless.
+// RetryAfter returns how long to wait before asking again: until the last of the temporary blocks
+// has ended, or else the interval. It is 0 if a start is allowed, or if asking again is useless.
 func (a Answer) RetryAfter(interval time.Duration, now time.Time) time.Duration {
 	if a.Allowed() {
 		return 0
@@ -99,8 +99,8 @@ func Ask(ctx context.Context, r reader, s Situation, now time.Time) (Answer, err
 	return a, nil
 }
 
-// Unmet returns the blocks that follow from the facts alone, regardless of time and run: an excluded period, an unmet
-// start condition, rules that do not pass.
+// Unmet returns the blocks that follow from the facts alone, regardless of time and run: an
+// excluded period, an unmet start condition, rules that do not pass.
 func (a Answer) Unmet(q Question, now time.Time) []Block {
 	return known(q.excluded(), a.startUnmet(), a.rulesClosed(now))
 }
@@ -140,8 +140,8 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 	return blocks
 }
 
-// notOffered returns a block if the gate is open but no worker can claim the attempt yet, for jobs run by external
-// workers.
+// notOffered returns a block if the gate is open but no worker can claim the attempt yet, for jobs
+// run by external workers.
 func (s Situation) notOffered(now time.Time) Block {
 	_, external := job.Offers(s.Definition.Job)
 	switch r := s.Run; {
@@ -217,8 +217,8 @@ func (s Situation) paused() Block {
 	return b
 }
 
-// notDue returns a block for a window that has not begun: of the open attempt, or of a run that the schedule has yet
-// to open.
+// notDue returns a block for a window that has not begun: of the open attempt, or of a run that the
+// schedule has yet to open.
 func (s Situation) notDue(now time.Time) Block {
 	on := s.Definition.Schedule
 	at, why := s.Run.Progress.WindowStart, fmt.Sprintf("attempt %d starts", s.Run.Attempt)
@@ -236,8 +236,8 @@ func (s Situation) notDue(now time.Time) Block {
 	return b
 }
 
-// start returns a block if the start condition is not met. Without cron it opens the run, so an open run does not
-// check it again.
+// start returns a block if the start condition is not met. Without cron it opens the run, so an
+// open run does not check it again.
 func (s Situation) start(a Answer, now time.Time) Block {
 	def, opened := s.Definition, s.Run.Status != ""
 	if a.Start == nil || opened && def.Opens != pipeline.ByCron {

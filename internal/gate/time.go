@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// overTime applies the time until which rules are preferred, and finds the time at which the gate opens without new
-// data.
+// overTime applies the time until which rules are preferred, and finds the time at which the gate
+// opens without new data.
 func (v *View) overTime(q Question, g *rule.Gate, seen rule.Snapshot, now time.Time) {
 	if g.Prefers() {
 		v.PreferUntil = q.Definition.PreferUntil(q.Period, q.Opened)
@@ -54,8 +54,8 @@ func (v View) Lapsed(now time.Time) bool {
 	return !v.PreferUntil.IsZero() && !now.Before(v.PreferUntil)
 }
 
-// Lacking lists the sensors of the preferred rules without which the gate is open, without duplicates, separated by
-// commas.
+// Lacking lists the sensors of the preferred rules without which the gate is open, without
+// duplicates, separated by commas.
 func (v View) Lacking() string {
 	if len(v.Degraded) == 0 {
 		return ""
@@ -69,7 +69,8 @@ func (v View) Lacking() string {
 	return strings.Join(names, ",")
 }
 
-// missing iterates over the preferred rules that do not pass: the name of their sensor, and the reason.
+// missing iterates over the preferred rules that do not pass: the name of their sensor, and the
+// reason.
 func (v View) missing() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, l := range v.Verdict.Leaves {
@@ -87,7 +88,8 @@ func (v View) missing() iter.Seq2[string, string] {
 	}
 }
 
-// noteSlices adds the state of the periods, in stored form. The sensor's own version and time are the newest.
+// noteSlices adds the state of the periods, in stored form. The sensor's own version and time are
+// the newest.
 func noteSlices(s *store.SeenSensor, over []sensor.Seen) {
 	content := sha256.New()
 	for _, one := range over {

@@ -34,9 +34,9 @@ func (q Question) upstreamOf(ref rule.Ref) (pipeline.ID, bool) {
 	return pipeline.ID(name), true
 }
 
-// upstream finds the runs that must be COMPLETED: those of every expected period inside ours, or the one that
-// contains it. If the calendar leaves none inside it, the gate stays closed: nothing would ever have produced the
-// data.
+// upstream finds the runs that must be COMPLETED: those of every expected period inside ours, or
+// the one that contains it. If the calendar leaves none inside it, the gate stays closed: nothing
+// would ever have produced the data.
 func (q Question) upstream(id pipeline.ID) *upstream {
 	up := &upstream{id: id, need: q.Definition.AtLeast[id]}
 	var def *pipeline.Definition
@@ -90,8 +90,8 @@ func readRuns(ctx context.Context, r reader, upstreams map[int]*upstream) error 
 	return nil
 }
 
-// seen returns the state of the upstream: COMPLETED only if all of its runs are, otherwise that of the first that is
-// not.
+// seen returns the state of the upstream: COMPLETED only if all of its runs are, otherwise that of
+// the first that is not.
 func (u *upstream) seen(p period.Period) sensor.Seen {
 	seen, total := sensor.Seen{For: p, Note: u.note}, len(u.keys)
 	if total == 0 {

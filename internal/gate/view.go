@@ -87,8 +87,8 @@ func Compared(sensors []store.SeenSensor) []rerun.Seen {
 	return seen
 }
 
-// WithoutData keeps only the versions and content hashes of sensors. Upstreams keep their data, which says whether
-// they had completed.
+// WithoutData keeps only the versions and content hashes of sensors. Upstreams keep their data,
+// which says whether they had completed.
 func WithoutData(sensors []store.SeenSensor) []store.SeenSensor {
 	bare := slices.Clone(sensors)
 	for i := range bare {
@@ -120,8 +120,8 @@ func owner(own pipeline.ID, ref rule.Ref) pipeline.ID {
 	return cmp.Or(pipeline.ID(ref.From), own)
 }
 
-// RuleKey returns the name of a sensor in the rules of pipeline own; baselines are stored by it. A sensor of another
-// pipeline (from) has that pipeline's id as a prefix.
+// RuleKey returns the name of a sensor in the rules of pipeline own; baselines are stored by it. A
+// sensor of another pipeline (from) has that pipeline's id as a prefix.
 func RuleKey(own, pipeline pipeline.ID, key sensor.Key) string {
 	if pipeline == own {
 		return string(key)
@@ -129,7 +129,8 @@ func RuleKey(own, pipeline pipeline.ID, key sensor.Key) string {
 	return string(pipeline) + "/" + string(key)
 }
 
-// Content returns a hash of a reading's data. Data that sensor.SameData considers equal has the same hash.
+// Content returns a hash of a reading's data. Data that sensor.SameData considers equal has the
+// same hash.
 func Content(f sensor.Fields) string {
 	canonical, err := store.EncodeFields(f)
 	if err != nil { // only for data that no reading can hold

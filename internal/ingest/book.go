@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// storeEvery is the minimum interval between writes of a source's activity. A process that crashes loses the
-	// counts of at most that interval, and the time of the last event may be stale by that much.
+	// storeEvery is the minimum interval between writes of a source's activity. A process that
+	// crashes loses the counts of at most that interval, and the time of the last event may be
+	// stale by that much.
 	storeEvery = time.Minute
 	// stateKey is the key prefix of the notes that hold the activity of sources.
 	stateKey = "state/"
@@ -26,8 +27,8 @@ const (
 	maxSamples = 10
 )
 
-// book tracks the activity of each source. It collects events in memory and stores the first at once, later ones at
-// most once a minute, so that a busy source does not cost a commit per event.
+// book tracks the activity of each source. It collects events in memory and stores the first at
+// once, later ones at most once a minute, so that a busy source does not cost a commit per event.
 type book struct {
 	records records
 	mu      sync.Mutex
@@ -59,8 +60,8 @@ func newBook(s records) *book {
 	return &book{records: s, of: map[source.ID]*pending{}, none: Unmatched{Count: map[source.Format]int64{}}}
 }
 
-// unmatched counts an event that no source matched. At most one per second is kept for display, so that a flood costs
-// little.
+// unmatched counts an event that no source matched. At most one per second is kept for display, so
+// that a flood costs little.
 func (b *book) unmatched(e *Event, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,8 +113,8 @@ func (b *book) due(now time.Time, every time.Duration) []source.ID {
 	return ids
 }
 
-// storeOne adds the collected activity of a source to the stored one. If a silence had been reported, it also reports
-// its end.
+// storeOne adds the collected activity of a source to the stored one. If a silence had been
+// reported, it also reports its end.
 func (b *book) storeOne(ctx context.Context, id source.ID, now time.Time) error {
 	b.mu.Lock()
 	p := b.of[id]
@@ -222,8 +223,8 @@ type changer interface {
 // maxTries is how often a change is retried because another replica was faster.
 const maxTries = 10
 
-// Change updates the stored activity of a source, and emits the events that change returns. It does nothing if the
-// activity stays the same.
+// Change updates the stored activity of a source, and emits the events that change returns. It does
+// nothing if the activity stays the same.
 func Change(ctx context.Context, s changer, id source.ID, now time.Time, change func(*source.Activity) []event.Event) error {
 	err := error(store.ErrConflict)
 	for try := 0; try < maxTries && errors.Is(err, store.ErrConflict); try++ {

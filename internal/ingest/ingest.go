@@ -1,7 +1,7 @@
-// Package ingest receives events of other tools and writes the readings that the active sources derive from them
-// (package source). An event with an id is written only once within a day, across restarts and replicas: a mark is
-// stored with its readings. The activity of each source is stored too, so that the watchdog can detect missing
-// events.
+// Package ingest receives events of other tools and writes the readings that the active sources
+// derive from them (package source). An event with an id is written only once within a day, across
+// restarts and replicas: a mark is stored with its readings. The activity of each source is stored
+// too, so that the watchdog can detect missing events.
 //
 // It does not know HTTP: whatever receives events, from a bus or a queue, calls Take.
 package ingest
@@ -24,7 +24,8 @@ import (
 // remembered is how long the id of an event is remembered.
 const remembered = 24 * time.Hour
 
-// mostWrites is how many readings are stored per call; the rest of the call's capacity is for marks.
+// mostWrites is how many readings are stored per call; the rest of the call's capacity is for
+// marks.
 const mostWrites = store.MaxWrites / 2
 
 // records is the part of the store that an Intake uses.
@@ -56,8 +57,8 @@ type Event struct {
 	Body   map[string]any // as package source decodes it
 }
 
-// Admit decides whether a reading may be written, and sets who writes it. An error becomes a problem of the event.
-// undo reverts any quota counted for it.
+// Admit decides whether a reading may be written, and sets who writes it. An error becomes a
+// problem of the event. undo reverts any quota counted for it.
 type Admit func(w *store.Write, size int) (undo func(), err error)
 
 // Result is the outcome for a list of events.
@@ -80,8 +81,9 @@ type taking struct {
 	taken  []source.Taken // by index in mapped
 }
 
-// Take writes the readings of events. An error means that the store failed and that some of the events may have been
-// written: sending them again is safe. A reading that cannot be written is a problem, and does not affect the others.
+// Take writes the readings of events. An error means that the store failed and that some of the
+// events may have been written: sending them again is safe. A reading that cannot be written is a
+// problem, and does not affect the others.
 func (i *Intake) Take(ctx context.Context, events []Event, admit Admit, now time.Time) (Result, error) {
 	result := Result{Problems: []source.EventProblem{}}
 	all := make([]*taking, 0, len(events))
@@ -199,8 +201,9 @@ func (i *Intake) check(ctx context.Context, id source.ID, w source.Write, admit 
 	return write, undo, err
 }
 
-// write stores the readings of events, as many events per call as fit. The readings of one event are stored together,
-// and a repeat in a later call than the event itself: writes of one call that have the same mark count as one event.
+// write stores the readings of events, as many events per call as fit. The readings of one event
+// are stored together, and a repeat in a later call than the event itself: writes of one call that
+// have the same mark count as one event.
 func (i *Intake) write(ctx context.Context, all []*taking, now time.Time) error {
 	for len(all) > 0 {
 		n, size, ids := 0, 0, map[string]bool{}
@@ -249,8 +252,8 @@ func (i *Intake) put(ctx context.Context, all []*taking, now time.Time) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	// Store accepted readings even if the sender has disconnected: otherwise it could not know whether they were
-	// stored.
+	// Store accepted readings even if the sender has disconnected: otherwise it could not know
+	// whether they were stored.
 	puts, err := i.store.PutReadings(context.WithoutCancel(ctx), writes, now)
 	if err != nil {
 		return err

@@ -84,7 +84,8 @@ func (d *desk) check(at time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// Missing events are reported once, their return ends the silence, and a busy source costs one commit a minute.
+// Missing events are reported once, their return ends the silence, and a busy source costs one
+// commit a minute.
 func TestSilenceIsReportedOnceAndItsEnd(t *testing.T) {
 	d := newDesk(t)
 	for day := range 5 {

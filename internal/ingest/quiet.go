@@ -18,8 +18,9 @@ type watcher interface {
 	changer
 }
 
-// CheckSilence reports each active source whose events are missing, once, with INFRA_ALARM. For a source that is no
-// longer active it reports the end of the silence. It returns how many events it emitted.
+// CheckSilence reports each active source whose events are missing, once, with INFRA_ALARM. For a
+// source that is no longer active it reports the end of the silence. It returns how many events it
+// emitted.
 func CheckSilence(ctx context.Context, s watcher, active *source.Set, now time.Time) (int, error) {
 	all, err := Stored(ctx, s)
 	if err != nil {

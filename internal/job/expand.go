@@ -13,15 +13,16 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Worded is a config with a text that is split into words. It is split before variables are expanded, so that a value
-// never becomes several words.
+// Worded is a config with a text that is split into words. It is split before variables are
+// expanded, so that a value never becomes several words.
 type Worded interface {
 	// PutWords is called once the config is decoded. put expands the variables of a text.
 	PutWords(raw document.Node, put func(text string) (string, error)) error
 }
 
-// Expand sets the attempt's config: it decodes the file's job.config into the job type's own struct with variables
-// and secrets expanded, and sets the Redactor that hides those secrets. An error is a *Refusal and shows no secret.
+// Expand sets the attempt's config: it decodes the file's job.config into the job type's own struct
+// with variables and secrets expanded, and sets the Redactor that hides those secrets. An error is
+// a *Refusal and shows no secret.
 func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (Attempt, error) {
 	f := NewFill(a.Variables(), s)
 	expanded, findings := raw.Expand(func(text string) (any, error) { return f.Text(text) })
@@ -83,8 +84,8 @@ func NewFill(variables map[string]string, s *Secrets) *Fill {
 // Secrets returns a Redactor for the secrets used so far.
 func (f *Fill) Secrets() Redactor { return NewRedactor(f.used...) }
 
-// Text expands the variables of text. Values are not expanded again. An error contains no secret; it is a *Refusal if
-// a secret may not, or cannot, be read.
+// Text expands the variables of text. Values are not expanded again. An error contains no secret;
+// it is a *Refusal if a secret may not, or cannot, be read.
 func (f *Fill) Text(text string) (string, error) {
 	filled, err := document.Fill(text, f.value)
 	f.permanent = f.permanent || errors.Is(err, document.ErrUnclosed)
@@ -145,7 +146,8 @@ func (f *Fill) value(name string) (value string, err error) {
 	return value, err
 }
 
-// refuse returns a Refusal for the findings: a transient one only if nothing is wrong except unreadable files.
+// refuse returns a Refusal for the findings: a transient one only if nothing is wrong except
+// unreadable files.
 func (f *Fill) refuse(findings []document.Finding) error {
 	var texts []string
 	for _, found := range findings {
@@ -160,8 +162,8 @@ func (f *Fill) refuse(findings []document.Finding) error {
 	return &Refusal{Category: category, Reason: strings.Join(texts, "; "), Own: f.own && !f.permanent}
 }
 
-// hide replaces messages about values with a secret, because they may quote all or part of it. The findings stay
-// permanent.
+// hide replaces messages about values with a secret, because they may quote all or part of it. The
+// findings stay permanent.
 func (f *Fill) hide(findings []document.Finding, config any) []document.Finding {
 	f.permanent = true
 	var secret []string

@@ -1,5 +1,5 @@
-// Package job holds the contract that all job types share. Each type has its own folder below, with its config struct
-// for job.config; job/all lists them. The types never import each other.
+// Package job holds the contract that all job types share. Each type has its own folder below, with
+// its config struct for job.config; job/all lists them. The types never import each other.
 package job
 
 import (
@@ -20,14 +20,16 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type starts and polls jobs of one technology. It is stateless: the attempt and the handle are enough to find a job
-// again. All methods return promptly when ctx ends. No error, message or output contains a secret.
+// Type starts and polls jobs of one technology. It is stateless: the attempt and the handle are
+// enough to find a job again. All methods return promptly when ctx ends. No error, message or
+// output contains a secret.
 type Type interface {
-	// Start starts the attempt's job with the attempt's id as idempotency key, or adopts the job that an earlier call
-	// with the same id started. A *Refusal means that certainly nothing was started; after any other error the job
-	// may have been started.
+	// Start starts the attempt's job with the attempt's id as idempotency key, or adopts the job
+	// that an earlier call with the same id started. A *Refusal means that certainly nothing was
+	// started; after any other error the job may have been started.
 	Start(ctx context.Context, a Attempt) (Started, error)
-	// Status reads the state of a job. An error means that the state is unknown, not that the job failed.
+	// Status reads the state of a job. An error means that the state is unknown, not that the job
+	// failed.
 	Status(ctx context.Context, a Attempt, h run.Handle) (Status, error)
 }
 
@@ -39,43 +41,46 @@ type Finder interface {
 
 // Stopper is a type that can end a job.
 type Stopper interface {
-	// Stop asks the target to end the job, and returns once the target has accepted that. The job runs until Status
-	// reports Done. Stop of a job that has ended or is stopping returns nil.
+	// Stop asks the target to end the job, and returns once the target has accepted that. The job
+	// runs until Status reports Done. Stop of a job that has ended or is stopping returns nil.
 	Stop(ctx context.Context, a Attempt, h run.Handle) error
 }
 
-// Deduplicator is a type whose target rejects a second start with the same id, so that a start without an answer may
-// be repeated.
+// Deduplicator is a type whose target rejects a second start with the same id, so that a start
+// without an answer may be repeated.
 type Deduplicator interface{ RefusesRepeats() bool }
 
 // Waiter is a type that is notified when its jobs end.
 type Waiter interface {
-	// Wait returns nil once the job has ended, whichever controller started it; Status then has its result. After an
-	// error the job may still run.
+	// Wait returns nil once the job has ended, whichever controller started it; Status then has its
+	// result. After an error the job may still run.
 	Wait(ctx context.Context, a Attempt, h run.Handle) error
 }
 
 // Tailer is a type that can read the output of a running job.
 type Tailer interface {
-	// Tail returns the end of a job's output, at most MaxOutput bytes, without secrets. It has no side effects.
+	// Tail returns the end of a job's output, at most MaxOutput bytes, without secrets. It has no
+	// side effects.
 	Tail(h run.Handle) (string, error)
 }
 
 // Checker is a type that can check whether a job could be started, without starting it.
 type Checker interface {
-	// Check checks that the target is reachable, accepts the credentials and has what the config names. A *Refusal
-	// says what is wrong and how to fix it. An *Unsure means that no problem was found. Any other error means that
-	// the check could not be made.
+	// Check checks that the target is reachable, accepts the credentials and has what the config
+	// names. A *Refusal says what is wrong and how to fix it. An *Unsure means that no problem was
+	// found. Any other error means that the check could not be made.
 	Check(ctx context.Context, a Attempt) error
 }
 
-// SelfReporting is a config whose job may report its own result, so that its target cannot be polled.
+// SelfReporting is a config whose job may report its own result, so that its target cannot be
+// polled.
 type SelfReporting interface{ ReportsItself() bool }
 
 // Unpolled is the Status of a type whose jobs report their own result, or end with their start.
 type Unpolled struct{}
 
-// Status returns that a job which reports its own result is running, and ErrUnknownHandle for any other.
+// Status returns that a job which reports its own result is running, and ErrUnknownHandle for any
+// other.
 func (Unpolled) Status(_ context.Context, a Attempt, _ run.Handle) (Status, error) {
 	if c, ok := a.Config.(SelfReporting); ok && c.ReportsItself() {
 		return Status{}, nil
@@ -83,10 +88,11 @@ func (Unpolled) Status(_ context.Context, a Attempt, _ run.Handle) (Status, erro
 	return Status{}, ErrUnknownHandle
 }
 
-// External is a config whose job is run by an external worker: the attempt is offered, and the type never starts,
-// polls or stops it.
+// External is a config whose job is run by an external worker: the attempt is offered, and the type
+// never starts, polls or stops it.
 type External interface {
-	// HeartbeatLimit returns how long the worker that claimed an attempt may be silent; 0 means for ever.
+	// HeartbeatLimit returns how long the worker that claimed an attempt may be silent; 0 means for
+	// ever.
 	HeartbeatLimit() time.Duration
 }
 
@@ -102,8 +108,8 @@ func Offers(j *pipeline.Job) (External, bool) {
 // Local is a type whose jobs live on the machine of one replica, which alone can poll them.
 type Local interface{ OnThisReplica() bool }
 
-// MaxAWSStart is how long a start call that is the job itself may take on AWS: a Lambda function lives for 15
-// minutes, and needs the rest to store the result.
+// MaxAWSStart is how long a start call that is the job itself may take on AWS: a Lambda function
+// lives for 15 minutes, and needs the rest to store the result.
 const MaxAWSStart = document.Duration(14 * time.Minute)
 
 // Blocking is a type whose start call is the job itself, and takes up to Limit.
@@ -142,10 +148,12 @@ func (a Attempt) Env() map[string]string {
 	return env
 }
 
-// TraceHeader is the header of W3C Trace Context. In the environment of a program it is TRACEPARENT.
+// TraceHeader is the header of W3C Trace Context. In the environment of a program it is
+// TRACEPARENT.
 const TraceHeader = "traceparent"
 
-// Traceparent returns the span that ctx belongs to, for a job that continues its trace; "" if nothing is traced.
+// Traceparent returns the span that ctx belongs to, for a job that continues its trace; "" if
+// nothing is traced.
 func Traceparent(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
@@ -192,7 +200,8 @@ func RefuseOver(err error, c run.Category, format string, args ...any) error {
 	return &Refusal{Category: c, Reason: fmt.Sprintf(format, args...), Own: Lacking(err)}
 }
 
-// Lacking reports whether the controller's machine lacked file descriptors, memory, processes or disk space.
+// Lacking reports whether the controller's machine lacked file descriptors, memory, processes or
+// disk space.
 func Lacking(err error) bool {
 	lacks := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOSPC, syscall.EDQUOT}
 	return slices.ContainsFunc(lacks, func(lack error) bool { return errors.Is(err, lack) })
@@ -211,8 +220,8 @@ type AWS struct {
 	Region string `yaml:"region" pattern:"^(.*\\$\\{.*|[a-z]{2,}(-[a-z]+)+-[0-9]+)$" hint:"write a region such as eu-west-1" doc:"The AWS region; default the controller's own."`
 }
 
-// Unanswered is the config of job types whose target does not reject a repeated key, so that a start without an
-// answer may or may not have happened.
+// Unanswered is the config of job types whose target does not reject a repeated key, so that a
+// start without an answer may or may not have happened.
 type Unanswered struct {
 	OnUnknown string `yaml:"onUnknown" enum:"hold,retry" default:"hold" doc:"What to do if a start call was not answered and its job cannot be found. hold: wait for an operator. retry: start again and risk a second job."`
 }

@@ -13,8 +13,8 @@ import (
 // hiddenAs replaces a secret.
 const hiddenAs = "***"
 
-// leastSecret is the minimum length of a value to hide. Anything shorter can be guessed, and hiding it would make
-// every text with a 1 in it unreadable.
+// leastSecret is the minimum length of a value to hide. Anything shorter can be guessed, and hiding
+// it would make every text with a 1 in it unreadable.
 const leastSecret = 4
 
 // Redactor hides secrets in texts. The zero Redactor hides nothing.
@@ -52,8 +52,8 @@ func (r Redactor) String() string { return hiddenAs }
 // GoString shows nothing.
 func (r Redactor) GoString() string { return hiddenAs }
 
-// formsOf returns the texts in which a secret may appear: as it is, trimmed, line by line, and encoded for URLs,
-// JSON, Go strings and base64.
+// formsOf returns the texts in which a secret may appear: as it is, trimmed, line by line, and
+// encoded for URLs, JSON, Go strings and base64.
 func formsOf(secret string) []string {
 	forms := append(strings.Split(secret, "\n"), secret, strings.TrimSpace(secret))
 	for _, form := range slices.Clone(forms) {
@@ -86,8 +86,8 @@ func (r Redactor) Error(err error) error {
 	return err
 }
 
-// Part returns the bytes of text from begin to end as Text shows them. A secret that lies only partly in that range
-// is hidden as well.
+// Part returns the bytes of text from begin to end as Text shows them. A secret that lies only
+// partly in that range is hidden as well.
 func (r Redactor) Part(text string, begin, end int) string {
 	var shown strings.Builder
 	at := begin
@@ -105,8 +105,9 @@ func (r Redactor) Part(text string, begin, end int) string {
 	return shown.String()
 }
 
-// Overlap returns how much of a text's beginning may belong to a secret that began before it, and of its end to one
-// that continues after it. A caller that keeps only a part of a text must show that much less of it: see Part.
+// Overlap returns how much of a text's beginning may belong to a secret that began before it, and
+// of its end to one that continues after it. A caller that keeps only a part of a text must show
+// that much less of it: see Part.
 func (r Redactor) Overlap() int {
 	if len(r.forms) == 0 {
 		return 0
@@ -116,8 +117,8 @@ func (r Redactor) Overlap() int {
 
 type span struct{ begin, end int }
 
-// find returns the ranges of text to hide, in order and without overlap. Overlapping secrets are hidden together, so
-// that no end of the second one shows.
+// find returns the ranges of text to hide, in order and without overlap. Overlapping secrets are
+// hidden together, so that no end of the second one shows.
 func (r Redactor) find(text string) []span {
 	var all []span
 	for _, form := range r.forms {

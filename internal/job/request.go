@@ -14,7 +14,8 @@ import (
 // Headers are the HTTP headers of a request, by name.
 type Headers map[string]document.Text
 
-// Headers that the job type sets itself: the file's own would break the start's idempotency or the message.
+// Headers that the job type sets itself: the file's own would break the start's idempotency or the
+// message.
 var reservedHeaders = []string{"content-length", "idempotency-key", "transfer-encoding"}
 
 // Headers whose value is a secret.

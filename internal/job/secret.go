@@ -17,8 +17,8 @@ import (
 // maxSecret is how large a secret may be.
 const maxSecret = 64 << 10
 
-// Secrets reads the values of ${env:NAME} and ${file:PATH}, as far as the server's own file allows. A nil *Secrets
-// allows nothing.
+// Secrets reads the values of ${env:NAME} and ${file:PATH}, as far as the server's own file allows.
+// A nil *Secrets allows nothing.
 type Secrets struct {
 	env    map[string]bool
 	files  []string
@@ -30,15 +30,15 @@ type Secrets struct {
 // SecretKind is an external secret store, as ${…} names it.
 type SecretKind string
 
-// The kinds: a secret in AWS Secrets Manager, ${secret:NAME} or ${secret:NAME#key}, and a parameter in Systems
-// Manager, ${ssm:NAME}.
+// The kinds: a secret in AWS Secrets Manager, ${secret:NAME} or ${secret:NAME#key}, and a parameter
+// in Systems Manager, ${ssm:NAME}.
 const (
 	ManagedSecret SecretKind = "secret"
 	Parameter     SecretKind = "ssm"
 )
 
-// From also allows secrets in a service, by name; a name that ends in * is a prefix. They are read at the start of a
-// job through read, whose error is a *Refusal.
+// From also allows secrets in a service, by name; a name that ends in * is a prefix. They are read
+// at the start of a job through read, whose error is a *Refusal.
 func (s *Secrets) From(allowed map[SecretKind][]string, read func(kind SecretKind, name string) (string, error)) *Secrets {
 	s.stored, s.read = allowed, read
 	return s
@@ -60,8 +60,9 @@ func (s *Secrets) fromService(kind SecretKind, name string) (string, error) {
 // settingOf names the setting of the server's file that allows each kind.
 var settingOf = map[SecretKind]string{ManagedSecret: "secretsManager", Parameter: "ssm"}
 
-// NewSecrets allows the environment variables with these names and the files at or below these paths. It reads the
-// environment through lookup; relative paths are relative to the current directory.
+// NewSecrets allows the environment variables with these names and the files at or below these
+// paths. It reads the environment through lookup; relative paths are relative to the current
+// directory.
 func NewSecrets(env, files []string, lookup func(name string) (string, bool)) (*Secrets, error) {
 	s := &Secrets{env: map[string]bool{}, lookup: lookup}
 	for _, name := range env {
@@ -89,8 +90,8 @@ func (s *Secrets) fromEnv(name string) (string, error) {
 	return value, nil
 }
 
-// fromFile reads a file without its final line break. A missing or unreadable file may be fixed by the next try, so
-// only a path that is not allowed is a permanent refusal.
+// fromFile reads a file without its final line break. A missing or unreadable file may be fixed by
+// the next try, so only a path that is not allowed is a permanent refusal.
 func (s *Secrets) fromFile(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", Refuse(run.Permanent, "${file:%s} is not an absolute path; write one that begins with /", path)

@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Target is the target of one attempt's job, as the config describes it. Its methods are those of Type, Finder,
-// Stopper and Checker for that attempt.
+// Target is the target of one attempt's job, as the config describes it. Its methods are those of
+// Type, Finder, Stopper and Checker for that attempt.
 type Target interface {
 	Start(ctx context.Context) (Started, error)
 	Status(ctx context.Context, h run.Handle) (Status, error)
@@ -16,7 +16,8 @@ type Target interface {
 	Check(ctx context.Context) error
 }
 
-// ByTarget is a job type that returns the target of an attempt with config C. Its errors are *Refusal.
+// ByTarget is a job type that returns the target of an attempt with config C. Its errors are
+// *Refusal.
 type ByTarget[C any, T Target] func(ctx context.Context, a Attempt, c *C) (T, error)
 
 var _ interface {

@@ -29,8 +29,9 @@ func Line(text string) string {
 // hashedTail is how many digits of a hash a name ends in.
 const hashedTail = 16
 
-// Name returns an attempt's id for targets that allow only letters, digits, - and _, and at most the given number of
-// them (no fewer than 17). It begins like the id and ends in a hash of it, so that no two attempts share a name.
+// Name returns an attempt's id for targets that allow only letters, digits, - and _, and at most
+// the given number of them (no fewer than 17). It begins like the id and ends in a hash of it, so
+// that no two attempts share a name.
 func Name(id run.AttemptID, most int) string {
 	legal := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {

@@ -77,7 +77,8 @@ func (h *host) take() bool {
 	return true
 }
 
-// bounded checks that the attempt is within its limits: of time, apart from the host's lateness, and of steps.
+// bounded checks that the attempt is within its limits: of time, apart from the host's lateness,
+// and of steps.
 func (h *host) bounded(step lifecycle.Step) {
 	p := h.r.Progress
 	waiting := !p.WaitingSince.IsZero()
@@ -162,7 +163,8 @@ func (h *host) category() run.Category {
 	return rapid.SampledFrom([]run.Category{run.Permanent, run.Transient, run.Timeout, run.Unknown}).Draw(h.t, "category")
 }
 
-// wait makes something happen before the step is due, or else advances the clock until a little after that.
+// wait makes something happen before the step is due, or else advances the clock until a little
+// after that.
 func (h *host) wait(step lifecycle.Step) {
 	span := step.Due.Sub(h.now)
 	if h.chance(20, "something happens") {

@@ -97,7 +97,8 @@ func TestEveryAttemptEndsWithinItsLimits(t *testing.T) {
 	}
 }
 
-// A row may be damaged, or written by a later version: Next always returns one step and never panics.
+// A row may be damaged, or written by a later version: Next always returns one step and never
+// panics.
 func TestNextHandlesAnyRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range 30 {

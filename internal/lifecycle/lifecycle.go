@@ -1,5 +1,6 @@
-// Package lifecycle decides what an open attempt does next, and when. It is the same decision on every
-// platform: the process and the simulator call Next in a loop, AWS Step Functions branches on its answer.
+// Package lifecycle decides what an open attempt does next, and when. It is the same decision on
+// every platform: the process and the simulator call Next in a loop, AWS Step Functions branches on
+// its answer.
 //
 // One attempt, from open to end:
 //
@@ -18,10 +19,10 @@
 //	      none          → job-poll-exhausted, then complete-trigger: FAILED_FINAL
 //	past the time limit → infra-failure, from any of these
 //
-// A start needs an evaluation that found the gate open since the attempt opened and since the last start call;
-// an open verdict is valid for one interval. While the attempt waits for a slot, its window and time limit
-// stop. Next does not know about pauses and free slots: the steps check those. It performs nothing; package
-// orchestrator has the steps, package run the states.
+// A start needs an evaluation that found the gate open since the attempt opened and since the last
+// start call; an open verdict is valid for one interval. While the attempt waits for a slot, its
+// window and time limit stop. Next does not know about pauses and free slots: the steps check
+// those. It performs nothing; package orchestrator has the steps, package run the states.
 package lifecycle
 
 import (
@@ -54,14 +55,14 @@ const (
 // Step is the next step of an attempt.
 type Step struct {
 	Kind Kind `json:"kind"`
-	// For Wait, Due is when to call Next again unless the run changes before. For None it is zero. For all
-	// others it is the instant since which the step has been due, at or before now.
+	// For Wait, Due is when to call Next again unless the run changes before. For None it is zero.
+	// For all others it is the instant since which the step has been due, at or before now.
 	Due    time.Time `json:"due,omitzero"`
 	Reason string    `json:"reason"`
 }
 
-// Next returns the step that r takes at now. It has an answer for every run, even one that no valid history
-// leads to, and returns the same answer until r changes or Due is reached.
+// Next returns the step that r takes at now. It has an answer for every run, even one that no valid
+// history leads to, and returns the same answer until r changes or Due is reached.
 func Next(r run.Run, now time.Time) Step {
 	p := r.Progress
 	switch {
@@ -96,8 +97,8 @@ func Next(r run.Run, now time.Time) Step {
 	}
 }
 
-// due returns a step to take now, and since when it has been due. If since is in the future, because another
-// clock was ahead, it is now.
+// due returns a step to take now, and since when it has been due. If since is in the future,
+// because another clock was ahead, it is now.
 func due(k Kind, since, now time.Time, reason string) Step {
 	return Step{Kind: k, Due: period.Earlier(since, now).UTC(), Reason: reason}
 }
@@ -106,8 +107,8 @@ func until(at time.Time, reason string) Step {
 	return Step{Kind: Wait, Due: at.UTC(), Reason: reason}
 }
 
-// waiting evaluates again each interval, or as soon as a freed slot wakes the run. Nothing ends the attempt:
-// the jobs that hold the slots have their own limits.
+// waiting evaluates again each interval, or as soon as a freed slot wakes the run. Nothing ends the
+// attempt: the jobs that hold the slots have their own limits.
 func waiting(p run.Progress, now time.Time) Step {
 	switch {
 	case verdictHolds(p, now):
@@ -170,8 +171,8 @@ func triggering(p run.Progress, now time.Time) Step {
 	}
 }
 
-// offered waits for a worker until the window has ended. The gate is evaluated meanwhile: if it closes, the
-// offer is withdrawn.
+// offered waits for a worker until the window has ended. The gate is evaluated meanwhile: if it
+// closes, the offer is withdrawn.
 func offered(p run.Progress, now time.Time) Step {
 	end := p.OfferEnd()
 	next := period.Earlier(p.NextEvaluation, end)

@@ -1,6 +1,7 @@
-// Package metrics exports Prometheus metrics of the controller's work: what the engine did, the state of the store,
-// and the build. It reads and counts, and changes nothing. The HTTP API counts its own requests; docs/METRICS.md
-// lists all series, deploy/monitoring has rules and a dashboard for them.
+// Package metrics exports Prometheus metrics of the controller's work: what the engine did, the
+// state of the store, and the build. It reads and counts, and changes nothing. The HTTP API counts
+// its own requests; docs/METRICS.md lists all series, deploy/monitoring has rules and a dashboard
+// for them.
 package metrics
 
 import (
@@ -40,8 +41,9 @@ var _ engine.Observer = (*Observer)(nil)
 
 var buckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60}
 
-// New registers the metrics of the engine. Every counter starts at 0 for all label values that are known beforehand:
-// an alert on an increase does not see a series that appears with its first event.
+// New registers the metrics of the engine. Every counter starts at 0 for all label values that are
+// known beforehand: an alert on an increase does not see a series that appears with its first
+// event.
 func New(r *prometheus.Registry) *Observer {
 	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
@@ -179,7 +181,8 @@ func (o *Observer) Watched(r watchdog.Report) {
 	}
 }
 
-// Process registers the metrics of every Go program (go_*, process_*) and interlock_build_info, which is always 1.
+// Process registers the metrics of every Go program (go_*, process_*) and interlock_build_info,
+// which is always 1.
 func Process(r *prometheus.Registry, version, revision string) {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "interlock_build_info", Help: "Always 1; the labels say what runs.",

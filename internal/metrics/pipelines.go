@@ -17,7 +17,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// deadlineState is the state of a pipeline's deadlines: the value of interlock_pipeline_deadline_state.
+// deadlineState is the state of a pipeline's deadlines: the value of
+// interlock_pipeline_deadline_state.
 type deadlineState int
 
 // The states, from good to bad.
@@ -28,9 +29,9 @@ const (
 	deadlineBreached                      // the last one that ended was breached, and its run has not completed since
 )
 
-// Pipelines exports three series for each active pipeline. It reads a pipeline's rows when the pipeline is first
-// seen, and again after an event that may have changed them, so the cost of a scrape depends on the number of events
-// since the last one, and not on the number of pipelines.
+// Pipelines exports three series for each active pipeline. It reads a pipeline's rows when the
+// pipeline is first seen, and again after an event that may have changed them, so the cost of a
+// scrape depends on the number of events since the last one, and not on the number of pipelines.
 type Pipelines struct {
 	store   store.Store
 	catalog *catalog.Catalog
@@ -69,11 +70,12 @@ func (p *Pipelines) Describe(to chan<- *prometheus.Desc) {
 	to <- p.openSince
 }
 
-// firstRead bounds the scrape that reads all pipelines. If it ends early, the rows read so far are kept.
+// firstRead bounds the scrape that reads all pipelines. If it ends early, the rows read so far are
+// kept.
 const firstRead = time.Minute
 
-// Collect exports the active pipelines. If the store does not answer in time, the metrics are missing from that
-// scrape.
+// Collect exports the active pipelines. If the store does not answer in time, the metrics are
+// missing from that scrape.
 func (p *Pipelines) Collect(to chan<- prometheus.Metric) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,8 +160,8 @@ func (p *Pipelines) forgetChanged(ctx context.Context) error {
 	}
 }
 
-// recentRuns is how many of the latest completed periods are read for the last success: a backfill may complete an
-// older period after a younger one.
+// recentRuns is how many of the latest completed periods are read for the last success: a backfill
+// may complete an older period after a younger one.
 const recentRuns = 50
 
 func (p *Pipelines) read(ctx context.Context, id pipeline.ID) (standing, error) {
@@ -175,7 +177,8 @@ func (p *Pipelines) read(ctx context.Context, id pipeline.ID) (standing, error) 
 	return s, err
 }
 
-// How far back to search for the last ended deadline. Most pipelines have one in two days; a monthly one in forty.
+// How far back to search for the last ended deadline. Most pipelines have one in two days; a
+// monthly one in forty.
 var lookBack = []time.Duration{48 * time.Hour, 40 * 24 * time.Hour}
 
 func (p *Pipelines) readDeadlines(ctx context.Context, id pipeline.ID) (deadlineState, error) {
@@ -201,8 +204,8 @@ func (p *Pipelines) readDeadlines(ctx context.Context, id pipeline.ID) (deadline
 	return state, nil
 }
 
-// standingOf summarises deadlines that are ordered by their breach instant. ended is false if none of them has been
-// met or breached.
+// standingOf summarises deadlines that are ordered by their breach instant. ended is false if none
+// of them has been met or breached.
 func standingOf(all []store.Deadline) (state deadlineState, ended bool) {
 	breached := false
 	for _, d := range all {
@@ -225,7 +228,8 @@ func standingOf(all []store.Deadline) (state deadlineState, ended bool) {
 	return state, ended
 }
 
-// scrapeLimit is how long a collector waits for the store. The default timeout of Prometheus is ten seconds.
+// scrapeLimit is how long a collector waits for the store. The default timeout of Prometheus is ten
+// seconds.
 const scrapeLimit = 5 * time.Second
 
 // OpenRuns exports how many runs have not ended, by status.
@@ -242,7 +246,8 @@ func NewOpenRuns(s store.Store) *OpenRuns {
 // Describe names the metric.
 func (o *OpenRuns) Describe(to chan<- *prometheus.Desc) { to <- o.desc }
 
-// Collect counts the runs. If the store does not answer in time, the metric is missing from that scrape.
+// Collect counts the runs. If the store does not answer in time, the metric is missing from that
+// scrape.
 func (o *OpenRuns) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()

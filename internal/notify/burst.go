@@ -16,8 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// burst is the state of one group of alerts to one sink. Alerts that wait for the interval to end are stored in a
-// note, so that the sink's cursor need not wait for them.
+// burst is the state of one group of alerts to one sink. Alerts that wait for the interval to end
+// are stored in a note, so that the sink's cursor need not wait for them.
 //
 //	an event ──interval is over──> queued ──sent──> nothing waits, until the interval is over again
 //	    └──────it is not─────────> held ──it is over, or the queued one was not taken──> queued
@@ -88,7 +88,8 @@ func (g *burst) release(now time.Time) *Letter {
 	return g.queued
 }
 
-// back records that the queued letter was not accepted: letters held while it was being sent are merged into it.
+// back records that the queued letter was not accepted: letters held while it was being sent are
+// merged into it.
 func (g *burst) back() {
 	if g.held != nil {
 		g.queued.merge(g.held)
@@ -144,8 +145,8 @@ func (n *Notifier) burstNotes(ctx context.Context, name string) ([]store.Note, e
 	return slices.DeleteFunc(all, func(note store.Note) bool { return !strings.HasPrefix(note.Key, burstKey(name, "")) }), nil
 }
 
-// forgetBursts empties the notes of a removed sink, so that waiting alerts are not sent if it is configured again. It
-// works under the lease of the sink's task.
+// forgetBursts empties the notes of a removed sink, so that waiting alerts are not sent if it is
+// configured again. It works under the lease of the sink's task.
 func (n *Notifier) forgetBursts(ctx context.Context, name string, lease *store.Lease, now time.Time) error {
 	notes, err := n.burstNotes(ctx, name)
 	if err != nil {
@@ -161,8 +162,8 @@ func (n *Notifier) forgetBursts(ctx context.Context, name string, lease *store.L
 	return nil
 }
 
-// swapNotes commits swaps under a lease, in as many batches as needed. It returns how many swaps were committed, even
-// if a later one failed.
+// swapNotes commits swaps under a lease, in as many batches as needed. It returns how many swaps
+// were committed, even if a later one failed.
 func (n *Notifier) swapNotes(ctx context.Context, what string, lease *store.Lease, swaps []store.Swap[store.Note], now time.Time) (done int, err error) {
 	b := store.Batch{Lease: lease}
 	for i, s := range swaps {

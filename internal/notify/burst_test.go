@@ -15,7 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// counts lists what the box was sent: the last message of each alert, and how many events it combines.
+// counts lists what the box was sent: the last message of each alert, and how many events it
+// combines.
 func (w *world) counts() []string {
 	var out []string
 	for _, a := range w.box.alerts {
@@ -113,8 +114,8 @@ func TestRejectedBurstIsOneDeadLetterWithItsCount(t *testing.T) {
 	w.wantCounts("sent again", "first×1", "2×2")
 }
 
-// Whatever happens in between, every event is sent exactly once, those of a pipeline in order, as long as no process
-// crashes between sending and storing that.
+// Whatever happens in between, every event is sent exactly once, those of a pipeline in order, as
+// long as no process crashes between sending and storing that.
 func TestEveryEventIsSentOnceThroughOutagesRestartsAndBursts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		routes := []notify.Route{

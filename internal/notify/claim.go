@@ -23,8 +23,9 @@ const taskPrefix = "deliver/"
 
 func cursorName(name string) string { return "sink/" + name }
 
-// Claim makes this process the one that delivers to a sink, as long as it keeps the lease. The Outbox is nil if
-// another process has the lease. A sink's task becomes due only if no process has claimed it for long: see Abandon.
+// Claim makes this process the one that delivers to a sink, as long as it keeps the lease. The
+// Outbox is nil if another process has the lease. A sink's task becomes due only if no process has
+// claimed it for long: see Abandon.
 func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Time) (*Outbox, store.Lease, error) {
 	id := taskPrefix + s.Name()
 	task, err := n.store.Task(ctx, id)
@@ -53,7 +54,8 @@ func (n *Notifier) Claim(ctx context.Context, s sink.Sink, h Holder, now time.Ti
 	return o, claims[0].Lease, err
 }
 
-// ErrTakenOver means that another process now delivers to the sink: this process must discard its state.
+// ErrTakenOver means that another process now delivers to the sink: this process must discard its
+// state.
 var ErrTakenOver = errors.New("another process delivers to this sink")
 
 // takenOver returns err, or ErrTakenOver if a conflict shows that the lease is lost.
@@ -64,10 +66,12 @@ func takenOver(err error) error {
 	return err
 }
 
-// stale reports whether a sink's task must be postponed soon, so that a sink in use is not abandoned.
+// stale reports whether a sink's task must be postponed soon, so that a sink in use is not
+// abandoned.
 func stale(due, now time.Time) bool { return !now.Before(due.Add(-abandoned / 2)) }
 
-// postponeAbandon postpones the abandonment of a sink, because a process delivers to it or stands by to.
+// postponeAbandon postpones the abandonment of a sink, because a process delivers to it or stands
+// by to.
 func (n *Notifier) postponeAbandon(ctx context.Context, name string, now time.Time) error {
 	b := store.Batch{ID: fmt.Sprintf("want/%s/%d", name, now.UnixNano())}
 	b.Schedule(store.Task{ID: taskPrefix + name, Kind: store.Deliver, Due: now.Add(abandoned)})
@@ -77,8 +81,8 @@ func (n *Notifier) postponeAbandon(ctx context.Context, name string, now time.Ti
 	return nil
 }
 
-// startCursor sets the cursor of a new sink to the time the server started: a new channel should not receive three months
-// of old alerts.
+// startCursor sets the cursor of a new sink to the time the server started: a new channel should
+// not receive three months of old alerts.
 func (n *Notifier) startCursor(ctx context.Context, name string) error {
 	at, err := n.store.Cursor(ctx, cursorName(name))
 	if err != nil {
@@ -102,8 +106,9 @@ func (n *Notifier) advance(ctx context.Context, name string, at store.Position) 
 	return nil
 }
 
-// Abandon runs the task of a sink that no process has claimed for long. If the sink is not configured here, Abandon
-// drops its cursor, so that no events are kept for it, and its bursts, and returns its name. Otherwise it returns "".
+// Abandon runs the task of a sink that no process has claimed for long. If the sink is not
+// configured here, Abandon drops its cursor, so that no events are kept for it, and its bursts, and
+// returns its name. Otherwise it returns "".
 func (n *Notifier) Abandon(ctx context.Context, c store.Claim, now time.Time) (string, error) {
 	name := c.Task.ID[len(taskPrefix):]
 	b := store.Batch{ID: fmt.Sprintf("abandon/%s/%d", name, c.Lease.Token), Lease: &c.Lease}

@@ -14,7 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// bury stores a dead letter: an alert that the sink rejected. It works under the lease of the process that sent it.
+// bury stores a dead letter: an alert that the sink rejected. It works under the lease of the
+// process that sent it.
 func (n *Notifier) bury(ctx context.Context, name string, lease *store.Lease, a sink.Alert, tries int, why error, now time.Time) error {
 	letter := store.DeadLetter{Sink: name, Event: a.Event, Reason: why.Error(), Tries: tries, At: period.Instant(now)}
 	if a.Count > 1 {
@@ -50,9 +51,9 @@ type Retried struct {
 	Error  string // why it was not sent; "" on success
 }
 
-// Retry sends dead letters again, sink by sink and oldest first, and removes those that the sink accepts. If several
-// calls run at once, only one of them sends the letters of a sink. A sink that cannot be reached is tried once, not
-// once per letter.
+// Retry sends dead letters again, sink by sink and oldest first, and removes those that the sink
+// accepts. If several calls run at once, only one of them sends the letters of a sink. A sink that
+// cannot be reached is tried once, not once per letter.
 func (n *Notifier) Retry(ctx context.Context, q DeadQuery, now func() time.Time) ([]Retried, error) {
 	letters, err := n.dead(ctx, q)
 	if err != nil {
@@ -189,7 +190,8 @@ func (n *Notifier) holdRetries(ctx context.Context, name string, now time.Time) 
 	return &claims[0].Lease, nil
 }
 
-// releaseRetries finishes the task, even if the caller's context has ended. If that fails, the lease expires by itself.
+// releaseRetries finishes the task, even if the caller's context has ended. If that fails, the
+// lease expires by itself.
 func (n *Notifier) releaseRetries(ctx context.Context, lease *store.Lease, now func() time.Time) {
 	b := store.Batch{ID: "end-" + lease.Task + "/" + rand.Text(), Lease: lease}
 	b.Finish(lease.Task)
@@ -205,7 +207,8 @@ type Tested struct {
 	Error string // why the sink did not accept it; "" on success
 }
 
-// Test sends a test alert to each sink of a route once. It returns ErrNoRoute if there is no route of that name.
+// Test sends a test alert to each sink of a route once. It returns ErrNoRoute if there is no route
+// of that name.
 func (n *Notifier) Test(ctx context.Context, route, by string, now time.Time) ([]Tested, error) {
 	i := slices.IndexFunc(n.routes, func(r Route) bool { return r.Name == route })
 	if i < 0 {

@@ -12,9 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// sendLate sends an alert that may arrive after later events: a dead letter, a burst that had to wait, or a message
-// from an unordered queue. If the problem has been resolved since, a sink that displays open problems must not show
-// it as open forever: the alert is marked settled, and the sink then gets the event that settled it.
+// sendLate sends an alert that may arrive after later events: a dead letter, a burst that had to
+// wait, or a message from an unordered queue. If the problem has been resolved since, a sink that
+// displays open problems must not show it as open forever: the alert is marked settled, and the
+// sink then gets the event that settled it.
 func (n *Notifier) sendLate(ctx context.Context, s sink.Sink, a sink.Alert) error {
 	follower, follows := s.(sink.Follower)
 	if !follows {
@@ -34,7 +35,8 @@ func (n *Notifier) sendLate(ctx context.Context, s sink.Sink, a sink.Alert) erro
 // clockSkew is how far the order of events by time and by commit may differ.
 const clockSkew = time.Hour
 
-// settledBy returns the event that settled the problem e opened, or nil if it is still open or e did not open one.
+// settledBy returns the event that settled the problem e opened, or nil if it is still open or e
+// did not open one.
 func (n *Notifier) settledBy(ctx context.Context, e event.Event) (*event.Event, error) {
 	if sink.State("").After(e) != sink.Opened {
 		return nil, nil
@@ -80,9 +82,10 @@ func laterEvents(e event.Event) store.EventQuery {
 	return q
 }
 
-// Bring sends one event to its sinks, as routes and silences decide, and returns the errors of the sinks that failed.
-// It is for hosts where an unordered queue redelivers an event until every sink has accepted it: sinks recognise
-// duplicates. Routes that group bursts send each event separately here.
+// Bring sends one event to its sinks, as routes and silences decide, and returns the errors of the
+// sinks that failed. It is for hosts where an unordered queue redelivers an event until every sink
+// has accepted it: sinks recognise duplicates. Routes that group bursts send each event separately
+// here.
 func (n *Notifier) Bring(ctx context.Context, e event.Event) error {
 	quiet, err := n.silenced(ctx, e)
 	if err != nil {

@@ -1,9 +1,11 @@
-// Package notify delivers events to sinks. Each sink has its own cursor and its own pace: a sink that is slow or down
-// delays no other, and receives everything in order when it is back. With several replicas, one at a time delivers to
-// a sink (claim.go). Routes (route.go) and silences (silence.go) decide which events a sink gets; a burst of events
-// can be sent as one alert (burst.go). Alerts that a sink permanently rejects are kept as dead letters (dead.go).
+// Package notify delivers events to sinks. Each sink has its own cursor and its own pace: a sink
+// that is slow or down delays no other, and receives everything in order when it is back. With
+// several replicas, one at a time delivers to a sink (claim.go). Routes (route.go) and silences
+// (silence.go) decide which events a sink gets; a burst of events can be sent as one alert
+// (burst.go). Alerts that a sink permanently rejects are kept as dead letters (dead.go).
 //
-// It starts no goroutines: the host asks an Outbox what to send next, sends it, and reports the result (outbox.go).
+// It starts no goroutines: the host asks an Outbox what to send next, sends it, and reports the
+// result (outbox.go).
 package notify
 
 import (
@@ -38,7 +40,8 @@ type Options struct {
 	BaseURL string
 	// Since is when the server started: a new sink receives events from then on.
 	Since time.Time
-	// Concurrency is how many alerts may be in flight to one sink; 0 means 4. Alerts of one pipeline are sent one at a time.
+	// Concurrency is how many alerts may be in flight to one sink; 0 means 4. Alerts of one
+	// pipeline are sent one at a time.
 	Concurrency int
 }
 

@@ -21,9 +21,10 @@ const (
 	saveEvery = 200 * time.Millisecond // minimum interval between cursor writes
 )
 
-// Outbox holds the letters in flight to one sink. One goroutine uses it: it fills the outbox, sends the letters that
-// Next returns, concurrently if there are several, and settles each with the sink's result. Letters of one pipeline
-// are sent one at a time, in event order. The cursor stays before the first event that has not been dealt with.
+// Outbox holds the letters in flight to one sink. One goroutine uses it: it fills the outbox, sends
+// the letters that Next returns, concurrently if there are several, and settles each with the
+// sink's result. Letters of one pipeline are sent one at a time, in event order. The cursor stays
+// before the first event that has not been dealt with.
 type Outbox struct {
 	n        *Notifier
 	sink     sink.Sink
@@ -95,14 +96,16 @@ func (o *Outbox) Fill(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// crowded reports whether there is no room for more events. It counts events, since positions have gaps.
+// crowded reports whether there is no room for more events. It counts events, since positions have
+// gaps.
 func (o *Outbox) crowded() bool {
 	passed, _ := slices.BinarySearch(o.unsettled, o.cursor()+1)
 	o.unsettled = o.unsettled[passed:]
 	return o.pending >= window || len(o.unsettled) >= ahead
 }
 
-// take routes events to letters. It reads silences after the events, and only if an event is routed to this sink.
+// take routes events to letters. It reads silences after the events, and only if an event is routed
+// to this sink.
 func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.Time) error {
 	silences := sync.OnceValues(func() ([]Silence, error) { return o.n.silences(ctx) })
 	for _, e := range events {
@@ -168,8 +171,8 @@ func (o *Outbox) queue(l *Letter) {
 	o.pending++
 }
 
-// Next returns a letter to send now. It returns nil if there is none or the sink is backing off. While the sink is
-// failing, only one letter at a time is tried.
+// Next returns a letter to send now. It returns nil if there is none or the sink is backing off.
+// While the sink is failing, only one letter at a time is tried.
 func (o *Outbox) Next(now time.Time) *Letter {
 	if now.Before(o.until) || o.full() {
 		return nil
@@ -205,8 +208,8 @@ func (o *Outbox) release(now time.Time) {
 	}
 }
 
-// before prefers the older letter. While the sink is failing it prefers the one tried less often, since another
-// letter may be the cause.
+// before prefers the older letter. While the sink is failing it prefers the one tried less often,
+// since another letter may be the cause.
 func (o *Outbox) before(a, b *Letter) bool {
 	if o.failures > 0 && a.tries != b.tries {
 		return a.tries < b.tries
@@ -254,9 +257,9 @@ func (o *Outbox) cursor() store.Position {
 	return at
 }
 
-// Save stores the sink's progress if it has changed. It stores bursts before the cursor, so that the cursor never
-// passes an event that is stored nowhere. It writes at most every saveEvery, unless final. If the lease is lost it
-// stores nothing and returns ErrTakenOver.
+// Save stores the sink's progress if it has changed. It stores bursts before the cursor, so that
+// the cursor never passes an event that is stored nowhere. It writes at most every saveEvery,
+// unless final. If the lease is lost it stores nothing and returns ErrTakenOver.
 func (o *Outbox) Save(ctx context.Context, final bool, now time.Time) error {
 	if !final && now.Before(o.savedAt.Add(saveEvery)) {
 		return nil
@@ -284,8 +287,8 @@ func (o *Outbox) Save(ctx context.Context, final bool, now time.Time) error {
 	return nil
 }
 
-// hold verifies that the lease is held. It asks the store only if the lease may have expired since it was last
-// confirmed.
+// hold verifies that the lease is held. It asks the store only if the lease may have expired since
+// it was last confirmed.
 func (o *Outbox) hold(ctx context.Context, now time.Time) error {
 	now = now.Round(0) // the monotonic clock stops while the machine is suspended
 	if since := now.Sub(o.heldAt); since >= 0 && since < o.term/2 {

@@ -13,7 +13,8 @@ import (
 const (
 	minWait = time.Second
 	maxWait = 5 * time.Minute
-	// patience is how long an alert is retried. Older ones are buried once the sink has been tried enoughFor times.
+	// patience is how long an alert is retried. Older ones are buried once the sink has been tried
+	// enoughFor times.
 	patience   = 24 * time.Hour
 	enoughFor  = 5  // tries before an alert older than patience is buried
 	enoughEver = 20 // failed tries before an alert is buried although the sink accepts others
@@ -28,7 +29,8 @@ type Outcome struct {
 	Back   bool  // the sink accepts alerts again after a reported failure
 }
 
-// Record records the sink's result for a letter. It returns store errors only; the letter then stays queued.
+// Record records the sink's result for a letter. It returns store errors only; the letter then
+// stays queued.
 func (o *Outbox) Record(ctx context.Context, l *Letter, said error, now time.Time) (Outcome, error) {
 	l.sending = false
 	o.sending--
@@ -59,8 +61,8 @@ func (o *Outbox) Record(ctx context.Context, l *Letter, said error, now time.Tim
 	return s, err
 }
 
-// taken removes a letter that the sink accepted. A follow-up that never failed proves nothing about the sink: the
-// sink may have had nothing to update.
+// taken removes a letter that the sink accepted. A follow-up that never failed proves nothing about
+// the sink: the sink may have had nothing to update.
 func (o *Outbox) taken(l *Letter, now time.Time) Outcome {
 	o.remove(l, now)
 	if l.follow && l.tries == 0 {
@@ -71,8 +73,9 @@ func (o *Outbox) taken(l *Letter, now time.Time) Outcome {
 	return s
 }
 
-// stuckBehind reports whether letters such as l, which failed more than once while the sink accepted others, keep the
-// outbox from reading on. Then there may be no other letters left for the sink to accept.
+// stuckBehind reports whether letters such as l, which failed more than once while the sink
+// accepted others, keep the outbox from reading on. Then there may be no other letters left for the
+// sink to accept.
 func (o *Outbox) stuckBehind(l *Letter) bool { return l.alone > 1 && o.crowded() }
 
 // back records that a letter stays queued.

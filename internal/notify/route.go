@@ -11,11 +11,12 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// usualRoute is the name of the default route, used if none is configured: warning and above go to every sink.
+// usualRoute is the name of the default route, used if none is configured: warning and above go to
+// every sink.
 const usualRoute = "default"
 
-// Route matches an event that meets all its conditions; an empty condition matches any event. The first route that
-// matches an event decides. An event that no route matches is not sent.
+// Route matches an event that meets all its conditions; an empty condition matches any event. The
+// first route that matches an event decides. An event that no route matches is not sent.
 type Route struct {
 	Name      string
 	Types     []event.Type
@@ -25,8 +26,8 @@ type Route struct {
 	Tags      map[string]string
 	Sinks     []string // none: matching events are not sent
 
-	// Interval, if positive, is the minimum time between two alerts of one group to one sink. Events in between are
-	// sent as one alert when it ends. GroupBy defines the groups.
+	// Interval, if positive, is the minimum time between two alerts of one group to one sink.
+	// Events in between are sent as one alert when it ends. GroupBy defines the groups.
 	Interval time.Duration
 	GroupBy  []Field
 }
@@ -96,7 +97,8 @@ func matchesAny(patterns []string, text string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, text) })
 }
 
-// matches reports whether text matches a pattern. A malformed pattern, which validation rejects, matches nothing.
+// matches reports whether text matches a pattern. A malformed pattern, which validation rejects,
+// matches nothing.
 func matches(pattern, text string) bool {
 	fits, err := path.Match(noPath(pattern), noPath(text))
 	return err == nil && fits
@@ -140,7 +142,8 @@ func rank(s event.Severity) int {
 	return slices.Index([]event.Severity{event.Info, event.Warning, event.Critical}, s)
 }
 
-// sample returns the event that a route test sends: one of a type and severity that the route matches, if possible.
+// sample returns the event that a route test sends: one of a type and severity that the route
+// matches, if possible.
 func (r *Route) sample(by string, at time.Time) event.Event {
 	types := r.Types
 	if len(types) == 0 {

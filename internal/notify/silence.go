@@ -17,12 +17,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// silenceLife is how long a silence is kept after its end, to show which alerts it suppressed: as long as events are
-// kept.
+// silenceLife is how long a silence is kept after its end, to show which alerts it suppressed: as
+// long as events are kept.
 const silenceLife = 90 * 24 * time.Hour
 
-// Silence suppresses alerts about some pipelines for a while. The events are still recorded. Whether it covers an
-// event depends on the two alone, so every sink and replica gets the same answer.
+// Silence suppresses alerts about some pipelines for a while. The events are still recorded.
+// Whether it covers an event depends on the two alone, so every sink and replica gets the same
+// answer.
 type Silence struct {
 	ID       string     `json:"id"`
 	Pipeline string     `json:"pipeline"`       // a pattern with *
@@ -54,8 +55,9 @@ func (s Silence) End() time.Time {
 	return s.Until
 }
 
-// Covers reports whether it suppresses an alert about e. An event about no pipeline is suppressed only by its type: an
-// operator who silences "*" does not mean the watchdog itself. The audit record is never suppressed: it is also about operators.
+// Covers reports whether it suppresses an alert about e. An event about no pipeline is suppressed
+// only by its type: an operator who silences "*" does not mean the watchdog itself. The audit
+// record is never suppressed: it is also about operators.
 func (s Silence) Covers(e event.Event) bool {
 	d := e.Detail
 	switch {
@@ -100,8 +102,8 @@ func covering(all []Silence, e event.Event) string {
 	return ""
 }
 
-// Silenced returns a function that gives the id of the silence that suppressed the alert about an event; "" if none
-// did, or if routes would not send it anyway.
+// Silenced returns a function that gives the id of the silence that suppressed the alert about an
+// event; "" if none did, or if routes would not send it anyway.
 func (n *Notifier) Silenced(ctx context.Context) (func(event.Event) string, error) {
 	all, err := n.silences(ctx)
 	if err != nil {
@@ -141,7 +143,8 @@ func (n *Notifier) saveSilence(ctx context.Context, read store.Note, s Silence, 
 	return nil
 }
 
-// EndSilence ends a silence early. A silence that is over stays unchanged. It returns ErrNoSilence if there is none.
+// EndSilence ends a silence early. A silence that is over stays unchanged. It returns ErrNoSilence
+// if there is none.
 func (n *Notifier) EndSilence(ctx context.Context, id, by, why string, now time.Time) (Silence, error) {
 	for {
 		note, err := n.store.Note(ctx, store.SilenceNote, id)
@@ -162,7 +165,8 @@ func (n *Notifier) EndSilence(ctx context.Context, id, by, why string, now time.
 	}
 }
 
-// Silences lists the active silences, or all stored ones, each with how many alerts it has suppressed.
+// Silences lists the active silences, or all stored ones, each with how many alerts it has
+// suppressed.
 func (n *Notifier) Silences(ctx context.Context, all bool, now time.Time) ([]Standing, error) {
 	remembered, err := n.silences(ctx)
 	if err != nil {
@@ -181,12 +185,12 @@ func (n *Notifier) Silences(ctx context.Context, all bool, now time.Time) ([]Sta
 	return list, nil
 }
 
-// clockSlack is how far the clocks of replicas may differ. Events are ordered by commit, so their times may be out of
-// order by this much.
+// clockSlack is how far the clocks of replicas may differ. Events are ordered by commit, so their
+// times may be out of order by this much.
 const clockSlack = time.Hour
 
-// tallies counts the alerts that silences have suppressed. It remembers its position, so that it reads each event
-// once for all silences, and none from before the first silence.
+// tallies counts the alerts that silences have suppressed. It remembers its position, so that it
+// reads each event once for all silences, and none from before the first silence.
 type tallies struct {
 	mu sync.Mutex
 	of map[string]*tally
@@ -265,7 +269,8 @@ func (n *Notifier) count(ctx context.Context, open []Silence, from store.Positio
 	return nil
 }
 
-// add counts the events that were not counted yet, and reports whether the silence may cover later ones.
+// add counts the events that were not counted yet, and reports whether the silence may cover later
+// ones.
 func (n *Notifier) add(one *tally, s Silence, events []store.StoredEvent) bool {
 	for _, e := range events {
 		if e.Position <= one.through {

@@ -42,7 +42,8 @@ func (t *Threads) Thread(ctx context.Context, key string) (sink.Thread, error) {
 
 // SaveThread stores a thread if the stored version is still the one that was read.
 func (t *Threads) SaveThread(ctx context.Context, next sink.Thread, now time.Time) (sink.Thread, error) {
-	// Each batch has a unique id: otherwise two replicas that save the same data would look like one retrying.
+	// Each batch has a unique id: otherwise two replicas that save the same data would look like
+	// one retrying.
 	b := store.Batch{ID: fmt.Sprintf("thread/%s/%d/%s", next.Key, next.Version, rand.Text())}
 	read := store.Note{Version: next.Version}
 	b.SwapNote(read, store.Note{Kind: store.ThreadNote, Key: next.Key, Data: next.Data, Until: now.Add(threadLife)})

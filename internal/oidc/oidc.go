@@ -1,6 +1,6 @@
-// Package oidc logs people in with an OpenID Connect provider: authorization code with PKCE and a nonce. It returns
-// who logged in and their groups, from the provider's signed ID token. Package api decides what a group may do, and
-// manages the session.
+// Package oidc logs people in with an OpenID Connect provider: authorization code with PKCE and a
+// nonce. It returns who logged in and their groups, from the provider's signed ID token. Package
+// api decides what a group may do, and manages the session.
 package oidc
 
 import (
@@ -35,8 +35,8 @@ type Provider struct {
 	found *oidc.Provider // nil until the provider's configuration was read
 }
 
-// New returns a Provider. It connects only when someone logs in, so that a provider that is down does not keep the
-// server from starting.
+// New returns a Provider. It connects only when someone logs in, so that a provider that is down
+// does not keep the server from starting.
 func New(c Config) *Provider { return &Provider{config: c} }
 
 // discover reads the provider's configuration once.
@@ -46,8 +46,8 @@ func (p *Provider) discover() (*oidc.Provider, error) {
 	if p.found != nil {
 		return p.found, nil
 	}
-	// The provider's keys are fetched with this context later on: it must outlive the request. The client has a
-	// timeout.
+	// The provider's keys are fetched with this context later on: it must outlive the request. The
+	// client has a timeout.
 	found, err := oidc.NewProvider(p.with(context.Background()), p.config.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of provider %s: %w", p.config.Issuer, err)
@@ -68,7 +68,8 @@ func (p *Provider) oauth(found *oidc.Provider) *oauth2.Config {
 	}
 }
 
-// Address returns where to send a browser to log in. The provider redirects it back with state and a code.
+// Address returns where to send a browser to log in. The provider redirects it back with state and
+// a code.
 func (p *Provider) Address(_ context.Context, state, nonce, verifier string) (string, error) {
 	found, err := p.discover()
 	if err != nil {
@@ -77,9 +78,9 @@ func (p *Provider) Address(_ context.Context, state, nonce, verifier string) (st
 	return p.oauth(found).AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)), nil
 }
 
-// Exchange redeems a code and returns who logged in, and their groups. nonce and verifier are those passed to
-// Address. It returns an error for a code that was redeemed before, and for an ID token that the provider did not
-// sign for this server or that belongs to another login.
+// Exchange redeems a code and returns who logged in, and their groups. nonce and verifier are those
+// passed to Address. It returns an error for a code that was redeemed before, and for an ID token
+// that the provider did not sign for this server or that belongs to another login.
 func (p *Provider) Exchange(ctx context.Context, code, nonce, verifier string) (name string, groups []string, err error) {
 	found, err := p.discover()
 	if err != nil {

@@ -24,7 +24,8 @@ const (
 	verifier = "verifier-of-the-login-0123456789-0123456789-0123456789"
 )
 
-// provider starts an OpenID Connect server, and returns it with a Provider for it. change alters the settings.
+// provider starts an OpenID Connect server, and returns it with a Provider for it. change alters
+// the settings.
 func provider(t *testing.T, change ...func(*oidc.Config)) (*mockoidc.MockOIDC, *oidc.Provider) {
 	t.Helper()
 	m, err := mockoidc.Run()

@@ -32,8 +32,8 @@ var (
 
 const lease = 30 * time.Second
 
-// The parts of the files that the tests use, with three kinds of job types: glue has onUnknown, a step function
-// deduplicates by id, a command belongs to one controller.
+// The parts of the files that the tests use, with three kinds of job types: glue has onUnknown, a
+// step function deduplicates by id, a command belongs to one controller.
 const (
 	head      = "pipeline: {id: orders, owner: tests}\n"
 	daily     = head + "schedule: {cron: '0 8 * * *', evaluation: {window: 30m, interval: 5m}}\n"
@@ -244,8 +244,8 @@ func (b *bench) idle() {
 	}
 }
 
-// runUntilIdle performs steps, and advances the clock between them, until the run has nothing to do by itself for an
-// hour or has ended.
+// runUntilIdle performs steps, and advances the clock between them, until the run has nothing to do
+// by itself for an hour or has ended.
 func (b *bench) runUntilIdle() {
 	b.t.Helper()
 	for end := b.now.Add(time.Hour); b.now.Before(end); {
@@ -371,8 +371,8 @@ func (b *bench) wantLog(want ...store.JobEvent) {
 	}
 }
 
-// checkStarts checks guarantee S1 for every start: each start call has its stored snapshot, on whose facts alone the
-// gate is open, or a bypass with who and why.
+// checkStarts checks guarantee S1 for every start: each start call has its stored snapshot, on
+// whose facts alone the gate is open, or a bypass with who and why.
 func (b *bench) checkStarts() {
 	b.t.Helper()
 	tries := map[run.AttemptID]int{}

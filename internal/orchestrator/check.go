@@ -39,8 +39,9 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	}
 }
 
-// callEnds returns when another controller's start call, whose lease was taken over too early, has ended at the
-// latest: it starts within half a lease, and has a timeout. Zero if there is no need to wait.
+// callEnds returns when another controller's start call, whose lease was taken over too early, has
+// ended at the latest: it starts within half a lease, and has a timeout. Zero if there is no need
+// to wait.
 func (w *work) callEnds() time.Time {
 	kind, attempt, err := w.job()
 	if err != nil || !w.o.Early || refusesRepeats(kind) {
@@ -49,8 +50,8 @@ func (w *work) callEnds() time.Time {
 	return w.callOver(kind, attempt)
 }
 
-// status returns the job's status, or why it could not be read. A job that its target does not (or no longer) know
-// has failed: silence is never success.
+// status returns the job's status, or why it could not be read. A job that its target does not (or
+// no longer) know has failed: silence is never success.
 func (w *work) status(ctx context.Context) (job.Status, string) {
 	kind, attempt, err := w.job()
 	if err != nil {
@@ -68,8 +69,8 @@ func (w *work) status(ctx context.Context) (job.Status, string) {
 	return s, ""
 }
 
-// pollFailed records a poll that could not read the job's status. Such a job looks healthy until its poll window ends, so
-// it is reported long before that, once per attempt.
+// pollFailed records a poll that could not read the job's status. Such a job looks healthy until
+// its poll window ends, so it is reported long before that, once per attempt.
 func (w *work) pollFailed(ctx context.Context, trouble string) (lifecycle.Step, error) {
 	next, err := w.run.PollFailed(trouble, w.now)
 	if err != nil {
@@ -97,8 +98,9 @@ func (w *work) elsewhere() bool {
 	return owner != "" && owner != w.o.Replica
 }
 
-// checkElsewhere passes the task to the controller that owns the job. If that controller has not claimed it in time,
-// the attempt is held, or waits until its poll window ends, and this is reported.
+// checkElsewhere passes the task to the controller that owns the job. If that controller has not
+// claimed it in time, the attempt is held, or waits until its poll window ends, and this is
+// reported.
 func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 	owner := w.run.Progress.Replica
 	if w.claim.Task.Replica != owner {
@@ -117,9 +119,9 @@ func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 	return w.commit(ctx, b, next)
 }
 
-// Await waits for the job of a running attempt if its job type can observe the end of jobs, and completes the attempt
-// as soon as it ends. For any other job it returns at once. Polling continues meanwhile: whichever sees the result
-// first stores it.
+// Await waits for the job of a running attempt if its job type can observe the end of jobs, and
+// completes the attempt as soon as it ends. For any other job it returns at once. Polling continues
+// meanwhile: whichever sees the result first stores it.
 func (o *Orchestrator) Await(ctx context.Context, key run.Key, attempt int, clock func() time.Time) error {
 	w := &work{o: o, clock: clock, now: clock()}
 	if running, err := w.read(ctx, key, attempt); err != nil || !running {

@@ -111,7 +111,8 @@ func TestJobWithUnreadableStatusHasNotFailed(t *testing.T) {
 	b.want(run.Completed)
 }
 
-// A job whose status cannot be read is reported after three polls, once, and stays marked until a poll succeeds.
+// A job whose status cannot be read is reported after three polls, once, and stays marked until a
+// poll succeeds.
 func TestUnreadableStatusIsReportedOncePerAttempt(t *testing.T) {
 	b := running(t, daily+glue, plainType)
 	warnings := func() (n int) {

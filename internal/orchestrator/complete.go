@@ -20,7 +20,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// ended stores a result that the controller observed itself: by polling, or because the start call was the job.
+// ended stores a result that the controller observed itself: by polling, or because the start call
+// was the job.
 func (w *work) ended(ctx context.Context, h run.Handle, s job.Status) (lifecycle.Step, error) {
 	b := w.batch("ended")
 	r := w.run
@@ -58,9 +59,10 @@ func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle
 	return w.commit(ctx, w.batch("given-up"), next)
 }
 
-// complete moves a run with a result to COMPLETED or FAILED: state, job log, slot, deadlines, baseline and events in
-// one commit. A success also stores the inputs as they were, to distinguish a change during the job from a later one.
-// The run ends after the inputs are read, so no reading among them is dated after the end.
+// complete moves a run with a result to COMPLETED or FAILED: state, job log, slot, deadlines,
+// baseline and events in one commit. A success also stores the inputs as they were, to distinguish
+// a change during the job from a later one. The run ends after the inputs are read, so no reading
+// among them is dated after the end.
 func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, output string) (lifecycle.Step, error) {
 	var inputs gate.View
 	if reported.Progress.Report.Result == run.ResultSuccess {
@@ -111,7 +113,8 @@ var jobEvents = map[run.Result]store.JobEvent{
 	run.ResultSuccess: store.JobSuccess, run.ResultFail: store.JobFail, run.ResultTimeout: store.JobTimeout,
 }
 
-// emitResult emits the event for the job's end, with the time of the next attempt, if any, and a note, if any.
+// emitResult emits the event for the job's end, with the time of the next attempt, if any, and a
+// note, if any.
 func (w *work) emitResult(b *store.Batch, next run.Run, again time.Time, note string) {
 	rep := next.Progress.Report
 	extra := event.Finished{Category: rep.Category, DurationSeconds: int64(took(next).Seconds()), NextAttemptAt: again}
@@ -143,7 +146,8 @@ func took(r run.Run) time.Duration {
 	return max(0, r.UpdatedAt.Sub(r.Progress.StartedAt))
 }
 
-// nextAttempt returns when the router will retry a failed attempt, as far as known now; zero if it will not.
+// nextAttempt returns when the router will retry a failed attempt, as far as known now; zero if it
+// will not.
 func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, error) {
 	e, row, err := w.o.Catalog.Active(ctx, failed.Pipeline)
 	if err != nil || e == nil || row.Paused() {
@@ -162,11 +166,12 @@ func (w *work) output(ctx context.Context) (string, error) {
 	return string(note.Data), err
 }
 
-// maxBaseline is how many bytes of readings are stored per run: more does not fit into a row of every store.
+// maxBaseline is how many bytes of readings are stored per run: more does not fit into a row of
+// every store.
 const maxBaseline = 256 << 10
 
-// capture stores the post-run sensors' values at completion, by rule key, so that later drift can be detected. A key
-// without a reading is left out: its first reading becomes its baseline.
+// capture stores the post-run sensors' values at completion, by rule key, so that later drift can
+// be detected. A key without a reading is left out: its first reading becomes its baseline.
 func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run, sensors []store.SeenSensor) error {
 	if w.def.PostRun == nil {
 		return nil
@@ -187,8 +192,8 @@ func (w *work) capture(ctx context.Context, b *store.Batch, next run.Run, sensor
 	return nil
 }
 
-// baseline returns the sensors' values as far as there is room, with the keys that were kept and those that were
-// dropped.
+// baseline returns the sensors' values as far as there is room, with the keys that were kept and
+// those that were dropped.
 func (w *work) baseline(sensors []store.SeenSensor) (baseline map[string]sensor.Fields, kept, dropped []string) {
 	baseline = map[string]sensor.Fields{}
 	room := maxBaseline

@@ -17,7 +17,8 @@ import (
 
 var errCrash = errors.New("the process is gone")
 
-// mortal is a store used by a process that crashes after some calls: with or without the effect of the last one.
+// mortal is a store used by a process that crashes after some calls: with or without the effect of
+// the last one.
 type mortal struct {
 	*memory.Store
 	left   int
@@ -82,7 +83,8 @@ func (b *bench) crashInStart() {
 	b.want(run.Triggering)
 }
 
-// live runs one process until it crashes or the run has nothing more to do, and reports whether it crashed.
+// live runs one process until it crashes or the run has nothing more to do, and reports whether it
+// crashed.
 func (b *bench) live(m *mortal) (died bool) {
 	b.t.Helper()
 	steps := b.controller("a", m)
@@ -107,8 +109,8 @@ func (b *bench) live(m *mortal) (died bool) {
 	return false
 }
 
-// A process that crashes between any two calls of the store leaves a run that the next one continues, with at most
-// one start per attempt.
+// A process that crashes between any two calls of the store leaves a run that the next one
+// continues, with at most one start per attempt.
 func TestS2CrashBetweenAnyTwoStoreCalls(t *testing.T) {
 	kinds := map[string]struct {
 		file string

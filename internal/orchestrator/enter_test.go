@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// enters records which workers the steps request. The first call has to wait, and meanwhile runs during that time.
+// enters records which workers the steps request. The first call has to wait, and meanwhile runs
+// during that time.
 func (b *bench) enters(meanwhile func()) *[]string {
 	var asked []string
 	d := b.steps.Deps

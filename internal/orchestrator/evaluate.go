@@ -13,9 +13,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// evaluate evaluates the gate. If it is closed, the run waits for the next evaluation, or ends with its window. If it
-// is open, the start is stored in the same commit, so that no start depends on an older evaluation than the one
-// stored with it.
+// evaluate evaluates the gate. If it is closed, the run waits for the next evaluation, or ends with
+// its window. If it is open, the start is stored in the same commit, so that no start depends on an
+// older evaluation than the one stored with it.
 func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	row, err := w.row(ctx)
 	if err != nil {
@@ -53,7 +53,8 @@ func (w *work) row(ctx context.Context) (store.Pipeline, error) {
 	return store.IfFound(w.o.Store.Pipeline(ctx, w.run.Pipeline))
 }
 
-// closed records a closed gate. A start that was to be repeated releases its slot and waits for the gate again.
+// closed records a closed gate. A start that was to be repeated releases its slot and waits for the
+// gate again.
 func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
 	b := w.batch("closed")
 	if w.run.Status == run.Triggering {
@@ -74,8 +75,8 @@ func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, ro
 	return w.commit(ctx, b, next)
 }
 
-// exhaust ends a run whose last evaluation found its gate closed, or whose offer no worker claimed. It evaluates
-// again only to report which rules keep the gate closed.
+// exhaust ends a run whose last evaluation found its gate closed, or whose offer no worker claimed.
+// It evaluates again only to report which rules keep the gate closed.
 func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	b := w.batch("exhausted")
 	if w.run.Offered() {
@@ -87,8 +88,8 @@ func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 	return w.exhaustIn(ctx, b, step.Reason)
 }
 
-// exhaustPaused ends a run whose window ends during a pause. The commit depends on the pipeline's row: if the pause
-// has ended meanwhile, the gate is evaluated instead.
+// exhaustPaused ends a run whose window ends during a pause. The commit depends on the pipeline's
+// row: if the pause has ended meanwhile, the gate is evaluated instead.
 func (w *work) exhaustPaused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
 	b := w.batch("exhausted")
 	if w.wakeYielding(&b, row); len(b.Pipelines) == 0 {
@@ -116,10 +117,11 @@ func (w *work) emitExhausted(b *store.Batch, exhausted run.Run, reason string, v
 	b.Emit(event.New(event.ValidationExhausted, w.about(), reason, event.Gate{Rules: view.Rules()}))
 }
 
-// paused starts nothing. The attempt checks again each interval, and when it is woken because the pause has ended. If
-// its window ends during the pause, the attempt ends too, since nothing would be left of the window afterwards; but
-// not if the pause is overdue to end. While the attempt waits for a slot its window does not run, unless the pipeline
-// has been removed: then nothing would ever end the pause.
+// paused starts nothing. The attempt checks again each interval, and when it is woken because the
+// pause has ended. If its window ends during the pause, the attempt ends too, since nothing would
+// be left of the window afterwards; but not if the pause is overdue to end. While the attempt waits
+// for a slot its window does not run, unless the pipeline has been removed: then nothing would ever
+// end the pause.
 func (w *work) paused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
 	p := w.run.Progress
 	waits := !p.WaitingSince.IsZero() && row.Config != ""

@@ -45,8 +45,8 @@ func refusalIn(err error) *job.Refusal {
 	return refusal
 }
 
-// startLimit returns the timeout of a start call: half the lease, or the job's own limit if the call blocks for the
-// whole job.
+// startLimit returns the timeout of a start call: half the lease, or the job's own limit if the
+// call blocks for the whole job.
 func (o *Orchestrator) startLimit(kind job.Type, a job.Attempt) time.Duration {
 	if limit, is := blockingLimit(kind, a.Config); is {
 		if o.LongestStart > 0 {
@@ -57,7 +57,8 @@ func (o *Orchestrator) startLimit(kind job.Type, a job.Attempt) time.Duration {
 	return o.Lease / 2
 }
 
-// blockingLimit returns the timeout of a start call that blocks for the whole job, and whether it does.
+// blockingLimit returns the timeout of a start call that blocks for the whole job, and whether it
+// does.
 func blockingLimit(kind job.Type, config pipeline.JobConfig) (time.Duration, bool) {
 	blocking, ok := kind.(job.Blocking)
 	if !ok {
@@ -73,8 +74,8 @@ func (w *work) startBlocks() bool {
 	return is
 }
 
-// errWaited means that a step waited for a worker before calling the job's target. Its inputs may be stale, so the
-// step is decided again. Nothing was stored.
+// errWaited means that a step waited for a worker before calling the job's target. Its inputs may
+// be stale, so the step is decided again. Nothing was stored.
 var errWaited = errors.New("waited for a worker")
 
 // enter makes sure that the step has a worker for calls to the job's target.
@@ -89,9 +90,9 @@ func (w *work) enter(ctx context.Context, blocking bool) error {
 	return err
 }
 
-// elapsed returns how much time has passed between two clock readings. The monotonic clock stops while the machine is
-// suspended, although leases expire meanwhile; the wall clock may have been set back. So the larger difference
-// counts.
+// elapsed returns how much time has passed between two clock readings. The monotonic clock stops
+// while the machine is suspended, although leases expire meanwhile; the wall clock may have been
+// set back. So the larger difference counts.
 func elapsed(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The steps of an attempt that an external worker runs. The worker's requests (claim, heartbeat, report) are handled
-// by package router.
+// The steps of an attempt that an external worker runs. The worker's requests (claim, heartbeat,
+// report) are handled by package router.
 
 // external reports whether an external worker runs the job.
 func (w *work) external() bool {
@@ -37,12 +37,12 @@ func (w *work) expire(ctx context.Context, b store.Batch, reason string) (lifecy
 	return w.exhaustIn(ctx, b, reason)
 }
 
-// awayAfter is how late a missed heartbeat may be noticed. If it is later, the controller itself was down, and could
-// not have received heartbeats.
+// awayAfter is how late a missed heartbeat may be noticed. If it is later, the controller itself
+// was down, and could not have received heartbeats.
 const awayAfter = 10 * time.Second
 
-// checkWorker fails an attempt whose worker stopped sending heartbeats. If the controller was down, the worker gets
-// another heartbeat interval.
+// checkWorker fails an attempt whose worker stopped sending heartbeats. If the controller was down,
+// the worker gets another heartbeat interval.
 func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 	p := w.run.Progress
 	switch {
@@ -60,8 +60,9 @@ func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 	})
 }
 
-// leaveWorker returns the state of a job that a worker runs. The reply to the worker's next heartbeat tells it to
-// stop; until it reports, or its heartbeat times out, the job counts as stopping.
+// leaveWorker returns the state of a job that a worker runs. The reply to the worker's next
+// heartbeat tells it to stop; until it reports, or its heartbeat times out, the job counts as
+// stopping.
 func (w *work) leaveWorker() (run.Leftover, error) {
 	p := w.run.Progress
 	switch {

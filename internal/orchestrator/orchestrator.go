@@ -1,11 +1,13 @@
-// Package orchestrator performs the steps of an attempt: it evaluates the gate, starts the job, polls it, and ends
-// the attempt. Package lifecycle decides which step is due; package run defines the run's state after it.
+// Package orchestrator performs the steps of an attempt: it evaluates the gate, starts the job,
+// polls it, and ends the attempt. Package lifecycle decides which step is due; package run defines
+// the run's state after it.
 //
-// A start is two commits with a call between them. The first stores TRIGGERING with the snapshot on which the gate is
-// open, under the task's lease: a worker that lost the lease, or read an older version, starts nothing. The second
-// stores the result of the call. A crash in between leaves a run whose start visibly has no known answer; then the
-// orchestrator searches for the job before it repeats anything. Every other step is one commit. No step retries a
-// failed attempt or opens a new one: package router does that in reaction to FAILED.
+// A start is two commits with a call between them. The first stores TRIGGERING with the snapshot on
+// which the gate is open, under the task's lease: a worker that lost the lease, or read an older
+// version, starts nothing. The second stores the result of the call. A crash in between leaves a
+// run whose start visibly has no known answer; then the orchestrator searches for the job before it
+// repeats anything. Every other step is one commit. No step retries a failed attempt or opens a new
+// one: package router does that in reaction to FAILED.
 package orchestrator
 
 import (
@@ -43,22 +45,25 @@ type Deps struct {
 	Store   keeper
 	Catalog *catalog.Catalog
 	Jobs    map[string]job.Type // by the type names in pipeline files
-	// Expand completes an attempt for its job type: the config with variables and secrets filled in, and a callback.
-	// The error is a *job.Refusal. If nil, the config stays as in the file.
+	// Expand completes an attempt for its job type: the config with variables and secrets filled
+	// in, and a callback. The error is a *job.Refusal. If nil, the config stays as in the file.
 	Expand  func(a job.Attempt, j *pipeline.Job) (job.Attempt, error)
 	Replica string // name of this controller, for jobs that only one controller can follow
 	Lease   time.Duration
-	// LongestStart bounds a start call that blocks for the whole job; 0 means only the job's own limit.
+	// LongestStart bounds a start call that blocks for the whole job; 0 means only the job's own
+	// limit.
 	LongestStart time.Duration
-	// Early means that leases may be lost before they expire, because another controller considered this one dead.
-	// That may be wrong, and may happen during a start call.
+	// Early means that leases may be lost before they expire, because another controller considered
+	// this one dead. That may be wrong, and may happen during a start call.
 	Early bool
-	// Enter waits for a worker for calls to targets of a job type or, if blocking is set, for calls that block for
-	// the whole job. It returns whether it had to wait: then data read before may be stale. Nil: there is no limit.
+	// Enter waits for a worker for calls to targets of a job type or, if blocking is set, for calls
+	// that block for the whole job. It returns whether it had to wait: then data read before may be
+	// stale. Nil: there is no limit.
 	Enter func(ctx context.Context, jobType string, blocking bool) (waited bool, err error)
 	// Span starts a trace span, and returns the function that ends it. Nil: no tracing.
 	Span func(ctx context.Context, name string, r run.Run) (context.Context, func(error))
-	// Running is called after each commit that stores a job of this controller as RUNNING. It may be nil.
+	// Running is called after each commit that stores a job of this controller as RUNNING. It may
+	// be nil.
 	Running func(key run.Key, attempt int)
 }
 
@@ -90,20 +95,21 @@ func (o *Orchestrator) marked() string { return fmt.Sprintf("/%s#%d", o.mark, o.
 // maxTries is how often a step is decided again after a conflict.
 const maxTries = 5
 
-// Step performs the due step of the claimed run, and moves or finishes its task in the step's last commit. It returns
-// the next step, which may be due at once. An error leaves the task claimed and everything stored so far as it is;
-// repeating the step is safe. store.ErrConflict means that the run kept changing, or that another worker has taken
-// over the claim.
+// Step performs the due step of the claimed run, and moves or finishes its task in the step's last
+// commit. It returns the next step, which may be due at once. An error leaves the task claimed and
+// everything stored so far as it is; repeating the step is safe. store.ErrConflict means that the
+// run kept changing, or that another worker has taken over the claim.
 //
-// A start call takes up to half a lease, or as long as the job if the call blocks for it: the caller renews the lease
-// meanwhile.
+// A start call takes up to half a lease, or as long as the job if the call blocks for it: the
+// caller renews the lease meanwhile.
 func (o *Orchestrator) Step(ctx context.Context, claim store.Claim, clock func() time.Time) (lifecycle.Step, error) {
 	next, _, err := o.StepFrom(ctx, claim, run.Run{}, clock)
 	return next, err
 }
 
-// StepFrom is Step for a caller that has just read the run, or passes the zero Run. It also returns the run as the
-// step stored it; the zero Run if the step stored none, so that the caller has to read it.
+// StepFrom is Step for a caller that has just read the run, or passes the zero Run. It also returns
+// the run as the step stored it; the zero Run if the step stored none, so that the caller has to
+// read it.
 func (o *Orchestrator) StepFrom(ctx context.Context, claim store.Claim, read run.Run, clock func() time.Time) (lifecycle.Step, run.Run, error) {
 	var next lifecycle.Step
 	var err error

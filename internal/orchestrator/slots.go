@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// giveBack releases the slot of an attempt in the commit that ends its job. It does nothing if the attempt has none.
+// giveBack releases the slot of an attempt in the commit that ends its job. It does nothing if the
+// attempt has none.
 func giveBack(b *store.Batch, row store.Pipeline, id run.AttemptID) {
 	at := slices.Index(row.Slots, id)
 	if at < 0 {
@@ -21,7 +22,8 @@ func giveBack(b *store.Batch, row store.Pipeline, id run.AttemptID) {
 	b.SwapPipeline(row, next)
 }
 
-// vacate is giveBack for w's attempt. If its version of the file is not available, the attempt may have a slot.
+// vacate is giveBack for w's attempt. If its version of the file is not available, the attempt may
+// have a slot.
 func (w *work) vacate(ctx context.Context, b *store.Batch) error {
 	if w.def != nil && w.def.MaxActive == 0 {
 		return nil
@@ -34,9 +36,10 @@ func (w *work) vacate(ctx context.Context, b *store.Batch) error {
 	return nil
 }
 
-// takeSlot takes one of the pipeline's slots in the commit that precedes the start, and reports whether one was free.
-// Waiting runs of older periods go first. In any case b depends on the row: if a slot is freed, an older run leaves
-// the queue, or the pipeline is paused before b is committed, the attempt decides again.
+// takeSlot takes one of the pipeline's slots in the commit that precedes the start, and reports
+// whether one was free. Waiting runs of older periods go first. In any case b depends on the row:
+// if a slot is freed, an older run leaves the queue, or the pipeline is paused before b is
+// committed, the attempt decides again.
 func (w *work) takeSlot(ctx context.Context, b *store.Batch, row store.Pipeline) (bool, error) {
 	next, free, err := w.slots(ctx, row)
 	if err != nil {
@@ -52,8 +55,8 @@ func (w *work) takeSlot(ctx context.Context, b *store.Batch, row store.Pipeline)
 	return true, nil
 }
 
-// slots returns the pipeline's slots after the attempt has taken one; none if it takes none, because none is free or
-// it needs none.
+// slots returns the pipeline's slots after the attempt has taken one; none if it takes none,
+// because none is free or it needs none.
 func (w *work) slots(ctx context.Context, row store.Pipeline) (next []run.AttemptID, free bool, err error) {
 	if w.def.MaxActive == 0 || slices.Contains(row.Slots, w.run.ID()) {
 		return nil, true, nil
@@ -75,7 +78,8 @@ func (w *work) slots(ctx context.Context, row store.Pipeline) (next []run.Attemp
 	return append(slices.Clone(next), w.run.ID()), true, nil
 }
 
-// inUse drops slots of attempts that no longer have a job, in case one ended without releasing its slot.
+// inUse drops slots of attempts that no longer have a job, in case one ended without releasing its
+// slot.
 func (w *work) inUse(ctx context.Context, slots []run.AttemptID) ([]run.AttemptID, error) {
 	var keys []run.Key
 	for _, id := range slots {
@@ -97,8 +101,9 @@ func (w *work) inUse(ctx context.Context, slots []run.AttemptID) ([]run.AttemptI
 // firstLook is how long younger runs yield to an older run that is due for its first evaluation.
 const firstLook = time.Minute
 
-// first reports whether fewer older runs wait, or are about to be evaluated for the first time, than slots are free:
-// of runs that open together, the oldest starts first, whichever is evaluated first.
+// first reports whether fewer older runs wait, or are about to be evaluated for the first time,
+// than slots are free: of runs that open together, the oldest starts first, whichever is evaluated
+// first.
 func (w *work) first(ctx context.Context, free int) (bool, error) {
 	open, err := w.o.Store.OpenRuns(ctx, w.run.Pipeline)
 	if err != nil {
@@ -119,8 +124,8 @@ func (w *work) aboutToLook(r run.Run) bool {
 	return r.Progress.LastEvaluation.IsZero() && !due.After(w.now) && w.now.Sub(due) < firstLook
 }
 
-// wakeYielding changes the pipeline's row if an attempt leaves the queue for slots without taking one. This wakes the
-// runs that yielded to it, and makes one that is about to yield decide again.
+// wakeYielding changes the pipeline's row if an attempt leaves the queue for slots without taking
+// one. This wakes the runs that yielded to it, and makes one that is about to yield decide again.
 func (w *work) wakeYielding(b *store.Batch, row store.Pipeline) {
 	if row.Version > 0 && w.queued() {
 		b.SwapPipeline(row, row)
@@ -140,7 +145,8 @@ func (w *work) leaveQueue(ctx context.Context, b *store.Batch) error {
 	return nil
 }
 
-// queued reports whether others yield to the attempt: it waits for a slot, or is due for its first evaluation.
+// queued reports whether others yield to the attempt: it waits for a slot, or is due for its first
+// evaluation.
 func (w *work) queued() bool {
 	if w.def != nil && w.def.MaxActive == 0 || w.run.Status != run.Pending {
 		return false

@@ -316,8 +316,8 @@ func TestSilentDeduplicatingTargetIsHeldOnceTriesAreUsedUp(t *testing.T) {
 	}
 }
 
-// TestRefusalAfterALostAnswerDoesNotFailTheAttempt is for targets that deduplicate by id: a refusal of the second
-// call says nothing about the first one, whose job may be running.
+// TestRefusalAfterALostAnswerDoesNotFailTheAttempt is for targets that deduplicate by id: a refusal
+// of the second call says nothing about the first one, whose job may be running.
 func TestRefusalAfterALostAnswerDoesNotFailTheAttempt(t *testing.T) {
 	tests := map[string]struct {
 		file string
@@ -356,8 +356,9 @@ func TestRefusalAfterALostAnswerDoesNotFailTheAttempt(t *testing.T) {
 	}
 }
 
-// A worker that lost its lease is still in its start call while another one searches for the job. That the job does
-// not exist yet proves nothing, so a refusal of the repeated start does not fail the attempt.
+// A worker that lost its lease is still in its start call while another one searches for the job.
+// That the job does not exist yet proves nothing, so a refusal of the repeated start does not fail
+// the attempt.
 func TestSearchDuringAStartCallDoesNotDecideOnItsJob(t *testing.T) {
 	b := newBench(t, daily+machine, thoroughType)
 	b.open(b.key, run.Opening{})

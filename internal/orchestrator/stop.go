@@ -13,9 +13,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Stop asks the target to stop the job of an attempt that ends without its result, and returns what is left of the
-// job. For an ended attempt whose job is run.JobStopping it is called until the target says that the job has ended.
-// The error says why the job may still be running. Stop stores nothing.
+// Stop asks the target to stop the job of an attempt that ends without its result, and returns what
+// is left of the job. For an ended attempt whose job is run.JobStopping it is called until the
+// target says that the job has ended. The error says why the job may still be running. Stop stores
+// nothing.
 func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error) {
 	w, err := o.workOn(ctx, r, now)
 	if err != nil {
@@ -36,8 +37,9 @@ func (o *Orchestrator) workOn(ctx context.Context, r run.Run, now time.Time) (*w
 // Sees reports whether this controller can query the job of the run's latest attempt.
 func (o *Orchestrator) Sees(r run.Run) bool { return !(&work{o: o, run: r}).elsewhere() }
 
-// StillRuns reports whether the job that an ended attempt left behind is running. If its end was reported before the
-// attempt ended, it is not, whatever its type says. An error means that it is unknown.
+// StillRuns reports whether the job that an ended attempt left behind is running. If its end was
+// reported before the attempt ended, it is not, whatever its type says. An error means that it is
+// unknown.
 func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error) {
 	if !r.Progress.Left.MayRun() || r.Progress.Report.Result != "" {
 		return false, nil
@@ -88,8 +90,8 @@ func (w *work) findLeft(ctx context.Context) (bool, error) {
 	}
 }
 
-// callOver returns when the last start call has ended at the latest: it is made within half a lease after it was
-// stored, and has a timeout.
+// callOver returns when the last start call has ended at the latest: it is made within half a lease
+// after it was stored, and has a timeout.
 func (w *work) callOver(kind job.Type, a job.Attempt) time.Time {
 	asked := w.run.Progress.AskedAt
 	if asked.IsZero() {
@@ -98,7 +100,8 @@ func (w *work) callOver(kind job.Type, a job.Attempt) time.Time {
 	return asked.Add(w.o.Lease/2 + w.o.startLimit(kind, a))
 }
 
-// leave asks the target to stop the job that the attempt may have started, and returns what is left of it.
+// leave asks the target to stop the job that the attempt may have started, and returns what is left
+// of it.
 func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 	p := w.run.Progress
 	asked := w.run.Status == run.Triggering && !p.AskedAt.IsZero()
@@ -124,8 +127,8 @@ func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 	return w.leaveUnanswered(ctx, kind, attempt)
 }
 
-// leaveUnanswered is leave for an attempt whose start call has no known answer. While the call may be in progress,
-// its job may still appear.
+// leaveUnanswered is leave for an attempt whose start call has no known answer. While the call may
+// be in progress, its job may still appear.
 func (w *work) leaveUnanswered(ctx context.Context, kind job.Type, a job.Attempt) (run.Leftover, error) {
 	h, saw, trouble := w.find(ctx, kind, a)
 	switch {
@@ -142,7 +145,8 @@ func (w *work) leaveUnanswered(ctx context.Context, kind job.Type, a job.Attempt
 	}
 }
 
-// stop asks the target to stop a job, if its type can, and reads its status: only the target knows when it has ended.
+// stop asks the target to stop a job, if its type can, and reads its status: only the target knows
+// when it has ended.
 func (w *work) stop(ctx context.Context, kind job.Type, a job.Attempt, h run.Handle) (run.Leftover, error) {
 	stopper, ok := kind.(job.Stopper)
 	if !ok {
@@ -162,8 +166,8 @@ func (w *work) stop(ctx context.Context, kind job.Type, a job.Attempt, h run.Han
 	}
 }
 
-// left returns a batch that ends the attempt without its job's result. A job that is stopping keeps its slot until it
-// has ended.
+// left returns a batch that ends the attempt without its job's result. A job that is stopping keeps
+// its slot until it has ended.
 func (w *work) left(ctx context.Context, what string, left run.Leftover) (store.Batch, error) {
 	b := w.batch(what)
 	switch left {
@@ -196,7 +200,8 @@ func (w *work) timeOut(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 	return w.abort(ctx, "time-limit", w.run.TimeOut, event.SFNTimeout, fmt.Sprintf("%s while %s", step.Reason, w.run.Status))
 }
 
-// abort stops the attempt's job, ends the attempt without its result, and reports what is left of the job.
+// abort stops the attempt's job, ends the attempt without its result, and reports what is left of
+// the job.
 func (w *work) abort(
 	ctx context.Context, what string, end func(run.Leftover, time.Time) (run.Run, error), t event.Type, reason string,
 ) (lifecycle.Step, error) {

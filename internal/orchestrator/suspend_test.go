@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// afterSuspend returns a clock reading after the machine was suspended for some seconds: the wall clock has advanced,
-// the monotonic clock has not. Package time offers no way to create one, so the seconds of the wall clock are changed
-// in place: bits 30 to 62 of the first word.
+// afterSuspend returns a clock reading after the machine was suspended for some seconds: the wall
+// clock has advanced, the monotonic clock has not. Package time offers no way to create one, so the
+// seconds of the wall clock are changed in place: bits 30 to 62 of the first word.
 func afterSuspend(t *testing.T, read time.Time, seconds uint64) time.Time {
 	t.Helper()
 	later := read
@@ -23,8 +23,8 @@ func afterSuspend(t *testing.T, read time.Time, seconds uint64) time.Time {
 	return later
 }
 
-// A controller that was suspended between its decision and the call has lost its lease, although no monotonic time
-// has passed.
+// A controller that was suspended between its decision and the call has lost its lease, although no
+// monotonic time has passed.
 func TestControllerThatWasSuspendedStartsNothing(t *testing.T) {
 	b := newBench(t, daily+glue, plainType)
 	b.now = time.Now() // only time.Now has a monotonic reading

@@ -177,7 +177,8 @@ func (s searchable) Stop(_ context.Context, _ job.Attempt, h run.Handle) error {
 	return nil
 }
 
-// strict deduplicates starts by id: it answers a second one with the existing job. It cannot be searched.
+// strict deduplicates starts by id: it answers a second one with the existing job. It cannot be
+// searched.
 type strict struct{ plain }
 
 func (s strict) Start(ctx context.Context, a job.Attempt) (job.Started, error) {

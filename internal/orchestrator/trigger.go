@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// trigger performs the start that an open gate allows: it stores TRIGGERING with the snapshot, makes the call, and
-// stores the result.
+// trigger performs the start that an open gate allows: it stores TRIGGERING with the snapshot,
+// makes the call, and stores the result.
 func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
 	b := w.batch("trigger")
 	w.emitPassed(&b, view)
@@ -44,8 +44,9 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	if err := w.enter(ctx, w.startBlocks()); err != nil {
 		return lifecycle.Step{}, err
 	}
-	// Two workers may hold the same claim and decide alike. The unique suffix makes their commits distinct, so that
-	// only the worker whose commit succeeds makes the call. The task stays unchanged until the answer is known.
+	// Two workers may hold the same claim and decide alike. The unique suffix makes their commits
+	// distinct, so that only the worker whose commit succeeds makes the call. The task stays
+	// unchanged until the answer is known.
 	b.ID += w.o.marked()
 	b.Swap(w.run, next)
 	c := w.newCall()
@@ -88,8 +89,8 @@ func (w *work) replica() string {
 	return ""
 }
 
-// ending returns the facts on which the end of the attempt was decided; later writes are compared with it, by
-// version.
+// ending returns the facts on which the end of the attempt was decided; later writes are compared
+// with it, by version.
 func ending(ended run.Run, view gate.View) store.Snapshot {
 	return store.Snapshot{
 		ID: ended.EndSnapshot(), Key: ended.Key, Attempt: ended.Attempt, At: ended.EndedAt, Config: ended.Progress.Opening.ConfigVersion,
@@ -141,12 +142,12 @@ func (w *work) start(ctx context.Context, c call) (lifecycle.Step, error) {
 	return w.storeAnswer(ctx, c)
 }
 
-// answerTries is how often storing the answer to a start call is retried because the run has changed. Each changed
-// input changes the run, and an answer that is not stored is lost.
+// answerTries is how often storing the answer to a start call is retried because the run has
+// changed. Each changed input changes the run, and an answer that is not stored is lost.
 const answerTries = 100
 
-// storeAnswer stores the answer to a start call. The call has been made, even if the lease is lost or the caller is
-// shutting down, so the answer is applied to the run's current state.
+// storeAnswer stores the answer to a start call. The call has been made, even if the lease is lost
+// or the caller is shutting down, so the answer is applied to the run's current state.
 func (w *work) storeAnswer(ctx context.Context, c call) (lifecycle.Step, error) {
 	if c.err != nil && refusalIn(c.err) == nil && ctx.Err() != nil {
 		return lifecycle.Step{}, fmt.Errorf("start its job: %w", c.err) // the next worker searches for it
@@ -233,8 +234,8 @@ func (w *work) entry(e store.JobEvent, h run.Handle, message string) store.JobEn
 	}
 }
 
-// refused stores a start that certainly did not happen. It is retried after a while, or the attempt fails. unanswered
-// means that the job of an earlier start call may exist.
+// refused stores a start that certainly did not happen. It is retried after a while, or the attempt
+// fails. unanswered means that the job of an earlier start call may exist.
 func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (lifecycle.Step, error) {
 	if why.Own && why.Category != run.Permanent {
 		return w.postpone(ctx, why, unanswered)
@@ -268,8 +269,9 @@ func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (l
 	return w.commit(ctx, b, next)
 }
 
-// postpone stores that this controller could not make a start call for lack of descriptors, memory, processes or disk
-// space. That is no failure of the job: the call is retried without counting as a try, and reported once per attempt.
+// postpone stores that this controller could not make a start call for lack of descriptors, memory,
+// processes or disk space. That is no failure of the job: the call is retried without counting as a
+// try, and reported once per attempt.
 func (w *work) postpone(ctx context.Context, why job.Refusal, unanswered bool) (lifecycle.Step, error) {
 	next, err := w.run.Postpone(w.now)
 	if err != nil {

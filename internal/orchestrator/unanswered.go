@@ -23,9 +23,9 @@ const (
 	jobFound
 )
 
-// unanswered handles a start without an answer. It searches for the job at once and adopts it. If there is none, the
-// start is repeated if that cannot start a second job, or if the file accepts that risk; otherwise an operator
-// decides.
+// unanswered handles a start without an answer. It searches for the job at once and adopts it. If
+// there is none, the start is repeated if that cannot start a second job, or if the file accepts
+// that risk; otherwise an operator decides.
 func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, error) {
 	kind, attempt, err := w.job()
 	if err != nil {
@@ -51,8 +51,9 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 	}
 }
 
-// refusedLater handles a refusal that would end an attempt of which an earlier start call had no answer. The refusal
-// says nothing about that call, so the attempt fails only if the target says that there is no job.
+// refusedLater handles a refusal that would end an attempt of which an earlier start call had no
+// answer. The refusal says nothing about that call, so the attempt fails only if the target says
+// that there is no job.
 func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Step, error) {
 	kind, attempt, err := w.job()
 	if err != nil {
@@ -92,9 +93,10 @@ func (w *work) find(ctx context.Context, kind job.Type, a job.Attempt) (run.Hand
 	}
 }
 
-// mayRepeat reports whether repeating the call cannot start a second job, or the file accepts the risk. A target that
-// deduplicates by id may be called without a search. But once the tries are used up, the attempt must not fail, which
-// would let another attempt start, before the target has said that there is no job.
+// mayRepeat reports whether repeating the call cannot start a second job, or the file accepts the
+// risk. A target that deduplicates by id may be called without a search. But once the tries are
+// used up, the attempt must not fail, which would let another attempt start, before the target has
+// said that there is no job.
 func (w *work) mayRepeat(kind job.Type, saw searchResult) bool {
 	triesLeft := w.run.Progress.StartTries-w.run.Progress.Postponed < w.limits().StartTries
 	if refusesRepeats(kind) {
@@ -125,7 +127,8 @@ func (w *work) hold(ctx context.Context, reason string) (lifecycle.Step, error) 
 	return w.commit(ctx, b, next)
 }
 
-// overtaken handles an answer to a start that the run no longer waits for. Only the answer says which job to stop.
+// overtaken handles an answer to a start that the run no longer waits for. Only the answer says
+// which job to stop.
 func (w *work) overtaken(ctx context.Context, current run.Run, c call) (lifecycle.Step, error) {
 	w.now = w.clock()
 	step := lifecycle.Next(current, w.now)
@@ -154,8 +157,9 @@ func (w *work) overtaken(ctx context.Context, current run.Run, c call) (lifecycl
 	return step, err
 }
 
-// answerLeft records the answer to a start call whose attempt has ended meanwhile: the job, which must be stopped
-// now, or that there is none. Without an answer, the task that watches left-over jobs finds out.
+// answerLeft records the answer to a start call whose attempt has ended meanwhile: the job, which
+// must be stopped now, or that there is none. Without an answer, the task that watches left-over
+// jobs finds out.
 func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, c call) error {
 	var next run.Run
 	var err error
@@ -203,8 +207,8 @@ func (w *work) abandon(ctx context.Context, b *store.Batch, became run.Status, h
 	b.Emit(w.infraFailure(which, e.Message, event.Infra{Error: brief(trouble.Error())}))
 }
 
-// follows reports whether the current run follows this very job, has its result, or will find it again when it
-// repeats the start with the attempt's id.
+// follows reports whether the current run follows this very job, has its result, or will find it
+// again when it repeats the start with the attempt's id.
 func (w *work) follows(current run.Run, h run.Handle) bool {
 	if current.Attempt != w.run.Attempt {
 		return false

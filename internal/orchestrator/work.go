@@ -24,7 +24,8 @@ type work struct {
 	stored run.Run // as last committed; zero before that
 }
 
-// batch starts the commit of a decision on the version that was read, under the lease if there is one.
+// batch starts the commit of a decision on the version that was read, under the lease if there is
+// one.
 func (w *work) batch(what string) store.Batch {
 	b := store.Batch{ID: fmt.Sprintf("%s/%s/v%d", what, w.run.Key, w.run.Version)}
 	if w.claim != nil {
@@ -33,15 +34,16 @@ func (w *work) batch(what string) store.Batch {
 	return b
 }
 
-// about returns the subject of an event about the attempt. Its cause is the run's task, without the version: how
-// often a run was woken depends on timing, and events must not.
+// about returns the subject of an event about the attempt. Its cause is the run's task, without the
+// version: how often a run was woken depends on timing, and events must not.
 func (w *work) about() event.About {
 	a := event.Of(w.run, w.now)
 	a.CausedBy = lifecycle.TaskID(w.run.Key)
 	return a
 }
 
-// infraFailure returns an INFRA_FAILURE of the attempt; which distinguishes it from others of the same attempt.
+// infraFailure returns an INFRA_FAILURE of the attempt; which distinguishes it from others of the
+// same attempt.
 func (w *work) infraFailure(which, message string, infra event.Infra) event.Event {
 	about := w.about()
 	about.Which = which
@@ -72,7 +74,8 @@ func (w *work) record(ctx context.Context, what string, change func(time.Time) (
 	return w.commit(ctx, w.batch(what), next)
 }
 
-// send commits a batch. If the reply is lost it commits again: the store recognises the batch by its id.
+// send commits a batch. If the reply is lost it commits again: the store recognises the batch by
+// its id.
 func (w *work) send(ctx context.Context, b store.Batch) error {
 	err := w.o.Store.Commit(ctx, b, w.now)
 	if err == nil || isConflict(err) || ctx.Err() != nil {
@@ -117,9 +120,9 @@ func (w *work) drop(ctx context.Context, reason string) (lifecycle.Step, error) 
 	return lifecycle.Step{Kind: lifecycle.None, Reason: reason}, w.send(ctx, b)
 }
 
-// withoutDefinition handles a run whose version of the file is not available. Nothing can be decided, except that its
-// time limit ends it; until then this is reported once. The run no longer waits for a slot: its time limit would not
-// run, and others would yield to it.
+// withoutDefinition handles a run whose version of the file is not available. Nothing can be
+// decided, except that its time limit ends it; until then this is reported once. The run no longer
+// waits for a slot: its time limit would not run, and others would yield to it.
 func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause error) (lifecycle.Step, error) {
 	if step.Kind == lifecycle.InfraFailure {
 		return w.timeOut(ctx, step)
@@ -165,8 +168,9 @@ func brief(text string) string {
 	return text[:cut] + "…"
 }
 
-// Broken reports that the host of an attempt could not continue, and why. The run and its task stay unchanged:
-// another worker continues. who identifies the host; a repeated report from the same host is one event.
+// Broken reports that the host of an attempt could not continue, and why. The run and its task stay
+// unchanged: another worker continues. who identifies the host; a repeated report from the same
+// host is one event.
 func (o *Orchestrator) Broken(ctx context.Context, key run.Key, attempt int, who, cause string, now time.Time) (run.Run, error) {
 	r, err := store.IfFound(o.Store.Run(ctx, key))
 	if err != nil || !r.Status.Open() {

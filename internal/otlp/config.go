@@ -34,9 +34,9 @@ const (
 	usualEndpoint = "http://localhost:4318"
 )
 
-// FromEnvironment reads the configuration. on is false if tracing is off: no endpoint and no exporter is set, or
-// OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER turns it off. A variable with an unsupported value is an error, unless
-// tracing is off.
+// FromEnvironment reads the configuration. on is false if tracing is off: no endpoint and no
+// exporter is set, or OTEL_SDK_DISABLED or OTEL_TRACES_EXPORTER turns it off. A variable with an
+// unsupported value is an error, unless tracing is off.
 func FromEnvironment(getenv func(string) string) (c Config, on bool, err error) {
 	env := environment{getenv}
 	disabled, err := env.flag("OTEL_SDK_DISABLED")
@@ -155,8 +155,8 @@ func (c *Config) transport(e environment) (err error) {
 	return nil
 }
 
-// parseHeaders reads "name=value,name=value" with percent-encoded values. Its error contains no value, which may be a
-// token.
+// parseHeaders reads "name=value,name=value" with percent-encoded values. Its error contains no
+// value, which may be a token.
 func parseHeaders(s setting) (map[string]string, error) {
 	headers := map[string]string{}
 	for pair := range strings.SplitSeq(s.value, ",") {
@@ -173,7 +173,8 @@ func parseHeaders(s setting) (map[string]string, error) {
 	return headers, nil
 }
 
-// sampling reads which traces are recorded: by default those whose caller records them, and all that begin here.
+// sampling reads which traces are recorded: by default those whose caller records them, and all
+// that begin here.
 func (c *Config) sampling(e environment) error {
 	name, ratio := e.getenv("OTEL_TRACES_SAMPLER"), 1.0
 	if strings.HasSuffix(name, "traceidratio") {
@@ -201,7 +202,8 @@ func (c *Config) sampling(e environment) error {
 	return nil
 }
 
-// tls returns the trusted authorities and the client certificate; nil if nothing is set. It reads the files.
+// tls returns the trusted authorities and the client certificate; nil if nothing is set. It reads
+// the files.
 func (c *Config) tls() (*tls.Config, error) {
 	if c.authority.value == "" && c.certificate.value == "" {
 		return nil, nil

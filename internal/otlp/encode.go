@@ -12,8 +12,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// encode converts spans to TracesData, which has the wire format of an export request. All spans of a process have
-// one resource and one scope.
+// encode converts spans to TracesData, which has the wire format of an export request. All spans of
+// a process have one resource and one scope.
 func encode(spans []sdktrace.ReadOnlySpan) *tracepb.TracesData {
 	first := spans[0]
 	scope := &tracepb.ScopeSpans{Scope: &commonpb.InstrumentationScope{Name: first.InstrumentationScope().Name, Version: first.InstrumentationScope().Version}}

@@ -1,6 +1,7 @@
-// Package otlp sends spans to an OpenTelemetry collector: OTLP over HTTP with protobuf bodies, configured by the
-// OTEL_* variables of the specification. It replaces OpenTelemetry's own exporter, which links gRPC and its gateway:
-// nothing here uses them, and they make the binary some megabytes larger.
+// Package otlp sends spans to an OpenTelemetry collector: OTLP over HTTP with protobuf bodies,
+// configured by the OTEL_* variables of the specification. It replaces OpenTelemetry's own
+// exporter, which links gRPC and its gateway: nothing here uses them, and they make the binary some
+// megabytes larger.
 package otlp
 
 import (
@@ -28,7 +29,8 @@ type Exporter struct {
 
 var _ sdktrace.SpanExporter = (*Exporter)(nil)
 
-// New returns an exporter for c. The operator chooses the collector's address, so it may be private.
+// New returns an exporter for c. The operator chooses the collector's address, so it may be
+// private.
 func New(c Config) (*Exporter, error) {
 	u, err := url.Parse(c.Endpoint)
 	if err != nil {
@@ -48,7 +50,8 @@ func New(c Config) (*Exporter, error) {
 // tries is how often a batch is sent while the collector is rate-limited.
 const tries = 3
 
-// ExportSpans sends spans. The specification allows dropping those that a collector does not accept.
+// ExportSpans sends spans. The specification allows dropping those that a collector does not
+// accept.
 func (e *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
@@ -86,7 +89,8 @@ func (e *Exporter) compress(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// post sends a body once. after is how long to wait before a retry; negative if a retry is pointless.
+// post sends a body once. after is how long to wait before a retry; negative if a retry is
+// pointless.
 func (e *Exporter) post(ctx context.Context, body []byte) (after time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.config.Endpoint, bytes.NewReader(body))
 	if err != nil {

@@ -135,7 +135,8 @@ func TestSamplerIsTheEnvironments(t *testing.T) {
 	}
 }
 
-// TestCollectorIsTrustedByItsAuthority has a collector with an unknown certificate, which requires one of the client.
+// TestCollectorIsTrustedByItsAuthority has a collector with an unknown certificate, which requires
+// one of the client.
 func TestCollectorIsTrustedByItsAuthority(t *testing.T) {
 	var names []string
 	collector := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

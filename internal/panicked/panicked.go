@@ -1,5 +1,5 @@
-// Package panicked turns a panic into an error, so that one bad change, task or pipeline does not end the process. It
-// neither logs nor retries: its callers do.
+// Package panicked turns a panic into an error, so that one bad change, task or pipeline does not
+// end the process. It neither logs nor retries: its callers do.
 package panicked
 
 import (
@@ -14,14 +14,15 @@ import (
 type Error struct {
 	what string
 	at   string // file and line
-	// Stack is the stack of the goroutine that panicked: functions and lines. Arguments appear only as hexadecimal words.
+	// Stack is the stack of the goroutine that panicked: functions and lines. Arguments appear only
+	// as hexadecimal words.
 	Stack string
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("panic: %s at %s", e.what, e.at) }
 
-// Catch calls do and returns its error or, if do panics, an *Error. The error quotes only runtime errors. Any other
-// panic value may contain a secret, so the error names only its type.
+// Catch calls do and returns its error or, if do panics, an *Error. The error quotes only runtime
+// errors. Any other panic value may contain a secret, so the error names only its type.
 func Catch(do func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -36,14 +36,16 @@ func TestSlicesOfKnownDays(t *testing.T) {
 		{"America/New_York", "2026-11-01T01:59-05:00", []string{
 			"2026-11-01T01:59-05:00 2026-11-01T06:59:00Z 1m0s", "2026-11-01T02:00 2026-11-01T07:00:00Z 1m0s",
 		}},
-		// Midnight does not exist on 2026-09-06, and comes late on 2026-04-05: the day before has 25 hours.
+		// Midnight does not exist on 2026-09-06, and comes late on 2026-04-05: the day before has
+		// 25 hours.
 		{"America/Santiago", "2026-09-05", []string{"2026-09-05 2026-09-05T04:00:00Z 24h0m0s", "2026-09-06 2026-09-06T04:00:00Z 23h0m0s"}},
 		{"America/Santiago", "2026-09-05T23", []string{"2026-09-05T23 2026-09-06T03:00:00Z 1h0m0s", "2026-09-06T01 2026-09-06T04:00:00Z 1h0m0s"}},
 		{"America/Santiago", "2026-04-04", []string{"2026-04-04 2026-04-04T03:00:00Z 25h0m0s", "2026-04-05 2026-04-05T04:00:00Z 24h0m0s"}},
 		{"America/Santiago", "2026-04-04T23", []string{
 			"2026-04-04T23 2026-04-05T02:00:00Z 1h0m0s", "2026-04-04T23-04:00 2026-04-05T03:00:00Z 1h0m0s", "2026-04-05T00 2026-04-05T04:00:00Z 1h0m0s",
 		}},
-		// The clock goes forward on the last day of W10, and in March; back on the last day of W44, and in November.
+		// The clock goes forward on the last day of W10, and in March; back on the last day of W44,
+		// and in November.
 		{"America/New_York", "2026-W10", []string{"2026-W10 2026-03-02T05:00:00Z 167h0m0s", "2026-W11 2026-03-09T04:00:00Z 168h0m0s"}},
 		{"America/New_York", "2026-W44", []string{"2026-W44 2026-10-26T04:00:00Z 169h0m0s", "2026-W45 2026-11-02T05:00:00Z 168h0m0s"}},
 		{"America/New_York", "2026-03", []string{"2026-03 2026-03-01T05:00:00Z 743h0m0s", "2026-04 2026-04-01T04:00:00Z 720h0m0s"}},
@@ -75,7 +77,8 @@ func TestSlicesOfKnownDays(t *testing.T) {
 		{"America/St_Johns", "2010-11-07T00", []string{
 			"2010-11-07T00 2010-11-07T02:30:00Z 1m0s", "2010-11-06T23-03:30 2010-11-07T02:31:00Z 59m0s", "2010-11-07T00-03:30 2010-11-07T03:30:00Z 1h0m0s",
 		}},
-		// Past the listed changes the library cuts its answers at the turn of the year in UTC, here half past eight.
+		// Past the listed changes the library cuts its answers at the turn of the year in UTC, here
+		// half past eight.
 		{"America/St_Johns", "2041-12-31T20", []string{"2041-12-31T20 2041-12-31T23:30:00Z 1h0m0s", "2041-12-31T21 2042-01-01T00:30:00Z 1h0m0s"}},
 		{"America/New_York", "1883-11-18T12:03", []string{
 			"1883-11-18T12:03 1883-11-18T16:59:02Z 58s", "1883-11-18T12:00-05:00 1883-11-18T17:00:00Z 1m0s",

@@ -21,8 +21,9 @@ type slice struct {
 	start, end time.Time
 }
 
-// watch looks at the clock of a zone every minute and writes down the slices it shows: a new one whenever the
-// layout's text changes or the clock goes back, with its offset if that text was seen before.
+// watch looks at the clock of a zone every minute and writes down the slices it shows: a new one
+// whenever the layout's text changes or the clock goes back, with its offset if that text was seen
+// before.
 func watch(c zonetest.Change, layout string) []slice {
 	from, to := window(c)
 	var slices []slice

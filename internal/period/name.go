@@ -9,9 +9,10 @@ import (
 const forms = "use 2026-03, 2026-W10, 2026-03-03, 2026-03-03T07 or 2026-03-03T07:15 (or 2026W10, 20260303, 20260303T07, " +
 	"20260303T0715), with an offset such as -05:00 after the second occurrence of a repeated hour or minute"
 
-// Parse parses a period's canonical name or one of its short forms: 2026-03, 2026-W10, 2026W10, 2026-03-03, 20260303,
-// 2026-03-03T07, 20260303T07, 2026-03-03T07:15, 20260303T0715, each hour and minute form optionally with an offset
-// (-05:00). A month has no short form, since 202603 could be a day of another century.
+// Parse parses a period's canonical name or one of its short forms: 2026-03, 2026-W10, 2026W10,
+// 2026-03-03, 20260303, 2026-03-03T07, 20260303T07, 2026-03-03T07:15, 20260303T0715, each hour and
+// minute form optionally with an offset (-05:00). A month has no short form, since 202603 could be
+// a day of another century.
 func Parse(s string) (Period, error) {
 	r := reader{rest: s}
 	size, day, hour, minute := Day, 1, 0, 0
@@ -50,8 +51,8 @@ func Parse(s string) (Period, error) {
 	return p, nil
 }
 
-// SyntaxError is the error of Parse for text that does not look like a period. Its other errors are about periods that
-// do not exist, such as 2026-02-30.
+// SyntaxError is the error of Parse for text that does not look like a period. Its other errors are
+// about periods that do not exist, such as 2026-02-30.
 type SyntaxError struct{ Text string }
 
 func (e SyntaxError) Error() string {
@@ -81,7 +82,8 @@ func (p Period) ISOWeek() (year, week int) {
 	return time.Date(int(p.year), time.Month(p.month), int(p.day), 0, 0, 0, 0, time.UTC).ISOWeek()
 }
 
-// reader parses a name from left to right. After the first error it stays bad, so that Parse checks once.
+// reader parses a name from left to right. After the first error it stays bad, so that Parse checks
+// once.
 type reader struct {
 	rest string
 	bad  bool
@@ -118,8 +120,8 @@ func (r *reader) want(c byte) {
 	}
 }
 
-// offset parses "-05:00" or, for historical zones, "-04:56:02", in canonical form only: a name must not have two
-// spellings.
+// offset parses "-05:00" or, for historical zones, "-04:56:02", in canonical form only: a name must
+// not have two spellings.
 func (r *reader) offset() (sec int32, present bool) {
 	negative := r.skip('-')
 	if !negative && !r.skip('+') {

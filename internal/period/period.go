@@ -1,10 +1,10 @@
-// Package period defines the slice of time that a run's data is for: a month, an ISO week, a day, an hour or a minute
-// in a time zone.
+// Package period defines the slice of time that a run's data is for: a month, an ISO week, a day,
+// an hour or a minute in a time zone.
 //
-// A Period is a name ("2026-03", "2026-W10", "2026-03-03", "2026-03-03T10", "2026-03-03T10:15"); only together with a
-// zone does it have a first and a last instant. When a clock change repeats a local hour, the name of the second
-// occurrence has its offset ("2026-11-01T01-05:00"), so every name is unique. The package never reads a clock.
-// Schedules over periods are in package schedule.
+// A Period is a name ("2026-03", "2026-W10", "2026-03-03", "2026-03-03T10", "2026-03-03T10:15");
+// only together with a zone does it have a first and a last instant. When a clock change repeats a
+// local hour, the name of the second occurrence has its offset ("2026-11-01T01-05:00"), so every
+// name is unique. The package never reads a clock. Schedules over periods are in package schedule.
 package period
 
 import (
@@ -66,8 +66,8 @@ func (s Size) String() string {
 // known reports whether s is one of the sizes.
 func (s Size) known() bool { return s >= Minute && s <= Month }
 
-// seconds returns the length of a period of this size without clock changes; 0 for a month, which has no fixed
-// length, and for an unknown size.
+// seconds returns the length of a period of this size without clock changes; 0 for a month, which
+// has no fixed length, and for an unknown size.
 func (s Size) seconds() int64 {
 	if !s.known() {
 		return 0
@@ -75,7 +75,8 @@ func (s Size) seconds() int64 {
 	return sizes[s].seconds
 }
 
-// Longest returns an upper bound for the length of a period of this size, whatever clock changes it contains.
+// Longest returns an upper bound for the length of a period of this size, whatever clock changes it
+// contains.
 func (s Size) Longest() time.Duration {
 	if !s.known() {
 		return 0
@@ -102,9 +103,9 @@ const (
 	maxYear = 9999
 )
 
-// New returns the (first) period of that size with the given fields; fields smaller than size are ignored. A week is
-// the one that contains the given date. New fails on a date, hour or minute that no clock shows (February 30th, hour
-// 24).
+// New returns the (first) period of that size with the given fields; fields smaller than size are
+// ignored. A week is the one that contains the given date. New fails on a date, hour or minute that
+// no clock shows (February 30th, hour 24).
 func New(size Size, year int, month time.Month, day, hour, minute int) (Period, error) {
 	if !size.known() {
 		return Period{}, fmt.Errorf("period size %d is unknown: use "+SizeNames, size)
@@ -152,7 +153,8 @@ func (p Period) IsZero() bool { return p == Period{} }
 // Size returns p's size; 0 for the zero Period.
 func (p Period) Size() Size { return p.size }
 
-// Date returns the calendar date of p, which is all that calendars use; for a week or month, that of its first day.
+// Date returns the calendar date of p, which is all that calendars use; for a week or month, that
+// of its first day.
 func (p Period) Date() (year int, month time.Month, day int) {
 	return int(p.year), time.Month(p.month), int(p.day)
 }
@@ -165,9 +167,10 @@ func (p Period) Weekday() time.Weekday {
 	return time.Date(int(p.year), time.Month(p.month), int(p.day), 0, 0, 0, 0, time.UTC).Weekday()
 }
 
-// Outer returns the period of a larger (or the same) size that contains p; for a smaller size it returns the zero
-// Period. It goes by name: a repeated minute lies in the repeated hour, and both lie in their day. A week that spans
-// two months belongs to the month of its Thursday, as ISO 8601 assigns weeks to years.
+// Outer returns the period of a larger (or the same) size that contains p; for a smaller size it
+// returns the zero Period. It goes by name: a repeated minute lies in the repeated hour, and both
+// lie in their day. A week that spans two months belongs to the month of its Thursday, as ISO 8601
+// assigns weeks to years.
 func (p Period) Outer(size Size) Period {
 	if p.size == 0 || size < p.size || !size.known() {
 		return Period{}
@@ -194,7 +197,8 @@ func (p Period) Outer(size Size) Period {
 	return Period{}
 }
 
-// FirstDay returns the day of p or, for a week or month, its first day; the zero Period if p is zero.
+// FirstDay returns the day of p or, for a week or month, its first day; the zero Period if p is
+// zero.
 func (p Period) FirstDay() Period {
 	if p.size == 0 {
 		return Period{}
@@ -224,10 +228,12 @@ func (p Period) Days() iter.Seq[Period] {
 // Holds reports whether q lies inside p (or equals p).
 func (p Period) Holds(q Period) bool { return p.size != 0 && q.Outer(p.size) == p }
 
-// Compare orders by first instant according to the names, larger periods first; a repeated period comes after its
-// first occurrence. It needs no zone and is used for stable listings, "oldest first".
+// Compare orders by first instant according to the names, larger periods first; a repeated period
+// comes after its first occurrence. It needs no zone and is used for stable listings, "oldest
+// first".
 func (p Period) Compare(q Period) int {
-	// The minute is compared after the repetition: all of 01:00–01:59 passes before 01:00 is repeated.
+	// The minute is compared after the repetition: all of 01:00–01:59 passes before 01:00 is
+	// repeated.
 	return cmp.Or(
 		cmp.Compare(p.year, q.year),
 		cmp.Compare(p.month, q.month),
@@ -239,8 +245,8 @@ func (p Period) Compare(q Period) int {
 	)
 }
 
-// compareRepeats puts a first occurrence before a repeated one. Of two repeated ones, the one with the larger offset
-// comes first: the same local time is reached earlier further east.
+// compareRepeats puts a first occurrence before a repeated one. Of two repeated ones, the one with
+// the larger offset comes first: the same local time is reached earlier further east.
 func compareRepeats(p, q Period) int {
 	switch {
 	case p.repeated && q.repeated:

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// At returns the period of that size that contains t in zone; the zero Period outside the years 1 to 9999.
+// At returns the period of that size that contains t in zone; the zero Period outside the years 1
+// to 9999.
 //
-// A day begins when the clock first reaches its midnight and ends when it first reaches the next one, so no day is
-// split or repeated. Weeks and months begin and end with their days. Hours and minutes follow the clock: when it is
-// set back, a new period begins.
+// A day begins when the clock first reaches its midnight and ends when it first reaches the next
+// one, so no day is split or repeated. Weeks and months begin and end with their days. Hours and
+// minutes follow the clock: when it is set back, a new period begins.
 func At(t time.Time, size Size, zone *time.Location) Period {
 	length, sec := size.seconds(), t.Unix()
 	if !size.known() || sec < minSec || sec > maxSec {
@@ -32,8 +33,8 @@ func At(t time.Time, size Size, zone *time.Location) Period {
 	return Period{}
 }
 
-// named returns the plain period whose name, or whose first day, starts at the local time label; the zero Period if
-// the year is out of range.
+// named returns the plain period whose name, or whose first day, starts at the local time label;
+// the zero Period if the year is out of range.
 func named(size Size, label int64) Period {
 	t := time.Unix(label, 0).UTC()
 	year, month, day := t.Date()
@@ -55,15 +56,16 @@ func (p Period) label() int64 {
 	return time.Date(int(p.year), time.Month(p.month), int(p.day), int(p.hour), int(p.minute), 0, 0, time.UTC).Unix()
 }
 
-// Start returns p's first instant in zone; for a period that a clock change skips, the next existing instant. A name
-// exists in zone exactly if At of its Start returns it.
+// Start returns p's first instant in zone; for a period that a clock change skips, the next
+// existing instant. A name exists in zone exactly if At of its Start returns it.
 func (p Period) Start(zone *time.Location) time.Time {
 	start, _ := p.bounds(zone)
 	return start
 }
 
-// CheckName returns an error for a name that no period of zone has: an hour or minute that a clock change skips, or
-// an offset that is not that of the second occurrence of a repeated hour or minute.
+// CheckName returns an error for a name that no period of zone has: an hour or minute that a clock
+// change skips, or an offset that is not that of the second occurrence of a repeated hour or
+// minute.
 func (p Period) CheckName(zone *time.Location) error {
 	if !p.repeated && !p.IsZero() && !p.Start(zone).Before(p.End(zone)) {
 		return fmt.Errorf("period %s does not exist in %s, because the clock skips it; use %s", p, zone, At(p.Start(zone), p.size, zone))
@@ -132,8 +134,8 @@ func (p Period) run(zone *time.Location) run {
 	return run{start: at, end: at}
 }
 
-// run is an unbroken interval, [start, end), in which the clock shows the same local hour or minute. Setting the
-// clock forward within it does not break it, setting it back does.
+// run is an unbroken interval, [start, end), in which the clock shows the same local hour or
+// minute. Setting the clock forward within it does not break it, setting it back does.
 type run struct {
 	start, end int64
 	offset     int64 // offset at its start
@@ -148,7 +150,8 @@ func (r run) name(size Size, label int64, repeated bool) Period {
 	return p
 }
 
-// runsOf lists, in order, the intervals in which the clock shows a local time in [label, label+length).
+// runsOf lists, in order, the intervals in which the clock shows a local time in [label,
+// label+length).
 func runsOf(label, length int64, zone *time.Location) []run {
 	var runs []run
 	last := Segment{Offset: math.MaxInt64}
@@ -167,8 +170,8 @@ func runsOf(label, length int64, zone *time.Location) []run {
 	return runs
 }
 
-// Add returns the period n periods after p (before, if n is negative), counting only those that exist in zone; the
-// zero Period if that is outside the years 1 to 9999.
+// Add returns the period n periods after p (before, if n is negative), counting only those that
+// exist in zone; the zero Period if that is outside the years 1 to 9999.
 func (p Period) Add(n int, zone *time.Location) Period {
 	n = int(min(max(int64(n), -maxSec), maxSec)) // more periods than exist, and safe to negate
 	if p.size > Day {
@@ -201,8 +204,8 @@ func (p Period) addLarge(n int) Period {
 	return named(Month, time.Date(int(p.year), time.Month(int(p.month)+n), 1, 0, 0, 0, 0, time.UTC).Unix())
 }
 
-// leap returns how many of the n periods from p on (or back) can be skipped at once: those that lie wholly in p's
-// segment and repeat nothing.
+// leap returns how many of the n periods from p on (or back) can be skipped at once: those that lie
+// wholly in p's segment and repeat nothing.
 func (p Period) leap(n int, zone *time.Location) int {
 	if p.repeated {
 		return 0
@@ -225,7 +228,8 @@ func (p Period) leap(n int, zone *time.Location) int {
 	return int(min(int64(n), (high-length-label)/length))
 }
 
-// Instant returns t in the form that every store keeps unchanged: in UTC, without a monotonic clock reading.
+// Instant returns t in the form that every store keeps unchanged: in UTC, without a monotonic clock
+// reading.
 func Instant(t time.Time) time.Time { return t.Round(0).UTC() }
 
 // Earlier returns the earlier of two instants, and Later the later one.

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// archetypeFile is a named template of probes and rules, as written. Texts of its probes and rules may contain
-// ${with.NAME}; a text that is nothing else takes the parameter's value with its type.
+// archetypeFile is a named template of probes and rules, as written. Texts of its probes and rules
+// may contain ${with.NAME}; a text that is nothing else takes the parameter's value with its type.
 type archetypeFile struct {
 	Name           string               `yaml:"name" required:"true" doc:"The name that pipelines refer to."`
 	Description    string               `yaml:"description" doc:"A description for people."`
@@ -105,8 +105,9 @@ func (b *builder) fill(arch *archetype, a *additions) {
 	a.failed = a.failed || !fine
 }
 
-// keepWords splits commands written as one text before parameters are filled in, so that a value containing a space
-// stays one word. If the text is just one parameter, its value is the whole command.
+// keepWords splits commands written as one text before parameters are filled in, so that a value
+// containing a space stays one word. If the text is just one parameter, its value is the whole
+// command.
 func keepWords(probes []ProbeSection, as document.Node, values map[string]any) {
 	for i, item := range as.Items() {
 		command, _ := item.Get("command")
@@ -127,7 +128,8 @@ func keepWords(probes []ProbeSection, as document.Node, values map[string]any) {
 	}
 }
 
-// expand decodes a part of the archetype with parameters filled in. there reports whether the part exists.
+// expand decodes a part of the archetype with parameters filled in. there reports whether the part
+// exists.
 func (b *builder) expand(arch *archetype, path string, part document.Node, replace func(string) (any, error), into any) (there, fine bool) {
 	if part.Kind() == document.Null {
 		return false, true
@@ -140,7 +142,8 @@ func (b *builder) expand(arch *archetype, path string, part document.Node, repla
 	return true, !document.HasErrors(findings)
 }
 
-// blame reports a finding in the archetype's file as a problem of this pipeline's file, naming both.
+// blame reports a finding in the archetype's file as a problem of this pipeline's file, naming
+// both.
 func (b *builder) blame(arch *archetype, findings []document.Finding) {
 	for _, p := range arch.doc.Resolve(findings...) {
 		b.add(document.Finding{Path: "archetype", Severity: p.Severity, Message: fmt.Sprintf("archetype %q, at %s", arch.file.Name, p)})

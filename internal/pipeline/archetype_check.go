@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// findings lists what is wrong with an archetype regardless of a pipeline's parameters: everything except the texts
-// that take a parameter, of which only the parameters' names can be checked.
+// findings lists what is wrong with an archetype regardless of a pipeline's parameters: everything
+// except the texts that take a parameter, of which only the parameters' names can be checked.
 func (a *archetypeFile) findings() []document.Finding {
 	var probes []ProbeSection
 	part := a.part("probes", a.Probes)
@@ -32,8 +32,9 @@ func (a *archetypeFile) findings() []document.Finding {
 	return append(found, traitFindings("optionalTraits", a.OptionalTraits)...)
 }
 
-// traitFindings lists what is wrong with the traits of an archetype regardless of the pipeline. Only the pipeline
-// shows whether a builtin evaluator lacks settings, or whether there is no evaluator.
+// traitFindings lists what is wrong with the traits of an archetype regardless of the pipeline.
+// Only the pipeline shows whether a builtin evaluator lacks settings, or whether there is no
+// evaluator.
 func traitFindings(path string, traits []traitDefault) []document.Finding {
 	names := map[string]string{"key": "type", "config": "defaultConfig", "command": "defaultEvaluator", "url": "defaultEvaluator", "builtin": "defaultEvaluator"}
 	var found []document.Finding

@@ -109,8 +109,8 @@ func (p parameter) sample() any {
 // openParameter is the start of a parameter in a text of an archetype.
 const openParameter = "${with."
 
-// substitute fills parameters into text. A text that is exactly one ${with.NAME} becomes the value itself; `\${` is
-// left for the reader of the text.
+// substitute fills parameters into text. A text that is exactly one ${with.NAME} becomes the value
+// itself; `\${` is left for the reader of the text.
 func substitute(text string, values map[string]any) (any, error) {
 	var out strings.Builder
 	rest := text

@@ -50,8 +50,8 @@ func (b *builder) checkOffers() {
 	b.addUnder("job.config", eachVariable(j.Config.Value(), b.unset))
 }
 
-// unset returns a message if a variable is an environment variable or a secret that the deployment does not have,
-// otherwise "".
+// unset returns a message if a variable is an environment variable or a secret that the deployment
+// does not have, otherwise "".
 func (b *builder) unset(name string) string {
 	env, is := strings.CutPrefix(name, "env:")
 	if !is {

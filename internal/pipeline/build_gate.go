@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// buildGate compiles what must hold before a start: the start condition if cron opens the run, every upstream, the
-// archetype's rules, and the pipeline's own by their mode.
+// buildGate compiles what must hold before a start: the start condition if cron opens the run,
+// every upstream, the archetype's rules, and the pipeline's own by their mode.
 func (b *builder) buildGate(a additions) {
 	fine := true
 	if b.def.Start != nil {
@@ -60,7 +60,8 @@ func (b *builder) compile(path string, parts ...rule.Part) *rule.Gate {
 	return gate
 }
 
-// upstreamRules requires each upstream to be COMPLETED, using the sensor that the engine itself writes.
+// upstreamRules requires each upstream to be COMPLETED, using the sensor that the engine itself
+// writes.
 func upstreamRules(ids []ID) rule.Part {
 	part := rule.Part{Mode: rule.ModeAll}
 	for _, id := range ids {

@@ -8,7 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/schedule"
 )
 
-// minInterval is the minimum in the tag of schedule.evaluation.interval, for the older watch.interval.
+// minInterval is the minimum in the tag of schedule.evaluation.interval, for the older
+// watch.interval.
 const minInterval = time.Second
 
 func (b *builder) buildSchedule() {

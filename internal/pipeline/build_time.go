@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// checkTimes checks the time conditions of rules against the pipeline's schedule, and reports whether they can be
-// compiled.
+// checkTimes checks the time conditions of rules against the pipeline's schedule, and reports
+// whether they can be compiled.
 func (b *builder) checkTimes(v *ValidationSection) bool {
 	fine := true
 	for path, leaf := range rule.Leaves(v.Rules) {

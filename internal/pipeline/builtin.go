@@ -46,8 +46,8 @@ type SQLConfig struct {
 	Timeout *document.Duration `yaml:"timeout" above:"0s" doc:"Statement timeout; default the probe's timeout."`
 }
 
-// Config decodes config for the builtin: to a *FileFreshnessConfig, an *HTTPStatusConfig or an *SQLConfig. The
-// findings say what is wrong.
+// Config decodes config for the builtin: to a *FileFreshnessConfig, an *HTTPStatusConfig or an
+// *SQLConfig. The findings say what is wrong.
 func (b Builtin) Config(config map[string]any) (any, []document.Finding) {
 	var into any
 	switch b {

@@ -20,7 +20,8 @@ const (
 	SourceFile    FileKind = "source"
 )
 
-// The keys that distinguish a server file of any name from a pipeline file without its pipeline section.
+// The keys that distinguish a server file of any name from a pipeline file without its pipeline
+// section.
 var (
 	serverKeys   = []string{"listen", "tls", "callbackURL", "data", "store", "pipelines", "sources", "auth", "egress", "secrets", "engine", "watchdog", "alerts", "retention"}
 	pipelineKeys = []string{"schedule", "validation", "job", "sla", "postRun", "traits", "archetype"}
@@ -30,7 +31,8 @@ func isServerFile(doc *document.Document) bool {
 	return slices.ContainsFunc(serverKeys, doc.Has) && !slices.ContainsFunc(pipelineKeys, doc.Has)
 }
 
-// Classify determines the kind of a file from its contents, so that a whole project can be checked at once.
+// Classify determines the kind of a file from its contents, so that a whole project can be checked
+// at once.
 func Classify(src Source) FileKind {
 	doc, _ := document.ParseOptional(src.File, src.Data) // a server file may be empty
 	if src.Unread != "" || doc == nil || doc.Has("pipeline") {

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// FuzzLoad passes arbitrary bytes to the loader, as a pipeline, a calendar and an archetype at once.
+// FuzzLoad passes arbitrary bytes to the loader, as a pipeline, a calendar and an archetype at
+// once.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/seeds/*.yaml", "testdata/seeds/fragments/*.yaml", "../../examples/medallion/*/*.yaml"} {
 		files, err := filepath.Glob(pattern)

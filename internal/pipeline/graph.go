@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// checkTogether reports problems of several files together: duplicate ids, unknown upstreams, cycles.
+// checkTogether reports problems of several files together: duplicate ids, unknown upstreams,
+// cycles.
 func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 	g := graph{shelf: shelf, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]ID{}}
 	for _, e := range entries {
@@ -42,8 +43,8 @@ type graph struct {
 	unknown  map[ID]ID         // the closest known name to an unknown one; many files may use one
 }
 
-// standIn makes each file whose pipeline cannot be determined count as the active version that was read from it,
-// unless another file now has that pipeline.
+// standIn makes each file whose pipeline cannot be determined count as the active version that was
+// read from it, unless another file now has that pipeline.
 func (g *graph) standIn(entries []*entry, active func(file string) *Definition) {
 	for _, e := range entries {
 		if e.id.Valid() {
@@ -213,8 +214,8 @@ func (g *graph) after(id ID) []ID {
 // step is the edge from a pipeline to one of its upstreams.
 type step struct{ from, to ID }
 
-// rings finds the strongly connected components of the graph, after Tarjan. Only an edge inside a component is part
-// of a cycle. Pipelines without upstreams are in none.
+// rings finds the strongly connected components of the graph, after Tarjan. Only an edge inside a
+// component is part of a cycle. Pipelines without upstreams are in none.
 type rings struct {
 	g        *graph
 	at, low  map[ID]int // from 1: visiting order, and the earliest pipeline it leads back to

@@ -114,7 +114,8 @@ func TestEveryUpstreamThatLeadsBackIsReported(t *testing.T) {
 	})
 }
 
-// isWayAround reports whether a message names a path from one pipeline to its upstream and on, back to itself.
+// isWayAround reports whether a message names a path from one pipeline to its upstream and on, back
+// to itself.
 func (w web) isWayAround(message string, from, first int) bool {
 	_, way, _ := strings.Cut(strings.TrimSuffix(message, "; none of them could ever start"), ": ")
 	var at []int

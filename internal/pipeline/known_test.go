@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// reload reads texts, some of them for the second time. It returns the set, and how many definitions were known.
+// reload reads texts, some of them for the second time. It returns the set, and how many
+// definitions were known.
 func reload(before map[string]*pipeline.Definition, texts ...string) (set *pipeline.Set, reused int) {
 	set = pipeline.Load(sources(texts...), pipeline.Options{Jobs: all.Kinds(), Whole: true, Known: func(src pipeline.Source) *pipeline.Definition {
 		return before[src.File+string(src.Data)]

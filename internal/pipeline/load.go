@@ -44,7 +44,8 @@ const (
 type Offers struct {
 	Jobs []string // the job types that it may start
 	Env  []string // the variables that ${env:NAME} may read
-	// Secrets and Parameters are the ARNs that ${secret:NAME} and ${ssm:NAME} may read, with IAM wildcards.
+	// Secrets and Parameters are the ARNs that ${secret:NAME} and ${ssm:NAME} may read, with IAM
+	// wildcards.
 	Secrets, Parameters []string
 }
 
@@ -60,18 +61,19 @@ type Options struct {
 	Offers *Offers
 	// NoPrograms means that no program may run on the controller's machine.
 	NoPrograms bool
-	// Whole means that every existing pipeline, calendar and archetype was given, so that an unknown name is an
-	// error; otherwise it is a warning.
+	// Whole means that every existing pipeline, calendar and archetype was given, so that an
+	// unknown name is an error; otherwise it is a warning.
 	Whole bool
-	// Apart means that the files are unrelated: each is read as if it were alone, and the pipelines it refers to are
-	// not checked.
+	// Apart means that the files are unrelated: each is read as if it were alone, and the pipelines
+	// it refers to are not checked.
 	Apart bool
-	// Known, if set, returns the definition that a file was read into before, so that it need not be read again; nil
-	// if it must be. The definition must be equal to what reading the file would give.
+	// Known, if set, returns the definition that a file was read into before, so that it need not
+	// be read again; nil if it must be. The definition must be equal to what reading the file would
+	// give.
 	Known func(Source) *Definition
-	// Active, if set, returns the active definition that was read from a file before; nil if there is none. If a
-	// file's pipeline cannot be determined, other files that refer to it see this definition: they are not to blame
-	// for its mistakes.
+	// Active, if set, returns the active definition that was read from a file before; nil if there
+	// is none. If a file's pipeline cannot be determined, other files that refer to it see this
+	// definition: they are not to blame for its mistakes.
 	Active func(file string) *Definition
 }
 
@@ -83,8 +85,8 @@ type Set struct {
 	texts       map[string][]byte  // contents of the files with problems
 }
 
-// Refused is a file with errors. ID is the id in the file, as far as it can be read: the last good version of that
-// pipeline stays active.
+// Refused is a file with errors. ID is the id in the file, as far as it can be read: the last good
+// version of that pipeline stays active.
 type Refused struct {
 	File string
 	ID   ID // "" if unknown
@@ -117,7 +119,8 @@ func (s *Set) Names() []string {
 // Failed reports whether any problem is an error.
 func (s *Set) Failed() bool { return document.Failed(s.Problems) }
 
-// Line returns line n, from 1, of a file that has problems, without its line break; "" if there is none.
+// Line returns line n, from 1, of a file that has problems, without its line break; "" if there is
+// none.
 func (s *Set) Line(file string, n int) string {
 	return document.SourceLine(string(s.texts[file]), n)
 }
@@ -132,8 +135,9 @@ func (s *Set) Include(src Source, problems []document.Problem) {
 	document.SortProblems(s.Problems)
 }
 
-// Load compiles pipeline files into definitions. A file with an error has problems and no definition. It never
-// affects other files, except that two files with the same id are both rejected.
+// Load compiles pipeline files into definitions. A file with an error has problems and no
+// definition. It never affects other files, except that two files with the same id are both
+// rejected.
 func Load(sources []Source, opts Options) *Set {
 	shelf := newShelf(opts)
 	entries := make([]*entry, len(sources))
@@ -167,7 +171,8 @@ func dropRenamed(entries []*entry) []*entry {
 	return slices.DeleteFunc(entries, func(e *entry) bool { return e.source.Gone && there[e.id] })
 }
 
-// inParallel calls f for 0..n-1 on all cores. The calls share nothing, so the result is that of a plain loop.
+// inParallel calls f for 0..n-1 on all cores. The calls share nothing, so the result is that of a
+// plain loop.
 func inParallel(n int, f func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -181,8 +186,8 @@ func inParallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// entry is one pipeline file being loaded. There may be very many, so it keeps of the file only what the check of all
-// files together needs.
+// entry is one pipeline file being loaded. There may be very many, so it keeps of the file only
+// what the check of all files together needs.
 type entry struct {
 	source   Source
 	id       ID // as in the file, valid or not

@@ -1,11 +1,12 @@
-// Package pipeline defines a pipeline: its YAML file, the allowed contents, and the compiled form that everything
-// else uses. Load takes the files' contents and returns compiled Definitions and every problem at its position;
-// nothing here reads a disk, a clock or the network (package files reads directories).
+// Package pipeline defines a pipeline: its YAML file, the allowed contents, and the compiled form
+// that everything else uses. Load takes the files' contents and returns compiled Definitions and
+// every problem at its position; nothing here reads a disk, a clock or the network (package files
+// reads directories).
 //
-// A file passes through three steps: package document decodes it strictly into File (file.go); a builder turns that,
-// section by section, into a Definition (builder.go, build_*.go), resolves calendars (calendar.go), archetypes and
-// the older traits (archetype.go, trait.go), and reports at their paths the problems that no single value shows;
-// graph.go checks all files together.
+// A file passes through three steps: package document decodes it strictly into File (file.go); a
+// builder turns that, section by section, into a Definition (builder.go, build_*.go), resolves
+// calendars (calendar.go), archetypes and the older traits (archetype.go, trait.go), and reports at
+// their paths the problems that no single value shows; graph.go checks all files together.
 package pipeline
 
 import (
@@ -34,8 +35,8 @@ var idExpr = regexp.MustCompile(idPattern)
 // Valid reports whether id is a legal pipeline id.
 func (id ID) Valid() bool { return idExpr.MatchString(string(id)) }
 
-// ScheduleID is what opens a pipeline's runs. It is part of a run's identity, so that a pipeline whose file changes
-// from cron to a start condition does not mistake old runs for its own.
+// ScheduleID is what opens a pipeline's runs. It is part of a run's identity, so that a pipeline
+// whose file changes from cron to a start condition does not mistake old runs for its own.
 type ScheduleID string
 
 // The schedule ids.
@@ -57,7 +58,8 @@ type Definition struct {
 	File        string             // where it was read from
 	Warnings    []document.Problem // warnings about this file alone
 
-	// Calendars and Archetypes are the files it refers to: with its own file, all that is needed to read it again.
+	// Calendars and Archetypes are the files it refers to: with its own file, all that is needed to
+	// read it again.
 	Calendars  []Source
 	Archetypes []Source
 
@@ -82,9 +84,9 @@ type Definition struct {
 	Probes  []Probe
 }
 
-// Following returns the periods of d that a run of its upstream up for p affects, newest first: p itself, the larger
-// period that contains it, or the smaller ones inside it. A run of another size than the upstream's own affects only
-// its own period.
+// Following returns the periods of d that a run of its upstream up for p affects, newest first: p
+// itself, the larger period that contains it, or the smaller ones inside it. A run of another size
+// than the upstream's own affects only its own period.
 func (d *Definition) Following(up *Definition, p period.Period) []period.Period {
 	size := d.Schedule.Size()
 	switch {
@@ -103,8 +105,8 @@ func (d *Definition) Following(up *Definition, p period.Period) []period.Period 
 	return inside
 }
 
-// Reads goes through the sensors that the rules of d read, each with its pipeline: those of its gate, its start condition and
-// its post-run rules. One may come several times.
+// Reads goes through the sensors that the rules of d read, each with its pipeline: those of its
+// gate, its start condition and its post-run rules. One may come several times.
 func (d *Definition) Reads() iter.Seq2[ID, sensor.Key] {
 	gates := [3]*rule.Gate{d.Gate}
 	if d.Start != nil {
@@ -133,9 +135,9 @@ type Prefer struct {
 	For   time.Duration // from the opening; without a Clock
 }
 
-// PreferUntil returns when the preferred rules of d stop closing the gate of a run for p whose window began at
-// opened; zero means the earliest time at which p can open. A time of day is resolved like the start condition's
-// deadline.
+// PreferUntil returns when the preferred rules of d stop closing the gate of a run for p whose
+// window began at opened; zero means the earliest time at which p can open. A time of day is
+// resolved like the start condition's deadline.
 func (d *Definition) PreferUntil(p period.Period, opened time.Time) time.Time {
 	if opened.IsZero() {
 		opened = d.Schedule.OpensFrom(p)
@@ -175,7 +177,8 @@ func (d *Definition) StartSensor() (ID, sensor.Key) {
 	return cmp.Or(ID(d.Start.Rule.From), d.ID), sensor.Key(d.Start.Rule.Key)
 }
 
-// StartCloses returns when the deadline of the start condition closes the automatic window of p; zero without one.
+// StartCloses returns when the deadline of the start condition closes the automatic window of p;
+// zero without one.
 func (d *Definition) StartCloses(p period.Period) time.Time {
 	if d.Start == nil || d.Start.Deadline == nil {
 		return time.Time{}
@@ -183,7 +186,8 @@ func (d *Definition) StartCloses(p period.Period) time.Time {
 	return sla.Close(*d.Start.Deadline, p, d.Schedule)
 }
 
-// PeriodOf returns the period that a reading is for as a start condition: its own, or the one in which it was written.
+// PeriodOf returns the period that a reading is for as a start condition: its own, or the one in
+// which it was written.
 func (d *Definition) PeriodOf(r *sensor.Reading) period.Period {
 	if !r.Period.IsZero() {
 		return r.Period
@@ -248,13 +252,14 @@ type Probe struct {
 	Timeout  time.Duration
 }
 
-// JobConfig is the decoded job.config of one job type. Package document checks its tags while decoding; Check adds
-// what tags cannot express.
+// JobConfig is the decoded job.config of one job type. Package document checks its tags while
+// decoding; Check adds what tags cannot express.
 type JobConfig interface {
 	Check() []document.Finding
 }
 
-// JobKind is a job type as named in pipeline files. They live beside their adapters; internal/job/all lists them.
+// JobKind is a job type as named in pipeline files. They live beside their adapters;
+// internal/job/all lists them.
 type JobKind struct {
 	Name      string
 	NewConfig func() JobConfig
@@ -265,7 +270,8 @@ type awsLimited interface {
 	AWSFindings() []document.Finding
 }
 
-// FireWindowEnd returns when the window of the fire for p ends: a fire that has opened no run by then is missed.
+// FireWindowEnd returns when the window of the fire for p ends: a fire that has opened no run by
+// then is missed.
 func (d *Definition) FireWindowEnd(p period.Period, fire time.Time) time.Time {
 	from := fire
 	if d.Schedule.HasTime() {

@@ -27,7 +27,8 @@ func (b *builder) addProbes() {
 	}
 }
 
-// addProbesOf adds an archetype's probes; their problems are reported where the pipeline names the archetype.
+// addProbesOf adds an archetype's probes; their problems are reported where the pipeline names the
+// archetype.
 func (b *builder) addProbesOf(arch *archetype, sections []ProbeSection) {
 	for i, s := range sections {
 		probe, findings := resolveProbe(s)
@@ -89,7 +90,8 @@ func resolveProbe(s ProbeSection) (Probe, []document.Finding) {
 	return p, findings
 }
 
-// isAddress reports whether text is an http(s) URL, as far as can be determined before variables are filled in.
+// isAddress reports whether text is an http(s) URL, as far as can be determined before variables
+// are filled in.
 func isAddress(text string) bool {
 	if strings.Contains(text, "${") {
 		return true

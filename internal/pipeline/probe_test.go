@@ -60,7 +60,8 @@ func TestTraitMayHaveABuiltinEvaluator(t *testing.T) {
 	}
 }
 
-// forms draws some traits and writes them twice: as traits of an archetype, and as probes and rules.
+// forms draws some traits and writes them twice: as traits of an archetype, and as probes and
+// rules.
 func forms(t *rapid.T) (older, archetype, newer string, keys []sensor.Key) {
 	required := rapid.IntRange(1, 5).Draw(t, "required")
 	optional := rapid.IntRange(0, 2).Draw(t, "optional")

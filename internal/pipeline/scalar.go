@@ -176,8 +176,8 @@ func (preferText) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{clockText{}.JSONSchema(), document.Duration(0).JSONSchema()}}
 }
 
-// upstreams is schedule.after: a list of pipeline ids, some with the number of their runs that is enough, or, in the
-// older form, the time of day that is now schedule.time.
+// upstreams is schedule.after: a list of pipeline ids, some with the number of their runs that is
+// enough, or, in the older form, the time of day that is now schedule.time.
 type upstreams struct {
 	ids     []ID
 	atLeast map[ID]int

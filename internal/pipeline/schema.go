@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// Schema returns the JSON Schema of a pipeline file, built from the same types that decode it. job.config uses the
-// schema of the job type in job.type.
+// Schema returns the JSON Schema of a pipeline file, built from the same types that decode it.
+// job.config uses the schema of the job type in job.type.
 func Schema(kinds []JobKind) *jsonschema.Schema {
 	s := document.Schema(File{}, "pipeline", "Interlock pipeline",
 		"One pipeline: when it runs, which rules must pass before its job starts, and what to watch afterwards.")
@@ -38,8 +38,8 @@ func CalendarSchema() *jsonschema.Schema {
 		"One calendar: the days that a pipeline excludes when it names this calendar.")
 }
 
-// ArchetypeSchema returns the JSON Schema of an archetype file. Its probes and rules are those of a pipeline file, in
-// which each value may come from a parameter.
+// ArchetypeSchema returns the JSON Schema of an archetype file. Its probes and rules are those of a
+// pipeline file, in which each value may come from a parameter.
 func ArchetypeSchema() *jsonschema.Schema {
 	s := document.Schema(archetypeFile{}, "archetype", "Interlock archetype",
 		"One archetype: a template of probes and rules, with parameters that pipelines set.")

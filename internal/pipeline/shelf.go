@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/document"
 )
 
-// shelf holds what pipeline files refer to by name: job types, calendars, archetypes. It is immutable once built.
+// shelf holds what pipeline files refer to by name: job types, calendars, archetypes. It is
+// immutable once built.
 type shelf struct {
 	jobs       []JobKind
 	platform   Platform

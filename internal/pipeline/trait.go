@@ -13,8 +13,9 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// The older form of readiness: traits, each decided by an evaluator. A trait becomes a probe that writes its answer
-// to the sensor of the trait's name, and a rule on that sensor. Nothing else in Interlock knows traits.
+// The older form of readiness: traits, each decided by an evaluator. A trait becomes a probe that
+// writes its answer to the sensor of the trait's name, and a rule on that sensor. Nothing else in
+// Interlock knows traits.
 
 // traitSection is one trait of a pipeline.
 type traitSection struct {
@@ -70,7 +71,8 @@ func (readiness) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-// addTraits compiles the pipeline's traits, and those its archetype declares, into probes and rules.
+// addTraits compiles the pipeline's traits, and those its archetype declares, into probes and
+// rules.
 func (b *builder) addTraits(arch *archetype, a *additions) {
 	var required, optional []traitDefault
 	ready := readiness{Type: allRequiredPass}
@@ -98,8 +100,9 @@ func (b *builder) addTraits(arch *archetype, a *additions) {
 	a.rules = append(a.rules, traitRules(required, optional, ready)...)
 }
 
-// addTrait adds the probe of one trait, and reports whether it could. An optional trait without an evaluator is not
-// probed. A trait without its own interval is evaluated whenever the pipeline is: at watch.interval.
+// addTrait adds the probe of one trait, and reports whether it could. An optional trait without an
+// evaluator is not probed. A trait without its own interval is evaluated whenever the pipeline is:
+// at watch.interval.
 func (b *builder) addTrait(t traitDefault, required bool) bool {
 	section := t.section(b.file.Traits[t.Type])
 	if section.Interval == nil {
@@ -180,8 +183,8 @@ func asBuiltin(evaluator *document.TextOrList) (Builtin, bool) {
 	return Builtin(name), ok
 }
 
-// traitRules returns the rules for traits: all required traits must pass, or enough of them; optional ones are only
-// shown.
+// traitRules returns the rules for traits: all required traits must pass, or enough of them;
+// optional ones are only shown.
 func traitRules(required, optional []traitDefault, ready readiness) []rule.Rule {
 	passes := func(t traitDefault, level rule.Level) rule.Rule {
 		return rule.Rule{Key: t.Type, Check: rule.Equals, Field: "status", Value: "PASS", Level: level}
@@ -199,8 +202,8 @@ func traitRules(required, optional []traitDefault, ready readiness) []rule.Rule 
 	return rules
 }
 
-// majority returns how many of n must pass: more than half, or the threshold, which is a number or, below 1, a
-// fraction.
+// majority returns how many of n must pass: more than half, or the threshold, which is a number or,
+// below 1, a fraction.
 func majority(n int, threshold *float64) int {
 	switch {
 	case threshold == nil:

@@ -15,14 +15,14 @@ var variables = []string{"DATE", "HOUR", "PERIOD", "PIPELINE", "SCHEDULE", "ATTE
 // probeVariables are those of a probe, which is for a period and belongs to no run.
 var probeVariables = []string{"DATE", "HOUR", "PERIOD", "PIPELINE", "ATTEMPT"}
 
-// variableFindings checks every ${…} in the strings of value, a decoded job.config or a part of a probe, against the
-// known names.
+// variableFindings checks every ${…} in the strings of value, a decoded job.config or a part of a
+// probe, against the known names.
 func variableFindings(value any, known []string) []document.Finding {
 	return eachVariable(value, func(name string) string { return variableProblem(name, known) })
 }
 
-// eachVariable calls problem with the name of every ${…} in the strings of value, and returns its messages at their
-// paths. An empty message is not a finding.
+// eachVariable calls problem with the name of every ${…} in the strings of value, and returns its
+// messages at their paths. An empty message is not a finding.
 func eachVariable(value any, problem func(name string) string) []document.Finding {
 	var findings []document.Finding
 	document.EachText(value, "", func(path, text string) {
@@ -65,15 +65,15 @@ func variableProblem(name string, known []string) string {
 		name, strings.Join(known, ", "), name)
 }
 
-// The allowed names in Secrets Manager and Systems Manager, including ARNs. A parameter may be followed by its
-// version or label.
+// The allowed names in Secrets Manager and Systems Manager, including ARNs. A parameter may be
+// followed by its version or label.
 var (
 	secretName    = regexp.MustCompile(`^[A-Za-z0-9/_+=.@:-]+$`)
 	parameterName = regexp.MustCompile(`^[A-Za-z0-9/_.:-]+$`)
 )
 
-// secretProblem returns what is wrong with the form of ${secret:NAME}, ${secret:NAME#key} or ${ssm:NAME}; "" if
-// nothing is, or if name is something else.
+// secretProblem returns what is wrong with the form of ${secret:NAME}, ${secret:NAME#key} or
+// ${ssm:NAME}; "" if nothing is, or if name is something else.
 func secretProblem(name string) string {
 	if secret, is := strings.CutPrefix(name, "secret:"); is {
 		id, key, keyed := strings.Cut(secret, "#")
@@ -95,8 +95,8 @@ func secretProblem(name string) string {
 	return ""
 }
 
-// unreadable returns a message if the deployment may not read a secret or parameter, or if name is a file; otherwise
-// "".
+// unreadable returns a message if the deployment may not read a secret or parameter, or if name is
+// a file; otherwise "".
 func (o *Offers) unreadable(name string) string {
 	if path, is := strings.CutPrefix(name, "file:"); is {
 		return fmt.Sprintf("${file:%s} cannot be used on AWS; use ${secret:NAME#key} or ${ssm:NAME}", path)
@@ -128,15 +128,15 @@ func example(before, id, after string) string {
 	return ", such as " + before + id + after
 }
 
-// anyByte represents an unknown byte, and randomPart the suffix that Secrets Manager adds to a secret's name in its
-// ARN.
+// anyByte represents an unknown byte, and randomPart the suffix that Secrets Manager adds to a
+// secret's name in its ARN.
 const (
 	anyByte    = '\x00'
 	randomPart = "-\x00\x00\x00\x00\x00\x00"
 )
 
-// covers reports whether an ARN with IAM wildcards may match id: an ARN, or the name that follows before in one. The
-// ARN of a name ends in after.
+// covers reports whether an ARN with IAM wildcards may match id: an ARN, or the name that follows
+// before in one. The ARN of a name ends in after.
 func covers(arn, before, id, after string) bool {
 	if strings.HasPrefix(id, "arn:") {
 		return wildcard(arn, id) || after != "" && wildcard(arn, id+after)

@@ -10,9 +10,10 @@ import (
 	"github.com/interlock-go/interlock/internal/sla"
 )
 
-// warnAboutStatuses warns of rules that yesterday's reading would still pass: a status compared by value, without an
-// age rule on the same sensor. A dated reading is safe, but whether readings are dated is known only at run time. The
-// start condition's own sensor is left out: an undated reading counts there only for the period it was written in.
+// warnAboutStatuses warns of rules that yesterday's reading would still pass: a status compared by
+// value, without an age rule on the same sensor. A dated reading is safe, but whether readings are
+// dated is known only at run time. The start condition's own sensor is left out: an undated reading
+// counts there only for the period it was written in.
 func (b *builder) warnAboutStatuses() {
 	v := b.file.Validation
 	if v == nil {
@@ -42,8 +43,8 @@ func (b *builder) warnAboutStatuses() {
 	}
 }
 
-// warnAboutUnasked warns of a start condition that nothing ever answers: without cron no gate needs it, and a probe
-// without an interval runs only when a gate does.
+// warnAboutUnasked warns of a start condition that nothing ever answers: without cron no gate needs
+// it, and a probe without an interval runs only when a gate does.
 func (b *builder) warnAboutUnasked() {
 	start := b.def.Start
 	if start == nil || b.def.Opens == ByCron || start.Rule.From != "" {
@@ -107,7 +108,8 @@ func (b *builder) warnAboutDeadlines() {
 	}
 }
 
-// comparesStatus reports whether r compares the content of a reading, rather than an amount or an age.
+// comparesStatus reports whether r compares the content of a reading, rather than an amount or an
+// age.
 func comparesStatus(r rule.Rule) bool {
 	if r.Level == rule.Advisory {
 		return false

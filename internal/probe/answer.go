@@ -32,8 +32,8 @@ const MaxAnswer = sensor.MaxBytes
 // maxReason is the maximum length of a stored reason, in bytes.
 const maxReason = 1000
 
-// ParseAnswer parses the output of an evaluator: one JSON object. It ignores unknown keys, so that an evaluator may
-// print more for other readers.
+// ParseAnswer parses the output of an evaluator: one JSON object. It ignores unknown keys, so that
+// an evaluator may print more for other readers.
 func ParseAnswer(text []byte) (Answer, error) {
 	if len(strings.TrimSpace(string(text))) == 0 {
 		return Answer{}, errors.New(`its answer is empty; it must print {"status": "PASS" or "FAIL", …}`)
@@ -90,7 +90,8 @@ func (a *Answer) readTexts(fields sensor.Fields) error {
 	return nil
 }
 
-// Fields returns the answer as a reading: the fields of its value, plus its status, reason and category.
+// Fields returns the answer as a reading: the fields of its value, plus its status, reason and
+// category.
 func (a Answer) Fields() sensor.Fields {
 	fields := sensor.Fields{}
 	maps.Copy(fields, a.Value)

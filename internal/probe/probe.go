@@ -1,6 +1,6 @@
-// Package probe decides about probes: the question that an evaluator gets, what its answer means as a reading, and the
-// backoff after a failure. It runs nothing and stores nothing: package evaluator runs probes, package prober decides
-// when and for which period, and rules use the readings.
+// Package probe decides about probes: the question that an evaluator gets, what its answer means as
+// a reading, and the backoff after a failure. It runs nothing and stores nothing: package evaluator
+// runs probes, package prober decides when and for which period, and rules use the readings.
 package probe
 
 import (
@@ -43,13 +43,15 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Reason }
 
-// State is the recent results of a probe. After failures the probe is run less and less often, even if a gate needs it:
+// State is the recent results of a probe. After failures the probe is run less and less often, even
+// if a gate needs it:
 //
 //	closed ──failed──> closed, backing off 10s, 20s, 40s, 80s ──5 failures in a row──> open, backing off up to 15m
 //	   ^                                                                                  │
 //	   └─────────────────────────────── answered ─────────────────────────────────────────┘
 //
-// When the backoff is over, the probe runs once. A single answer closes the breaker and resets the backoff.
+// When the backoff is over, the probe runs once. A single answer closes the breaker and resets the
+// backoff.
 type State struct {
 	Config string `json:"config"` // the version of the pipeline file; a new version resets the failures
 
@@ -75,7 +77,8 @@ const (
 	maxRest   = 15 * time.Minute
 )
 
-// For returns the state under a version of the file. A new version may have fixed the failures, so they do not count.
+// For returns the state under a version of the file. A new version may have fixed the failures, so
+// they do not count.
 func (s State) For(config string) State {
 	if s.Config == config {
 		return s

@@ -22,7 +22,8 @@ const Source = "probe"
 // stateLife is how long the state of a probe is kept after its last use.
 const stateLife = 30 * 24 * time.Hour
 
-// maxTries is how often recording a result is retried because a result for another period was recorded meanwhile.
+// maxTries is how often recording a result is retried because a result for another period was
+// recorded meanwhile.
 const maxTries = 10
 
 // asked is a probe and the period to run it for.
@@ -80,7 +81,8 @@ func (t *turn) ask(ctx context.Context) error {
 	return failure
 }
 
-// find returns the probe of the task: an active one, or one of the version that an open run of the pipeline uses.
+// find returns the probe of the task: an active one, or one of the version that an open run of the
+// pipeline uses.
 func (t *turn) find(ctx context.Context) (asked, error) {
 	task := t.claim.Task
 	a := asked{pipeline: task.Pipeline, period: task.Key.Period}
@@ -113,8 +115,8 @@ func (t *turn) known(ctx context.Context, a asked) (bool, error) {
 	return r != nil && (r.ExpiresAt.IsZero() || t.now.Before(r.ExpiresAt)), nil
 }
 
-// write stores an answer as a reading, for the probe's period unless its value names another. Its order is the lease
-// token, so that a result from a worker that has lost the lease is ignored.
+// write stores an answer as a reading, for the probe's period unless its value names another. Its
+// order is the lease token, so that a result from a worker that has lost the lease is ignored.
 func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) error {
 	fields := answer.Fields()
 	about, err := sensor.PeriodOf(fields, a.period)
@@ -130,7 +132,8 @@ func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) error {
 	return nil
 }
 
-// record stores the probe's state, and finishes the task or, if a run waits and the probe failed, reschedules it.
+// record stores the probe's state, and finishes the task or, if a run waits and the probe failed,
+// reschedules it.
 func (t *turn) record(ctx context.Context, a asked, next func(probe.State) probe.State) error {
 	var err error
 	for range maxTries {
@@ -187,8 +190,8 @@ type notes interface {
 	Note(ctx context.Context, kind store.NoteKind, key string) (store.Note, error)
 }
 
-// StateOf returns the recent results of a probe, for that version of its pipeline's file; the zero State if it never
-// ran.
+// StateOf returns the recent results of a probe, for that version of its pipeline's file; the zero
+// State if it never ran.
 func StateOf(ctx context.Context, from notes, id pipeline.ID, key, version string) (probe.State, error) {
 	_, state, err := stateOf(ctx, from, id, key, version)
 	return state, err

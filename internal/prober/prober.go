@@ -1,9 +1,11 @@
-// Package prober runs probes: each interval, and when a gate needs a value that is missing or has expired. It is the
-// handler of RunProbe tasks. For each probe and period, one request runs at a time, on the replica that holds the
-// task. A result becomes a reading that expires; failures are remembered.
+// Package prober runs probes: each interval, and when a gate needs a value that is missing or has
+// expired. It is the handler of RunProbe tasks. For each probe and period, one request runs at a
+// time, on the replica that holds the task. A result becomes a reading that expires; failures are
+// remembered.
 //
-// It decides nothing about runs: a reading wakes them like any other. Package evaluator runs the program or calls the
-// endpoint; package probe interprets the answer and decides how long a failing probe backs off.
+// It decides nothing about runs: a reading wakes them like any other. Package evaluator runs the
+// program or calls the endpoint; package probe interprets the answer and decides how long a failing
+// probe backs off.
 package prober
 
 import (
@@ -115,7 +117,8 @@ func (t *turn) again(due time.Time) store.Task {
 // maxTasks is how many tasks one Batch stores besides the claimed one.
 const maxTasks = store.MaxRows - 3
 
-// spread stores tasks in as many Batches as needed; last adds the end of the claimed task to the final one.
+// spread stores tasks in as many Batches as needed; last adds the end of the claimed task to the
+// final one.
 func (t *turn) spread(ctx context.Context, tasks []store.Task, last func(b *store.Batch)) error {
 	for n := 0; ; n++ {
 		b := t.batch(fmt.Sprint(n))
@@ -157,8 +160,8 @@ func (t *turn) plan(ctx context.Context) error {
 	return t.spread(ctx, ticks, func(b *store.Batch) { b.Finish(t.claim.Task.ID) })
 }
 
-// Need schedules probes for a gate in b, if the gate lacks values that probes can provide: they are missing or have
-// expired. It is called when a run's gate is found closed.
+// Need schedules probes for a gate in b, if the gate lacks values that probes can provide: they are
+// missing or have expired. It is called when a run's gate is found closed.
 func Need(b *store.Batch, known *catalog.Snapshot, def *pipeline.Definition, view gate.View, key run.Key, now time.Time) {
 	for _, s := range view.Sensors {
 		if lacks(def, s, now) && probeOf(known, def, s) != nil {
@@ -168,8 +171,8 @@ func Need(b *store.Batch, known *catalog.Snapshot, def *pipeline.Definition, vie
 	}
 }
 
-// lacks reports whether a sensor of the gate has no valid value. A start condition that has opened the run is not
-// probed again.
+// lacks reports whether a sensor of the gate has no valid value. A start condition that has opened
+// the run is not probed again.
 func lacks(def *pipeline.Definition, s store.SeenSensor, now time.Time) bool {
 	if s.Start && def.Opens != pipeline.ByCron {
 		return false
@@ -177,7 +180,8 @@ func lacks(def *pipeline.Definition, s store.SeenSensor, now time.Time) bool {
 	return s.Version == 0 || !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt)
 }
 
-// probeOf returns the probe that writes a sensor: an active one, or one of the version that a run opened with.
+// probeOf returns the probe that writes a sensor: an active one, or one of the version that a run
+// opened with.
 func probeOf(known *catalog.Snapshot, def *pipeline.Definition, s store.SeenSensor) *pipeline.Probe {
 	if p := known.Probe(s.Pipeline, s.Key); p != nil || s.Pipeline != def.ID {
 		return p
@@ -185,7 +189,8 @@ func probeOf(known *catalog.Snapshot, def *pipeline.Definition, s store.SeenSens
 	return def.Probe(s.Key)
 }
 
-// need schedules the probes for everything that a run's gate lacks, and that of a dry run of the same period.
+// need schedules the probes for everything that a run's gate lacks, and that of a dry run of the
+// same period.
 func (t *turn) need(ctx context.Context) error {
 	attempts, err := t.attempts(ctx, t.claim.Task.Key)
 	if err != nil {
@@ -206,7 +211,8 @@ func (t *turn) need(ctx context.Context) error {
 	return t.spread(ctx, asks, func(b *store.Batch) { b.Finish(t.claim.Task.ID) })
 }
 
-// lacking returns the probe tasks an attempt needs: for its gate or, once it has completed, for its post-run rules.
+// lacking returns the probe tasks an attempt needs: for its gate or, once it has completed, for its
+// post-run rules.
 func (t *turn) lacking(ctx context.Context, a attempt) ([]store.Task, error) {
 	q := gate.Question{Definition: a.def, Upstream: t.Catalog.Current().Definition, Period: a.run.Period}
 	switch {

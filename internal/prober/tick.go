@@ -83,9 +83,9 @@ func (t *turn) waitedFor(ctx context.Context, owner *catalog.Entry, key sensor.K
 	return periods, nil
 }
 
-// matters reports whether a probe's result for a period can still affect its own pipeline: no run of the period has
-// begun, or one is waiting, has waited in vain, or is in its post-run window. Periods that the calendar excludes do
-// not count.
+// matters reports whether a probe's result for a period can still affect its own pipeline: no run
+// of the period has begun, or one is waiting, has waited in vain, or is in its post-run window.
+// Periods that the calendar excludes do not count.
 func (t *turn) matters(ctx context.Context, e *catalog.Entry, key sensor.Key, about period.Period) (bool, error) {
 	r, err := t.own(ctx, e, about)
 	if err != nil {
@@ -124,9 +124,9 @@ func (t *turn) own(ctx context.Context, e *catalog.Entry, about period.Period) (
 	return r, nil
 }
 
-// comesBack returns when a probe runs again by itself; zero if it does not. If a run waits for a gate that reads the
-// sensor, that is the end of the backoff. If a dry run waits, it is also after each interval: dry runs are not
-// listed, so ticks do not see them.
+// comesBack returns when a probe runs again by itself; zero if it does not. If a run waits for a
+// gate that reads the sensor, that is the end of the backoff. If a dry run waits, it is also after
+// each interval: dry runs are not listed, so ticks do not see them.
 func (t *turn) comesBack(ctx context.Context, a asked, rest time.Time) (time.Time, error) {
 	resting := rest.After(t.now)
 	if !resting && a.probe.Interval == 0 {
@@ -153,8 +153,8 @@ type attempt struct {
 	def *pipeline.Definition
 }
 
-// attempts returns the run of that key, with the file version it opened with, and also the dry run if the pipeline is
-// now a dry run: a real run that was open before continues beside it.
+// attempts returns the run of that key, with the file version it opened with, and also the dry run
+// if the pipeline is now a dry run: a real run that was open before continues beside it.
 func (t *turn) attempts(ctx context.Context, key run.Key) ([]attempt, error) {
 	active := t.Catalog.Current().Definition(key.Pipeline)
 	var found []attempt

@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// Check returns an error if this process cannot run programs as the policy's user, or if that user is not isolated
-// from it: root, the controller's own user, or a user that can read a path with secrets. A directory includes
-// everything below it. A missing path is not checked.
+// Check returns an error if this process cannot run programs as the policy's user, or if that user
+// is not isolated from it: root, the controller's own user, or a user that can read a path with
+// secrets. A directory includes everything below it. A missing path is not checked.
 func (p Policy) Check(secret ...string) error {
 	u := p.User
 	if u == nil {
@@ -41,8 +41,8 @@ func (p Policy) Check(secret ...string) error {
 	return nil
 }
 
-// reads returns the first path at or below path that the user can read; "" if there is none. It checks owner, groups
-// and mode, but not access control lists.
+// reads returns the first path at or below path that the user can read; "" if there is none. It
+// checks owner, groups and mode, but not access control lists.
 func (u *User) reads(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -89,8 +89,8 @@ const (
 	mayEnter uint32 = 0o1
 )
 
-// may reports whether the user has that permission on a file. The owner always has, because the owner can change the
-// mode.
+// may reports whether the user has that permission on a file. The owner always has, because the
+// owner can change the mode.
 func (u *User) may(path string, right uint32) (bool, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes returns how a program is started: in its own process group, as the user of the policy, and killed when
-// its parent ends, because only the parent knows its time limit.
+// Attributes returns how a program is started: in its own process group, as the user of the policy,
+// and killed when its parent ends, because only the parent knows its time limit.
 func (p Policy) Attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: p.User.credential()}
 }
@@ -17,16 +17,16 @@ func (p Policy) Attributes() *syscall.SysProcAttr {
 // switching are the capabilities that are needed to run a program as another user, and to end it.
 var switching = []uintptr{unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_KILL}
 
-// Delegate passes to a process that starts programs for this one what it needs to switch to the policy's user. Root
-// needs nothing.
+// Delegate passes to a process that starts programs for this one what it needs to switch to the
+// policy's user. Root needs nothing.
 func (p Policy) Delegate(to *syscall.SysProcAttr) {
 	if p.User != nil && os.Geteuid() != 0 {
 		to.AmbientCaps = switching
 	}
 }
 
-// DropCapabilities keeps the programs that this thread starts from inheriting capabilities: changing the user drops
-// only those of root.
+// DropCapabilities keeps the programs that this thread starts from inheriting capabilities:
+// changing the user drops only those of root.
 func DropCapabilities() { _ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) }
 
 // maySwitch returns an error if this process cannot start programs as another user.

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Attributes returns how a program is started: in its own process group, as the user of the policy. On this system it
-// outlives a parent that is killed.
+// Attributes returns how a program is started: in its own process group, as the user of the policy.
+// On this system it outlives a parent that is killed.
 func (p Policy) Attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: p.User.credential()}
 }

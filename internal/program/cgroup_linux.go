@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DelegatedCgroup returns the directory of the control group (version 2) that systemd has delegated to this process;
-// "" if there is none. With DelegateSubgroup= it is the parent of the process's own group, where limits can be set;
-// with only Delegate= it is that group.
+// DelegatedCgroup returns the directory of the control group (version 2) that systemd has delegated
+// to this process; "" if there is none. With DelegateSubgroup= it is the parent of the process's
+// own group, where limits can be set; with only Delegate= it is that group.
 func DelegatedCgroup() string {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -38,7 +38,8 @@ func DelegatedCgroup() string {
 	return ""
 }
 
-// ownCgroup returns the directory of the process's version 2 group, from its mountinfo and cgroup files.
+// ownCgroup returns the directory of the process's version 2 group, from its mountinfo and cgroup
+// files.
 func ownCgroup(mounts, groups string) string {
 	path, found := "", false
 	for line := range strings.Lines(groups) {
@@ -85,7 +86,8 @@ type Cgroup struct {
 	Limited Limits // the limits that the kernel enforces; the others are zero
 }
 
-// NewCgroup creates a group in base with as many of the limits as base allows. It returns nil if that fails.
+// NewCgroup creates a group in base with as many of the limits as base allows. It returns nil if
+// that fails.
 func NewCgroup(base, name string, l Limits) *Cgroup {
 	if base == "" {
 		return nil

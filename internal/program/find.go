@@ -12,8 +12,9 @@ import (
 	"syscall"
 )
 
-// Find returns the path of a program: name is a path, relative to dir unless it is absolute, or a name to be found in
-// PATH. An error means that the program is missing or not executable: a retry will not find it.
+// Find returns the path of a program: name is a path, relative to dir unless it is absolute, or a
+// name to be found in PATH. An error means that the program is missing or not executable: a retry
+// will not find it.
 func Find(name, dir string, env Vars) (string, error) {
 	if strings.Contains(name, "/") {
 		path := name

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// MachineMemory returns the memory of the machine, or of the container that this process is in; 0 if it is unknown.
+// MachineMemory returns the memory of the machine, or of the container that this process is in; 0
+// if it is unknown.
 func MachineMemory() int64 {
 	memory := int64(0)
 	if f, err := os.Open("/proc/meminfo"); err == nil {

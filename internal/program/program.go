@@ -1,6 +1,7 @@
-// Package program starts programs on the controller's own machine: which of the server's variables they see, where
-// they are looked up, and how all of their descendants end with them. It knows neither jobs nor probes; job/command
-// and evaluator supervise programs and decide what their end means.
+// Package program starts programs on the controller's own machine: which of the server's variables
+// they see, where they are looked up, and how all of their descendants end with them. It knows
+// neither jobs nor probes; job/command and evaluator supervise programs and decide what their end
+// means.
 package program
 
 import (
@@ -13,8 +14,8 @@ import (
 	"strconv"
 )
 
-// inherited are the variables of the server that every program gets. It gets no others, because the server's
-// environment contains secrets.
+// inherited are the variables of the server that every program gets. It gets no others, because the
+// server's environment contains secrets.
 var inherited = []string{"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR"}
 
 // defaultPath is the PATH of programs if the server itself has none.
@@ -39,8 +40,8 @@ type Limits struct {
 	Output    int64 `json:"output,omitempty"`    // bytes printed
 }
 
-// Policy is the server's policy for programs on its own machine: jobs of type command, and command probes. The zero
-// Policy runs them as the controller's own user.
+// Policy is the server's policy for programs on its own machine: jobs of type command, and command
+// probes. The zero Policy runs them as the controller's own user.
 type Policy struct {
 	Off  bool  // no programs are run
 	User *User // whom they run as; nil: the controller's own user
@@ -91,8 +92,8 @@ func FindUser(name string) (*User, error) {
 	return u, nil
 }
 
-// Inherit returns the part of the server's environment that every program gets. HOME and USER are those of the user
-// that runs it.
+// Inherit returns the part of the server's environment that every program gets. HOME and USER are
+// those of the user that runs it.
 func (p Policy) Inherit(getenv func(string) string) Vars {
 	env := Vars{"PATH": defaultPath}
 	for _, name := range inherited {
@@ -109,9 +110,10 @@ func (p Policy) Inherit(getenv func(string) string) Vars {
 // projectFile marks a project directory.
 const projectFile = "interlock.yaml"
 
-// ProjectDir returns the absolute directory that relative paths in a pipeline file are relative to. It goes up from
-// the file to the first directory with an interlock.yaml, or with the "pipelines" directory it came through; without
-// either it is the file's own directory. It is "" if that directory is not on this machine.
+// ProjectDir returns the absolute directory that relative paths in a pipeline file are relative to.
+// It goes up from the file to the first directory with an interlock.yaml, or with the "pipelines"
+// directory it came through; without either it is the file's own directory. It is "" if that
+// directory is not on this machine.
 func ProjectDir(file string) string {
 	path, err := filepath.Abs(file)
 	if err != nil || file == "" {

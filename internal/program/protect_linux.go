@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Protect keeps other processes of the same user, such as the commands that this one starts, from reading its memory,
-// its open files and the environment it was started with. Root, or a process with CAP_SYS_PTRACE, can still read its
-// memory. It is best effort: if the system does not allow it, the process stays readable.
+// Protect keeps other processes of the same user, such as the commands that this one starts, from
+// reading its memory, its open files and the environment it was started with. Root, or a process
+// with CAP_SYS_PTRACE, can still read its memory. It is best effort: if the system does not allow
+// it, the process stays readable.
 func Protect() {
 	wipeEnvironment() // first: a process that is not dumpable may not open its own memory
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -23,8 +24,8 @@ func Protect() {
 	_, _, _ = syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0)
 }
 
-// wipeEnvironment overwrites the environment that the kernel shows in /proc/PID/environ. os.Getenv reads the
-// runtime's copy, and os.Unsetenv changes only that copy.
+// wipeEnvironment overwrites the environment that the kernel shows in /proc/PID/environ. os.Getenv
+// reads the runtime's copy, and os.Unsetenv changes only that copy.
 func wipeEnvironment() {
 	start, end, ok := environmentBlock()
 	if !ok {

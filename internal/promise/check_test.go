@@ -16,8 +16,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// witness is called by the target before a start takes effect. By then the decision must be in the store: the run
-// TRIGGERING, and a snapshot on whose facts alone the gate is open, or a bypass with who and why.
+// witness is called by the target before a start takes effect. By then the decision must be in the
+// store: the run TRIGGERING, and a snapshot on whose facts alone the gate is open, or a bypass with
+// who and why.
 func (w *world) witness(a job.Attempt) {
 	key := run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}
 	r, err := w.data().Run(w.Context(), key)
@@ -128,7 +129,8 @@ func (w *world) checkStarts() {
 // budgets are the limits in the test's files, by counter.
 type budgets map[run.Counter]int
 
-// checkBudgets checks promise S3 on the events: no run had more further attempts of a cause than its budget.
+// checkBudgets checks promise S3 on the events: no run had more further attempts of a cause than
+// its budget.
 func (w *world) checkBudgets(id string, allowed budgets) {
 	w.Helper()
 	used := map[string]map[run.Counter]int{}
@@ -152,8 +154,9 @@ func (w *world) checkBudgets(id string, allowed budgets) {
 	}
 }
 
-// checkDeadlines checks promise S4 on the stored deadlines: every deadline whose instant has passed is closed, and
-// each instant that was ever armed has exactly one event of MET, BREACHED and CANCELLED.
+// checkDeadlines checks promise S4 on the stored deadlines: every deadline whose instant has passed
+// is closed, and each instant that was ever armed has exactly one event of MET, BREACHED and
+// CANCELLED.
 func (w *world) checkDeadlines() {
 	w.Helper()
 	ends := map[string]int{}
@@ -201,8 +204,8 @@ func (w *world) deadlines() []store.Deadline {
 	}
 }
 
-// ledger returns the states of a pipeline's deadlines, as "date STATE" with the reason of a cancelled one, soonest
-// first.
+// ledger returns the states of a pipeline's deadlines, as "date STATE" with the reason of a
+// cancelled one, soonest first.
 func (w *world) ledger(id string) []string {
 	w.Helper()
 	var lines []string

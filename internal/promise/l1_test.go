@@ -33,8 +33,9 @@ func TestL1ReadyIsNotForgotten(t *testing.T) {
 
 const stream = "schedule: {trigger: {key: landed, check: exists}, period: hour}\n"
 
-// targetsHang has start calls that are the job and never end, and jobs whose status calls hang, more of each than the
-// controller has workers. Jobs of other types, deadlines, and the jobs behind them are still in time.
+// targetsHang has start calls that are the job and never end, and jobs whose status calls hang,
+// more of each than the controller has workers. Jobs of other types, deadlines, and the jobs behind
+// them are still in time.
 func targetsHang(w *world) {
 	const calls, polls = 16, 16
 	w.target.set(func(a job.Attempt, _ int) play {
@@ -191,8 +192,8 @@ func waitingForASlot(w *world) {
 	}
 }
 
-// readyWhilePaused writes and fires during a pause. At its end, runs whose window is still open start; the rest is
-// reported.
+// readyWhilePaused writes and fires during a pause. At its end, runs whose window is still open
+// start; the rest is reported.
 func readyWhilePaused(w *world) {
 	w.file("waits", stream+glue)
 	w.file("fires", "schedule: {cron: '0 * * * *', evaluation: {window: 90m, interval: 5m}}\n"+glue)
@@ -238,8 +239,9 @@ var why = []event.Type{
 	event.ValidationExhausted, event.RetryExhausted, event.JobPollExhausted, event.SFNTimeout, event.RunCancelled, event.SensorDeadlineExpired,
 }
 
-// checkNothingForgotten checks after a storm that every fire has a run or was reported as missed, that every write
-// that met a start condition and every completed upstream led to a run, and that every run ended with an event.
+// checkNothingForgotten checks after a storm that every fire has a run or was reported as missed,
+// that every write that met a start condition and every completed upstream led to a run, and that
+// every run ended with an event.
 func (w *world) checkNothingForgotten() {
 	w.Helper()
 	for _, key := range slices.Concat(w.firesExpected(), w.writesExpected(), w.completionsExpected()) {

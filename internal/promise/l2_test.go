@@ -11,8 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 )
 
-// L2: a missed schedule, stale run or missing post-run sensor is reported once, within two watchdog intervals of when
-// it became detectable: at its own instant, or at the controller's start if that was later.
+// L2: a missed schedule, stale run or missing post-run sensor is reported once, within two watchdog
+// intervals of when it became detectable: at its own instant, or at the controller's start if that
+// was later.
 func TestL2AbsenceIsBounded(t *testing.T) {
 	t.Run("FiresMissedInADowntime", func(t *testing.T) { onStores(t, firesMissedInADowntime) })
 	t.Run("FireWhoseTaskIsLost", func(t *testing.T) { onStores(t, fireWhoseTaskIsLost) })
@@ -24,8 +25,8 @@ func TestL2AbsenceIsBounded(t *testing.T) {
 	t.Run("NoFalseAlarm", func(t *testing.T) { onStores(t, noFalseAlarm) })
 }
 
-// wantOnce checks that exactly these events were emitted, and restarts the controller a few times to see whether any
-// is repeated.
+// wantOnce checks that exactly these events were emitted, and restarts the controller a few times
+// to see whether any is repeated.
 func (w *world) wantOnce(id string, types []event.Type, want ...string) {
 	w.Helper()
 	for range 3 {

@@ -13,8 +13,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Whenever an input changes around a completion, another attempt starts on it; whenever a post-run sensor is written,
-// its reading is part of the baseline or has an outcome. Commits take time, so that writes can come in between.
+// Whenever an input changes around a completion, another attempt starts on it; whenever a post-run
+// sensor is written, its reading is part of the baseline or has an outcome. Commits take time, so
+// that writes can come in between.
 func TestNothingWrittenAroundACompletionIsLost(t *testing.T) {
 	onStores(t, writtenAroundACompletion)
 }

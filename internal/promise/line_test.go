@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/storetest"
 )
 
-// faults are the faults between a controller and its store, besides its crash. The numbers are probabilities.
+// faults are the faults between a controller and its store, besides its crash. The numbers are
+// probabilities.
 type faults struct {
 	seed    uint64
 	repeats float64 // an old change is delivered again

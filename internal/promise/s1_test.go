@@ -11,9 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// S1: every start has a stored snapshot (sensor versions, config version, instant) on which the gate is open, or a
-// recorded bypass with who and why. The witness in the target checks that for every start in this package; the tests
-// here try ways to start without an open gate.
+// S1: every start has a stored snapshot (sensor versions, config version, instant) on which the
+// gate is open, or a recorded bypass with who and why. The witness in the target checks that for
+// every start in this package; the tests here try ways to start without an open gate.
 func TestS1NoUnsafeStart(t *testing.T) {
 	t.Run("TheGateHasToBeOpen", func(t *testing.T) { onStores(t, closedGateStartsNothing) })
 	t.Run("RepeatedStartLooksAgain", func(t *testing.T) { onStores(t, repeatedStartLooksAgain) })

@@ -11,9 +11,10 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 )
 
-// S2: at most one start per pipeline, schedule, period and attempt, across crashes, several controllers, lease expiry
-// and redelivered changes. A target that treats a repeated start as a new one is safe only as long as no controller
-// sleeps longer than its lease inside one start call, which none does here.
+// S2: at most one start per pipeline, schedule, period and attempt, across crashes, several
+// controllers, lease expiry and redelivered changes. A target that treats a repeated start as a new
+// one is safe only as long as no controller sleeps longer than its lease inside one start call,
+// which none does here.
 func TestS2AtMostOneStart(t *testing.T) {
 	for _, kind := range []string{"step-function", "glue", "lambda", "command"} {
 		t.Run(kind, func(t *testing.T) {
@@ -42,7 +43,8 @@ func jobs(kind string) string {
 	return fmt.Sprintf("job: {type: %s, config: %s, pollInterval: 10s, maxRetries: 1}\n", kind, config)
 }
 
-// everythingTwice has two controllers, which get every change several times, react to simultaneous writes.
+// everythingTwice has two controllers, which get every change several times, react to simultaneous
+// writes.
 func everythingTwice(w *world, kind string) {
 	w.faults = faults{seed: 1, repeats: 0.9}
 	w.file("orders", "schedule: {trigger: {key: landed, check: exists}, period: hour}\n"+jobs(kind))
@@ -104,9 +106,9 @@ func restartedInTheStart(w *world, kind string) {
 	w.settledAfterLoss(kind)
 }
 
-// asleepBeforeTheStart suspends a controller between the commit that announces a start and the call itself. Another
-// one takes over, and its file accepts the risk of repeating a start with an unknown outcome; then the first wakes
-// up.
+// asleepBeforeTheStart suspends a controller between the commit that announces a start and the call
+// itself. Another one takes over, and its file accepts the risk of repeating a start with an
+// unknown outcome; then the first wakes up.
 func asleepBeforeTheStart(w *world) {
 	w.faults.nods = &atomic.Bool{}
 	w.faults.nods.Store(true)
@@ -131,8 +133,8 @@ func answerLost(w *world, kind string) {
 	w.settledAfterLoss(kind)
 }
 
-// settledAfterLoss checks that a start without an answer was found again, or is held if its target cannot be
-// searched.
+// settledAfterLoss checks that a start without an answer was found again, or is held if its target
+// cannot be searched.
 func (w *world) settledAfterLoss(kind string) {
 	w.Helper()
 	w.checkStarts()

@@ -17,16 +17,17 @@ const byWorkers = "schedule: {trigger: {key: landed, check: exists}, evaluation:
 
 const workersRun = "orders/stream/2000-01-01"
 
-// S2 for jobs of external workers: however many claim an attempt, at whichever controller, one of them gets it. A
-// lost worker loses it for good: another worker gets the next attempt, and a controller that was killed or down
-// changes none of that.
+// S2 for jobs of external workers: however many claim an attempt, at whichever controller, one of
+// them gets it. A lost worker loses it for good: another worker gets the next attempt, and a
+// controller that was killed or down changes none of that.
 func TestS2OneOfManyWorkersGetsTheAttempt(t *testing.T) {
 	t.Run("AtTwoControllers", func(t *testing.T) { onMemory(t, func(w *world) { claimedByMany(w, "a", "b") }) })
 	t.Run("OnEachStore", func(t *testing.T) { onStores(t, func(w *world) { claimedByMany(w, "a") }) })
 	t.Run("ControllerKilled", func(t *testing.T) { onStores(t, claimSurvivesTheController) })
 }
 
-// claimAll has many workers claim the attempt at once, spread over the controllers, and returns those that got it.
+// claimAll has many workers claim the attempt at once, spread over the controllers, and returns
+// those that got it.
 func (w *world) claimAll(workers int) []string {
 	w.Helper()
 	var mu sync.Mutex
@@ -74,7 +75,8 @@ func claimedByMany(w *world, controllers ...string) {
 	}
 }
 
-// claimSurvivesTheController kills the controller after a claim. Its worker continues, and no other gets the attempt.
+// claimSurvivesTheController kills the controller after a claim. Its worker continues, and no other
+// gets the attempt.
 func claimSurvivesTheController(w *world) {
 	w.file("orders", byWorkers)
 	w.until("01 09:00")

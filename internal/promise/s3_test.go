@@ -124,7 +124,8 @@ func lateDataWriteByWrite(w *world) {
 	}
 }
 
-// restartGivesNothingBack restarts the controller after every failure, and edits the file: neither resets a budget.
+// restartGivesNothingBack restarts the controller after every failure, and edits the file: neither
+// resets a budget.
 func restartGivesNothingBack(w *world) {
 	w.target.set(func(job.Attempt, int) play { return play{fails: run.Transient, runs: 10 * time.Second} })
 	w.file("orders", budgeted)

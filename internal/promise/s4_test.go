@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// S4: each armed deadline ends in exactly one of MET, BREACHED and CANCELLED with its reason, with no run, no sensor, a
-// restart or a config edit in between.
+// S4: each armed deadline ends in exactly one of MET, BREACHED and CANCELLED with its reason, with
+// no run, no sensor, a restart or a config edit in between.
 func TestS4SilenceIsNeverSuccess(t *testing.T) {
 	t.Run("NothingEverHappens", func(t *testing.T) { onStores(t, nothingEverHappens) })
 	t.Run("DownAtTheInstant", func(t *testing.T) { onStores(t, downAtTheInstant) })
@@ -34,7 +34,8 @@ func (w *world) wantLedger(id string, want ...string) {
 	}
 }
 
-// nothingEverHappens has no data, no job and no requests: pipelines opened by cron, a sensor, and an upstream.
+// nothingEverHappens has no data, no job and no requests: pipelines opened by cron, a sensor, and
+// an upstream.
 func nothingEverHappens(w *world) {
 	w.file("fires", hourly+"validation: {rules: [{key: rows, check: exists}]}\n")
 	w.file("waits", "schedule: {trigger: {key: landed, check: exists}, period: hour}\nsla: {deadline: ':20'}\n")
@@ -57,7 +58,8 @@ func nothingEverHappens(w *world) {
 	w.checkDeadlines()
 }
 
-// downAtTheInstant stops all controllers when a deadline passes, twice, and checks the events later.
+// downAtTheInstant stops all controllers when a deadline passes, twice, and checks the events
+// later.
 func downAtTheInstant(w *world) {
 	w.file("waits", "schedule: {trigger: {key: landed, check: exists}, period: hour}\nsla: {deadline: ':20'}\n")
 	w.until("01 08:50")
@@ -136,7 +138,8 @@ func editedRemovedPausedCancelled(w *world) {
 	w.checkDeadlines()
 }
 
-// countedFromTheFirstReading checks the relative deadline: reruns and further readings do not move it.
+// countedFromTheFirstReading checks the relative deadline: reruns and further readings do not move
+// it.
 func countedFromTheFirstReading(w *world) {
 	w.target.set(func(a job.Attempt, _ int) play {
 		if a.Period.String() == "2000-01-01T09" {

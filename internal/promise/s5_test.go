@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// S5: an excluded period stays dormant: only a person's forced trigger revives what the calendar suppressed. The year
-// 2000 begins with a weekend.
+// S5: an excluded period stays dormant: only a person's forced trigger revives what the calendar
+// suppressed. The year 2000 begins with a weekend.
 func TestS5ExcludedMeansDormant(t *testing.T) {
 	t.Run("WhateverHappens", func(t *testing.T) { onStores(t, dormantWhateverHappens) })
 	t.Run("CalendarEditedLater", func(t *testing.T) { onStores(t, dormantAfterAnEdit) })
@@ -145,7 +145,8 @@ func (w *world) wantDormant() {
 	}
 }
 
-// dormantAfterAnEdit lifts the exclusion after its periods were due: they stay suppressed, later ones run.
+// dormantAfterAnEdit lifts the exclusion after its periods were due: they stay suppressed, later
+// ones run.
 func dormantAfterAnEdit(w *world) {
 	w.dormantFiles()
 	w.until("01 09:05")
@@ -190,8 +191,8 @@ func dormantAfterAnEdit(w *world) {
 	w.expect("waits/stream/2000-01-01T09", "COMPLETED 1")
 }
 
-// dormantAfterAnEditMeanwhile lifts the exclusion while no controller runs, after a fire that could not be
-// suppressed.
+// dormantAfterAnEditMeanwhile lifts the exclusion while no controller runs, after a fire that could
+// not be suppressed.
 func dormantAfterAnEditMeanwhile(w *world) {
 	w.file("fires", dormant["fires"]+glue)
 	w.until("01 09:20")

@@ -15,7 +15,8 @@ import (
 // errNoAnswer is the error of a start call without an answer.
 var errNoAnswer = errors.New("connection reset")
 
-// play is how one start call and its job go. The zero value is a job that starts at once and succeeds after a minute.
+// play is how one start call and its job go. The zero value is a job that starts at once and
+// succeeds after a minute.
 type play struct {
 	refused error         // nothing starts
 	lost    bool          // the call has no answer

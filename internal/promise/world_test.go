@@ -1,6 +1,7 @@
-// Package promise_test checks the product's promises: each has a test with its name that drives the real handlers,
-// under the real engine and a virtual clock, on all stores. docs/GUARANTEES.md states the assumptions and limits of
-// each promise. cmd/interlock/kill_test.go checks the same promises on the built binary, killed and restarted.
+// Package promise_test checks the product's promises: each has a test with its name that drives the
+// real handlers, under the real engine and a virtual clock, on all stores. docs/GUARANTEES.md
+// states the assumptions and limits of each promise. cmd/interlock/kill_test.go checks the same
+// promises on the built binary, killed and restarted.
 package promise_test
 
 import (
@@ -39,8 +40,8 @@ const (
 
 var kinds = all.Kinds()
 
-// world is some controllers on one store, in a synctest bubble whose clock begins with the year 2000, and the targets
-// of their jobs.
+// world is some controllers on one store, in a synctest bubble whose clock begins with the year
+// 2000, and the targets of their jobs.
 type world struct {
 	*testing.T
 	open   func() store.Store // opens a process's own store handle
@@ -195,8 +196,8 @@ func (p *process) apply() {
 	}
 }
 
-// kill crashes a controller: from that moment on, nothing that it does has an effect. A store that only one process
-// can open is closed properly; cmd/interlock/kill_test.go covers the other case.
+// kill crashes a controller: from that moment on, nothing that it does has an effect. A store that
+// only one process can open is closed properly; cmd/interlock/kill_test.go covers the other case.
 func (p *process) kill() {
 	p.world.Helper()
 	if p.world.shared != nil {
@@ -229,8 +230,8 @@ func (w *world) processes() []*process {
 	return slices.Clone(w.running)
 }
 
-// data returns the store as the test sees it. One that belongs to a single process is accessible only while that
-// runs.
+// data returns the store as the test sees it. One that belongs to a single process is accessible
+// only while that runs.
 func (w *world) data() store.Store {
 	if w.shared != nil {
 		return w.shared

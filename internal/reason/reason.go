@@ -1,9 +1,9 @@
-// Package reason represents why something is in its state: a code with named parameters. A program can act on
-// the code, and each reader can format instants and durations itself: the terminal in UTC, the dashboard in the
-// selected time zone.
+// Package reason represents why something is in its state: a code with named parameters. A program
+// can act on the code, and each reader can format instants and durations itself: the terminal in
+// UTC, the dashboard in the selected time zone.
 //
-// It decides nothing. Packages explain, attention and timeline create reasons; the API returns them as they
-// are.
+// It decides nothing. Packages explain, attention and timeline create reasons; the API returns them
+// as they are.
 package reason
 
 import (
@@ -190,8 +190,8 @@ func trimZero(s, tail, instead string) string {
 	return s
 }
 
-// Say returns a reason from a fmt.Sprintf format. An argument that is a Part becomes that part; any other
-// becomes text. Text between backticks in the format is a command.
+// Say returns a reason from a fmt.Sprintf format. An argument that is a Part becomes that part; any
+// other becomes text. Text between backticks in the format is a command.
 func Say(code Code, format string, args ...any) Reason {
 	s := sentence{Reason: Reason{Code: code}}
 	for format != "" {

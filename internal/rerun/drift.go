@@ -16,9 +16,10 @@ type Movement struct {
 	Reason  string // as text; says what cannot be compared if not Known
 }
 
-// Drift compares the drift field of a reading with its baseline: it has drifted if |current − baseline| >
-// threshold, without rounding. A nil value means that the field is missing, which is neither zero nor
-// unchanged: like anything that is not a number, it makes the result unknown and must be reported.
+// Drift compares the drift field of a reading with its baseline: it has drifted if |current −
+// baseline| > threshold, without rounding. A nil value means that the field is missing, which is
+// neither zero nor unchanged: like anything that is not a number, it makes the result unknown and
+// must be reported.
 func Drift(baseline, current any, threshold float64) Movement {
 	was, why := number(baseline)
 	if was == nil {
@@ -42,15 +43,15 @@ func Drift(baseline, current any, threshold float64) Movement {
 	return m
 }
 
-// decimalText matches numbers in text form. Hex, Inf, NaN and fractions do not count, and the exponent is
-// short, so that no input makes us compute with a billion digits.
+// decimalText matches numbers in text form. Hex, Inf, NaN and fractions do not count, and the
+// exponent is short, so that no input makes us compute with a billion digits.
 var decimalText = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
 // maxText is the longest text that is parsed as a number.
 const maxText = 400
 
-// number returns v as an exact number, or nil and what it is instead. A float is converted by its shortest
-// decimal form, which is what its writer wrote.
+// number returns v as an exact number, or nil and what it is instead. A float is converted by its
+// shortest decimal form, which is what its writer wrote.
 func number(v any) (*big.Rat, string) {
 	text := ""
 	switch v := v.(type) {

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Request is an operator's request for another attempt. The attempt's Opening records who requested it and why;
-// they do not affect the decision.
+// Request is an operator's request for another attempt. The attempt's Opening records who requested
+// it and why; they do not affect the decision.
 type Request struct {
 	Force      bool // skips circuit breaker, budget and a job that still runs, and opens a run that does not exist
 	BypassGate bool // the gate counts as open; with Force, also replaces an attempt that waits for it
@@ -25,19 +25,19 @@ type Facts struct {
 	Now        []Seen  // the same sensors now
 }
 
-// Seen is the state of one sensor of the gate or the start condition in a snapshot. It excludes sensors that
-// the job itself writes.
+// Seen is the state of one sensor of the gate or the start condition in a snapshot. It excludes
+// sensors that the job itself writes.
 type Seen struct {
 	Sensor  string // "pipeline/key"
 	Content string // a hash of the data; "" if there was no reading
 }
 
-// Decide decides on an operator's request. The circuit breaker protects completed runs: without new input,
-// running again only produces the same output. Force skips the circuit breaker, the budget and a job that still
-// runs, and opens a run that does not exist. It reruns an existing run of an excluded period, but only a forced
-// trigger opens a period that the calendar excluded. No request opens a second attempt beside an open one.
-// Force with BypassGate replaces an attempt that waits for its gate or its backoff, because that attempt has
-// started nothing.
+// Decide decides on an operator's request. The circuit breaker protects completed runs: without new
+// input, running again only produces the same output. Force skips the circuit breaker, the budget
+// and a job that still runs, and opens a run that does not exist. It reruns an existing run of an
+// excluded period, but only a forced trigger opens a period that the calendar excluded. No request
+// opens a second attempt beside an open one. Force with BypassGate replaces an attempt that waits
+// for its gate or its backoff, because that attempt has started nothing.
 func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	r := f.Run
 	exists := r.Status != ""
@@ -72,10 +72,10 @@ func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	return accept(now, "manual rerun %d of %d", b.Used+1, b.Max)
 }
 
-// Changed lists the sensors that have data now which they did not have then, sorted. The same data written
-// again is no change, nor is a deleted reading: neither is new input. Both the circuit breaker and late data
-// use it. A sensor may be listed twice, since a rule may use an undated reading that the start condition
-// ignores.
+// Changed lists the sensors that have data now which they did not have then, sorted. The same data
+// written again is no change, nor is a deleted reading: neither is new input. Both the circuit
+// breaker and late data use it. A sensor may be listed twice, since a rule may use an undated
+// reading that the start condition ignores.
 func Changed(then, now []Seen) []string {
 	before := make(map[Seen]bool, len(then))
 	for _, s := range then {

@@ -1,7 +1,7 @@
-// Package rerun decides whether a run may have another attempt, and when: budgets and backoff of retries, rerun
-// requests and their circuit breaker, the reopening of an exhausted window, drift, and the category of a
-// failure. It opens nothing itself: run.Run.NextAttempt opens the attempt and uses the budget, in the commit
-// that acts on the verdict.
+// Package rerun decides whether a run may have another attempt, and when: budgets and backoff of
+// retries, rerun requests and their circuit breaker, the reopening of an exhausted window, drift,
+// and the category of a failure. It opens nothing itself: run.Run.NextAttempt opens the attempt and
+// uses the budget, in the commit that acts on the verdict.
 package rerun
 
 import (
@@ -64,7 +64,8 @@ func (b Budget) spent() string {
 // withoutJob has the defaults, for a pipeline without a job: its file cannot set budgets.
 var withoutJob = &pipeline.Job{MaxCodeRetries: 1, MaxDriftReruns: 1, MaxManualReruns: 1, RetryBackoff: 30 * time.Second}
 
-// BudgetOf returns how many more attempts cause may open of r, by the job of the pipeline's file; nil if it has none.
+// BudgetOf returns how many more attempts cause may open of r, by the job of the pipeline's file;
+// nil if it has none.
 func BudgetOf(j *pipeline.Job, r run.Run, cause run.Cause) Budget {
 	if j == nil {
 		j = withoutJob
@@ -86,10 +87,10 @@ func BudgetOf(j *pipeline.Job, r run.Run, cause run.Cause) Budget {
 	return b
 }
 
-// Next decides whether cause may open another attempt of r, and when. A failure is retried after a backoff.
-// Drift, late data and an upstream's new completion are themselves the evidence of new input, so only their
-// budget is checked and the attempt opens at once. Decide decides on operators' requests, Reopen on changed
-// writes after the window.
+// Next decides whether cause may open another attempt of r, and when. A failure is retried after a
+// backoff. Drift, late data and an upstream's new completion are themselves the evidence of new
+// input, so only their budget is checked and the attempt opens at once. Decide decides on
+// operators' requests, Reopen on changed writes after the window.
 func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	var want run.Status
 	retry := false
@@ -114,15 +115,16 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 	return accept(now.Add(wait), "%s retry %d of %d in %s", cause, b.Used+1, b.Max, wait.Round(time.Second))
 }
 
-// Retry decides what follows a failed attempt: the next one after a backoff, or the end of the run. It also
-// returns the budget of the failure's category.
+// Retry decides what follows a failed attempt: the next one after a backoff, or the end of the run.
+// It also returns the budget of the failure's category.
 func Retry(failed run.Run, j *pipeline.Job, now time.Time) (Verdict, Budget) {
 	cause := failed.Progress.Report.Category.Cause()
 	budget := BudgetOf(j, failed, cause)
 	return Next(failed, cause, budget, now), budget
 }
 
-// Final returns why a failed run ends without another attempt: the job's report, and why it is not retried.
+// Final returns why a failed run ends without another attempt: the job's report, and why it is not
+// retried.
 func Final(r run.Run, why string) string {
 	text := "failed after 1 attempt"
 	if r.Attempt != 1 {
@@ -144,8 +146,9 @@ func refuseState(r run.Run, cause run.Cause, want run.Status) Verdict {
 // MaxReopenings is how often changed writes may reopen one run.
 const MaxReopenings = 5
 
-// Reopen decides whether a changed write that meets the start condition reopens a run whose gate stayed closed
-// for its window. It uses no budget, so it has its own limits: once per window, and MaxReopenings per run.
+// Reopen decides whether a changed write that meets the start condition reopens a run whose gate
+// stayed closed for its window. It uses no budget, so it has its own limits: once per window, and
+// MaxReopenings per run.
 func Reopen(r run.Run, now time.Time) Verdict {
 	used := r.Counters.Reopenings
 	switch {
@@ -161,9 +164,9 @@ func Reopen(r run.Run, now time.Time) Verdict {
 	return accept(now, "reopening %d of %d", used+1, MaxReopenings)
 }
 
-// Classify returns the category of a failed job: the first matching class of the pipeline's file, otherwise the
-// job type's own. Classes are matched against the message and the end of the job's output. A class with neither a
-// pattern nor an exit code matches nothing.
+// Classify returns the category of a failed job: the first matching class of the pipeline's file,
+// otherwise the job type's own. Classes are matched against the message and the end of the job's
+// output. A class with neither a pattern nor an exit code matches nothing.
 func Classify(classes []pipeline.Class, failure run.Report, output string) run.Category {
 	if output != "" {
 		failure.Message += "\n" + output
@@ -191,9 +194,9 @@ const (
 	jitterPart = 5 // up to a fifth of the wait is subtracted
 )
 
-// Backoff returns the wait before a retry: the first wait doubled per retry already made, at most most, then
-// shortened by up to a fifth so that many failures at once are not retried at once. The jitter is derived from
-// id, so every caller computes the same instant.
+// Backoff returns the wait before a retry: the first wait doubled per retry already made, at most
+// most, then shortened by up to a fifth so that many failures at once are not retried at once. The
+// jitter is derived from id, so every caller computes the same instant.
 func Backoff(first, most time.Duration, used int, id string) time.Duration {
 	wait := run.Doubled(first, most, used)
 	h := fnv.New64a()

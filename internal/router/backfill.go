@@ -44,9 +44,10 @@ const (
 // MaxBackfill is the most periods of one request.
 const MaxBackfill = 10000
 
-// Backfill opens the runs of all expected periods in a range, oldest first; maxActive limits how many of their jobs run
-// at once. It reruns existing runs by the rules of a rerun, unless OnlyMissing is set. Each period is its own commit.
-// Repeated after an error, with the same key and id, it continues where it stopped.
+// Backfill opens the runs of all expected periods in a range, oldest first; maxActive limits how
+// many of their jobs run at once. It reruns existing runs by the rules of a rerun, unless
+// OnlyMissing is set. Each period is its own commit. Repeated after an error, with the same key and
+// id, it continues where it stopped.
 func (h *requestHandler) Backfill(ctx context.Context, q BackfillRequest, now time.Time) ([]Backfilled, error) {
 	if q.From.IsZero() || q.To.IsZero() || q.From.Compare(q.To) > 0 && !q.To.Holds(q.From) {
 		return nil, refuse(Invalid, "the first period must not be after the last; got %s to %s", q.From, q.To)
@@ -87,8 +88,8 @@ func (h *requestHandler) backfilled(ctx context.Context, q BackfillRequest, plan
 	return h.commit(ctx, b, now)
 }
 
-// item returns the idempotency key for opening the run of one period, so that a repeated backfill recognises the runs
-// it has opened, whatever their state by then.
+// item returns the idempotency key for opening the run of one period, so that a repeated backfill
+// recognises the runs it has opened, whatever their state by then.
 func (q BackfillRequest) item(p period.Period) Once[run.Run] {
 	if q.Once.Key == "" {
 		return Once[run.Run]{}
@@ -168,7 +169,8 @@ func (h *requestHandler) backfillOpen(ctx context.Context, q BackfillRequest, p 
 	if err == nil {
 		return done, nil
 	}
-	// The same backfill may have been sent twice, and the other one may have opened the run meanwhile.
+	// The same backfill may have been sent twice, and the other one may have opened the run
+	// meanwhile.
 	if opened, failed := h.opened(ctx, q, p, now); opened || failed != nil {
 		return done, failed
 	}

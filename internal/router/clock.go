@@ -12,13 +12,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// rewindReach is how far back Rewind looks for fires that have neither a run nor a report. The clock may have been
-// corrected long before, while no controller ran.
+// rewindReach is how far back Rewind looks for fires that have neither a run nor a report. The
+// clock may have been corrected long before, while no controller ran.
 const rewindReach = 24 * time.Hour
 
-// Rewind undoes what a clock that was ahead wrote into a pipeline's row: FiredThrough, the horizon and the acceptance
-// of its file. All of them would stop its schedule until that instant. A fire that has a run, was suppressed, or was
-// reported as missed and can no longer open, stays as it is.
+// Rewind undoes what a clock that was ahead wrote into a pipeline's row: FiredThrough, the horizon
+// and the acceptance of its file. All of them would stop its schedule until that instant. A fire
+// that has a run, was suppressed, or was reported as missed and can no longer open, stays as it is.
 func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
 	return store.Again(func() error {
 		e, row, err := h.catalog.Active(ctx, id)
@@ -49,8 +49,8 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 	})
 }
 
-// accountedThrough returns the last instant up to which every fire has a run, was suppressed, or was reported as missed
-// and can no longer open.
+// accountedThrough returns the last instant up to which every fire has a run, was suppressed, or
+// was reported as missed and can no longer open.
 func (h *fireHandler) accountedThrough(ctx context.Context, e *catalog.Entry, row store.Pipeline, now time.Time) (time.Time, error) {
 	row.FiredThrough = period.Later(period.Instant(now.Add(-rewindReach)), row.AcceptedAt)
 	if e.Opens != pipeline.ByCron {

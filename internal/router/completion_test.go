@@ -21,7 +21,8 @@ func (w *world) claim(text string) store.Claim {
 	return claims[0]
 }
 
-// duringCommit takes the next step of a run, and calls act between the step's reads and its first commit.
+// duringCommit takes the next step of a run, and calls act between the step's reads and its first
+// commit.
 func (w *world) duringCommit(text string, act func()) {
 	w.Helper()
 	m := &meddled{Store: w.Store, others: []func(){act}}

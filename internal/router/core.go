@@ -66,9 +66,9 @@ func (c *core) startMet(ctx context.Context, e *catalog.Entry, p period.Period, 
 	return view.Open(), err
 }
 
-// unlessClosed calls handle with the pipeline's current row, for something that happened at an instant. If the pipeline
-// is paused meanwhile, it calls handle again with the paused row. If at is before the pause but it is handled during
-// the pause, the end of the pause handles it again.
+// unlessClosed calls handle with the pipeline's current row, for something that happened at an
+// instant. If the pipeline is paused meanwhile, it calls handle again with the paused row. If at is
+// before the pause but it is handled during the pause, the end of the pause handles it again.
 func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, handle func(row store.Pipeline) error) error {
 	return store.Again(func() error {
 		row, err := c.pipelineRow(ctx, id)
@@ -85,7 +85,8 @@ func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Ti
 	})
 }
 
-// holdBack makes the end of a pause handle something that happened before the pause but was handled only during it.
+// holdBack makes the end of a pause handle something that happened before the pause but was handled
+// only during it.
 func (c *core) holdBack(ctx context.Context, row store.Pipeline, at, now time.Time) error {
 	next := row
 	next.HoldBack(at)
@@ -148,8 +149,8 @@ func swap(b *store.Batch, dry bool, read, next run.Run) {
 	b.Swap(read, next)
 }
 
-// ending returns the snapshot on which the end of a run's latest attempt was decided; the zero Snapshot if it is no
-// longer stored. A dry run ends where the job of a real run would start.
+// ending returns the snapshot on which the end of a run's latest attempt was decided; the zero
+// Snapshot if it is no longer stored. A dry run ends where the job of a real run would start.
 func (c *core) ending(ctx context.Context, e *catalog.Entry, old run.Run) (store.Snapshot, error) {
 	id := old.EndSnapshot()
 	if e.DryRun {
@@ -166,8 +167,8 @@ func (c *core) snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot,
 	return store.IfFound(c.store.Snapshot(ctx, id))
 }
 
-// eachOpen calls do for the open runs of a pipeline that have that status, oldest first. An error of one does not stop
-// the others.
+// eachOpen calls do for the open runs of a pipeline that have that status, oldest first. An error
+// of one does not stop the others.
 func (c *core) eachOpen(ctx context.Context, id pipeline.ID, status run.Status, do func(run.Run) error) error {
 	open, err := c.store.OpenRuns(ctx, id)
 	if err != nil {
@@ -182,7 +183,8 @@ func (c *core) eachOpen(ctx context.Context, id pipeline.ID, status run.Status, 
 	return errors.Join(errs...)
 }
 
-// remembered is how long the mark of a reported event is kept: as long as events, which have unique ids.
+// remembered is how long the mark of a reported event is kept: as long as events, which have unique
+// ids.
 const remembered = 90 * 24 * time.Hour
 
 // emitOnce emits an event unless its mark is set, and sets the mark.

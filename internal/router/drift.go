@@ -22,8 +22,8 @@ type moved struct {
 	threshold     float64
 }
 
-// movements compares a reading of a post-run sensor with its baseline, field by field. Equal values that are not
-// numbers have not moved; values that cannot be compared are not Known.
+// movements compares a reading of a post-run sensor with its baseline, field by field. Equal values
+// that are not numbers have not moved; values that cannot be compared are not Known.
 func movements(e *catalog.Entry, sw sensorWrite, was, is sensor.Fields) []moved {
 	var all []moved
 	for _, field := range driftFields(e, sw) {
@@ -37,8 +37,9 @@ func movements(e *catalog.Entry, sw sensorWrite, was, is sensor.Fields) []moved 
 	return all
 }
 
-// driftFields lists the fields of a post-run sensor to compare: the file's drift field, otherwise the field of each
-// rule on the sensor, otherwise count. The field of an age rule is left out: a time always moves.
+// driftFields lists the fields of a post-run sensor to compare: the file's drift field, otherwise
+// the field of each rule on the sensor, otherwise count. The field of an age rule is left out: a
+// time always moves.
 func driftFields(e *catalog.Entry, sw sensorWrite) []string {
 	if e.PostRun.DriftField != "" {
 		return []string{e.PostRun.DriftField}

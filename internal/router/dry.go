@@ -22,8 +22,9 @@ import (
 // dryHandler advances dry runs, which start nothing, and reports what a real run would do.
 type dryHandler struct{ core }
 
-// AdvanceDry handles AdvanceDry tasks: it takes the next step of a dry run. The gate is evaluated as for a run, with
-// the same window and interval. Where the job would start, it only reports what would happen.
+// AdvanceDry handles AdvanceDry tasks: it takes the next step of a dry run. The gate is evaluated
+// as for a run, with the same window and interval. Where the job would start, it only reports what
+// would happen.
 func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
 		key := claim.Task.Key
@@ -61,7 +62,8 @@ func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time
 	})
 }
 
-// evaluateDry evaluates the gate. A dry run does not wait for the end of a pause, since it starts nothing.
+// evaluateDry evaluates the gate. A dry run does not wait for the end of a pause, since it starts
+// nothing.
 func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog.Entry, old run.Run, now time.Time) error {
 	q := h.question(e, old.Period)
 	q.PostRun, q.Opened = true, old.Progress.WindowStart
@@ -89,8 +91,8 @@ func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog
 	return nil
 }
 
-// leaveDry silently ends a dry run whose pipeline was removed or is no longer a dry run. Left open, its row would stay
-// forever and block the period's next dry run.
+// leaveDry silently ends a dry run whose pipeline was removed or is no longer a dry run. Left open,
+// its row would stay forever and block the period's next dry run.
 func leaveDry(b *store.Batch, old run.Run, now time.Time) error {
 	if old.Status != run.Pending {
 		return nil
@@ -115,20 +117,22 @@ func exhaustDry(b *store.Batch, old run.Run, reason string, now time.Time) error
 	return nil
 }
 
-// dryLife identifies one life of a dry run's attempt: once its row is deleted, the same period may have another.
+// dryLife identifies one life of a dry run's attempt: once its row is deleted, the same period may
+// have another.
 func dryLife(old run.Run) string {
 	return fmt.Sprintf("%s@%s", old.ID(), old.OpenedAt.UTC().Format(time.RFC3339Nano))
 }
 
-// aboutDry returns the subject of an event about a dry run; a reopened or new one has other event ids than before.
+// aboutDry returns the subject of an event about a dry run; a reopened or new one has other event
+// ids than before.
 func aboutDry(old run.Run, now time.Time) event.About {
 	about := event.Of(old, now)
 	about.Which = dryLife(old)
 	return about
 }
 
-// wouldTrigger reports what a run would do now, and ends the dry run with the snapshot that late data and drift are
-// compared with.
+// wouldTrigger reports what a run would do now, and ends the dry run with the snapshot that late
+// data and drift are compared with.
 func (h *dryHandler) wouldTrigger(ctx context.Context, b *store.Batch, e *catalog.Entry, old, evaluated run.Run, view gate.View, now time.Time) error {
 	id := run.SnapshotID("dry/" + dryLife(old))
 	next, err := completeDry(evaluated, run.Start{Snapshot: id, Degraded: view.Lacking()}, now)
@@ -193,8 +197,8 @@ func (h *dryHandler) captureDry(ctx context.Context, b *store.Batch, e *catalog.
 	return nil
 }
 
-// reportDryLate reports late data, and whether a real run would be rerun for it: once per content or, without a budget,
-// once.
+// reportDryLate reports late data, and whether a real run would be rerun for it: once per content
+// or, without a budget, once.
 func (h *dryHandler) reportDryLate(ctx context.Context, old run.Run, changed []rerun.Seen, causedBy string, now time.Time) error {
 	about, sensors := aboutDry(old, now), names(changed)
 	about.CausedBy = causedBy
@@ -221,8 +225,9 @@ func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun
 	return rerun.Next(old, cause, rerun.BudgetOf(job, old, cause), now)
 }
 
-// reportDryDrift reports drift, and whether a real run would be rerun for it, and stores the baseline of a sensor that
-// had none. As for a real run, nothing follows if the calendar excludes the period.
+// reportDryDrift reports drift, and whether a real run would be rerun for it, and stores the
+// baseline of a sensor that had none. As for a real run, nothing follows if the calendar excludes
+// the period.
 func (h *dryHandler) reportDryDrift(ctx context.Context, sw sensorWrite, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
 	barred, err := h.barred(ctx, sw.entry, old.Key)
 	if err != nil || barred != "" {

@@ -14,7 +14,8 @@ import (
 // relationText is the text for each relation of an estimate to its deadline.
 var relationText = map[string]string{"met": "before", "breach": "after", "past": "when it is already past"}
 
-// earliestDeadline returns the earlier of the deadlines that a run of that period would have; zero if it has none.
+// earliestDeadline returns the earlier of the deadlines that a run of that period would have; zero
+// if it has none.
 func (h *dryHandler) earliestDeadline(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
 	deadline := e.SLA.For(p, e.Schedule.FireFor(p), e.Schedule).Breach
 	if e.SLA.Max == 0 {
@@ -30,8 +31,9 @@ func (h *dryHandler) earliestDeadline(ctx context.Context, e *catalog.Entry, p p
 	return deadline, nil
 }
 
-// arrival returns when the start condition's sensor was first written for a period, whatever its data: the relative
-// deadline counts from there. It is zero if there is no write since the pipeline's horizon.
+// arrival returns when the start condition's sensor was first written for a period, whatever its
+// data: the relative deadline counts from there. It is zero if there is no write since the
+// pipeline's horizon.
 func (h *dryHandler) arrival(ctx context.Context, e *catalog.Entry, p period.Period) (time.Time, error) {
 	q := store.HistoryQuery{Limit: historyPage}
 	q.Pipeline, q.Key = e.StartSensor()
@@ -70,7 +72,8 @@ func (h *dryHandler) firstFor(ctx context.Context, e *catalog.Entry, p period.Pe
 	}
 }
 
-// project compares the deadline with the end of a run that would start now and take the expected time.
+// project compares the deadline with the end of a run that would start now and take the expected
+// time.
 func project(deadline time.Time, expected time.Duration, now time.Time) (event.Projection, bool) {
 	if deadline.IsZero() {
 		return event.Projection{}, false

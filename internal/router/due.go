@@ -65,9 +65,9 @@ func (t *fires) plan(ctx context.Context) error {
 	return nil
 }
 
-// slots yields the fires that are not handled yet. Up to the acceptance of the active file they are those of the
-// previous version, which were expected at the time; after that they are its own. So an edit neither opens past fires
-// nor drops any.
+// slots yields the fires that are not handled yet. Up to the acceptance of the active file they are
+// those of the previous version, which were expected at the time; after that they are its own. So
+// an edit neither opens past fires nor drops any.
 func (t *fires) slots(before *pipeline.Definition) iter.Seq[schedule.Slot] {
 	return func(yield func(schedule.Slot) bool) {
 		from := t.from()
@@ -88,7 +88,8 @@ func (t *fires) slots(before *pipeline.Definition) iter.Seq[schedule.Slot] {
 	}
 }
 
-// from returns the instant from which fires are not handled yet. Fires before the pipeline's horizon never count.
+// from returns the instant from which fires are not handled yet. Fires before the pipeline's
+// horizon never count.
 func (t *fires) from() time.Time {
 	if t.row.FiredThrough.IsZero() {
 		return t.row.Horizon
@@ -142,8 +143,9 @@ func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 	return nil, nil
 }
 
-// judge decides which of the remaining fires are suppressed, open, or are missed. An edit may have moved the fire of a
-// period from before its acceptance to after it: then the new fire decides, unless the period is excluded.
+// judge decides which of the remaining fires are suppressed, open, or are missed. An edit may have
+// moved the fire of a period from before its acceptance to after it: then the new fire decides,
+// unless the period is excluded.
 func (t *fires) judge() {
 	latest, deciding := -1, map[run.Key]int{}
 	for i := range t.due {

@@ -16,9 +16,9 @@ import (
 // fireHandler opens the runs of a schedule.
 type fireHandler struct{ opener }
 
-// Fire handles Fire tasks: it opens the run of every fire, or listed day, that is due and not handled yet. It reports a
-// fire whose window is over as missed. Each opened run is one Batch that also moves FiredThrough, so that a crash
-// neither repeats nor skips a fire.
+// Fire handles Fire tasks: it opens the run of every fire, or listed day, that is due and not
+// handled yet. It reports a fire whose window is over as missed. Each opened run is one Batch that
+// also moves FiredThrough, so that a crash neither repeats nor skips a fire.
 func (h *fireHandler) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error { return h.fire(ctx, claim.Task.Pipeline, &claim.Lease, now) })
 }
@@ -146,14 +146,15 @@ func (t *fires) open(b *store.Batch, d dueFire) error {
 	return err
 }
 
-// The limits of one Batch for fires that open nothing: each mark is a row, and people read the event.
+// The limits of one Batch for fires that open nothing: each mark is a row, and people read the
+// event.
 const (
 	maxMarks  = 5
 	maxMissed = 1000
 )
 
-// suppressMany records the excluded fires that do not fit in one Batch with the others, so that the missed fires among
-// them are reported in one event.
+// suppressMany records the excluded fires that do not fit in one Batch with the others, so that the
+// missed fires among them are reported in one event.
 func (t *fires) suppressMany(ctx context.Context) error {
 	var excluded []*dueFire
 	for i := range t.due {

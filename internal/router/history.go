@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// historySince lists the writes of a key since an instant, newest first, and one page before it, so that the first of
-// them can be compared with its predecessor.
+// historySince lists the writes of a key since an instant, newest first, and one page before it, so
+// that the first of them can be compared with its predecessor.
 func (c *core) historySince(ctx context.Context, of store.ReadingQuery, since time.Time) ([]*sensor.Reading, error) {
 	var writes []*sensor.Reading
 	q := store.HistoryQuery{Pipeline: of.Pipeline, Key: of.Key, Limit: historyPage}
@@ -34,9 +34,9 @@ func (c *core) historySince(ctx context.Context, of store.ReadingQuery, since ti
 // historyPage is how many writes are read at once.
 const historyPage = 200
 
-// newInSlice reports whether a write brought data that its period did not have before; earlier are the writes before
-// it, newest first. An undated write that repeats the data of an earlier period is new in its own: "ready" is the same
-// data every day.
+// newInSlice reports whether a write brought data that its period did not have before; earlier are
+// the writes before it, newest first. An undated write that repeats the data of an earlier period
+// is new in its own: "ready" is the same data every day.
 func newInSlice(e *catalog.Entry, w *sensor.Reading, earlier []*sensor.Reading) bool {
 	for _, old := range earlier {
 		if old.Period == w.Period {
@@ -46,7 +46,8 @@ func newInSlice(e *catalog.Entry, w *sensor.Reading, earlier []*sensor.Reading) 
 	return true
 }
 
-// lastChanges returns the change of the last write for each period. writes are those of one key, newest first.
+// lastChanges returns the change of the last write for each period. writes are those of one key,
+// newest first.
 func lastChanges(e *catalog.Entry, id pipeline.ID, writes []*sensor.Reading, since time.Time) []store.Change {
 	type place struct{ slice, written period.Period }
 	var changes []store.Change

@@ -19,9 +19,9 @@ type jobHandler struct {
 	jobs jobs
 }
 
-// Cancel ends an open run on an operator's request. It stops the job if possible; until the target reports the end of
-// the job, the job keeps its slot and reruns are rejected. Otherwise the event says that the job may still run. The
-// change that follows cancels the run's deadlines.
+// Cancel ends an open run on an operator's request. It stops the job if possible; until the target
+// reports the end of the job, the job keeps its slot and reruns are rejected. Otherwise the event
+// says that the job may still run. The change that follows cancels the run's deadlines.
 func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
 	if by == "" || why == "" {
 		return run.Run{}, refuse(Invalid, "cancelling a run needs a requester and a reason")
@@ -81,8 +81,8 @@ func (h *jobHandler) cancel(ctx context.Context, old run.Run, by, why string, le
 	return next, h.commit(ctx, b, now)
 }
 
-// freeSlot frees the slot of an attempt's job, in the commit that ends it. If other attempts yielded to this one, the
-// row changes too, so that they are woken.
+// freeSlot frees the slot of an attempt's job, in the commit that ends it. If other attempts
+// yielded to this one, the row changes too, so that they are woken.
 func (h *jobHandler) freeSlot(ctx context.Context, b *store.Batch, old run.Run) error {
 	row, err := h.pipelineRow(ctx, old.Pipeline)
 	if err != nil || row.Version == 0 {
@@ -103,9 +103,9 @@ func (h *jobHandler) freeSlot(ctx context.Context, b *store.Batch, old run.Run) 
 // stopPatience is how long a job may take to stop before this is reported.
 const stopPatience = 15 * time.Minute
 
-// CheckLeft handles CheckLeft tasks: it asks the target to stop a job that an ended attempt left behind, and whether it
-// has ended. Until then the job keeps its slot. The task repeats after as long as the job has been stopping, at least a
-// second and at most a poll interval.
+// CheckLeft handles CheckLeft tasks: it asks the target to stop a job that an ended attempt left
+// behind, and whether it has ended. Until then the job keeps its slot. The task repeats after as
+// long as the job has been stopping, at least a second and at most a poll interval.
 func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
 		key := claim.Task.Key
@@ -154,7 +154,8 @@ func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 		since.Round(time.Second), old.Key), text, now)
 }
 
-// recordLeft records that a left job has ended, or that its state cannot be read, and frees its slot.
+// recordLeft records that a left job has ended, or that its state cannot be read, and frees its
+// slot.
 func (h *jobHandler) recordLeft(ctx context.Context, b *store.Batch, old run.Run, left run.Leftover, trouble error, now time.Time) error {
 	next, err := old.SettleLeft(left, now)
 	if err != nil {

@@ -19,14 +19,16 @@ import (
 // budgetSpent is the reason of late data that opens no attempt.
 const budgetSpent = "budget spent"
 
-// lateHandler opens another attempt for data that arrived after the job of a completed run had started.
+// lateHandler opens another attempt for data that arrived after the job of a completed run had
+// started.
 type lateHandler struct {
 	opener
 	dry dryHandler
 }
 
-// afterCompletion handles a write for a period whose run has completed. The write may be late data if it meets the
-// start condition, announces an upstream's run, or was made before the end but not read by the completion.
+// afterCompletion handles a write for a period whose run has completed. The write may be late data
+// if it meets the start condition, announces an upstream's run, or was made before the end but not
+// read by the completion.
 func (h *lateHandler) afterCompletion(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
 	switch {
 	case sw.row.Paused():
@@ -49,7 +51,8 @@ func (h *lateHandler) afterCompletion(ctx context.Context, sw sensorWrite, key r
 	return nil
 }
 
-// until reports whether a sensor shows this write or an earlier one. Later writes are handled by their own changes.
+// until reports whether a sensor shows this write or an earlier one. Later writes are handled by
+// their own changes.
 func (sw sensorWrite) until(s store.SeenSensor) bool {
 	return !gate.IsUpstream(s) && s.Version <= sw.Version
 }
@@ -62,8 +65,8 @@ func (sw sensorWrite) precedes(s store.SeenSensor) bool {
 	return s.Version > sw.Version
 }
 
-// missedByTheEnd reports whether a write is dated before the end of the run, but stored after the completion had read
-// its inputs.
+// missedByTheEnd reports whether a write is dated before the end of the run, but stored after the
+// completion had read its inputs.
 func (h *lateHandler) missedByTheEnd(ctx context.Context, sw sensorWrite, key run.Key) (bool, error) {
 	old, err := h.row(ctx, sw.entry, key)
 	if err != nil || sw.At.After(old.EndedAt) {
@@ -73,14 +76,14 @@ func (h *lateHandler) missedByTheEnd(ctx context.Context, sw sensorWrite, key ru
 	return !sw.seenBy(end), err
 }
 
-// seenBy reports whether a decision on s has read the write. For upstreams it reads their runs, not the readings that
-// announce them.
+// seenBy reports whether a decision on s has read the write. For upstreams it reads their runs, not
+// the readings that announce them.
 func (sw sensorWrite) seenBy(s store.Snapshot) bool {
 	return sw.upstream == nil && s.HasRead(store.ReadVersion{Pipeline: sw.Pipeline, Key: sw.Sensor, Period: sw.Period, Version: sw.Version})
 }
 
-// input describes possible late data: its cause, and which inputs of the run count. These are the current readings or,
-// if attempt is set, the readings when that attempt ended.
+// input describes possible late data: its cause, and which inputs of the run count. These are the
+// current readings or, if attempt is set, the readings when that attempt ended.
 type input struct {
 	cause   string
 	counts  func(store.SeenSensor) bool
@@ -92,9 +95,9 @@ func whileRunning(ended run.Run) input {
 	return input{cause: "run/" + string(ended.ID()), counts: func(store.SeenSensor) bool { return true }, attempt: ended.Attempt}
 }
 
-// rerunIfNew compares the inputs of a completed run at its start with its inputs now, and opens another attempt for new
-// data, if the budget allows it. It is called for each write that may be late, and once at completion for changes while
-// the job ran.
+// rerunIfNew compares the inputs of a completed run at its start with its inputs now, and opens
+// another attempt for new data, if the budget allows it. It is called for each write that may be
+// late, and once at completion for changes while the job ran.
 func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
 	return store.Again(func() error {
 		old, err := h.row(ctx, e, key)
@@ -120,7 +123,8 @@ func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.
 func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, changed []string, causedBy string, now time.Time) error {
 	cause := lateCause(changed)
 	if cause == run.CauseUpstream {
-		// With an incomplete upstream the attempt would only wait; the upstream's completion triggers this again.
+		// With an incomplete upstream the attempt would only wait; the upstream's completion
+		// triggers this again.
 		if done, err := h.upstreamsDone(ctx, e, old.Key, now); err != nil || !done {
 			return err
 		}
@@ -146,7 +150,8 @@ func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.R
 	return h.commit(ctx, b, now)
 }
 
-// reportSpent reports late data that opens no attempt, and why, once per attempt rather than per write.
+// reportSpent reports late data that opens no attempt, and why, once per attempt rather than per
+// write.
 func (h *lateHandler) reportSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = budgetSpent, causedBy
@@ -165,8 +170,8 @@ func lateCause(changed []string) run.Cause {
 	return run.CauseUpstream
 }
 
-// changedSince lists the inputs of a completed run whose data differs from the start of its job. Without a stored
-// snapshot of the start nothing can be compared, and the list is empty.
+// changedSince lists the inputs of a completed run whose data differs from the start of its job.
+// Without a stored snapshot of the start nothing can be compared, and the list is empty.
 func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]rerun.Seen, error) {
 	start, err := h.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil || start.ID == "" {
@@ -206,8 +211,9 @@ func names(seen []rerun.Seen) []string {
 	return slices.Compact(all)
 }
 
-// ofPeriod drops inputs that are not data of the run's own period: undated readings, which change all the time and
-// apply to every period, and upstreams that are not COMPLETED, whose data is yet to come.
+// ofPeriod drops inputs that are not data of the run's own period: undated readings, which change
+// all the time and apply to every period, and upstreams that are not COMPLETED, whose data is yet
+// to come.
 func ofPeriod(sensors []store.SeenSensor) []store.SeenSensor {
 	var own []store.SeenSensor
 	for _, s := range sensors {

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// stopping returns a world in which a run of narrow was cancelled, its job is slow to stop, and another run waits for
-// its slot.
+// stopping returns a world in which a run of narrow was cancelled, its job is slow to stop, and
+// another run waits for its slot.
 func stopping(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, narrow)

@@ -37,8 +37,8 @@ type order struct {
 	recovered bool // it was overlooked before; an event reports that too
 }
 
-// begin adds the first attempt of a run to b: the run, its event, and its first task. The caller has checked what would
-// prevent it (pause, calendar, an existing run).
+// begin adds the first attempt of a run to b: the run, its event, and its first task. The caller
+// has checked what would prevent it (pause, calendar, an existing run).
 func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, now time.Time) (run.Run, error) {
 	if o.cause != run.CauseManual && e.Schedule.HasTime() {
 		o.from = period.Later(o.from, e.Schedule.EarliestStart(key.Period))
@@ -54,7 +54,8 @@ func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, 
 	return next, nil
 }
 
-// further adds attempt+1 of old to b. Package rerun has decided, on the same version, that the budget allows it.
+// further adds attempt+1 of old to b. Package rerun has decided, on the same version, that the
+// budget allows it.
 func (op *opener) further(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
 	next, err := old.NextAttempt(op.opening(e, o, now))
 	if err != nil {
@@ -64,7 +65,8 @@ func (op *opener) further(b *store.Batch, e *catalog.Entry, old run.Run, o order
 	return next, nil
 }
 
-// announce stores an opened attempt, emits its event, and schedules its first step. A dry run emits no such event.
+// announce stores an opened attempt, emits its event, and schedules its first step. A dry run emits
+// no such event.
 func announce(b *store.Batch, e *catalog.Entry, old, next run.Run, o order, now time.Time) {
 	swap(b, e.DryRun, old, next)
 	b.Schedule(advance(e.DryRun, next.Key, next.Progress.NextEvaluation))
@@ -96,7 +98,8 @@ func (op *opener) opening(e *catalog.Entry, o order, now time.Time) run.Opening 
 	}
 }
 
-// limitsOf returns the limits of an attempt, from the file and the server. Without a job the result is only reported.
+// limitsOf returns the limits of an attempt, from the file and the server. Without a job the result
+// is only reported.
 func (op *opener) limitsOf(e *catalog.Entry) run.Limits {
 	l := run.Limits{
 		Window: e.Window, Interval: e.Interval,
@@ -115,7 +118,8 @@ func (op *opener) limitsOf(e *catalog.Entry) run.Limits {
 	return l
 }
 
-// leastInterval returns the shortest interval, in whole seconds, that stays within MaxTurns for a window.
+// leastInterval returns the shortest interval, in whole seconds, that stays within MaxTurns for a
+// window.
 func (op *opener) leastInterval(window time.Duration) time.Duration {
 	if op.limits.MaxTurns == 0 {
 		return 0
@@ -124,8 +128,8 @@ func (op *opener) leastInterval(window time.Duration) time.Duration {
 	return (least + time.Second - 1).Truncate(time.Second)
 }
 
-// errClosed means that nothing may open automatically: the pipeline was paused or removed since the change was
-// received.
+// errClosed means that nothing may open automatically: the pipeline was paused or removed since the
+// change was received.
 var errClosed = errors.New("the pipeline is paused or removed")
 
 // openable returns the row of a pipeline that may open attempts automatically; otherwise errClosed.
@@ -137,9 +141,10 @@ func (op *opener) openable(ctx context.Context, id pipeline.ID) (store.Pipeline,
 	return row, err
 }
 
-// openRun opens the run of a period automatically, unless it exists, the pipeline is paused or removed, or the calendar
-// excludes the period, which it records. The commit expects the pipeline's row unchanged, so that nothing opens once a
-// pause is acknowledged; commits of further attempts do the same.
+// openRun opens the run of a period automatically, unless it exists, the pipeline is paused or
+// removed, or the calendar excludes the period, which it records. The commit expects the pipeline's
+// row unchanged, so that nothing opens once a pause is acknowledged; commits of further attempts do
+// the same.
 func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) error {
 	return store.Again(func() error {
 		row, err := op.openable(ctx, e.ID)

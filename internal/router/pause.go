@@ -15,8 +15,8 @@ import (
 // pauseHandler pauses and resumes one pipeline or all.
 type pauseHandler struct{ core }
 
-// Pause pauses a pipeline: readings are stored, nothing opens, no attempt starts, running jobs are polled. Pausing a
-// paused pipeline replaces who, why and the end, but not the start.
+// Pause pauses a pipeline: readings are stored, nothing opens, no attempt starts, running jobs are
+// polled. Pausing a paused pipeline replaces who, why and the end, but not the start.
 func (h *pauseHandler) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
 	if err := checkPause(p, now); err != nil {
 		return store.Pause{}, err
@@ -65,8 +65,8 @@ func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
 	return b
 }
 
-// Resume ends a pipeline's own pause. Unless all pipelines are paused, it opens the fires whose window is open and the
-// start conditions that are met, and reports the others as SCHEDULE_MISSED.
+// Resume ends a pipeline's own pause. Unless all pipelines are paused, it opens the fires whose
+// window is open and the start conditions that are met, and reports the others as SCHEDULE_MISSED.
 func (h *pauseHandler) Resume(ctx context.Context, id pipeline.ID, by, why string, now time.Time) error {
 	return store.Again(func() error {
 		row, err := h.pipelineRow(ctx, id)
@@ -95,7 +95,8 @@ func resumeOwn(row store.Pipeline, by, why string, now time.Time) store.Batch {
 	return b
 }
 
-// lift replaces a row by next, which lacks one of its pauses, and schedules the handling of what the pause held back.
+// lift replaces a row by next, which lacks one of its pauses, and schedules the handling of what
+// the pause held back.
 func lift(b *store.Batch, row, next store.Pipeline, lifted store.Pause, by, why string, now time.Time) {
 	next.HoldBack(lifted.Since)
 	b.SwapPipeline(row, next)
@@ -117,8 +118,8 @@ func pauseRemedy(row store.Pipeline) string {
 	return strings.Join(texts, "; ")
 }
 
-// ResumeDue handles ResumePaused tasks: it ends a pause at its set end. It does so even if the file was removed,
-// because the file may return later.
+// ResumeDue handles ResumePaused tasks: it ends a pause at its set end. It does so even if the file
+// was removed, because the file may return later.
 func (h *pauseHandler) ResumeDue(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
 		row, err := h.pipelineRow(ctx, claim.Task.Pipeline)
@@ -143,9 +144,10 @@ func (h *pauseHandler) ResumeDue(ctx context.Context, claim store.Claim, now tim
 	})
 }
 
-// PauseAll pauses all pipelines, including those accepted later. It does not change the pipelines' own pauses. The
-// pause is stored in the row of store.AllPipelines and copied to each pipeline's row; then PauseAll returns the
-// active pipelines. If it fails halfway, the handler of the stored row's change completes the copies.
+// PauseAll pauses all pipelines, including those accepted later. It does not change the pipelines'
+// own pauses. The pause is stored in the row of store.AllPipelines and copied to each pipeline's
+// row; then PauseAll returns the active pipelines. If it fails halfway, the handler of the stored
+// row's change completes the copies.
 func (h *pauseHandler) PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error) {
 	if err := checkPause(p, now); err != nil {
 		return nil, err
@@ -160,8 +162,8 @@ func (h *pauseHandler) PauseAll(ctx context.Context, p store.Pause, now time.Tim
 	return h.spreadPause(ctx, now)
 }
 
-// ResumeAll ends the pause of all pipelines. It returns the pipelines that are no longer paused; a pipeline with its
-// own pause stays paused. Like PauseAll, it is completed if it fails halfway.
+// ResumeAll ends the pause of all pipelines. It returns the pipelines that are no longer paused; a
+// pipeline with its own pause stays paused. Like PauseAll, it is completed if it fails halfway.
 func (h *pauseHandler) ResumeAll(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
 	err := h.changeAll(ctx, now, func(all store.Pipeline) (store.Batch, error) {
 		if !all.Paused() {
@@ -192,7 +194,8 @@ func (h *pauseHandler) changeAll(ctx context.Context, now time.Time, change func
 	})
 }
 
-// resumeAll returns the batch that ends the pause of all pipelines in its own row. The row then records who ended it.
+// resumeAll returns the batch that ends the pause of all pipelines in its own row. The row then
+// records who ended it.
 func resumeAll(all store.Pipeline, by, why string) store.Batch {
 	next := all
 	next.Pause, next.PausedFrom = store.Pause{All: true, By: by, Why: why}, time.Time{}
@@ -202,8 +205,9 @@ func resumeAll(all store.Pipeline, by, why string) store.Batch {
 	return b
 }
 
-// spreadPause copies the pause of all pipelines, or its end, to every pipeline's row that differs. It returns the
-// active pipelines that are now paused or, at the end of the pause, no longer paused.
+// spreadPause copies the pause of all pipelines, or its end, to every pipeline's row that differs.
+// It returns the active pipelines that are now paused or, at the end of the pause, no longer
+// paused.
 func (h *pauseHandler) spreadPause(ctx context.Context, now time.Time) ([]pipeline.ID, error) {
 	rows, err := h.store.Pipelines(ctx)
 	if err != nil {
@@ -229,8 +233,8 @@ func (h *pauseHandler) spreadPause(ctx context.Context, now time.Time) ([]pipeli
 	return done, errors.Join(errs...)
 }
 
-// differs reports whether a row must change for the pause of all pipelines. A pipeline that is not active is paused
-// when it is accepted.
+// differs reports whether a row must change for the pause of all pipelines. A pipeline that is not
+// active is paused when it is accepted.
 func differs(row, all store.Pipeline) bool {
 	if all.Paused() {
 		return row.Config != "" && row.PauseAll != all.Pause
@@ -238,8 +242,9 @@ func differs(row, all store.Pipeline) bool {
 	return row.PauseAll.Active()
 }
 
-// copyPause copies the pause of all pipelines, or its end, to one pipeline's row, and returns the row. The commit
-// expects the source row unchanged, so that the later of two operators' requests wins.
+// copyPause copies the pause of all pipelines, or its end, to one pipeline's row, and returns the
+// row. The commit expects the source row unchanged, so that the later of two operators' requests
+// wins.
 func (h *pauseHandler) copyPause(ctx context.Context, id pipeline.ID, now time.Time) (store.Pipeline, error) {
 	var row store.Pipeline
 	err := store.Again(func() error {

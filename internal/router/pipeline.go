@@ -23,8 +23,8 @@ type pipelineHandler struct {
 	pause     pauseHandler
 }
 
-// pipelineMoved handles a change of a pipeline's row: accepted, removed, paused, resumed, or a slot taken or freed; and
-// of the pause of all pipelines.
+// pipelineMoved handles a change of a pipeline's row: accepted, removed, paused, resumed, or a slot
+// taken or freed; and of the pause of all pipelines.
 func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Time) error {
 	if id == store.AllPipelines {
 		_, err := h.pause.spreadPause(ctx, now)
@@ -38,7 +38,8 @@ func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now
 		return err
 	}
 	if row.Config == "" {
-		// The pipeline is removed: failures that waited for the end of a pause are handled now. Open attempts continue.
+		// The pipeline is removed: failures that waited for the end of a pause are handled now.
+		// Open attempts continue.
 		return errors.Join(h.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), h.run.retryOrGiveUpAll(ctx, id, now), h.handSlots(ctx, row, now))
 	}
 	if row.HoldsSLA() {
@@ -47,9 +48,9 @@ func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now
 	return h.handSlots(ctx, row, now)
 }
 
-// handSlots wakes the oldest runs of a pipeline that wait for a slot. It counts free slots by the limit that each run
-// opened with: the file may have another by now, or be removed. The commit that starts the job takes the slot, so
-// waking too many is harmless.
+// handSlots wakes the oldest runs of a pipeline that wait for a slot. It counts free slots by the
+// limit that each run opened with: the file may have another by now, or be removed. The commit that
+// starts the job takes the slot, so waking too many is harmless.
 func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now time.Time) error {
 	taken := len(row.Slots)
 	return h.eachOpen(ctx, row.ID, run.Pending, func(one run.Run) error {
@@ -68,9 +69,9 @@ func (h *pipelineHandler) handSlots(ctx context.Context, row store.Pipeline, now
 	})
 }
 
-// Reopen handles ReopenPeriods tasks: it catches up after a pause or a change of the file. It schedules the fires of
-// the current schedule, handles writes made during the pause as if they came now, handles the failures that waited,
-// and wakes waiting attempts.
+// Reopen handles ReopenPeriods tasks: it catches up after a pause or a change of the file. It
+// schedules the fires of the current schedule, handles writes made during the pause as if they came
+// now, handles the failures that waited, and wakes waiting attempts.
 func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
 		e, row, err := h.catalog.Active(ctx, claim.Task.Pipeline)
@@ -117,7 +118,8 @@ func (h *pipelineHandler) replay(ctx context.Context, e *catalog.Entry, since, n
 	return h.run.retryOrGiveUpAll(ctx, e.ID, now)
 }
 
-// writtenSince lists the last write for each period of all sensors that e reads, as changes, oldest first.
+// writtenSince lists the last write for each period of all sensors that e reads, as changes, oldest
+// first.
 func (h *pipelineHandler) writtenSince(ctx context.Context, e *catalog.Entry, since time.Time) ([]store.Change, error) {
 	var changes []store.Change
 	for _, ref := range sensorsOf(e) {
@@ -142,7 +144,8 @@ func sensorsOf(e *catalog.Entry) []store.ReadingQuery {
 	return all
 }
 
-// completedSince checks runs that completed during a pause for inputs that changed while their jobs ran.
+// completedSince checks runs that completed during a pause for inputs that changed while their jobs
+// ran.
 func (h *pipelineHandler) completedSince(ctx context.Context, e *catalog.Entry, since, now time.Time) error {
 	page, err := h.store.Runs(ctx, store.RunQuery{Pipeline: e.ID, Status: run.Completed, Limit: store.MaxPage})
 	if err != nil {
@@ -157,8 +160,8 @@ func (h *pipelineHandler) completedSince(ctx context.Context, e *catalog.Entry, 
 	return errors.Join(errs...)
 }
 
-// wakeAll makes every waiting attempt evaluate its gate: while the pipeline was paused or its file was missing, writes
-// woke none.
+// wakeAll makes every waiting attempt evaluate its gate: while the pipeline was paused or its file
+// was missing, writes woke none.
 func (h *pipelineHandler) wakeAll(ctx context.Context, e *catalog.Entry, now time.Time) error {
 	return h.eachOpen(ctx, e.ID, run.Pending, func(one run.Run) error { return h.resumePending(ctx, one.Key, now) })
 }

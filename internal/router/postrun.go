@@ -26,8 +26,8 @@ type postRunHandler struct {
 	dry dryHandler
 }
 
-// postRunWritten handles a reading of a post-run sensor, for the runs of its period. An undated reading is about one
-// run.
+// postRunWritten handles a reading of a post-run sensor, for the runs of its period. An undated
+// reading is about one run.
 func (h *postRunHandler) postRunWritten(ctx context.Context, sw sensorWrite, runs []run.Run, now time.Time) error {
 	if sw.Period.IsZero() {
 		key, there, err := h.subject(ctx, sw, runs)
@@ -45,8 +45,8 @@ func (h *postRunHandler) postRunWritten(ctx context.Context, sw sensorWrite, run
 	return errors.Join(errs...)
 }
 
-// postRun compares the current reading of a post-run sensor with its baseline. It does not depend on which write
-// triggered it.
+// postRun compares the current reading of a post-run sensor with its baseline. It does not depend
+// on which write triggered it.
 func (h *postRunHandler) postRun(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
 	return store.Again(func() error {
 		e := sw.entry
@@ -99,8 +99,9 @@ func shown(view gate.View, sw sensorWrite) (store.SeenSensor, bool) {
 	return store.SeenSensor{}, false
 }
 
-// follows reports whether a reading came after the run completed, and within its post-run window. If the completion
-// read the sensor, it compares versions; otherwise, because the file was edited since, times.
+// follows reports whether a reading came after the run completed, and within its post-run window.
+// If the completion read the sensor, it compares versions; otherwise, because the file was edited
+// since, times.
 func (h *postRunHandler) follows(ctx context.Context, e *catalog.Entry, old run.Run, seen store.SeenSensor) (bool, error) {
 	if seen.UpdatedAt.After(old.EndedAt.Add(e.PostRun.Window)) {
 		return false, nil
@@ -113,8 +114,8 @@ func (h *postRunHandler) follows(ctx context.Context, e *catalog.Entry, old run.
 	return end.Missed(reading) || !end.HasRead(reading) && !seen.UpdatedAt.Before(old.EndedAt), nil
 }
 
-// compare looks for drift in a reading after completion: it opens another attempt, or evaluates the rules. A sensor
-// without a reading at completion gets its first one afterwards as baseline.
+// compare looks for drift in a reading after completion: it opens another attempt, or evaluates the
+// rules. A sensor without a reading at completion gets its first one afterwards as baseline.
 func (h *postRunHandler) compare(ctx context.Context, sw sensorWrite, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
 	e, key := sw.entry, sw.ruleKey()
 	next := after(old, post)
@@ -159,8 +160,8 @@ func after(old run.Run, post store.PostRun) store.PostRun {
 	return post
 }
 
-// drifted opens another attempt for a value that moved, or reports once that its budget is used up. It does nothing if
-// the calendar excludes the period.
+// drifted opens another attempt for a value that moved, or reports once that its budget is used up.
+// It does nothing if the calendar excludes the period.
 func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m moved, causedBy string, now time.Time) error {
 	barred, err := h.barred(ctx, e, old.Key)
 	if err != nil || barred != "" {
@@ -189,7 +190,8 @@ func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.
 	return h.commit(ctx, b, now)
 }
 
-// incomparable reports, once per attempt and field, a value that cannot be compared with its baseline.
+// incomparable reports, once per attempt and field, a value that cannot be compared with its
+// baseline.
 func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Event {
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = m.sensor+" "+m.field+" incomparable", causedBy
@@ -197,8 +199,8 @@ func incomparable(old run.Run, m moved, causedBy string, now time.Time) event.Ev
 	return event.New(event.PostRunDrift, about, message, m.detail())
 }
 
-// inflight reports a post-run sensor that moved while the run is open: from the last baseline, or from its value when
-// the open attempt started.
+// inflight reports a post-run sensor that moved while the run is open: from the last baseline, or
+// from its value when the open attempt started.
 func (h *postRunHandler) inflight(ctx context.Context, sw sensorWrite, old run.Run, post store.PostRun, seen store.SeenSensor, now time.Time) error {
 	if sw.entry.DryRun {
 		return nil
@@ -222,7 +224,8 @@ func (h *postRunHandler) inflight(ctx context.Context, sw sensorWrite, old run.R
 	return h.commit(ctx, b, now)
 }
 
-// before returns the earlier values of a post-run sensor: at the last completion, and when the open attempt started.
+// before returns the earlier values of a post-run sensor: at the last completion, and when the open
+// attempt started.
 func (h *postRunHandler) before(ctx context.Context, sw sensorWrite, old run.Run, post store.PostRun) ([]sensor.Fields, error) {
 	var all []sensor.Fields
 	if was, there := post.Baseline[sw.ruleKey()]; there {
@@ -240,8 +243,8 @@ func (h *postRunHandler) before(ctx context.Context, sw sensorWrite, old run.Run
 	return all, nil
 }
 
-// reportRules emits the outcome of the post-run rules if it differs from the last one. While a sensor has no reading
-// there is no outcome.
+// reportRules emits the outcome of the post-run rules if it differs from the last one. While a
+// sensor has no reading there is no outcome.
 func reportRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.View, causedBy string, now time.Time) {
 	outcome := outcomeOf(view)
 	if outcome == "" || string(outcome) == next.Outcome {
@@ -279,7 +282,8 @@ func firstReason(view gate.View) string {
 	return "see the rules"
 }
 
-// planPostRun schedules the evaluation of a completed run's post-run rules each interval, if its file sets one.
+// planPostRun schedules the evaluation of a completed run's post-run rules each interval, if its
+// file sets one.
 func (h *postRunHandler) planPostRun(ctx context.Context, e *catalog.Entry, current run.Run, now time.Time) error {
 	if e.PostRun == nil || e.PostRun.Interval == 0 || now.After(current.EndedAt.Add(e.PostRun.Window)) {
 		return nil
@@ -295,8 +299,8 @@ func (h *postRunHandler) planPostRun(ctx context.Context, e *catalog.Entry, curr
 // postRunTask returns the id of the task that evaluates the post-run rules of a run.
 func postRunTask(key run.Key) string { return "post-run/" + key.String() }
 
-// CheckPostRun handles CheckPostRun tasks: it evaluates the post-run rules of a completed run. The task repeats each
-// interval until the window is over, or another attempt has begun.
+// CheckPostRun handles CheckPostRun tasks: it evaluates the post-run rules of a completed run. The
+// task repeats each interval until the window is over, or another attempt has begun.
 func (h *postRunHandler) CheckPostRun(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
 		key := claim.Task.Key

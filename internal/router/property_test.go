@@ -14,8 +14,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// town is a few related pipelines: a source with a gate and retries, two downstream of it, one downstream of both, one
-// under cron with a start condition, one that reads another's sensor, one with a calendar, and a dry run.
+// town is a few related pipelines: a source with a gate and retries, two downstream of it, one
+// downstream of both, one under cron with a start condition, one that reads another's sensor, one
+// with a calendar, and a dry run.
 var town = []string{
 	`
 pipeline: {id: source, owner: data}
@@ -62,8 +63,8 @@ func deeds(t *rapid.T) []deed {
 	}), 1, 12).Draw(t, "deeds")
 }
 
-// do performs a deed. If the deed waits or is a report, all earlier changes are handled first; otherwise they
-// accumulate.
+// do performs a deed. If the deed waits or is a report, all earlier changes are handled first;
+// otherwise they accumulate.
 func (w *world) do(d deed, settle func()) {
 	if d.wait > 0 {
 		settle()

@@ -18,9 +18,9 @@ type Reported struct {
 	Late bool // the attempt no longer waited for a result: it is logged, and the run is unchanged
 }
 
-// Report records the result of a job from outside the controller: a callback, an operator, a row that another process
-// wrote. The first result of an attempt counts and is acted on at once; repeating it is fine. Attempt 0 means the
-// latest attempt at the time o.At.
+// Report records the result of a job from outside the controller: a callback, an operator, a row
+// that another process wrote. The first result of an attempt counts and is acted on at once;
+// repeating it is fine. Attempt 0 means the latest attempt at the time o.At.
 func (h *jobHandler) Report(ctx context.Context, o run.Outcome, now time.Time) (Reported, error) {
 	var done Reported
 	err := store.Again(func() error {
@@ -40,9 +40,9 @@ func (h *jobHandler) Report(ctx context.Context, o run.Outcome, now time.Time) (
 	return done, err
 }
 
-// meant returns the attempt that a result without an attempt number is about: the latest, or the one before if the
-// latest opened after the result was written. So a row that is handled twice, or late, never affects a later attempt.
-// Rows record times in seconds.
+// meant returns the attempt that a result without an attempt number is about: the latest, or the
+// one before if the latest opened after the result was written. So a row that is handled twice, or
+// late, never affects a later attempt. Rows record times in seconds.
 func meant(r run.Run, written time.Time) int {
 	if r.Attempt > 1 && !written.IsZero() && written.Add(time.Second).Before(r.Progress.Opening.At) {
 		return r.Attempt - 1
@@ -78,8 +78,8 @@ func (h *jobHandler) report(ctx context.Context, old run.Run, o run.Outcome, now
 	return Reported{Run: next}, h.commit(ctx, b, now)
 }
 
-// resultID identifies a result by all of its fields, so that two different results are two decisions: of two at the same
-// time, one counts and the other is late.
+// resultID identifies a result by all of its fields, so that two different results are two
+// decisions: of two at the same time, one counts and the other is late.
 func resultID(o run.Outcome) string {
 	code := "none"
 	if o.Exited {
@@ -88,14 +88,16 @@ func resultID(o run.Outcome) string {
 	return fmt.Sprintf("%s/%q/%q/%s/%q", o.Result, o.By, o.Category, code, o.Message)
 }
 
-// reportedTask schedules the completion now. If the job belongs to one replica, that replica completes it.
+// reportedTask schedules the completion now. If the job belongs to one replica, that replica
+// completes it.
 func reportedTask(old run.Run, now time.Time) store.Task {
 	t := advance(false, old.Key, now)
 	t.Replica = old.Progress.Replica
 	return t
 }
 
-// classified returns the category of a failure by the classes of the version that the attempt opened with.
+// classified returns the category of a failure by the classes of the version that the attempt
+// opened with.
 func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome) (run.Category, error) {
 	if o.Result == run.ResultSuccess {
 		return run.Unknown, nil
@@ -107,8 +109,8 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 	return rerun.Classify(d.Job.Classes, o.Report, o.Output), nil
 }
 
-// logLate logs a result that is no longer awaited. It only updates the state of the job: a left job has ended, so a
-// rerun need not check it.
+// logLate logs a result that is no longer awaited. It only updates the state of the job: a left job
+// has ended, so a rerun need not check it.
 func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
 	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), resultID(o))}
 	message := fmt.Sprintf("%s, while the run is %s in attempt %d", o.Result, old.Status, old.Attempt)

@@ -25,7 +25,8 @@ func said(w *world, attempt int, result run.Result) run.Outcome {
 	return run.Outcome{Key: w.Key(plainRun), Attempt: attempt, Report: run.Report{Result: result, By: "etl"}}
 }
 
-// pollsExhausted returns a world in which plain's job had no result in time, and the run is about to end.
+// pollsExhausted returns a world in which plain's job had no result in time, and the run is about
+// to end.
 func pollsExhausted(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, async)
@@ -143,7 +144,8 @@ func TestRerunAfterACancelBeforeTheResultWasHandled(t *testing.T) {
 	w.expect(plainRun, "RUNNING 2")
 }
 
-// A row from outside names no attempt and may be handled again, much later: it is about the attempt it was written in.
+// A row from outside names no attempt and may be handled again, much later: it is about the attempt
+// it was written in.
 func TestResultWithoutAnAttemptNeverAffectsALaterOne(t *testing.T) {
 	w := newWorld(t, async)
 	w.Write("plain", "arrival", "n=1")

@@ -16,8 +16,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Requests are answered at once: with the result, or with a *Refusal that says why not. After any other error it is
-// unknown whether the request took effect; repeating it with the same key (Once) is safe.
+// Requests are answered at once: with the result, or with a *Refusal that says why not. After any
+// other error it is unknown whether the request took effect; repeating it with the same key (Once)
+// is safe.
 
 // requestHandler carries out operators' requests: triggers, reruns and backfills.
 type requestHandler struct {
@@ -36,7 +37,8 @@ type TriggerRequest struct {
 	BypassGate bool
 }
 
-// Trigger opens the pipeline's own run of a period. It refuses a run that is open or COMPLETED: that needs a rerun.
+// Trigger opens the pipeline's own run of a period. It refuses a run that is open or COMPLETED:
+// that needs a rerun.
 func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time.Time) (run.Run, error) {
 	if err := signed(q.By, q.Reason, q.Force, q.BypassGate); err != nil {
 		return run.Run{}, err
@@ -104,7 +106,8 @@ func (h *requestHandler) trigger(ctx context.Context, e *catalog.Entry, row stor
 	return next, h.commit(ctx, b, now)
 }
 
-// notTriggered says why a run that is open or COMPLETED is not triggered, and which command to use instead.
+// notTriggered says why a run that is open or COMPLETED is not triggered, and which command to use
+// instead.
 func notTriggered(r run.Run, dry bool) string {
 	is := fmt.Sprintf("run %s is %s in attempt %d", r.Key, r.Status, r.Attempt)
 	explain := fmt.Sprintf("`interlock explain %s --date %s`", r.Pipeline, r.Period)
@@ -123,8 +126,8 @@ func notTriggered(r run.Run, dry bool) string {
 	return fmt.Sprintf("%s; wait for it to end, or cancel it with `interlock cancel %s`", is, r.Key)
 }
 
-// triggered adds the first attempt to b, or another one of a run that ended without success, if its budget allows it
-// and its left job has ended.
+// triggered adds the first attempt to b, or another one of a run that ended without success, if its
+// budget allows it and its left job has ended.
 func (h *requestHandler) triggered(ctx context.Context, b *store.Batch, e *catalog.Entry, key run.Key, old run.Run, o order, now time.Time) (run.Run, error) {
 	if old.Status == "" {
 		return h.begin(b, e, key, o, now)
@@ -166,9 +169,10 @@ func unknown(id pipeline.ID) error {
 	return refuse(NotFound, "pipeline %q is not active", id)
 }
 
-// Once makes a request idempotent: it may arrive more than once because a response was lost, or from two clients at the
-// same time. The commit that carries out the request stores the response under Key. Every replica answers a repeat with
-// that response, and a repeat changes nothing. The zero Once stores nothing: each request takes effect.
+// Once makes a request idempotent: it may arrive more than once because a response was lost, or
+// from two clients at the same time. The commit that carries out the request stores the response
+// under Key. Every replica answers a repeat with that response, and a repeat changes nothing. The
+// zero Once stores nothing: each request takes effect.
 type Once[T any] struct {
 	Key     string                  // identifies the request among those of all clients
 	Request string                  // a digest of the request's content
@@ -200,7 +204,8 @@ func (h *requestHandler) Answered(ctx context.Context, key string, now time.Time
 	return a, true, nil
 }
 
-// KeepAnswer stores the response to a request that changed nothing else. It does nothing if there is one already.
+// KeepAnswer stores the response to a request that changed nothing else. It does nothing if there
+// is one already.
 func (h *requestHandler) KeepAnswer(ctx context.Context, key string, a Answer, now time.Time) error {
 	read, err := h.answerNote(ctx, key)
 	if err != nil || answers(read, now) {
@@ -216,7 +221,8 @@ func (h *requestHandler) KeepAnswer(ctx context.Context, key string, a Answer, n
 	return nil // a conflict means that there is a response by now
 }
 
-// answered adds the response to the commit that produces the result. It returns errAnswered if there is one already.
+// answered adds the response to the commit that produces the result. It returns errAnswered if
+// there is one already.
 func answered[T any](ctx context.Context, c *core, b *store.Batch, o Once[T], result T, now time.Time) error {
 	if o.Key == "" {
 		return nil

@@ -35,8 +35,8 @@ const (
 	isDryRun    rerun.Rejection = "dry run"
 )
 
-// Rerun answers a request with exactly one of RERUN_ACCEPTED and RERUN_REJECTED. A rejection is an answer, not an
-// error; only an invalid request is refused, without an event.
+// Rerun answers a request with exactly one of RERUN_ACCEPTED and RERUN_REJECTED. A rejection is an
+// answer, not an error; only an invalid request is refused, without an event.
 func (h *requestHandler) Rerun(ctx context.Context, q RerunRequest, now time.Time) (store.Rerun, error) {
 	if q.ID == "" || q.By == "" || strings.TrimSpace(q.Reason) == "" || q.Period.IsZero() {
 		return store.Rerun{}, refuse(Invalid, "a rerun needs an id, a period, a requester and a reason")
@@ -99,8 +99,9 @@ func (h *requestHandler) rerun(ctx context.Context, e *catalog.Entry, row store.
 		ID: q.ID, Key: key, Reason: q.Reason, By: q.By, Force: q.Force, BypassGate: q.BypassGate,
 		At: period.Instant(now), Accepted: v.Open, Why: v.Reason,
 	}
-	// The answer is part of the batch's id: another answer to the same request is another decision, which conflicts on
-	// the mark. So the request is answered once even if the answers do not touch the same run.
+	// The answer is part of the batch's id: another answer to the same request is another decision,
+	// which conflicts on the mark. So the request is answered once even if the answers do not touch
+	// the same run.
 	b := store.Batch{ID: fmt.Sprintf("rerun/%s/%s/v%d/%t %s", q.ID, key, old.Version, v.Open, v.Rejection)}
 	b.SetMark("rerun/"+key.String()+"/"+q.ID, time.Time{})
 	if v.Open {
@@ -142,7 +143,8 @@ func (h *requestHandler) judge(ctx context.Context, e *catalog.Entry, row store.
 	return rerun.Decide(rerun.Request{Force: q.Force, BypassGate: q.BypassGate}, facts, rerun.BudgetOf(e.Job, old, run.CauseManual), now), nil
 }
 
-// facts collects what speaks for and against another attempt; for a forced one, only what force does not skip.
+// facts collects what speaks for and against another attempt; for a forced one, only what force
+// does not skip.
 func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunRequest, old run.Run, now time.Time) (rerun.Facts, error) {
 	facts := rerun.Facts{Run: old}
 	barred, err := h.barred(ctx, e, q.key(e))
@@ -161,7 +163,8 @@ func (h *requestHandler) facts(ctx context.Context, e *catalog.Entry, q RerunReq
 	return facts, err
 }
 
-// leftRuns reports whether the job that an ended run left behind still runs, or that this cannot be read.
+// leftRuns reports whether the job that an ended run left behind still runs, or that this cannot be
+// read.
 func (h *requestHandler) leftRuns(ctx context.Context, old run.Run, now time.Time) (running, unread bool) {
 	if !old.Progress.Left.MayRun() || !old.Status.Ended() {
 		return false, false
@@ -170,8 +173,8 @@ func (h *requestHandler) leftRuns(ctx context.Context, old run.Run, now time.Tim
 	return running, err != nil
 }
 
-// compared returns the inputs of the gate and start condition when the latest attempt started, and now. Without a
-// snapshot there is nothing to compare, and both are nil.
+// compared returns the inputs of the gate and start condition when the latest attempt started, and
+// now. Without a snapshot there is nothing to compare, and both are nil.
 func (h *requestHandler) compared(ctx context.Context, e *catalog.Entry, old run.Run, now time.Time) (then, current []rerun.Seen, err error) {
 	snapshot, err := h.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil || snapshot.ID == "" {
@@ -201,8 +204,9 @@ func (h *requestHandler) accept(b *store.Batch, e *catalog.Entry, key run.Key, o
 	return h.further(b, e, old, o, now)
 }
 
-// replace adds attempt+1 of a run whose attempt waits to b. The waiting attempt ends in the same commit, so that the
-// run is never without one: its deadlines stay armed, and if the commit fails the attempt keeps waiting.
+// replace adds attempt+1 of a run whose attempt waits to b. The waiting attempt ends in the same
+// commit, so that the run is never without one: its deadlines stay armed, and if the commit fails
+// the attempt keeps waiting.
 func (h *requestHandler) replace(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
 	ended, err := old.Cancel(o.by, o.reason, run.NothingLeft, now)
 	if err != nil {

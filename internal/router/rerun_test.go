@@ -228,8 +228,8 @@ func TestOnlyABypassSkipsTheGate(t *testing.T) {
 	}
 }
 
-// The waiting attempt ends in the commit that opens the next, so the run never shows as cancelled, and after a
-// rejection it keeps waiting.
+// The waiting attempt ends in the commit that opens the next, so the run never shows as cancelled,
+// and after a rejection it keeps waiting.
 func TestForcedBypassStartsAWaitingRunWithoutCancellingIt(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Write("orders", "arrival", "status=ready", "n=1")

@@ -1,14 +1,15 @@
-// Package router reacts to changes in the store and opens runs: it is the only place where a run, or a further attempt
-// of one, begins. Changed readings, runs and pipelines come in through Handle, fires and the ends of pauses as tasks,
-// and operators' requests through the methods of request.go and job.go.
+// Package router reacts to changes in the store and opens runs: it is the only place where a run,
+// or a further attempt of one, begins. Changed readings, runs and pipelines come in through Handle,
+// fires and the ends of pauses as tasks, and operators' requests through the methods of request.go
+// and job.go.
 //
-// Every reaction reads the current state, decides, and commits one Batch; a change only says what to read. So a change
-// may be delivered twice, late or out of order, and the outcome is the same. Package orchestrator advances open
-// attempts, package rerun decides whether another may open, and package slamonitor arms deadlines. The router starts no
-// job.
+// Every reaction reads the current state, decides, and commits one Batch; a change only says what
+// to read. So a change may be delivered twice, late or out of order, and the outcome is the same.
+// Package orchestrator advances open attempts, package rerun decides whether another may open, and
+// package slamonitor arms deadlines. The router starts no job.
 //
-// Each kind of change, task or request has a handler type. The handlers share core, which reads and commits, and
-// opener, which opens attempts.
+// Each kind of change, task or request has a handler type. The handlers share core, which reads and
+// commits, and opener, which opens attempts.
 package router
 
 import (
@@ -35,8 +36,8 @@ type deadlines interface {
 type jobs interface {
 	// StillRuns reports whether a left job still runs. It returns an error if this is unknown.
 	StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error)
-	// Stop stops the job of an attempt that is given up, and returns the state of the job; an error says why it may
-	// still run. It is safe to repeat.
+	// Stop stops the job of an attempt that is given up, and returns the state of the job; an error
+	// says why it may still run. It is safe to repeat.
 	Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error)
 	// Sees reports whether this controller can check the job: some jobs belong to one controller.
 	Sees(r run.Run) bool
@@ -47,7 +48,8 @@ type Limits struct {
 	RunTimeout   time.Duration
 	StartTries   int
 	StartBackoff time.Duration
-	// MaxTurns, if not 0, is how often an attempt may evaluate its gate or poll its job: intervals are raised to fit.
+	// MaxTurns, if not 0, is how often an attempt may evaluate its gate or poll its job: intervals
+	// are raised to fit.
 	MaxTurns int
 }
 
@@ -60,8 +62,8 @@ type Deps struct {
 	Limits    Limits
 }
 
-// Router has the handlers of all changes, tasks and requests. It keeps no state in memory and is safe for concurrent
-// use.
+// Router has the handlers of all changes, tasks and requests. It keeps no state in memory and is
+// safe for concurrent use.
 type Router struct {
 	readingHandler
 	windowHandler
@@ -98,8 +100,8 @@ func New(d Deps) *Router {
 	}
 }
 
-// Handle reacts to a change. It is safe to call again with the same change, even after later ones. If it returns an
-// error, the change must be delivered again.
+// Handle reacts to a change. It is safe to call again with the same change, even after later ones.
+// If it returns an error, the change must be delivered again.
 func (r *Router) Handle(ctx context.Context, c store.Change, now time.Time) error {
 	switch c.Kind {
 	case store.ReadingWritten:

@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// runHandler handles changes of runs: it retries failures or gives up, and wakes downstream pipelines.
+// runHandler handles changes of runs: it retries failures or gives up, and wakes downstream
+// pipelines.
 type runHandler struct {
 	opener
 	deadlines deadlines
@@ -24,8 +25,9 @@ type runHandler struct {
 	postRun   postRunHandler
 }
 
-// runMoved handles a run that was opened, or whose status or attempt changed: it retries or gives up a failed run,
-// notifies downstream pipelines, and checks for inputs that changed while the job ran.
+// runMoved handles a run that was opened, or whose status or attempt changed: it retries or gives
+// up a failed run, notifies downstream pipelines, and checks for inputs that changed while the job
+// ran.
 func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time) error {
 	current, err := store.IfFound(h.store.Run(ctx, c.Run))
 	if err != nil || current.Status == "" {
@@ -46,8 +48,8 @@ func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time
 	return errors.Join(errs...)
 }
 
-// moveDeadlines updates the deadlines of a run that an operator opened or ended. It uses the change, not the run's
-// current state: a cancelled run's deadline is void, whatever came after.
+// moveDeadlines updates the deadlines of a run that an operator opened or ended. It uses the
+// change, not the run's current state: a cancelled run's deadline is void, whatever came after.
 func (h *runHandler) moveDeadlines(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
 	switch {
 	case c.Status == run.Cancelled:
@@ -72,8 +74,8 @@ func (h *runHandler) completed(ctx context.Context, e *catalog.Entry, current ru
 	return errors.Join(err, h.postRun.planPostRun(ctx, e, current, now))
 }
 
-// retryOrGiveUp handles a failed attempt: another one after a backoff, or the end of the run. A paused pipeline
-// opens nothing: the failure waits for the end of the pause.
+// retryOrGiveUp handles a failed attempt: another one after a backoff, or the end of the run. A
+// paused pipeline opens nothing: the failure waits for the end of the pause.
 func (h *runHandler) retryOrGiveUp(ctx context.Context, key run.Key, now time.Time) error {
 	return store.Again(func() error {
 		old, err := store.IfFound(h.store.Run(ctx, key))

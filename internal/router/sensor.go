@@ -18,7 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// readingHandler handles readings: it opens runs, wakes waiting ones, and checks ended ones for late data.
+// readingHandler handles readings: it opens runs, wakes waiting ones, and checks ended ones for
+// late data.
 type readingHandler struct {
 	opener
 	deadlines deadlines
@@ -39,7 +40,8 @@ type sensorWrite struct {
 	overlooked        bool                 // it was not handled when it was written
 }
 
-// readingWritten handles the write for every pipeline that reads the sensor. An error of one does not stop the others.
+// readingWritten handles the write for every pipeline that reads the sensor. An error of one does
+// not stop the others.
 func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
 	var errs []error
 	readers := h.catalog.Current().Readers(c.Pipeline, c.Sensor)
@@ -52,8 +54,9 @@ func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now
 	return errors.Join(errs...)
 }
 
-// wakeOlder wakes the waiting attempts of the sensor's own pipeline whose version still reads the sensor, although the
-// active version does not, or the file is gone. During a pause it does nothing: the end of the pause wakes them.
+// wakeOlder wakes the waiting attempts of the sensor's own pipeline whose version still reads the
+// sensor, although the active version does not, or the file is gone. During a pause it does
+// nothing: the end of the pause wakes them.
 func (h *readingHandler) wakeOlder(ctx context.Context, c store.Change, now time.Time) error {
 	return h.eachOpen(ctx, c.Pipeline, run.Pending, func(one run.Run) error {
 		def, err := h.catalog.Definition(ctx, c.Pipeline, one.Progress.Opening.ConfigVersion)
@@ -67,8 +70,9 @@ func (h *readingHandler) wakeOlder(ctx context.Context, c store.Change, now time
 	})
 }
 
-// Recover makes the pipeline id handle a write, or an upstream's announcement, that was not handled when it came. It is
-// for callers that search for overlooked changes. A run that it opens is reported as recovered, in the same commit.
+// Recover makes the pipeline id handle a write, or an upstream's announcement, that was not handled
+// when it came. It is for callers that search for overlooked changes. A run that it opens is
+// reported as recovered, in the same commit.
 func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
 	return h.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
 		e, _, err := h.catalog.Active(ctx, id)
@@ -81,7 +85,8 @@ func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Ch
 	})
 }
 
-// readBy handles the write for one pipeline: it opens a run, wakes a waiting one, or checks an ended one.
+// readBy handles the write for one pipeline: it opens a run, wakes a waiting one, or checks an
+// ended one.
 func (h *readingHandler) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
 	return h.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error { return h.handleWrite(ctx, h.newSensorWrite(e, row, c), now) })
 }
@@ -134,14 +139,14 @@ func isOf(d *pipeline.Definition, ref rule.Ref, c store.Change) bool {
 	return cmp.Or(pipeline.ID(ref.From), d.ID) == c.Pipeline && ref.Key == c.Sensor
 }
 
-// slice returns the period that the write is for as a start condition: the period it names, otherwise the one that
-// contains the time of the write, never the current one.
+// slice returns the period that the write is for as a start condition: the period it names,
+// otherwise the one that contains the time of the write, never the current one.
 func (sw sensorWrite) slice() period.Period {
 	return cmp.Or(sw.Period, sw.entry.Schedule.PeriodAt(sw.At))
 }
 
-// cause identifies the write as a cause, by its time: versions differ between stores. If the write announces an
-// upstream's run, that run is the cause.
+// cause identifies the write as a cause, by its time: versions differ between stores. If the write
+// announces an upstream's run, that run is the cause.
 func (sw sensorWrite) cause() string {
 	if sw.upstream != nil {
 		return "run/" + run.Key{Pipeline: sw.upstream.ID, Schedule: sw.upstream.Opens, Period: sw.Period}.String()
@@ -170,8 +175,8 @@ func (h *readingHandler) armRelative(ctx context.Context, sw sensorWrite, now ti
 	return h.deadlines.ArmRelative(ctx, e, sw.slice(), sw.At, now)
 }
 
-// affectedRuns lists the runs that the write may affect, newest period first. A run that could be opened has only its
-// key.
+// affectedRuns lists the runs that the write may affect, newest period first. A run that could be
+// opened has only its key.
 func (h *readingHandler) affectedRuns(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
 	var keys []run.Key
 	for _, p := range sw.periods() {
@@ -201,8 +206,8 @@ func (h *readingHandler) affectedRuns(ctx context.Context, sw sensorWrite) ([]ru
 	return runs, nil
 }
 
-// periods returns the periods that the write is for by its date or time, newest first. An undated reading may affect
-// the period in which it was written, or the one before if that one ends late.
+// periods returns the periods that the write is for by its date or time, newest first. An undated
+// reading may affect the period in which it was written, or the one before if that one ends late.
 func (sw sensorWrite) periods() []period.Period {
 	switch {
 	case sw.upstream != nil:
@@ -220,8 +225,8 @@ func (sw sensorWrite) periods() []period.Period {
 	return []period.Period{own, own.Add(-1, sw.entry.Schedule.Zone())}
 }
 
-// otherRuns lists the further runs that the write affects: for an undated one all open runs and those whose window has
-// closed lately, for a dated one all runs of smaller periods inside its own.
+// otherRuns lists the further runs that the write affects: for an undated one all open runs and
+// those whose window has closed lately, for a dated one all runs of smaller periods inside its own.
 func (h *readingHandler) otherRuns(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
 	switch {
 	case sw.over && !sw.Period.IsZero() && sw.upstream == nil && !sw.entry.DryRun:
@@ -241,9 +246,9 @@ func (h *readingHandler) otherRuns(ctx context.Context, sw sensorWrite) ([]run.R
 	return append(open, closed...), err
 }
 
-// The limits on exhausted runs that an undated write is compared with: the latest periods, and of those the runs whose
-// window has closed within a day before the write. An undated reading holds for all periods, so it may open the gate
-// of any of them.
+// The limits on exhausted runs that an undated write is compared with: the latest periods, and of
+// those the runs whose window has closed within a day before the write. An undated reading holds
+// for all periods, so it may open the gate of any of them.
 const (
 	closedPage  = 50
 	closedSince = 24 * time.Hour
@@ -258,7 +263,8 @@ func (h *readingHandler) closedLately(ctx context.Context, sw sensorWrite) ([]ru
 	return slices.DeleteFunc(page.Items, func(r run.Run) bool { return sw.At.Sub(r.EndedAt) > closedSince || r.Schedule != sw.entry.Opens }), nil
 }
 
-// runsOver lists the runs inside the period of the write, and the open runs whose gate reads that period among several.
+// runsOver lists the runs inside the period of the write, and the open runs whose gate reads that
+// period among several.
 func (h *readingHandler) runsOver(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
 	runs, err := h.runsInside(ctx, sw.entry, sw.Period)
 	if err != nil {
@@ -277,7 +283,8 @@ func (h *readingHandler) runsOver(ctx context.Context, sw sensorWrite) ([]run.Ru
 	return runs, nil
 }
 
-// sliceOf reports whether the write's period is, or contains, one of the periods that the gate of a run for p reads.
+// sliceOf reports whether the write's period is, or contains, one of the periods that the gate of a
+// run for p reads.
 func (sw sensorWrite) sliceOf(p period.Period) bool {
 	on := sw.entry.Schedule
 	for _, ref := range sw.entry.Gate.Refs() {
@@ -320,8 +327,8 @@ func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer
 	}
 }
 
-// handleWriteFor handles the write for one run, by its status. It wakes an attempt that may be about to end; if the
-// attempt ends first, the write counts as after its end.
+// handleWriteFor handles the write for one run, by its status. It wakes an attempt that may be
+// about to end; if the attempt ends first, the write counts as after its end.
 func (h *readingHandler) handleWriteFor(ctx context.Context, sw sensorWrite, old run.Run, now time.Time) error {
 	key := old.Key
 	err := store.Again(func() error {
@@ -355,8 +362,8 @@ func (h *readingHandler) handleWriteFor(ctx context.Context, sw sensorWrite, old
 	}
 }
 
-// wakes reports whether a decision on an open attempt may depend on the write: whether its gate is open, or which
-// inputs a job whose result is being stored has used.
+// wakes reports whether a decision on an open attempt may depend on the write: whether its gate is
+// open, or which inputs a job whose result is being stored has used.
 func (sw sensorWrite) wakes(old run.Run) bool {
 	switch old.Status {
 	case run.Pending:
@@ -368,8 +375,8 @@ func (sw sensorWrite) wakes(old run.Run) bool {
 	}
 }
 
-// changesInput reports whether the write changes the input of the job of period p, so that it may be late data. An
-// undated reading of the gate does not.
+// changesInput reports whether the write changes the input of the job of period p, so that it may
+// be late data. An undated reading of the gate does not.
 func (sw sensorWrite) changesInput(p period.Period) bool {
 	return sw.Changed && (sw.start && sw.slice().Holds(p) || sw.gate && !sw.Period.IsZero())
 }
@@ -398,8 +405,8 @@ func (h *readingHandler) openFor(ctx context.Context, sw sensorWrite, key run.Ke
 	}, now)
 }
 
-// written returns the reading of a change, even if a later one has replaced it. It returns nil if the reading no longer
-// exists, is a deletion, or has been deleted since.
+// written returns the reading of a change, even if a later one has replaced it. It returns nil if
+// the reading no longer exists, is a deletion, or has been deleted since.
 func (h *readingHandler) written(ctx context.Context, c store.Change) (*sensor.Reading, error) {
 	answers, err := h.store.Readings(ctx, []store.ReadingQuery{{Pipeline: c.Pipeline, Key: c.Sensor, Period: c.Period}})
 	if err != nil {

@@ -81,7 +81,8 @@ schedule: {trigger: {key: arrival, check: exists}, maxActive: 3, evaluation: {wi
 job: {type: command, config: {command: "true"}}
 `)
 	w.Settle()
-	// An attempt keeps the limit it opened with, but waiting attempts evaluate again, and time passes.
+	// An attempt keeps the limit it opened with, but waiting attempts evaluate again, and time
+	// passes.
 	w.sleep(time.Minute)
 	w.succeed("narrow/stream/2026-03-04")
 	w.expect("narrow/stream/2026-03-01", "RUNNING 1")

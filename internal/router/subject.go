@@ -14,16 +14,17 @@ import (
 const (
 	// subjectPage is how many runs are read at once in search of a reading's run.
 	subjectPage = 50
-	// subjectLate is how late a run may complete, beyond the post-run window, and still be found. Of those that
-	// complete even later, as in a backfill, only runs on the latest page are found.
+	// subjectLate is how late a run may complete, beyond the post-run window, and still be found.
+	// Of those that complete even later, as in a backfill, only runs on the latest page are found.
 	subjectLate = 24 * time.Hour
 	// subjectFires is how many fires back dry runs are searched. The store cannot list dry runs.
 	subjectFires = 10
 )
 
-// subject returns the run that an undated reading of a post-run sensor is about: the latest run that it can be about.
-// runs has those of its own period and of the one before. If none of them fits, fires are further apart than periods,
-// or the last runs did not complete. A sensor that opens runs is about its own period: subject searches no further.
+// subject returns the run that an undated reading of a post-run sensor is about: the latest run
+// that it can be about. runs has those of its own period and of the one before. If none of them
+// fits, fires are further apart than periods, or the last runs did not complete. A sensor that
+// opens runs is about its own period: subject searches no further.
 func (h *postRunHandler) subject(ctx context.Context, sw sensorWrite, runs []run.Run) (run.Key, bool, error) {
 	near := sw.periods()
 	for _, old := range runs {
@@ -40,9 +41,9 @@ func (h *postRunHandler) subject(ctx context.Context, sw sensorWrite, runs []run
 	return h.farSubject(ctx, sw)
 }
 
-// speaksOf reports whether an undated reading of a post-run sensor may be about a run: the run existed when the reading
-// was written, its job has started, and it is open or completed within its post-run window. A run that ended otherwise,
-// or has not started, has no output to check.
+// speaksOf reports whether an undated reading of a post-run sensor may be about a run: the run
+// existed when the reading was written, its job has started, and it is open or completed within its
+// post-run window. A run that ended otherwise, or has not started, has no output to check.
 func (sw sensorWrite) speaksOf(old run.Run) bool {
 	switch {
 	case sw.At.Before(old.OpenedAt):
@@ -53,7 +54,8 @@ func (sw sensorWrite) speaksOf(old run.Run) bool {
 	return old.Status.Open() && (old.Attempt > 1 || old.Progress.Snapshot != "")
 }
 
-// farSubject searches all runs of the pipeline, latest first, as far back as a post-run window can be open.
+// farSubject searches all runs of the pipeline, latest first, as far back as a post-run window can
+// be open.
 func (h *postRunHandler) farSubject(ctx context.Context, sw sensorWrite) (run.Key, bool, error) {
 	e := sw.entry
 	oldest := sw.At.Add(-e.PostRun.Window - subjectLate)

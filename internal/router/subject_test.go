@@ -27,7 +27,8 @@ const (
 	second   = "fired/cron/2026-03-03T09:30"
 )
 
-// fire returns a world in which the first of the quarters has completed, with a count of 100 at completion.
+// fire returns a world in which the first of the quarters has completed, with a count of 100 at
+// completion.
 func fire(t *testing.T, more string) *world {
 	w := newWorld(t, fired(quarters, more))
 	w.Write("fired", "audit", "count=100")

@@ -18,9 +18,10 @@ import (
 // maxWrites is how many readings every store accepts at once.
 const maxWrites = 5
 
-// notifyDownstream writes the status of a run as a reading of each downstream pipeline. The reading only wakes them;
-// their gates read the run itself. A late reading is ignored, since its version is lower. Every change is one reading,
-// even if the run has changed since, so that their number does not depend on timing.
+// notifyDownstream writes the status of a run as a reading of each downstream pipeline. The reading
+// only wakes them; their gates read the run itself. A late reading is ignored, since its version is
+// lower. Every change is one reading, even if the run has changed since, so that their number does
+// not depend on timing.
 func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now time.Time) error {
 	e := h.catalog.Current().Get(c.Run.Pipeline)
 	if e == nil || c.Run.Schedule != e.Opens {

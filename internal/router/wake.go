@@ -11,10 +11,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// wake raises the version of an open attempt, and makes a waiting or offered one evaluate its gate at once. It raises
-// the version even if an evaluation is due: one in progress may have read the sensors before this write. Its commit, or
-// that of a completion, then conflicts, and is decided again on the new data. If the attempt has changed since old was
-// read, wake returns store.ErrConflict: the attempt may have ended.
+// wake raises the version of an open attempt, and makes a waiting or offered one evaluate its gate
+// at once. It raises the version even if an evaluation is due: one in progress may have read the
+// sensors before this write. Its commit, or that of a completion, then conflicts, and is decided
+// again on the new data. If the attempt has changed since old was read, wake returns
+// store.ErrConflict: the attempt may have ended.
 func (c *core) wake(ctx context.Context, dry bool, old run.Run, now time.Time) error {
 	next, err := old.Wake(now)
 	if err != nil {
@@ -28,8 +29,8 @@ func (c *core) wake(ctx context.Context, dry bool, old run.Run, now time.Time) e
 	return c.commit(ctx, b, now)
 }
 
-// wakePending wakes the attempt of a run, not of a dry run, if it waits for its gate. Its pipeline need not be in
-// force.
+// wakePending wakes the attempt of a run, not of a dry run, if it waits for its gate. Its pipeline
+// need not be in force.
 func (c *core) wakePending(ctx context.Context, key run.Key, now time.Time) error {
 	return store.Again(func() error {
 		old, err := store.IfFound(c.store.Run(ctx, key))
@@ -40,8 +41,9 @@ func (c *core) wakePending(ctx context.Context, key run.Key, now time.Time) erro
 	})
 }
 
-// resumePending wakes an attempt as wakePending does, after a pause, an edit or a wait for a slot. It stays in the trace
-// of the write that opened or woke it: otherwise a file that is accepted while a write is handled would hide the write.
+// resumePending wakes an attempt as wakePending does, after a pause, an edit or a wait for a slot.
+// It stays in the trace of the write that opened or woke it: otherwise a file that is accepted
+// while a write is handled would hide the write.
 func (c *core) resumePending(ctx context.Context, key run.Key, now time.Time) error {
 	ctx, err := c.inTraceOf(ctx, key)
 	if err != nil {
@@ -50,7 +52,8 @@ func (c *core) resumePending(ctx context.Context, key run.Key, now time.Time) er
 	return c.wakePending(ctx, key, now)
 }
 
-// inTraceOf makes everything stored with ctx part of the trace of a run's open attempt, if it has one.
+// inTraceOf makes everything stored with ctx part of the trace of a run's open attempt, if it has
+// one.
 func (c *core) inTraceOf(ctx context.Context, key run.Key) (context.Context, error) {
 	trace, err := c.traceOf(ctx, key)
 	if err != nil || trace == "" {
@@ -59,7 +62,8 @@ func (c *core) inTraceOf(ctx context.Context, key run.Key) (context.Context, err
 	return store.WithTrace(ctx, trace), nil
 }
 
-// traceOf returns the trace of a run's open attempt, as a traceparent (W3C Trace Context); "" without tracing.
+// traceOf returns the trace of a run's open attempt, as a traceparent (W3C Trace Context); ""
+// without tracing.
 func (c *core) traceOf(ctx context.Context, key run.Key) (string, error) {
 	task, err := store.IfFound(c.store.Task(ctx, lifecycle.TaskID(key)))
 	return task.Trace, err
@@ -77,7 +81,8 @@ func advance(dry bool, key run.Key, due time.Time) store.Task {
 	return t
 }
 
-// name returns the batch id of a decision about a run; it includes the version that the decision is based on.
+// name returns the batch id of a decision about a run; it includes the version that the decision is
+// based on.
 func name(what string, r run.Run) string {
 	return fmt.Sprintf("%s/%s/v%d", what, r.Key, r.Version)
 }

@@ -290,7 +290,8 @@ job: {type: command, config: {command: "true"}}
 	w.expect(narrow3, "RUNNING 1")
 }
 
-// A file that is accepted while a write is handled must not take the attempt out of the write's trace.
+// A file that is accepted while a write is handled must not take the attempt out of the write's
+// trace.
 func TestEditOfTheFileLeavesTheAttemptInTheTraceOfItsWrite(t *testing.T) {
 	const (
 		writes = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -24,9 +24,10 @@ const windowClosed = "window closed"
 // windowHandler handles data for a run whose window is closed.
 type windowHandler struct{ opener }
 
-// afterWindow handles a write for a run whose window ended with the gate closed. New data that meets the start
-// condition opens another window. Other data that would open its gate is only reported, with the command that starts
-// the run. It does not depend on which of several writes triggered it.
+// afterWindow handles a write for a run whose window ended with the gate closed. New data that
+// meets the start condition opens another window. Other data that would open its gate is only
+// reported, with the command that starts the run. It does not depend on which of several writes
+// triggered it.
 func (h *windowHandler) afterWindow(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
 	if sw.row.Paused() {
 		return nil
@@ -56,8 +57,8 @@ func (h *windowHandler) afterWindow(ctx context.Context, sw sensorWrite, key run
 	})
 }
 
-// reopens reports whether the condition that opens the run is met by data that is new since the last evaluation of its
-// window.
+// reopens reports whether the condition that opens the run is met by data that is new since the
+// last evaluation of its window.
 func (h *windowHandler) reopens(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot, now time.Time) (bool, error) {
 	switch {
 	case e.Start != nil:
@@ -74,8 +75,8 @@ func (h *windowHandler) reopens(ctx context.Context, e *catalog.Entry, old run.R
 	return false, nil
 }
 
-// startNew reports whether the start condition's sensor has new data for the run's period since the last evaluation of
-// its window. Without a snapshot of that evaluation it compares times.
+// startNew reports whether the start condition's sensor has new data for the run's period since the
+// last evaluation of its window. Without a snapshot of that evaluation it compares times.
 func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.Run, end store.Snapshot) (bool, error) {
 	var at store.ReadingQuery
 	at.Pipeline, at.Key = e.StartSensor()
@@ -109,8 +110,8 @@ func (h *windowHandler) reopen(ctx context.Context, sw sensorWrite, old run.Run,
 	return h.commit(ctx, b, now)
 }
 
-// reportWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If there is a later
-// write, that write opened the gate, and its own change reports it.
+// reportWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If
+// there is a later write, that write opened the gate, and its own change reports it.
 func (h *windowHandler) reportWindowClosed(ctx context.Context, sw sensorWrite, old run.Run, now time.Time) error {
 	e := sw.entry
 	if e.DryRun {
@@ -148,15 +149,16 @@ func holding(view gate.View, sw sensorWrite) []string {
 	return sensors
 }
 
-// startClosed reports whether the deadline of the start condition had closed the automatic window of a run at that
-// instant.
+// startClosed reports whether the deadline of the start condition had closed the automatic window
+// of a run at that instant.
 func startClosed(e *catalog.Entry, key run.Key, at time.Time) bool {
 	end := e.StartCloses(key.Period)
 	return !end.IsZero() && !at.Before(end)
 }
 
-// waitsUntil returns when a run that cron opened stops waiting for its start condition, however long its window; zero
-// without such a deadline. A run that the condition itself opened does not wait for it.
+// waitsUntil returns when a run that cron opened stops waiting for its start condition, however
+// long its window; zero without such a deadline. A run that the condition itself opened does not
+// wait for it.
 func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
 	if e.Opens != pipeline.ByCron {
 		return time.Time{}
@@ -164,8 +166,8 @@ func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
 	return e.StartCloses(key.Period)
 }
 
-// startOver reports whether the deadline of the start condition had passed when the write came. If so, it closes the
-// run, as the watchdog would, and reports the late data.
+// startOver reports whether the deadline of the start condition had passed when the write came. If
+// so, it closes the run, as the watchdog would, and reports the late data.
 func (h *windowHandler) startOver(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) (bool, error) {
 	e := sw.entry
 	if !startClosed(e, key, sw.At) {
@@ -186,9 +188,10 @@ func (h *windowHandler) startOver(ctx context.Context, sw sensorWrite, key run.K
 	return true, h.reportWindowClosed(ctx, sw, old, now)
 }
 
-// CloseStart ends the automatic window of a period whose start condition was not met before its deadline: the run
-// becomes VALIDATION_EXHAUSTED without an attempt, and only an operator's trigger or rerun opens one. It reports
-// whether it did. It does nothing if there is a run, or the period is not one of the pipeline's.
+// CloseStart ends the automatic window of a period whose start condition was not met before its
+// deadline: the run becomes VALIDATION_EXHAUSTED without an attempt, and only an operator's trigger
+// or rerun opens one. It reports whether it did. It does nothing if there is a run, or the period
+// is not one of the pipeline's.
 func (h *windowHandler) CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error) {
 	e := h.catalog.Current().Get(key.Pipeline)
 	if e == nil || e.DryRun || key.Schedule != e.Opens {

@@ -15,11 +15,11 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// workerHandler serves external workers, which run the jobs of type external: they claim an offered attempt and send
-// heartbeats. They report the result like any client, see Report.
+// workerHandler serves external workers, which run the jobs of type external: they claim an offered
+// attempt and send heartbeats. They report the result like any client, see Report.
 //
-// The compare-and-swap of the run decides which of several workers gets an attempt: all decide on the same version, and
-// the store accepts one commit.
+// The compare-and-swap of the run decides which of several workers gets an attempt: all decide on
+// the same version, and the store accepts one commit.
 type workerHandler struct{ core }
 
 // ClaimRequest is a worker's request to run the job of a run's open attempt.
@@ -51,8 +51,9 @@ type ClaimRefused struct {
 
 func (e *ClaimRefused) Error() string { return e.Reason }
 
-// Claim assigns the open attempt of a run to a worker, after evaluating its gate. Exactly one claim of an attempt is
-// granted. Any other returns a *ClaimRefused, or a *Refusal if there is no such run or workers do not run its job.
+// Claim assigns the open attempt of a run to a worker, after evaluating its gate. Exactly one claim
+// of an attempt is granted. Any other returns a *ClaimRefused, or a *Refusal if there is no such
+// run or workers do not run its job.
 func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time) (run.Run, error) {
 	if q.Worker == "" {
 		return run.Run{}, refuse(Invalid, "a claim needs the worker's name")
@@ -73,8 +74,8 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 	return claimed, err
 }
 
-// Trace returns the trace of a run's open attempt, as a traceparent, so that the worker's job continues it; "" without
-// tracing.
+// Trace returns the trace of a run's open attempt, as a traceparent, so that the worker's job
+// continues it; "" without tracing.
 func (h *workerHandler) Trace(ctx context.Context, key run.Key) (string, error) {
 	return h.traceOf(ctx, key)
 }
@@ -161,7 +162,8 @@ func notClaimed(old run.Run, ask gate.Answer) *ClaimRefused {
 	}
 }
 
-// reconsider makes an offer whose gate was found closed evaluate it at once, which withdraws the offer.
+// reconsider makes an offer whose gate was found closed evaluate it at once, which withdraws the
+// offer.
 func (h *workerHandler) reconsider(ctx context.Context, old run.Run, now time.Time) error {
 	if !old.Offered() || old.Progress.NextEvaluation.Before(now) {
 		return nil
@@ -187,8 +189,9 @@ func recordClaim(b *store.Batch, claimed run.Run, q ClaimRequest, now time.Time)
 // MaxOutput is how much of a job's output is stored.
 const MaxOutput = 64 << 10
 
-// Heartbeat records a heartbeat of an attempt's worker, and the end of the job's output if it sends one. It returns a
-// *ClaimRefused if the worker no longer holds the attempt: it was given up, was cancelled, or has its result.
+// Heartbeat records a heartbeat of an attempt's worker, and the end of the job's output if it sends
+// one. It returns a *ClaimRefused if the worker no longer holds the attempt: it was given up, was
+// cancelled, or has its result.
 func (h *workerHandler) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
 	var beaten run.Run
 	err := store.Again(func() error {
@@ -221,7 +224,8 @@ func notHeld(old run.Run, attempt int) *ClaimRefused {
 	return &ClaimRefused{Code: ClaimDone, Run: old, Reason: reason}
 }
 
-// outputLife is how long the end of a job's output is stored after its time limit, unless the job log has it before.
+// outputLife is how long the end of a job's output is stored after its time limit, unless the job
+// log has it before.
 const outputLife = 24 * time.Hour
 
 // putOutput adds the end of a job's output to b.

@@ -23,7 +23,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// world is a controller whose whole state tests can inspect. Jobs start and run until a test reports their result.
+// world is a controller whose whole state tests can inspect. Jobs start and run until a test
+// reports their result.
 type world struct {
 	controllertest.T
 	*controllertest.Controller
@@ -188,7 +189,8 @@ func (w *world) events() []event.Event {
 	return events
 }
 
-// eventLines lists the events of those types, each as "TYPE date attempt: message", without accepted files.
+// eventLines lists the events of those types, each as "TYPE date attempt: message", without
+// accepted files.
 func (w *world) eventLines(types ...event.Type) []string {
 	w.Helper()
 	lines := []string{}

@@ -134,8 +134,8 @@ func join(path, place string) string {
 	return path + " › " + place
 }
 
-// rule compiles a predicate or a group. Advisory rules are reported but add no node; preferred rules go into a
-// separate node.
+// rule compiles a predicate or a group. Advisory rules are reported but add no node; preferred
+// rules go into a separate node.
 func (c *compiler) rule(r Rule, at place) node {
 	at.advisory = at.advisory || r.Level == Advisory
 	if at.top && r.Level == Preferred {

@@ -41,8 +41,8 @@ type Leaf struct {
 	Advisory bool // the rule, or an enclosing group, is advisory
 	// Preferred means that the rule, or an enclosing group, closes the gate only for a time.
 	Preferred bool
-	// PassesAt is when the rule passes if its data does not change; zero if it passes already, or if time alone does
-	// not help.
+	// PassesAt is when the rule passes if its data does not change; zero if it passes already, or
+	// if time alone does not help.
 	PassesAt time.Time
 	Negated  bool    // it is inside an odd number of "not" groups
 	Moot     bool    // a group around it passes whatever its outcome, as an "any" with another rule that passes
@@ -60,7 +60,8 @@ func (l Leaf) Effective() Outcome { return l.Outcome.In(l.Negated) }
 // Closes reports whether the rule helps to keep a closed gate closed.
 func (l Leaf) Closes() bool { return !l.Advisory && !l.Moot && l.Effective() != Pass }
 
-// In returns the contribution of an outcome to a gate, where it may be negated. Unknown stays unknown.
+// In returns the contribution of an outcome to a gate, where it may be negated. Unknown stays
+// unknown.
 func (o Outcome) In(negated bool) Outcome {
 	if negated {
 		return Pass - o
@@ -122,8 +123,8 @@ func (n *node) each(do func(p *predicate)) {
 	}
 }
 
-// report holds what the report on a predicate needs besides the predicate. A server holds very many, so it does not
-// repeat what its predicate or the gate's Refs have.
+// report holds what the report on a predicate needs besides the predicate. A server holds very
+// many, so it does not repeat what its predicate or the gate's Refs have.
 type report struct {
 	path                         string // as in place, like negated, advisory and preferred
 	value                        any

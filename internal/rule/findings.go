@@ -13,14 +13,16 @@ const (
 	maxLeaves = 1000 // predicates in a list of rules
 )
 
-// Findings lists what is wrong with r (and with the rules inside it), each at its path relative to r.
+// Findings lists what is wrong with r (and with the rules inside it), each at its path relative to
+// r.
 func (r Rule) Findings() []document.Finding {
 	var c checker
 	c.rule(r, "", 0)
 	return c.found
 }
 
-// Findings lists what is wrong with a list of rules, each at its path relative to the list: "[2].value".
+// Findings lists what is wrong with a list of rules, each at its path relative to the list:
+// "[2].value".
 func Findings(rules []Rule) []document.Finding {
 	var c checker
 	for i := range rules {
@@ -43,7 +45,8 @@ type checker struct {
 	full   bool // too many leaves were reported; the rest is not checked
 }
 
-// rule checks r, and reports whether it affects the gate: an advisory rule does not, nor does a group of such rules.
+// rule checks r, and reports whether it affects the gate: an advisory rule does not, nor does a
+// group of such rules.
 func (c *checker) rule(r Rule, path string, depth int) (decides bool) {
 	if c.full {
 		return true

@@ -42,8 +42,9 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return fmt.Errorf("outcome %.60q is not fail, unknown or pass", text)
 }
 
-// Gate is a compiled tree of rules. It is immutable and safe for concurrent use. Every pipeline has one, so it holds
-// each predicate once, and of the rules only what cannot be derived from their predicates.
+// Gate is a compiled tree of rules. It is immutable and safe for concurrent use. Every pipeline has
+// one, so it holds each predicate once, and of the rules only what cannot be derived from their
+// predicates.
 type Gate struct {
 	refs       []Ref
 	root       node
@@ -58,7 +59,8 @@ func (g *Gate) Refs() []Ref { return append([]Ref(nil), g.refs...) }
 // Snapshot is what each of the gate's Refs shows, in that order.
 type Snapshot []sensor.Seen
 
-// Decide returns the gate's outcome on s at now, including preferred rules. If the gate passes, it does not allocate.
+// Decide returns the gate's outcome on s at now, including preferred rules. If the gate passes, it
+// does not allocate.
 func (g *Gate) Decide(s Snapshot, now time.Time) Outcome {
 	out := g.root.eval(s, now)
 	if g.Prefers() {
@@ -73,8 +75,8 @@ func (g *Gate) DecideRequired(s Snapshot, now time.Time) Outcome { return g.root
 // Prefers reports whether g has preferred rules.
 func (g *Gate) Prefers() bool { return g.preferred != nil && !g.preferred.absent() }
 
-// node is a group: its predicates are stored contiguously, its subgroups beside them. Rules have no side effects, so
-// the order of evaluation does not matter.
+// node is a group: its predicates are stored contiguously, its subgroups beside them. Rules have no
+// side effects, so the order of evaluation does not matter.
 type node struct {
 	kind       groupKind
 	n          int32 // for atLeast
@@ -85,8 +87,8 @@ type node struct {
 // absent reports whether a group has no members.
 func (n *node) absent() bool { return len(n.predicates) == 0 && len(n.groups) == 0 }
 
-// add makes m a member of n. A group of one is replaced by its member, and an all inside an all (or an any inside an
-// any) is merged, which saves a level of evaluation.
+// add makes m a member of n. A group of one is replaced by its member, and an all inside an all (or
+// an any inside an any) is merged, which saves a level of evaluation.
 func (n *node) add(m node) {
 	single := len(m.predicates)+len(m.groups) == 1 && m.kind != notGroup
 	merges := m.kind == n.kind && (m.kind == allGroup || m.kind == anyGroup)
@@ -100,7 +102,8 @@ func (n *node) add(m node) {
 	}
 }
 
-// eval stops as soon as enough members have passed, or so many have failed that enough no longer can.
+// eval stops as soon as enough members have passed, or so many have failed that enough no longer
+// can.
 func (n *node) eval(s Snapshot, now time.Time) Outcome {
 	if n.kind == noGroup {
 		return Unknown // a gate that was never compiled

@@ -10,13 +10,15 @@ import (
 // Epoch values from here on are milliseconds, smaller ones seconds.
 const firstMillis = 100_000_000_000
 
-// The range of RFC 3339 as epoch seconds; epoch values beyond it are not times (but microseconds or ids).
+// The range of RFC 3339 as epoch seconds; epoch values beyond it are not times (but microseconds or
+// ids).
 const (
 	firstSecond = -62167219200 // 0000-01-01T00:00:00Z
 	lastSecond  = 253402300799 // 9999-12-31T23:59:59Z
 )
 
-// instantOf interprets v as a time: RFC 3339 text, or epoch seconds or milliseconds as number or text.
+// instantOf interprets v as a time: RFC 3339 text, or epoch seconds or milliseconds as number or
+// text.
 func instantOf(v any) (time.Time, bool) {
 	if text, ok := v.(string); ok {
 		if t, ok := parseRFC3339(text); ok {
@@ -51,8 +53,8 @@ func epochFloat(f float64) (time.Time, bool) {
 	return time.Unix(int64(whole), int64(fraction*1e9)), true
 }
 
-// parseRFC3339 is time.Parse(time.RFC3339, s) without its allocations (for unusual offsets and for errors), and
-// without the forms it accepts beyond the RFC.
+// parseRFC3339 is time.Parse(time.RFC3339, s) without its allocations (for unusual offsets and for
+// errors), and without the forms it accepts beyond the RFC.
 func parseRFC3339(s string) (time.Time, bool) {
 	const clock = "2006-01-02T15:04:05"
 	if len(s) <= len(clock) || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' {

@@ -8,7 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// number is a finite value stored exactly: as an integer if it fits into 64 bits, otherwise as a float.
+// number is a finite value stored exactly: as an integer if it fits into 64 bits, otherwise as a
+// float.
 type number struct {
 	i       int64 // the bits of the float if not integer
 	integer bool
@@ -52,8 +53,9 @@ func (a number) compare(b number) int {
 	return cmp.Compare(a.float(), b.float())
 }
 
-// parseDecimal parses a sign, digits, a fraction and an exponent, but not the other forms strconv accepts (Inf, NaN,
-// hexadecimal, underscores). It does not allocate, unless the number is too large for a float.
+// parseDecimal parses a sign, digits, a fraction and an exponent, but not the other forms strconv
+// accepts (Inf, NaN, hexadecimal, underscores). It does not allocate, unless the number is too
+// large for a float.
 func parseDecimal(s string) (number, bool) {
 	rest := skipSign(s)
 	whole := countDigits(rest)
@@ -105,7 +107,8 @@ func countDigits(s string) int {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// operand is a scalar that a rule compares with, with everything precomputed that a comparison needs.
+// operand is a scalar that a rule compares with, with everything precomputed that a comparison
+// needs.
 type operand struct {
 	text    string // exact text; only if isText
 	i       int64  // of the number, only if isNum; not stored as a number struct, to save space
@@ -137,8 +140,8 @@ func operandOf(v any) (o operand, ok bool) {
 	return operand{}, false
 }
 
-// same reports whether a field's value equals the operand: text exactly, numbers by value. A number or bool written
-// as text, on either side, counts as that number or bool.
+// same reports whether a field's value equals the operand: text exactly, numbers by value. A number
+// or bool written as text, on either side, counts as that number or bool.
 func (o *operand) same(v any) bool {
 	switch v := v.(type) {
 	case string:

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// pipelineID is the form of a pipeline's id, for from. It is compiled on first use: compiling takes a third of a
-// millisecond, which every command would otherwise spend before its main.
+// pipelineID is the form of a pipeline's id, for from. It is compiled on first use: compiling takes
+// a third of a millisecond, which every command would otherwise spend before its main.
 var pipelineID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$`)
 })
@@ -35,8 +35,8 @@ type parser struct {
 	collector
 }
 
-// parse prepares a rule that is not a group. The predicate, still without its slot, can be used only if no finding is
-// an error.
+// parse prepares a rule that is not a group. The predicate, still without its slot, can be used
+// only if no finding is an error.
 func parse(r Rule) (predicate, []document.Finding) {
 	p := parser{rule: r, out: predicate{absent: Unknown}}
 	p.key()
@@ -81,7 +81,8 @@ func levelFindings(l Level) []document.Finding {
 	return []document.Finding{{Path: "level", Message: fmt.Sprintf("unknown level %q%s", l, choice(string(l), []string{string(Required), string(Preferred), string(Advisory)}))}}
 }
 
-// choice completes a message about an unknown word: with the closest known word, or else with all of them.
+// choice completes a message about an unknown word: with the closest known word, or else with all
+// of them.
 func choice(word string, known []string) string {
 	if meant, ok := document.Suggest(word, known); ok {
 		return fmt.Sprintf("; did you mean %q?", meant)

@@ -9,11 +9,12 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// maxSkew is how far in the future a timestamp may be, since clocks differ; beyond it the age is unknown.
+// maxSkew is how far in the future a timestamp may be, since clocks differ; beyond it the age is
+// unknown.
 const maxSkew = 2 * time.Minute
 
-// ownTimestamp is the field that age checks find in every reading: if the data does not have it, it is the time of
-// the write.
+// ownTimestamp is the field that age checks find in every reading: if the data does not have it, it
+// is the time of the write.
 const ownTimestamp = "updatedAt"
 
 // op is a check in compiled form.
@@ -31,7 +32,8 @@ const (
 	opMatches
 )
 
-// orders is the set of comparison results (field to operand: -1, 0, 1) for which an order check holds.
+// orders is the set of comparison results (field to operand: -1, 0, 1) for which an order check
+// holds.
 type orders uint8
 
 const (
@@ -42,8 +44,8 @@ const (
 
 func (o orders) outcome(compared int) Outcome { return outcome(o&(less<<(1+compared)) != 0) }
 
-// predicate is a compiled rule: small, so that many fit into the CPU cache, and with everything precomputed that does
-// not depend on the reading. Data that only its report needs is in report.
+// predicate is a compiled rule: small, so that many fit into the CPU cache, and with everything
+// precomputed that does not depend on the reading. Data that only its report needs is in report.
 type predicate struct {
 	op     op
 	holds  orders  // for opOrder
@@ -115,7 +117,8 @@ func (p *predicate) value(r *sensor.Reading) any {
 	return v
 }
 
-// dig follows a path into objects. The caller has already tried a field whose name itself contains the dots.
+// dig follows a path into objects. The caller has already tried a field whose name itself contains
+// the dots.
 func dig(m map[string]any, path []string) any {
 	last := len(path) - 1
 	for _, name := range path[:last] {
@@ -180,8 +183,8 @@ func (p *predicate) compareAge(age time.Duration, ok bool) Outcome {
 	return outcome(age > p.age())
 }
 
-// ageOf returns how long ago the time in v was; negative in the future. Without a value it uses the reading's own
-// time.
+// ageOf returns how long ago the time in v was; negative in the future. Without a value it uses the
+// reading's own time.
 func ageOf(v any, r *sensor.Reading, now time.Time) (time.Duration, bool) {
 	if v == nil {
 		return now.Sub(r.UpdatedAt), !r.UpdatedAt.IsZero()

@@ -22,7 +22,8 @@ var kinds = []string{
 	`"ready"`, `""`, `"0x1"`, `"1_0"`, `"Inf"`, `"NaN"`, `" 1"`, `[1]`, `{"v":1}`,
 }
 
-// table says for one rule on which of the kinds it passes and on which it is unknown; it fails on the rest.
+// table says for one rule on which of the kinds it passes and on which it is unknown; it fails on
+// the rest.
 type table struct {
 	check   rule.Check
 	value   string // JSON
@@ -221,7 +222,8 @@ func TestAgeOfEachKindOfTimestamp(t *testing.T) {
 	}
 }
 
-// From 10^11 on a number is milliseconds, which is in 1973; as seconds it would be in the year 5138.
+// From 10^11 on a number is milliseconds, which is in 1973; as seconds it would be in the year
+// 5138.
 func TestLargeEpochValuesAreMilliseconds(t *testing.T) {
 	r := rule.Rule{Key: "k", Check: rule.AgeGT, Field: "at", Value: "30m"}
 	for at, want := range map[string]rule.Outcome{

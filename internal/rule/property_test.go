@@ -43,7 +43,8 @@ func tree(negations bool, depth int) *rapid.Generator[rule.Rule] {
 	})
 }
 
-// fold is the outcome by the definition, given those of the leaves; it takes them off the front as it meets them.
+// fold is the outcome by the definition, given those of the leaves; it takes them off the front as
+// it meets them.
 func fold(r rule.Rule, leaves *[]rule.Leaf) rule.Outcome {
 	members, n := r.All, len(r.All)
 	switch {
@@ -185,7 +186,8 @@ var numeric = rapid.Custom(func(t *rapid.T) any {
 	return rapid.SampledFrom([]any{i, f, strconv.FormatInt(i, 10), strconv.FormatFloat(f, 'g', -1, 64)}).Draw(t, "form")
 })
 
-// exact is the value of what numeric drew; text with a fraction or exponent stands for the float nearest to it.
+// exact is the value of what numeric drew; text with a fraction or exponent stands for the float
+// nearest to it.
 func exact(t *rapid.T, v any) *big.Rat {
 	switch v := v.(type) {
 	case int64:
@@ -285,8 +287,8 @@ func FuzzInstant(f *testing.F) {
 	})
 }
 
-// FuzzCompile takes any JSON as rules and readings: nothing panics, what has no errors compiles, and deciding
-// agrees with explaining.
+// FuzzCompile takes any JSON as rules and readings: nothing panics, what has no errors compiles,
+// and deciding agrees with explaining.
 func FuzzCompile(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`[{"Key":"k","Check":"gte","Field":"count","Value":1000}]`, `{"count":"1e3"}`},

@@ -1,6 +1,6 @@
-// Package rule decides whether a gate is open: predicates over sensor readings, combined in three-valued logic. Rules
-// are compiled once, when their file loads; evaluating them reads no clock and does no I/O. Package sensor determines
-// which reading a rule sees for a period.
+// Package rule decides whether a gate is open: predicates over sensor readings, combined in
+// three-valued logic. Rules are compiled once, when their file loads; evaluating them reads no
+// clock and does no I/O. Package sensor determines which reading a rule sees for a period.
 package rule
 
 import (
@@ -32,7 +32,8 @@ const (
 // Level determines whether a rule can close the gate.
 type Level string
 
-// Required rules decide; preferred ones do so until a time that the pipeline sets; advisory ones are only shown.
+// Required rules decide; preferred ones do so until a time that the pipeline sets; advisory ones
+// are only shown.
 const (
 	Required  Level = "required"
 	Preferred Level = "preferred"
@@ -70,8 +71,8 @@ type AtLeast struct {
 	Of []Rule `yaml:"of" required:"true" doc:"The rules to choose from."`
 }
 
-// Over selects the periods for which a rule is evaluated, and how many of them must pass: those inside the run's
-// period (Slices), or the last ones up to and including it (Last, Of).
+// Over selects the periods for which a rule is evaluated, and how many of them must pass: those
+// inside the run's period (Slices), or the last ones up to and including it (Last, Of).
 type Over struct {
 	Slices  string `yaml:"slices" enum:"week,day,hour,minute" doc:"All slices of this size inside the run's period."`
 	Last    int    `yaml:"last" min:"1" max:"1500" doc:"This many slices, up to and including the run's period."`
@@ -79,7 +80,8 @@ type Over struct {
 	AtLeast int    `yaml:"atLeast" min:"1" doc:"Number of slices for which the rule must pass; default all."`
 }
 
-// Range is a compiled Over without the number that must pass. The zero Range is the run's period itself.
+// Range is a compiled Over without the number that must pass. The zero Range is the run's period
+// itself.
 type Range struct {
 	Size period.Size
 	Last int // 0: the periods inside the run's period
@@ -93,8 +95,9 @@ type Ref struct {
 	Over  Range // read for several periods (sensor.ForSlices)
 }
 
-// Leaves iterates over the predicates of rules, including those inside groups, each with its path relative to the
-// list: "[0]", "[1].any[0]", "[2].atLeast.of[1].not". It does not enter groups nested too deep to be compiled.
+// Leaves iterates over the predicates of rules, including those inside groups, each with its path
+// relative to the list: "[0]", "[1].any[0]", "[2].atLeast.of[1].not". It does not enter groups
+// nested too deep to be compiled.
 func Leaves(rules []Rule) iter.Seq2[string, Rule] {
 	return func(yield func(string, Rule) bool) {
 		for i := range rules {

@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// maxSlices is the maximum number of periods a rule is evaluated for: the minutes of a day of 25 hours.
+// maxSlices is the maximum number of periods a rule is evaluated for: the minutes of a day of 25
+// hours.
 const maxSlices = 1500
 
 // timed is the compiled form of settled and over.
@@ -112,8 +113,8 @@ func (p *predicate) overTime(seen *sensor.Seen, now time.Time) Outcome {
 	return p.counted(count)
 }
 
-// settledOn returns the outcome on one reading. If it fails only because its data changed recently, at is when it
-// passes.
+// settledOn returns the outcome on one reading. If it fails only because its data changed recently,
+// at is when it passes.
 func (p *predicate) settledOn(r *sensor.Reading, now time.Time) (out Outcome, at time.Time) {
 	out = p.on(r, now)
 	if out != Pass || p.more.time.settled == 0 {
@@ -260,7 +261,8 @@ func (p *predicate) slice(w *writer, seen *sensor.Seen, whole period.Period, now
 	}
 }
 
-// Fields returns the fields that the rules of the i-th Ref read, without duplicates; "" is the reading itself.
+// Fields returns the fields that the rules of the i-th Ref read, without duplicates; "" is the
+// reading itself.
 func (g *Gate) Fields(i int) []string {
 	var fields []string
 	for n := range g.predicates {

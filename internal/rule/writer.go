@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// writer writes reasons. All reasons of one verdict share its memory: a string taken from a Builder stays valid when
-// more is written.
+// writer writes reasons. All reasons of one verdict share its memory: a string taken from a Builder
+// stays valid when more is written.
 type writer struct {
 	strings.Builder
 	start int    // start of the current text
@@ -80,7 +80,8 @@ func (w *writer) age(d time.Duration) {
 	w.WriteString(" in the future")
 }
 
-// duration writes d in the units that rules use, without insignificant parts: "45s", "3h5m", "2d3h".
+// duration writes d in the units that rules use, without insignificant parts: "45s", "3h5m",
+// "2d3h".
 func (w *writer) duration(d time.Duration) {
 	var scratch [32]byte
 	w.Write(appendDuration(scratch[:0], d))

@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Evaluated records a verdict of the gate. Before a start is repeated, a closed gate sends the run back to
-// PENDING, in the same attempt, with the rest of its window. A bypassed gate counts as open: it is still
-// evaluated, so that the record shows what was bypassed.
+// Evaluated records a verdict of the gate. Before a start is repeated, a closed gate sends the run
+// back to PENDING, in the same attempt, with the rest of its window. A bypassed gate counts as
+// open: it is still evaluated, so that the record shows what was bypassed.
 func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 	open = open || r.Progress.Opening.GateBypassed
 	next, err := r.stay("an evaluation", now, Pending, Triggering)
@@ -40,8 +40,8 @@ func (r Run) Evaluated(open bool, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// EvaluateBy moves the next evaluation of a closed gate forward to at, when time alone opens the gate. It
-// does nothing if at is zero or later than the next evaluation.
+// EvaluateBy moves the next evaluation of a closed gate forward to at, when time alone opens the
+// gate. It does nothing if at is zero or later than the next evaluation.
 func (r Run) EvaluateBy(at time.Time) Run {
 	if !at.IsZero() && at.Before(r.Progress.NextEvaluation) {
 		r.Progress.NextEvaluation = at.Round(0).UTC()
@@ -49,10 +49,10 @@ func (r Run) EvaluateBy(at time.Time) Run {
 	return r
 }
 
-// Wake raises the version of an attempt because something that it depends on has changed: a sensor was
-// written, a slot became free, a pause ended. A decision based on the previous version then fails its
-// compare-and-swap and is made again. A PENDING or offered attempt is evaluated now, but never before the end
-// of a backoff or before schedule.time.
+// Wake raises the version of an attempt because something that it depends on has changed: a sensor
+// was written, a slot became free, a pause ended. A decision based on the previous version then
+// fails its compare-and-swap and is made again. A PENDING or offered attempt is evaluated now, but
+// never before the end of a backoff or before schedule.time.
 func (r Run) Wake(now time.Time) (Run, error) {
 	if !r.Offered() && (r.Status == Triggering || r.Status == Running) {
 		r.Version++
@@ -67,14 +67,14 @@ func (r Run) Wake(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Repeats reports whether the gate must be evaluated again before the job is started: a start was rejected
-// and not repeated yet, or the attempt is offered.
+// Repeats reports whether the gate must be evaluated again before the job is started: a start was
+// rejected and not repeated yet, or the attempt is offered.
 func (r Run) Repeats() bool {
 	return r.Status == Triggering && r.Progress.AskedAt.IsZero() && r.Progress.Held.Reason == ""
 }
 
-// WaitForSlot records that the gate is open but the pipeline has no free slot. The window and the time limit
-// stop until the attempt starts, or until the gate is found closed.
+// WaitForSlot records that the gate is open but the pipeline has no free slot. The window and the
+// time limit stop until the attempt starts, or until the gate is found closed.
 func (r Run) WaitForSlot(now time.Time) (Run, error) {
 	next, err := r.stay("the wait for a slot", now, Pending)
 	if err != nil {
@@ -92,8 +92,8 @@ func (r Run) WaitForSlot(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// LeaveQueue records that an attempt which cannot be evaluated no longer waits for a slot. Its window and
-// time limit continue.
+// LeaveQueue records that an attempt which cannot be evaluated no longer waits for a slot. Its
+// window and time limit continue.
 func (r Run) LeaveQueue(now time.Time) (Run, error) {
 	next, err := r.stay("the end of the wait for a slot", now, Pending)
 	if err != nil {
@@ -111,9 +111,9 @@ type Start struct {
 	Replica  string     // the replica that owns the job, if one does
 }
 
-// Trigger records that a start call is about to be made, the first or a repeated one. It consumes the open
-// verdict: each start call needs its own evaluation. Without an open verdict or a snapshot it returns an
-// error.
+// Trigger records that a start call is about to be made, the first or a repeated one. It consumes
+// the open verdict: each start call needs its own evaluation. Without an open verdict or a snapshot
+// it returns an error.
 func (r Run) Trigger(s Start, now time.Time) (Run, error) {
 	p := r.Progress
 	if !p.GateOpen {
@@ -141,9 +141,9 @@ func (r Run) Trigger(s Start, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Refused records that the target rejected the start call, or certainly never received it. The call is
-// repeated after a backoff, unless the failure is permanent or the tries are used up: then the attempt has
-// failed.
+// Refused records that the target rejected the start call, or certainly never received it. The call
+// is repeated after a backoff, unless the failure is permanent or the tries are used up: then the
+// attempt has failed.
 func (r Run) Refused(why Report, now time.Time) (Run, error) {
 	why.Result = ResultFail
 	why, err := why.check()
@@ -175,8 +175,9 @@ func (r Run) Refused(why Report, now time.Time) (Run, error) {
 // maxPostponed is the longest backoff of a postponed start.
 const maxPostponed = time.Minute
 
-// Postpone records that the controller could not make the start call for lack of its own resources. It is
-// retried with a backoff until the attempt's time limit, and counts neither as a try nor against any budget.
+// Postpone records that the controller could not make the start call for lack of its own resources.
+// It is retried with a backoff until the attempt's time limit, and counts neither as a try nor
+// against any budget.
 func (r Run) Postpone(now time.Time) (Run, error) {
 	next, err := r.stay("a postponed start", now, Triggering)
 	if err != nil {
@@ -206,8 +207,8 @@ func (r Run) Hold(reason string, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Started records that the target accepted the job: it answered the start call, or the job was found after
-// the response was lost. A pipeline without a job has no handle.
+// Started records that the target accepted the job: it answered the start call, or the job was
+// found after the response was lost. A pipeline without a job has no handle.
 func (r Run) Started(h Handle, now time.Time) (Run, error) {
 	if r.Status == Triggering && r.Progress.AskedAt.IsZero() {
 		return r, fmt.Errorf("record the start of run %s: no start call is unanswered", r.ID())

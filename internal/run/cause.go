@@ -5,7 +5,8 @@ import "time"
 // Cause is why an attempt was opened.
 type Cause string
 
-// The causes. Those of a first attempt use no budget; each cause of a further attempt has a counter.
+// The causes. Those of a first attempt use no budget; each cause of a further attempt has a
+// counter.
 const (
 	CauseCron      Cause = "cron"            // a fire
 	CauseInclude   Cause = "include date"    // a listed day
@@ -36,8 +37,8 @@ const (
 	Reopenings   Counter = "reopenings"
 )
 
-// Counter returns the budget that a further attempt for this cause uses. Drift, late data and upstream reruns
-// share one.
+// Counter returns the budget that a further attempt for this cause uses. Drift, late data and
+// upstream reruns share one.
 func (c Cause) Counter() Counter {
 	switch c {
 	case CauseTransient, CauseTimeout, CauseUnknown:
@@ -57,7 +58,8 @@ func (c Cause) Counter() Counter {
 	}
 }
 
-// on returns the transition of a further attempt for this cause; false for the causes of a first attempt.
+// on returns the transition of a further attempt for this cause; false for the causes of a first
+// attempt.
 func (c Cause) on() (On, bool) {
 	switch c.Counter() {
 	case Retries, CodeRetries:
@@ -71,8 +73,8 @@ func (c Cause) on() (On, bool) {
 	}
 }
 
-// Counters counts the attempts that each cause has opened. They last as long as the run, so that no restart,
-// replica or rerun restores a used budget.
+// Counters counts the attempts that each cause has opened. They last as long as the run, so that no
+// restart, replica or rerun restores a used budget.
 type Counters struct {
 	Retries      int `json:"retries"`
 	CodeRetries  int `json:"codeRetries"`

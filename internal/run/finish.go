@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Reported records the job's result; Complete acts on it. The first result counts. A result of another
-// attempt, or of an attempt that no longer waits for one, changes nothing.
+// Reported records the job's result; Complete acts on it. The first result counts. A result of
+// another attempt, or of an attempt that no longer waits for one, changes nothing.
 func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	if o.Key != r.Key || o.Attempt != r.Attempt {
 		return r, fmt.Errorf("record the result of %s: run %s is at attempt %d", o.Key.Attempt(o.Attempt), r.Key, r.Attempt)
@@ -32,8 +32,8 @@ func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Complete moves a run with a reported result to COMPLETED or FAILED. The commit that stores it also closes
-// the run's deadlines.
+// Complete moves a run with a reported result to COMPLETED or FAILED. The commit that stores it
+// also closes the run's deadlines.
 func (r Run) Complete(now time.Time) (Run, error) {
 	rep := r.Progress.Report
 	on := OnFailed
@@ -52,7 +52,8 @@ func (r Run) Complete(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Exhausted ends a run whose gate stayed closed for its whole window, or whose offer no worker claimed.
+// Exhausted ends a run whose gate stayed closed for its whole window, or whose offer no worker
+// claimed.
 func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
 	if r.Status == Triggering {
 		if !r.Offered() {
@@ -67,13 +68,14 @@ func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
 	return next, err
 }
 
-// EndedInPause reports whether the window of r ended during a pause: without one, the gate is evaluated once more at
-// the end of the window, so the last evaluation is not before it.
+// EndedInPause reports whether the window of r ended during a pause: without one, the gate is
+// evaluated once more at the end of the window, so the last evaluation is not before it.
 func (r Run) EndedInPause() bool {
 	return r.Status == ValidationExhausted && !r.StartDeadlinePassed && !r.Unclaimed() && r.Progress.LastEvaluation.Before(r.Progress.WindowEnd)
 }
 
-// PollExhausted records that the job had no result within its poll window. FAILED_FINAL follows; see GiveUp.
+// PollExhausted records that the job had no result within its poll window. FAILED_FINAL follows;
+// see GiveUp.
 func (r Run) PollExhausted(left Leftover, now time.Time) (Run, error) {
 	next, err := r.move(OnPollWindow, "no result within the poll window", now)
 	if err != nil {
@@ -106,8 +108,8 @@ func (r Run) TimeOut(left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Cancel ends an open run on an operator's request. The commit that stores it also cancels the run's
-// deadlines.
+// Cancel ends an open run on an operator's request. The commit that stores it also cancels the
+// run's deadlines.
 func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
 	next, err := r.move(OnCancelled, fmt.Sprintf("cancelled by %s: %s", by, why), now)
 	if err != nil {
@@ -117,8 +119,8 @@ func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// SettleLeft records the end of a job that an ended attempt left running: its target reports that it has
-// ended, or its state can no longer be read. Nothing else follows from it.
+// SettleLeft records the end of a job that an ended attempt left running: its target reports that
+// it has ended, or its state can no longer be read. Nothing else follows from it.
 func (r Run) SettleLeft(left Leftover, now time.Time) (Run, error) {
 	if !r.Progress.Left.MayRun() || left == JobStopping {
 		return r, fmt.Errorf("record that the job of run %s is %q: it is %q", r.ID(), left, r.Progress.Left)
@@ -128,8 +130,8 @@ func (r Run) SettleLeft(left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// LeftStarted records the response to a start call that arrived after its attempt had ended: the job runs,
-// and must be stopped.
+// LeftStarted records the response to a start call that arrived after its attempt had ended: the
+// job runs, and must be stopped.
 func (r Run) LeftStarted(h Handle, now time.Time) (Run, error) {
 	if r.Progress.Left != JobStopping || !r.Progress.StartedAt.IsZero() {
 		return r, fmt.Errorf("record the start of run %s: it has no unanswered start call", r.ID())

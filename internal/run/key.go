@@ -42,8 +42,8 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// AttemptID is "{pipeline}/{schedule}/{period}/{attempt}": the idempotency key of the job, and part of the
-// name of everything that must happen once per attempt.
+// AttemptID is "{pipeline}/{schedule}/{period}/{attempt}": the idempotency key of the job, and part
+// of the name of everything that must happen once per attempt.
 type AttemptID string
 
 // Attempt returns the id of the nth attempt of k, counted from 1.

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// move is the only place where a status changes: it follows a transition of the table or returns an error.
+// move is the only place where a status changes: it follows a transition of the table or returns an
+// error.
 func (r Run) move(on On, reason string, now time.Time) (Run, error) {
 	to, ok := target(r.Status, on)
 	if !ok {
@@ -41,7 +42,8 @@ func (r Run) refuse(on On) error {
 		r.Key, cmp.Or(string(r.Status), "(no run)"), to, on, cmp.Or(strings.Join(possible, ", "), "nothing"))
 }
 
-// stay returns the run for a change that keeps its status; an error if the status is not in the list.
+// stay returns the run for a change that keeps its status; an error if the status is not in the
+// list.
 func (r Run) stay(what string, now time.Time, in ...Status) (Run, error) {
 	if slices.Contains(in, r.Status) {
 		return r.touch(now), nil
@@ -69,8 +71,8 @@ func New(key Key, o Opening) (Run, error) {
 	return r, nil
 }
 
-// Closed returns a run whose start condition was not met before its deadline: it ends without an attempt, and
-// only an operator's trigger or rerun opens one.
+// Closed returns a run whose start condition was not met before its deadline: it ends without an
+// attempt, and only an operator's trigger or rerun opens one.
 func Closed(key Key, now time.Time) (Run, error) {
 	r, err := Run{Key: key}.move(OnStartDeadline, "start deadline", now)
 	if err != nil {
@@ -80,8 +82,9 @@ func Closed(key Key, now time.Time) (Run, error) {
 	return r, nil
 }
 
-// NextAttempt opens attempt+1 and uses the budget of its cause, unless it is the first of a run that ended
-// without one. Package rerun decides beforehand whether the budget allows it; both belong in one commit.
+// NextAttempt opens attempt+1 and uses the budget of its cause, unless it is the first of a run
+// that ended without one. Package rerun decides beforehand whether the budget allows it; both
+// belong in one commit.
 func (r Run) NextAttempt(o Opening) (Run, error) {
 	on, ok := o.Cause.on()
 	if !ok {
@@ -110,8 +113,8 @@ func (r Run) NextAttempt(o Opening) (Run, error) {
 	return next, nil
 }
 
-// begin returns the progress of a new attempt. The window and the time limit count from the first possible
-// evaluation.
+// begin returns the progress of a new attempt. The window and the time limit count from the first
+// possible evaluation.
 func begin(o Opening) (Progress, error) {
 	if (o.Forced || o.GateBypassed) && (o.By == "" || o.Reason == "") {
 		return Progress{}, fmt.Errorf("a forced or bypassed attempt needs who and why, got %q and %q", o.By, o.Reason)

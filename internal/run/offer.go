@@ -7,16 +7,18 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// An attempt whose job a worker outside runs has no start call. It is offered instead, and a worker claims it:
+// An attempt whose job a worker outside runs has no start call. It is offered instead, and a worker
+// claims it:
 //
 //	PENDING ──gate open──> TRIGGERING (offered) ──claimed──> RUNNING ──reported──> COMPLETED, FAILED
 //	                          │  └──gate closed──> PENDING       └──no heartbeat──> FAILED (TIMEOUT)
 //	                          └──window closed──> VALIDATION_EXHAUSTED
 //
-// The claim is a change of the run like any other, so the version that it swaps decides which of several workers gets it.
+// The claim is a change of the run like any other, so the version that it swaps decides which of
+// several workers gets it.
 
-// Offer is the state of an attempt that an external worker runs. It is zero if the controller starts the job
-// itself.
+// Offer is the state of an attempt that an external worker runs. It is zero if the controller
+// starts the job itself.
 type Offer struct {
 	Since     time.Time `json:"since"`              // when the attempt was offered
 	Worker    string    `json:"worker,omitempty"`   // who claimed it; "" until claimed
@@ -41,8 +43,8 @@ func (r Run) Claimed() bool { return r.Status == Running && r.Progress.Offer.Wor
 // Unclaimed reports whether r ended because no worker claimed it.
 func (r Run) Unclaimed() bool { return r.Status == ValidationExhausted && r.Reason == unclaimed }
 
-// OfferEnd returns when an offer expires: at the end of the window. An offer made by the last evaluation of a
-// window gets one more interval, since no worker could have claimed it before.
+// OfferEnd returns when an offer expires: at the end of the window. An offer made by the last
+// evaluation of a window gets one more interval, since no worker could have claimed it before.
 func (p Progress) OfferEnd() time.Time {
 	if p.Offer.Since.Before(p.WindowEnd) {
 		return p.WindowEnd
@@ -50,8 +52,8 @@ func (p Progress) OfferEnd() time.Time {
 	return p.Offer.Since.Add(p.Opening.Limits.Interval)
 }
 
-// HeartbeatEnd returns when the worker of a claimed attempt counts as lost without another heartbeat; zero if
-// it never does.
+// HeartbeatEnd returns when the worker of a claimed attempt counts as lost without another
+// heartbeat; zero if it never does.
 func (p Progress) HeartbeatEnd() time.Time {
 	limit := p.Opening.Limits.Heartbeat
 	if limit <= 0 || p.Offer.Heartbeat.IsZero() {
@@ -60,8 +62,9 @@ func (p Progress) HeartbeatEnd() time.Time {
 	return period.Later(p.Offer.Heartbeat, p.Offer.Excused).Add(limit)
 }
 
-// offerPause returns the time until the gate of an offer is evaluated again. It is at most the heartbeat
-// limit: a host that cannot be woken must notice a claim before the first heartbeat is due.
+// offerPause returns the time until the gate of an offer is evaluated again. It is at most the
+// heartbeat limit: a host that cannot be woken must notice a claim before the first heartbeat is
+// due.
 func (l Limits) offerPause() time.Duration {
 	if l.Heartbeat > 0 {
 		return min(l.Interval, l.Heartbeat)
@@ -69,8 +72,8 @@ func (l Limits) offerPause() time.Duration {
 	return l.Interval
 }
 
-// Offer records that the gate is open and the attempt waits for a worker. Like Trigger it consumes the open
-// verdict, and needs the snapshot of the gate.
+// Offer records that the gate is open and the attempt waits for a worker. Like Trigger it consumes
+// the open verdict, and needs the snapshot of the gate.
 func (r Run) Offer(s Start, now time.Time) (Run, error) {
 	if r.Status != Pending {
 		return r, r.refuse(OnGateOpen)
@@ -98,8 +101,9 @@ func (r Run) StillOffered(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Claim assigns an offered attempt to a worker. The gate is evaluated again before, and s has the snapshot of
-// that evaluation. It returns an error if the attempt is not offered, or the offer has expired.
+// Claim assigns an offered attempt to a worker. The gate is evaluated again before, and s has the
+// snapshot of that evaluation. It returns an error if the attempt is not offered, or the offer has
+// expired.
 func (r Run) Claim(worker string, s Start, now time.Time) (Run, error) {
 	switch {
 	case !r.Offered():
@@ -122,8 +126,8 @@ func (r Run) Claim(worker string, s Start, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Beat records a heartbeat of the worker of a claimed attempt. A late one counts as long as the run has not
-// been given up. It returns an error if the attempt is not claimed, or has its result.
+// Beat records a heartbeat of the worker of a claimed attempt. A late one counts as long as the run
+// has not been given up. It returns an error if the attempt is not claimed, or has its result.
 func (r Run) Beat(now time.Time) (Run, error) {
 	if !r.Claimed() || r.Progress.Report.Result != "" {
 		return r, fmt.Errorf("record a heartbeat of run %s: no worker runs it, it is %s", r.ID(), r.Status)
@@ -133,8 +137,8 @@ func (r Run) Beat(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Excuse records that no heartbeat could have been received until now, so that the worker's silence counts
-// from now on.
+// Excuse records that no heartbeat could have been received until now, so that the worker's silence
+// counts from now on.
 func (r Run) Excuse(now time.Time) (Run, error) {
 	if !r.Claimed() {
 		return r, fmt.Errorf("excuse the worker of run %s: no worker runs it, it is %s", r.ID(), r.Status)

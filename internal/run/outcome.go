@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Category classifies a failure, which decides the budget of a retry. Empty means unknown; it is budgeted as
-// transient.
+// Category classifies a failure, which decides the budget of a retry. Empty means unknown; it is
+// budgeted as transient.
 type Category string
 
 // The failure categories.

@@ -1,32 +1,34 @@
 // Package run is the state machine of a run: one pipeline, one schedule, one period of data.
 //
-// The life of a run. Something opens it (a cron fire, a sensor write that meets the start condition, an
-// upstream, an operator) and it is PENDING: attempt 1 waits for its gate. The gate is evaluated at once, then
-// each interval and whenever a sensor is written, until its window ends; if it stays closed, the run becomes
-// VALIDATION_EXHAUSTED. Once the gate is open, the run becomes TRIGGERING, stored together with the snapshot
-// of the gate. Then the start call is made with the attempt's id as idempotency key, and the run becomes
-// RUNNING with the job's handle. The job is polled each poll interval until it has a result: COMPLETED, or
-// FAILED, which becomes either attempt 2 (PENDING again, after a backoff) or FAILED_FINAL. An ended run
-// continues only with a further attempt: by a rerun, or by the reopening of an exhausted window. Status draws
-// the transitions. Package lifecycle decides what an open attempt does next, and when; package rerun decides
-// whether another attempt may be opened.
+// The life of a run. Something opens it (a cron fire, a sensor write that meets the start
+// condition, an upstream, an operator) and it is PENDING: attempt 1 waits for its gate. The gate is
+// evaluated at once, then each interval and whenever a sensor is written, until its window ends; if
+// it stays closed, the run becomes VALIDATION_EXHAUSTED. Once the gate is open, the run becomes
+// TRIGGERING, stored together with the snapshot of the gate. Then the start call is made with the
+// attempt's id as idempotency key, and the run becomes RUNNING with the job's handle. The job is
+// polled each poll interval until it has a result: COMPLETED, or FAILED, which becomes either
+// attempt 2 (PENDING again, after a backoff) or FAILED_FINAL. An ended run continues only with a
+// further attempt: by a rerun, or by the reopening of an exhausted window. Status draws the
+// transitions. Package lifecycle decides what an open attempt does next, and when; package rerun
+// decides whether another attempt may be opened.
 //
-// A Run is a plain value, one row in a store. Every change to it is a method that returns the changed value
-// with a higher version, or an error and nothing changed; a store writes it by compare-and-swap on the
-// version that was read. The package never reads a clock, starts or stores anything.
+// A Run is a plain value, one row in a store. Every change to it is a method that returns the
+// changed value with a higher version, or an error and nothing changed; a store writes it by
+// compare-and-swap on the version that was read. The package never reads a clock, starts or stores
+// anything.
 package run
 
 import (
 	"time"
 )
 
-// Run is the whole state of a run, and enough to decide its next step. It holds no pointers: a copy is
-// independent, and two runs are the same if they are ==.
+// Run is the whole state of a run, and enough to decide its next step. It holds no pointers: a copy
+// is independent, and two runs are the same if they are ==.
 type Run struct {
 	Key
 
-	// Version grows by one with every change. A commit that makes several changes at once compares with the
-	// version it read, not with the one before the last change.
+	// Version grows by one with every change. A commit that makes several changes at once compares
+	// with the version it read, not with the one before the last change.
 	Version int64  `json:"version"`
 	Status  Status `json:"status"`           // only the methods of this package change it
 	Reason  string `json:"reason,omitempty"` // why it has that status, as text
@@ -39,15 +41,16 @@ type Run struct {
 	Counters Counters `json:"counters"`
 	Progress Progress `json:"progress"`
 
-	// StartDeadlinePassed marks a run that the deadline of its start condition closed: no write reopens it.
+	// StartDeadlinePassed marks a run that the deadline of its start condition closed: no write
+	// reopens it.
 	StartDeadlinePassed bool `json:"startDeadlinePassed,omitempty"`
 }
 
 // ID returns the id of the latest attempt.
 func (r Run) ID() AttemptID { return r.Key.Attempt(r.Attempt) }
 
-// Settled reports whether the job of attempt n needs no more calls: its result is stored, or it has none, and
-// according to its target it no longer runs.
+// Settled reports whether the job of attempt n needs no more calls: its result is stored, or it has
+// none, and according to its target it no longer runs.
 func (r Run) Settled(n int) bool {
 	if r.Attempt != n {
 		return r.Attempt > n
@@ -55,7 +58,8 @@ func (r Run) Settled(n int) bool {
 	return (r.Progress.Report.Result != "" || !r.Status.Open()) && !r.Progress.Left.MayRun()
 }
 
-// EndSnapshot returns the id of the stored facts on which the end of the latest attempt was decided.
+// EndSnapshot returns the id of the stored facts on which the end of the latest attempt was
+// decided.
 func (r Run) EndSnapshot() SnapshotID { return SnapshotID(r.ID() + "/end") }
 
 // Verdict reports whether the gate was open, and whether it was evaluated in the run's last change.
@@ -82,7 +86,8 @@ type Opening struct {
 // Handle is the job type's id of a job. Only the job type interprets it.
 type Handle string
 
-// SnapshotID refers to stored facts: those on which a gate was evaluated, or those on which an attempt ended.
+// SnapshotID refers to stored facts: those on which a gate was evaluated, or those on which an
+// attempt ended.
 type SnapshotID string
 
 // Held is a start call with an unknown outcome, which must not be repeated blindly.
@@ -91,8 +96,8 @@ type Held struct {
 	Since  time.Time `json:"since"`
 }
 
-// Progress is the state of the latest attempt. A new attempt begins with a new one, so nothing of an earlier
-// attempt affects it.
+// Progress is the state of the latest attempt. A new attempt begins with a new one, so nothing of
+// an earlier attempt affects it.
 type Progress struct {
 	Opening Opening `json:"opening"`
 
@@ -103,8 +108,8 @@ type Progress struct {
 	LastEvaluation time.Time `json:"lastEvaluation,omitzero"`
 	GateOpen       bool      `json:"gateOpen,omitempty"` // the last verdict, until a start consumes it
 
-	// WaitingSince is set while the gate is open but no slot is free. The window and the time limit stop
-	// meanwhile.
+	// WaitingSince is set while the gate is open but no slot is free. The window and the time limit
+	// stop meanwhile.
 	WaitingSince time.Time `json:"waitingSince,omitzero"`
 
 	Snapshot   SnapshotID `json:"snapshot,omitempty"`
@@ -129,8 +134,8 @@ type Progress struct {
 	Left   Leftover `json:"left,omitempty"`
 }
 
-// Unread describes a job whose status could not be read, since the first of the failed polls in a row. The
-// zero Unread means that the last poll succeeded.
+// Unread describes a job whose status could not be read, since the first of the failed polls in a
+// row. The zero Unread means that the last poll succeeded.
 type Unread struct {
 	Since  time.Time `json:"since"`
 	Polls  int       `json:"polls"` // how many in a row
@@ -140,8 +145,8 @@ type Unread struct {
 // Leftover is the state of the job of an attempt that ended without its result.
 type Leftover string
 
-// The states of a left job. A job that was asked to stop counts as running until its target says otherwise:
-// until then the stop is repeated, and the job keeps its slot.
+// The states of a left job. A job that was asked to stop counts as running until its target says
+// otherwise: until then the stop is repeated, and the job keeps its slot.
 const (
 	NothingLeft Leftover = ""
 	JobStopped  Leftover = "stopped"       // its target reports that it has ended
@@ -164,8 +169,8 @@ func (p *Progress) shift(now time.Time) {
 	p.WaitingSince = time.Time{}
 }
 
-// Limits are the limits of an attempt. They are copied from its config version when it opens, so that an edit
-// of the file never changes an open window.
+// Limits are the limits of an attempt. They are copied from its config version when it opens, so
+// that an edit of the file never changes an open window.
 type Limits struct {
 	Window       time.Duration `json:"window"`              // how long the gate is evaluated
 	Interval     time.Duration `json:"interval"`            // the interval between evaluations
@@ -184,14 +189,15 @@ const (
 	longest         = 10 * 366 * 24 * time.Hour // keeps sums of limits far from overflow
 )
 
-// TimeLimit returns how long a whole attempt may take: the server's limit or, if that is more, the window
-// plus the poll window plus half an hour.
+// TimeLimit returns how long a whole attempt may take: the server's limit or, if that is more, the
+// window plus the poll window plus half an hour.
 func (l Limits) TimeLimit() time.Duration {
 	l = l.bounded()
 	return max(l.RunTimeout, l.Window+l.PollWindow+slack)
 }
 
-// bounded clamps limits that no valid file can contain, so that every attempt ends and no loop spins.
+// bounded clamps limits that no valid file can contain, so that every attempt ends and no loop
+// spins.
 func (l Limits) bounded() Limits {
 	within := func(d, least time.Duration) time.Duration { return min(max(d, least), longest) }
 	l.Interval = within(l.Interval, leastInterval)

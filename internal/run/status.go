@@ -4,7 +4,8 @@ import (
 	"time"
 )
 
-// Status is the state of a run. Every arrow below is a row of transitions, and no other is possible:
+// Status is the state of a run. Every arrow below is a row of transitions, and no other is
+// possible:
 //
 //	(no run) ──opened──> PENDING ──gate open──> TRIGGERING ──started──> RUNNING ──succeeded──> COMPLETED
 //	(no run) ──start deadline──> VALIDATION_EXHAUSTED
@@ -23,10 +24,10 @@ import (
 //	any open state ──time limit──> FAILED_FINAL
 //	any ended state ──rerun──> PENDING
 //
-// retry, rerun and reopened begin attempt+1; gate closed stays in the same attempt, because the gate is
-// evaluated again before a start is repeated. TRIGGERING reaches a result directly if the start call is the
-// job itself, or if an operator reports one for a held start. A window closes on TRIGGERING if the attempt
-// was offered and no worker claimed it.
+// retry, rerun and reopened begin attempt+1; gate closed stays in the same attempt, because the
+// gate is evaluated again before a start is repeated. TRIGGERING reaches a result directly if the
+// start call is the job itself, or if an operator reports one for a held start. A window closes on
+// TRIGGERING if the attempt was offered and no worker claimed it.
 type Status string
 
 // The states of a run. COMPLETED, FAILED_FINAL, VALIDATION_EXHAUSTED and CANCELLED end it.

@@ -40,7 +40,8 @@ func (d *deployment) now() time.Time     { return d.world.Now() }
 func (d *deployment) unseen()            { d.world.Lose() }
 func (d *deployment) store() store.Store { return d.world.Store() }
 
-// until advances the time. An evaluation that no change triggers happens at the next step of an execution.
+// until advances the time. An evaluation that no change triggers happens at the next step of an
+// execution.
 func (d *deployment) until(at time.Time) { d.world.AdvanceTo(at) }
 
 func (d *deployment) apply(files catalog.Files) error { return d.world.PutFiles(files) }
@@ -67,8 +68,8 @@ func (d *deployment) operate(ask func(ctx context.Context, r *router.Router, now
 	return ask(d.Context(), console.router, d.now())
 }
 
-// onTables is a deployment on a local DynamoDB. Its watchdog has the interval of AWS, except in stories about the
-// watchdog.
+// onTables is a deployment on a local DynamoDB. Its watchdog has the interval of AWS, except in
+// stories about the watchdog.
 func onTables(t *testing.T, s story) *deployment {
 	environment, c := dynamotest.Streaming(t)
 	watch := 5 * time.Minute
@@ -80,8 +81,8 @@ func onTables(t *testing.T, s story) *deployment {
 
 var everywhere = flag.Bool("tables", false, "play all stories with a real DynamoDB, which takes minutes; a few are always")
 
-// onRealTables reports whether a story is played with a real DynamoDB. Together, those that always are write every
-// kind of row; all stories are played with tables in memory.
+// onRealTables reports whether a story is played with a real DynamoDB. Together, those that always
+// are write every kind of row; all stories are played with tables in memory.
 func onRealTables(s story) bool {
 	return *everywhere || slices.Contains([]string{"cascade", "late-data", "retries", "start-unanswered"}, s.name)
 }

@@ -20,8 +20,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store/redistest"
 )
 
-// beyond runs functions outside every synctest bubble: waiting for a server must not use a bubble's clock. A channel
-// between the two sides has to be created outside, so the outside creates them all.
+// beyond runs functions outside every synctest bubble: waiting for a server must not use a bubble's
+// clock. A channel between the two sides has to be created outside, so the outside creates them
+// all.
 var beyond = struct {
 	asks chan ask
 	done chan chan struct{}
@@ -109,8 +110,9 @@ func onDynamo(t *testing.T, url string) *held {
 	}}
 }
 
-// courier sends requests to their server outside the bubble, and caches the answers. Nobody else uses its tables, so
-// an answer stays valid until one of its rows is written: that covers most reads of a watchdog pass.
+// courier sends requests to their server outside the bubble, and caches the answers. Nobody else
+// uses its tables, so an answer stays valid until one of its rows is written: that covers most
+// reads of a watchdog pass.
 type courier struct {
 	mu    sync.Mutex
 	known map[string]*answer
@@ -185,8 +187,8 @@ func (c *courier) forget(written any) {
 	}
 }
 
-// touched collects what a request depends on: rows by their keys and, for writes, the partitions and lists that they
-// are or were in; for a query, the partition or list that it reads.
+// touched collects what a request depends on: rows by their keys and, for writes, the partitions
+// and lists that they are or were in; for a query, the partition or list that it reads.
 func (c *courier) touched(v any, of map[string]bool, writes bool) {
 	switch v := v.(type) {
 	case []any:

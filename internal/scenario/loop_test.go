@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// loop is the simplest possible host: it does one thing after the other, changes first, then tasks in order of their
-// due time.
+// loop is the simplest possible host: it does one thing after the other, changes first, then tasks
+// in order of their due time.
 type loop struct {
 	*testing.T
 	keeper

@@ -24,10 +24,11 @@ type platform interface {
 	start()
 	stop()
 	now() time.Time
-	// until advances the time to an instant and does all that becomes due. If the instant is now, it only does what
-	// is due.
+	// until advances the time to an instant and does all that becomes due. If the instant is now,
+	// it only does what is due.
 	until(at time.Time)
-	// apply handles changed files, operate an operator's request, put a producer's write. To put nil is to delete.
+	// apply handles changed files, operate an operator's request, put a producer's write. To put
+	// nil is to delete.
 	apply(files catalog.Files) error
 	operate(ask func(ctx context.Context, r *router.Router, now time.Time) error) error
 	put(id pipeline.ID, key string, fields sensor.Fields) error

@@ -247,9 +247,9 @@ func (p *player) events() []event.Event {
 	}
 }
 
-// log lists the events, one per line. Events of one run are in the order in which they happened. Events of different
-// runs at one instant have no defined order if the platform is concurrent; the log sorts them: upstreams first, then
-// by name and period.
+// log lists the events, one per line. Events of one run are in the order in which they happened.
+// Events of different runs at one instant have no defined order if the platform is concurrent; the
+// log sorts them: upstreams first, then by name and period.
 func (p *player) log() string {
 	p.Helper()
 	events := p.events()
@@ -267,7 +267,8 @@ func (p *player) log() string {
 	return log.String()
 }
 
-// depths returns how many pipelines are upstream of each pipeline, in the longest chain, by the story's last files.
+// depths returns how many pipelines are upstream of each pipeline, in the longest chain, by the
+// story's last files.
 func (p *player) depths() map[pipeline.ID]int {
 	set := pipeline.Load(p.sources(p.files), pipeline.Options{Jobs: all.Kinds(), Calendars: p.sources(p.story.Days), Whole: true})
 	depths := map[pipeline.ID]int{}

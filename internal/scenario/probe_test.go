@@ -52,8 +52,8 @@ func telling(p platform, s story) platform {
 	return p
 }
 
-// TestE1ProbesLeadToTheSameDecisions plays the stories with probes, except on AWS: there the watchdog asks them at
-// other moments, and does not ask command probes.
+// TestE1ProbesLeadToTheSameDecisions plays the stories with probes, except on AWS: there the
+// watchdog asks them at other moments, and does not ask command probes.
 func TestE1ProbesLeadToTheSameDecisions(t *testing.T) {
 	for _, s := range storiesIn(t, "probes") {
 		t.Run(s.name, func(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// compareRuns compares a log with the one beside the story, run by run, in order and without times: a platform that
-// evaluates at other moments emits the same events for each run, only not at the same instants.
+// compareRuns compares a log with the one beside the story, run by run, in order and without times:
+// a platform that evaluates at other moments emits the same events for each run, only not at the
+// same instants.
 func compareRuns(t *testing.T, s story, log string) {
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join(folder, s.name+".events.jsonl"))

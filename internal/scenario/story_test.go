@@ -1,9 +1,10 @@
-// Package scenario_test checks promise E1: the same history leads to the same decisions on every platform. Each file
-// of testdata/scenarios is a story: files, writes, the behaviour of jobs, requests of people, and the passing of
-// time. Every platform plays every story, and the events must equal the log beside the story to the last byte.
+// Package scenario_test checks promise E1: the same history leads to the same decisions on every
+// platform. Each file of testdata/scenarios is a story: files, writes, the behaviour of jobs,
+// requests of people, and the passing of time. Every platform plays every story, and the events
+// must equal the log beside the story to the last byte.
 //
-// testdata/scenarios/README.md explains how to write a story. A platform joins by implementing platform
-// (platform_test.go).
+// testdata/scenarios/README.md explains how to write a story. A platform joins by implementing
+// platform (platform_test.go).
 package scenario_test
 
 import (

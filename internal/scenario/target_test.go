@@ -26,8 +26,8 @@ func newTarget(plays map[string]play, clock func() time.Time) *target {
 	return &target{plays: plays, clock: clock, calls: map[run.AttemptID]int{}, ends: map[run.Handle]time.Time{}}
 }
 
-// types returns job types of pipeline files, each with the roles of the real type: lambda can only be polled, glue
-// can be searched and stopped, step-function also rejects a repeated start.
+// types returns job types of pipeline files, each with the roles of the real type: lambda can only
+// be polled, glue can be searched and stopped, step-function also rejects a repeated start.
 func (t *target) types() map[string]job.Type {
 	return map[string]job.Type{
 		"lambda":        plain{t},

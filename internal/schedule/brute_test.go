@@ -18,14 +18,16 @@ import (
 // set says which values a field allows.
 type set [64]bool
 
-// crontab is an expression together with what it means, made at the same time, so that nothing parses it.
+// crontab is an expression together with what it means, made at the same time, so that nothing
+// parses it.
 type crontab struct {
 	text                          string
 	minute, hour, dom, month, dow set
 	eitherDay, elapsed            bool
 }
 
-// randomCrontab makes an expression that fires at least now and then; pick(n) gives a number below n.
+// randomCrontab makes an expression that fires at least now and then; pick(n) gives a number below
+// n.
 func randomCrontab(pick func(n int) int) crontab {
 	var c crontab
 	var minute, hour, dom, month, dow string
@@ -80,8 +82,9 @@ func (c crontab) matches(local time.Time) bool {
 		(c.eitherDay && (dom || dow) || dom && dow)
 }
 
-// firesBetween looks at the clock of the zone every minute. In elapsed time an expression fires whenever it matches what
-// the clock shows; on the wall clock whenever a local time that matches is reached or passed for the first time.
+// firesBetween looks at the clock of the zone every minute. In elapsed time an expression fires
+// whenever it matches what the clock shows; on the wall clock whenever a local time that matches is
+// reached or passed for the first time.
 func (c crontab) firesBetween(from, to time.Time, zone *time.Location) []time.Time {
 	shown := func(at time.Time) time.Time { // what the clock shows, as a time in UTC
 		at = at.In(zone)
@@ -141,8 +144,8 @@ func TestNextAndPrevAgreeWithAMinuteWalkInEveryZone(t *testing.T) {
 	}
 }
 
-// checkFromWithin starts a search at instants all over the window, also where nothing fires: a walk from fire to
-// fire never begins inside a repeated hour that the wall clock passes over.
+// checkFromWithin starts a search at instants all over the window, also where nothing fires: a walk
+// from fire to fire never begins inside a repeated hour that the wall clock passes over.
 func checkFromWithin(t *testing.T, change zonetest.Change, expr string, fires []time.Time) {
 	t.Helper()
 	cron := parseCron(t, expr)

@@ -49,8 +49,8 @@ func (c Clock) Hourly() bool { return c.Hour < 0 }
 // (see period.Wall), ":MM" follows elapsed time.
 func (c Clock) After(t time.Time, zone *time.Location) time.Time { return c.AfterDays(t, 0, zone) }
 
-// AfterDays is After, moved by that many calendar days: the wall clock is evaluated again on that day. ":MM" ignores
-// days.
+// AfterDays is After, moved by that many calendar days: the wall clock is evaluated again on that
+// day. ":MM" ignores days.
 func (c Clock) AfterDays(t time.Time, days int, zone *time.Location) time.Time {
 	daily := c.cron()
 	if daily.elapsed {

@@ -19,8 +19,8 @@ type Cron struct {
 
 	minute, hour, dom, month, dow uint64 // bit n represents value n
 
-	// eitherDay means that day of month and day of week are both restricted: then a day needs to match only one of
-	// them.
+	// eitherDay means that day of month and day of week are both restricted: then a day needs to
+	// match only one of them.
 	eitherDay bool
 	// elapsed means that the expression follows elapsed time, not the wall clock.
 	elapsed bool
@@ -55,8 +55,9 @@ var descriptors = map[string]string{
 	"@hourly":   "0 * * * *",
 }
 
-// ParseCron parses a five-field expression or @yearly, @monthly, @weekly, @daily, @midnight, @hourly. The error says
-// what is wrong and what would be right. It rejects "@every", zone prefixes and expressions that never fire.
+// ParseCron parses a five-field expression or @yearly, @monthly, @weekly, @daily, @midnight,
+// @hourly. The error says what is wrong and what would be right. It rejects "@every", zone prefixes
+// and expressions that never fire.
 func ParseCron(expr string) (*Cron, error) {
 	c, err := parseCron(expr)
 	if err != nil {
@@ -113,8 +114,8 @@ func compile(texts []string) (*Cron, error) {
 	return c, nil
 }
 
-// parse returns the field's mask. The library accepts some malformed fields with a meaning of its own (",", "*-5",
-// "+5") and panics on others, so parse checks the form first.
+// parse returns the field's mask. The library accepts some malformed fields with a meaning of its
+// own (",", "*-5", "+5") and panics on others, so parse checks the form first.
 func (f field) parse(text string) (uint64, error) {
 	if !f.wellFormed(text) {
 		return 0, f.misfit(text)
@@ -138,7 +139,8 @@ func (f field) misfit(text string) error {
 	return fmt.Errorf("%s %.40q is not understood: use %s, lists (1,3), ranges (1-3) and steps (*/2)", f.name, text, f.accepts)
 }
 
-// wellFormed reports whether text is a list of values, ranges and stars, each with or without a step.
+// wellFormed reports whether text is a list of values, ranges and stars, each with or without a
+// step.
 func (f field) wellFormed(text string) bool {
 	for item := range strings.SplitSeq(text, ",") {
 		base, step, stepped := strings.Cut(item, "/")
@@ -203,7 +205,8 @@ func (c *Cron) fires() bool {
 	return false
 }
 
-// Size returns the smallest period size that never contains two fires on a regular day: day, hour or minute.
+// Size returns the smallest period size that never contains two fires on a regular day: day, hour
+// or minute.
 func (c *Cron) Size() period.Size {
 	switch {
 	case bits.OnesCount64(c.minute) > 1:

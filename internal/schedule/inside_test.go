@@ -53,7 +53,8 @@ func TestInside(t *testing.T) {
 
 func TestEveryPeriodLiesInsideItsDay(t *testing.T) {
 	all := slices.DeleteFunc(zonetest.Changes(t), func(c zonetest.Change) bool {
-		// Some zones once went back into a day that had ended. What they show then lies in the day after, by its instants.
+		// Some zones once went back into a day that had ended. What they show then lies in the day
+		// after, by its instants.
 		return c.At.In(c.Zone).Format(time.DateOnly) < c.At.Add(-time.Nanosecond).In(c.Zone).Format(time.DateOnly)
 	})
 	rapid.Check(t, func(t *rapid.T) {

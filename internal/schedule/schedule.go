@@ -1,7 +1,7 @@
-// Package schedule decides which periods a pipeline has, when each opens and which the calendar excludes. A library
-// parses cron expressions, but this package computes their fires, because the rule for clock changes is ours: an
-// expression whose hour field starts with "*" follows elapsed time, any other follows the wall clock. It reads no
-// clock. Deadlines are in package sla.
+// Package schedule decides which periods a pipeline has, when each opens and which the calendar
+// excludes. A library parses cron expressions, but this package computes their fires, because the
+// rule for clock changes is ours: an expression whose hour field starts with "*" follows elapsed
+// time, any other follows the wall clock. It reads no clock. Deadlines are in package sla.
 package schedule
 
 import (
@@ -23,7 +23,8 @@ type Spec struct {
 	Exclude []Calendar      // their union is excluded; inline exclusions are unnamed calendars
 }
 
-// Schedule is a compiled, immutable Spec. Every pipeline has one, so rarely used parts are behind pointers.
+// Schedule is a compiled, immutable Spec. Every pipeline has one, so rarely used parts are behind
+// pointers.
 type Schedule struct {
 	cron    *Cron
 	zone    *time.Location
@@ -71,14 +72,14 @@ func (s *Schedule) PeriodAt(t time.Time) period.Period {
 	return s.sliceAt(t).Add(s.offset, s.zone)
 }
 
-// SliceStart returns the start of the period that contains a fire at t (offset not applied): an undated start
-// condition must not be older.
+// SliceStart returns the start of the period that contains a fire at t (offset not applied): an
+// undated start condition must not be older.
 func (s *Schedule) SliceStart(t time.Time) time.Time { return s.sliceAt(t).Start(s.zone) }
 
 func (s *Schedule) sliceAt(t time.Time) period.Period { return period.At(t, s.size, s.zone) }
 
-// FireFor returns when period p opens by itself: the fire whose PeriodAt is p; zero if there is none. If a clock
-// change moves two fires into one period, it is the first.
+// FireFor returns when period p opens by itself: the fire whose PeriodAt is p; zero if there is
+// none. If a clock change moves two fires into one period, it is the first.
 func (s *Schedule) FireFor(p period.Period) time.Time {
 	if p.IsZero() || p.Size() != s.size {
 		return time.Time{}
@@ -93,8 +94,8 @@ func (s *Schedule) FireFor(p period.Period) time.Time {
 	return fire
 }
 
-// EarliestStart returns schedule.time on the day that p is handled, which is p's own day (the first day of a week or
-// month) unless an offset moves it; without schedule.time, the first instant of p.
+// EarliestStart returns schedule.time on the day that p is handled, which is p's own day (the first
+// day of a week or month) unless an offset moves it; without schedule.time, the first instant of p.
 func (s *Schedule) EarliestStart(p period.Period) time.Time {
 	if s.time == nil || p.IsZero() {
 		return p.Start(s.zone)
@@ -102,8 +103,8 @@ func (s *Schedule) EarliestStart(p period.Period) time.Time {
 	return s.timeOn(s.handled(p).FirstDay())
 }
 
-// OpensFrom returns the earliest time at which p can open: its fire or, without one, the start of the period in which
-// an undated reading is for p; never before schedule.time.
+// OpensFrom returns the earliest time at which p can open: its fire or, without one, the start of
+// the period in which an undated reading is for p; never before schedule.time.
 func (s *Schedule) OpensFrom(p period.Period) time.Time {
 	opens := s.FireFor(p)
 	if opens.IsZero() {
@@ -115,8 +116,8 @@ func (s *Schedule) OpensFrom(p period.Period) time.Time {
 	return opens
 }
 
-// handled returns the period in which p is processed, which is p itself unless an offset moves it; the offset does
-// not apply to periods of another size.
+// handled returns the period in which p is processed, which is p itself unless an offset moves it;
+// the offset does not apply to periods of another size.
 func (s *Schedule) handled(p period.Period) period.Period {
 	if p.Size() != s.size {
 		return p

@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// SlicesIn lists the periods of that size inside p that the calendar does not exclude, in order. If size is not
-// smaller than p's, it is the one period that contains p.
+// SlicesIn lists the periods of that size inside p that the calendar does not exclude, in order. If
+// size is not smaller than p's, it is the one period that contains p.
 func (s *Schedule) SlicesIn(p period.Period, size period.Size) []period.Period {
 	if size >= p.Size() {
 		return s.counting(p.Outer(size))
@@ -27,8 +27,8 @@ func (s *Schedule) SlicesIn(p period.Period, size period.Size) []period.Period {
 // maxGap is how many consecutive days the calendar may exclude before LastSlices stops searching.
 const maxGap = 400
 
-// LastSlices lists the last n periods of that size that the calendar does not exclude, in order, up to and including
-// the one that contains p or, if they are smaller, the last one in p.
+// LastSlices lists the last n periods of that size that the calendar does not exclude, in order, up
+// to and including the one that contains p or, if they are smaller, the last one in p.
 func (s *Schedule) LastSlices(p period.Period, size period.Size, n int) []period.Period {
 	q := p.Outer(size)
 	if size < p.Size() {

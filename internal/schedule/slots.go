@@ -22,8 +22,9 @@ func (s Slot) Begins(zone *time.Location) time.Time {
 	return s.FireAt
 }
 
-// Slots iterates over the expected periods in order, including excluded ones, from the first that fires (or, without
-// fires, starts) at or after from. It ends when there are no more (include dates run out) or the caller stops.
+// Slots iterates over the expected periods in order, including excluded ones, from the first that
+// fires (or, without fires, starts) at or after from. It ends when there are no more (include dates
+// run out) or the caller stops.
 func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
 	switch {
 	case s.cron != nil:
@@ -36,15 +37,16 @@ func (s *Schedule) Slots(from time.Time) iter.Seq[Slot] {
 	return s.slices(from)
 }
 
-// Listed reports whether the days of a list open by themselves, rather than the fires of a cron expression.
+// Listed reports whether the days of a list open by themselves, rather than the fires of a cron
+// expression.
 func (s *Schedule) Listed() bool { return s.cron == nil && s.opens && len(s.include) > 0 }
 
 func (s *Schedule) slot(p period.Period, fire time.Time) Slot {
 	return Slot{Period: p, FireAt: fire, Excluded: s.Excluded(p)}
 }
 
-// fires iterates over cron fires. On the day of a clock change two fires may be for the same period, which the
-// earlier one opens.
+// fires iterates over cron fires. On the day of a clock change two fires may be for the same
+// period, which the earlier one opens.
 func (s *Schedule) fires(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		var last period.Period
@@ -62,8 +64,8 @@ func (s *Schedule) fires(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// openings iterates over the listed days that open by themselves. If several listed days are in the same week or
-// month, the first opens it.
+// openings iterates over the listed days that open by themselves. If several listed days are in the
+// same week or month, the first opens it.
 func (s *Schedule) openings(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		var last period.Period
@@ -101,7 +103,8 @@ func (s *Schedule) openingOf(p period.Period) time.Time {
 	return time.Time{}
 }
 
-// slicesOfListedDays iterates over every period of the listed days, or the weeks or months that contain them.
+// slicesOfListedDays iterates over every period of the listed days, or the weeks or months that
+// contain them.
 func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		var last period.Period
@@ -131,7 +134,8 @@ func (s *Schedule) slices(from time.Time) iter.Seq[Slot] {
 	}
 }
 
-// slicesOf iterates over the periods of the schedule's size that begin on a day, or the week or month that contains it.
+// slicesOf iterates over the periods of the schedule's size that begin on a day, or the week or
+// month that contains it.
 func (s *Schedule) slicesOf(day period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
 		if s.size > period.Day {
@@ -180,8 +184,8 @@ func (s *Schedule) turn(t time.Time) time.Time {
 	return s.sliceAt(t).Add(-s.offset, s.zone).Start(s.zone)
 }
 
-// Expected iterates over the expected periods of this schedule, without excluded ones, that lie inside (or equal, or
-// contain) p: those that a dependent of another size waits for.
+// Expected iterates over the expected periods of this schedule, without excluded ones, that lie
+// inside (or equal, or contain) p: those that a dependent of another size waits for.
 func (s *Schedule) Expected(p period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
 		if p.Size() > s.size {

@@ -7,7 +7,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Local times are represented in seconds as in package period: the Unix time at which UTC shows them.
+// Local times are represented in seconds as in package period: the Unix time at which UTC shows
+// them.
 
 // The range of years with fires, and of the instants from which a search starts.
 const (
@@ -26,8 +27,9 @@ func (c *Cron) Next(t time.Time, zone *time.Location) time.Time {
 
 // from returns the first fire at or after the instant sec.
 //
-// For the wall clock, a fire is the first instant at which the clock shows a matching local time or, if it jumps over
-// it, a later one. For elapsed time, it is an instant at which the clock shows a matching one.
+// For the wall clock, a fire is the first instant at which the clock shows a matching local time
+// or, if it jumps over it, a later one. For elapsed time, it is an instant at which the clock shows
+// a matching one.
 func (c *Cron) from(sec int64, zone *time.Location) time.Time {
 	if !c.elapsed {
 		local, ok := c.nextLocal(period.Reached(sec, zone))

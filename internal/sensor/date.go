@@ -10,11 +10,13 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// PeriodOf returns the period that a write is for: "date" (with "hour", "minute") in its fields, or else the key's
-// suffix, or else undated. A date may also be a week, "2026-W10", or a month, "2026-03"; neither allows an hour. A
-// malformed date, hour or minute is an error: the write must be rejected.
+// PeriodOf returns the period that a write is for: "date" (with "hour", "minute") in its fields, or
+// else the key's suffix, or else undated. A date may also be a week, "2026-W10", or a month,
+// "2026-03"; neither allows an hour. A malformed date, hour or minute is an error: the write must
+// be rejected.
 //
-// An hour without a date is rejected unless the key names the period: it would otherwise count as an undated fact.
+// An hour without a date is rejected unless the key names the period: it would otherwise count as
+// an undated fact.
 func PeriodOf(f Fields, suffix period.Period) (period.Period, error) {
 	written, dated := f["date"]
 	if !dated {

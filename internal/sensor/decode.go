@@ -14,15 +14,17 @@ import (
 // MaxBytes is the maximum size of a reading's data, as JSON.
 const MaxBytes = 64 << 10
 
-// maxDepth is the maximum nesting of a reading's objects and lists; the data itself is the first level.
+// maxDepth is the maximum nesting of a reading's objects and lists; the data itself is the first
+// level.
 const maxDepth = 32
 
 func tooDeep(depth int) error { return fmt.Errorf("data is nested deeper than %d levels", depth) }
 
-// Decode decodes a JSON object of at most MaxBytes into Fields. For anything else the error says what was found.
+// Decode decodes a JSON object of at most MaxBytes into Fields. For anything else the error says
+// what was found.
 //
-// It does not use json.Unmarshal, which silently keeps the last of two equal keys: a producer that sends a field
-// twice has a bug, and a gate must not guess which value was meant.
+// It does not use json.Unmarshal, which silently keeps the last of two equal keys: a producer that
+// sends a field twice has a bug, and a gate must not guess which value was meant.
 func Decode(data []byte) (Fields, error) {
 	return DecodeObject(data, Bounds{Bytes: MaxBytes, Depth: maxDepth})
 }
@@ -63,7 +65,8 @@ func DecodeObject(data []byte, most Bounds) (Fields, error) {
 	return fields, nil
 }
 
-// DecodeStored decodes JSON that was accepted before: integers stay exact, and no limit of size applies.
+// DecodeStored decodes JSON that was accepted before: integers stay exact, and no limit of size
+// applies.
 func DecodeStored(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

@@ -10,8 +10,8 @@ import (
 // Key names a sensor within its pipeline, without any "#period" suffix.
 type Key string
 
-// maxKeyLength is the maximum length of a key, not counting its "#period" suffix or the engine's prefix: a pipeline's
-// id may be just as long.
+// maxKeyLength is the maximum length of a key, not counting its "#period" suffix or the engine's
+// prefix: a pipeline's id may be just as long.
 const maxKeyLength = 128
 
 // engineKeys is the prefix of keys that only the engine writes, followed by a pipeline's id.
@@ -20,7 +20,8 @@ const engineKeys = "run/"
 // Engine reports whether only the engine writes the key: it represents another pipeline's run.
 func (k Key) Engine() bool { return strings.HasPrefix(string(k), engineKeys) }
 
-// UpstreamKey returns the key under which the engine announces the runs of a pipeline to its downstream pipelines.
+// UpstreamKey returns the key under which the engine announces the runs of a pipeline to its
+// downstream pipelines.
 func UpstreamKey(pipeline string) Key { return Key(engineKeys + pipeline) }
 
 // Upstream returns the pipeline whose runs an engine's key announces, and whether it is such a key.

@@ -34,9 +34,9 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// CompareIntFloat compares an integer and a float by their exact values: -1, 0 or 1 as i is less than, equal to or
-// greater than f. Converting either to the other's type would round from 2^53 on. NaN is not ordered; callers exclude
-// it, and here it counts as greater.
+// CompareIntFloat compares an integer and a float by their exact values: -1, 0 or 1 as i is less
+// than, equal to or greater than f. Converting either to the other's type would round from 2^53 on.
+// NaN is not ordered; callers exclude it, and here it counts as greater.
 func CompareIntFloat(i int64, f float64) int {
 	switch {
 	case f != f, f >= 1<<63:

@@ -1,6 +1,6 @@
-// Package sensor defines the data that external processes push: a reading is one write of a map of fields under a
-// key, for one period or undated. It decides which period a write is for, and which reading a rule sees for a period.
-// It stores nothing; rules over readings are in package rule.
+// Package sensor defines the data that external processes push: a reading is one write of a map of
+// fields under a key, for one period or undated. It decides which period a write is for, and which
+// reading a rule sees for a period. It stores nothing; rules over readings are in package rule.
 package sensor
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Fields are the user's data. Values are nil, bool, int64, float64, string, []any and map[string]any only, which
-// Decode and Normalize ensure. A JSON integer that fits is int64.
+// Fields are the user's data. Values are nil, bool, int64, float64, string, []any and
+// map[string]any only, which Decode and Normalize ensure. A JSON integer that fits is int64.
 type Fields map[string]any
 
 // At returns a field, which may be a dotted path; nil if it does not exist.
@@ -36,8 +36,8 @@ func (r *Reading) Unchanged() time.Time {
 	return r.ChangedAt
 }
 
-// Reading is one write of a sensor. If Deleted, it has no fields: rules then see its period as if it had never been
-// written.
+// Reading is one write of a sensor. If Deleted, it has no fields: rules then see its period as if
+// it had never been written.
 type Reading struct {
 	Key       Key
 	Period    period.Period // zero: undated
@@ -59,8 +59,9 @@ type Seen struct {
 	Over    []Seen        // for a rule over several periods: each of them, in order; then there is no Reading
 }
 
-// ForSlices picks what a rule over several periods sees for each of them, among the latest reading of each period
-// (any order). It is ForPeriod without the undated reading, which says nothing about a single period.
+// ForSlices picks what a rule over several periods sees for each of them, among the latest reading
+// of each period (any order). It is ForPeriod without the undated reading, which says nothing about
+// a single period.
 func ForSlices(slices []period.Period, latest []*Reading) []Seen {
 	dated := make(map[period.Period]*Reading, len(latest))
 	for _, r := range latest {
@@ -78,13 +79,14 @@ func ForSlices(slices []period.Period, latest []*Reading) []Seen {
 	return all
 }
 
-// ForPeriod picks what rules see of one key for period p, among the latest reading of each period (any order): the
-// reading of p, or else of a larger period that contains p, or else the undated one. A day's fact holds for its
-// hours, never the reverse. It never uses a reading dated for another period, or a deleted one.
+// ForPeriod picks what rules see of one key for period p, among the latest reading of each period
+// (any order): the reading of p, or else of a larger period that contains p, or else the undated
+// one. A day's fact holds for its hours, never the reverse. It never uses a reading dated for
+// another period, or a deleted one.
 func ForPeriod(p period.Period, latest []*Reading) Seen { return ForStart(p, time.Time{}, latest) }
 
-// ForStart is ForPeriod for a start condition under cron: an undated reading counts only if it was written at or
-// after since, the start of the period that contains the fire.
+// ForStart is ForPeriod for a start condition under cron: an undated reading counts only if it was
+// written at or after since, the start of the period that contains the fire.
 func ForStart(p period.Period, since time.Time, latest []*Reading) Seen {
 	dated, undated, other := pick(p, latest)
 	switch {
@@ -103,8 +105,8 @@ func tooEarly(p period.Period, written, since time.Time) string {
 		period.Stamp(written), period.Stamp(since), p)
 }
 
-// pick finds, among the latest readings of one key, the one for the smallest period that contains p, the undated one,
-// and the newest period unrelated to p.
+// pick finds, among the latest readings of one key, the one for the smallest period that contains
+// p, the undated one, and the newest period unrelated to p.
 func pick(p period.Period, latest []*Reading) (dated, undated *Reading, other period.Period) {
 	for _, r := range latest {
 		switch {

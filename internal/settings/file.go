@@ -1,6 +1,7 @@
-// Package settings is the server's file, interlock.yaml: its address and data, who may use it, what its jobs may
-// reach, and its timeouts. It interprets the file; flags, environment and wiring are in cmd/interlock. The file never
-// contains secrets: it names environment variables and files that hold them.
+// Package settings is the server's file, interlock.yaml: its address and data, who may use it, what
+// its jobs may reach, and its timeouts. It interprets the file; flags, environment and wiring are
+// in cmd/interlock. The file never contains secrets: it names environment variables and files that
+// hold them.
 package settings
 
 import (

@@ -52,7 +52,8 @@ func (r *Redis) check(store string) []document.Finding {
 	)
 }
 
-// checkUnused warns about settings of the older block that have no effect any more. It ignores default values.
+// checkUnused warns about settings of the older block that have no effect any more. It ignores
+// default values.
 func (r *Redis) checkUnused() []document.Finding {
 	usual := Redis{}
 	document.Node{}.Decode(&usual)

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 )
 
-// Route sends the events that match all of its conditions to its sinks; the first matching route wins.
+// Route sends the events that match all of its conditions to its sinks; the first matching route
+// wins.
 type Route struct {
 	Name      string            `yaml:"name" doc:"The route's name in commands; default route-1, route-2 and so on."`
 	Types     []string          `yaml:"types" doc:"Event types."`

@@ -27,7 +27,8 @@ func Default() File {
 	return f
 }
 
-// Parse parses the server's file, which may be empty. A file with errors among its problems must not be used.
+// Parse parses the server's file, which may be empty. A file with errors among its problems must
+// not be used.
 func Parse(name string, src []byte) (File, []document.Problem) {
 	var f File
 	doc, problems := document.ParseOptional(name, src)
@@ -73,17 +74,18 @@ func (f *File) Loopback() bool {
 	return ok && err == nil && addr.IsLoopback()
 }
 
-// Socket returns the path of the Unix socket that the server listens on; false if it listens on an address.
+// Socket returns the path of the Unix socket that the server listens on; false if it listens on an
+// address.
 func (f *File) Socket() (string, bool) { return strings.CutPrefix(f.Listen, "unix:") }
 
-// SecretVariables lists the environment variables that hold secrets: those in secrets.env, and every one that a key
-// named …Env names.
+// SecretVariables lists the environment variables that hold secrets: those in secrets.env, and
+// every one that a key named …Env names.
 func (f *File) SecretVariables() []string {
 	return append(slices.Clone(f.Secrets.Env), textsOf(reflect.ValueOf(*f), "Env")...)
 }
 
-// SecretFiles lists the files and directories that hold secrets: those in secrets.files, the TLS key, and every one
-// that a key named …File names.
+// SecretFiles lists the files and directories that hold secrets: those in secrets.files, the TLS
+// key, and every one that a key named …File names.
 func (f *File) SecretFiles() []string {
 	files := append(slices.Clone(f.Secrets.Files), textsOf(reflect.ValueOf(*f), "File")...)
 	if f.TLS.Key != "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// act is a piece of a controller's work: handling a change, carrying out a task. It runs until it waits, and
-// continues when the world resumes it. So the steps of several acts interleave in every possible order, but never run
-// at once.
+// act is a piece of a controller's work: handling a change, carrying out a task. It runs until it
+// waits, and continues when the world resumes it. So the steps of several acts interleave in every
+// possible order, but never run at once.
 type act struct {
 	host   *host
 	name   string
@@ -109,8 +109,8 @@ func (w *World) forget(a *act) {
 	}
 }
 
-// wait yields to other acts, and returns once the instant has come and the controller is awake. It does not return if
-// the controller has died.
+// wait yields to other acts, and returns once the instant has come and the controller is awake. It
+// does not return if the controller has died.
 func (w *World) wait(until time.Time) {
 	a := w.current
 	a.wakes = until

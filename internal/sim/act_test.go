@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// A handler may recover panics, and with them the crash of its controller. Nothing that it does afterwards has an
-// effect.
+// A handler may recover panics, and with them the crash of its controller. Nothing that it does
+// afterwards has an effect.
 func TestHandlerThatRecoversACrashHasNoEffect(t *testing.T) {
 	w := New(Options{})
 	defer w.Close()

@@ -12,7 +12,8 @@ import (
 
 // The checks at the end of the calm.
 
-// settled checks a world in which nothing has gone wrong since the calm began, and all work had time to finish.
+// settled checks a world in which nothing has gone wrong since the calm began, and all work had
+// time to finish.
 func (w *watch) settled(calm, end time.Time) {
 	w.rowsAreAsSeen()
 	w.nothingIsForgotten(calm)
@@ -51,8 +52,9 @@ func (w *watch) rowsAreAsSeen() {
 	}
 }
 
-// runsHaveEnded checks that no run is open that was opened before the calm and whose time limit has passed. The limit
-// of a run that waits for a slot is suspended: other runs may hold all slots, or may have freed one only recently.
+// runsHaveEnded checks that no run is open that was opened before the calm and whose time limit has
+// passed. The limit of a run that waits for a slot is suspended: other runs may hold all slots, or
+// may have freed one only recently.
 func (w *watch) runsHaveEnded(calm, end time.Time) {
 	for _, key := range w.order {
 		r := w.runs[key]
@@ -86,8 +88,9 @@ func (w *watch) feedIsHandled(lately time.Time) {
 
 // L2: a missing sensor is reported, once, within two watchdog passes.
 
-// followed reports whether a reading of a post-run sensor was written after the run completed. If the clock was set
-// back since, the reading may be dated before the end: then the completion has not read it.
+// followed reports whether a reading of a post-run sensor was written after the run completed. If
+// the clock was set back since, the reading may be dated before the end: then the completion has
+// not read it.
 func (w *watch) followed(r run.Run, key sensor.Key, written write) bool {
 	if written.UpdatedAt.After(r.EndedAt) {
 		return true

@@ -11,8 +11,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// S4: each armed deadline ends in exactly one of MET, BREACHED and CANCELLED, at the instant that its file and period
-// define; and no run counts as successful unless its target or a person reported success.
+// S4: each armed deadline ends in exactly one of MET, BREACHED and CANCELLED, at the instant that
+// its file and period define; and no run counts as successful unless its target or a person
+// reported success.
 
 // deadlineMoved checks a deadline that was created or changed, with the events of the same commit.
 func (w *watch) deadlineMoved(before, after store.Deadline, told []event.Event) {
@@ -36,7 +37,8 @@ func (w *watch) deadlineMoved(before, after store.Deadline, told []event.Event) 
 	}
 }
 
-// mayReturn are the reasons after which a deadline may be armed again: the file, or the pipeline, came back.
+// mayReturn are the reasons after which a deadline may be armed again: the file, or the pipeline,
+// came back.
 var mayReturn = map[string]bool{slamonitor.Replaced: true, slamonitor.Removed: true, slamonitor.Paused: true, slamonitor.Excluded: true}
 
 // instantIsRight compares an armed instant with file and period.
@@ -66,8 +68,8 @@ var ending = map[event.Type]sla.State{
 	event.SLAMet: sla.Met, event.SLABreach: sla.Breached, event.RelativeSLABreach: sla.Breached, event.SLACancelled: sla.Cancelled,
 }
 
-// endIsToldOnce checks that the commit that ends a deadline also emits its event. One that was armed again and ends
-// the same way was reported before.
+// endIsToldOnce checks that the commit that ends a deadline also emits its event. One that was
+// armed again and ends the same way was reported before.
 func (w *watch) endIsToldOnce(d store.Deadline, as sla.State, name string, told []event.Event) {
 	again := fmt.Sprintf("%s %s %s", name, as, d.BreachAt)
 	n := 0
@@ -123,7 +125,8 @@ func (w *watch) completedWithSuccess(r run.Run) {
 	}
 }
 
-// deadlinesAreClosed checks that no armed deadline is long past, in a world in which nothing goes wrong any more.
+// deadlinesAreClosed checks that no armed deadline is long past, in a world in which nothing goes
+// wrong any more.
 func (w *watch) deadlinesAreClosed(settled time.Time) {
 	for _, d := range w.deadlines {
 		if d.State == sla.Armed && d.BreachAt.Before(settled) {

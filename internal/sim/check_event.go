@@ -74,8 +74,8 @@ func (w *watch) told(e event.Event) {
 	}
 }
 
-// missedIsToldOnce checks that a missed fire is reported once, or again if clocks were set back into or before its
-// window meanwhile.
+// missedIsToldOnce checks that a missed fire is reported once, or again if clocks were set back
+// into or before its window meanwhile.
 func (w *watch) missedIsToldOnce(id pipeline.ID, date string) {
 	name := string(id) + " " + date
 	if told, twice := w.notes.missed[name]; twice {
@@ -102,8 +102,8 @@ func (w *watch) clocksSetBack(from time.Time) {
 	w.notes.setBacks = append(w.notes.setBacks, setBack{w.world.now, from, w.world.Now()})
 }
 
-// undone reports whether clocks that had passed the beginning of a span were set back to before its end. Only
-// corrections after an instant of real time count.
+// undone reports whether clocks that had passed the beginning of a span were set back to before its
+// end. Only corrections after an instant of real time count.
 func (w *watch) undone(s span, after time.Time) bool {
 	return slices.ContainsFunc(w.notes.setBacks, func(b setBack) bool {
 		return b.at.After(after) && s.to.After(b.to) && !s.from.After(b.from)

@@ -12,9 +12,10 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// inputsAreNotLost checks the completed runs once the world is idle: no write for a period, during its job or after
-// it, is missed between two evaluations. Data that differs from the snapshot of the last attempt leads to another
-// attempt, or is reported; a post-run reading after the completion has an outcome.
+// inputsAreNotLost checks the completed runs once the world is idle: no write for a period, during
+// its job or after it, is missed between two evaluations. Data that differs from the snapshot of
+// the last attempt leads to another attempt, or is reported; a post-run reading after the
+// completion has an outcome.
 func (w *watch) inputsAreNotLost(settled time.Time) {
 	for _, key := range w.order {
 		r := w.runs[key]
@@ -39,8 +40,8 @@ func (w *watch) currentVersion(id pipeline.ID) (activeVersion, bool) {
 	return all[len(all)-1], true
 }
 
-// startedOnTheLatest checks that the last attempt started on the latest reading of the start condition for the
-// period, or that this was reported as late data.
+// startedOnTheLatest checks that the last attempt started on the latest reading of the start
+// condition for the period, or that this was reported as late data.
 func (w *watch) startedOnTheLatest(r run.Run, f activeVersion, settled time.Time) {
 	if f.def.Start == nil || r.Progress.Snapshot == "" || w.notes.spentOn[r.ID()] {
 		return
@@ -79,14 +80,15 @@ func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {
 	return store.SeenSensor{}
 }
 
-// undisturbed reports whether only this version can have handled a write at that instant: it was active, and no edit
-// followed within absence. A pause does not count: the latest write takes effect when it ends.
+// undisturbed reports whether only this version can have handled a write at that instant: it was
+// active, and no edit followed within absence. A pause does not count: the latest write takes
+// effect when it ends.
 func (f activeVersion) undisturbed(at, settled time.Time) bool {
 	return !at.Before(later(f.from, f.row.Horizon)) && !at.After(settled) && !f.endedBy(at.Add(absence))
 }
 
-// postRunIsJudged checks that the post-run rules have an outcome if a reading for the period came after the
-// completion.
+// postRunIsJudged checks that the post-run rules have an outcome if a reading for the period came
+// after the completion.
 func (w *watch) postRunIsJudged(r run.Run, f activeVersion, settled time.Time) {
 	if f.def.PostRun == nil || w.notes.judged[r.ID()] {
 		return

@@ -16,15 +16,16 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// While the store, the controllers and the clocks work, a due task is performed and a change is handled soon,
-// whatever other tasks, changes and targets do (NothingStarves), and a run is woken by the event that it waits for,
-// not by its interval (WakeUpsArrive).
+// While the store, the controllers and the clocks work, a due task is performed and a change is
+// handled soon, whatever other tasks, changes and targets do (NothingStarves), and a run is woken
+// by the event that it waits for, not by its interval (WakeUpsArrive).
 
 const (
-	// settling is how long a world has after its start, or after a storm, before it must be prompt: a controller may
-	// be down for most of it.
+	// settling is how long a world has after its start, or after a storm, before it must be prompt:
+	// a controller may be down for most of it.
 	settling = 50 * time.Minute
-	// promptly is the limit. It is shorter than every evaluation interval, so that no interval hides a lost wake-up.
+	// promptly is the limit. It is shorter than every evaluation interval, so that no interval
+	// hides a lost wake-up.
 	promptly = 110 * time.Second
 	// patrol is how often the watch checks.
 	patrol = 30 * time.Second
@@ -51,8 +52,8 @@ func (w *watch) isPrompt(at time.Time) bool {
 	return !w.prompt.IsZero() && !at.Before(w.prompt.Add(w.world.skew))
 }
 
-// tasksAreClaimed checks that no task stays due for long. A task may be stored with a due time in the past, so the
-// time counts from when it was first seen.
+// tasksAreClaimed checks that no task stays due for long. A task may be stored with a due time in
+// the past, so the time counts from when it was first seen.
 func (w *watch) tasksAreClaimed() {
 	late, err := w.rows.Overdue(context.Background(), w.world.Now(), store.MaxPage)
 	if err != nil {
@@ -77,7 +78,8 @@ func (w *watch) tasksAreClaimed() {
 	}
 }
 
-// calls reports whether the start call of a pipeline's job takes as long as the job: its tasks wait for one another.
+// calls reports whether the start call of a pipeline's job takes as long as the job: its tasks wait
+// for one another.
 func calls(def *pipeline.Definition) bool {
 	return def != nil && def.Job != nil && def.Job.Type == "http"
 }
@@ -146,9 +148,9 @@ func (w *watch) slotIsFree(r run.Run, def *pipeline.Definition, row store.Pipeli
 	return free > 0
 }
 
-// gateWasOpened reports whether a write has opened the gate, or whether the passage of time has in a way that wakes a
-// run: settled data, or the end of a preference. A gate that opens by the age of data is noticed at the next
-// evaluation.
+// gateWasOpened reports whether a write has opened the gate, or whether the passage of time has in
+// a way that wakes a run: settled data, or the end of a preference. A gate that opens by the age of
+// data is noticed at the next evaluation.
 func (w *watch) gateWasOpened(r run.Run, def *pipeline.Definition, now time.Time) bool {
 	if len(def.After) > 0 {
 		return false
@@ -181,8 +183,8 @@ func (w *watch) decides(r run.Run, def *pipeline.Definition, facts rule.Snapshot
 	return def.Gate.Decide(facts, at)
 }
 
-// facts returns the readings up to a version as a run's gate sees them. It returns false for a gate with a start
-// condition, which has its own rules for what counts.
+// facts returns the readings up to a version as a run's gate sees them. It returns false for a gate
+// with a start condition, which has its own rules for what counts.
 func (w *watch) facts(r run.Run, def *pipeline.Definition, upTo int64) (rule.Snapshot, bool) {
 	refs := def.Gate.Refs()
 	facts := make(rule.Snapshot, len(refs))

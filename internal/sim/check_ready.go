@@ -16,8 +16,8 @@ import (
 
 // L1: if the gate is open inside the window, the job starts, or an alert says why not.
 
-// readyIsNotExhausted: a run whose gate was open when the last evaluation began, and still is when it is committed,
-// does not end with its window.
+// readyIsNotExhausted: a run whose gate was open when the last evaluation began, and still is when
+// it is committed, does not end with its window.
 func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
 	def := w.definition(after.Pipeline, after.Progress.Opening.ConfigVersion)
 	if def == nil || len(def.After) > 0 || w.current(after.Pipeline).Paused() {
@@ -31,7 +31,8 @@ func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
 	w.fail(ReadyIsNotForgotten, "%s ended with its window although its gate is open", after.ID())
 }
 
-// wasOpen reports whether a run's gate is open on the readings up to a version that were written before its window ended.
+// wasOpen reports whether a run's gate is open on the readings up to a version that were written
+// before its window ended.
 func (w *watch) wasOpen(r run.Run, def *pipeline.Definition, windowEnd time.Time, upTo int64, now time.Time) bool {
 	facts, known := w.facts(r, def, upTo)
 	late := func(f *sensor.Seen) bool { return f.Reading != nil && !f.Reading.UpdatedAt.Before(windowEnd) }
@@ -48,8 +49,8 @@ func (w *watch) wasOpen(r run.Run, def *pipeline.Definition, windowEnd time.Time
 	return known && w.decides(r, def, facts, now) == rule.Pass
 }
 
-// nothingIsForgotten checks, once nothing goes wrong any more, that everything that should have opened a run led to a
-// run or an event.
+// nothingIsForgotten checks, once nothing goes wrong any more, that everything that should have
+// opened a run led to a run or an event.
 func (w *watch) nothingIsForgotten(settled time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(w.pipelines)) {
 		all := w.versionsOf(id)
@@ -114,8 +115,8 @@ func (f *activeVersion) notePause(row store.Pipeline, now time.Time) {
 // endedBy reports whether the version was replaced or removed before an instant.
 func (f activeVersion) endedBy(at time.Time) bool { return !f.to.IsZero() && f.to.Before(at) }
 
-// disturbed reports whether an edit, a removal or a pause came so soon after an instant that its effect is not
-// defined.
+// disturbed reports whether an edit, a removal or a pause came so soon after an instant that its
+// effect is not defined.
 func (f activeVersion) disturbed(at time.Time, within time.Duration) bool {
 	if f.endedBy(at.Add(within)) {
 		return true

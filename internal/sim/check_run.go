@@ -22,7 +22,8 @@ func (w *watch) versionsGrow(before, after run.Run) {
 	}
 }
 
-// endedStaysEnded: an ended run changes only by an accepted rerun or a reopening, and the reopening has its evidence.
+// endedStaysEnded: an ended run changes only by an accepted rerun or a reopening, and the reopening
+// has its evidence.
 func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	if !before.Status.Ended() {
 		return
@@ -73,7 +74,8 @@ func (w *watch) mustEmit(after run.Run, b store.Batch, t event.Type) {
 	}
 }
 
-// lateDataIsNew: late data differs from the snapshot of the last start. Rewriting the same data is not late data.
+// lateDataIsNew: late data differs from the snapshot of the last start. Rewriting the same data is
+// not late data.
 func (w *watch) lateDataIsNew(before, after run.Run) {
 	s, err := w.rows.Snapshot(context.Background(), before.Progress.Snapshot)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 
 // S1: every start has a stored snapshot on which the gate is open, or a bypass with who and why.
 
-// startIsAnnounced is called by the target before a start: the decision to start must be in the store by then.
+// startIsAnnounced is called by the target before a start: the decision to start must be in the
+// store by then.
 func (w *watch) startIsAnnounced(a job.Attempt) {
 	key := run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}
 	r, err := w.rows.Run(context.Background(), key)
@@ -75,8 +76,8 @@ func verdict(def *pipeline.Definition, s store.Snapshot) rule.Outcome {
 	return gatetest.Judge(def.Gate, s)
 }
 
-// factsAreRight compares a snapshot with the readings that were written: the fact is true, belongs to the period, and
-// was the best one when the evaluation began.
+// factsAreRight compares a snapshot with the readings that were written: the fact is true, belongs
+// to the period, and was the best one when the evaluation began.
 func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
 	for i, ref := range def.Gate.Refs() {
 		seen := s.Sensors[i]
@@ -99,8 +100,8 @@ func (w *watch) factsAreRight(def *pipeline.Definition, s store.Snapshot) {
 	}
 }
 
-// slicesAreRight checks that a rule over several slices has each slice in the snapshot, with the best reading that
-// was written for it.
+// slicesAreRight checks that a rule over several slices has each slice in the snapshot, with the
+// best reading that was written for it.
 func (w *watch) slicesAreRight(def *pipeline.Definition, s store.Snapshot, r rule.Range, seen store.SeenSensor) {
 	zone, p := def.Schedule.Zone(), s.Key.Period
 	count := r.Last
@@ -146,7 +147,8 @@ func (w *watch) changeIsTrue(s store.Snapshot, at sensorID, version int64, chang
 	}
 }
 
-// unchangedSince returns when the data of a reading was first written, without other data for the period in between.
+// unchangedSince returns when the data of a reading was first written, without other data for the
+// period in between.
 func (w *watch) unchangedSince(at sensorID, last write) time.Time {
 	since := last.UpdatedAt
 	for _, v := range slices.Backward(w.bySensor[at]) {
@@ -172,8 +174,8 @@ func (w *watch) factIsTrue(s store.Snapshot, seen store.SeenSensor) {
 	}
 }
 
-// startFactIsOfThePeriod rejects yesterday's "ready": an undated start condition counts from the first instant of the
-// slice that holds the fire.
+// startFactIsOfThePeriod rejects yesterday's "ready": an undated start condition counts from the
+// first instant of the slice that holds the fire.
 func (w *watch) startFactIsOfThePeriod(def *pipeline.Definition, s store.Snapshot, seen store.SeenSensor) {
 	if seen.Version == 0 || !seen.Period.IsZero() {
 		return
@@ -230,8 +232,9 @@ func takesTheRisk(a job.Attempt) bool {
 	return ok && risk.RetriesUnanswered()
 }
 
-// AttemptsDoNotOverlap: an attempt does not start while the job of an earlier one runs, unless the target or a person
-// said that this job had ended or does not exist, or a person forced this attempt or one in between.
+// AttemptsDoNotOverlap: an attempt does not start while the job of an earlier one runs, unless the
+// target or a person said that this job had ended or does not exist, or a person forced this
+// attempt or one in between.
 
 func (w *watch) startsAlone(a job.Attempt) {
 	key := run.Key{Pipeline: a.Pipeline, Schedule: a.Schedule, Period: a.Period}

@@ -14,8 +14,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// S1 again, for rules over time: the verdict on a snapshot comes from the same code that opened the gate, so a bug
-// would affect both. Here the rules are read from the stored file and evaluated independently.
+// S1 again, for rules over time: the verdict on a snapshot comes from the same code that opened the
+// gate, so a bug would affect both. Here the rules are read from the stored file and evaluated
+// independently.
 
 // plainFile is the part of a file that is checked here.
 type plainFile struct {
@@ -39,7 +40,8 @@ type plainRule struct {
 	} `yaml:"over"`
 }
 
-// rulesHold checks that each rule of the stored file holds on a snapshot, without the compiled gate.
+// rulesHold checks that each rule of the stored file holds on a snapshot, without the compiled
+// gate.
 func (w *watch) rulesHold(r run.Run, s store.Snapshot) {
 	c, err := w.rows.Config(context.Background(), r.Pipeline, s.Config)
 	if err != nil {
@@ -63,8 +65,8 @@ func (w *watch) rulesHold(r run.Run, s store.Snapshot) {
 	}
 }
 
-// upstreamHolds checks that as many runs of an upstream are COMPLETED as the file requires; one, if it gives no
-// number.
+// upstreamHolds checks that as many runs of an upstream are COMPLETED as the file requires; one, if
+// it gives no number.
 func (w *watch) upstreamHolds(r run.Run, up any) {
 	id, least := fmt.Sprint(up), 1.0
 	if object, is := up.(map[string]any); is {

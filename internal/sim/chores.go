@@ -53,7 +53,8 @@ func (h *host) nextRead() time.Time {
 	return h.reads
 }
 
-// nextWatchdogPass returns when the next watchdog pass is due; the first is due as soon as the feed has caught up.
+// nextWatchdogPass returns when the next watchdog pass is due; the first is due as soon as the feed
+// has caught up.
 func (h *host) nextWatchdogPass() time.Time {
 	if h.looks.IsZero() && h.caughtUp() {
 		return h.world.now

@@ -2,9 +2,9 @@ package sim
 
 import "time"
 
-// dice are random numbers that depend only on the seed, the place where they are thrown, and how often that place was
-// reached before. So events in one place do not change the numbers of another, and leaving out one fault does not
-// affect the others.
+// dice are random numbers that depend only on the seed, the place where they are thrown, and how
+// often that place was reached before. So events in one place do not change the numbers of another,
+// and leaving out one fault does not affect the others.
 type dice uint64
 
 // throw returns the dice of a place for the nth time.

@@ -59,8 +59,8 @@ type Fault struct {
 	At   time.Time
 }
 
-// chaos decides which faults happen. Each decision has an id, made of the place and how often it was reached, by
-// which it can be switched off.
+// chaos decides which faults happen. Each decision has an id, made of the place and how often it
+// was reached, by which it can be switched off.
 type chaos struct {
 	seed  uint64
 	only  map[string]bool // if it is not nil, only these faults happen
@@ -150,8 +150,8 @@ var (
 	afterWhole   = []odds{{ErrorAfter, 1}, {CrashAfter, 0.3}}
 )
 
-// writing are the calls with an effect. A lost answer of Receive is not among them: received changes are held until
-// the controller is gone, which a crash after the call covers.
+// writing are the calls with an effect. A lost answer of Receive is not among them: received
+// changes are held until the controller is gone, which a crash after the call covers.
 var writing = map[string]bool{"Commit": true, "PutReadings": true, "Claim": true, "Done": true, "Renew": true, "Release": true}
 
 func menu(l *line, name string, after bool) []odds {

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// lanes are the changes that a controller has received and not handled yet, by row. Changes of one row are handled in
-// order; there is no order between rows.
+// lanes are the changes that a controller has received and not handled yet, by row. Changes of one
+// row are handled in order; there is no order between rows.
 type lanes struct {
 	names   []string // in the order in which each got its first change
 	queue   map[string][]delivery
@@ -54,8 +54,8 @@ func (l *lanes) add(lane string, d delivery) {
 	l.queue[lane] = append(l.queue[lane], d)
 }
 
-// moving counts the waiting changes that are not behind a failing one; with all, those too. A redelivery does not
-// count: the feed has passed it.
+// moving counts the waiting changes that are not behind a failing one; with all, those too. A
+// redelivery does not count: the feed has passed it.
 func (l *lanes) moving(all bool) int {
 	n := 0
 	for _, lane := range l.names {
@@ -156,8 +156,8 @@ func (h *host) handle(ctx context.Context, lane string) {
 	h.lanes.drop(lane)
 }
 
-// setAside stores a change that has failed for a while as a task, so that it blocks neither its row nor the feed. A
-// change that fails because the store is unavailable is not set aside.
+// setAside stores a change that has failed for a while as a task, so that it blocks neither its row
+// nor the feed. A change that fails because the store is unavailable is not set aside.
 func (h *host) setAside(ctx context.Context, d *delivery, cause error) {
 	w := h.world
 	if d.done || d.again || errors.Is(cause, store.ErrAway) || w.bugs.insists {

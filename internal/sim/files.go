@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// place is the time and zone of a world: days on which clocks change, months and years end, weekends begin.
+// place is the time and zone of a world: days on which clocks change, months and years end,
+// weekends begin.
 type place struct {
 	start time.Time
 	zone  string
@@ -49,7 +50,8 @@ const (
 // handed is the pipeline whose jobs external workers run.
 const handed = "handed"
 
-// template is a pipeline of a world. Edits switch between its variants; %[1]s is the zone, %[2]s and %[3]s are days.
+// template is a pipeline of a world. Edits switch between its variants; %[1]s is the zone, %[2]s
+// and %[3]s are days.
 type template struct {
 	id       string
 	with     string // another pipeline that is chosen with it
@@ -139,8 +141,8 @@ var templates = []template{
 	silent("mute1", "", "0"), silent("mute2", "mute1", "5"), silent("mute3", "mute1", "1"),
 }
 
-// silent returns a pipeline whose target accepts every call and never answers, so that each call holds a worker until
-// its timeout.
+// silent returns a pipeline whose target accepts every call and never answers, so that each call
+// holds a worker until its timeout.
 func silent(id, with, minute string) template {
 	return template{id: id, with: with, variants: []string{
 		"schedule: {cron: '" + minute + "/20 * * * *', timezone: %[1]s, evaluation: {window: 20m, interval: 5m}}\n" + mute,

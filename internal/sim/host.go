@@ -207,8 +207,8 @@ func (h *host) die() {
 	}
 }
 
-// gone ends an act of a crashing controller. The catalog may call from another goroutine, which gets an error
-// instead.
+// gone ends an act of a crashing controller. The catalog may call from another goroutine, which
+// gets an error instead.
 func (h *host) gone(l *line) error {
 	if l.whole {
 		return errFault

@@ -15,8 +15,8 @@ import (
 // errFault is the error of a store call without an answer, whether or not it had an effect.
 var errFault = fmt.Errorf("the store does not answer: %w", store.ErrAway)
 
-// line is one controller's connection to the store. Every call may fail before or after it took effect; the
-// controller may crash on either side of it, be suspended, or be overtaken by others.
+// line is one controller's connection to the store. Every call may fail before or after it took
+// effect; the controller may crash on either side of it, be suspended, or be overtaken by others.
 type line struct {
 	store.Store
 	host  *host

@@ -10,8 +10,8 @@ import (
 // move is something that can happen now.
 type move func()
 
-// step makes one of the possible moves, and reports whether there was one. The seed decides which; without faults it
-// is the first.
+// step makes one of the possible moves, and reports whether there was one. The seed decides which;
+// without faults it is the first.
 func (w *World) step() bool {
 	w.moves = w.moves[:0]
 	for _, a := range w.acts {

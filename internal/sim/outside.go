@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The actions of people and producers. They send requests to a running controller, and repeat a request that got no
-// answer.
+// The actions of people and producers. They send requests to a running controller, and repeat a
+// request that got no answer.
 
 // patience is how long a client waits for an answer.
 const patience = 90 * time.Second
@@ -151,8 +151,8 @@ func (p *plan) suffix(w *World, d *dice, size period.Size) string {
 	return "#" + slice.String()
 }
 
-// rival acts on a run while a controller decides on it, or on one of the latest runs: a producer writes a sensor that
-// it reads, or a person cancels, reports, reruns or pauses.
+// rival acts on a run while a controller decides on it, or on one of the latest runs: a producer
+// writes a sensor that it reads, or a person cancels, reports, reruns or pauses.
 func (p *plan) rival(w *World, about run.Key, d *dice) {
 	r, there := w.watch.runs[about]
 	if !there {

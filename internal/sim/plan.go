@@ -37,8 +37,8 @@ func (o Outcome) Fails(invariant string) bool {
 	return slices.ContainsFunc(o.Broken, func(v Violation) bool { return invariant == "" || v.Invariant == invariant })
 }
 
-// Play plays a seed: a storm of some hours with faults of all kinds, and then a calm without faults, long enough for
-// all work to finish.
+// Play plays a seed: a storm of some hours with faults of all kinds, and then a calm without
+// faults, long enough for all work to finish.
 func Play(seed uint64, r Replay) Outcome {
 	p := newPlan(seed, r)
 	w := New(p.options)
@@ -141,7 +141,8 @@ var usual = map[Kind]float64{
 // loud are the kinds that a quiet world excludes.
 var loud = []Kind{ErrorBefore, ErrorAfter, CrashBefore, CrashAfter, Asleep, Overslept, Slow, Delayed, LeaseLost}
 
-// rates returns the usual rates, some raised and some lowered, so that seeds differ in their emphasis.
+// rates returns the usual rates, some raised and some lowered, so that seeds differ in their
+// emphasis.
 func (p *plan) rates() map[Kind]float64 {
 	rates := map[Kind]float64{}
 	for _, kind := range kindsInOrder() {
@@ -262,8 +263,8 @@ func (p *plan) curse(at time.Time) *errand {
 	}}
 }
 
-// clog makes the changes of one pipeline fail for up to an hour, and writes more of them than a controller holds at
-// once.
+// clog makes the changes of one pipeline fail for up to an hour, and writes more of them than a
+// controller holds at once.
 func (p *plan) clog(at time.Time) *errand {
 	d := p.own()
 	return &errand{at: at, kind: ChangeFails, what: "the changes of a pipeline cannot be handled", do: func(w *World) {

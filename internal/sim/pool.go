@@ -14,7 +14,8 @@ type pool struct {
 	line []*act // acts that wait for a worker
 }
 
-// take acquires a worker as soon as one is free, and reports whether it had to wait. It fails if ctx ends first.
+// take acquires a worker as soon as one is free, and reports whether it had to wait. It fails if
+// ctx ends first.
 func (p *pool) take(ctx context.Context, w *World) (waited bool, err error) {
 	a := w.current
 	for p.free == 0 {
@@ -54,8 +55,8 @@ func (p *pool) give(w *World) {
 	}
 }
 
-// pools limit what a controller does at once: tasks by class, calls to targets by job type, and start calls that are
-// the job.
+// pools limit what a controller does at once: tasks by class, calls to targets by job type, and
+// start calls that are the job.
 type pools struct {
 	timers, steps, blocking *pool
 	calls                   map[string]*pool
@@ -95,7 +96,8 @@ func (p *pools) query() (kinds []store.TaskKind, limit int) {
 	}
 }
 
-// enter moves an act from its worker to one for calls to targets of a job type, or for calls that are the job.
+// enter moves an act from its worker to one for calls to targets of a job type, or for calls that
+// are the job.
 func (h *host) enter(ctx context.Context, jobType string, blocking bool) (waited bool, err error) {
 	a, to := h.world.current, h.pools.blocking
 	if !blocking {

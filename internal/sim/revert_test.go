@@ -15,8 +15,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// An invariant that nothing can break proves nothing. Each of these tests reintroduces a known bug, with a wrapper
-// that makes one part misbehave in one way, and expects the violation of a named invariant.
+// An invariant that nothing can break proves nothing. Each of these tests reintroduces a known bug,
+// with a wrapper that makes one part misbehave in one way, and expects the violation of a named
+// invariant.
 
 // breaks plays seeds with a bug until the invariant is broken.
 func breaks(t *testing.T, invariant string, b bugs, tune ...func(p *plan)) {
@@ -90,7 +91,8 @@ func onCommit(commit func(ctx context.Context, below store.Store, b store.Batch,
 	return onStore(func(_ *World, _ string, below store.Store) store.Store { return commits{below, commit} })
 }
 
-// The job starts before the start is announced: the commit with TRIGGERING is delayed until the next one.
+// The job starts before the start is announced: the commit with TRIGGERING is delayed until the
+// next one.
 func TestRevertStartBeforeTheStateIsWritten(t *testing.T) {
 	breaks(t, NoUnsafeStart, onStore(func(_ *World, _ string, below store.Store) store.Store {
 		return &hasty{Store: below, put: map[run.Key]store.Batch{}}
@@ -118,7 +120,8 @@ func (h *hasty) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 	return h.Store.Commit(ctx, b, now)
 }
 
-// Yesterday's undated "ready" starts today: the store returns every undated reading as if it had just been written.
+// Yesterday's undated "ready" starts today: the store returns every undated reading as if it had
+// just been written.
 func TestRevertUndatedFactOfYesterdayIsAStartCondition(t *testing.T) {
 	breaks(t, NoUnsafeStart, onStore(func(w *World, _ string, below store.Store) store.Store { return evergreen{below, w} }))
 }
@@ -208,7 +211,8 @@ func TestRevertLeaseIsNotFenced(t *testing.T) {
 	}), only(0, "lands", "hourly", "plain"), often(0.3, LeaseLost), often(0.1, Slow), func(p *plan) { p.options.Hosts = 3 })
 }
 
-// The budget is counted outside the commit: in the memory of a controller, which crashes and is not the only one.
+// The budget is counted outside the commit: in the memory of a controller, which crashes and is not
+// the only one.
 func TestRevertBudgetIsCountedOutsideTheCommit(t *testing.T) {
 	breaks(t, BudgetsHold, onStore(func(_ *World, _ string, below store.Store) store.Store {
 		return &counting{Store: below, counters: map[run.Key]run.Counters{}}
@@ -342,7 +346,8 @@ func TestRevertMissedFireIsNotTold(t *testing.T) {
 	}))
 }
 
-// The marker of a report is stored before the report: after a crash in between, the report is never sent.
+// The marker of a report is stored before the report: after a crash in between, the report is never
+// sent.
 func TestRevertMarkerIsWrittenBeforeTheAlert(t *testing.T) {
 	breaks(t, AbsenceIsBounded, onStore(func(w *World, host string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -459,8 +464,8 @@ func TestRevertLostTaskIsNeverFound(t *testing.T) {
 	breaks(t, Liveness, onStore(func(_ *World, _ string, below store.Store) store.Store { return careless{below} }))
 }
 
-// careless loses the task of an attempt at the first step that waits, and hides open runs from those who look for
-// them.
+// careless loses the task of an attempt at the first step that waits, and hides open runs from
+// those who look for them.
 type careless struct{ store.Store }
 
 func (careless) OpenRuns(context.Context, pipeline.ID) ([]run.Run, error) { return nil, nil }
@@ -473,8 +478,8 @@ func (c careless) Commit(ctx context.Context, b store.Batch, now time.Time) erro
 	return c.Store.Commit(ctx, b, now)
 }
 
-// A write does not increment the version of a run whose job runs: a completion that has read its inputs before is
-// still committed, and the change has been handled by then.
+// A write does not increment the version of a run whose job runs: a completion that has read its
+// inputs before is still committed, and the change has been handled by then.
 func TestRevertWriteDoesNotMoveARunningRun(t *testing.T) {
 	breaksFrom(t, 54, InputsAreNotLost, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		if strings.HasPrefix(b.ID, "wake/") && len(b.Runs) == 1 && b.Runs[0].Next.Status != run.Pending {
@@ -484,14 +489,16 @@ func TestRevertWriteDoesNotMoveARunningRun(t *testing.T) {
 	}), only(1, "lands"), (*plan).hush, often(0.1, Raced), often(0, JobHung, JobFailed), seldom)
 }
 
-// Starts that are the job occupy the workers that deadlines, fires and the steps of other attempts need.
+// Starts that are the job occupy the workers that deadlines, fires and the steps of other attempts
+// need.
 func TestRevertOnePoolForEverything(t *testing.T) {
 	breaks(t, NothingStarves, bugs{pools: func(p *pools) {
 		p.timers, p.blocking = p.steps, p.steps
 	}}, only(0, "lands", "mute1", "mute2", "mute3"), (*plan).hush)
 }
 
-// A task that failed holds its worker for a moment, and is then retried before all tasks that are due later.
+// A task that failed holds its worker for a moment, and is then retried before all tasks that are
+// due later.
 func TestRevertFailedTaskHoldsItsWorker(t *testing.T) {
 	breaks(t, NothingStarves, onStore(func(w *World, _ string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -509,8 +516,8 @@ func TestRevertStuckPipelineStopsTheFeed(t *testing.T) {
 	breaks(t, NothingStarves, bugs{insists: true}, only(0, "lands", "fires"), (*plan).hush, with((*plan).clog))
 }
 
-// The commit with which a run begins to wait for a slot does not depend on the pipeline's row. It takes ten seconds
-// here, and a slot that is freed meanwhile wakes no run.
+// The commit with which a run begins to wait for a slot does not depend on the pipeline's row. It
+// takes ten seconds here, and a slot that is freed meanwhile wakes no run.
 func TestRevertSlotIsFreedWhileARunDecidesToWait(t *testing.T) {
 	breaks(t, WakeUpsArrive, onStore(func(w *World, _ string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -524,9 +531,9 @@ func TestRevertSlotIsFreedWhileARunDecidesToWait(t *testing.T) {
 		func(p *plan) { p.writes, p.wishes, p.edits = 2*time.Minute, 240*time.Hour, 240*time.Hour })
 }
 
-// A write does not increment the version of a run whose start is to be repeated. The evaluation before that start
-// finds the gate closed, and its commit takes twenty seconds here: a write that opens the gate meanwhile wakes no
-// run.
+// A write does not increment the version of a run whose start is to be repeated. The evaluation
+// before that start finds the gate closed, and its commit takes twenty seconds here: a write that
+// opens the gate meanwhile wakes no run.
 func TestRevertWriteDuringTheEvaluationBeforeARepeatedStart(t *testing.T) {
 	breaksFrom(t, 153, WakeUpsArrive, onStore(func(w *World, _ string, below store.Store) store.Store {
 		return commits{below, func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
@@ -544,8 +551,8 @@ func TestRevertWriteDuringTheEvaluationBeforeARepeatedStart(t *testing.T) {
 	})
 }
 
-// The commit that announces a start does not depend on the pipeline's row, so a pause that is stored after the row
-// was read does not stop the start.
+// The commit that announces a start does not depend on the pipeline's row, so a pause that is
+// stored after the row was read does not stop the start.
 func TestRevertPauseDuringAnEvaluationStopsNoStart(t *testing.T) {
 	breaks(t, PausedMeansIdle, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		b.Expected = nil
@@ -553,7 +560,8 @@ func TestRevertPauseDuringAnEvaluationStopsNoStart(t *testing.T) {
 	}), (*plan).hush, often(0.05, Raced), func(p *plan) { p.wishes = 5 * time.Minute })
 }
 
-// A job whose target accepted the stop counts as stopped, so the next attempt may start while it still runs.
+// A job whose target accepted the stop counts as stopped, so the next attempt may start while it
+// still runs.
 func TestRevertStoppingJobCountsAsStopped(t *testing.T) {
 	breaks(t, AttemptsDoNotOverlap, onCommit(func(ctx context.Context, below store.Store, b store.Batch, now time.Time) error {
 		for i := range b.Runs {
@@ -570,7 +578,8 @@ func with(errand func(p *plan, at time.Time) *errand) func(p *plan) {
 	return func(p *plan) { p.add(p.options.chaos, errand(p, p.options.Start.Add(10*time.Minute))) }
 }
 
-// The store reuses the positions of lost events, so that sinks that have read the lost ones never see the new ones.
+// The store reuses the positions of lost events, so that sinks that have read the lost ones never
+// see the new ones.
 func TestRevertPositionsOfLostEventsAreReused(t *testing.T) {
 	breaks(t, AlertsArrive, onStore(func(_ *World, _ string, below store.Store) store.Store { return reusing{below} }), with((*plan).failOver))
 }

@@ -23,7 +23,8 @@ func (w *World) Start() {
 	}
 }
 
-// LoseChange drops the next change before it reaches the running controllers, which no store may do.
+// LoseChange drops the next change before it reaches the running controllers, which no store may
+// do.
 func (w *World) LoseChange() {
 	lost := false
 	for _, h := range w.hosts {

@@ -9,11 +9,13 @@ import (
 	"testing"
 )
 
-// seeds is how many seeds every test run plays: enough to find the best hidden bug of revert_test.go. With the race
-// detector there are fewer, because a world has one thread. `make sim` and `make nightly` play new seeds.
+// seeds is how many seeds every test run plays: enough to find the best hidden bug of
+// revert_test.go. With the race detector there are fewer, because a world has one thread. `make
+// sim` and `make nightly` play new seeds.
 const seeds = 200
 
-// No combination of faults breaks a promise. `make sim` plays other seeds, and prints how to replay one that fails.
+// No combination of faults breaks a promise. `make sim` plays other seeds, and prints how to replay
+// one that fails.
 func TestSeedsKeepEveryPromise(t *testing.T) {
 	played := uint64(seeds)
 	if testing.Short() || raced {

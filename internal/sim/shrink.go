@@ -2,10 +2,10 @@ package sim
 
 import "slices"
 
-// Shrink searches for the smallest set of faults and errands with which a seed still breaks an invariant. It returns
-// their ids and the outcome of a replay with only these. It plays the seed at most plays+2 times. If no smaller set
-// fails in a replay, the ids are nil, which means all, as in Replay.Only. Events after the violation cannot matter,
-// so each play ends there.
+// Shrink searches for the smallest set of faults and errands with which a seed still breaks an
+// invariant. It returns their ids and the outcome of a replay with only these. It plays the seed at
+// most plays+2 times. If no smaller set fails in a replay, the ids are nil, which means all, as in
+// Replay.Only. Events after the violation cannot matter, so each play ends there.
 func Shrink(seed uint64, invariant string, r Replay, plays int) (Outcome, []string) {
 	r.until = invariant
 	first := Play(seed, r)

@@ -1,14 +1,17 @@
-// Package sim is a simulated installation: some controllers on one store, the targets that their jobs run on, and
-// their environment, in virtual time. It is single-threaded, and one seed decides everything: which writes and
-// requests happen, what fails, who crashes, and the order of concurrent steps. The same seed gives the same history.
+// Package sim is a simulated installation: some controllers on one store, the targets that their
+// jobs run on, and their environment, in virtual time. It is single-threaded, and one seed decides
+// everything: which writes and requests happen, what fails, who crashes, and the order of
+// concurrent steps. The same seed gives the same history.
 //
-// The controllers are built from the same handlers as the server: catalog, router, orchestrator, slamonitor and
-// watchdog. Only waiting and the outside world are simulated. After every step the promises of docs/GUARANTEES.md are
-// checked on the rows of the store, on what the targets saw, and on the events: each is a named invariant in its own
-// file. docs/RELIABILITY.md lists the faults and their rates.
+// The controllers are built from the same handlers as the server: catalog, router, orchestrator,
+// slamonitor and watchdog. Only waiting and the outside world are simulated. After every step the
+// promises of docs/GUARANTEES.md are checked on the rows of the store, on what the targets saw, and
+// on the events: each is a named invariant in its own file. docs/RELIABILITY.md lists the faults
+// and their rates.
 //
-// World is the clock and the loop; host.go is a controller, act.go its current work, line.go its connection to the
-// store, target.go the target of jobs, plan.go the meaning of a seed, fault.go the faults.
+// World is the clock and the loop; host.go is a controller, act.go its current work, line.go its
+// connection to the store, target.go the target of jobs, plan.go the meaning of a seed, fault.go
+// the faults.
 package sim
 
 import (
@@ -32,7 +35,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// Options configure a world. The zero value is one controller without pipelines, with the usual limits.
+// Options configure a world. The zero value is one controller without pipelines, with the usual
+// limits.
 type Options struct {
 	Start    time.Time // default: the year 2000
 	Hosts    int       // number of controllers; default: one
@@ -41,7 +45,8 @@ type Options struct {
 	Probes   Evaluator           // answers the probes of pipeline files; default: all pass
 	Watchdog time.Duration       // interval of each controller's watchdog
 	Lease    time.Duration
-	// LostAfter is how long a task for another controller must have been due before any controller may claim it.
+	// LostAfter is how long a task for another controller must have been due before any controller
+	// may claim it.
 	LostAfter time.Duration
 	Workers   int // concurrent tasks of each controller; default: four
 	Limits    router.Limits
@@ -130,7 +135,8 @@ func (w *World) ended() bool {
 	return w.until != "" && slices.ContainsFunc(w.watch.broken, func(v Violation) bool { return v.Invariant == w.until })
 }
 
-// AdvanceTo advances the time to an instant, with everything that happens up to and at that instant.
+// AdvanceTo advances the time to an instant, with everything that happens up to and at that
+// instant.
 func (w *World) AdvanceTo(t time.Time) {
 	for {
 		for began := w.steps; w.step(); {
@@ -156,14 +162,15 @@ func (w *World) AdvanceTo(t time.Time) {
 // Settle makes all moves that are possible now.
 func (w *World) Settle() { w.AdvanceTo(w.now) }
 
-// SetFiles changes the pipeline, calendar and archetype files. Controllers notice at their next check.
+// SetFiles changes the pipeline, calendar and archetype files. Controllers notice at their next
+// check.
 func (w *World) SetFiles(f catalog.Files) {
 	w.Files = f
 	w.edits++
 }
 
-// PutSensor writes a reading as the API does: its period is in the data, in the key's suffix, or missing. A reading
-// that the API would reject is an error. Without fields it deletes.
+// PutSensor writes a reading as the API does: its period is in the data, in the key's suffix, or
+// missing. A reading that the API would reject is an error. Without fields it deletes.
 func (w *World) PutSensor(id pipeline.ID, key string, fields sensor.Fields) error {
 	write, err := reading(id, key, fields)
 	if err != nil {
@@ -227,8 +234,8 @@ func (w *World) Close() {
 	}
 }
 
-// bugs are wrappers with which tests make a part of a world misbehave in one way, to see an invariant break. A world
-// without them is like the product.
+// bugs are wrappers with which tests make a part of a world misbehave in one way, to see an
+// invariant break. A world without them is like the product.
 type bugs struct {
 	store   func(w *World, host string, below store.Store) store.Store // a controller's view of the store
 	below   func(store.Store) store.Store                              // the store itself, below the watch
@@ -249,8 +256,8 @@ func (w *World) tracef(format string, args ...any) {
 	trace(w.trace, w.Now(), w.steps, marks.ReplaceAllString(fmt.Sprintf(format, args...), "/…#"))
 }
 
-// marks are what each controller puts into the names of its starts, to distinguish them from all others. They are
-// random and affect nothing.
+// marks are what each controller puts into the names of its starts, to distinguish them from all
+// others. They are random and affect nothing.
 var marks = regexp.MustCompile(`/[A-Z2-7]{26}#`)
 
 func trace(to io.Writer, at time.Time, step int, line string) {

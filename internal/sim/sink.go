@@ -41,7 +41,8 @@ type courier struct {
 }
 
 const (
-	// standBy is how often a controller checks whether another has stopped delivering, and renews its own lease.
+	// standBy is how often a controller checks whether another has stopped delivering, and renews
+	// its own lease.
 	standBy = 2 * time.Minute
 	// deliveryLease is how long a controller delivers without a renewal.
 	deliveryLease = 5 * time.Minute
@@ -55,7 +56,8 @@ func (c *courier) due(now time.Time) time.Time {
 	return c.next
 }
 
-// deliver sends pending alerts and stores the cursor. If the cursor cannot be stored, another round repeats them.
+// deliver sends pending alerts and stores the cursor. If the cursor cannot be stored, another round
+// repeats them.
 func (h *host) deliver(ctx context.Context) {
 	w, c := h.world, &h.courier
 	c.called, c.next = false, w.now.Add(standBy)

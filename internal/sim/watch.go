@@ -16,8 +16,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// watch is below all controllers and sees every change of the store's rows. It keeps a copy of the rows, so that each
-// invariant can be checked on what changed, and compares the copy with the store from time to time.
+// watch is below all controllers and sees every change of the store's rows. It keeps a copy of the
+// rows, so that each invariant can be checked on what changed, and compares the copy with the store
+// from time to time.
 type watch struct {
 	world *World
 	rows  store.Store // the actual rows
@@ -309,8 +310,8 @@ func (w *watch) current(id pipeline.ID) store.Pipeline {
 	return rows[len(rows)-1]
 }
 
-// best returns the reading for a period among those up to a version: its own, else that of the smallest slice that
-// holds it, else the undated one.
+// best returns the reading for a period among those up to a version: its own, else that of the
+// smallest slice that holds it, else the undated one.
 func (w *watch) best(at sensorID, p period.Period, upTo int64) (write, bool) {
 	return w.latest(at, p, upTo, true)
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// External workers: they claim attempts, often several at once, run their jobs, send heartbeats and report. They
-// crash, fall silent for a while and come back late, and report on attempts that are over. They know only the answers
-// that they got.
+// External workers: they claim attempts, often several at once, run their jobs, send heartbeats and
+// report. They crash, fall silent for a while and come back late, and report on attempts that are
+// over. They know only the answers that they got.
 
-// heartbeat is how long a worker of the world's pipelines may be silent, beats how often it sends a heartbeat.
+// heartbeat is how long a worker of the world's pipelines may be silent, beats how often it sends a
+// heartbeat.
 const (
 	heartbeat = time.Minute
 	beats     = 20 * time.Second
@@ -193,8 +194,8 @@ func (w *watch) claimedOnce(s *shift) {
 	}
 }
 
-// claimedAlone is AttemptsDoNotOverlap for workers: no attempt is granted while the worker of an earlier one still
-// reports.
+// claimedAlone is AttemptsDoNotOverlap for workers: no attempt is granted while the worker of an
+// earlier one still reports.
 func (w *watch) claimedAlone(s *shift) {
 	if w.runs[s.key].Progress.Opening.Forced {
 		return

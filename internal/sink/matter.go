@@ -21,7 +21,8 @@ const (
 	Closed    State = "closed"    // it ended, and nothing is left to do
 )
 
-// After returns the state after e. A rejected request is reported like any other warning, but changes nothing.
+// After returns the state after e. A rejected request is reported like any other warning, but
+// changes nothing.
 func (s State) After(e event.Event) State {
 	switch e.Type {
 	case event.JobCompleted, event.PostRunPassed, event.ConfigAccepted, event.PipelineResumed:
@@ -49,8 +50,8 @@ func (s State) After(e event.Event) State {
 // Settles reports whether e changes the state of an open matter.
 func Settles(e event.Event) bool { return Opened.After(e) != Opened }
 
-// Matter returns a key for what e is about: a run if there is one, and otherwise the thing that a later event can
-// settle. Two events of one matter belong to one conversation.
+// Matter returns a key for what e is about: a run if there is one, and otherwise the thing that a
+// later event can settle. Two events of one matter belong to one conversation.
 func Matter(e event.Event) string {
 	d := e.Detail
 	switch e.Type {
@@ -87,8 +88,8 @@ type Sent []string
 // Has reports whether an event was sent.
 func (s Sent) Has(id string) bool { return slices.Contains(s, id) }
 
-// Repeats reports whether everything in an alert was sent before. If the last event of a burst settles its matter,
-// Follow has sent that event as soon as it happened, but not the others.
+// Repeats reports whether everything in an alert was sent before. If the last event of a burst
+// settles its matter, Follow has sent that event as soon as it happened, but not the others.
 func (s Sent) Repeats(a Alert) bool { return s.Has(a.Event.ID) && (a.Count <= 1 || !Settles(a.Event)) }
 
 // With returns s with one more event.

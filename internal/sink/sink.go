@@ -1,5 +1,6 @@
-// Package sink is the contract of alert destinations. Each kind lives in a folder named after its technology. Package
-// notify decides which events go where, in which order, and what happens to those that a sink rejects.
+// Package sink is the contract of alert destinations. Each kind lives in a folder named after its
+// technology. Package notify decides which events go where, in which order, and what happens to
+// those that a sink rejects.
 package sink
 
 import (
@@ -26,9 +27,9 @@ type Sink interface {
 	Send(ctx context.Context, a Alert) error
 }
 
-// Follower is a sink whose messages show the state of a matter. In addition to its routed alerts it gets every event
-// that may change the state of a matter (Settles), so that it can update its messages. It ignores matters that it has
-// sent nothing about.
+// Follower is a sink whose messages show the state of a matter. In addition to its routed alerts it
+// gets every event that may change the state of a matter (Settles), so that it can update its
+// messages. It ignores matters that it has sent nothing about.
 type Follower interface {
 	Sink
 	// Follow fails as Send does.
@@ -49,8 +50,8 @@ type Alert struct {
 	Since time.Time   // of the first one
 	Owner string      // of the pipeline, if its file names one
 	Links Links
-	// Settled means that the alert is late: its matter has been settled since. A Follower gets the event that settled
-	// it right after the alert.
+	// Settled means that the alert is late: its matter has been settled since. A Follower gets the
+	// event that settled it right after the alert.
 	Settled bool
 }
 
@@ -61,8 +62,8 @@ type Links struct{ Run, Pipeline string }
 type Threads interface {
 	// Thread returns the thread that was saved last under key, or the zero value with that key.
 	Thread(ctx context.Context, key string) (Thread, error)
-	// SaveThread replaces the version of t that was read, and returns t with its new version. It returns ErrTaken if
-	// another process has changed the thread since.
+	// SaveThread replaces the version of t that was read, and returns t with its new version. It
+	// returns ErrTaken if another process has changed the thread since.
 	SaveThread(ctx context.Context, t Thread, now time.Time) (Thread, error)
 }
 
@@ -73,7 +74,8 @@ type Thread struct {
 	Data    []byte
 }
 
-// LoadThread reads the thread of a key, and decodes its data into state, which stays as it is if nothing is stored.
+// LoadThread reads the thread of a key, and decodes its data into state, which stays as it is if
+// nothing is stored.
 func LoadThread(ctx context.Context, from Threads, key string, state any) (Thread, error) {
 	t, err := from.Thread(ctx, key)
 	if err != nil || len(t.Data) == 0 {
@@ -111,8 +113,8 @@ type Busy struct {
 
 func (b *Busy) Error() string { return fmt.Sprintf("%s; try again in %s", b.Reason, b.After) }
 
-// Misconfigured is a sink that fails until an operator fixes its settings, such as an invalid token or a missing
-// channel. It is reported once; waiting alerts are delivered afterwards.
+// Misconfigured is a sink that fails until an operator fixes its settings, such as an invalid token
+// or a missing channel. It is reported once; waiting alerts are delivered afterwards.
 type Misconfigured struct{ Reason string }
 
 func (m *Misconfigured) Error() string { return m.Reason }

@@ -30,7 +30,8 @@ func (a Alert) Story() Story {
 	return s
 }
 
-// Title names an event and what it is about, on one line: "JOB_FAILED: orders, cron, 2026-03-03, attempt 2".
+// Title names an event and what it is about, on one line: "JOB_FAILED: orders, cron, 2026-03-03,
+// attempt 2".
 func Title(e event.Event) string {
 	d := e.Detail
 	about := lines(string(d.Pipeline), string(d.Schedule), d.Date.String(), when(d.Attempt > 0, fmt.Sprintf("attempt %d", d.Attempt)))
@@ -48,7 +49,8 @@ func Cut(text string, limit int) string {
 	return text
 }
 
-// Bounded returns s with its texts cut to text characters, and its facts to a number of lines of that width.
+// Bounded returns s with its texts cut to text characters, and its facts to a number of lines of
+// that width.
 func (s Story) Bounded(text, lines int, width func(lines int) int) Story {
 	s.Title, s.What, s.Todo = Cut(s.Title, text), Cut(s.What, text), Cut(s.Todo, text)
 	if len(s.Why) > lines {

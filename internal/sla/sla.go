@@ -1,5 +1,6 @@
-// Package sla decides the instants of a deadline. A deadline is a function of configuration and period only:
-// it is never computed from the current time. Arming, firing and closing deadlines is package slamonitor's work.
+// Package sla decides the instants of a deadline. A deadline is a function of configuration and
+// period only: it is never computed from the current time. Arming, firing and closing deadlines is
+// package slamonitor's work.
 package sla
 
 import (
@@ -20,14 +21,17 @@ type Spec struct {
 	Critical  bool
 }
 
-// Instants are when a deadline warns and breaches. A zero Warn means no warning; a zero Breach means no deadline.
+// Instants are when a deadline warns and breaches. A zero Warn means no warning; a zero Breach
+// means no deadline.
 type Instants struct{ Warn, Breach time.Time }
 
-// For returns the absolute deadline of period p, which opens at fire, on that schedule. It is zero without a Deadline,
-// for a period that does not have the schedule's size, and under cron for a period without a fire.
+// For returns the absolute deadline of period p, which opens at fire, on that schedule. It is zero
+// without a Deadline, for a period that does not have the schedule's size, and under cron for a
+// period without a fire.
 //
-// The search for a day's deadline begins at its cron fire or, without cron, at its first instant, even if a listed day
-// opens later. For an hour, week or month it begins at the end. Minutes have only relative deadlines.
+// The search for a day's deadline begins at its cron fire or, without cron, at its first instant,
+// even if a listed day opens later. For an hour, week or month it begins at the end. Minutes have
+// only relative deadlines.
 func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instants {
 	if s.Deadline == nil || p.IsZero() || p.Size() != on.Size() || p.Size() == period.Minute {
 		return Instants{}
@@ -49,7 +53,8 @@ func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instan
 	return Instants{Warn: s.warning(breach), Breach: breach}
 }
 
-// warning returns the last instant at which a run can start and meet the deadline: expectedDuration before the breach.
+// warning returns the last instant at which a run can start and meet the deadline: expectedDuration
+// before the breach.
 func (s Spec) warning(breach time.Time) time.Time {
 	if s.Expected <= 0 {
 		return time.Time{}
@@ -57,7 +62,8 @@ func (s Spec) warning(breach time.Time) time.Time {
 	return breach.Add(-s.Expected)
 }
 
-// Relative returns the deadline that the first reading of the start condition, written at arrived, sets.
+// Relative returns the deadline that the first reading of the start condition, written at arrived,
+// sets.
 func (s Spec) Relative(arrived time.Time) Instants {
 	if s.Max <= 0 {
 		return Instants{}
@@ -69,8 +75,9 @@ func (s Spec) Relative(arrived time.Time) Instants {
 	return Instants{Warn: breach.Add(-s.Max / 4), Breach: breach}
 }
 
-// Close returns when a start condition with that deadline closes the automatic window of p on that schedule. The search
-// begins as for a deadline, but never before p can open, since there would be no window otherwise.
+// Close returns when a start condition with that deadline closes the automatic window of p on that
+// schedule. The search begins as for a deadline, but never before p can open, since there would be
+// no window otherwise.
 func Close(c schedule.Clock, p period.Period, on *schedule.Schedule) time.Time {
 	if p.IsZero() {
 		return time.Time{}
@@ -78,8 +85,8 @@ func Close(c schedule.Clock, p period.Period, on *schedule.Schedule) time.Time {
 	return c.After(period.Later(base(c, p, on.Zone()), on.OpensFrom(p)), on.Zone())
 }
 
-// base returns the instant at which the search for a deadline of p begins: the start of a day if the deadline is a time
-// of day, otherwise the end of p, when its data can be complete.
+// base returns the instant at which the search for a deadline of p begins: the start of a day if
+// the deadline is a time of day, otherwise the end of p, when its data can be complete.
 func base(c schedule.Clock, p period.Period, zone *time.Location) time.Time {
 	if p.Size() == period.Day && !c.Hourly() {
 		return p.Start(zone)
@@ -107,8 +114,9 @@ type Deadline struct {
 	Reason   string    `json:"reason,omitempty"` // why it was cancelled
 }
 
-// Complete closes an armed deadline for a completion at that instant: met up to and including the breach
-// instant, breached after it, even if no check ran in between. A closed deadline is unchanged.
+// Complete closes an armed deadline for a completion at that instant: met up to and including the
+// breach instant, breached after it, even if no check ran in between. A closed deadline is
+// unchanged.
 func (d Deadline) Complete(at time.Time) Deadline {
 	if d.State != Armed {
 		return d

@@ -14,12 +14,13 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Arm arms the coming deadlines of a pipeline; it is the handler of Arm tasks. It arms the current periods and the
-// next one, cancels or moves deadlines that an edit of the file replaced, and reschedules itself for when the next
-// period begins.
+// Arm arms the coming deadlines of a pipeline; it is the handler of Arm tasks. It arms the current
+// periods and the next one, cancels or moves deadlines that an edit of the file replaced, and
+// reschedules itself for when the next period begins.
 func (m *Monitor) Arm(ctx context.Context, claim store.Claim, now time.Time) error {
 	id := claim.Task.Pipeline
-	// The version that scheduled this may not be in memory yet, if it was accepted just now or by another replica.
+	// The version that scheduled this may not be in memory yet, if it was accepted just now or by
+	// another replica.
 	if err := m.catalog.Refresh(ctx, id); err != nil {
 		return err
 	}
@@ -40,8 +41,8 @@ func (m *Monitor) Arm(ctx context.Context, claim store.Claim, now time.Time) err
 	return m.finish(ctx, claim, following, now)
 }
 
-// armComing arms the coming deadlines, and returns when to run again; zero means never. A pause that holds deadlines
-// arms nothing; its end schedules the task again.
+// armComing arms the coming deadlines, and returns when to run again; zero means never. A pause
+// that holds deadlines arms nothing; its end schedules the task again.
 func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
 	if e.DryRun || !asks(e, store.Absolute) && !asks(e, store.Relative) {
 		return time.Time{}, nil
@@ -56,8 +57,8 @@ func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time
 	return m.armAhead(ctx, e, now)
 }
 
-// keeps reports whether a pipeline's deadlines are armed in advance: a manual pipeline's deadline is armed when its
-// run opens, a relative one when its reading arrives.
+// keeps reports whether a pipeline's deadlines are armed in advance: a manual pipeline's deadline
+// is armed when its run opens, a relative one when its reading arrives.
 func keeps(e *catalog.Entry) bool {
 	return asks(e, store.Absolute) && !e.DryRun && e.Opens != pipeline.ByHand
 }
@@ -92,8 +93,8 @@ func lookBack(e *catalog.Entry) time.Duration {
 	return 2 * day
 }
 
-// armAhead arms every expected period whose deadline is still to come, up to the first that has not begun, and
-// returns when that one begins.
+// armAhead arms every expected period whose deadline is still to come, up to the first that has not
+// begun, and returns when that one begins.
 func (m *Monitor) armAhead(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
 	for slot := range e.Schedule.Upcoming(m.from(e, now)) {
 		dormant, err := m.armSlot(ctx, e, slot, now)
@@ -107,8 +108,8 @@ func (m *Monitor) armAhead(ctx context.Context, e *catalog.Entry, now time.Time)
 	return time.Time{}, nil // no further period: the include dates have run out
 }
 
-// from returns where to start: not before the pipeline's horizon. For pipelines without fires, the period of the
-// horizon counts too.
+// from returns where to start: not before the pipeline's horizon. For pipelines without fires, the
+// period of the horizon counts too.
 func (m *Monitor) from(e *catalog.Entry, now time.Time) time.Time {
 	horizon := e.Horizon
 	if e.Opens == pipeline.ByStream {
@@ -117,9 +118,9 @@ func (m *Monitor) from(e *catalog.Entry, now time.Time) time.Time {
 	return period.Later(horizon, now.Add(-lookBack(e)))
 }
 
-// armSlot arms the deadline of one period, or moves it if the file now sets other times. A closed deadline, or one
-// first seen after its breach, is left alone. dormant means that the period has no deadline because the calendar
-// suppressed it.
+// armSlot arms the deadline of one period, or moves it if the file now sets other times. A closed
+// deadline, or one first seen after its breach, is left alone. dormant means that the period has no
+// deadline because the calendar suppressed it.
 func (m *Monitor) armSlot(ctx context.Context, e *catalog.Entry, slot schedule.Slot, now time.Time) (dormant bool, err error) {
 	key := e.Key(slot.Period)
 	want := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
@@ -145,9 +146,10 @@ func (m *Monitor) ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, 
 	})
 }
 
-// ArmRelative arms the deadline set by the first reading of the start condition, written at arrived. Later readings
-// and reruns do not move it. A deadline that passed while the controller was down is armed too, and breaches at once.
-// A reading for a period that is not expected arms none.
+// ArmRelative arms the deadline set by the first reading of the start condition, written at
+// arrived. Later readings and reruns do not move it. A deadline that passed while the controller
+// was down is armed too, and breaches at once. A reading for a period that is not expected arms
+// none.
 func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Period, arrived, now time.Time) error {
 	want := e.SLA.Relative(arrived)
 	if e.DryRun || want.Breach.IsZero() || e.Schedule.Excluded(p) != "" {
@@ -170,8 +172,8 @@ func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Pe
 	})
 }
 
-// arm stores one deadline as armed, unless it already is, was closed for good, or the calendar suppressed its period
-// (dormant).
+// arm stores one deadline as armed, unless it already is, was closed for good, or the calendar
+// suppressed its period (dormant).
 func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind store.DeadlineKind, want sla.Instants, now time.Time) (dormant bool, err error) {
 	rows, err := m.rows(ctx, key)
 	if err != nil {
@@ -190,8 +192,8 @@ func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind s
 	}, now)
 }
 
-// put stores an armed deadline in place of the one in rows. If its run has completed, it is closed at once; if an
-// operator cancelled the run, a cancelled deadline stays cancelled.
+// put stores an armed deadline in place of the one in rows. If its run has completed, it is closed
+// at once; if an operator cancelled the run, a cancelled deadline stays cancelled.
 func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Deadline, d store.Deadline, now time.Time) error {
 	read := rows[d.Kind]
 	b := store.Batch{ID: fmt.Sprintf("arm/%s/%s/v%d", d.Key, d.Kind, read.Version)}
@@ -222,7 +224,8 @@ func same(d store.Deadline, want sla.Instants) bool {
 	return d.BreachAt.Equal(want.Breach) && d.WarnAt.Equal(want.Warn)
 }
 
-// Instants returns when the deadline of a period warns and breaches by the active file; zero if there is none.
+// Instants returns when the deadline of a period warns and breaches by the active file; zero if
+// there is none.
 func Instants(e *catalog.Entry, p period.Period) (warn, breach time.Time) {
 	if e.Schedule.Excluded(p) != "" {
 		return time.Time{}, time.Time{}

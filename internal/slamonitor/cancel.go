@@ -55,7 +55,8 @@ func (m *Monitor) CancelFor(ctx context.Context, key run.Key, reason string, now
 	return m.cancel(ctx, key, bothKinds, reason, now)
 }
 
-// cancel cancels the armed deadlines of one run that are of these kinds. The task stays if another deadline is armed.
+// cancel cancels the armed deadlines of one run that are of these kinds. The task stays if another
+// deadline is armed.
 func (m *Monitor) cancel(ctx context.Context, key run.Key, which []store.DeadlineKind, reason string, now time.Time) error {
 	return store.Again(func() error {
 		rows, err := m.rows(ctx, key)
@@ -80,8 +81,9 @@ func (m *Monitor) cancel(ctx context.Context, key run.Key, which []store.Deadlin
 	})
 }
 
-// ExcludedMark is the mark that the calendar suppressed a period when it was due; package router sets it. It never
-// expires: a later edit of the calendar brings back neither the period nor its deadline.
+// ExcludedMark is the mark that the calendar suppressed a period when it was due; package router
+// sets it. It never expires: a later edit of the calendar brings back neither the period nor its
+// deadline.
 func ExcludedMark(key run.Key) string { return "excluded/" + key.String() }
 
 // suppressed reports whether the calendar suppressed a period when it was due.
@@ -89,8 +91,8 @@ func (m *Monitor) suppressed(ctx context.Context, key run.Key) (bool, error) {
 	return store.IsMarked(ctx, m.store, ExcludedMark(key))
 }
 
-// replace cancels armed deadlines that the file no longer has. Those that it still has, at other times, are moved by
-// armAhead.
+// replace cancels armed deadlines that the file no longer has. Those that it still has, at other
+// times, are moved by armAhead.
 func (m *Monitor) replace(ctx context.Context, e *catalog.Entry, now time.Time) error {
 	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: e.ID, State: string(sla.Armed)})
 	if err != nil {
@@ -111,8 +113,8 @@ func (m *Monitor) replace(ctx context.Context, e *catalog.Entry, now time.Time) 
 	return nil
 }
 
-// bringBack rearms cancelled deadlines whose reason for cancellation is gone, with their original times. It leaves
-// those that armAhead handles alone.
+// bringBack rearms cancelled deadlines whose reason for cancellation is gone, with their original
+// times. It leaves those that armAhead handles alone.
 func (m *Monitor) bringBack(ctx context.Context, e *catalog.Entry, now time.Time) error {
 	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: e.ID, State: string(sla.Cancelled), From: now})
 	if err != nil {
@@ -136,8 +138,8 @@ func (m *Monitor) bringBack(ctx context.Context, e *catalog.Entry, now time.Time
 	return nil
 }
 
-// revive rearms one of a run's cancelled deadlines with its original times: its reference point has not moved. A
-// deadline that has passed, or that the file no longer has, stays cancelled.
+// revive rearms one of a run's cancelled deadlines with its original times: its reference point has
+// not moved. A deadline that has passed, or that the file no longer has, stays cancelled.
 func (m *Monitor) revive(ctx context.Context, e *catalog.Entry, rows map[store.DeadlineKind]store.Deadline, kind store.DeadlineKind, now time.Time) error {
 	d := rows[kind]
 	if d.State != sla.Cancelled || !mayReturn(d.Reason) || !d.BreachAt.After(now) {
@@ -153,9 +155,9 @@ func (m *Monitor) revive(ctx context.Context, e *catalog.Entry, rows map[store.D
 	return m.put(ctx, rows, d, now)
 }
 
-// mayReturn reports whether a deadline cancelled for that reason is rearmed once the reason is gone: the file is
-// back, the pause is over, or the exclusion was lifted before it suppressed anything. A deadline that an operator
-// cancelled stays cancelled.
+// mayReturn reports whether a deadline cancelled for that reason is rearmed once the reason is
+// gone: the file is back, the pause is over, or the exclusion was lifted before it suppressed
+// anything. A deadline that an operator cancelled stays cancelled.
 func mayReturn(reason string) bool {
 	return reason == Replaced || reason == Paused || reason == Removed || reason == Excluded
 }
@@ -184,8 +186,8 @@ func (m *Monitor) awaited(ctx context.Context, e *catalog.Entry, key run.Key, ki
 	return r.Attempt > 0, err
 }
 
-// expects reports whether the active file expects a run: by a fire after the horizon or, without fires, because the
-// period exists. A reading of the start condition opens any period it names.
+// expects reports whether the active file expects a run: by a fire after the horizon or, without
+// fires, because the period exists. A reading of the start condition opens any period it names.
 func expects(e *catalog.Entry, key run.Key, kind store.DeadlineKind) bool {
 	switch {
 	case key.Schedule != e.Opens:

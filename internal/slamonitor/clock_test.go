@@ -6,8 +6,9 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// The clock ran ahead when the run completed and has been set back since. A deadline armed now is still to come, and
-// the run is already complete: it has met the deadline, although its recorded end is after the breach time.
+// The clock ran ahead when the run completed and has been set back since. A deadline armed now is
+// still to come, and the run is already complete: it has met the deadline, although its recorded
+// end is after the breach time.
 func TestDeadlineArmedAfterAClockWasSetBackIsMetByACompletedRun(t *testing.T) {
 	t.Run("relative", func(t *testing.T) {
 		c := newController(t, relative)

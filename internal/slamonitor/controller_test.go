@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
-// controller is a whole controller with one pipeline. It starts at ten past nine, and its jobs run until a test
-// reports their result.
+// controller is a whole controller with one pipeline. It starts at ten past nine, and its jobs run
+// until a test reports their result.
 type controller struct {
 	*testing.T
 	*controllertest.Controller
@@ -111,7 +111,8 @@ func (c *controller) first(task string) {
 	c.Settle()
 }
 
-// ledger fails unless these are the deadlines, each as "date kind state breach", with the reason if cancelled.
+// ledger fails unless these are the deadlines, each as "date kind state breach", with the reason if
+// cancelled.
 func (c *controller) ledger(want ...string) {
 	c.Helper()
 	page, err := c.Store.Deadlines(ctx, store.DeadlineQuery{Pipeline: "orders", Limit: 100})

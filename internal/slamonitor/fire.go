@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Fire warns or breaches a run's deadlines when due; it is the handler of FireDeadline tasks. If it is called too
-// early, or twice, it only moves the task.
+// Fire warns or breaches a run's deadlines when due; it is the handler of FireDeadline tasks. If it
+// is called too early, or twice, it only moves the task.
 func (m *Monitor) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error { return m.fire(ctx, claim.Task.Key, &claim.Lease, now) })
 }
@@ -49,8 +49,9 @@ func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now
 	return m.store.Commit(ctx, b, now)
 }
 
-// evaluate returns the state of a deadline at now, and the events to emit. The calendar may have suppressed the period
-// after the deadline was armed: a fire during downtime is judged by the file of its time.
+// evaluate returns the state of a deadline at now, and the events to emit. The calendar may have
+// suppressed the period after the deadline was armed: a fire during downtime is judged by the file
+// of its time.
 func evaluate(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadline, []event.Event) {
 	switch {
 	case d.State != sla.Armed:
@@ -74,8 +75,9 @@ func evaluate(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.D
 	return d, events
 }
 
-// completed closes an armed deadline for a run that completed at that time: MET, or BREACHED if the run completed
-// after the breach time. A completion time after now was recorded by a clock that ran ahead, and counts as now.
+// completed closes an armed deadline for a run that completed at that time: MET, or BREACHED if the
+// run completed after the breach time. A completion time after now was recorded by a clock that ran
+// ahead, and counts as now.
 func completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Event) {
 	if d.State != sla.Armed {
 		return d, nil
@@ -99,7 +101,8 @@ type closing struct {
 	events       []event.Event // none if the breach was reported before
 }
 
-// Close closes the armed deadlines of a completed run, and records on breached ones when the run completed after all.
+// Close closes the armed deadlines of a completed run, and records on breached ones when the run
+// completed after all.
 func Close(deadlines []store.Deadline, r run.Run) Closings {
 	var all Closings
 	for _, d := range deadlines {
@@ -123,7 +126,8 @@ func (all Closings) Put(b *store.Batch) {
 	}
 }
 
-// Lateness says by how much the run missed a deadline whose breach was reported before; if there are two, the first.
+// Lateness says by how much the run missed a deadline whose breach was reported before; if there
+// are two, the first.
 func (all Closings) Lateness() string {
 	for _, c := range all {
 		if len(c.events) == 0 {
@@ -142,8 +146,8 @@ var kinds = map[store.DeadlineKind]struct{ warning, breach event.Type }{
 	store.Relative: {event.RelativeSLAWarning, event.RelativeSLABreach},
 }
 
-// breachEvent returns the event for a breach. If the run's final failure was already reported, its severity is INFO,
-// to avoid a second alert.
+// breachEvent returns the event for a breach. If the run's final failure was already reported, its
+// severity is INFO, to avoid a second alert.
 func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
 	message := fmt.Sprintf("not completed by %s: %s", period.Stamp(d.BreachAt), stands(r))
 	e := newEvent(kinds[d.Kind].breach, d, message, event.Deadline{Failed: failed(r)}, now)
@@ -153,9 +157,9 @@ func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
 	return e
 }
 
-// exhausted reports whether RETRY_EXHAUSTED was emitted for the latest attempt: it has a result, unlike attempts
-// ended by poll windows and most time limits, and the run was not ended by the time limit of an attempt whose failure
-// had not been handled.
+// exhausted reports whether RETRY_EXHAUSTED was emitted for the latest attempt: it has a result,
+// unlike attempts ended by poll windows and most time limits, and the run was not ended by the time
+// limit of an attempt whose failure had not been handled.
 func exhausted(r run.Run) bool {
 	return r.Status == run.FailedFinal && r.Progress.Report.Result != "" && !r.TimedOut()
 }

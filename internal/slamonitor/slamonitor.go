@@ -1,7 +1,8 @@
-// Package slamonitor maintains the ledger of deadlines: it arms them ahead of their periods, whether or not data ever
-// arrives, warns and breaches on time, and cancels deadlines that a removal, a pause or an edit makes void. The times
-// themselves are functions of configuration and period (package sla); a completion closes its deadlines in its own
-// commit (package orchestrator). Silence is never success: every armed deadline ends MET, BREACHED or CANCELLED.
+// Package slamonitor maintains the ledger of deadlines: it arms them ahead of their periods,
+// whether or not data ever arrives, warns and breaches on time, and cancels deadlines that a
+// removal, a pause or an edit makes void. The times themselves are functions of configuration and
+// period (package sla); a completion closes its deadlines in its own commit (package orchestrator).
+// Silence is never success: every armed deadline ends MET, BREACHED or CANCELLED.
 package slamonitor
 
 import (
@@ -73,8 +74,8 @@ func (m *Monitor) runAt(ctx context.Context, key run.Key) (run.Run, error) {
 	return store.IfFound(m.store.Run(ctx, key))
 }
 
-// newEvent returns an event about a deadline. The breach time distinguishes it from a deadline that an edit put in its
-// place.
+// newEvent returns an event about a deadline. The breach time distinguishes it from a deadline that
+// an edit put in its place.
 func newEvent(t event.Type, d store.Deadline, message string, extra event.Deadline, now time.Time) event.Event {
 	extra.Deadline, extra.Warned = d.BreachAt, d.Warned
 	return event.New(t, event.About{

@@ -197,8 +197,8 @@ func TestEditMovesComingDeadlines(t *testing.T) {
 	}, w.emitted())
 }
 
-// The task may run before this controller has loaded the version that scheduled it: another controller accepted it,
-// or this one is about to.
+// The task may run before this controller has loaded the version that scheduled it: another
+// controller accepted it, or this one is about to.
 func TestVersionNotLoadedYetIsArmed(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("07:00")
@@ -358,7 +358,8 @@ func TestRelativeDeadlineCountsFromTheFirstReading(t *testing.T) {
 	w.want("events", []string{"03T10:30 RELATIVE_SLA_WARNING 2026-03-03", "03T11:00 RELATIVE_SLA_BREACH 2026-03-03"}, w.emitted())
 }
 
-// The controller was down between the reading and its deadline. That is no backfill: the reading arrived in time.
+// The controller was down between the reading and its deadline. That is no backfill: the reading
+// arrived in time.
 func TestRelativeDeadlineThatPassedUnseenIsBreached(t *testing.T) {
 	w := newWorld(t, "07:00", "schedule: {trigger: {key: a, check: exists}}\nsla: {maxDuration: 2h}\n")
 	w.advance("07:00")

@@ -17,8 +17,8 @@ type Activity struct {
 	Problem    string    `json:"problem,omitempty"` // the last problem
 	ProblemAt  time.Time `json:"problemAt,omitzero"`
 	Recent     []Taken   `json:"recent,omitempty"` // newest first
-	// Gaps are the longest intervals without an event, by the day on which they ended, for the last days with events,
-	// oldest first.
+	// Gaps are the longest intervals without an event, by the day on which they ended, for the last
+	// days with events, oldest first.
 	Gaps []Gap `json:"gaps,omitempty"`
 	// Quiet is when missing events were reported; zero while none are missing.
 	Quiet time.Time `json:"quiet,omitzero"`
@@ -98,8 +98,8 @@ func (a *Activity) addGap(g Gap) {
 	a.Gaps = a.Gaps[max(0, len(a.Gaps)-maxGaps):]
 }
 
-// Usual returns the typical interval between events: the median of each day's longest gap; 0 while too little is
-// known.
+// Usual returns the typical interval between events: the median of each day's longest gap; 0 while
+// too little is known.
 func (a Activity) Usual() time.Duration {
 	if len(a.Gaps) < minGaps {
 		return 0
@@ -117,8 +117,9 @@ func (a Activity) lengths() []time.Duration {
 	return lengths
 }
 
-// ExpectedBy returns when the next event counts as missing: when the source has been silent for longer than on any of
-// the last days with events, plus a twelfth of that. It is zero while too little is known.
+// ExpectedBy returns when the next event counts as missing: when the source has been silent for
+// longer than on any of the last days with events, plus a twelfth of that. It is zero while too
+// little is known.
 func (a Activity) ExpectedBy() time.Time {
 	if len(a.Gaps) < minGaps {
 		return time.Time{}
@@ -127,8 +128,8 @@ func (a Activity) ExpectedBy() time.Time {
 	return a.LastEvent.Add(longest + max(longest/12, minSlack))
 }
 
-// Silence describes how long there has been no event: "no event of source orders-landed for 26 h; usually every 24
-// h". It returns "" unless one is missing.
+// Silence describes how long there has been no event: "no event of source orders-landed for 26 h;
+// usually every 24 h". It returns "" unless one is missing.
 func (a Activity) Silence(id ID, now time.Time) string {
 	if by := a.ExpectedBy(); by.IsZero() || !now.After(by) {
 		return ""

@@ -71,8 +71,9 @@ func BinaryEvent(attributes map[string]string, contentType string, data []byte) 
 	return event, CheckCloudEvent(event)
 }
 
-// unescape decodes a header's value: quoted strings, which clients of older versions of the specification send, and
-// then characters that are percent-encoded because a header cannot hold them.
+// unescape decodes a header's value: quoted strings, which clients of older versions of the
+// specification send, and then characters that are percent-encoded because a header cannot hold
+// them.
 func unescape(value string) (string, error) {
 	value = unquote(value)
 	if !strings.Contains(value, "%") {
@@ -85,7 +86,8 @@ func unescape(value string) (string, error) {
 	return text, nil
 }
 
-// unquote replaces each quoted string (RFC 9110, section 5.6.4) with its content. A quote that is not closed stays.
+// unquote replaces each quoted string (RFC 9110, section 5.6.4) with its content. A quote that is
+// not closed stays.
 func unquote(value string) string {
 	if strings.Count(value, `"`) < 2 {
 		return value
@@ -133,7 +135,8 @@ func setData(event map[string]any, contentType string, data []byte) error {
 	return nil
 }
 
-// decodeJSON decodes data that may be any JSON value. DecodeObject decodes objects only, so it wraps the value in one.
+// decodeJSON decodes data that may be any JSON value. DecodeObject decodes objects only, so it
+// wraps the value in one.
 func decodeJSON(data []byte) (any, error) {
 	wrapped := append(append([]byte(`{"data":`), data...), '}')
 	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth})
@@ -152,8 +155,8 @@ func isJSON(contentType string) bool {
 	return err == nil && (media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"))
 }
 
-// CheckCloudEvent returns an error that names the attribute if an event is not a CloudEvent 1.0 in JSON. It decodes
-// base64 data whose type is JSON.
+// CheckCloudEvent returns an error that names the attribute if an event is not a CloudEvent 1.0 in
+// JSON. It decodes base64 data whose type is JSON.
 func CheckCloudEvent(event map[string]any) error {
 	for _, name := range []string{"specversion", "id", "source", "type"} {
 		if event[name] == nil {

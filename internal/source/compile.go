@@ -227,7 +227,8 @@ func (c *compiler) target(at string, i int, in Target) {
 	c.def.targets = append(c.def.targets, out)
 }
 
-// period rejects a period that is the same for every event, or that comes from the time at which an event was sent.
+// period rejects a period that is the same for every event, or that comes from the time at which an
+// event was sent.
 func (c *compiler) period(at string, t template) {
 	if t == "" {
 		return
@@ -246,8 +247,8 @@ func (c *compiler) period(at string, t template) {
 	}
 }
 
-// sentAt reports a period that comes from the time at which an event was sent: late data would count for the wrong
-// period.
+// sentAt reports a period that comes from the time at which an event was sent: late data would
+// count for the wrong period.
 func (c *compiler) sentAt(at string) {
 	switch c.def.Format {
 	case OpenLineage:

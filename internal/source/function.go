@@ -10,8 +10,9 @@ import (
 	"github.com/theory/jsonpath/spec"
 )
 
-// paths parses JSONPath. It replaces the library's functions match and search, which panic if an argument selects
-// nothing; the library's match also anchors only the first and last alternative of a|b.
+// paths parses JSONPath. It replaces the library's functions match and search, which panic if an
+// argument selects nothing; the library's match also anchors only the first and last alternative of
+// a|b.
 var paths = newParser()
 
 func newParser() *jsonpath.Parser {
@@ -34,7 +35,8 @@ func twoValues(args []spec.FuncExprArg) error {
 	return nil
 }
 
-// matchWith matches the first argument against the second, an I-Regexp (RFC 9485), inserted into format.
+// matchWith matches the first argument against the second, an I-Regexp (RFC 9485), inserted into
+// format.
 func matchWith(format string) spec.Evaluator {
 	return func(args []spec.PathValue) spec.PathValue {
 		text, isText := textOf(args[0])
@@ -56,7 +58,8 @@ func textOf(v spec.PathValue) (string, bool) {
 	return text, ok
 }
 
-// iRegexp compiles a regular expression in which a dot matches anything but a line break; nil if it is invalid.
+// iRegexp compiles a regular expression in which a dot matches anything but a line break; nil if it
+// is invalid.
 func iRegexp(text string) *regexp.Regexp {
 	tree, err := syntax.Parse(text, syntax.Perl|syntax.DotNL)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // eventTypes are the run states of OpenLineage.
 var eventTypes = []string{"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"}
 
-// CheckLineage returns an error that names the field if an event is not an OpenLineage event about a run, a job or a
-// dataset.
+// CheckLineage returns an error that names the field if an event is not an OpenLineage event about
+// a run, a job or a dataset.
 func CheckLineage(event map[string]any) error {
 	fields := sensor.Fields(event)
 	required := []string{"eventTime", "producer", "schemaURL"}

@@ -12,7 +12,8 @@ import (
 
 // Options configure Load.
 type Options struct {
-	// Pipelines, if set, reports whether a pipeline exists. Writing to any other is a problem of severity Unknown.
+	// Pipelines, if set, reports whether a pipeline exists. Writing to any other is a problem of
+	// severity Unknown.
 	Pipelines func(pipeline.ID) bool
 	Names     func() []string // names of these pipelines, for suggestions
 	Unknown   document.Severity
@@ -40,8 +41,8 @@ type loading struct {
 	problems []document.Problem
 }
 
-// Load reads source files. A file with an error has problems and no definition. It does not affect other files,
-// except that two files with the same id are both rejected.
+// Load reads source files. A file with an error has problems and no definition. It does not affect
+// other files, except that two files with the same id are both rejected.
 func Load(files []pipeline.Source, opts Options) *Loaded {
 	all := make([]*loading, 0, len(files))
 	byID := map[ID][]*loading{}
@@ -129,8 +130,8 @@ func (d *Definition) unknown(opts Options) []document.Finding {
 	return findings
 }
 
-// Writes reports whether the source may write that sensor: a target with a variable in its pipeline or key may write
-// any.
+// Writes reports whether the source may write that sensor: a target with a variable in its pipeline
+// or key may write any.
 func (d *Definition) Writes(id pipeline.ID, key string) bool {
 	return slices.ContainsFunc(d.targets, func(t target) bool {
 		to, constant := t.pipeline.constant()
@@ -139,7 +140,8 @@ func (d *Definition) Writes(id pipeline.ID, key string) bool {
 	})
 }
 
-// Pipelines lists the pipelines that the source names; any reports whether it may also write to others.
+// Pipelines lists the pipelines that the source names; any reports whether it may also write to
+// others.
 func (d *Definition) Pipelines() (ids []pipeline.ID, any bool) {
 	for _, t := range d.targets {
 		id, constant := t.pipeline.constant()

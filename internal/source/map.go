@@ -20,8 +20,8 @@ type Write struct {
 	At       int           // index of its entry under write
 }
 
-// EventProblem says why an event yields less than its source asks for: a reading is not written, or a field is left
-// out.
+// EventProblem says why an event yields less than its source asks for: a reading is not written, or
+// a field is left out.
 type EventProblem struct {
 	Source   ID     `json:"source" doc:"The source's id."`
 	Write    int    `json:"write" doc:"The index of the entry in write, from 0."`

@@ -17,8 +17,8 @@ const bookStore = `{"store": {"book": [
 	{"category": "fiction", "author": "J. R. R. Tolkien", "title": "The Lord of the Rings", "isbn": "0-395-19395-8", "price": 22.99}],
 	"bicycle": {"color": "red", "price": 399}}}`
 
-// TestPathsFollowTheRFC checks that the library selects what RFC 9535 requires, rule by rule. The order of object
-// members is undefined, so no case depends on it.
+// TestPathsFollowTheRFC checks that the library selects what RFC 9535 requires, rule by rule. The
+// order of object members is undefined, so no case depends on it.
 func TestPathsFollowTheRFC(t *testing.T) {
 	const list = `["a","b","c","d","e","f","g"]`
 	const deep = `{"o":{"j":1,"k":2},"a":[5,3,[{"j":4},{"k":6}]]}`

@@ -1,9 +1,11 @@
-// Package source derives readings from events of other tools. A source file says which events count, by JSONPath (RFC
-// 9535) conditions, and which readings are written for each. A Set holds many sources, and finds those that an event
-// may match without trying each of them. The package knows the envelopes of CloudEvents and OpenLineage.
+// Package source derives readings from events of other tools. A source file says which events
+// count, by JSONPath (RFC 9535) conditions, and which readings are written for each. A Set holds
+// many sources, and finds those that an event may match without trying each of them. The package
+// knows the envelopes of CloudEvents and OpenLineage.
 //
-// It never guesses: a field that an event does not have is left out, and if a period cannot be parsed nothing is
-// written. It does no I/O. Package ingest writes the readings; package files reads the files.
+// It never guesses: a field that an event does not have is left out, and if a period cannot be
+// parsed nothing is written. It does no I/O. Package ingest writes the readings; package files
+// reads the files.
 package source
 
 import (
@@ -18,8 +20,8 @@ type Set struct {
 	formats map[Format]*index
 }
 
-// index finds the sources of one format that an event may match: those listed by the value of one of their
-// conditions, and all the rest.
+// index finds the sources of one format that an event may match: those listed by the value of one
+// of their conditions, and all the rest.
 type index struct {
 	lists []list
 	rest  []*Definition

@@ -180,7 +180,8 @@ func TestFilesAreReadIndependently(t *testing.T) {
 	}
 }
 
-// Sources are indexed by the text that the fewest share, with the same result as trying each of them.
+// Sources are indexed by the text that the fewest share, with the same result as trying each of
+// them.
 func TestIndexFindsTheSameAsTryingEach(t *testing.T) {
 	var texts []string
 	for i := range 30 {

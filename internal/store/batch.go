@@ -8,23 +8,24 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// MaxRows is how many rows one Batch may touch. Every store, including DynamoDB, can commit that many in one
-// transaction.
+// MaxRows is how many rows one Batch may touch. Every store, including DynamoDB, can commit that
+// many in one transaction.
 const MaxRows = 10
 
-// Batch is everything one decision changes. Its zero value is ready to use; set an ID that names the decision, so
-// that a repeated Batch is recognised. All its events are stored in one row, with the record that the Batch was
-// committed; every other record is a row of its own.
+// Batch is everything one decision changes. Its zero value is ready to use; set an ID that names
+// the decision, so that a repeated Batch is recognised. All its events are stored in one row, with
+// the record that the Batch was committed; every other record is a row of its own.
 type Batch struct {
 	ID string
 
-	// Lease, if set, must still be held: otherwise Commit returns ErrConflict. Storing or finishing the leased task
-	// ends the lease, so a step of several Batches must not touch its task before the last one.
+	// Lease, if set, must still be held: otherwise Commit returns ErrConflict. Storing or finishing
+	// the leased task ends the lease, so a step of several Batches must not touch its task before
+	// the last one.
 	Lease *Lease
 
-	// Expected are pipeline rows that must still be at the version that was read: otherwise Commit returns
-	// ErrConflict. They are not changed, and nothing is appended to the feed. They must not include rows that the
-	// Batch swaps.
+	// Expected are pipeline rows that must still be at the version that was read: otherwise Commit
+	// returns ErrConflict. They are not changed, and nothing is appended to the feed. They must not
+	// include rows that the Batch swaps.
 	Expected []PipelineVersion
 
 	Runs      []Swap[run.Run]
@@ -42,26 +43,28 @@ type Batch struct {
 
 	Events []event.Event // in this order; an event whose id is a duplicate is skipped
 
-	// Tasks are created, or replace the task with the same id; that is how a task is moved to another due time. A
-	// lease on the replaced task stays with its holder. Finished are the ids of tasks to delete; a missing one is not
-	// an error, and a lease on a deleted task is lost.
+	// Tasks are created, or replace the task with the same id; that is how a task is moved to
+	// another due time. A lease on the replaced task stays with its holder. Finished are the ids of
+	// tasks to delete; a missing one is not an error, and a lease on a deleted task is lost.
 	//
-	// A holder never overwrites a request made while it held the task. If another Batch has stored the leased task
-	// since it was claimed, then finishing it under the lease leaves it as stored, and storing it keeps whichever is
-	// due sooner, the other Batch's if both are equal. The lease ends in any case.
+	// A holder never overwrites a request made while it held the task. If another Batch has stored
+	// the leased task since it was claimed, then finishing it under the lease leaves it as stored,
+	// and storing it keeps whichever is due sooner, the other Batch's if both are equal. The lease
+	// ends in any case.
 	Tasks    []Task
 	Finished []string
 
-	// Awaited means that the caller will return to the leased task by itself when it is due. Storing that task then
-	// wakes no waiter, unless another Batch has stored it since it was claimed.
+	// Awaited means that the caller will return to the leased task by itself when it is due.
+	// Storing that task then wakes no waiter, unless another Batch has stored it since it was
+	// claimed.
 	Awaited bool
 
 	Dead   []DeadLetter // stored; replaces one with the same sink and event id
 	Buried []DeadLetter // deleted, by sink and event id; a missing one is not an error
 }
 
-// Swap replaces a record that was read at version Read (0: it did not exist) with Next, which has a higher version.
-// If the stored record is not at version Read, Commit returns ErrConflict.
+// Swap replaces a record that was read at version Read (0: it did not exist) with Next, which has a
+// higher version. If the stored record is not at version Read, Commit returns ErrConflict.
 type Swap[T any] struct {
 	Read int64
 	Next T
@@ -73,8 +76,8 @@ type PipelineVersion struct {
 	Version int64
 }
 
-// Mark records that something has been handled. After Until, Trim or the store itself may delete it; whether it still
-// counts then is undefined. Without Until it is kept forever.
+// Mark records that something has been handled. After Until, Trim or the store itself may delete
+// it; whether it still counts then is undefined. Without Until it is kept forever.
 type Mark struct {
 	ID    string    `json:"id"`
 	Until time.Time `json:"until,omitzero"`
@@ -104,13 +107,15 @@ func (b *Batch) ExpectPipeline(id pipeline.ID, read Pipeline) {
 	b.Expected = append(b.Expected, PipelineVersion{ID: id, Version: read.Version})
 }
 
-// SwapDeadline replaces a ledger row, or creates it if read is the zero Deadline. It increments the version.
+// SwapDeadline replaces a ledger row, or creates it if read is the zero Deadline. It increments the
+// version.
 func (b *Batch) SwapDeadline(read, next Deadline) {
 	next.Version = read.Version + 1
 	b.Deadlines = append(b.Deadlines, Swap[Deadline]{Read: read.Version, Next: next})
 }
 
-// SwapPostRun replaces a post-run record, or creates it if read is the zero PostRun. It increments the version.
+// SwapPostRun replaces a post-run record, or creates it if read is the zero PostRun. It increments
+// the version.
 func (b *Batch) SwapPostRun(read, next PostRun) {
 	next.Version = read.Version + 1
 	b.PostRuns = append(b.PostRuns, Swap[PostRun]{Read: read.Version, Next: next})

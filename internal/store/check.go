@@ -6,9 +6,10 @@ import (
 	"strconv"
 )
 
-// Identity is how a store recognises a repeated Batch: its ID, and the lease it was decided under. Two workers that
-// decide on the same version under different leases give their Batches the same ID; if the second were treated as a
-// repeat of the first, it would continue work that the first has started.
+// Identity is how a store recognises a repeated Batch: its ID, and the lease it was decided under.
+// Two workers that decide on the same version under different leases give their Batches the same
+// ID; if the second were treated as a repeat of the first, it would continue work that the first
+// has started.
 func (b *Batch) Identity() string {
 	if b.Lease == nil {
 		return b.ID
@@ -26,8 +27,8 @@ func (b *Batch) changed() int {
 		len(b.Tasks) + len(b.Finished) + len(b.Dead) + len(b.Buried)
 }
 
-// Rows counts the rows a store must touch: each record that b changes or expects, one row for the commit record and
-// its events, and the row of the leased task unless b changes that anyway.
+// Rows counts the rows a store must touch: each record that b changes or expects, one row for the
+// commit record and its events, and the row of the leased task unless b changes that anyway.
 func (b *Batch) Rows() int {
 	n := b.changed() + len(b.Expected) + 1
 	if b.Lease != nil && !b.Settles(b.Lease.Task) {
@@ -36,8 +37,8 @@ func (b *Batch) Rows() int {
 	return n
 }
 
-// Full reports whether b has no room for another row. Callers that add a variable number of rows commit a full Batch
-// and start another.
+// Full reports whether b has no room for another row. Callers that add a variable number of rows
+// commit a full Batch and start another.
 func (b *Batch) Full() bool { return b.Rows() >= MaxRows }
 
 // Settles reports whether b stores or finishes that task.
@@ -55,8 +56,9 @@ func (b *Batch) Settles(task string) bool {
 	return false
 }
 
-// Check returns an error for a Batch that no store accepts: without an id, with more than MaxRows rows (ErrTooLarge),
-// with a duplicate or unnamed record, or with a swap that does not increase the version. Adapters call it first.
+// Check returns an error for a Batch that no store accepts: without an id, with more than MaxRows
+// rows (ErrTooLarge), with a duplicate or unnamed record, or with a swap that does not increase the
+// version. Adapters call it first.
 func (b *Batch) Check() error {
 	if b.ID == "" {
 		return errors.New("commit: the batch has no id")
@@ -172,8 +174,8 @@ func (c *checker) fail(format string, args ...any) {
 // MaxWrites is how many readings one call accepts on every store except DynamoDB.
 const MaxWrites = 1000
 
-// CheckWrites returns an error for writes that no store accepts: more than most at once (ErrTooLarge), or one without
-// a pipeline or a key. Adapters call it first.
+// CheckWrites returns an error for writes that no store accepts: more than most at once
+// (ErrTooLarge), or one without a pipeline or a key. Adapters call it first.
 func CheckWrites(writes []Write, most int) error {
 	if len(writes) > most {
 		return fmt.Errorf("put readings: %d are more than %d: %w", len(writes), most, ErrTooLarge)

@@ -49,8 +49,8 @@ func DeadlineCursor(d Deadline) string {
 	return EncodeCursor(d.BreachAt.UTC().Format(time.RFC3339Nano), d.Key.String(), string(d.Kind))
 }
 
-// AfterDeadline returns the sort fields of the deadline that a page ended with; the zero Deadline if there is no
-// cursor.
+// AfterDeadline returns the sort fields of the deadline that a page ended with; the zero Deadline
+// if there is no cursor.
 func AfterDeadline(cursor string) (d Deadline, err error) {
 	if cursor == "" {
 		return d, nil

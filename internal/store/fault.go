@@ -13,8 +13,9 @@ const (
 	Failing  FaultKind = "failing"   // the disk returns errors
 )
 
-// Fault is the error of a store that is reachable but stores no changes. The failed change was not stored. Each
-// adapter maps its technology's errors to faults, so that no code above it parses errors.
+// Fault is the error of a store that is reachable but stores no changes. The failed change was not
+// stored. Each adapter maps its technology's errors to faults, so that no code above it parses
+// errors.
 //
 // Every fault except Damaged is ErrAway: it passes once the remedy has been applied.
 type Fault struct {

@@ -2,8 +2,8 @@ package store
 
 import "sync"
 
-// Gatherer batches calls that arrive while others are in flight: one request for many calls costs the server and the
-// network far less than one each. A call that arrives alone does not wait.
+// Gatherer batches calls that arrive while others are in flight: one request for many calls costs
+// the server and the network far less than one each. A call that arrives alone does not wait.
 type Gatherer[C any] struct {
 	underWay int
 	together func(waiting []C) int
@@ -13,8 +13,8 @@ type Gatherer[C any] struct {
 	busy    int
 }
 
-// NewGatherer returns a Gatherer with at most underWay batches in flight. together returns how many of the waiting
-// calls, at least one, form the next batch.
+// NewGatherer returns a Gatherer with at most underWay batches in flight. together returns how many
+// of the waiting calls, at least one, form the next batch.
 func NewGatherer[C any](underWay int, together func(waiting []C) int) *Gatherer[C] {
 	return &Gatherer[C]{underWay: underWay, together: together}
 }

@@ -15,8 +15,8 @@ import (
 // Width is the number of digits of an instant or a period key in a store that sorts text.
 const Width = 19
 
-// Nanos encodes an instant for such a store: nanoseconds since 1970 in 19 digits, clamped to what fits (1970 to
-// 2262). If the exact value matters beyond that, the record's JSON holds it too.
+// Nanos encodes an instant for such a store: nanoseconds since 1970 in 19 digits, clamped to what
+// fits (1970 to 2262). If the exact value matters beyond that, the record's JSON holds it too.
 func Nanos(t time.Time) string {
 	n := t.UnixNano()
 	switch sec := t.Unix(); {
@@ -54,8 +54,9 @@ func LatestFirst(p period.Period) string {
 	return string(digits)
 }
 
-// EncodeFields encodes the data of a reading as canonical JSON: two texts are equal exactly if sensor.SameData holds
-// for the data. Names are sorted, and integral numbers have no decimal point, whatever their type.
+// EncodeFields encodes the data of a reading as canonical JSON: two texts are equal exactly if
+// sensor.SameData holds for the data. Names are sorted, and integral numbers have no decimal point,
+// whatever their type.
 func EncodeFields(f sensor.Fields) (string, error) {
 	normal, err := sensor.Normalize(f)
 	if err != nil {
@@ -68,10 +69,12 @@ func EncodeFields(f sensor.Fields) (string, error) {
 	return string(text), nil
 }
 
-// DeletedData is the encoded data of a reading that deletes the previous one. No other data equals it.
+// DeletedData is the encoded data of a reading that deletes the previous one. No other data equals
+// it.
 const DeletedData = "null"
 
-// EncodeData encodes the data of a reading as EncodeFields does, or as DeletedData if the reading is a deletion.
+// EncodeData encodes the data of a reading as EncodeFields does, or as DeletedData if the reading
+// is a deletion.
 func EncodeData(r sensor.Reading) (string, error) {
 	if r.Deleted {
 		return DeletedData, nil

@@ -18,7 +18,8 @@ const (
 	MaxPage     = 1000
 )
 
-// PageSize returns the page size for a limit: 0 or less means DefaultPage, and MaxPage is the maximum.
+// PageSize returns the page size for a limit: 0 or less means DefaultPage, and MaxPage is the
+// maximum.
 func PageSize(limit int) int {
 	if limit <= 0 {
 		return DefaultPage
@@ -26,15 +27,16 @@ func PageSize(limit int) int {
 	return min(limit, MaxPage)
 }
 
-// Page is one page of a list. Next is the cursor of the next page; it is empty exactly if there are no more items. A
-// page starts after the last item of the previous one, in list order: an item that exists all the time is on exactly
-// one page, whatever is added or removed meanwhile.
+// Page is one page of a list. Next is the cursor of the next page; it is empty exactly if there are
+// no more items. A page starts after the last item of the previous one, in list order: an item that
+// exists all the time is on exactly one page, whatever is added or removed meanwhile.
 type Page[T any] struct {
 	Items []T
 	Next  string
 }
 
-// FirstPage returns the first page of found, the items in list order from the start of that page on.
+// FirstPage returns the first page of found, the items in list order from the start of that page
+// on.
 func FirstPage[T any](found []T, limit int, cursor func(T) string) Page[T] {
 	size := PageSize(limit)
 	if len(found) <= size {
@@ -65,8 +67,8 @@ func DecodeCursor(cursor string, n int) ([]string, error) {
 	return parts, nil
 }
 
-// PeriodKey returns text that sorts bytewise like period.Period.Compare, for stores that sort text. For the zero
-// Period it returns "", which sorts first.
+// PeriodKey returns text that sorts bytewise like period.Period.Compare, for stores that sort text.
+// For the zero Period it returns "", which sorts first.
 func PeriodKey(p period.Period) string {
 	if p.IsZero() {
 		return ""
@@ -76,8 +78,8 @@ func PeriodKey(p period.Period) string {
 	return fmt.Sprintf("%04d%02d%02d%02d%s%02d%c", year, month, day, hour, repeatKey(p), minute, sizeKey(p.Size()))
 }
 
-// sizeKey sorts larger periods first. Weeks and months were added later than the others, whose keys are already
-// stored.
+// sizeKey sorts larger periods first. Weeks and months were added later than the others, whose keys
+// are already stored.
 func sizeKey(s period.Size) byte {
 	switch s {
 	case period.Month:
@@ -93,8 +95,8 @@ func sizeKey(s period.Size) byte {
 	return '2'
 }
 
-// repeatKey returns six digits: 0 for the first occurrence of a local time; for a repeated one, larger the further
-// west its offset is.
+// repeatKey returns six digits: 0 for the first occurrence of a local time; for a repeated one,
+// larger the further west its offset is.
 func repeatKey(p period.Period) string {
 	name := p.String()
 	_, clock, timed := strings.Cut(name, "T")

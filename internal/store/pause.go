@@ -10,13 +10,14 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
-// AllPipelines is the id of the row that stores the pause of all pipelines, in its field Pause. No pipeline has that
-// id. The row has no config, and Pipelines lists it like any other. If its Pause has a zero Since, the pause was
-// lifted: By and Why are those of the operator who lifted it.
+// AllPipelines is the id of the row that stores the pause of all pipelines, in its field Pause. No
+// pipeline has that id. The row has no config, and Pipelines lists it like any other. If its Pause
+// has a zero Since, the pause was lifted: By and Why are those of the operator who lifted it.
 const AllPipelines pipeline.ID = "*"
 
-// Paused reports whether an operator has stopped the pipeline: nothing opens and nothing starts. A pause with Until ends when its
-// task lifts it, and not before PIPELINE_RESUMED is emitted: the clock alone ends nothing.
+// Paused reports whether an operator has stopped the pipeline: nothing opens and nothing starts. A
+// pause with Until ends when its task lifts it, and not before PIPELINE_RESUMED is emitted: the
+// clock alone ends nothing.
 func (p Pipeline) Paused() bool { return p.Pause.Active() || p.PauseAll.Active() }
 
 // Pauses lists the pauses in effect: the pipeline's own, then the pause of all pipelines.
@@ -33,7 +34,8 @@ func (p Pipeline) PauseText() string {
 	return strings.Join(texts, "; ")
 }
 
-// PausedUntil returns when the last of the pauses in effect ends by itself; zero if one of them does not.
+// PausedUntil returns when the last of the pauses in effect ends by itself; zero if one of them
+// does not.
 func (p Pipeline) PausedUntil() time.Time {
 	var last time.Time
 	for _, one := range p.Pauses() {
@@ -85,8 +87,8 @@ func (p Pause) Paused(id pipeline.ID, read int64, now time.Time) event.Event {
 		event.Pause{All: p.All, By: p.By, Reason: p.Why, Until: p.Until, HoldSLA: p.HoldSLA})
 }
 
-// Resumed returns the event for lifting the pause of a pipeline. next is the pipeline's new row; the old one was read
-// at version read.
+// Resumed returns the event for lifting the pause of a pipeline. next is the pipeline's new row;
+// the old one was read at version read.
 func (p Pause) Resumed(next Pipeline, read int64, by, why string, now time.Time) event.Event {
 	message := p.verb("resumed") + " by " + by
 	if why != "" {

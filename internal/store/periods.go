@@ -6,8 +6,8 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Periods is a set of periods that quickly answers whether a period overlaps one of them. Trim uses it for the
-// periods of open runs.
+// Periods is a set of periods that quickly answers whether a period overlaps one of them. Trim uses
+// it for the periods of open runs.
 type Periods struct{ is, holds map[period.Period]bool }
 
 // Add adds a period to the set.
@@ -34,8 +34,9 @@ func (s *Periods) Touch(p period.Period) bool {
 // westmost is how long after UTC a day ends in the westernmost time zone.
 const westmost = 12 * time.Hour
 
-// AgesFrom returns when the retention of a write starts: when it was written or, if later, when the day, week or
-// month of its period has ended in every time zone. A reading may be written long before its period.
+// AgesFrom returns when the retention of a write starts: when it was written or, if later, when the
+// day, week or month of its period has ended in every time zone. A reading may be written long
+// before its period.
 func AgesFrom(written time.Time, p period.Period) time.Time {
 	if p.IsZero() {
 		return written

@@ -8,18 +8,19 @@ import (
 	"github.com/interlock-go/interlock/internal/rerun"
 )
 
-// The first and the longest retry delay of a failing task. A change has already been retried for a while before it is
-// set aside, and many changes of its pipeline may follow, so it waits longer.
+// The first and the longest retry delay of a failing task. A change has already been retried for a
+// while before it is set aside, and many changes of its pipeline may follow, so it waits longer.
 const (
 	firstRetry, lastRetry             = 250 * time.Millisecond, time.Minute
 	firstChangeRetry, lastChangeRetry = time.Minute, 15 * time.Minute
-	// reportedFailures is how often a task fails before an event reports it: after about eight seconds.
+	// reportedFailures is how often a task fails before an event reports it: after about eight
+	// seconds.
 	reportedFailures = 5
 )
 
-// Failed returns the task to store after one more failure. The delay doubles each time, up to a minute, less a jitter
-// derived from its id, so that tasks that failed together are not retried together. A change that was set aside waits
-// a minute at first, and up to 15.
+// Failed returns the task to store after one more failure. The delay doubles each time, up to a
+// minute, less a jitter derived from its id, so that tasks that failed together are not retried
+// together. A change that was set aside waits a minute at first, and up to 15.
 func (t Task) Failed(now time.Time) Task {
 	first, last := firstRetry, lastRetry
 	if t.Kind == HandleChange {
@@ -30,8 +31,8 @@ func (t Task) Failed(now time.Time) Task {
 	return t
 }
 
-// Postpone returns the Batch that gives back a claimed task after a failure, to be retried later: see Task.Failed. A
-// task that keeps failing is reported once, as INFRA_FAILURE.
+// Postpone returns the Batch that gives back a claimed task after a failure, to be retried later:
+// see Task.Failed. A task that keeps failing is reported once, as INFRA_FAILURE.
 func Postpone(c Claim, cause error, now time.Time) Batch {
 	next := c.Task.Failed(now)
 	b := Batch{ID: fmt.Sprintf("postpone/%s/%d", next.ID, c.Lease.Token), Lease: &c.Lease}
@@ -42,8 +43,8 @@ func Postpone(c Claim, cause error, now time.Time) Batch {
 	return b
 }
 
-// SetAside returns the Batch that stores changes of a pipeline as tasks after they have failed that often. Continued
-// failures of a pipeline's changes are reported once a day, as INFRA_FAILURE.
+// SetAside returns the Batch that stores changes of a pipeline as tasks after they have failed that
+// often. Continued failures of a pipeline's changes are reported once a day, as INFRA_FAILURE.
 func SetAside(changes []Change, failures int, cause error, now time.Time) Batch {
 	b := Batch{ID: "set aside/" + aside(changes[0])}
 	stored := map[string]bool{}
@@ -63,8 +64,8 @@ func SetAside(changes []Change, failures int, cause error, now time.Time) Batch 
 	return b
 }
 
-// aside returns the task id of a change that was set aside. It does not use the position: a store that lost its
-// latest commits reuses positions.
+// aside returns the task id of a change that was set aside. It does not use the position: a store
+// that lost its latest commits reuses positions.
 func aside(c Change) string {
 	subject := string(c.Pipeline)
 	if c.Kind == RunMoved {

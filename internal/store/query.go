@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// RunQuery selects runs. Empty fields match any. Limit, here and below, goes through PageSize; Cursor is Next of the
-// previous page, with the rest of the query unchanged.
+// RunQuery selects runs. Empty fields match any. Limit, here and below, goes through PageSize;
+// Cursor is Next of the previous page, with the rest of the query unchanged.
 type RunQuery struct {
 	Pipeline pipeline.ID
 	Period   period.Period
@@ -51,8 +51,8 @@ func (q RunQuery) Wants(r run.Run) bool {
 		(q.Status == "" || r.Status == q.Status)
 }
 
-// Apart reports whether runs with a status have a separate index, besides those of all runs and of open runs: few
-// runs end without being COMPLETED.
+// Apart reports whether runs with a status have a separate index, besides those of all runs and of
+// open runs: few runs end without being COMPLETED.
 func Apart(s run.Status) bool { return s.Ended() && s != run.Completed }
 
 // Page selects, sorts and cuts a page from runs in memory, ignoring their pipelines.
@@ -80,7 +80,8 @@ type ReadingQuery struct {
 	Pipeline pipeline.ID
 	Key      sensor.Key
 	Period   period.Period
-	// Through selects all readings of the periods from Period to this one, and of the periods that contain them.
+	// Through selects all readings of the periods from Period to this one, and of the periods that
+	// contain them.
 	Through period.Period
 }
 

@@ -26,15 +26,17 @@ type Pipeline struct {
 	Problem    string    `json:"problem,omitempty"` // why its newest file was rejected, one reason per line
 
 	Pause Pause `json:"pause,omitzero"` // the pipeline's own pause
-	// PauseAll is a copy of the pause of all pipelines, whose original is in the row of AllPipelines. Each pipeline's
-	// row has a copy, so that a commit that depends on the row's version depends on both pauses.
+	// PauseAll is a copy of the pause of all pipelines, whose original is in the row of
+	// AllPipelines. Each pipeline's row has a copy, so that a commit that depends on the row's
+	// version depends on both pauses.
 	PauseAll Pause `json:"pauseAll,omitzero"`
-	// PausedFrom is since when pauses have held back writes and completions. Once the pipeline is no longer paused,
-	// they are replayed and it is cleared.
+	// PausedFrom is since when pauses have held back writes and completions. Once the pipeline is
+	// no longer paused, they are replayed and it is cleared.
 	PausedFrom time.Time       `json:"pausedFrom,omitzero"`
 	Slots      []run.AttemptID `json:"slots,omitempty"` // the open jobs, if maxActive limits them
 
-	// FiredThrough is the time up to which fires have been handled: opened, excluded, or reported as missed.
+	// FiredThrough is the time up to which fires have been handled: opened, excluded, or reported
+	// as missed.
 	FiredThrough time.Time `json:"firedThrough,omitzero"`
 	// ArmedThrough is the last period whose deadline has been armed or skipped in advance.
 	ArmedThrough period.Period `json:"armedThrough,omitzero"`
@@ -48,8 +50,8 @@ func (p Pipeline) Problems() []string {
 	return strings.Split(p.Problem, "\n")
 }
 
-// Config is one accepted version of a pipeline's file, with the calendars and archetypes it was read with, so that an
-// attempt can finish on the version it opened with.
+// Config is one accepted version of a pipeline's file, with the calendars and archetypes it was
+// read with, so that an attempt can finish on the version it opened with.
 type Config struct {
 	Pipeline   pipeline.ID       `json:"pipeline"`
 	Version    string            `json:"version"` // a hash of the texts below
@@ -59,7 +61,8 @@ type Config struct {
 	Archetypes []pipeline.Source `json:"archetypes,omitempty"`
 }
 
-// WithoutTexts returns c as Configs lists it: with the names of the files but without their contents.
+// WithoutTexts returns c as Configs lists it: with the names of the files but without their
+// contents.
 func (c Config) WithoutTexts() Config {
 	names := func(sources []pipeline.Source) []pipeline.Source {
 		var out []pipeline.Source
@@ -90,7 +93,8 @@ type Deadline struct {
 // DeadlineKind distinguishes the two deadlines of a run.
 type DeadlineKind string
 
-// An absolute deadline is a fixed time; a relative one counts from the first reading of the start condition.
+// An absolute deadline is a fixed time; a relative one counts from the first reading of the start
+// condition.
 const (
 	Absolute DeadlineKind = "absolute"
 	Relative DeadlineKind = "relative"
@@ -113,7 +117,8 @@ type JobEntry struct {
 // JobEvent is the kind of a JobEntry.
 type JobEvent string
 
-// Success, fail and timeout are results. A late result arrived after the attempt had ended and changed nothing.
+// Success, fail and timeout are results. A late result arrived after the attempt had ended and
+// changed nothing.
 const (
 	JobStarted  JobEvent = "started"
 	JobRefused  JobEvent = "refused"
@@ -126,9 +131,9 @@ const (
 	JobLate     JobEvent = "late"
 )
 
-// Snapshot records the facts on which a start, or the end of an attempt, was decided. Its id is that of the attempt
-// and the try, or of the attempt's end (run.EndSnapshot). An end is stored without leaves and without the data of
-// readings.
+// Snapshot records the facts on which a start, or the end of an attempt, was decided. Its id is
+// that of the attempt and the try, or of the attempt's end (run.EndSnapshot). An end is stored
+// without leaves and without the data of readings.
 type Snapshot struct {
 	ID       run.SnapshotID `json:"id"`
 	Key      run.Key        `json:"key"`
@@ -162,8 +167,8 @@ func (s Snapshot) HasRead(r ReadVersion) bool {
 	})
 }
 
-// Missed reports whether the decision of s looked up the sensor but did not see that reading, because it was written
-// later.
+// Missed reports whether the decision of s looked up the sensor but did not see that reading,
+// because it was written later.
 func (s Snapshot) Missed(r ReadVersion) bool {
 	looked := func(seen SeenSensor) bool { return seen.Pipeline == r.Pipeline && seen.Key == r.Key }
 	return (slices.ContainsFunc(s.Sensors, looked) || slices.ContainsFunc(s.PostRun, looked)) && !s.HasRead(r)
@@ -204,7 +209,8 @@ type SeenSensor struct {
 	Slices    []SeenSlice   `json:"slices,omitempty"` // for a rule over several periods: each of them, in order
 }
 
-// SeenSlice is the state of one period for a rule over several. It has only the fields that the rule reads.
+// SeenSlice is the state of one period for a rule over several. It has only the fields that the
+// rule reads.
 type SeenSlice struct {
 	Date      period.Period `json:"date"`
 	Of        period.Period `json:"of,omitzero"`      // the period of the reading, if longer
@@ -250,15 +256,15 @@ type DeadLetter struct {
 	Since  time.Time   `json:"since,omitzero"`  // when the first of them happened
 }
 
-// Note is data that one part of the controller stores under a key, in its own format. It is swapped by version, so
-// that of several concurrent changes only one succeeds.
+// Note is data that one part of the controller stores under a key, in its own format. It is swapped
+// by version, so that of several concurrent changes only one succeeds.
 type Note struct {
 	Kind    NoteKind `json:"kind"`
 	Key     string   `json:"key"`
 	Version int64    `json:"version"`
 	Data    []byte   `json:"data"`
-	// Until is when Trim or the store itself may delete it; whether it still exists then is undefined. Without Until
-	// the note is kept forever.
+	// Until is when Trim or the store itself may delete it; whether it still exists then is
+	// undefined. Without Until the note is kept forever.
 	Until time.Time `json:"until,omitzero"`
 }
 

@@ -2,7 +2,8 @@ package store
 
 import "sync"
 
-// Signal wakes all goroutines that wait for something to happen in a store. Its zero value is ready to use.
+// Signal wakes all goroutines that wait for something to happen in a store. Its zero value is ready
+// to use.
 type Signal struct {
 	mu      sync.Mutex
 	waiting chan struct{}

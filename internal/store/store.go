@@ -1,16 +1,17 @@
-// Package store is the contract of Interlock's storage: runs, readings, deadlines, events, tasks. A handler reads,
-// decides, and commits one Batch, which is applied atomically. The Batch includes the follow-up tasks and the events
-// to publish. So nothing is ever started or published "after" a write, and no crash can fall between the two.
+// Package store is the contract of Interlock's storage: runs, readings, deadlines, events, tasks. A
+// handler reads, decides, and commits one Batch, which is applied atomically. The Batch includes
+// the follow-up tasks and the events to publish. So nothing is ever started or published "after" a
+// write, and no crash can fall between the two.
 //
-// The adapters are memory, sqlite, redis and dynamo, each in its folder; storetest is the conformance suite that all
-// of them pass. docs/ADDING-A-STORE.md explains how each method maps to one Lua script or one transaction of at most
-// ten rows.
+// The adapters are memory, sqlite, redis and dynamo, each in its folder; storetest is the
+// conformance suite that all of them pass. docs/ADDING-A-STORE.md explains how each method maps to
+// one Lua script or one transaction of at most ten rows.
 //
-// For every method: it is safe for concurrent use by goroutines and, where the technology allows, by processes
-// sharing the data. Stores take the current time as a parameter and never read a clock for anything that a decision
-// sees. Times have nanosecond precision and are returned in UTC. The data of readings is returned unchanged as far as
-// sensor.SameData can tell: an integral number may have become an int64. Callers own the values they pass and
-// receive: the store copies them.
+// For every method: it is safe for concurrent use by goroutines and, where the technology allows,
+// by processes sharing the data. Stores take the current time as a parameter and never read a clock
+// for anything that a decision sees. Times have nanosecond precision and are returned in UTC. The
+// data of readings is returned unchanged as far as sensor.SameData can tell: an integral number may
+// have become an int64. Callers own the values they pass and receive: the store copies them.
 package store
 
 import (
@@ -25,8 +26,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// ErrConflict means that a Batch was decided on outdated facts: a stale version, a row created meanwhile, a lease
-// that another worker holds. Nothing was changed; read again and decide again.
+// ErrConflict means that a Batch was decided on outdated facts: a stale version, a row created
+// meanwhile, a lease that another worker holds. Nothing was changed; read again and decide again.
 var ErrConflict = errors.New("conflict: something changed since it was read")
 
 // ErrNotFound means that the record does not exist.
@@ -56,8 +57,9 @@ type emitter interface {
 	Marks
 }
 
-// EmitOnce emits an event and sets a mark, which is kept until then, unless the mark is set already. It reports whether
-// it emitted the event. Many writes may lead to the same event, and most find the mark set.
+// EmitOnce emits an event and sets a mark, which is kept until then, unless the mark is set
+// already. It reports whether it emitted the event. Many writes may lead to the same event, and
+// most find the mark set.
 func EmitOnce(ctx context.Context, s emitter, mark string, until time.Time, e event.Event, now time.Time) (bool, error) {
 	if marked, err := IsMarked(ctx, s, mark); err != nil || marked {
 		return false, err
@@ -83,7 +85,8 @@ type Marks interface {
 // maxTries is how often Again calls a function.
 const maxTries = 10
 
-// Again calls decide until it returns no ErrConflict, but not too often. Each call reads the current state anew.
+// Again calls decide until it returns no ErrConflict, but not too often. Each call reads the
+// current state anew.
 func Again(decide func() error) (err error) {
 	for range maxTries {
 		if err = decide(); !errors.Is(err, ErrConflict) {
@@ -93,8 +96,9 @@ func Again(decide func() error) (err error) {
 	return err
 }
 
-// ErrAway means that the store cannot be reached or accepts no changes at the moment. It is temporary and not the
-// caller's fault. Whether the request took effect is unknown, unless the error says more.
+// ErrAway means that the store cannot be reached or accepts no changes at the moment. It is
+// temporary and not the caller's fault. Whether the request took effect is unknown, unless the
+// error says more.
 var ErrAway = errors.New("the store is not available")
 
 // ErrTooLarge means that one call contains more than this store accepts at once.
@@ -112,31 +116,33 @@ type Store interface {
 
 // Committer commits changes.
 type Committer interface {
-	// Commit applies all of b, or returns an error and applies none of it. Batch documents what each part does and
-	// when it is ErrConflict. All conflicts are checked before anything is changed, so a rejected Batch leaves no
-	// event, task or mark behind.
+	// Commit applies all of b, or returns an error and applies none of it. Batch documents what
+	// each part does and when it is ErrConflict. All conflicts are checked before anything is
+	// changed, so a rejected Batch leaves no event, task or mark behind.
 	//
-	// Committing a Batch again, recognised by its Identity, returns nil and changes nothing, whatever it contains and
-	// whatever has happened since. This holds for at least CommitLife; after that, versions detect repeats. So if an
-	// error other than ErrConflict leaves it unknown whether a Batch was committed, commit the same Batch again. A
-	// rejected Batch is not remembered.
+	// Committing a Batch again, recognised by its Identity, returns nil and changes nothing,
+	// whatever it contains and whatever has happened since. This holds for at least CommitLife;
+	// after that, versions detect repeats. So if an error other than ErrConflict leaves it unknown
+	// whether a Batch was committed, commit the same Batch again. A rejected Batch is not
+	// remembered.
 	//
-	// Commit appends changes to the feed for runs that were created or whose status or attempt changed, and for every
-	// swap of a pipeline's row. One Batch may append several: runs first, then pipelines.
+	// Commit appends changes to the feed for runs that were created or whose status or attempt
+	// changed, and for every swap of a pipeline's row. One Batch may append several: runs first,
+	// then pipelines.
 	Commit(ctx context.Context, b Batch, now time.Time) error
 }
 
 // Sensors stores readings.
 type Sensors interface {
-	// PutReadings stores all writes or none, in order, as the current reading of their pipeline, key and period and
-	// as history. It appends a Change for each that was not ignored. Two writes of one row in one call are two
-	// writes. Each gets a version larger than every version assigned before, of any row, and now as its UpdatedAt. A
-	// write with Deleted is stored like any other, without fields; rules ignore it. When PutReadings returns, the
-	// writes are durable.
+	// PutReadings stores all writes or none, in order, as the current reading of their pipeline,
+	// key and period and as history. It appends a Change for each that was not ignored. Two writes
+	// of one row in one call are two writes. Each gets a version larger than every version assigned
+	// before, of any row, and now as its UpdatedAt. A write with Deleted is stored like any other,
+	// without fields; rules ignore it. When PutReadings returns, the writes are durable.
 	//
-	// More writes than the store accepts at once are ErrTooLarge (MaxWrites everywhere except on DynamoDB, which
-	// accepts at least 5, or 4 with one mark). A write without pipeline or key, or with data that sensor.Normalize
-	// rejects, is an error too. Pipelines need not exist.
+	// More writes than the store accepts at once are ErrTooLarge (MaxWrites everywhere except on
+	// DynamoDB, which accepts at least 5, or 4 with one mark). A write without pipeline or key, or
+	// with data that sensor.Normalize rejects, is an error too. Pipelines need not exist.
 	PutReadings(ctx context.Context, writes []Write, now time.Time) ([]Put, error)
 }
 
@@ -144,13 +150,13 @@ type Sensors interface {
 type Write struct {
 	Pipeline pipeline.ID
 	Reading  sensor.Reading // the store sets UpdatedAt and Version
-	// Order, if not 0, makes a late write harmless: it is ignored unless its order is above that of the stored
-	// reading of that pipeline, key and period. The engine's own readings use it. A write without it is always
-	// stored, and leaves the stored order unchanged.
+	// Order, if not 0, makes a late write harmless: it is ignored unless its order is above that of
+	// the stored reading of that pipeline, key and period. The engine's own readings use it. A
+	// write without it is always stored, and leaves the stored order unchanged.
 	Order int64
-	// Once, if it has an ID, makes a repeat harmless: the mark is set together with the write, and a write of another
-	// call is skipped if its mark is set already. Writes of one call may share a mark. A mark does not count after
-	// its Until.
+	// Once, if it has an ID, makes a repeat harmless: the mark is set together with the write, and
+	// a write of another call is skipped if its mark is set already. Writes of one call may share a
+	// mark. A mark does not count after its Until.
 	Once Mark
 }
 
@@ -158,97 +164,105 @@ type Write struct {
 type Put struct {
 	Version   int64
 	UpdatedAt time.Time
-	// Changed means that the data differs (sensor.SameData) from the current reading of that period, that there was
-	// none, or that one of the two is Deleted.
+	// Changed means that the data differs (sensor.SameData) from the current reading of that
+	// period, that there was none, or that one of the two is Deleted.
 	Changed bool
 	Ignored bool // a later one, by Order, was stored already: Version and UpdatedAt are those of that reading
-	// Repeated means that the mark of Once was set already, and nothing was stored. Version and UpdatedAt are zero.
+	// Repeated means that the mark of Once was set already, and nothing was stored. Version and
+	// UpdatedAt are zero.
 	Repeated bool
 }
 
-// Reader reads. Every result reflects all commits and writes acknowledged before the call. (On DynamoDB, events and
-// lists over all pipelines may lag slightly; callers that act on an entry swap it by version.)
+// Reader reads. Every result reflects all commits and writes acknowledged before the call. (On
+// DynamoDB, events and lists over all pipelines may lag slightly; callers that act on an entry swap
+// it by version.)
 //
-// Paged lists have a total order, so that two reads of the same rows agree; see Page and PageSize. A cursor of
-// another list is ErrCursor. An empty list is not an error.
+// Paged lists have a total order, so that two reads of the same rows agree; see Page and PageSize.
+// A cursor of another list is ErrCursor. An empty list is not an error.
 type Reader interface {
-	// Run returns a run, and DryRun the run of a dry-run pipeline; ErrNotFound if there is none. The two share no
-	// rows.
+	// Run returns a run, and DryRun the run of a dry-run pipeline; ErrNotFound if there is none.
+	// The two share no rows.
 	Run(ctx context.Context, key run.Key) (run.Run, error)
 	DryRun(ctx context.Context, key run.Key) (run.Run, error)
-	// Runs lists runs, latest period first (by Compare), then by pipeline and schedule. It excludes dry runs.
+	// Runs lists runs, latest period first (by Compare), then by pipeline and schedule. It excludes
+	// dry runs.
 	Runs(ctx context.Context, q RunQuery) (Page[run.Run], error)
-	// OpenRuns lists all runs of a pipeline (of all, if id is "") that have not ended, oldest period first, then by
-	// pipeline and schedule. It excludes dry runs.
+	// OpenRuns lists all runs of a pipeline (of all, if id is "") that have not ended, oldest
+	// period first, then by pipeline and schedule. It excludes dry runs.
 	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	// RunsAt returns the runs with these keys; missing ones are left out.
 	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
 
 	// Pipeline returns a pipeline's row; ErrNotFound if it was never accepted.
 	Pipeline(ctx context.Context, id pipeline.ID) (Pipeline, error)
-	// Pipelines lists all rows by id, including removed pipelines. EachPipeline passes them to do one by one, for
-	// callers that need little of each: a row is large, and there may be very many. It stops at the first error of
-	// do.
+	// Pipelines lists all rows by id, including removed pipelines. EachPipeline passes them to do
+	// one by one, for callers that need little of each: a row is large, and there may be very many.
+	// It stops at the first error of do.
 	Pipelines(ctx context.Context) ([]Pipeline, error)
 	EachPipeline(ctx context.Context, do func(Pipeline) error) error
-	// Config returns one version of a pipeline's file; ErrNotFound if there is none. Configs lists them WithoutTexts,
-	// newest first by At, then by version.
+	// Config returns one version of a pipeline's file; ErrNotFound if there is none. Configs lists
+	// them WithoutTexts, newest first by At, then by version.
 	Config(ctx context.Context, id pipeline.ID, version string) (Config, error)
 	Configs(ctx context.Context, id pipeline.ID) ([]Config, error)
 
-	// Readings answers each query, in order, with the readings that sensor.ForPeriod chooses from, in any order:
-	// those of the period itself and of the periods that contain it, the undated one, and of all others the one with
-	// the latest period by Compare. Expired and deleted readings are included: sensor.ForPeriod and rules decide
-	// whether they count.
+	// Readings answers each query, in order, with the readings that sensor.ForPeriod chooses from,
+	// in any order: those of the period itself and of the periods that contain it, the undated one,
+	// and of all others the one with the latest period by Compare. Expired and deleted readings are
+	// included: sensor.ForPeriod and rules decide whether they count.
 	Readings(ctx context.Context, queries []ReadingQuery) ([][]*sensor.Reading, error)
-	// LatestReadings lists the most recently written reading, by version, of every key of a pipeline, by key. It may
-	// be Deleted.
+	// LatestReadings lists the most recently written reading, by version, of every key of a
+	// pipeline, by key. It may be Deleted.
 	LatestReadings(ctx context.Context, q LatestQuery) (Page[*sensor.Reading], error)
-	// SensorSizes returns the approximate JSON size in bytes of the latest reading of each key of a pipeline.
+	// SensorSizes returns the approximate JSON size in bytes of the latest reading of each key of a
+	// pipeline.
 	SensorSizes(ctx context.Context, id pipeline.ID) (map[sensor.Key]int, error)
 	// History lists the writes of a key, newest first by version. It excludes ignored writes.
 	History(ctx context.Context, q HistoryQuery) (Page[*sensor.Reading], error)
 	// Writes returns the writes with these ids, as History has them; missing ones are left out.
 	Writes(ctx context.Context, ids []WriteID) (map[WriteID]*sensor.Reading, error)
 
-	// Deadlines lists ledger rows by breach time, earliest first, then by period, pipeline, schedule and kind.
+	// Deadlines lists ledger rows by breach time, earliest first, then by period, pipeline,
+	// schedule and kind.
 	Deadlines(ctx context.Context, q DeadlineQuery) (Page[Deadline], error)
-	// JobLogs returns the job logs of these runs; runs without entries are left out. Entries are sorted by At, oldest
-	// first, then in the order they were appended.
+	// JobLogs returns the job logs of these runs; runs without entries are left out. Entries are
+	// sorted by At, oldest first, then in the order they were appended.
 	JobLogs(ctx context.Context, keys []run.Key) (map[run.Key][]JobEntry, error)
-	// Snapshot returns the facts a start was decided on, PostRun the post-run state of a completed run; ErrNotFound
-	// if there is none.
+	// Snapshot returns the facts a start was decided on, PostRun the post-run state of a completed
+	// run; ErrNotFound if there is none.
 	Snapshot(ctx context.Context, id run.SnapshotID) (Snapshot, error)
 	PostRun(ctx context.Context, key run.Key) (PostRun, error)
-	// Reruns returns the rerun requests for these runs with their answers, in the same order; runs without any are
-	// left out.
+	// Reruns returns the rerun requests for these runs with their answers, in the same order; runs
+	// without any are left out.
 	Reruns(ctx context.Context, keys []run.Key) (map[run.Key][]Rerun, error)
 	// Events lists events in commit order, newest first (oldest first with q.Ascending).
 	Events(ctx context.Context, q EventQuery) (Page[event.Event], error)
-	// EventsAfter lets sinks and streams follow the event log: it returns up to PageSize(limit) events after a
-	// position, oldest first, with their positions. Positions start above 0 and grow. There may be gaps of any size,
-	// which are never filled. A position is never reused, not even if the technology loses the last commits, as in a
-	// failover: followers keep their positions in memory.
+	// EventsAfter lets sinks and streams follow the event log: it returns up to PageSize(limit)
+	// events after a position, oldest first, with their positions. Positions start above 0 and
+	// grow. There may be gaps of any size, which are never filled. A position is never reused, not
+	// even if the technology loses the last commits, as in a failover: followers keep their
+	// positions in memory.
 	EventsAfter(ctx context.Context, after Position, limit int) ([]StoredEvent, error)
 	// LastPosition returns the position of the last event; 0 if there is none.
 	LastPosition(ctx context.Context) (Position, error)
-	// PositionAt returns the position before the first event since t, assuming correct clocks. If there is no event
-	// since t, it is the position of the last event.
+	// PositionAt returns the position before the first event since t, assuming correct clocks. If
+	// there is no event since t, it is the position of the last event.
 	PositionAt(ctx context.Context, t time.Time) (Position, error)
 	Marks
 	// Note returns one note; ErrNotFound if there is none. Notes lists those of a kind, by key.
 	Note(ctx context.Context, kind NoteKind, key string) (Note, error)
 	Notes(ctx context.Context, kind NoteKind) ([]Note, error)
-	// Dead lists the dead letters of a sink (of any, if it is ""), oldest first by At, then by sink and event id.
+	// Dead lists the dead letters of a sink (of any, if it is ""), oldest first by At, then by sink
+	// and event id.
 	Dead(ctx context.Context, sink string) ([]DeadLetter, error)
 }
 
 // Keeper maintains the store itself.
 type Keeper interface {
-	// Trim deletes rows whose retention has passed, at most MaxTrim per call, and returns how many; 0 means that
-	// nothing is left to delete. A row exactly as old as its retention stays. The cost depends on what Trim deletes,
-	// not on what stays: once it has kept a write, it may not examine it again for a day. Rows stored while a clock ran
-	// ahead do not hold up others: they are deleted in their own time, or with rows stored after them. It deletes:
+	// Trim deletes rows whose retention has passed, at most MaxTrim per call, and returns how many;
+	// 0 means that nothing is left to delete. A row exactly as old as its retention stays. The cost
+	// depends on what Trim deletes, not on what stays: once it has kept a write, it may not examine
+	// it again for a day. Rows stored while a clock ran ahead do not hold up others: they are
+	// deleted in their own time, or with rows stored after them. It deletes:
 	//
 	//   - events, by their Time, that every cursor has passed. Their ids may then be used again.
 	//   - writes, by AgesFrom; a write replaced by another of its period may be deleted by UpdatedAt. It never deletes the
@@ -260,11 +274,11 @@ type Keeper interface {
 	//   - dry runs that ended and have not changed for DryRunLife, marks and notes whose Until has passed, and records of
 	//     batches older than CommitLife.
 	//
-	// Everything else stays: runs with their counters, deadlines, post-run state, pipelines, config versions, tasks,
-	// cursors, dead letters.
+	// Everything else stays: runs with their counters, deadlines, post-run state, pipelines, config
+	// versions, tasks, cursors, dead letters.
 	Trim(ctx context.Context, keep Retention, now time.Time) (int, error)
-	// Close ends blocked calls, and releases changes that were received but not acknowledged. Every later call
-	// returns an error, except that Close may be called twice.
+	// Close ends blocked calls, and releases changes that were received but not acknowledged. Every
+	// later call returns an error, except that Close may be called twice.
 	Close() error
 }
 

@@ -9,19 +9,20 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Task is a stored intention with a due time: something that must happen, and stays stored until it has. Its id says
-// what, so that storing it twice has the effect of storing it once. Batch.Tasks documents what storing and finishing
-// do to a leased task.
+// Task is a stored intention with a due time: something that must happen, and stays stored until it
+// has. Its id says what, so that storing it twice has the effect of storing it once. Batch.Tasks
+// documents what storing and finishing do to a leased task.
 type Task struct {
 	ID       string      `json:"id"`
 	Kind     TaskKind    `json:"kind"`
 	Pipeline pipeline.ID `json:"pipeline"`
 	Key      run.Key     `json:"key,omitzero"` // the run it is about, if any
 	Due      time.Time   `json:"due"`
-	// Replica, if set, is the only one that may claim the task, until the task has been due for ClaimQuery.LostAfter.
+	// Replica, if set, is the only one that may claim the task, until the task has been due for
+	// ClaimQuery.LostAfter.
 	Replica string `json:"replica,omitempty"`
-	// Failures counts consecutive failures, and RetryAt is when the task may run again: see Failed. Storing the task
-	// without them resets it.
+	// Failures counts consecutive failures, and RetryAt is when the task may run again: see Failed.
+	// Storing the task without them resets it.
 	Failures int       `json:"failures,omitempty"`
 	RetryAt  time.Time `json:"retryAt,omitzero"`
 	// Change is the change that a task of kind HandleChange is about.
@@ -30,8 +31,8 @@ type Task struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// Ready returns when the task may run: its due time or, after a failure, its retry time. Wherever this contract says
-// that a task is due, it means this time.
+// Ready returns when the task may run: its due time or, after a failure, its retry time. Wherever
+// this contract says that a task is due, it means this time.
 func (t Task) Ready() time.Time {
 	if t.RetryAt.After(t.Due) {
 		return t.RetryAt
@@ -59,8 +60,8 @@ const (
 	Turn          TaskKind = "turn"           // lets one of several processes do something; never due
 )
 
-// LeftTask returns the task that repeatedly checks whether the job that r left running has ended. If the job belongs
-// to one replica, so does the task.
+// LeftTask returns the task that repeatedly checks whether the job that r left running has ended.
+// If the job belongs to one replica, so does the task.
 func LeftTask(r run.Run, due time.Time) Task {
 	return Task{
 		ID: "left/" + r.Key.String(), Kind: CheckLeft, Pipeline: r.Pipeline, Key: r.Key, Due: due.Round(0).UTC(), Replica: r.Progress.Replica,
@@ -72,8 +73,8 @@ var pipelineTasks = map[TaskKind]string{
 	Fire: "fire/", Arm: "arm/", ResumePaused: "resume/", ReopenPeriods: "reopen/", RunProbe: "probes/",
 }
 
-// PipelineTaskID returns the id of the task of that kind of a pipeline: Fire, Arm, ResumePaused, ReopenPeriods or
-// RunProbe.
+// PipelineTaskID returns the id of the task of that kind of a pipeline: Fire, Arm, ResumePaused,
+// ReopenPeriods or RunProbe.
 func PipelineTaskID(kind TaskKind, id pipeline.ID) string { return pipelineTasks[kind] + string(id) }
 
 // PipelineTask returns the task with that id.
@@ -81,8 +82,9 @@ func PipelineTask(kind TaskKind, id pipeline.ID, due time.Time) Task {
 	return Task{ID: PipelineTaskID(kind, id), Kind: kind, Pipeline: id, Due: due.Round(0).UTC()}
 }
 
-// Lease is the right to work on a task. Token is a fencing token: larger than every token issued before, for any
-// task, so that a lease that was taken over, or was on an earlier task of that id, is recognised.
+// Lease is the right to work on a task. Token is a fencing token: larger than every token issued
+// before, for any task, so that a lease that was taken over, or was on an earlier task of that id,
+// is recognised.
 type Lease struct {
 	Task  string
 	Token int64
@@ -106,8 +108,8 @@ type ClaimQuery struct {
 	LostAfter time.Duration // how long a task for another replica must have been due before any replica may claim it
 }
 
-// From returns when the query may claim t, unless t is held. It returns false if the query never claims t. It does
-// not apply to a query with Task set.
+// From returns when the query may claim t, unless t is held. It returns false if the query never
+// claims t. It does not apply to a query with Task set.
 func (q ClaimQuery) From(t Task) (time.Time, bool) {
 	switch {
 	case len(q.Kinds) > 0 && !slices.Contains(q.Kinds, t.Kind), slices.Contains(q.Except, t.Pipeline):
@@ -119,16 +121,18 @@ func (q ClaimQuery) From(t Task) (time.Time, bool) {
 	}
 }
 
-// Tasks leases due tasks. A lease is held until, but not at, the time it was claimed or renewed for. An expired lease
-// is invalid, even if no one has taken it over. A store that detects that a process is gone may free its leases
-// earlier; if the process was not gone after all, it has lost the tasks that others have claimed since.
+// Tasks leases due tasks. A lease is held until, but not at, the time it was claimed or renewed
+// for. An expired lease is invalid, even if no one has taken it over. A store that detects that a
+// process is gone may free its leases earlier; if the process was not gone after all, it has lost
+// the tasks that others have claimed since.
 type Tasks interface {
-	// Claim leases tasks that are due (at now or earlier) and not held, longest due first, then by id; or the one
-	// that q names. It may skip a task that a concurrent call is changing, so an empty result does not mean that none
-	// is due. Claiming never deletes a task: only a Batch does.
+	// Claim leases tasks that are due (at now or earlier) and not held, longest due first, then by
+	// id; or the one that q names. It may skip a task that a concurrent call is changing, so an
+	// empty result does not mean that none is due. Claiming never deletes a task: only a Batch
+	// does.
 	Claim(ctx context.Context, q ClaimQuery, now time.Time) ([]Claim, error)
-	// Renew extends leases to now + lease. It returns those that are still held, in the same order; the others have
-	// expired, were taken over or are finished.
+	// Renew extends leases to now + lease. It returns those that are still held, in the same order;
+	// the others have expired, were taken over or are finished.
 	Renew(ctx context.Context, leases []Lease, lease time.Duration, now time.Time) ([]Lease, error)
 	// Release gives tasks back before their leases expire. Leases no longer held are skipped.
 	Release(ctx context.Context, leases []Lease, now time.Time) error
@@ -136,15 +140,16 @@ type Tasks interface {
 	VoidLeases(ctx context.Context) error
 	// Task returns a stored task, held or not; ErrNotFound if it is finished or never existed.
 	Task(ctx context.Context, id string) (Task, error)
-	// NextDue returns when Claim with q would next return a task: the earliest time of q.From or, for a held task,
-	// the end of its lease if that is later. It returns zero if there is no such task. Only the Replica, Kinds,
-	// Except and LostAfter of q matter.
+	// NextDue returns when Claim with q would next return a task: the earliest time of q.From or,
+	// for a held task, the end of its lease if that is later. It returns zero if there is no such
+	// task. Only the Replica, Kinds, Except and LostAfter of q matter.
 	NextDue(ctx context.Context, q ClaimQuery) (time.Time, error)
-	// Overdue lists up to PageSize(limit) tasks, for any replica, that have been claimable since before that time,
-	// longest due first, then by id. Health checks use it. A held task is left out until its lease has been expired
-	// for as long.
+	// Overdue lists up to PageSize(limit) tasks, for any replica, that have been claimable since
+	// before that time, longest due first, then by id. Health checks use it. A held task is left
+	// out until its lease has been expired for as long.
 	Overdue(ctx context.Context, before time.Time, limit int) ([]Task, error)
-	// TasksChanged returns a channel that is closed when, after the call, a task is stored or finished or a lease is
-	// released. It may also be closed without a reason. Waiting for it avoids polling.
+	// TasksChanged returns a channel that is closed when, after the call, a task is stored or
+	// finished or a lease is released. It may also be closed without a reason. Waiting for it
+	// avoids polling.
 	TasksChanged() <-chan struct{}
 }

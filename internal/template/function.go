@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// functions are those of text/template that make sense for texts and numbers, and a few for message bodies.
+// functions are those of text/template that make sense for texts and numbers, and a few for message
+// bodies.
 var functions = map[string]func(args []any) (any, error){
 	"and": func(args []any) (any, error) { return firstThat(args, false) },
 	"or":  func(args []any) (any, error) { return firstThat(args, true) },

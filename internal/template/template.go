@@ -1,7 +1,7 @@
-// Package template renders Go templates (the syntax of text/template) over plain values: maps, lists, texts, numbers.
-// It calls no methods and reads no struct fields. text/template does so by reflection, which makes the linker keep
-// every method of every type and the binary a third larger. Definitions ({{define}}, {{block}}, {{template}}) are not
-// supported.
+// Package template renders Go templates (the syntax of text/template) over plain values: maps,
+// lists, texts, numbers. It calls no methods and reads no struct fields. text/template does so by
+// reflection, which makes the linker keep every method of every type and the binary a third larger.
+// Definitions ({{define}}, {{block}}, {{template}}) are not supported.
 package template
 
 import (
@@ -282,8 +282,8 @@ func (s *state) value(n parse.Node, dot any) (any, error) {
 	return nil, fmt.Errorf("%s is not supported", n)
 }
 
-// fields looks up names in nested maps. A name that is missing in the first map is an error; deeper, in user data, it
-// is nil.
+// fields looks up names in nested maps. A name that is missing in the first map is an error;
+// deeper, in user data, it is nil.
 func fields(value any, names []string) (any, error) {
 	for _, name := range names {
 		m, ok := value.(map[string]any)

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// How many slots of a lane are examined for causes: the newest of each kind. Older ones show only the
-// cause stored in the run.
+// How many slots of a lane are examined for causes: the newest of each kind. Older ones show only
+// the cause stored in the run.
 const (
 	maxGates = 5  // gates evaluated
 	maxLogs  = 50 // job logs read
@@ -112,7 +112,8 @@ func (b *builder) live(ctx context.Context, r run.Run) (*store.SeenLeaf, error) 
 	return explain.FirstClosed(view.Leaves()), nil
 }
 
-// definition returns the version that an attempt uses, or the active one if that can no longer be read.
+// definition returns the version that an attempt uses, or the active one if that can no longer be
+// read.
 func (b *builder) definition(ctx context.Context, r run.Run) *pipeline.Definition {
 	if version := r.Progress.Opening.ConfigVersion; version != "" {
 		if def, err := b.reader.Catalog.Definition(ctx, b.e.ID, version); err == nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// How many dry runs of a lane are read individually, and from events. The latter is enough for every minute of 100
-// days.
+// How many dry runs of a lane are read individually, and from events. The latter is enough for
+// every minute of 100 days.
 const (
 	maxMarkers   = 100
 	maxDryEvents = 150_000
 )
 
-// dryRuns adds the dry runs of a pipeline that has only those: from their rows, while these are kept, and from their
-// events.
+// dryRuns adds the dry runs of a pipeline that has only those: from their rows, while these are
+// kept, and from their events.
 func (b *builder) dryRuns(ctx context.Context) error {
 	if !b.e.DryRun {
 		return nil
@@ -52,8 +52,8 @@ func (b *builder) ofDryRun(r run.Run) Slot {
 	return s
 }
 
-// dryEvents adds the dry runs whose rows are gone. Those that would have started take precedence over those that
-// ended.
+// dryEvents adds the dry runs whose rows are gone. Those that would have started take precedence
+// over those that ended.
 func (b *builder) dryEvents(ctx context.Context) error {
 	seen := map[run.Key]bool{}
 	for _, t := range []event.Type{event.DryRunWouldTrigger, event.DryRunCompleted} {

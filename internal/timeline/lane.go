@@ -35,7 +35,8 @@ func newBuilder(r *Reader, e *catalog.Entry) *builder {
 	}
 }
 
-// build collects the periods: those with runs, then expected ones, then the open ones and the last that ended.
+// build collects the periods: those with runs, then expected ones, then the open ones and the last
+// that ended.
 func (b *builder) build(ctx context.Context) error {
 	b.chooseWidth()
 	steps := []func(context.Context) error{b.ledger, b.inRange, b.dryRuns, b.elsewhere, b.expected, b.standing}
@@ -114,8 +115,8 @@ func (b *builder) execution(s Slot) (start, end time.Time) {
 	return s.Run.OpenedAt, s.Run.EndedAt.Add(time.Nanosecond)
 }
 
-// shows reports whether a slot belongs to the range. With buckets the axis decides; without, a period is shown if it,
-// its execution, or its deadline overlaps the range.
+// shows reports whether a slot belongs to the range. With buckets the axis decides; without, a
+// period is shown if it, its execution, or its deadline overlaps the range.
 func (b *builder) shows(s Slot) bool {
 	q := b.reader.Query
 	if b.width > 0 {
@@ -167,7 +168,8 @@ func (b *builder) inRange(ctx context.Context) error {
 	}
 }
 
-// elsewhere reads the runs of periods outside the range that still touch it: they fire, ran, or are due in it.
+// elsewhere reads the runs of periods outside the range that still touch it: they fire, ran, or are
+// due in it.
 func (b *builder) elsewhere(ctx context.Context) error {
 	var keys []run.Key
 	want := func(key run.Key) {
@@ -210,7 +212,8 @@ func (b *builder) elsewhere(ctx context.Context) error {
 	return nil
 }
 
-// slots iterates over the expected periods that may touch the range, from the pipeline's first acceptance on.
+// slots iterates over the expected periods that may touch the range, from the pipeline's first
+// acceptance on.
 func (b *builder) slots() iter.Seq[schedule.Slot] {
 	return func(yield func(schedule.Slot) bool) {
 		if b.e.Opens == pipeline.ByHand {
@@ -232,8 +235,9 @@ func (b *builder) slots() iter.Seq[schedule.Slot] {
 	}
 }
 
-// reach returns the interval in which the periods that touch the range may open. Those that end in the range open at
-// their beginning or later, and the last one that begins in it opens before the following period does.
+// reach returns the interval in which the periods that touch the range may open. Those that end in
+// the range open at their beginning or later, and the last one that begins in it opens before the
+// following period does.
 func (b *builder) reach() (from, until time.Time) {
 	s, q := b.e.Schedule, b.reader.Query
 	from, until = period.At(q.From, s.Size(), b.zone).Start(b.zone), q.To
@@ -269,7 +273,8 @@ func (b *builder) expected(context.Context) error {
 	return nil
 }
 
-// maxStanding is how many open runs outside the range, or besides buckets, a lane lists. All of them are counted.
+// maxStanding is how many open runs outside the range, or besides buckets, a lane lists. All of
+// them are counted.
 const maxStanding = 100
 
 // standing adds what is shown regardless of the range: the open runs and the last one that ended.

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Phase is the state of a period. A period with a run has the run's phase (run.Phase), except that a completed dry
-// run is WouldStart; a period without a run has one of these.
+// Phase is the state of a period. A period with a run has the run's phase (run.Phase), except that
+// a completed dry run is WouldStart; a period without a run has one of these.
 type Phase string
 
 // The phases of periods without a run, and of a dry run whose gate was open.
@@ -48,12 +48,12 @@ func retryAt(r run.Run, now time.Time) time.Time {
 	}
 }
 
-// grace is how long after its fire a period may be without a run before it counts as missing: the run opens a moment
-// later.
+// grace is how long after its fire a period may be without a run before it counts as missing: the
+// run opens a moment later.
 const grace = time.Minute
 
-// vacant returns the phase of a period without a run. begins is when it opens or its data begins; from last on it is
-// missing.
+// vacant returns the phase of a period without a run. begins is when it opens or its data begins;
+// from last on it is missing.
 func vacant(excluded string, begins, last time.Time, row store.Pipeline, now time.Time) Phase {
 	switch {
 	case excluded != "":
@@ -68,8 +68,8 @@ func vacant(excluded string, begins, last time.Time, row store.Pipeline, now tim
 	return Missing
 }
 
-// pausedAt reports whether a pause in effect keeps a period from opening: it had not missed its time when the pause
-// began, and its time comes before the pause ends automatically.
+// pausedAt reports whether a pause in effect keeps a period from opening: it had not missed its
+// time when the pause began, and its time comes before the pause ends automatically.
 func pausedAt(row store.Pipeline, begins, last, now time.Time) bool {
 	if !row.Paused() {
 		return false

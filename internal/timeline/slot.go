@@ -12,7 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// bare returns what the schedule alone says about a period. Buckets on the period axis need only its position.
+// bare returns what the schedule alone says about a period. Buckets on the period axis need only
+// its position.
 func (b *builder) bare(key run.Key) Slot {
 	s := Slot{Key: key, Start: key.Period.Start(b.zone), End: key.Period.End(b.zone), Deadline: b.due.state[key]}
 	if b.width == 0 || b.reader.Axis == ByExecution {
@@ -42,15 +43,15 @@ func (b *builder) without(slot schedule.Slot) Slot {
 	breach := b.e.SLA.For(slot.Period, slot.FireAt, b.e.Schedule).Breach
 	s.Phase = vacant(slot.Excluded, slot.Begins(b.zone), b.lastCall(slot, breach), b.row, b.reader.now)
 	if s.Phase == Missing && (b.e.DryRun || slot.FireAt.IsZero() && breach.IsZero()) {
-		// A dry run is never missing: its row may have expired. Nor is a period without a fire or a deadline: it may
-		// still open.
+		// A dry run is never missing: its row may have expired. Nor is a period without a fire or a
+		// deadline: it may still open.
 		s.Phase = Due
 	}
 	return s
 }
 
-// lastCall returns from when on a period without a run is missing: its fire or, if a sensor or an upstream opens it,
-// the later of its end and its deadline.
+// lastCall returns from when on a period without a run is missing: its fire or, if a sensor or an
+// upstream opens it, the later of its end and its deadline.
 func (b *builder) lastCall(slot schedule.Slot, breach time.Time) time.Time {
 	if !slot.FireAt.IsZero() {
 		return slot.FireAt.Add(grace)
@@ -78,8 +79,9 @@ func StateOf(d store.Deadline) string {
 	return string(d.State)
 }
 
-// ledger reads the deadlines of the periods in the range. A deadline may be up to two days after the beginning of its
-// period, plus the days that the file adds and the length of a period longer than a day.
+// ledger reads the deadlines of the periods in the range. A deadline may be up to two days after
+// the beginning of its period, plus the days that the file adds and the length of a period longer
+// than a day.
 func (b *builder) ledger(ctx context.Context) error {
 	b.due = ledger{state: map[run.Key]string{}, inWindow: map[run.Key]bool{}}
 	spec, q := b.e.SLA, b.reader.Query

@@ -1,8 +1,9 @@
-// Package timeline selects, for a time range, the periods of each pipeline to display: what was expected, what ran,
-// its state and why. Few periods are listed individually; many are counted in buckets, so that no range is truncated.
-// It is read-only.
+// Package timeline selects, for a time range, the periods of each pipeline to display: what was
+// expected, what ran, its state and why. Few periods are listed individually; many are counted in
+// buckets, so that no range is truncated. It is read-only.
 //
-// A Reader serves one request: it reads the data that all lanes share once, then builds the lanes one by one.
+// A Reader serves one request: it reads the data that all lanes share once, then builds the lanes
+// one by one.
 package timeline
 
 import (
@@ -46,8 +47,8 @@ const MaxSpan = 100 * 24 * time.Hour
 // Lane is one pipeline's part of a timeline.
 type Lane struct {
 	Pipeline pipeline.ID
-	// Slots are the individual periods, oldest first. With buckets they are only those shown regardless of the range:
-	// the open runs and the last one that ended.
+	// Slots are the individual periods, oldest first. With buckets they are only those shown
+	// regardless of the range: the open runs and the last one that ended.
 	Slots   []Slot
 	Buckets []Bucket      // nil without buckets; oldest first, empty ones left out
 	Width   time.Duration // of a bucket; 0 without
@@ -109,7 +110,8 @@ func New(ctx context.Context, s Sources, q Query, now time.Time) (*Reader, error
 	return reader, nil
 }
 
-// overlaps reports whether the time from start to end overlaps the range. For an instant, start equals end.
+// overlaps reports whether the time from start to end overlaps the range. For an instant, start
+// equals end.
 func (q Query) overlaps(start, end time.Time) bool {
 	return !start.IsZero() && start.Before(q.To) && (end.After(q.From) || start.Equal(end) && start.Equal(q.From))
 }

@@ -25,8 +25,8 @@ type Tally struct {
 	Late      [len(Bins) + 2]int
 }
 
-// Bins are the limits of the lateness histogram; negative values are before the deadline. The first entry of Late
-// counts completions before the first limit, the last one runs that never completed.
+// Bins are the limits of the lateness histogram; negative values are before the deadline. The first
+// entry of Late counts completions before the first limit, the last one runs that never completed.
 var Bins = [...]time.Duration{-4 * time.Hour, -time.Hour, -15 * time.Minute, 0, 15 * time.Minute, time.Hour, 4 * time.Hour}
 
 func (t *Tally) count(d store.Deadline) {
@@ -78,8 +78,8 @@ func (k *Kept) Add(o Kept) {
 	}
 }
 
-// Ledger counts deadlines. It caches days that are long past, so that a dashboard page that stays open does not read
-// three months again and again.
+// Ledger counts deadlines. It caches days that are long past, so that a dashboard page that stays
+// open does not read three months again and again.
 type Ledger struct {
 	store reader
 
@@ -97,7 +97,8 @@ type counted struct {
 func NewLedger(s reader) *Ledger { return &Ledger{store: s, days: map[time.Time]counted{}} }
 
 const (
-	// settled is the age from which a day hardly changes any more, although a run may still complete late.
+	// settled is the age from which a day hardly changes any more, although a run may still
+	// complete late.
 	settled = 3 * day
 	// trusted is how long the cached counts of such a day are used.
 	trusted = 10 * time.Minute
@@ -105,8 +106,8 @@ const (
 	ahead = 7 * day
 )
 
-// Compliance returns the tallies of each pipeline, by the UTC day of the breach time: for the windows up to now,
-// including today and deadlines that ended early.
+// Compliance returns the tallies of each pipeline, by the UTC day of the breach time: for the
+// windows up to now, including today and deadlines that ended early.
 func (l *Ledger) Compliance(ctx context.Context, now time.Time) (map[pipeline.ID]Kept, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// MaxRuns is how many runs of a pipeline are counted: enough for 90 days and the 90 days before at one run per hour.
-// If there are more, those of the latest periods count.
+// MaxRuns is how many runs of a pipeline are counted: enough for 90 days and the 90 days before at
+// one run per hour. If there are more, those of the latest periods count.
 const MaxRuns = 5000
 
 // MaxListed is how many runs of a trend are listed individually, latest first.
@@ -37,7 +37,8 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 	if err != nil {
 		return Summary{}, err
 	}
-	// The oldest runs are cut first: if some of the earlier days are missing, the last days are still complete.
+	// The oldest runs are cut first: if some of the earlier days are missing, the last days are
+	// still complete.
 	sum := Summary{Read: len(runs), Truncated: more && !runs[len(runs)-1].Period.Start(e.Schedule.Zone()).Before(since)}
 	var lately, before []time.Duration
 	daily := make([][]time.Duration, days)
@@ -70,7 +71,8 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 	return sum, nil
 }
 
-// runsSince returns the runs of periods that start at or after an instant, newest first, and whether there are more.
+// runsSince returns the runs of periods that start at or after an instant, newest first, and
+// whether there are more.
 func runsSince(ctx context.Context, s reader, e *catalog.Entry, since time.Time) (runs []run.Run, more bool, err error) {
 	q := store.RunQuery{Pipeline: e.ID, From: period.At(since, max(e.Schedule.Size(), period.Day), e.Schedule.Zone()), Limit: store.MaxPage}
 	for len(runs) < MaxRuns {

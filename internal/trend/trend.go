@@ -1,9 +1,10 @@
-// Package trend reports history over weeks: whether deadlines were met, how long jobs took, when sensors arrived, how
-// many attempts periods needed, and how far published values drifted afterwards. It reads the store and does
-// arithmetic; it changes nothing and decides nothing.
+// Package trend reports history over weeks: whether deadlines were met, how long jobs took, when
+// sensors arrived, how many attempts periods needed, and how far published values drifted
+// afterwards. It reads the store and does arithmetic; it changes nothing and decides nothing.
 //
-// Deadlines and runs are never trimmed, so compliance and durations go back as far as the store does. Arrivals and
-// drift depend on sensor history and events, which are kept according to the retention settings.
+// Deadlines and runs are never trimmed, so compliance and durations go back as far as the store
+// does. Arrivals and drift depend on sensor history and events, which are kept according to the
+// retention settings.
 package trend
 
 import (

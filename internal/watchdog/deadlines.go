@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// unarmedDeadlines finds pipelines with an SLA whose next period has no armed deadline. It stores the task that arms
-// it again.
+// unarmedDeadlines finds pipelines with an SLA whose next period has no armed deadline. It stores
+// the task that arms it again.
 func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 	return w.eachPipeline(ctx, p.entries, func(e watched) (int, error) {
 		if e.SLA.Deadline == nil || e.DryRun || e.Opens == pipeline.ByHand || e.holdsSLA || e.accepted.After(p.settled) {
@@ -30,8 +30,8 @@ func (w *Watchdog) unarmedDeadlines(ctx context.Context, p pass) (int, error) {
 	})
 }
 
-// unarmed reports whether the next expected period, which has not begun, has no deadline although the calendar does
-// not exclude it.
+// unarmed reports whether the next expected period, which has not begun, has no deadline although
+// the calendar does not exclude it.
 func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool, error) {
 	next, ok := nextSlot(e, p.now)
 	if !ok {
@@ -48,7 +48,8 @@ func (w *Watchdog) unarmed(ctx context.Context, e *catalog.Entry, p pass) (bool,
 	return !excluded, err
 }
 
-// nextSlot returns the first expected period after an instant, if its deadline is after that instant too.
+// nextSlot returns the first expected period after an instant, if its deadline is after that
+// instant too.
 func nextSlot(e *catalog.Entry, after time.Time) (run.Key, bool) {
 	for slot := range e.Schedule.Upcoming(after.Add(time.Nanosecond)) {
 		breach := e.SLA.For(slot.Period, slot.FireAt, e.Schedule).Breach
@@ -57,8 +58,8 @@ func nextSlot(e *catalog.Entry, after time.Time) (run.Key, bool) {
 	return run.Key{}, false
 }
 
-// unfiredDeadlines finds deadlines, mostly relative ones, that are past but still armed. It is the safety net for the
-// tasks that fire them.
+// unfiredDeadlines finds deadlines, mostly relative ones, that are past but still armed. It is the
+// safety net for the tasks that fire them.
 func (w *Watchdog) unfiredDeadlines(ctx context.Context, p pass) (int, error) {
 	found := 0
 	var failed failures

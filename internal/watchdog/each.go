@@ -86,8 +86,9 @@ func (w *Watchdog) eachPipeline(ctx context.Context, all []watched, check func(e
 	return each(ctx, w.Workers, all, func(e watched) pipeline.ID { return e.ID }, check)
 }
 
-// each calls check for every item, concurrently if there are several workers, and adds up the findings. An error or a
-// panic affects only the item's own pipeline, unless the store is down or ctx ends.
+// each calls check for every item, concurrently if there are several workers, and adds up the
+// findings. An error or a panic affects only the item's own pipeline, unless the store is down or
+// ctx ends.
 func each[T any](ctx context.Context, workers int, all []T, owner func(T) pipeline.ID, check func(one T) (int, error)) (int, error) {
 	var next, found atomic.Int64
 	var mu sync.Mutex

@@ -11,14 +11,14 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// missedFires finds cron fires that were not handled. It opens those whose window is still open, and reports the rest
-// together as SCHEDULE_MISSED.
+// missedFires finds cron fires that were not handled. It opens those whose window is still open,
+// and reports the rest together as SCHEDULE_MISSED.
 func (w *Watchdog) missedFires(ctx context.Context, p pass) (int, error) {
 	return w.catchUp(ctx, p, false)
 }
 
-// catchUp handles missed fires: if listed, those of pipelines with include dates, otherwise those of all other cron
-// pipelines.
+// catchUp handles missed fires: if listed, those of pipelines with include dates, otherwise those
+// of all other cron pipelines.
 func (w *Watchdog) catchUp(ctx context.Context, p pass, listed bool) (int, error) {
 	return w.eachPipeline(ctx, p.entries, func(e watched) (int, error) {
 		if e.Opens != pipeline.ByCron || e.Schedule.Listed() != listed || e.paused || !overdue(e, p) {
@@ -40,13 +40,14 @@ func overdue(e watched, p pass) bool {
 	return false
 }
 
-// missedIncludeDates finds listed days whose run was not opened. Those that can no longer be opened are reported as
-// IRREGULAR_SCHEDULE_MISSED.
+// missedIncludeDates finds listed days whose run was not opened. Those that can no longer be opened
+// are reported as IRREGULAR_SCHEDULE_MISSED.
 func (w *Watchdog) missedIncludeDates(ctx context.Context, p pass) (int, error) {
 	return w.catchUp(ctx, p, true)
 }
 
-// startDeadlineLookback is how far back periods with a start deadline are checked: longer than a weekend.
+// startDeadlineLookback is how far back periods with a start deadline are checked: longer than a
+// weekend.
 const startDeadlineLookback = 7 * 24 * time.Hour
 
 // startDeadlines finds periods whose start condition was not met before its deadline, and closes
@@ -91,7 +92,8 @@ func (w *Watchdog) closeStarts(ctx context.Context, e *catalog.Entry, p pass) (i
 	return found, nil
 }
 
-// startFrom returns where to start checking: the period of the pipeline's horizon, or startDeadlineLookback ago.
+// startFrom returns where to start checking: the period of the pipeline's horizon, or
+// startDeadlineLookback ago.
 func (w *Watchdog) startFrom(e *catalog.Entry, p pass) time.Time {
 	from := e.Schedule.PeriodAt(e.Horizon).Start(e.Schedule.Zone())
 	return period.Later(from, p.now.Add(-startDeadlineLookback-e.Schedule.Size().Longest()))

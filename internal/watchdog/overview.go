@@ -14,10 +14,11 @@ import (
 
 // Overview lists what happened in all pipelines. It may lag slightly behind the rows.
 type Overview interface {
-	// Written lists the sensor writes since an instant, with their times; false if there are more than most.
+	// Written lists the sensor writes since an instant, with their times; false if there are more
+	// than most.
 	Written(ctx context.Context, from time.Time, most int) (map[store.WriteID]time.Time, bool, error)
-	// Completed lists the runs completed since an instant, each with its last completed attempt; false if there are
-	// more than most. The runs may have changed since.
+	// Completed lists the runs completed since an instant, each with its last completed attempt;
+	// false if there are more than most. The runs may have changed since.
 	Completed(ctx context.Context, from time.Time, most int) (map[run.Key]int, bool, error)
 }
 
@@ -58,7 +59,8 @@ func (w *Watchdog) overlookWrites(ctx context.Context, from time.Time) (written,
 	return all, nil
 }
 
-// completed holds an overview's completed runs, latest period first; nil if each pipeline must be queried.
+// completed holds an overview's completed runs, latest period first; nil if each pipeline must be
+// queried.
 type completed map[pipeline.ID][]completion
 
 type completion struct {

@@ -69,7 +69,8 @@ func (o *overview) pipelines(ctx context.Context, do func(pipeline.ID) error) er
 // beginning creates a world.
 type beginning func(t *testing.T, sections string, upstreams ...string) *world
 
-// eitherWay checks that a watchdog finds the same without an overview, with one, and with one that is too long.
+// eitherWay checks that a watchdog finds the same without an overview, with one, and with one that
+// is too long.
 func eitherWay(t *testing.T, test func(t *testing.T, begin beginning)) {
 	t.Helper()
 	t.Run("asked", func(t *testing.T) { test(t, newWorld) })

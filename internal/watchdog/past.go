@@ -16,8 +16,8 @@ import (
 
 // The checks read the past page by page: as far back as it can matter, and never all of it at once.
 
-// wantedWrites selects writes of a sensor: the latest page, and all earlier ones since an instant. If an overview
-// lists them, only those for which counts is true are read.
+// wantedWrites selects writes of a sensor: the latest page, and all earlier ones since an instant.
+// If an overview lists them, only those for which counts is true are read.
 type wantedWrites struct {
 	source
 	since  time.Time
@@ -25,7 +25,8 @@ type wantedWrites struct {
 	counts func(at time.Time) bool
 }
 
-// eachWritten iterates over the writes of a sensor in pages, newest first. The caller may modify a page.
+// eachWritten iterates over the writes of a sensor in pages, newest first. The caller may modify a
+// page.
 func (w *Watchdog) eachWritten(ctx context.Context, of wantedWrites) iter.Seq2[[]*sensor.Reading, error] {
 	if of.named != nil {
 		return w.namedWrites(ctx, of)
@@ -87,8 +88,8 @@ func (w *Watchdog) writesNamed(ctx context.Context, of wantedWrites, names []wri
 	return all, nil
 }
 
-// wantedRuns selects completed runs of a pipeline: the latest page, and all others that ended since an instant. If an
-// overview lists them, only those for which counts is true are read.
+// wantedRuns selects completed runs of a pipeline: the latest page, and all others that ended since
+// an instant. If an overview lists them, only those for which counts is true are read.
 type wantedRuns struct {
 	entry  *catalog.Entry
 	since  time.Time
@@ -97,12 +98,12 @@ type wantedRuns struct {
 	counts func(completion) bool
 }
 
-// runLate is how long after it was due a completed run is sure to be found. One that completed later, as in a
-// backfill, is found only if it is on the latest page or in an overview.
+// runLate is how long after it was due a completed run is sure to be found. One that completed
+// later, as in a backfill, is found only if it is on the latest page or in an overview.
 const runLate = 24 * time.Hour
 
-// eachCompleted iterates over the completed runs of a pipeline in pages, latest period first. It may include runs
-// that ended before since.
+// eachCompleted iterates over the completed runs of a pipeline in pages, latest period first. It
+// may include runs that ended before since.
 func (w *Watchdog) eachCompleted(ctx context.Context, of wantedRuns) iter.Seq2[[]run.Run, error] {
 	if of.named != nil {
 		return w.namedRuns(ctx, of)
@@ -164,11 +165,12 @@ func (w *Watchdog) runsNamed(ctx context.Context, of wantedRuns, names []complet
 	return all, nil
 }
 
-// reach records how far a check has come: in the pass at that time it checked everything up to settled. It is lost on
-// restart; then the check goes back to its full look-back.
+// reach records how far a check has come: in the pass at that time it checked everything up to
+// settled. It is lost on restart; then the check goes back to its full look-back.
 type reach struct{ at, settled time.Time }
 
-// judged identifies an attempt that a check has finished with, for one version of the pipeline's file.
+// judged identifies an attempt that a check has finished with, for one version of the pipeline's
+// file.
 type judged struct {
 	run     run.Key
 	attempt int
@@ -179,8 +181,9 @@ func judgedBy(e *catalog.Entry, key run.Key, attempt int) judged {
 	return judged{key, attempt, e.Version}
 }
 
-// memory remembers the attempts that a check has finished with, so that it does not check them in every pass. It is
-// lost on restart; then they are checked once more. Attempts not met during a whole pass are forgotten.
+// memory remembers the attempts that a check has finished with, so that it does not check them in
+// every pass. It is lost on restart; then they are checked once more. Attempts not met during a
+// whole pass are forgotten.
 type memory struct {
 	mu          sync.Mutex
 	before, now map[judged]bool

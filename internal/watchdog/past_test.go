@@ -107,7 +107,8 @@ func TestLostUpstreamIsRecoveredHoweverManyFollowedIt(t *testing.T) {
 	})
 }
 
-// TestWhatWasLookedAtIsNotReadAgain checks that only the latest page is read again, however many entries there are.
+// TestWhatWasLookedAtIsNotReadAgain checks that only the latest page is read again, however many
+// entries there are.
 func TestWhatWasLookedAtIsNotReadAgain(t *testing.T) {
 	w := newWorld(t, minuteAudits)
 	for n := range 120 {

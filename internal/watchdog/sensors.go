@@ -60,13 +60,14 @@ func (w *Watchdog) missingSensors(ctx context.Context, p pass) (int, error) {
 	return found, err
 }
 
-// unseenDue returns the time since which sensors may have become due without a pass having checked them.
+// unseenDue returns the time since which sensors may have become due without a pass having checked
+// them.
 func (w *Watchdog) unseenDue(p pass) time.Time {
 	return period.Later(p.now.Add(-missingLookBack), w.missing.settled.Add(-missingAgain))
 }
 
-// unjudged is unseenDue for one pipeline: a new version of its file may require other sensors than earlier passes
-// checked.
+// unjudged is unseenDue for one pipeline: a new version of its file may require other sensors than
+// earlier passes checked.
 func (w *Watchdog) unjudged(e watched, p pass) time.Time {
 	if e.accepted.After(w.missing.at) {
 		return p.now.Add(-missingLookBack)
@@ -80,7 +81,8 @@ func (w *Watchdog) missingOf(ctx context.Context, e watched, p pass, names happe
 	wanted := wantedRuns{e.Entry, since.Add(-e.PostRun.SensorTimeout), missingPage, names.runs, func(c completion) bool {
 		return !w.followed.has(judgedBy(e.Entry, c.key, c.attempt))
 	}}
-	// Runs that the next pass will not read need no memory. It reads every run that an overview lists.
+	// Runs that the next pass will not read need no memory. It reads every run that an overview
+	// lists.
 	keep := func(r run.Run) {
 		if names.runs != nil || !r.EndedAt.Add(e.PostRun.SensorTimeout).Before(p.settled.Add(-missingAgain)) {
 			w.followed.keep(judgedBy(e.Entry, r.Key, r.Attempt))
@@ -170,8 +172,8 @@ func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []ru
 // mostAfter is how many listed writes after a run are read to find one for its own period.
 const mostAfter = 3
 
-// unnamed drops the sensors for which an overview lists a write that came after the run, is for exactly its period,
-// and was not deleted: rules prefer it over any other reading.
+// unnamed drops the sensors for which an overview lists a write that came after the run, is for
+// exactly its period, and was not deleted: rules prefer it over any other reading.
 func (w *Watchdog) unnamed(ctx context.Context, all []expected, named written) ([]expected, error) {
 	var ids []store.WriteID
 	for _, x := range all {
@@ -194,7 +196,8 @@ func (w *Watchdog) unnamed(ctx context.Context, all []expected, named written) (
 	}), nil
 }
 
-// named lists the writes after the run that an overview contains, newest first; nil if there are too many.
+// named lists the writes after the run that an overview contains, newest first; nil if there are
+// too many.
 func (x expected) named(named written) []store.WriteID {
 	of := x.source()
 	all := named[of]
@@ -212,8 +215,8 @@ func (x expected) named(named written) []store.WriteID {
 	return ids
 }
 
-// came reports whether a reading was written after the run completed. A slow clock may have dated it before the end
-// of the run: then the snapshot taken at completion did not contain it.
+// came reports whether a reading was written after the run completed. A slow clock may have dated
+// it before the end of the run: then the snapshot taken at completion did not contain it.
 func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (bool, error) {
 	if r == nil || r.UpdatedAt.After(x.after.EndedAt) {
 		return r != nil, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// staleRuns finds open runs without a stored task, which nothing would advance, and stores a task that is due at
-// once. If such a run is past its time limit, that task ends it (SFN_TIMEOUT).
+// staleRuns finds open runs without a stored task, which nothing would advance, and stores a task
+// that is due at once. If such a run is past its time limit, that task ends it (SFN_TIMEOUT).
 func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 	open, err := w.Store.OpenRuns(ctx, "")
 	if err != nil {

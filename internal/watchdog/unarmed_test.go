@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// The calendar excluded tomorrow when a reading for it arrived, and so suppressed it; the exclusion has been lifted
-// since.
+// The calendar excluded tomorrow when a reading for it arrived, and so suppressed it; the exclusion
+// has been lifted since.
 func TestSuppressedPeriodNeedsNoDeadline(t *testing.T) {
 	w := newWorld(t, landed+"sla: {deadline: \"10:00\"}\n")
 	next := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(t, "2026-03-04")}

@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// openingsPage is how many of the latest writes of a start condition, or runs of an upstream, are checked in
-	// every pass. Earlier ones are checked only if no pass has done so.
+	// openingsPage is how many of the latest writes of a start condition, or runs of an upstream,
+	// are checked in every pass. Earlier ones are checked only if no pass has done so.
 	openingsPage = 50
 	// LookBack is how old they may be. Older ones are left to an operator.
 	LookBack = 24 * time.Hour
 )
 
-// unopenedRuns finds writes that met a start condition, and completed upstreams, that have no run because the change
-// was lost. It handles the change as if it arrived now; a run that opens is reported as TRIGGER_RECOVERED.
+// unopenedRuns finds writes that met a start condition, and completed upstreams, that have no run
+// because the change was lost. It handles the change as if it arrived now; a run that opens is
+// reported as TRIGGER_RECOVERED.
 func (w *Watchdog) unopenedRuns(ctx context.Context, p pass) (int, error) {
 	since := p.now.Add(-LookBack)
 	var names happened
@@ -74,7 +75,8 @@ func (w *Watchdog) recover(ctx context.Context, e watched, p pass, names happene
 	return w.openMissing(ctx, e, openings, p.now)
 }
 
-// openMissing makes the router handle the openings whose runs are missing, and counts the runs that opened.
+// openMissing makes the router handle the openings whose runs are missing, and counts the runs that
+// opened.
 func (w *Watchdog) openMissing(ctx context.Context, e watched, openings []opening, now time.Time) (int, error) {
 	if len(openings) == 0 {
 		return 0, nil
@@ -128,8 +130,8 @@ func (w *Watchdog) opened(ctx context.Context, e *catalog.Entry, openings []open
 	return there, nil
 }
 
-// lately reports whether an instant is settled and within LookBack. Anything before the active version was accepted
-// does not count: an edit opens no past periods.
+// lately reports whether an instant is settled and within LookBack. Anything before the active
+// version was accepted does not count: an edit opens no past periods.
 func (p pass) lately(e watched, at time.Time) bool {
 	return !at.After(p.settled) && !at.Before(p.now.Add(-LookBack)) && !at.Before(e.accepted)
 }
@@ -145,7 +147,8 @@ func (w *Watchdog) recoverWrites(ctx context.Context, e watched, p pass, named w
 			return found, err
 		}
 		page = slices.DeleteFunc(page, func(r *sensor.Reading) bool {
-			// The router checks the condition too; checking it here saves calls for the many readings that do not meet it.
+			// The router checks the condition too; checking it here saves calls for the many
+			// readings that do not meet it.
 			return r.Deleted || !p.lately(e, r.UpdatedAt) ||
 				!latest && (r.UpdatedAt.Before(wanted.since) || !e.Start.MetBy(r, e.PeriodOf(r), p.now))
 		})
@@ -170,8 +173,8 @@ func openingsOf(e watched, owner pipeline.ID, readings []*sensor.Reading) []open
 	return all
 }
 
-// completions lists the completed runs of upstreams. It leaves out a period for which an upstream has only just
-// completed: the router may still open it.
+// completions lists the completed runs of upstreams. It leaves out a period for which an upstream
+// has only just completed: the router may still open it.
 func (w *Watchdog) completions(ctx context.Context, e watched, p pass, named completed) ([]opening, error) {
 	f := finished{pass: p, fresh: map[period.Period]bool{}}
 	for _, id := range e.After {
@@ -198,8 +201,8 @@ func (w *Watchdog) completions(ctx context.Context, e watched, p pass, named com
 	}), nil
 }
 
-// finished collects the openings of completed upstream runs, and the periods for which an upstream has only just
-// completed.
+// finished collects the openings of completed upstream runs, and the periods for which an upstream
+// has only just completed.
 type finished struct {
 	pass  pass
 	all   []opening

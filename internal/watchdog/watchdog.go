@@ -1,11 +1,11 @@
-// Package watchdog detects what did not happen. It runs on its own timer and checks configuration and rows rather
-// than tasks, so that a lost change, a lost task or a controller outage does not go unnoticed. A check that
-// fails does not stop the others, and a pipeline that cannot be checked does not stop the check for other pipelines;
-// WATCHDOG_DEGRADED names both.
+// Package watchdog detects what did not happen. It runs on its own timer and checks configuration
+// and rows rather than tasks, so that a lost change, a lost task or a controller outage does not go
+// unnoticed. A check that fails does not stop the others, and a pipeline that cannot be checked
+// does not stop the check for other pipelines; WATCHDOG_DEGRADED names both.
 //
-// A check considers only settled facts: older than one interval and already passed by the feed, so that a lagging
-// feed raises no false alarm. It repairs what it finds or reports it once; a mark stored in the same commit prevents
-// a second report.
+// A check considers only settled facts: older than one interval and already passed by the feed, so
+// that a lagging feed raises no false alarm. It repairs what it finds or reports it once; a mark
+// stored in the same commit prevents a second report.
 package watchdog
 
 import (
@@ -55,7 +55,8 @@ type Deps struct {
 	Deadlines ledger
 	Group     string // the router's consumer group in the feed
 	Interval  time.Duration
-	// Workers is how many pipelines are checked at once, useful for a remote store. 0 and 1 mean one at a time.
+	// Workers is how many pipelines are checked at once, useful for a remote store. 0 and 1 mean
+	// one at a time.
 	Workers int
 	// Overview, if set, saves queries to a remote store for pipelines in which nothing happened.
 	Overview Overview
@@ -111,8 +112,8 @@ type pass struct {
 	entries []watched
 }
 
-// watched is an active pipeline with the parts of its row that the checks need. There are very many pipelines, and a
-// whole row is several times as large.
+// watched is an active pipeline with the parts of its row that the checks need. There are very many
+// pipelines, and a whole row is several times as large.
 type watched struct {
 	*catalog.Entry
 	fired    time.Time // fires up to this time have been handled
@@ -130,7 +131,8 @@ func newWatched(e *catalog.Entry, row store.Pipeline) watched {
 	return w
 }
 
-// Report is the result of a pass: findings by check, and the checks that failed, at least for some pipelines.
+// Report is the result of a pass: findings by check, and the checks that failed, at least for some
+// pipelines.
 type Report struct {
 	Findings map[string]int
 	Failed   []string
@@ -157,8 +159,8 @@ func firstOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Pass runs all checks once. The error joins the errors of checks that failed; the other checks have run all the
-// same.
+// Pass runs all checks once. The error joins the errors of checks that failed; the other checks
+// have run all the same.
 func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 	report := Report{Findings: map[string]int{}}
 	p, err := w.prepare(ctx, now)
@@ -226,8 +228,8 @@ func (w *Watchdog) together(ctx context.Context, entries []*catalog.Entry) ([]wa
 // maxNamed bounds the pipelines listed in the detail of an event.
 const maxNamed = 100
 
-// emitDegraded emits WATCHDOG_DEGRADED if the failures, by check and pipeline, differ from those of the previous
-// pass.
+// emitDegraded emits WATCHDOG_DEGRADED if the failures, by check and pipeline, differ from those of
+// the previous pass.
 func (w *Watchdog) emitDegraded(ctx context.Context, all []degraded, errs []error, now time.Time) error {
 	standing := fmt.Sprint(all)
 	if standing == w.degraded {
@@ -256,8 +258,9 @@ func (w *Watchdog) emitDegraded(ctx context.Context, all []degraded, errs []erro
 	return nil
 }
 
-// silentSources finds sources whose events are missing: they have been silent for longer than on any of the last days
-// with events. Each silence is reported once; it ends with the next event or the removal of the source.
+// silentSources finds sources whose events are missing: they have been silent for longer than on
+// any of the last days with events. Each silence is reported once; it ends with the next event or
+// the removal of the source.
 func (w *Watchdog) silentSources(ctx context.Context, p pass) (int, error) {
 	sources := w.Catalog.Sources()
 	if len(sources.All()) == 0 && !w.hadSources {

@@ -38,7 +38,8 @@ func (idle) Stop(context.Context, run.Run, time.Time) (run.Leftover, error) {
 }
 func (idle) Sees(run.Run) bool { return true }
 
-// world is one active pipeline at eight, with only the watchdog running: no feed is followed, no task is claimed.
+// world is one active pipeline at eight, with only the watchdog running: no feed is followed, no
+// task is claimed.
 type world struct {
 	*testing.T
 	store     *memory.Store

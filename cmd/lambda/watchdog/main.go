@@ -1,5 +1,5 @@
-// Command watchdog is the AWS Lambda function that detects what should have happened but didn't, and deletes old
-// data.
+// Command watchdog is the AWS Lambda function that detects what should have happened but didn't,
+// and deletes old data.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command openapidoc writes the description of the HTTP API, made from its Go types, to the file it is given.
+// Command openapidoc writes the description of the HTTP API, made from its Go types, to the file it
+// is given.
 package main
 
 import (

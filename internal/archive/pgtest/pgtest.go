@@ -1,5 +1,5 @@
-// Package pgtest starts real PostgreSQL servers for tests: no port, a folder of their own, and gone with the process that
-// started them, however that ends.
+// Package pgtest starts real PostgreSQL servers for tests: no port, a folder of their own, and gone
+// with the process that started them, however that ends.
 package pgtest
 
 import (
@@ -26,9 +26,10 @@ type Server struct {
 	stdin    io.WriteCloser
 }
 
-// keep makes a server where there is none yet, and runs it for as long as its standard input is open; that closes when the
-// process ends that started it, however it does. It says so once the server answers. Signals are not for it, nor is a
-// reader that is gone: it would leave the server behind.
+// keep makes a server where there is none yet, and runs it for as long as its standard input is
+// open; that closes when the process ends that started it, however it does. It says so once the
+// server answers. Signals are not for it, nor is a reader that is gone: it would leave the server
+// behind.
 const keep = `
 trap '' HUP INT PIPE TERM
 [ -d "$1/data" ] || "$0/initdb" -D "$1/data" -U postgres -A trust -E UTF8 --no-sync >"$1/log" 2>&1 || exit 1
@@ -82,7 +83,8 @@ func (s *Server) Resume(options string) error {
 	return nil
 }
 
-// Pause stops the server and keeps its data. Mode is that of pg_ctl: fast, or immediate, which is a crash.
+// Pause stops the server and keeps its data. Mode is that of pg_ctl: fast, or immediate, which is a
+// crash.
 func (s *Server) Pause(mode string) error {
 	if _, err := io.WriteString(s.stdin, mode+"\n"); err != nil {
 		return err
@@ -116,8 +118,8 @@ var shared = sync.OnceValues(func() (*Server, error) { return Start("-c fsync=of
 
 var count atomic.Int64
 
-// Database gives a test an empty database of its own. Without PostgreSQL on this machine the test is left out, unless
-// CI=true says that nothing may be.
+// Database gives a test an empty database of its own. Without PostgreSQL on this machine the test
+// is left out, unless CI=true says that nothing may be.
 func Database(t testing.TB) string {
 	t.Helper()
 	Need(t)
@@ -150,7 +152,8 @@ func Need(t testing.TB) {
 	}
 }
 
-// programs is the folder of initdb and pg_ctl. Debian keeps them out of PATH, a folder for each version.
+// programs is the folder of initdb and pg_ctl. Debian keeps them out of PATH, a folder for each
+// version.
 func programs() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil

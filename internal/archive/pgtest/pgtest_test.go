@@ -15,7 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/archive/pgtest"
 )
 
-// starter, in the environment, makes this test binary a process that starts a server and waits to be killed.
+// starter, in the environment, makes this test binary a process that starts a server and waits to
+// be killed.
 const starter = "INTERLOCK_PGTEST_STARTER"
 
 func TestMain(m *testing.M) {

@@ -29,7 +29,8 @@ func servant() (uid, gid int, other bool) {
 	return 0, 0, false
 }
 
-// apart runs cmd as the servant, and in a group of its own: who kills a test with all that it started does not reach it.
+// apart runs cmd as the servant, and in a group of its own: who kills a test with all that it
+// started does not reach it.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if uid, gid, other := servant(); other {

@@ -26,8 +26,8 @@ func NewBus(c aws.Config, name string) *Bus {
 // maxEntries is the EventBridge limit of events per call.
 const maxEntries = 10
 
-// Publish puts all events on the bus, or returns an error that names the first rejected one. Some may have been
-// published by then: consumers recognise a repeat by the event's id.
+// Publish puts all events on the bus, or returns an error that names the first rejected one. Some
+// may have been published by then: consumers recognise a repeat by the event's id.
 func (b *Bus) Publish(ctx context.Context, events []event.Event) error {
 	for len(events) > 0 {
 		n := min(len(events), maxEntries)
@@ -63,8 +63,8 @@ func (b *Bus) publish(ctx context.Context, events []event.Event) error {
 	return fmt.Errorf("publish on bus %s: %d of %d events were rejected", b.name, out.FailedEntryCount, len(events))
 }
 
-// entry converts an event. EventBridge assigns its own id; our id, by which consumers recognise a repeat, is a
-// resource.
+// entry converts an event. EventBridge assigns its own id; our id, by which consumers recognise a
+// repeat, is a resource.
 func (b *Bus) entry(e event.Event) (types.PutEventsRequestEntry, error) {
 	text, err := json.Marshal(e)
 	if err != nil {

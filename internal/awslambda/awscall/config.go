@@ -5,8 +5,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Config reads region and credentials from the environment, where Lambda sets them for the lifetime of the function.
-// The SDK's own set-up also reads profiles and looks for roles, which would only lengthen a cold start.
+// Config reads region and credentials from the environment, where Lambda sets them for the lifetime
+// of the function. The SDK's own set-up also reads profiles and looks for roles, which would only
+// lengthen a cold start.
 func Config(getenv func(string) string) aws.Config {
 	c := aws.Config{
 		Region: getenv("AWS_REGION"),

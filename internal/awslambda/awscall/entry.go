@@ -21,17 +21,18 @@ func NewEntries(c aws.Config, group, role string) *Entries {
 	return &Entries{client: scheduler.NewFromConfig(c), group: group, role: role}
 }
 
-// tries and patience are how often, and for how long, Scheduler retries a call to a function. After that the watchdog
-// finds the task.
+// tries and patience are how often, and for how long, Scheduler retries a call to a function. After
+// that the watchdog finds the task.
 const (
 	tries    = 5
 	patience = 10 * time.Minute
 )
 
-// Put creates a schedule that deletes itself after it has run. The name alone makes a second call harmless; the
-// request carries no client token, so that a deleted schedule can be created again. Scheduler removes a schedule some
-// time after DeleteSchedule has returned, and rejects the name until then. So if the name exists, Put updates the
-// schedule; that fails while the schedule is being deleted, and the caller retries.
+// Put creates a schedule that deletes itself after it has run. The name alone makes a second call
+// harmless; the request carries no client token, so that a deleted schedule can be created again.
+// Scheduler removes a schedule some time after DeleteSchedule has returned, and rejects the name
+// until then. So if the name exists, Put updates the schedule; that fails while the schedule is
+// being deleted, and the caller retries.
 func (e *Entries) Put(ctx context.Context, name string, at time.Time, target, input string) error {
 	in := e.entry(name, at, target, input)
 	_, err := e.client.CreateSchedule(ctx, &in)

@@ -12,8 +12,9 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda/awscall"
 )
 
-// scheduler is a fake EventBridge Scheduler. Like the service, it repeats its answer to a request whose client token
-// it has seen, and keeps the name of a deleted schedule reserved for some requests.
+// scheduler is a fake EventBridge Scheduler. Like the service, it repeats its answer to a request
+// whose client token it has seen, and keeps the name of a deleted schedule reserved for some
+// requests.
 type scheduler struct {
 	mu       sync.Mutex
 	entries  map[string]bool
@@ -65,7 +66,8 @@ func entry(t *testing.T, service *scheduler) (put, drop func() error) {
 	return put, func() error { return entries.Delete(t.Context(), "one") }
 }
 
-// While Scheduler still reserves the name of a deleted schedule, Put must not report success: nothing would fire.
+// While Scheduler still reserves the name of a deleted schedule, Put must not report success:
+// nothing would fire.
 func TestPutFailsWhileThePreviousEntryIsBeingDeleted(t *testing.T) {
 	for deleting := range 6 {
 		service := &scheduler{entries: map[string]bool{}, tokens: map[string]bool{}, deleting: deleting}

@@ -14,8 +14,8 @@ import (
 // tokenField is the field that holds the token in a secret that is a JSON object.
 const tokenField = "token"
 
-// Token reads a token from Secrets Manager: the secret's whole text, or the field "token" of a JSON object. It is
-// never logged, and no error contains it.
+// Token reads a token from Secrets Manager: the secret's whole text, or the field "token" of a JSON
+// object. It is never logged, and no error contains it.
 func Token(ctx context.Context, c aws.Config, arn string) (string, error) {
 	out, err := secretsmanager.NewFromConfig(c).GetSecretValue(ctx, &secretsmanager.GetSecretValueInput{SecretId: &arn})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// cloud fakes the services that the functions call, in AWS's own protocols: Step Functions, Scheduler, EventBridge
-// and Lambda. It stores the requests for the world to act on.
+// cloud fakes the services that the functions call, in AWS's own protocols: Step Functions,
+// Scheduler, EventBridge and Lambda. It stores the requests for the world to act on.
 type cloud struct {
 	*httptest.Server
 	now     func() time.Time

@@ -33,7 +33,8 @@ func passes(table string, record any) bool {
 	return false
 }
 
-// matches reports whether a value matches a pattern: an object by all of its fields, a list by one of its elements.
+// matches reports whether a value matches a pattern: an object by all of its fields, a list by one
+// of its elements.
 func matches(pattern, value any) bool {
 	switch p := pattern.(type) {
 	case map[string]any:

@@ -97,8 +97,8 @@ func (l *Local) Store() store.Store { return l.data }
 // Streams returns the reader of the tables' stream records.
 func (l *Local) Streams() awslambda.Streams { return awslambda.Tables{Store: l.data} }
 
-// ask calls the DynamoDB Streams API without the SDK: its answers are byte for byte what Lambda delivers to
-// functions.
+// ask calls the DynamoDB Streams API without the SDK: its answers are byte for byte what Lambda
+// delivers to functions.
 func (l *Local) ask(operation string, in map[string]any, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -228,8 +228,8 @@ func (l *Local) Put(table, text string) {
 	}
 }
 
-// PutSensor writes a sensor's row as a producer does, with its fields in a map named data. The row also has a write
-// time: DynamoDB Streams emits no record for an unchanged put.
+// PutSensor writes a sensor's row as a producer does, with its fields in a map named data. The row
+// also has a write time: DynamoDB Streams emits no record for an unchanged put.
 func (l *Local) PutSensor(id pipeline.ID, key string, fields sensor.Fields, now time.Time) error {
 	data, err := attribute(map[string]any(fields))
 	if err != nil {

@@ -58,8 +58,8 @@ func (m *machine) send(c command) error {
 	return nil
 }
 
-// start starts an execution as Step Functions does: it returns a running one with the same name and input, and
-// rejects any other use of the name.
+// start starts an execution as Step Functions does: it returns a running one with the same name and
+// input, and rejects any other use of the name.
 func (m *machine) start(name, input string, now time.Time) (since time.Time, spent bool, err error) {
 	if known, there := m.names[name]; there {
 		return m.since[name], known != input, nil

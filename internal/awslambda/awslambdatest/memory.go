@@ -25,11 +25,13 @@ import (
 // group is the router's consumer group of the change feed.
 const group = "router"
 
-// Memory stands in for the tables: a store in memory, and a stream of the records that its commits would produce.
+// Memory stands in for the tables: a store in memory, and a stream of the records that its commits
+// would produce.
 type Memory struct {
 	data  *memory.Store
 	files dynamo.Files
-	// Kill, if set, decides whether the function that makes the n-th commit dies before or after it.
+	// Kill, if set, decides whether the function that makes the n-th commit dies before or after
+	// it.
 	Kill         func(n int) (before, after bool)
 	made         int
 	life, buried int

@@ -20,8 +20,8 @@ import (
 // patience bounds waits that would otherwise never end; no test depends on its length.
 const patience = 2 * time.Minute
 
-// player is the process that runs executions: deploy/statemachine-test/play.mjs, an independent interpreter of the
-// Amazon States Language. Worlds share it, each with its own clock.
+// player is the process that runs executions: deploy/statemachine-test/play.mjs, an independent
+// interpreter of the Amazon States Language. Worlds share it, each with its own clock.
 type player struct {
 	mu    sync.Mutex
 	in    io.WriteCloser
@@ -35,8 +35,8 @@ var shared = sync.OnceValues(launch)
 // folder returns the directory of the interpreter.
 func folder() string { return repository("deploy", "statemachine-test") }
 
-// repository returns a path below the root of the repository, which is the nearest parent of the working directory
-// with a go.mod.
+// repository returns a path below the root of the repository, which is the nearest parent of the
+// working directory with a go.mod.
 func repository(parts ...string) string {
 	root, err := os.Getwd()
 	for err == nil {
@@ -66,8 +66,8 @@ func need(t testing.TB) {
 	}
 }
 
-// isInput reads files that otherwise only Node reads: go test reuses a cached result unless a file that the test
-// itself has opened changes.
+// isInput reads files that otherwise only Node reads: go test reuses a cached result unless a file
+// that the test itself has opened changes.
 func isInput(names ...string) error {
 	for _, name := range names {
 		if _, err := os.ReadFile(filepath.Join(folder(), name)); err != nil {
@@ -77,7 +77,8 @@ func isInput(names ...string) error {
 	return nil
 }
 
-// launch starts the process. It exits when its standard input is closed, at the latest when this process exits.
+// launch starts the process. It exits when its standard input is closed, at the latest when this
+// process exits.
 func launch() (*player, error) {
 	if err := isInput("play.mjs", "package-lock.json"); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/awslambda"
 )
 
-// maxTries is how often a stream delivers a batch before it gives up: it then drops the first failed record and all
-// after it.
+// maxTries is how often a stream delivers a batch before it gives up: it then drops the first
+// failed record and all after it.
 const maxTries = 4
 
 // streamed delivers one batch of records, and reports whether there was one.
@@ -42,7 +42,8 @@ func (w *World) streamed() bool {
 	}
 }
 
-// lost reports whether a record holds the change to be dropped. The reading of a producer's row is kept.
+// lost reports whether a record holds the change to be dropped. The reading of a producer's row is
+// kept.
 func (w *World) lost(text json.RawMessage) bool {
 	n, err := w.Streams().Notice(read(w, text))
 	if err != nil || n.Change == nil && n.Sensor == nil {
@@ -77,7 +78,8 @@ func (w *World) shuffled(batch []json.RawMessage) []json.RawMessage {
 	return w.o.Shuffle(batch)
 }
 
-// deliver calls the stream-router with records and returns how many of a batch it handled before the first failure.
+// deliver calls the stream-router with records and returns how many of a batch it handled before
+// the first failure.
 func (w *World) deliver(records, batch []json.RawMessage) int {
 	payload, err := json.Marshal(map[string]any{"Records": records})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
-// troubled is DynamoDB as the functions reach it: some of their calls go wrong. The world's own reads and writes
-// bypass it.
+// troubled is DynamoDB as the functions reach it: some of their calls go wrong. The world's own
+// reads and writes bypass it.
 type troubled struct {
 	calls *counting
 
@@ -25,12 +25,12 @@ type troubled struct {
 	dead  bool
 }
 
-// Killed means that a function dies right after a table call: the call takes effect, and every later one fails until
-// the functions are rebuilt.
+// Killed means that a function dies right after a table call: the call takes effect, and every
+// later one fails until the functions are rebuilt.
 const Killed Trouble = "killed"
 
-// Trouble injects faults into the functions' calls from now on. For a transaction, Partly means a conflict with
-// another writer.
+// Trouble injects faults into the functions' calls from now on. For a transaction, Partly means a
+// conflict with another writer.
 func (l *Local) Trouble(f Fault) {
 	l.troubled.mu.Lock()
 	defer l.troubled.mu.Unlock()

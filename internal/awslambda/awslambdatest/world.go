@@ -1,6 +1,6 @@
-// Package awslambdatest is AWS for tests: the real functions, called with AWS's payloads; the real state machine, run
-// by an independent interpreter; and fake services that speak AWS's own protocols. The test controls the time:
-// nothing waits for real time or runs concurrently.
+// Package awslambdatest is AWS for tests: the real functions, called with AWS's payloads; the real
+// state machine, run by an independent interpreter; and fake services that speak AWS's own
+// protocols. The test controls the time: nothing waits for real time or runs concurrently.
 package awslambdatest
 
 import (
@@ -46,8 +46,8 @@ type Options struct {
 	Evaluator awslambda.Evaluator
 	Watch     time.Duration // between two watchdog passes
 	Fault     Fault
-	// FileLimit is the most that window and poll window of a file may take together; the time limit of an execution
-	// if it is not set.
+	// FileLimit is the most that window and poll window of a file may take together; the time limit
+	// of an execution if it is not set.
 	FileLimit time.Duration
 	// Shuffle reorders and repeats records; those of one pipeline must stay in order.
 	Shuffle func(batch []json.RawMessage) []json.RawMessage
@@ -75,7 +75,8 @@ type World struct {
 	watch  *awslambda.Watch
 	sink   *awslambda.Sink // nil if the tables list events by themselves
 
-	// Events are those that the bus has delivered, in order. Poison holds the records that were given up.
+	// Events are those that the bus has delivered, in order. Poison holds the records that were
+	// given up.
 	Events []Published
 	Poison []json.RawMessage
 }
@@ -103,7 +104,8 @@ const (
 // Now returns the world's time.
 func (w *World) Now() time.Time { return w.now }
 
-// config is the AWS configuration of the functions. It makes each call once: an error is returned, not retried.
+// config is the AWS configuration of the functions. It makes each call once: an error is returned,
+// not retried.
 func (w *World) config() aws.Config {
 	c := awscall.Config(w.environment)
 	c.Retryer = func() aws.Retryer { return aws.NopRetryer{} }

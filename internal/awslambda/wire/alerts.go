@@ -20,7 +20,8 @@ const answerWithin = 10 * time.Second
 // sinkName is the name under which Slack threads are stored.
 const sinkName = "slack"
 
-// Dispatcher sends alerts to Slack. Without a token or a channel it writes them to its log, and warns once.
+// Dispatcher sends alerts to Slack. Without a token or a channel it writes them to its log, and
+// warns once.
 func Dispatcher(ctx context.Context, b Base) *awslambda.Dispatcher {
 	sinks := []sink.Sink{log.New(b.Logger)}
 	if s := slackSink(ctx, b); s != nil {

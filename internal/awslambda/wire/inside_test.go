@@ -47,7 +47,8 @@ func TestCommandRunsNoLongerThanItsFunction(t *testing.T) {
 	}
 }
 
-// A command in another function cannot be searched for: such a start is held, and never silently repeated.
+// A command in another function cannot be searched for: such a start is held, and never silently
+// repeated.
 func TestCommandCanNeitherBeFoundNorRepeated(t *testing.T) {
 	var kind job.Type = inside{}
 	if _, is := kind.(job.Finder); is {

@@ -39,9 +39,10 @@ func Host(b Base) *awslambda.Host {
 	})
 }
 
-// inside runs a command within the call that starts it: Lambda freezes a function between calls, and no other
-// function can see its processes. If a function is killed, its command is killed too, but how far it got is unknown:
-// it cannot be searched for, and its start is held unless the file says otherwise.
+// inside runs a command within the call that starts it: Lambda freezes a function between calls,
+// and no other function can see its processes. If a function is killed, its command is killed too,
+// but how far it got is unknown: it cannot be searched for, and its start is held unless the file
+// says otherwise.
 type inside struct{ commands *command.Type }
 
 var (
@@ -49,7 +50,8 @@ var (
 	_ job.Blocking = inside{}
 )
 
-// longest is how long a command may run: the function needs the rest of its time to store the result.
+// longest is how long a command may run: the function needs the rest of its time to store the
+// result.
 const longest = 100 * time.Second
 
 // Limit returns the command's own time limit.

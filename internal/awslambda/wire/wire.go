@@ -1,5 +1,5 @@
-// Package wire assembles the functions. Every function begins with its settings, its log and its tables; the linker
-// omits whatever a function does not call.
+// Package wire assembles the functions. Every function begins with its settings, its log and its
+// tables; the linker omits whatever a function does not call.
 package wire
 
 import (
@@ -54,8 +54,8 @@ func (b Base) Must(err error) {
 // Serve answers calls with a handler until Lambda ends the function.
 func Serve(handler any) { lambda.Start(handler) }
 
-// Monitor returns the sla-monitor. It is called about the deadlines of one pipeline at a time, and neither starts
-// executions nor polls jobs.
+// Monitor returns the sla-monitor. It is called about the deadlines of one pipeline at a time, and
+// neither starts executions nor polls jobs.
 func Monitor(b Base) *awslambda.Relay {
 	some := awslambda.NewNarrow(b.Store)
 	return &awslambda.Relay{
@@ -66,8 +66,8 @@ func Monitor(b Base) *awslambda.Relay {
 	}
 }
 
-// relay returns the common part of the functions that handle all pipelines. Its clients are built once, at the cold
-// start.
+// relay returns the common part of the functions that handle all pipelines. Its clients are built
+// once, at the cold start.
 func relay(b Base) *awslambda.Relay {
 	invoker := awscall.NewInvoker(b.AWS)
 	orchestrator := awslambda.Jobs{Invoker: invoker, Orchestrator: b.Orchestrator}

@@ -26,8 +26,8 @@ type lane struct {
 	count int
 }
 
-// writeLanes writes so many pipelines with a run and a deadline for each of the last 48 hours or, if days is not 0, of the last
-// days; then some of them have one for each hour.
+// writeLanes writes so many pipelines with a run and a deadline for each of the last 48 hours or,
+// if days is not 0, of the last days; then some of them have one for each hour.
 func writeLanes(ctx context.Context, s store.Store, count, days int, now time.Time) error {
 	var lanes []lane
 	for i := 1; i <= count; i++ {
@@ -43,7 +43,8 @@ func writeLanes(ctx context.Context, s store.Store, count, days int, now time.Ti
 	return each(lanes, func(l lane) error { return l.write(ctx, s, now) })
 }
 
-// each calls write for every item, several at once, roughly in order. It returns the first error, and calls no more after it.
+// each calls write for every item, several at once, roughly in order. It returns the first error,
+// and calls no more after it.
 func each[T any](items []T, write func(T) error) error {
 	todo, failed := make(chan T), make(chan error, atOnce)
 	var writers sync.WaitGroup

@@ -1,6 +1,7 @@
-// Command seed writes the past of some pipelines into a data directory that no server owns yet: runs, deadlines, readings
-// and events of the last weeks, as a controller would have left them. The tests of the dashboard in a real browser look at
-// it, and so do the pictures in docs/images; bench makes lanes with it. It prints the periods that it wrote, as JSON.
+// Command seed writes the past of some pipelines into a data directory that no server owns yet:
+// runs, deadlines, readings and events of the last weeks, as a controller would have left them. The
+// tests of the dashboard in a real browser look at it, and so do the pictures in docs/images; bench
+// makes lanes with it. It prints the periods that it wrote, as JSON.
 package main
 
 import (

@@ -57,14 +57,16 @@ type turn struct {
 	fromLast int       // how many periods come after it
 }
 
-// writePast writes the past of the pipelines in a directory. The same numbers are drawn each time; only the days are others.
+// writePast writes the past of the pipelines in a directory. The same numbers are drawn each time;
+// only the days are others.
 func writePast(ctx context.Context, s store.Store, dir string, days int, now time.Time) ([]written, error) {
 	from := now.Add(-time.Duration(days) * 24 * time.Hour)
 	sources, err := files.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	// The definitions are needed before the pipelines are accepted: a controller reacts to an acceptance.
+	// The definitions are needed before the pipelines are accepted: a controller reacts to an
+	// acceptance.
 	known := catalog.New(memory.New(), all.Kinds())
 	if _, err := known.Apply(ctx, catalog.Files{Pipelines: sources}, from); err != nil {
 		return nil, err

@@ -33,7 +33,8 @@ func (st step) write(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// plan draws how one period goes: its sensor, its run, its deadline, and their events. Nothing of it lies after now.
+// plan draws how one period goes: its sensor, its run, its deadline, and their events. Nothing of
+// it lies after now.
 func (t turn) plan(draw *rand.Rand, now time.Time) (written, step) {
 	p, zone := t.slot.Period, t.Schedule.Zone()
 	out := written{Pipeline: t.ID, Date: p.String(), Start: p.Start(zone).UTC(), End: p.End(zone).UTC(), Phase: "completed"}
@@ -105,7 +106,8 @@ func writeDead(ctx context.Context, s store.Store, count int, now time.Time) err
 	return nil
 }
 
-// dry writes a dry run whose gate was open: its marker, which a store keeps for some days, and its events.
+// dry writes a dry run whose gate was open: its marker, which a store keeps for some days, and its
+// events.
 func dry(b *store.Batch, r run.Run) {
 	about := event.Of(r, r.EndedAt)
 	b.SwapDryRun(run.Run{}, r)

@@ -1,5 +1,5 @@
-// Command eventdoc writes docs/EVENTS.md from the event catalogue. It runs in `go generate`; its test keeps
-// the file fresh.
+// Command eventdoc writes docs/EVENTS.md from the event catalogue. It runs in `go generate`; its
+// test keeps the file fresh.
 package main
 
 import (

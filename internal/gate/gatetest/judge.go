@@ -1,5 +1,5 @@
-// Package gatetest evaluates a gate again, from the snapshot that a run stored. Tests and the simulator compare the
-// outcome with what the run did.
+// Package gatetest evaluates a gate again, from the snapshot that a run stored. Tests and the
+// simulator compare the outcome with what the run did.
 package gatetest
 
 import (

@@ -38,8 +38,8 @@ type dag struct {
 	Stale  bool   `json:"is_stale"`  // v2
 }
 
-// removed reports whether Airflow no longer finds the DAG in its files. Airflow returns such a DAG until it is
-// deleted, but starts no runs of it.
+// removed reports whether Airflow no longer finds the DAG in its files. Airflow returns such a DAG
+// until it is deleted, but starts no runs of it.
 func (d dag) removed() bool { return d.Stale || d.Active != nil && !*d.Active }
 
 // path returns the API path of the DAG, or of something below it.
@@ -62,8 +62,8 @@ func hinted(err error) error {
 	return err
 }
 
-// request returns the body that creates the DAG run. Version 2 requires a logical date and accepts null for none;
-// version 1 generates a missing one and rejects null.
+// request returns the body that creates the DAG run. Version 2 requires a logical date and accepts
+// null for none; version 1 generates a missing one and rejects null.
 func (d target) request() map[string]any {
 	body := maps.Clone(d.Body)
 	if body == nil {
@@ -109,7 +109,8 @@ func (d target) ask(ctx context.Context, c rest.Call) error {
 	return err
 }
 
-// same checks that an answer is about this DAG run: a proxy in front of Airflow may answer with JSON as well.
+// same checks that an answer is about this DAG run: a proxy in front of Airflow may answer with
+// JSON as well.
 func (d target) same(seen dagRun) error {
 	if seen.ID != d.run {
 		return fmt.Errorf("the response is not about DAG run %s; check job.config.url", d.run)
@@ -117,8 +118,8 @@ func (d target) same(seen dagRun) error {
 	return nil
 }
 
-// missing reports whether Airflow itself says that the DAG run does not exist. A 404 that does not name it came from
-// a proxy, or is about the path.
+// missing reports whether Airflow itself says that the DAG run does not exist. A 404 that does not
+// name it came from a proxy, or is about the path.
 func (d target) missing(err error) bool {
 	answered, ok := errors.AsType[*rest.Answered](err)
 	if !ok || answered.Code != http.StatusNotFound {

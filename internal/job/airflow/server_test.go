@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 )
 
-// server is a fake of the parts of Airflow's REST API that jobs use: v1 as in Airflow 2, v2 as in Airflow 3. It fails
-// the test on a request that Airflow would not understand.
+// server is a fake of the parts of Airflow's REST API that jobs use: v1 as in Airflow 2, v2 as in
+// Airflow 3. It fails the test on a request that Airflow would not understand.
 type server struct {
 	*httptest.Server
 	*testing.T

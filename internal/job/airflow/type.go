@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type creates DAG runs and polls them. The attempt's id is the DAG run's id: Airflow itself rejects a second one,
-// and the handle of a job follows from its attempt.
+// Type creates DAG runs and polls them. The attempt's id is the DAG run's id: Airflow itself
+// rejects a second one, and the handle of a job follows from its attempt.
 type Type struct{ job.ByTarget[Config, target] }
 
 var _ job.Deduplicator = (*Type)(nil)
@@ -31,8 +31,8 @@ func New(g *egress.Guard) *Type {
 // RefusesRepeats returns true: DAG run ids are unique within a DAG.
 func (t *Type) RefusesRepeats() bool { return true }
 
-// runID returns the id of an attempt's DAG run. Airflow allows no slash in it, and Interlock no tilde in an attempt's
-// id.
+// runID returns the id of an attempt's DAG run. Airflow allows no slash in it, and Interlock no
+// tilde in an attempt's id.
 func runID(id run.AttemptID) string { return strings.ReplaceAll(string(id), "/", "~") }
 
 // target is the DAG of one attempt.

@@ -37,8 +37,8 @@ func Kinds() []pipeline.JobKind {
 	}
 }
 
-// Types returns the job types, ready to start jobs, by the names that pipeline files use. The platform supplies the
-// command type; all others connect through the guard.
+// Types returns the job types, ready to start jobs, by the names that pipeline files use. The
+// platform supplies the command type; all others connect through the guard.
 func Types(guard *egress.Guard, commands job.Type) map[string]job.Type {
 	cloud := awsapi.New(guard)
 	return map[string]job.Type{
@@ -55,8 +55,8 @@ func Types(guard *egress.Guard, commands job.Type) map[string]job.Type {
 	}
 }
 
-// Expander returns a function that expands variables and secrets in an attempt's config, and adds the callback if the
-// job may use one. Its error is a *job.Refusal.
+// Expander returns a function that expands variables and secrets in an attempt's config, and adds
+// the callback if the job may use one. Its error is a *job.Refusal.
 func Expander(secrets *job.Secrets, callback func(key run.Key, attempt int) job.Callback) func(job.Attempt, *pipeline.Job) (job.Attempt, error) {
 	kinds := Kinds()
 	return func(a job.Attempt, of *pipeline.Job) (job.Attempt, error) {

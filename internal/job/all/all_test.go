@@ -62,7 +62,8 @@ func TestTheTypesAreListed(t *testing.T) {
 	}
 }
 
-// TestAFileMayNameEachType checks the list of names in package pipeline, which may not import the types.
+// TestAFileMayNameEachType checks the list of names in package pipeline, which may not import the
+// types.
 func TestAFileMayNameEachType(t *testing.T) {
 	for _, k := range all.Kinds() {
 		if len(good[k.Name]) == 0 {

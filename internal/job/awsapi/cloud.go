@@ -1,6 +1,7 @@
-// Package awsapi is the access of job types to AWS. It uses the SDK's clients with the usual AWS configuration:
-// profiles, roles, AWS_REGION, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE> from the controller's environment.
-// Clients are created on first use, so that a controller without such pipelines reads no AWS configuration.
+// Package awsapi is the access of job types to AWS. It uses the SDK's clients with the usual AWS
+// configuration: profiles, roles, AWS_REGION, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_<SERVICE> from
+// the controller's environment. Clients are created on first use, so that a controller without such
+// pipelines reads no AWS configuration.
 //
 // It adds what starts need:
 //   - Requests pass the egress guard, each over its own connection.
@@ -8,8 +9,8 @@
 //   - The size of answers is bounded.
 //   - A Failure reports whether anything can have been started and which category it has, without secrets.
 //
-// It knows no service. The types glue, emr, emrserverless, stepfunction and lambda decide what a call means for a
-// job.
+// It knows no service. The types glue, emr, emrserverless, stepfunction and lambda decide what a
+// call means for a job.
 package awsapi
 
 import (
@@ -50,8 +51,8 @@ type setup struct {
 // New returns a Cloud that connects through the guard. It reads nothing yet.
 func New(g *egress.Guard) *Cloud { return &Cloud{guard: g} }
 
-// metadata are the addresses at which machines and containers on AWS get their own credentials. Only credential
-// requests may go there.
+// metadata are the addresses at which machines and containers on AWS get their own credentials.
+// Only credential requests may go there.
 var metadata = []string{"169.254.169.254", "fd00:ec2::254", "169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
 
 // setup reads the configuration once. After an error the next call reads it again.
@@ -136,7 +137,8 @@ func hosts(texts ...string) []string {
 	return hosts
 }
 
-// twice is the retryer of calls that may be repeated: it retries once. The controller polls again later anyway.
+// twice is the retryer of calls that may be repeated: it retries once. The controller polls again
+// later anyway.
 func twice() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = 2
@@ -144,11 +146,13 @@ func twice() aws.Retryer {
 	})
 }
 
-// Once is the retryer of every call that starts something, even if the service rejects a repeated key: if the SDK
-// sent a request twice, the second answer would say nothing about the first request.
+// Once is the retryer of every call that starts something, even if the service rejects a repeated
+// key: if the SDK sent a request twice, the second answer would say nothing about the first
+// request.
 var Once aws.Retryer = aws.NopRetryer{}
 
-// Clients holds the operations C of a service's clients (see Operation): one client per region, created on first use.
+// Clients holds the operations C of a service's clients (see Operation): one client per region,
+// created on first use.
 type Clients[C any] struct {
 	cloud *Cloud
 	make  func(aws.Config, Via) C
@@ -157,8 +161,8 @@ type Clients[C any] struct {
 	made map[string]C
 }
 
-// Via returns the HTTP client of a service. An endpoint that the operator has set may be on any host; AWS's own are
-// public.
+// Via returns the HTTP client of a service. An endpoint that the operator has set may be on any
+// host; AWS's own are public.
 type Via func(endpoint *string) aws.HTTPClient
 
 // NewClients creates no client yet.
@@ -166,7 +170,8 @@ func NewClients[C any](c *Cloud, make func(aws.Config, Via) C) *Clients[C] {
 	return &Clients[C]{cloud: c, make: make, made: map[string]C{}}
 }
 
-// In returns the client for a region, or for the controller's region if region is empty. An error is a *job.Refusal.
+// In returns the client for a region, or for the controller's region if region is empty. An error
+// is a *job.Refusal.
 func (c *Clients[C]) In(ctx context.Context, region string) (C, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -236,7 +236,8 @@ func TestTheOperatorsOwnCertificatesAreTrusted(t *testing.T) {
 	}
 }
 
-// TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere has the SDK dial an address that no operator setting names.
+// TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere has the SDK dial an address that no operator
+// setting names.
 func TestOnlyEndpointsThatTheOperatorSetMayBeAnywhere(t *testing.T) {
 	s := newService(t, (*httptest.Server).Start)
 	elsewhere := func(o *sfn.Options) { o.BaseEndpoint = aws.String(s.URL) }

@@ -31,8 +31,9 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// Operation is a method of an SDK client. Types keep only the operations that they need instead of the client: the
-// linker would keep all methods, of which there are hundreds, of any client value that reflection can reach.
+// Operation is a method of an SDK client. Types keep only the operations that they need instead of
+// the client: the linker would keep all methods, of which there are hundreds, of any client value
+// that reflection can reach.
 type Operation[In, Out, Options any] = func(context.Context, *In, ...func(*Options)) (*Out, error)
 
 // Request describes a call and how to read its errors.
@@ -49,7 +50,8 @@ type Subject struct {
 	Errors  Errors // the service's own errors
 }
 
-// What returns the beginning of an error about a call, such as `start glue job "orders"`, without secrets.
+// What returns the beginning of an error about a call, such as `start glue job "orders"`, without
+// secrets.
 func (s Subject) What(verb string) string { return s.Attempt.Secrets.Text(verb + " " + s.Name) }
 
 // To returns the request of a call that does something to the subject.
@@ -57,7 +59,8 @@ func (s Subject) To(verb string) Request {
 	return Request{Attempt: s.Attempt, What: s.What(verb), Errors: s.Errors}
 }
 
-// Call calls an operation. The error is a *Failure, or the context's if it ended after the request was sent.
+// Call calls an operation. The error is a *Failure, or the context's if it ended after the request
+// was sent.
 func Call[In, Out, Options any](ctx context.Context, r Request, call Operation[In, Out, Options], in *In, options ...func(*Options)) (*Out, error) {
 	within, t := traced(ctx)
 	out, err := call(within, in, options...)
@@ -98,7 +101,8 @@ func failure(err error, t *trace, known Errors) (f *Failure, fix string) {
 	return f, remedy(f.Code, !sent && verdict == RefusedTransient)
 }
 
-// unsent returns the verdict on a request that was never sent: permanent if the request or its target is wrong.
+// unsent returns the verdict on a request that was never sent: permanent if the request or its
+// target is wrong.
 func unsent(err error) Verdict {
 	if errors.As(err, new(*egress.Refused)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.SerializationError)) {
 		return RefusedPermanent
@@ -165,8 +169,8 @@ func Started(err error) error {
 	return err
 }
 
-// Before converts the error of a read that Start makes before it starts anything: whatever failed, nothing was
-// started. A cancelled context is not a refusal.
+// Before converts the error of a read that Start makes before it starts anything: whatever failed,
+// nothing was started. A cancelled context is not a refusal.
 func Before(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, new(*job.Refusal)) {
 		return err

@@ -21,8 +21,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Secrets reads secrets from Secrets Manager and parameters from Systems Manager. Both services take one signed JSON
-// request, so neither needs an SDK client. No error contains a value.
+// Secrets reads secrets from Secrets Manager and parameters from Systems Manager. Both services
+// take one signed JSON request, so neither needs an SDK client. No error contains a value.
 type Secrets struct {
 	clients *Clients[vault]
 
@@ -48,7 +48,8 @@ type vault struct {
 	via Via
 }
 
-// NewSecrets returns Secrets that connect through the cloud's guard with the credentials of the process.
+// NewSecrets returns Secrets that connect through the cloud's guard with the credentials of the
+// process.
 func NewSecrets(c *Cloud) *Secrets {
 	return &Secrets{clients: NewClients(c, func(cfg aws.Config, via Via) vault { return vault{cfg, via} }), kept: map[string]keptSecret{}}
 }

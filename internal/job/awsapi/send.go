@@ -12,15 +12,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// maxAnswer is how much of an answer is read. The largest answer of AWS is a Lambda function's, of 6 MB.
+// maxAnswer is how much of an answer is read. The largest answer of AWS is a Lambda function's, of
+// 6 MB.
 const maxAnswer = 8 << 20
 
 var errTooLarge = fmt.Errorf("answered with more than %d MiB, which is not read", maxAnswer>>20)
 
-// sender sends each request once and follows no redirect: a signature is valid for one address only.
+// sender sends each request once and follows no redirect: a signature is valid for one address
+// only.
 type sender struct{ transport *http.Transport }
 
-// sender returns the HTTP client of a service at an endpoint, or of AWS's own service if endpoint is "".
+// sender returns the HTTP client of a service at an endpoint, or of AWS's own service if endpoint
+// is "".
 func (c *Cloud) sender(s setup, endpoint string) aws.HTTPClient {
 	guard, err := c.guard.With(hosts(endpoint)...)
 	if err != nil { // no host can have such a name; the SDK reports it
@@ -31,9 +34,9 @@ func (c *Cloud) sender(s setup, endpoint string) aws.HTTPClient {
 	return sender{transport}
 }
 
-// Do sends a request. The SDK closes the request's body as soon as the answer begins, and WriteTo of a closed body
-// fails, which would make the transport close the connection before the answer is read. A plain Read returns EOF
-// instead.
+// Do sends a request. The SDK closes the request's body as soon as the answer begins, and WriteTo
+// of a closed body fails, which would make the transport close the connection before the answer is
+// read. A plain Read returns EOF instead.
 func (s sender) Do(req *http.Request) (*http.Response, error) {
 	if req.Body != nil && req.Body != http.NoBody {
 		req.Body = struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job/awsapi"
 )
 
-// sdkBody behaves like the SDK's request bodies: once it is closed, WriteTo fails with io.EOF. It ends only when it
-// is closed, as if the transport were slow to notice that everything was sent.
+// sdkBody behaves like the SDK's request bodies: once it is closed, WriteTo fails with io.EOF. It
+// ends only when it is closed, as if the transport were slow to notice that everything was sent.
 type sdkBody struct {
 	*strings.Reader
 	closed chan struct{}
@@ -39,8 +39,8 @@ func (b *sdkBody) Close() error {
 	return nil
 }
 
-// TestAnAnswerIsReadEvenIfTheRequestBodyIsClosedEarly covers the SDK, which closes the body of a request when its
-// answer begins.
+// TestAnAnswerIsReadEvenIfTheRequestBodyIsClosedEarly covers the SDK, which closes the body of a
+// request when its answer begins.
 func TestAnAnswerIsReadEvenIfTheRequestBodyIsClosedEarly(t *testing.T) {
 	resume := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

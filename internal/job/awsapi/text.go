@@ -24,8 +24,9 @@ func Tail(secrets job.Redactor, text string) string {
 	return strings.ToValidUTF8(secrets.Part(text, max(0, len(text)-job.MaxOutput), len(text)), "")
 }
 
-// StatusOf returns the job status of a documented state; that of a failure has the state and the service's text as its
-// message. Any other state may be an end that this version does not know, so it is an error.
+// StatusOf returns the job status of a documented state; that of a failure has the state and the
+// service's text as its message. Any other state may be an end that this version does not know, so
+// it is an error.
 func StatusOf[S ~string](r Request, documented map[S]job.Status, state S, text string) (job.Status, error) {
 	status, ok := documented[state]
 	switch {
@@ -44,7 +45,8 @@ func Failed(secrets job.Redactor, status job.Status, state, text string) job.Sta
 	return status
 }
 
-// Head returns the beginning of a text without secrets, with room for the given number of characters before it.
+// Head returns the beginning of a text without secrets, with room for the given number of
+// characters before it.
 func Head(secrets job.Redactor, text string, before int) string {
 	return strings.ToValidUTF8(secrets.Part(text, 0, min(len(text), max(0, job.MaxOutput-before))), "")
 }

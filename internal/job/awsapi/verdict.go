@@ -5,8 +5,8 @@ import "net/http"
 // Verdict is what an error implies about its request.
 type Verdict string
 
-// The verdicts. An error that is in no table is Open: AWS answers HTTP 400 for nearly everything, even for requests
-// that it began to carry out, so the status proves nothing.
+// The verdicts. An error that is in no table is Open: AWS answers HTTP 400 for nearly everything,
+// even for requests that it began to carry out, so the status proves nothing.
 const (
 	Open             Verdict = "may have been carried out"
 	RefusedTransient Verdict = "not carried out; the same request may succeed later"
@@ -16,7 +16,8 @@ const (
 // Errors are the verdicts on a service's errors, by AWS error code.
 type Errors map[string]Verdict
 
-// verdict returns the verdict on an answer. code is "" if the answer names no AWS error, such as a proxy's.
+// verdict returns the verdict on an answer. code is "" if the answer names no AWS error, such as a
+// proxy's.
 func (e Errors) verdict(code string, status int) Verdict {
 	if v, ok := e[code]; ok {
 		return v

@@ -31,9 +31,10 @@ type ErrorBench struct {
 	Attempt job.Attempt
 }
 
-// CheckErrors checks that the type has a verdict on every error that the SDK models for its operations: an error that
-// a new SDK version adds fails the test until it gets a verdict. It also checks that a start ends as the verdict
-// says, whatever the HTTP status, and that a start request is sent once.
+// CheckErrors checks that the type has a verdict on every error that the SDK models for its
+// operations: an error that a new SDK version adds fails the test until it gets a verdict. It also
+// checks that a start ends as the verdict says, whatever the HTTP status, and that a start request
+// is sent once.
 func CheckErrors(t *testing.T, b ErrorBench) {
 	for _, operation := range b.Operations {
 		for _, code := range modelled(t, b.Service, operation) {
@@ -104,8 +105,8 @@ func modelled(t *testing.T, service, operation string) []string {
 	return codes
 }
 
-// RefusedBefore returns the verdict on a start for each of jobtest's answers, if the type reads before it starts: a
-// failed read has started nothing.
+// RefusedBefore returns the verdict on a start for each of jobtest's answers, if the type reads
+// before it starts: a failed read has started nothing.
 func RefusedBefore() map[string]jobtest.Verdict {
 	want := Verdicts()
 	for name, verdict := range want {
@@ -116,16 +117,18 @@ func RefusedBefore() map[string]jobtest.Verdict {
 	return want
 }
 
-// Verdicts returns the verdict on a start for each of jobtest's answers: if the answer is not AWS's, or the service
-// broke, the start may have happened. The operator sets the endpoint, so that a private address is no mistake.
+// Verdicts returns the verdict on a start for each of jobtest's answers: if the answer is not
+// AWS's, or the service broke, the start may have happened. The operator sets the endpoint, so that
+// a private address is no mistake.
 func Verdicts() map[string]jobtest.Verdict {
 	want := jobtest.OfAPI()
 	delete(want, "a private address")
 	return want
 }
 
-// Busy returns a job for each state that the SDK lists and that is not an end: each state's config by its name. It
-// includes a state that a new SDK version adds, which fails the test until it gets a meaning.
+// Busy returns a job for each state that the SDK lists and that is not an end: each state's config
+// by its name. It includes a state that a new SDK version adds, which fails the test until it gets
+// a meaning.
 func Busy[S ~string](states []S, ends []jobtest.End, config func(state string) string) map[string]string {
 	busy := map[string]string{}
 	for _, state := range states {

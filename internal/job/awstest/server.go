@@ -1,5 +1,6 @@
-// Package awstest is a fake AWS server: it checks method, path, target, content type and signature of each request,
-// and leaves the answers to the test. The AWS job types are tested against it with the SDK's own clients.
+// Package awstest is a fake AWS server: it checks method, path, target, content type and signature
+// of each request, and leaves the answers to the test. The AWS job types are tested against it with
+// the SDK's own clients.
 package awstest
 
 import (
@@ -47,8 +48,9 @@ func (s *Server) failureOf(operation string) http.HandlerFunc {
 	return s.failing[operation]
 }
 
-// Operations are the handlers of a server: by target, such as AWSGlue.StartJobRun, for services that name the
-// operation in a header, and by method and path, such as POST /applications/{id}/jobruns, for the others.
+// Operations are the handlers of a server: by target, such as AWSGlue.StartJobRun, for services
+// that name the operation in a header, and by method and path, such as POST
+// /applications/{id}/jobruns, for the others.
 type Operations map[string]http.HandlerFunc
 
 // NewServer returns a server that runs until the test ends.

@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// process identifies a process even if its PID is reused: by its start time and the boot that this is relative to. If
-// the system does not report these, only the PID is known.
+// process identifies a process even if its PID is reused: by its start time and the boot that this
+// is relative to. If the system does not report these, only the PID is known.
 type process struct {
 	PID   int    `json:"pid"`
 	Start string `json:"start,omitempty"`
@@ -32,7 +32,8 @@ type claim struct {
 	At     time.Time     `json:"at"`
 }
 
-// errTaken means that the attempt is already claimed, errAbandoned that no controller waits for the claim any more.
+// errTaken means that the attempt is already claimed, errAbandoned that no controller waits for the
+// claim any more.
 var (
 	errTaken     = errors.New("the attempt is already claimed")
 	errAbandoned = errors.New("the controller that requested it has stopped or abandoned it")
@@ -44,9 +45,10 @@ type held struct {
 	lock, alive *os.File
 }
 
-// vacancy returns where the attempt can be claimed: in its own directory, or, after a refusal, inside the refused
-// claim, whose keeper started nothing and never will. Any other claim means errTaken. A claim stays in place until
-// its attempt is swept, so of all keepers that found the same vacancy only one can fill it, however late they are.
+// vacancy returns where the attempt can be claimed: in its own directory, or, after a refusal,
+// inside the refused claim, whose keeper started nothing and never will. Any other claim means
+// errTaken. A claim stays in place until its attempt is swept, so of all keepers that found the
+// same vacancy only one can fill it, however late they are.
 func (d jobDir) vacancy() (string, error) {
 	last, there, err := d.latest()
 	if err != nil || !there {
@@ -62,11 +64,11 @@ func (d jobDir) vacancy() (string, error) {
 	return last.file(againDir), nil
 }
 
-// claimJob claims the attempt. It creates the directory and locks the claim under a temporary name, then renames it
-// into place, which only one process can do: so no other process ever sees an unlocked claim. The claim is durable
-// only once claimJob returns without error, and nothing may be started before that. Right before the rename it checks
-// that the claim is still awaited: a controller that has given up, or its successor, may already have marked the
-// attempt as failed.
+// claimJob claims the attempt. It creates the directory and locks the claim under a temporary name,
+// then renames it into place, which only one process can do: so no other process ever sees an
+// unlocked claim. The claim is durable only once claimJob returns without error, and nothing may be
+// started before that. Right before the rename it checks that the claim is still awaited: a
+// controller that has given up, or its successor, may already have marked the attempt as failed.
 func claimJob(o order, awaited func() bool) (held, error) {
 	first := jobDir{filepath.Join(o.Jobs, o.hash())}
 	place, err := first.vacancy()
@@ -94,7 +96,8 @@ func claimJob(o order, awaited func() bool) (held, error) {
 		return held{}, errors.Join(err, h.discard())
 	}
 	h.path = place
-	// Sync all parent directories: an enclosing claim may have been refused because it could not be made durable.
+	// Sync all parent directories: an enclosing claim may have been refused because it could not be
+	// made durable.
 	return h, errors.Join(h.lock.Sync(), syncUp(place, filepath.Dir(first.path)))
 }
 
@@ -118,8 +121,8 @@ func (h *held) fill(o order) (err error) {
 	return err
 }
 
-// stayInside makes the job's directory the working directory of the process, so that later writes follow the
-// directory when it, or the data directory around it, is renamed.
+// stayInside makes the job's directory the working directory of the process, so that later writes
+// follow the directory when it, or the data directory around it, is renamed.
 func (h *held) stayInside() {
 	if err := os.Chdir(h.path); err == nil {
 		h.path = "."
@@ -136,7 +139,8 @@ func (h *held) discard() error {
 	return os.RemoveAll(h.path)
 }
 
-// keeperLives reports whether a keeper runs the job: the claim is locked, or the process that wrote it still exists.
+// keeperLives reports whether a keeper runs the job: the claim is locked, or the process that wrote
+// it still exists.
 func (d jobDir) keeperLives() (bool, error) {
 	f, err := os.Open(d.file(claimFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -161,7 +165,8 @@ func (d jobDir) claim() (c claim, err error) {
 	return c, err
 }
 
-// lives reports whether that very process exists. One of which only the PID is known counts as gone.
+// lives reports whether that very process exists. One of which only the PID is known counts as
+// gone.
 func (p process) lives() bool { return p.Start != "" && p == identify(p.PID) }
 
 // askKeeper sends the keeper the signal to end its command.
@@ -191,10 +196,11 @@ const (
 	oldPrefix   = ".old-"
 )
 
-// Sweep removes the directories of jobs that have ended, were last written before the given time, and are settled. It
-// returns how many. An attempt's claim prevents a second start, and its exit is its result: settled must return true
-// only for an attempt whose result is stored and that is never started again. It gets the attempt's id, which is
-// empty if the claim cannot be read, and the time of the job's last write.
+// Sweep removes the directories of jobs that have ended, were last written before the given time,
+// and are settled. It returns how many. An attempt's claim prevents a second start, and its exit is
+// its result: settled must return true only for an attempt whose result is stored and that is never
+// started again. It gets the attempt's id, which is empty if the claim cannot be read, and the time
+// of the job's last write.
 func (t *Type) Sweep(ctx context.Context, before time.Time, settled func(id run.AttemptID, since time.Time) (bool, error)) (removed int, err error) {
 	entries, err := os.ReadDir(t.jobs)
 	if errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,6 @@
-// Package command is the job type that runs a program on the controller's own machine, in a way that survives the
-// controller: see Type and Keep. It starts processes and knows nothing about runs; other packages decide what a
-// result means for an attempt.
+// Package command is the job type that runs a program on the controller's own machine, in a way
+// that survives the controller: see Type and Keep. It starts processes and knows nothing about
+// runs; other packages decide what a result means for an attempt.
 package command
 
 import (
@@ -44,8 +44,8 @@ func (c *Config) Argv() ([]string, error) {
 	return c.Command.Words()
 }
 
-// PutWords splits the text into words before it expands variables, so that each value stays within its word. A shell
-// gets the whole text and splits it itself.
+// PutWords splits the text into words before it expands variables, so that each value stays within
+// its word. A shell gets the whole text and splits it itself.
 func (c *Config) PutWords(raw document.Node, put func(text string) (string, error)) error {
 	if c.Shell || !c.Command.IsText {
 		return nil
@@ -114,7 +114,8 @@ func (c *Config) checkEnv() []document.Finding {
 // maxAWSTimeout leaves the orchestrator's function time to record the outcome.
 const maxAWSTimeout = document.Duration(100 * time.Second)
 
-// AWSFindings checks the limits of the AWS platform, where a command runs inside the orchestrator's function.
+// AWSFindings checks the limits of the AWS platform, where a command runs inside the orchestrator's
+// function.
 func (c *Config) AWSFindings() []document.Finding {
 	findings := []document.Finding{{
 		Path: "command", Severity: document.Warning,

@@ -33,8 +33,8 @@ const (
 	againDir   = "again"
 )
 
-// latest returns the claim that counts, which is the innermost: a refused claim may contain the next one. there
-// reports whether there is any claim.
+// latest returns the claim that counts, which is the innermost: a refused claim may contain the
+// next one. there reports whether there is any claim.
 func (d jobDir) latest() (last jobDir, there bool, err error) {
 	last = d
 	for next := d; ; next = (jobDir{next.file(againDir)}) {
@@ -62,8 +62,8 @@ const (
 	lost
 )
 
-// readState returns the state of a job. It reads the exit again after it has found the keeper gone: the keeper may have
-// just written it.
+// readState returns the state of a job. It reads the exit again after it has found the keeper gone:
+// the keeper may have just written it.
 func (d jobDir) readState() (condition, exit, error) {
 	e, done, err := d.exit()
 	if err != nil || done {
@@ -103,7 +103,8 @@ func (d jobDir) read(name string, into any) (there bool, err error) {
 // maxOutput is how much of a command's output is kept.
 const maxOutput = job.MaxOutput
 
-// output returns the end of the output. Unreadable output counts as none: neither affects how the job ended.
+// output returns the end of the output. Unreadable output counts as none: neither affects how the
+// job ended.
 func (d jobDir) output(secrets job.Redactor) string {
 	f, err := os.Open(d.file(outputFile))
 	if err != nil {

@@ -19,15 +19,16 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// answerFD is the file descriptor of the answer. It is not standard output: writing to a closed one would kill the
-// keeper together with the controller.
+// answerFD is the file descriptor of the answer. It is not standard output: writing to a closed one
+// would kill the keeper together with the controller.
 const answerFD = 3
 
-// Keep is the main function of a keeper: it reads its order, claims the attempt, starts the command, answers, and
-// stays until the command has ended and its exit is recorded. It returns the exit code of the process. It needs no
-// other set-up of the binary.
+// Keep is the main function of a keeper: it reads its order, claims the attempt, starts the
+// command, answers, and stays until the command has ended and its exit is recorded. It returns the
+// exit code of the process. It needs no other set-up of the binary.
 func Keep() int {
-	// The command is killed when the thread that started it ends, so that thread must live as long as the keeper.
+	// The command is killed when the thread that started it ends, so that thread must live as long
+	// as the keeper.
 	runtime.LockOSThread()
 	signals := make(chan os.Signal, 16)
 	// Caught rather than ignored: the command would inherit an ignored signal.
@@ -171,9 +172,10 @@ func (k *keeper) watch() exit {
 	return e
 }
 
-// reap waits for the command and for the orphans it leaves: they count as alive until their parent has waited for
-// them. It sends the command's wait status on ended, and closes none when this process has no child left. If this
-// process adopts orphans, the command then has no descendants left.
+// reap waits for the command and for the orphans it leaves: they count as alive until their parent
+// has waited for them. It sends the command's wait status on ended, and closes none when this
+// process has no child left. If this process adopts orphans, the command then has no descendants
+// left.
 func reap(command int) (ended <-chan syscall.WaitStatus, none <-chan struct{}) {
 	gone, last := make(chan syscall.WaitStatus, 1), make(chan struct{})
 	go func() {
@@ -211,7 +213,8 @@ func after(d time.Duration) <-chan time.Time {
 	return time.After(d)
 }
 
-// stopsOf forwards only the signal that Stop sends. The others are meant for a terminal or a controller.
+// stopsOf forwards only the signal that Stop sends. The others are meant for a terminal or a
+// controller.
 func stopsOf(signals <-chan os.Signal) <-chan struct{} {
 	stops := make(chan struct{})
 	go func() {
@@ -224,9 +227,9 @@ func stopsOf(signals <-chan os.Signal) <-chan struct{} {
 	return stops
 }
 
-// record writes how the command ended. If that fails, for example on a full disk, it retries until it succeeds or the
-// keeper is stopped: without the record the job would count as lost. It gives up once the directory is gone, because
-// then no controller will read it.
+// record writes how the command ended. If that fails, for example on a full disk, it retries until
+// it succeeds or the keeper is stopped: without the record the job would count as lost. It gives up
+// once the directory is gone, because then no controller will read it.
 func (k *keeper) record(e exit) {
 	content, err := json.Marshal(e)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// order is a keeper's instructions. They are sent through a pipe, never through a file or an argument, because they
-// contain secrets.
+// order is a keeper's instructions. They are sent through a pipe, never through a file or an
+// argument, because they contain secrets.
 type order struct {
 	ID      run.AttemptID `json:"id"`
 	Jobs    string        `json:"jobs"`
@@ -56,7 +56,8 @@ const (
 	stateRefused state = "refused" // nothing was started
 )
 
-// order returns the instructions for the keeper of an attempt, or a *Refusal if the job can never be started.
+// order returns the instructions for the keeper of an attempt, or a *Refusal if the job can never
+// be started.
 func (t *Type) order(a job.Attempt) (order, error) {
 	if t.programs.Off {
 		return order{}, job.Refuse(run.Permanent, "%s", program.Refused)
@@ -85,8 +86,9 @@ func (t *Type) order(a job.Attempt) (order, error) {
 	}, nil
 }
 
-// directory returns the command's working directory as an absolute path: the configured directory, relative to the
-// project directory of the pipeline file, or the project directory itself if none is configured.
+// directory returns the command's working directory as an absolute path: the configured directory,
+// relative to the project directory of the pipeline file, or the project directory itself if none
+// is configured.
 func directory(a job.Attempt, c *Config) (string, error) {
 	dir := c.Dir
 	if !filepath.IsAbs(dir) {
@@ -99,8 +101,8 @@ func directory(a job.Attempt, c *Config) (string, error) {
 	return path, nil
 }
 
-// lookup finds the program of that name, as program.Find does. A program that is missing or not executable is a
-// permanent refusal.
+// lookup finds the program of that name, as program.Find does. A program that is missing or not
+// executable is a permanent refusal.
 func lookup(name, dir string, env program.Vars) (string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", job.Refuse(run.Permanent, "job.config.dir: %s is not a directory on this machine", dir)
@@ -131,8 +133,8 @@ func isHash(text string) bool {
 	return err == nil && len(text) == hashLength
 }
 
-// environment returns the command's environment: a few variables of the server, overridden by those of the file, and
-// the attempt's own.
+// environment returns the command's environment: a few variables of the server, overridden by those
+// of the file, and the attempt's own.
 func environment(a job.Attempt, c *Config, policy program.Policy, getenv func(string) string) program.Vars {
 	env := policy.Inherit(getenv)
 	for name, value := range c.Env {
@@ -142,8 +144,8 @@ func environment(a job.Attempt, c *Config, policy program.Policy, getenv func(st
 	return env
 }
 
-// spawn starts a keeper with an order and returns its answer. The error is a *Refusal if no keeper was started; after
-// any other error the keeper may have claimed the attempt.
+// spawn starts a keeper with an order and returns its answer. The error is a *Refusal if no keeper
+// was started; after any other error the keeper may have claimed the attempt.
 func (t *Type) spawn(ctx context.Context, o order) (answer, error) {
 	k, err := t.startKeeper()
 	if err != nil {
@@ -168,7 +170,8 @@ func (t *Type) spawn(ctx context.Context, o order) (answer, error) {
 	return got, nil
 }
 
-// silent classifies a keeper that exited without an answer: the claim shows whether it may have started the command.
+// silent classifies a keeper that exited without an answer: the claim shows whether it may have
+// started the command.
 func (t *Type) silent(o order, err error) error {
 	if _, taken := t.dir(o.hash()).vacancy(); taken != nil {
 		return fmt.Errorf("the keeper of %s ended without an answer: %w", o.ID, err)
@@ -179,8 +182,8 @@ func (t *Type) silent(o order, err error) error {
 // keeperProcess is the controller's side of a keeper.
 type keeperProcess struct{ orders, answers *os.File }
 
-// startKeeper starts a process that shares only two pipes with this one. It runs in its own session, so that no
-// signal to the controller's reaches it.
+// startKeeper starts a process that shares only two pipes with this one. It runs in its own
+// session, so that no signal to the controller's reaches it.
 func (t *Type) startKeeper() (keeperProcess, error) {
 	orderEnd, orders, err := os.Pipe()
 	if err != nil {

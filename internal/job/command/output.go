@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// flushAfter is the maximum age of the output file while a command prints. If the keeper is killed, only that
-	// file is left.
+	// flushAfter is the maximum age of the output file while a command prints. If the keeper is
+	// killed, only that file is left.
 	flushAfter = time.Second
-	// lastWords is how long output is still read after the whole group has ended: its output is in the pipe already,
-	// but a process that left the group may hold the pipe open for ever.
+	// lastWords is how long output is still read after the whole group has ended: its output is in
+	// the pipe already, but a process that left the group may hold the pipe open for ever.
 	lastWords = 100 * time.Millisecond
 )
 
@@ -63,7 +63,8 @@ func (t *tail) shown() []byte {
 	return []byte(shown[max(0, len(shown)-maxOutput):])
 }
 
-// copyOutput reads the command's output as fast as it prints, and flushes the tail from time to time.
+// copyOutput reads the command's output as fast as it prints, and flushes the tail from time to
+// time.
 func (k *keeper) copyOutput() {
 	defer close(k.copied)
 	buffer := make([]byte, 32<<10)

@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// executable returns the path of this very program, even if its file has been replaced by a newer one.
+// executable returns the path of this very program, even if its file has been replaced by a newer
+// one.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
 // stat is the part of /proc/PID/stat that is used.
@@ -43,7 +44,8 @@ func statOf(pid int) (stat, bool) {
 // dead reports whether a process is a zombie.
 func (s stat) dead() bool { return s.state == "Z" || s.state == "X" }
 
-// identify returns the identity of the process with that PID, without a start time if there is none.
+// identify returns the identity of the process with that PID, without a start time if there is
+// none.
 func identify(pid int) process {
 	s, ok := statOf(pid)
 	if !ok || s.dead() {
@@ -61,9 +63,10 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// killDescendants kills the descendants of a command whose keeper was killed. The command itself died with the
-// keeper; its descendants are the processes in its control group, and those with the attempt's id in their environment.
-// Without a control group, a process that has cleared its environment is not found.
+// killDescendants kills the descendants of a command whose keeper was killed. The command itself
+// died with the keeper; its descendants are the processes in its control group, and those with the
+// attempt's id in their environment. Without a control group, a process that has cleared its
+// environment is not found.
 func (t *Type) killDescendants(id run.AttemptID) {
 	program.EndCgroup(t.programs.Cgroup, cgroupName(id))
 	// A process that is started during the search is found in the next round.
@@ -71,7 +74,8 @@ func (t *Type) killDescendants(id run.AttemptID) {
 	}
 }
 
-// killBearers kills the processes with the attempt's id in their environment, and reports whether there were any.
+// killBearers kills the processes with the attempt's id in their environment, and reports whether
+// there were any.
 func killBearers(id run.AttemptID) (found bool) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

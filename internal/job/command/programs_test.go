@@ -44,8 +44,8 @@ func TestCommandsThatAreTurnedOffAreRefused(t *testing.T) {
 	}
 }
 
-// TestACommandRunsAsAnotherUser starts a command as the user nobody, which requires root. Without root the start is
-// refused.
+// TestACommandRunsAsAnotherUser starts a command as the user nobody, which requires root. Without
+// root the start is refused.
 func TestACommandRunsAsAnotherUser(t *testing.T) {
 	p := newPlace(t)
 	nobody, err := program.FindUser("nobody")
@@ -82,7 +82,8 @@ func TestACommandRunsAsAnotherUser(t *testing.T) {
 	}
 }
 
-// TestACommandThatExceedsALimitIsEnded has commands exceed their limits. All their descendants end with them.
+// TestACommandThatExceedsALimitIsEnded has commands exceed their limits. All their descendants end
+// with them.
 func TestACommandThatExceedsALimitIsEnded(t *testing.T) {
 	for _, tt := range []struct {
 		name, command string
@@ -106,7 +107,8 @@ func TestACommandThatExceedsALimitIsEnded(t *testing.T) {
 	}
 }
 
-// TestTheKernelBoundsTheProcessesOfACommandsUser reads the limit that the kernel enforces. The kernel exempts root.
+// TestTheKernelBoundsTheProcessesOfACommandsUser reads the limit that the kernel enforces. The
+// kernel exempts root.
 func TestTheKernelBoundsTheProcessesOfACommandsUser(t *testing.T) {
 	p := newPlace(t)
 	policy := program.Policy{Limits: program.Limits{Processes: 50}}
@@ -157,7 +159,8 @@ func bearers(t *testing.T, a job.Attempt) []int {
 	return found
 }
 
-// TestACommandRunsWithoutAControlGroupThatCannotBeEntered passes a directory that is not a control group.
+// TestACommandRunsWithoutAControlGroupThatCannotBeEntered passes a directory that is not a control
+// group.
 func TestACommandRunsWithoutAControlGroupThatCannotBeEntered(t *testing.T) {
 	p := newPlace(t)
 	for _, dir := range []string{t.TempDir(), "/no/such/directory"} {
@@ -172,9 +175,9 @@ func TestACommandRunsWithoutAControlGroupThatCannotBeEntered(t *testing.T) {
 	}
 }
 
-// TestAControlGroupHoldsEveryProcess kills the keeper of a command whose child has left its session and cleared its
-// environment, so that only the control group leads to it. It needs a group with permission to create subgroups;
-// without one, DelegatedCgroup finds none either.
+// TestAControlGroupHoldsEveryProcess kills the keeper of a command whose child has left its session
+// and cleared its environment, so that only the control group leads to it. It needs a group with
+// permission to create subgroups; without one, DelegatedCgroup finds none either.
 func TestAControlGroupHoldsEveryProcess(t *testing.T) {
 	base := program.DelegatedCgroup()
 	if base == "" {

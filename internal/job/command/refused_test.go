@@ -17,8 +17,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// unready returns an attempt whose program the system refuses to start until ready is called. After that it does as
-// the arguments say.
+// unready returns an attempt whose program the system refuses to start until ready is called. After
+// that it does as the arguments say.
 func (p place) unready(pipelineID string, args ...string) (a job.Attempt, ready func()) {
 	p.Helper()
 	config, ready := p.unreadyConfig(args...)
@@ -84,7 +84,8 @@ func TestARefusedStartIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsStillWrittenIsTriedAgain covers a refusal that passes by itself, as during a deployment.
+// TestAFileThatIsStillWrittenIsTriedAgain covers a refusal that passes by itself, as during a
+// deployment.
 func TestAFileThatIsStillWrittenIsTriedAgain(t *testing.T) {
 	p := newPlace(t)
 	script := filepath.Join(p.notes, "script")
@@ -145,7 +146,8 @@ func TestAKeeperThatDiesBeforeARepeatClaimsHasStartedNothing(t *testing.T) {
 	}
 }
 
-// TestRepeatsAtOnceStartOnce has several controllers repeat one start as fast as they can while it becomes possible.
+// TestRepeatsAtOnceStartOnce has several controllers repeat one start as fast as they can while it
+// becomes possible.
 func TestRepeatsAtOnceStartOnce(t *testing.T) {
 	p := newPlace(t)
 	for i := range 4 {
@@ -173,8 +175,8 @@ func TestRepeatsAtOnceStartOnce(t *testing.T) {
 	}
 }
 
-// TestAControllerKilledAtAnyInstantOfARepeatStartsNothingTwice is the same test for an attempt that was refused
-// before.
+// TestAControllerKilledAtAnyInstantOfARepeatStartsNothingTwice is the same test for an attempt that
+// was refused before.
 func TestAControllerKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) {
 	p := newPlace(t)
 	for i := range 15 {
@@ -199,8 +201,8 @@ func TestAControllerKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) 
 	}
 }
 
-// TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice kills keepers at different instants: the next keeper
-// starts an unclaimed job; a claimed one is lost or has ended.
+// TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice kills keepers at different instants: the
+// next keeper starts an unclaimed job; a claimed one is lost or has ended.
 func TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) {
 	p := newPlace(t)
 	for i := range 20 {
@@ -217,7 +219,8 @@ func TestAKeeperKilledAtAnyInstantOfARepeatStartsNothingTwice(t *testing.T) {
 	}
 }
 
-// TestOnlyARefusalLeavesRoomForARepeat puts into the place of a repeat what a power failure may leave there.
+// TestOnlyARefusalLeavesRoomForARepeat puts into the place of a repeat what a power failure may
+// leave there.
 func TestOnlyARefusalLeavesRoomForARepeat(t *testing.T) {
 	p := newPlace(t)
 	for name, left := range map[string]string{"nothing": "", "half a claim": "claim"} {

@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of its orphaned descendants. All descendants, even those with their own
-// session, then stay in its process tree, so that they can be found and ended.
+// adoptOrphans makes this process the parent of its orphaned descendants. All descendants, even
+// those with their own session, then stay in its process tree, so that they can be found and ended.
 func adoptOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// descendants yields all direct and indirect children of this process: their PIDs and /proc stats, which are empty
-// for one that has exited meanwhile. A child that was only just started may be missing.
+// descendants yields all direct and indirect children of this process: their PIDs and /proc stats,
+// which are empty for one that has exited meanwhile. A child that was only just started may be
+// missing.
 func descendants() iter.Seq2[int, stat] {
 	return func(yield func(int, stat) bool) {
 		seen := map[int]bool{}
@@ -61,13 +62,14 @@ func childrenOf(pid int) []int {
 const (
 	// killEvery is how often new descendants, started during the killing, are killed.
 	killEvery = 10 * time.Millisecond
-	// killTime is how long a killed process has to disappear. One that hangs in the kernel does not.
+	// killTime is how long a killed process has to disappear. One that hangs in the kernel does
+	// not.
 	killTime = 30 * time.Second
 )
 
-// endAll ends the command and all its descendants: it sends SIGTERM, and SIGKILL after the grace period. Another
-// attempt, or a job that waits for this one, may follow at once, so no descendant may remain. none is closed when
-// none is left.
+// endAll ends the command and all its descendants: it sends SIGTERM, and SIGKILL after the grace
+// period. Another attempt, or a job that waits for this one, may follow at once, so no descendant
+// may remain. none is closed when none is left.
 func (k *keeper) endAll(none <-chan struct{}) {
 	if closedWithin(none, killEvery) {
 		return
@@ -90,9 +92,10 @@ func (k *keeper) endAll(none <-chan struct{}) {
 	}
 }
 
-// signalAll sends a signal to every process group of the command's descendants. Each group is signalled at once, so
-// that no member can start another process in between. A group belongs to one session, and all sessions but this
-// process's own were created by descendants. A descendant in this process's own group is signalled by its PID.
+// signalAll sends a signal to every process group of the command's descendants. Each group is
+// signalled at once, so that no member can start another process in between. A group belongs to one
+// session, and all sessions but this process's own were created by descendants. A descendant in
+// this process's own group is signalled by its PID.
 func (k *keeper) signalAll(s syscall.Signal) {
 	own, done := syscall.Getpgrp(), map[int]bool{k.command: true}
 	_ = syscall.Kill(-k.command, s) // it may have ended

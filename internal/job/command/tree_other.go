@@ -37,8 +37,8 @@ func (k *keeper) sample(<-chan struct{}) {}
 // adoptOrphans does nothing: the init process adopts orphans.
 func adoptOrphans() {}
 
-// endAll ends the command's process group: it sends SIGTERM, and SIGKILL after the grace period. A process that has
-// left the group cannot be found on this system.
+// endAll ends the command's process group: it sends SIGTERM, and SIGKILL after the grace period. A
+// process that has left the group cannot be found on this system.
 func (k *keeper) endAll(<-chan struct{}) {
 	program.EndGroup(k.command, k.Grace, func() {}) // reap waits for its processes
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type runs commands. Between the controller and a command is a keeper, a process of the same binary: it claims the
-// attempt, starts the command, enforces its timeout, and records how it ended (see Keep). It does this without a
-// controller, so a restarted controller finds its jobs, running or ended, in the jobs directory:
+// Type runs commands. Between the controller and a command is a keeper, a process of the same
+// binary: it claims the attempt, starts the command, enforces its timeout, and records how it ended
+// (see Keep). It does this without a controller, so a restarted controller finds its jobs, running
+// or ended, in the jobs directory:
 //
 //	jobs/<hash of the attempt's id>/
 //	    claim    which keeper runs it; locked while the keeper lives
@@ -25,9 +26,9 @@ import (
 //	    exit     how it ended; written at the end
 //	    again/   the claim of the next start, if this one was refused: the same files
 //
-// Each directory appears atomically, and only once. A claim without a living keeper and without exit is a lost job:
-// it is never started again under the same id. A claim whose exit is a refusal started nothing, and leaves room for
-// the next; the innermost claim counts.
+// Each directory appears atomically, and only once. A claim without a living keeper and without
+// exit is a lost job: it is never started again under the same id. A claim whose exit is a refusal
+// started nothing, and leaves room for the next; the innermost claim counts.
 type Type struct {
 	jobs     string
 	keeper   []string
@@ -115,8 +116,8 @@ func (t *Type) Check(_ context.Context, a job.Attempt) error {
 	return nil
 }
 
-// adopted returns the start of a claimed job, whether this start's keeper claimed it, an earlier one, or a concurrent
-// one.
+// adopted returns the start of a claimed job, whether this start's keeper claimed it, an earlier
+// one, or a concurrent one.
 func (d jobDir) adopted(secrets job.Redactor) (job.Started, error) {
 	last, _, err := d.latest()
 	if err != nil {
@@ -132,8 +133,8 @@ func (d jobDir) adopted(secrets job.Redactor) (job.Started, error) {
 	return job.Started{Handle: run.Handle(filepath.Base(d.path))}, nil
 }
 
-// Find looks for the claim. A refused claim is not a job: a controller that adopted it, or considered it stopped,
-// would miss the job of a repeat that is under way.
+// Find looks for the claim. A refused claim is not a job: a controller that adopted it, or
+// considered it stopped, would miss the job of a repeat that is under way.
 func (t *Type) Find(_ context.Context, a job.Attempt) (run.Handle, bool, error) {
 	hash := hashOf(a.ID)
 	switch _, err := t.dir(hash).vacancy(); {
@@ -195,7 +196,8 @@ func (t *Type) Wait(ctx context.Context, _ job.Attempt, h run.Handle) error {
 	}
 }
 
-// Stop asks the keeper to end its command. If the keeper is gone, it ends the remaining descendants of the command.
+// Stop asks the keeper to end its command. If the keeper is gone, it ends the remaining descendants
+// of the command.
 func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	d, err := t.known(h)
 	if err != nil {

@@ -310,8 +310,9 @@ func TestAKeeperThatDiesBeforeItClaimsHasStartedNothing(t *testing.T) {
 	}
 }
 
-// A keeper that was slow to begin may find that no controller waits for it: the controller was killed, or has given
-// up and may be about to mark the attempt as failed. The next start of the attempt has its own keeper.
+// A keeper that was slow to begin may find that no controller waits for it: the controller was
+// killed, or has given up and may be about to mark the attempt as failed. The next start of the
+// attempt has its own keeper.
 func TestAnAbandonedKeeperClaimsNothing(t *testing.T) {
 	jobs := t.TempDir()
 	order := fmt.Sprintf(`{"id": "orders/cron/2026-03-03/1", "jobs": %q, "path": "/bin/true", "argv": ["true"], "grace": 1}`, jobs)
@@ -333,7 +334,8 @@ func TestAnAbandonedKeeperClaimsNothing(t *testing.T) {
 	}
 }
 
-// TestATimeoutEndsTheWholeGroup gives a slow machine more time, until the grandchild exists before the timeout.
+// TestATimeoutEndsTheWholeGroup gives a slow machine more time, until the grandchild exists before
+// the timeout.
 func TestATimeoutEndsTheWholeGroup(t *testing.T) {
 	p := newPlace(t)
 	for timeout := 500 * time.Millisecond; ; timeout *= 4 {
@@ -362,7 +364,8 @@ func TestDescendantsEndWithTheirCommand(t *testing.T) {
 	}
 }
 
-// TestAChildInASessionOfItsOwnEndsWithTheCommand has a child leave the command's process group, twice over.
+// TestAChildInASessionOfItsOwnEndsWithTheCommand has a child leave the command's process group,
+// twice over.
 func TestAChildInASessionOfItsOwnEndsWithTheCommand(t *testing.T) {
 	p := newPlace(t)
 	for name, args := range map[string][]string{
@@ -459,8 +462,8 @@ func TestOnlyTheEndOfTheOutputIsKept(t *testing.T) {
 	}
 }
 
-// TestANewClaimAlwaysHasALivingKeeper polls a job while it is being claimed: from the first moment on it has a living
-// keeper.
+// TestANewClaimAlwaysHasALivingKeeper polls a job while it is being claimed: from the first moment
+// on it has a living keeper.
 func TestANewClaimAlwaysHasALivingKeeper(t *testing.T) {
 	p := newPlace(t)
 	for i := range 20 {
@@ -620,8 +623,9 @@ func TestWaitWorksWithoutAPipe(t *testing.T) {
 	}
 }
 
-// TestAControllerKilledAtAnyInstantStartsNothingTwice kills controllers at different instants of their start, with
-// their keepers at any stage, and has the next controller start the same attempt at once.
+// TestAControllerKilledAtAnyInstantStartsNothingTwice kills controllers at different instants of
+// their start, with their keepers at any stage, and has the next controller start the same attempt
+// at once.
 func TestAControllerKilledAtAnyInstantStartsNothingTwice(t *testing.T) {
 	p := newPlace(t)
 	for i := range 25 {

@@ -20,8 +20,8 @@ const sampleEvery = 500 * time.Millisecond
 // container is the control group of the command, if there is one.
 type container struct{ group *program.Cgroup }
 
-// launch starts the command, in a control group if one can be created. If the system does not let it enter the group,
-// it starts without one: a failed start has run nothing.
+// launch starts the command, in a control group if one can be created. If the system does not let
+// it enter the group, it starts without one: a failed start has run nothing.
 func (k *keeper) launch(attr *syscall.ProcAttr) (pid int, err error) {
 	k.group = program.NewCgroup(k.Cgroup, cgroupName(k.ID), k.Limits)
 	if k.group != nil {
@@ -35,9 +35,10 @@ func (k *keeper) launch(attr *syscall.ProcAttr) (pid int, err error) {
 	return k.bounded(attr)
 }
 
-// bounded starts the command with a limit on the processes of its user, if no control group limits the command. The
-// kernel counts by user, except for root, so the limit is well above the command's own. It stops a fork bomb from
-// taking over the machine before the keeper has counted its processes.
+// bounded starts the command with a limit on the processes of its user, if no control group limits
+// the command. The kernel counts by user, except for root, so the limit is well above the command's
+// own. It stops a fork bomb from taking over the machine before the keeper has counted its
+// processes.
 func (k *keeper) bounded(attr *syscall.ProcAttr) (int, error) {
 	user := os.Geteuid()
 	if k.User != nil {
@@ -67,7 +68,8 @@ func (k *keeper) bounded(attr *syscall.ProcAttr) (int, error) {
 
 func cgroupName(id run.AttemptID) string { return "job-" + hashOf(id) }
 
-// close removes the command's control group, and records whether the kernel killed the command for its memory.
+// close removes the command's control group, and records whether the kernel killed the command for
+// its memory.
 func (k *keeper) close(e *exit) {
 	if e.Exceeded == "" && k.group.RanOutOfMemory() {
 		e.Exceeded = fmt.Sprintf("used more than %s of memory (jobs.memory in the server's file)", sizeText(k.Limits.Memory))
@@ -75,7 +77,8 @@ func (k *keeper) close(e *exit) {
 	k.group.Remove()
 }
 
-// preferForOOMKill has the kernel's OOM killer prefer the command to the controller and the keepers.
+// preferForOOMKill has the kernel's OOM killer prefer the command to the controller and the
+// keepers.
 func preferForOOMKill(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("500"), 0)
 }
@@ -99,8 +102,8 @@ func (k *keeper) sample(none <-chan struct{}) {
 	}
 }
 
-// exceeded describes the limit that the descendants of this process exceed, or returns "". It stops counting there: a
-// fork bomb leaves little time to count.
+// exceeded describes the limit that the descendants of this process exceed, or returns "". It stops
+// counting there: a fork bomb leaves little time to count.
 func exceeded(memory int64, processes int) string {
 	used, count := int64(0), 0
 	for pid, p := range descendants() {
@@ -118,7 +121,8 @@ func exceeded(memory int64, processes int) string {
 	return ""
 }
 
-// privateMemory returns how much memory a process has that it does not share with files or other processes.
+// privateMemory returns how much memory a process has that it does not share with files or other
+// processes.
 func privateMemory(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// jobRun is a run or one of its tasks as a workspace returns it, in the older form (state), the newer (status) or
-// both.
+// jobRun is a run or one of its tasks as a workspace returns it, in the older form (state), the
+// newer (status) or both.
 type jobRun struct {
 	ID    int64 `json:"run_id"`
 	State struct {
@@ -46,8 +46,8 @@ type end struct {
 	message  string
 }
 
-// end reads both forms. The newer one says more about a failure: if it has details, they decide the category. Only a
-// timeout has no code of its own there.
+// end reads both forms. The newer one says more about a failure: if it has details, they decide the
+// category. Only a timeout has no code of its own there.
 func (r jobRun) end() end {
 	older, newer := r.endByState(), r.endByStatus()
 	switch {
@@ -136,8 +136,8 @@ var codes = map[string]run.Category{
 	"INVALID_RUN_CONFIGURATION": run.Permanent,
 }
 
-// categoryOfCode returns the category of a termination. Databricks adds codes; the category of an unlisted one
-// depends on its type.
+// categoryOfCode returns the category of a termination. Databricks adds codes; the category of an
+// unlisted one depends on its type.
 func categoryOfCode(code, kind string) (c run.Category, known bool) {
 	if c, ok := codes[code]; ok {
 		return c, true
@@ -191,7 +191,8 @@ func (r jobRun) failedByItself() bool {
 	return e.done && !e.success && !strings.HasPrefix(e.name, "UPSTREAM_") && !strings.HasPrefix(e.name, "EXCLUDED") && r.ID > 0
 }
 
-// output returns the error of a task and the end of its trace. It only helps the reader, so errors are ignored.
+// output returns the error of a task and the end of its trace. It only helps the reader, so errors
+// are ignored.
 func (w workspace) output(ctx context.Context, task int64) (message, trace string) {
 	var got struct {
 		Error string `json:"error"`
@@ -212,8 +213,8 @@ func (w workspace) line(what, why string) string {
 	return job.Line(w.Secrets.Text(what))
 }
 
-// DecodeFrom decodes a run while it arrives. The API cannot omit a run's tasks, of which there may be a thousand with
-// all of their settings, so only the first failed one is kept.
+// DecodeFrom decodes a run while it arrives. The API cannot omit a run's tasks, of which there may
+// be a thousand with all of their settings, so only the first failed one is kept.
 func (r *jobRun) DecodeFrom(d *json.Decoder) error {
 	return eachField(d, func(name string) error {
 		switch name {

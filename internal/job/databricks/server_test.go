@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 )
 
-// server is a fake of the parts of a Databricks workspace (Jobs API 2.1) that jobs use. It fails the test on a
-// request that Databricks would not understand.
+// server is a fake of the parts of a Databricks workspace (Jobs API 2.1) that jobs use. It fails
+// the test on a request that Databricks would not understand.
 type server struct {
 	*httptest.Server
 	*testing.T
@@ -155,8 +155,8 @@ func (s *server) getRun(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// show is a run that ends as that text says: a life cycle and a result of the older form, "status" and a state, code and
-// type of the newer, or "both" and all of them.
+// show is a run that ends as that text says: a life cycle and a result of the older form, "status"
+// and a state, code and type of the newer, or "both" and all of them.
 func show(id int64, end string) map[string]any {
 	words := append(strings.Fields(end), "", "", "", "", "")
 	shown := map[string]any{"run_id": id, "job_id": 123, "run_page_url": "https://workspace.example/?o=1#job/123/run/1", "run_type": "JOB_RUN"}

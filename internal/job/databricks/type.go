@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type starts runs and polls them. A run cannot be found by its idempotency token, but a repeated start with the same
-// token returns the existing run.
+// Type starts runs and polls them. A run cannot be found by its idempotency token, but a repeated
+// start with the same token returns the existing run.
 type Type struct{ client *rest.Client }
 
 var (
@@ -36,8 +36,8 @@ func New(g *egress.Guard) *Type { return &Type{rest.New(g)} }
 // RefusesRepeats returns true: a workspace starts one run per token.
 func (t *Type) RefusesRepeats() bool { return true }
 
-// token returns the idempotency token of an attempt. Databricks allows at most 64 characters, which is the length of
-// the hash.
+// token returns the idempotency token of an attempt. Databricks allows at most 64 characters, which
+// is the length of the hash.
 func token(id run.AttemptID) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:])
@@ -111,7 +111,8 @@ func (t *Type) known(a job.Attempt, h run.Handle) (workspace, int64, error) {
 	return w, id, nil
 }
 
-// Check reads the job or, for a one-time run, only checks that the workspace accepts the credentials.
+// Check reads the job or, for a one-time run, only checks that the workspace accepts the
+// credentials.
 func (t *Type) Check(ctx context.Context, a job.Attempt) error {
 	w, err := t.workspace(a)
 	if err != nil {
@@ -181,7 +182,8 @@ func (w workspace) request(token string) map[string]any {
 	return body
 }
 
-// asText returns a parameter's value as text, because Databricks accepts only text. Other values are encoded as JSON.
+// asText returns a parameter's value as text, because Databricks accepts only text. Other values
+// are encoded as JSON.
 func asText(value any) string {
 	if text, ok := value.(string); ok {
 		return text
@@ -209,8 +211,8 @@ func (w workspace) readRun(ctx context.Context, id int64) (jobRun, error) {
 
 func runQuery(id int64) url.Values { return url.Values{"run_id": {strconv.FormatInt(id, 10)}} }
 
-// missing reports whether the workspace itself says that the run does not exist. Databricks uses an invalid-parameter
-// error for that as often as 404.
+// missing reports whether the workspace itself says that the run does not exist. Databricks uses an
+// invalid-parameter error for that as often as 404.
 func missing(err error) bool {
 	answered, ok := errors.AsType[*rest.Answered](err)
 	if !ok {

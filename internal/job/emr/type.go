@@ -21,8 +21,9 @@ import (
 // maxName is how long a step's name may be.
 const maxName = 256
 
-// Type adds steps to clusters and polls them. EMR does not recognise a repeated request, but lists the names of its
-// steps: those of an attempt end in its id. A job's handle is the ids of its steps.
+// Type adds steps to clusters and polls them. EMR does not recognise a repeated request, but lists
+// the names of its steps: those of an attempt end in its id. A job's handle is the ids of its
+// steps.
 type Type struct{ job.ByTarget[Config, cluster] }
 
 // calls are the EMR operations that the type uses.
@@ -61,8 +62,8 @@ var serviceErrors = awsapi.Errors{
 	"InvalidRequestException": awsapi.RefusedPermanent,
 }
 
-// stepLimit changes the category to TRANSIENT if the cluster has too many unfinished steps: EMR rejects the request
-// as invalid, but accepts it once some of them have ended.
+// stepLimit changes the category to TRANSIENT if the cluster has too many unfinished steps: EMR
+// rejects the request as invalid, but accepts it once some of them have ended.
 func stepLimit(err error) error {
 	if f, ok := errors.AsType[*awsapi.Failure](err); ok && f.Certain && strings.Contains(f.Text, "Maximum number of active steps") {
 		f.Category = run.Transient
@@ -221,8 +222,8 @@ var states = map[types.StepState]job.Status{
 	types.StepStateInterrupted: {Done: true, Result: run.ResultFail, Category: run.Transient},
 }
 
-// Status reads the steps. The job runs as long as one of them does; its result is that of the first step that did not
-// complete.
+// Status reads the steps. The job runs as long as one of them does; its result is that of the first
+// step that did not complete.
 func (c cluster) Status(ctx context.Context, h run.Handle) (job.Status, error) {
 	steps, err := c.readSteps(ctx, h)
 	if err != nil {

@@ -71,7 +71,8 @@ func (d JobDriver) asAPI() types.JobDriver {
 	}}
 }
 
-// overrides returns the configuration for the API, or nil. A field that the API does not know is an error.
+// overrides returns the configuration for the API, or nil. A field that the API does not know is an
+// error.
 func (c *Config) overrides() (*types.ConfigurationOverrides, error) {
 	if c.ConfigurationOverrides == nil {
 		return nil, nil
@@ -101,7 +102,8 @@ func inWords(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// withTexts converts all properties in a value to texts. The API accepts nothing else, and files contain numbers.
+// withTexts converts all properties in a value to texts. The API accepts nothing else, and files
+// contain numbers.
 func withTexts(value any) any {
 	switch v := value.(type) {
 	case []any:

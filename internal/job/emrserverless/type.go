@@ -17,8 +17,8 @@ import (
 // maxToken is how long a client token may be.
 const maxToken = 64
 
-// Type starts job runs and polls them. A run's client token and name contain its attempt's id: EMR Serverless answers
-// a repeated token with the existing run, and the name identifies the run.
+// Type starts job runs and polls them. A run's client token and name contain its attempt's id: EMR
+// Serverless answers a repeated token with the existing run, and the name identifies the run.
 type Type struct {
 	job.ByTarget[Config, application]
 }
@@ -89,8 +89,9 @@ func (p application) Start(ctx context.Context) (job.Started, error) {
 	return job.Started{Handle: run.Handle(*out.JobRunId)}, nil
 }
 
-// adopt handles a conflict. Either the token belongs to a request with different contents, for example because a
-// secret has changed since, and its run is adopted; or the application temporarily accepts no runs.
+// adopt handles a conflict. Either the token belongs to a request with different contents, for
+// example because a secret has changed since, and its run is adopted; or the application
+// temporarily accepts no runs.
 func (p application) adopt(ctx context.Context, conflict error) (job.Started, error) {
 	h, found, err := p.Find(ctx)
 	switch {
@@ -157,7 +158,8 @@ func (p application) Stop(ctx context.Context, h run.Handle) error {
 	return cmp.Or(err, looked, fmt.Errorf("%s: the response does not say whether the job will end", p.What("stop a job of")))
 }
 
-// states are the run states that EMR Serverless documents. A run whose state is not Done is running.
+// states are the run states that EMR Serverless documents. A run whose state is not Done is
+// running.
 var states = map[types.JobRunState]job.Status{
 	types.JobRunStateSubmitted:  {},
 	types.JobRunStatePending:    {},

@@ -1,6 +1,7 @@
-// Package external is the job type whose jobs are run by external workers: cron, Airflow, a CI system. The controller
-// starts, polls and stops nothing. It offers the attempt; a worker claims it, sends heartbeats and reports the
-// result. Package router handles those requests, and package lifecycle decides what a silent worker means.
+// Package external is the job type whose jobs are run by external workers: cron, Airflow, a CI
+// system. The controller starts, polls and stops nothing. It offers the attempt; a worker claims
+// it, sends heartbeats and reports the result. Package router handles those requests, and package
+// lifecycle decides what a silent worker means.
 package external
 
 import (

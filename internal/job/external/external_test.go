@@ -13,8 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Of the conformance suite, one claim applies: a start is refused and starts nothing. The worker protocol (claim,
-// heartbeat, report) is tested with the API and in package promise.
+// Of the conformance suite, one claim applies: a start is refused and starts nothing. The worker
+// protocol (claim, heartbeat, report) is tested with the API and in package promise.
 func TestConformance(t *testing.T) {
 	want := job.Refusal{Category: run.Permanent, Reason: "interlock exec"}
 	jobtest.Run(t, jobtest.Bench{

@@ -20,7 +20,8 @@ type Config struct {
 	job.Unanswered
 }
 
-// LogCheck configures how the logs of a succeeded run are searched for a failure that Glue did not report.
+// LogCheck configures how the logs of a succeeded run are searched for a failure that Glue did not
+// report.
 type LogCheck struct {
 	Enabled  bool     `yaml:"enabled" default:"true" doc:"Whether to check the logs."`
 	Group    string   `yaml:"group" doc:"The CloudWatch log group; default the run's own, else /aws-glue/jobs/logs-v2."`
@@ -69,6 +70,6 @@ func (g api) arguments() map[string]string {
 	return arguments
 }
 
-// searchable reports whether runs carry the attempt's id. If the file sets that argument itself they do not, and
-// another attempt's run could be mistaken for this one's.
+// searchable reports whether runs carry the attempt's id. If the file sets that argument itself
+// they do not, and another attempt's run could be mistaken for this one's.
 func (g api) searchable() bool { return g.arguments()[runIDArgument] == string(g.Attempt.ID) }

@@ -27,9 +27,9 @@ const (
 	maxLogTime  = 10 * time.Second // the limit of a search, so that it does not hold up the controller
 )
 
-// crossCheck searches the logs of a run that reports success: if a driver catches its own exception and exits
-// cleanly, Glue's failure analysis is there. If the logs cannot be read, the run still counts as succeeded, with a
-// note.
+// crossCheck searches the logs of a run that reports success: if a driver catches its own exception
+// and exits cleanly, Glue's failure analysis is there. If the logs cannot be read, the run still
+// counts as succeeded, with a note.
 func (g api) crossCheck(ctx context.Context, r types.JobRun, succeeded job.Status) (job.Status, error) {
 	if !g.LogCheck.Enabled {
 		return succeeded, nil
@@ -120,8 +120,8 @@ func anyOf(texts []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// failureReason returns the failure reason of Glue's analysis, or the whole text of any other event. Log lines may
-// have a prefix.
+// failureReason returns the failure reason of Glue's analysis, or the whole text of any other
+// event. Log lines may have a prefix.
 func failureReason(event string) string {
 	var analysis struct {
 		Reason string `json:"Failure Reason"`

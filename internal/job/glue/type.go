@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type starts runs of Glue jobs and polls them. Glue does not recognise a repeated start, but lists the arguments of
-// its runs: a run whose start was not answered is found by its --interlock_run_id.
+// Type starts runs of Glue jobs and polls them. Glue does not recognise a repeated start, but lists
+// the arguments of its runs: a run whose start was not answered is found by its --interlock_run_id.
 type Type struct{ job.ByTarget[Config, api] }
 
 // calls are the Glue operations that the type uses.
@@ -126,7 +126,8 @@ func (g api) runs(ctx context.Context, most int32, next *string) (*service.GetJo
 	return out, err
 }
 
-// Check lists the latest run, which requires that the job exists, and no permission that a start does not require.
+// Check lists the latest run, which requires that the job exists, and no permission that a start
+// does not require.
 func (g api) Check(ctx context.Context) error {
 	_, err := g.runs(ctx, 1, nil)
 	return awsapi.Checked(err)

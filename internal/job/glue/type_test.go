@@ -253,7 +253,8 @@ func (s *target) bench() jobtest.Bench {
 
 func TestGlue(t *testing.T) { jobtest.Run(t, newTarget(t).bench()) }
 
-// TestWhateverGlueAnswers knows that a start searches first, so that most answers refuse it before it has begun.
+// TestWhateverGlueAnswers knows that a start searches first, so that most answers refuse it before
+// it has begun.
 func TestWhateverGlueAnswers(t *testing.T) {
 	jobtest.RunHTTP(t, jobtest.HTTPBench{
 		New: newType, NewConfig: newConfig, Want: awstest.RefusedBefore(), Trusted: true, Config: func(string) string { return config("any-${env:JOBTEST_TOKEN}") },

@@ -36,8 +36,8 @@ func (c *Config) Check() []document.Finding {
 	return findings
 }
 
-// AWSFindings checks the limits of the AWS platform, where the orchestrator's function waits for the answer and no
-// server receives a callback.
+// AWSFindings checks the limits of the AWS platform, where the orchestrator's function waits for
+// the answer and no server receives a callback.
 func (c *Config) AWSFindings() []document.Finding {
 	return slices.Concat(
 		document.When(c.Callback, document.Finding{

@@ -12,12 +12,13 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type sends requests. Without callback the request is the job: the answer is its result. With callback a 2xx answer
-// means that the job has started, and the result is reported later. Any other answer refuses the start if it proves
-// that nothing was started; otherwise the start is unknown.
+// Type sends requests. Without callback the request is the job: the answer is its result. With
+// callback a 2xx answer means that the job has started, and the result is reported later. Any other
+// answer refuses the start if it proves that nothing was started; otherwise the start is unknown.
 //
-// The target cannot be asked what became of a request, and may not recognise a repeated key. So a request that was
-// certainly not sent is refused and may be repeated, and one that was sent but not answered is unknown.
+// The target cannot be asked what became of a request, and may not recognise a repeated key. So a
+// request that was certainly not sent is refused and may be repeated, and one that was sent but not
+// answered is unknown.
 type Type struct {
 	job.Unpolled
 	client *rest.Client

@@ -26,7 +26,8 @@ func newTypeAt(t *testing.T, _ string, allow ...string) job.Type { return newTyp
 
 func newConfig() pipeline.JobConfig { return new(http.Config) }
 
-// target is a server whose behaviour depends on the request path, and records the jobs that it was asked to start.
+// target is a server whose behaviour depends on the request path, and records the jobs that it was
+// asked to start.
 type target struct {
 	*httptest.Server
 	wire   jobtest.Wire
@@ -329,8 +330,8 @@ func TestAJobWithACallbackRunsUntilItReports(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsARedirectAfterTheStartDoesNotRefuseIt covers targets that accept a request and redirect the client
-// to its result.
+// TestWhatFollowsARedirectAfterTheStartDoesNotRefuseIt covers targets that accept a request and
+// redirect the client to its result.
 func TestWhatFollowsARedirectAfterTheStartDoesNotRefuseIt(t *testing.T) {
 	for _, code := range []int{302, 303} {
 		s := httptest.NewServer(nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {

@@ -1,9 +1,10 @@
-// Package jobtest is the conformance suite of job types: what Start, Find, Status, Stop, Wait and Check promise,
-// whatever the target does. A job type's tests describe a target that can be inspected and made to misbehave (Bench);
-// Run then checks the promises one by one. Types that use HTTP also run RunHTTP, against a server that gives all
-// kinds of answers.
+// Package jobtest is the conformance suite of job types: what Start, Find, Status, Stop, Wait and
+// Check promise, whatever the target does. A job type's tests describe a target that can be
+// inspected and made to misbehave (Bench); Run then checks the promises one by one. Types that use
+// HTTP also run RunHTTP, against a server that gives all kinds of answers.
 //
-// Each claim is a subtest. Claims that need a role that the type does not have (Finder, Stopper, …) are skipped.
+// Each claim is a subtest. Claims that need a role that the type does not have (Finder, Stopper, …)
+// are skipped.
 package jobtest
 
 import (
@@ -25,9 +26,11 @@ import (
 )
 
 const (
-	// SecretName is an environment variable that the configs of a bench may read as ${env:JOBTEST_TOKEN}.
+	// SecretName is an environment variable that the configs of a bench may read as
+	// ${env:JOBTEST_TOKEN}.
 	SecretName = "JOBTEST_TOKEN"
-	// Secret is its value. No error, message or output may show it, so targets print it wherever they can.
+	// Secret is its value. No error, message or output may show it, so targets print it wherever
+	// they can.
 	Secret = `Zq9"Xv8&Jw7/Kp6`
 	// CallbackToken is a secret of every attempt.
 	CallbackToken = "Tb4-Mn2-Rk5-Wd3"
@@ -40,14 +43,15 @@ const (
 
 // Bench is a job type and a target to test it on.
 type Bench struct {
-	// New returns the type. Each call is like a restarted controller: the instances share only the target.
+	// New returns the type. Each call is like a restarted controller: the instances share only the
+	// target.
 	New func(t *testing.T) job.Type
 	// NewConfig returns the type's config struct.
 	NewConfig func() pipeline.JobConfig
 
-	// The configs, as YAML, of jobs that succeed, that run until they are stopped or abandoned, that print Flood
-	// bytes and succeed, and that fail with the secret and the callback's token in all of their output. "" skips the
-	// claims about such a job.
+	// The configs, as YAML, of jobs that succeed, that run until they are stopped or abandoned,
+	// that print Flood bytes and succeed, and that fail with the secret and the callback's token in
+	// all of their output. "" skips the claims about such a job.
 	Good, Endless, Flooding, Leaking string
 
 	// Ends are jobs and how they end: one for each state that the target documents as final.
@@ -61,14 +65,15 @@ type Bench struct {
 	// Unfit are jobs that Check must refuse.
 	Unfit []Refusal
 
-	// Wire records the requests to an HTTP target, and Authorised reports whether a call carries the right
-	// credentials. Both are nil for other targets.
+	// Wire records the requests to an HTTP target, and Authorised reports whether a call carries
+	// the right credentials. Both are nil for other targets.
 	Wire       *Wire
 	Authorised func(Call) bool
 
 	// Starts returns how often the target really started a job of this attempt.
 	Starts func(t *testing.T, id run.AttemptID) int
-	// Lose makes the answers to start calls get lost after the target has accepted the job; nil if they cannot.
+	// Lose makes the answers to start calls get lost after the target has accepted the job; nil if
+	// they cannot.
 	Lose func(t *testing.T)
 }
 

@@ -25,20 +25,21 @@ type HTTPBench struct {
 	// New returns the type for a target at that URL, with these hosts allowed.
 	New       func(t *testing.T, url string, allow ...string) job.Type
 	NewConfig func() pipeline.JobConfig
-	// Config returns the YAML of a job at that URL, with the secret in it and, if the type has one, a timeout of a
-	// second.
+	// Config returns the YAML of a job at that URL, with the secret in it and, if the type has one,
+	// a timeout of a second.
 	Config func(url string) string
 	// Want is the verdict on a start for each answer, by name.
 	Want map[string]Verdict
 
-	// Begins reports whether a request starts something, for a type that reads before it starts; nil if each request
-	// does.
+	// Begins reports whether a request starts something, for a type that reads before it starts;
+	// nil if each request does.
 	Begins func(r *http.Request) bool
 	// Trusted means that the operator sets the target's address, so that no address is refused.
 	Trusted bool
 
-	// Handle returns the handle of an attempt's job; nil for a type whose target cannot be polled. Every call except
-	// Start must fail on each of the answers, except those in Fine, such as "Stop: 200 with {}".
+	// Handle returns the handle of an attempt's job; nil for a type whose target cannot be polled.
+	// Every call except Start must fail on each of the answers, except those in Fine, such as
+	// "Stop: 200 with {}".
 	Handle func(id run.AttemptID) run.Handle
 	Fine   []string
 
@@ -59,10 +60,10 @@ const (
 	Unknown          Verdict = "unknown whether it started"
 )
 
-// OfAPI returns the verdicts of a target that speaks JSON, answers a start with the job, and rejects a second start
-// with the same key. After any answer that is not the target's own, it is unknown whether the
-// job started, except a redirect or a 4xx other
-// than 408, which prove that nothing was started.
+// OfAPI returns the verdicts of a target that speaks JSON, answers a start with the job, and
+// rejects a second start with the same key. After any answer that is not the target's own, it is
+// unknown whether the job started, except a redirect or a 4xx other than 408, which prove that
+// nothing was started.
 func OfAPI() map[string]Verdict {
 	return map[string]Verdict{
 		"200": Unknown, "202": Unknown, "204": Unknown, "200 with a page": Unknown, "200 without end": Unknown, "200 cut off": Unknown,
@@ -188,7 +189,8 @@ var answers = []answer{
 	{"307 to another scheme", redirect(307, "file:///etc/passwd")},
 }
 
-// RunHTTP checks the result of each call for each kind of answer, and that a start is sent only once.
+// RunHTTP checks the result of each call for each kind of answer, and that a start is sent only
+// once.
 func RunHTTP(t *testing.T, b HTTPBench) {
 	want := len(answers) + 2
 	if !b.Trusted {
@@ -256,7 +258,8 @@ func (b HTTPBench) checkAll(t *testing.T, url, answer string, allow ...string) e
 	return err
 }
 
-// maySend returns how many requests a start may make. A target that rejects a repeated key may be asked again.
+// maySend returns how many requests a start may make. A target that rejects a repeated key may be
+// asked again.
 func (b HTTPBench) maySend(t *testing.T, url, answer string) int64 {
 	t.Helper()
 	dedup, ok := b.New(t, url).(job.Deduplicator)
@@ -289,8 +292,8 @@ func (b HTTPBench) in(t *testing.T, url string, allow ...string) bed {
 // noAnswer is the answer that makes callers time out.
 const noAnswer = "no answer in time"
 
-// call returns a context for a call that gets that answer. If the job has no timeout of its own, the context expires
-// as soon as the server has received the request.
+// call returns a context for a call that gets that answer. If the job has no timeout of its own,
+// the context expires as soon as the server has received the request.
 func (b HTTPBench) call(bed bed, answer string) context.Context {
 	if answer != noAnswer || strings.Contains(b.Config(""), "timeout:") {
 		return bed.ctx()

@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// role is a call about a job other than Start, reduced to one error: nil means that the target answered and was
-// understood.
+// role is a call about a job other than Start, reduced to one error: nil means that the target
+// answered and was understood.
 type role struct {
 	name string
 	call func(ctx context.Context, a job.Attempt, h run.Handle) error

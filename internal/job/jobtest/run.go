@@ -119,8 +119,8 @@ func notFound(b bed) {
 	}
 }
 
-// lostAnswer makes a start whose answer is lost. It must not return a refusal, and every way to continue that the
-// type offers must lead to the one existing job.
+// lostAnswer makes a start whose answer is lost. It must not return a refusal, and every way to
+// continue that the type offers must lead to the one existing job.
 func lostAnswer(b bed) {
 	a := b.attempt(b.Good)
 	b.Lose(b.T)

@@ -44,7 +44,8 @@ const longest = 15 * time.Minute
 // limit returns how long the answer may take.
 func (c *Config) limit() time.Duration { return cmp.Or(c.Timeout.D(), longest) }
 
-// AWSFindings checks the limits of the AWS platform, where the orchestrator's function waits for the answer.
+// AWSFindings checks the limits of the AWS platform, where the orchestrator's function waits for
+// the answer.
 func (c *Config) AWSFindings() []document.Finding {
 	switch {
 	case c.Async:

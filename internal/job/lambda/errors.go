@@ -2,8 +2,8 @@ package lambda
 
 import "github.com/interlock-go/interlock/internal/job/awsapi"
 
-// serviceErrors are the verdicts on the errors of Invoke. Lambda also uses HTTP 5xx for errors that prevent the start
-// of the function: its configuration, or a temporary shortage.
+// serviceErrors are the verdicts on the errors of Invoke. Lambda also uses HTTP 5xx for errors that
+// prevent the start of the function: its configuration, or a temporary shortage.
 var serviceErrors = awsapi.Errors{
 	"CodeArtifactUserDeletedException":         awsapi.RefusedTransient, // Lambda provisions another one
 	"CodeArtifactUserFailedException":          awsapi.RefusedPermanent,

@@ -26,11 +26,12 @@ import (
 	"github.com/interlock-go/interlock/internal/run"
 )
 
-// Type invokes functions. Without async the call is the job: the function's return value is its result. With async
-// Lambda queues the event and invokes the function later, and the function reports its result.
+// Type invokes functions. Without async the call is the job: the function's return value is its
+// result. With async Lambda queues the event and invokes the function later, and the function
+// reports its result.
 //
-// Lambda cannot be asked what became of an invocation, and invokes a function again for a repeated request. So an
-// invocation that was sent but not answered is unknown.
+// Lambda cannot be asked what became of an invocation, and invokes a function again for a repeated
+// request. So an invocation that was sent but not answered is unknown.
 type Type struct {
 	job.Unpolled
 	clients *awsapi.Clients[invoke]
@@ -154,7 +155,8 @@ const (
 	maxAsyncPayload = 1 << 20
 )
 
-// payload returns the function's payload: a mapping with the run's id in it, or the file's text or list.
+// payload returns the function's payload: a mapping with the run's id in it, or the file's text or
+// list.
 func (f function) payload() (string, error) {
 	payload := f.Payload
 	if mapping, is := payload.(map[string]any); is || payload == nil {
@@ -177,7 +179,8 @@ func (f function) payload() (string, error) {
 	return text, nil
 }
 
-// withKey adds what a function needs to recognise a repeated event and, if it reports its result, to report it.
+// withKey adds what a function needs to recognise a repeated event and, if it reports its result,
+// to report it.
 func (f function) withKey(payload map[string]any) map[string]any {
 	all := map[string]any{"interlock_run_id": string(f.Attempt.ID)}
 	if f.Async && f.Attempt.Callback.URL != "" {

@@ -27,8 +27,8 @@ type Answer struct {
 	category run.Category
 }
 
-// open reports whether the request may have been carried out although the answer is no success: a server may break,
-// or a gateway time out, after the job was started.
+// open reports whether the request may have been carried out although the answer is no success: a
+// server may break, or a gateway time out, after the job was started.
 func (a Answer) open() bool {
 	switch a.Code {
 	case http.StatusFound, http.StatusSeeOther, http.StatusRequestTimeout:

@@ -32,7 +32,8 @@ type Call struct {
 	Body   any
 }
 
-// Large is a value that is decoded while its answer arrives, because the answer may be too large to keep.
+// Large is a value that is decoded while its answer arrives, because the answer may be too large to
+// keep.
 type Large interface{ DecodeFrom(d *json.Decoder) error }
 
 // Answered is an unsuccessful answer. Its message contains no secret.
@@ -44,8 +45,9 @@ type Answered struct {
 
 func (a *Answered) Error() string { return a.Text }
 
-// Do makes the call and decodes the answer. The error is an *Answered for any code but 2xx, and a *job.Refusal if the
-// request certainly did not reach the target; after any other error the outcome is unknown.
+// Do makes the call and decodes the answer. The error is an *Answered for any code but 2xx, and a
+// *job.Refusal if the request certainly did not reach the target; after any other error the outcome
+// is unknown.
 func (a API) Do(ctx context.Context, c Call, into any) error {
 	c.What = a.Secrets.Text(c.What)
 	m, err := a.message(c)
@@ -140,7 +142,8 @@ func (a API) answered(what string, got Answer) error {
 	return &Answered{Answer: got, Text: text, After: got.retryAfter(a.Client.now())}
 }
 
-// explanation returns the message in the JSON of a failure, from one of the usual fields, or all of it.
+// explanation returns the message in the JSON of a failure, from one of the usual fields, or all of
+// it.
 func explanation(body string) string {
 	var fields struct {
 		Detail, Title, Message any
@@ -161,8 +164,8 @@ func explanation(body string) string {
 	return strings.Join(parts, ": ")
 }
 
-// NotStarted returns the error for an unsuccessful answer to a start: a *job.Refusal if it proves that nothing was
-// started.
+// NotStarted returns the error for an unsuccessful answer to a start: a *job.Refusal if it proves
+// that nothing was started.
 func (c *Client) NotStarted(got Answer, secrets job.Redactor) error {
 	text := got.message(secrets, got.shown(secrets))
 	if got.open() {
@@ -171,8 +174,8 @@ func (c *Client) NotStarted(got Answer, secrets job.Redactor) error {
 	return &job.Refusal{Category: got.blame(), Reason: text, After: got.retryAfter(c.now())}
 }
 
-// Started converts err for Start: an answer is a refusal if it proves that nothing was started. An API never
-// redirects, so a redirect comes from something else, such as a login page.
+// Started converts err for Start: an answer is a refusal if it proves that nothing was started. An
+// API never redirects, so a redirect comes from something else, such as a login page.
 func Started(err error) error {
 	answered, ok := errors.AsType[*Answered](err)
 	if !ok || answered.open() && answered.Code >= 400 {
@@ -185,8 +188,8 @@ func Started(err error) error {
 	return &job.Refusal{Category: category, Reason: answered.Text, After: answered.After}
 }
 
-// Open converts err to an error that leaves the outcome of a start open, whatever it says about the call that it
-// comes from.
+// Open converts err to an error that leaves the outcome of a start open, whatever it says about the
+// call that it comes from.
 func Open(err error) error {
 	if errors.As(err, new(*job.Refusal)) || errors.As(err, new(*Answered)) {
 		return errors.New(err.Error())

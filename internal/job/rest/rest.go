@@ -1,8 +1,10 @@
-// Package rest is the HTTP client of job types. A Client sends a Message through the egress guard, once: the
-// transport never retries, so that an error shows whether anything can have been started. The size of answers is
-// bounded; they are classified (Answer) and cleared of secrets. An API is a target that speaks JSON.
+// Package rest is the HTTP client of job types. A Client sends a Message through the egress guard,
+// once: the transport never retries, so that an error shows whether anything can have been started.
+// The size of answers is bounded; they are classified (Answer) and cleared of secrets. An API is a
+// target that speaks JSON.
 //
-// It knows no target. The types http, airflow and databricks decide what requests and answers mean for a job.
+// It knows no target. The types http, airflow and databricks decide what requests and answers mean
+// for a job.
 package rest
 
 import (
@@ -107,8 +109,8 @@ func NewMessage(method, address string, headers job.Headers) (Message, error) {
 // Host returns the target's host.
 func (m Message) Host() string { return m.url.Host }
 
-// SetBody sets the body: a text as it is, anything else as JSON. The content type of a text with a JSON object or
-// list is JSON. A content type among the headers wins.
+// SetBody sets the body: a text as it is, anything else as JSON. The content type of a text with a
+// JSON object or list is JSON. A content type among the headers wins.
 func (m *Message) SetBody(body any) (err error) {
 	m.Body, m.Kind, err = encode(body)
 	if kind := m.Header.Get("Content-Type"); kind != "" {
@@ -134,8 +136,8 @@ func encode(body any) (content []byte, kind string, err error) {
 
 const jsonKind = "application/json"
 
-// request builds the request for the transport, with a body that cannot be replayed, so that nothing is ever sent
-// twice.
+// request builds the request for the transport, with a body that cannot be replayed, so that
+// nothing is ever sent twice.
 func (m Message) request(ctx context.Context) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, m.Method, m.url.String(), nil)
 	if err != nil {

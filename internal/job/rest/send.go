@@ -26,8 +26,9 @@ const (
 	maxRedirects = 10
 )
 
-// Send sends the message, follows redirects, and waits no longer than limit. The error is a *job.Refusal if the
-// request certainly did not reach its target; after any other error it may have. It may contain a secret: see job.Redactor.
+// Send sends the message, follows redirects, and waits no longer than limit. The error is a
+// *job.Refusal if the request certainly did not reach its target; after any other error it may
+// have. It may contain a secret: see job.Redactor.
 func (c *Client) Send(ctx context.Context, m Message, limit time.Duration) (Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -67,7 +68,8 @@ func notSent(host string, err error) error {
 	return job.RefuseOver(err, refusedAs(err), "connect to %s: %s", host, unconnected(err))
 }
 
-// unconnected returns why there is no connection, in the system's words: package net would repeat the target.
+// unconnected returns why there is no connection, in the system's words: package net would repeat
+// the target.
 func unconnected(err error) string {
 	if system, ok := errors.AsType[*os.SyscallError](err); ok {
 		return system.Err.Error()
@@ -147,8 +149,9 @@ func (b *arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// follow returns the message that a redirect asks for. 302 and 303 mean that the request was accepted, and where to
-// read its result; the others mean that it belongs elsewhere, so it is sent there unchanged.
+// follow returns the message that a redirect asks for. 302 and 303 mean that the request was
+// accepted, and where to read its result; the others mean that it belongs elsewhere, so it is sent
+// there unchanged.
 func (m Message) follow(got Answer) (Message, bool) {
 	location := got.header.Get("Location")
 	target, err := m.url.Parse(location)
@@ -174,15 +177,15 @@ func (m Message) follow(got Answer) (Message, bool) {
 	return m, true
 }
 
-// elsewhere returns the failure of a request that is redirected to another host than the file names. Its body may
-// contain secrets, so it is not sent there.
+// elsewhere returns the failure of a request that is redirected to another host than the file
+// names. Its body may contain secrets, so it is not sent there.
 func elsewhere(code int, to *url.URL) string {
 	return fmt.Sprintf("answered %d, a redirect to %s://%s: a request with a body is not repeated to another host; "+
 		"write the new URL in the file", code, to.Scheme, to.Host)
 }
 
-// sameTarget reports whether a request for one URL may be sent to the other: the same host, on the same port or from
-// http to https.
+// sameTarget reports whether a request for one URL may be sent to the other: the same host, on the
+// same port or from http to https.
 func sameTarget(from, to *url.URL) bool {
 	if !strings.EqualFold(from.Hostname(), to.Hostname()) {
 		return false
@@ -190,8 +193,8 @@ func sameTarget(from, to *url.URL) bool {
 	return from.Scheme == to.Scheme && from.Port() == to.Port() || from.Scheme == "http" && to.Scheme == "https"
 }
 
-// late reports whether the file's timeout or the caller ended the wait. A refusal stays a refusal; only its reason
-// changes.
+// late reports whether the file's timeout or the caller ended the wait. A refusal stays a refusal;
+// only its reason changes.
 func late(caller context.Context, limit time.Duration, err error) error {
 	ended, why := error(context.DeadlineExceeded), fmt.Sprintf("no answer within the timeout of %s", document.Duration(limit))
 	if caller.Err() != nil {
@@ -203,7 +206,8 @@ func late(caller context.Context, limit time.Duration, err error) error {
 	return unanswered{why, ended}
 }
 
-// unanswered is a request without an answer in time. Its text says that in words; the cause is for errors.Is.
+// unanswered is a request without an answer in time. Its text says that in words; the cause is for
+// errors.Is.
 type unanswered struct {
 	why   string
 	cause error

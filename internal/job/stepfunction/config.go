@@ -1,4 +1,5 @@
-// Package stepfunction is the job type that starts an execution of an AWS Step Functions state machine.
+// Package stepfunction is the job type that starts an execution of an AWS Step Functions state
+// machine.
 package stepfunction
 
 import (

@@ -20,8 +20,8 @@ const (
 	maxInput = 256 << 10 // bytes of its input
 )
 
-// Type starts executions and polls them. An execution is named after its attempt, and Step Functions allows a name
-// once in 90 days.
+// Type starts executions and polls them. An execution is named after its attempt, and Step
+// Functions allows a name once in 90 days.
 type Type struct{ job.ByTarget[Config, machine] }
 
 // calls are the Step Functions operations that the type uses.
@@ -80,7 +80,8 @@ func (m machine) plain() string {
 	return strings.Join(parts[:min(len(parts), 7)], ":")
 }
 
-// handle returns the name of the attempt's execution. An ARN contains more, some of which may be secret.
+// handle returns the name of the attempt's execution. An ARN contains more, some of which may be
+// secret.
 func (m machine) handle() run.Handle { return run.Handle(job.Name(m.Attempt.ID, maxName)) }
 
 // execution returns the ARN of an execution.
@@ -128,7 +129,8 @@ func (m machine) input() (string, error) {
 	return text, nil
 }
 
-// check reads the state machine. An express one neither rejects a repeated name nor reports on executions.
+// check reads the state machine. An express one neither rejects a repeated name nor reports on
+// executions.
 func (m machine) check(ctx context.Context) error {
 	out, err := awsapi.Call(ctx, m.To("get"), m.describeMachine, &sfn.DescribeStateMachineInput{
 		StateMachineArn: aws.String(m.plain()), IncludedData: types.IncludedDataMetadataOnly,
@@ -177,7 +179,8 @@ func (m machine) Stop(ctx context.Context, h run.Handle) error {
 
 const doesNotExist = "ExecutionDoesNotExist"
 
-// states are the execution states that Step Functions documents. An execution whose state is not Done is running.
+// states are the execution states that Step Functions documents. An execution whose state is not
+// Done is running.
 var states = map[types.ExecutionStatus]job.Status{
 	types.ExecutionStatusRunning:        {},
 	types.ExecutionStatusPendingRedrive: {},

@@ -247,7 +247,8 @@ func TestTheInputIsJSON(t *testing.T) {
 	}
 }
 
-// TestAVersionOrAliasIsStartedAsItIs also shows that its executions are found under the machine's own name.
+// TestAVersionOrAliasIsStartedAsItIs also shows that its executions are found under the machine's
+// own name.
 func TestAVersionOrAliasIsStartedAsItIs(t *testing.T) {
 	for _, qualifier := range []string{":7", ":prod"} {
 		s := newTarget(t)

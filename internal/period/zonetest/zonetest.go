@@ -1,5 +1,5 @@
-// Package zonetest lists the clock changes of every IANA zone, for tests of code that uses local time. Only tests
-// import it.
+// Package zonetest lists the clock changes of every IANA zone, for tests of code that uses local
+// time. Only tests import it.
 package zonetest
 
 import (
@@ -40,8 +40,9 @@ func Load(t testing.TB, name string) *time.Location {
 	return zone
 }
 
-// Changes lists the clock changes of every zone between 2000 and 2037, each kind of change (offsets and local
-// time of day) once per zone, and zones that are other names of one already listed left out.
+// Changes lists the clock changes of every zone between 2000 and 2037, each kind of change (offsets
+// and local time of day) once per zone, and zones that are other names of one already listed left
+// out.
 func Changes(t testing.TB) []Change {
 	t.Helper()
 	var all []Change

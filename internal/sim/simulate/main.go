@@ -1,6 +1,6 @@
-// Command simulate plays seeds of package sim on all cores and prints a summary. If a seed breaks a promise, it
-// shrinks the seed to the fewest faults that still break it, and prints the command that replays them with their
-// history.
+// Command simulate plays seeds of package sim on all cores and prints a summary. If a seed breaks a
+// promise, it shrinks the seed to the fewest faults that still break it, and prints the command
+// that replays them with their history.
 package main
 
 import (

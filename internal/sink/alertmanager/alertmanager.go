@@ -1,6 +1,7 @@
-// Package alertmanager is the sink that raises and resolves alerts in Prometheus Alertmanager, over its API v2. A
-// matter has one alert for each type of event raised about it; the event that settles the matter resolves them.
-// Alertmanager keeps alerts in memory and lets them expire, so open ones are sent again every minute.
+// Package alertmanager is the sink that raises and resolves alerts in Prometheus Alertmanager, over
+// its API v2. A matter has one alert for each type of event raised about it; the event that settles
+// the matter resolves them. Alertmanager keeps alerts in memory and lets them expire, so open ones
+// are sent again every minute.
 package alertmanager
 
 import (
@@ -45,8 +46,8 @@ func New(c Config) *Sink { return &Sink{config: c} }
 func (s *Sink) Name() string { return s.config.Name }
 
 const (
-	// life is how long Alertmanager keeps an alert that is not sent again. If the controller is down for longer, alerts
-	// expire although nothing was resolved.
+	// life is how long Alertmanager keeps an alert that is not sent again. If the controller is
+	// down for longer, alerts expire although nothing was resolved.
 	life = time.Hour
 	// brief is the life of an alert that no later event settles.
 	brief = 15 * time.Minute
@@ -68,8 +69,8 @@ type alert struct {
 // open is the unresolved alerts, by matter.
 type open map[string][]alert
 
-// Send raises an alert, or resolves those of a matter that the event settles. A late alert raises nothing: its matter
-// is settled.
+// Send raises an alert, or resolves those of a matter that the event settles. A late alert raises
+// nothing: its matter is settled.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	switch matter, now := sink.Matter(a.Event), s.config.Now(); {
 	case sink.Settles(a.Event):
@@ -189,8 +190,8 @@ const (
 	maxText    = 4000
 )
 
-// post sends alerts to every member of the cluster, as Prometheus does. One success is enough: the members replicate
-// alerts.
+// post sends alerts to every member of the cluster, as Prometheus does. One success is enough: the
+// members replicate alerts.
 func (s *Sink) post(ctx context.Context, alerts ...alert) error {
 	body, err := json.Marshal(alerts)
 	if err != nil {

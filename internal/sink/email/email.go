@@ -1,6 +1,6 @@
-// Package email is the sink that sends mail by SMTP, encrypted unless the settings say otherwise. Mails about one run
-// refer to the same message, so that mail programs show them as one conversation; a repeated mail has the same
-// Message-ID, so that servers recognise it.
+// Package email is the sink that sends mail by SMTP, encrypted unless the settings say otherwise.
+// Mails about one run refer to the same message, so that mail programs show them as one
+// conversation; a repeated mail has the same Message-ID, so that servers recognise it.
 package email
 
 import (
@@ -93,8 +93,8 @@ func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	return nil
 }
 
-// client returns a client for one connection: it holds no state that two mails could share. Its connection is closed
-// when ctx ends, because the SMTP library does not use ctx.
+// client returns a client for one connection: it holds no state that two mails could share. Its
+// connection is closed when ctx ends, because the SMTP library does not use ctx.
 func (s *Sink) client(ctx context.Context) (*mail.Client, error) {
 	dial := func(dialling context.Context, network, address string) (net.Conn, error) {
 		conn, err := s.dial(dialling, network, address)
@@ -155,8 +155,8 @@ func judgeConnection(err error) error {
 	}
 }
 
-// judgeMail classifies the error of a rejected mail. Sender and recipients are the same for every mail, so a rejected
-// address is a misconfiguration; any other error is about this mail.
+// judgeMail classifies the error of a rejected mail. Sender and recipients are the same for every
+// mail, so a rejected address is a misconfiguration; any other error is about this mail.
 func judgeMail(err error) error {
 	failed, ok := errors.AsType[*mail.SendError](err)
 	if !ok || failed.ErrorCode() < 500 {

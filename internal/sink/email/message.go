@@ -105,7 +105,8 @@ func (v view) text() string {
 	return b.String()
 }
 
-// page renders the HTML part. It does not use html/template, which makes the linker keep every method of every type.
+// page renders the HTML part. It does not use html/template, which makes the linker keep every
+// method of every type.
 func (v view) page() string {
 	var b strings.Builder
 	text := html.EscapeString

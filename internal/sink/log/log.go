@@ -1,5 +1,5 @@
-// Package log is the sink that writes events to the controller's own log. It needs no configuration, so that an alert
-// is never lost only because no other sink is set up.
+// Package log is the sink that writes events to the controller's own log. It needs no
+// configuration, so that an alert is never lost only because no other sink is set up.
 package log
 
 import (

@@ -1,6 +1,7 @@
-// Package pagerduty is the sink that opens and resolves incidents with PagerDuty's Events API v2. All alerts of one
-// run are one incident: the first one triggers it, further ones are added to it, and the event that settles the
-// matter resolves it. A routed event that is no problem becomes a change event, which pages nobody.
+// Package pagerduty is the sink that opens and resolves incidents with PagerDuty's Events API v2.
+// All alerts of one run are one incident: the first one triggers it, further ones are added to it,
+// and the event that settles the matter resolves it. A routed event that is no problem becomes a
+// change event, which pages nobody.
 package pagerduty
 
 import (
@@ -47,7 +48,8 @@ type incident struct {
 	Sent  sink.Sent  `json:"told"`
 }
 
-// Send reports an alert. If its matter has been settled since, it opens no incident: nothing would resolve it.
+// Send reports an alert. If its matter has been settled since, it opens no incident: nothing would
+// resolve it.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	if a.Settled && changes(a.Event) {
 		return nil
@@ -98,7 +100,8 @@ func (s *Sink) load(ctx context.Context, a sink.Alert) (known incident, t sink.T
 	return known, t, nil
 }
 
-// save stores the state of the incident. Losing a race does no harm: the winner has reported the same incident.
+// save stores the state of the incident. Losing a race does no harm: the winner has reported the
+// same incident.
 func (s *Sink) save(ctx context.Context, t sink.Thread, next incident) error {
 	if _, err := sink.SaveThread(ctx, s.config.Threads, t, next, s.config.Now()); err != nil && !errors.Is(err, sink.ErrTaken) {
 		return fmt.Errorf("pagerduty: %w", err)

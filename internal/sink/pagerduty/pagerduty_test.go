@@ -233,7 +233,8 @@ func TestLongTextsFit(t *testing.T) {
 	}
 }
 
-// A dead letter that is sent again after its run succeeded must not page anybody: nothing would resolve the incident.
+// A dead letter that is sent again after its run succeeded must not page anybody: nothing would
+// resolve the incident.
 func TestAlertOfASettledRunOpensNoIncidentAndResolvesOneThatIsOpen(t *testing.T) {
 	s := newService(t)
 	p := s.sink(t)

@@ -1,5 +1,5 @@
-// Package post is the common part of HTTP sinks: it sends a request once and classifies the answer by the errors of
-// the contract.
+// Package post is the common part of HTTP sinks: it sends a request once and classifies the answer
+// by the errors of the contract.
 package post
 
 import (
@@ -46,8 +46,8 @@ func Do(client *http.Client, req *http.Request, who string, now time.Time) (Answ
 	return Answer{Status: resp.StatusCode, Body: body}, judge(resp, who, now)
 }
 
-// Unreachable returns the error of a failed connection: Misconfigured if the egress guard or the sink's certificate
-// is the cause.
+// Unreachable returns the error of a failed connection: Misconfigured if the egress guard or the
+// sink's certificate is the cause.
 func Unreachable(who string, err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {

@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// Secret is the token, key or signing secret of a sink under test, and part of its address if that is secret.
+// Secret is the token, key or signing secret of a sink under test, and part of its address if that
+// is secret.
 const Secret = "s3cret-0123456789abcdef01234567"
 
 // Make returns the sink under test, which sends to url with client.

@@ -1,5 +1,5 @@
-// Package sinktest is the shared part of sink tests: an alert, a store of threads, and the suite that every HTTP sink
-// passes.
+// Package sinktest is the shared part of sink tests: an alert, a store of threads, and the suite
+// that every HTTP sink passes.
 package sinktest
 
 import (

@@ -65,8 +65,8 @@ const (
 // errorCode is the form of Slack's own error codes; other text is not repeated.
 var errorCode = regexp.MustCompile(`^[a-z0-9_]{1,64}$`)
 
-// neverAccepted reports whether Slack rejects a message for its content, so that a retry is useless. The codes of
-// blocked content in shared channels share a prefix.
+// neverAccepted reports whether Slack rejects a message for its content, so that a retry is
+// useless. The codes of blocked content in shared channels share a prefix.
 func neverAccepted(code string) bool {
 	return slices.Contains(wrongForm, code) || strings.HasPrefix(code, "slack_connect_") && strings.Contains(code, "blocked")
 }
@@ -109,7 +109,8 @@ func judge(doing string, err error) error {
 // place is the channel and timestamp of a message.
 type place struct{ channel, ts string }
 
-// send posts a message, as a reply if thread is given. If Slack rejects the blocks, it sends plain text.
+// send posts a message, as a reply if thread is given. If Slack rejects the blocks, it sends plain
+// text.
 func (s *Sink) send(ctx context.Context, to place, m message, more ...api.MsgOption) (place, error) {
 	post := func(form api.MsgOption) (place, error) {
 		options := append([]api.MsgOption{form, api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl()}, more...)
@@ -139,7 +140,8 @@ func (m message) bare() api.MsgOption {
 	return api.MsgOptionCompose(api.MsgOptionText(m.attachment.Fallback, false), api.MsgOptionAttachments([]api.Attachment{}...))
 }
 
-// rewrite replaces one of our messages with m. A message that Slack does not let us change stays as it is.
+// rewrite replaces one of our messages with m. A message that Slack does not let us change stays as
+// it is.
 func (s *Sink) rewrite(ctx context.Context, at place, m message, more ...api.MsgOption) error {
 	update := func(form api.MsgOption) error {
 		_, _, _, err := s.client.UpdateMessageContext(ctx, at.channel, at.ts, append([]api.MsgOption{form}, more...)...)
@@ -165,8 +167,8 @@ func metadata(key, event string) api.MsgOption {
 // skew is the maximum difference between Slack's clock and ours.
 const skew = 5 * time.Minute
 
-// search looks for the root message of key among those posted around the time of a claim. It returns its timestamp
-// and event id.
+// search looks for the root message of key among those posted around the time of a claim. It
+// returns its timestamp and event id.
 func (s *Sink) search(ctx context.Context, channel, key string, c claim) (ts, event string, err error) {
 	query := &api.GetConversationHistoryParameters{
 		ChannelID: channel, Oldest: stamp(c.From.Add(-skew)), Latest: stamp(c.Until.Add(skew)), Inclusive: true, Limit: 200, IncludeAllMetadata: true,

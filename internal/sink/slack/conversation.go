@@ -32,14 +32,15 @@ type conversation struct {
 	thread sink.Thread
 }
 
-// claim keeps other processes from posting the root until it expires. From is when the first try began whose outcome
-// is unknown.
+// claim keeps other processes from posting the root until it expires. From is when the first try
+// began whose outcome is unknown.
 type claim struct {
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 }
 
-// with returns the conversation after an alert. A late alert does not reopen a matter that has been settled since.
+// with returns the conversation after an alert. A late alert does not reopen a matter that has been
+// settled since.
 func (c conversation) with(a sink.Alert) conversation {
 	e := a.Event
 	if a.Settled && (c.State == sink.Recovered || c.State == sink.Closed) {
@@ -80,7 +81,8 @@ func (s *Sink) load(ctx context.Context, key string) (conversation, error) {
 	return c, nil
 }
 
-// save replaces the version of c that was read. It returns sink.ErrTaken if another process has changed it since.
+// save replaces the version of c that was read. It returns sink.ErrTaken if another process has
+// changed it since.
 func (s *Sink) save(ctx context.Context, c conversation) (conversation, error) {
 	saved, err := sink.SaveThread(ctx, s.threads, c.thread, c, s.now())
 	if err != nil {

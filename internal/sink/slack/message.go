@@ -11,7 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sink"
 )
 
-// card is the content of a message. A conversation stores that of its root, to be able to rewrite it.
+// card is the content of a message. A conversation stores that of its root, to be able to rewrite
+// it.
 type card struct {
 	Story    sink.Story     `json:"story"`
 	Severity event.Severity `json:"severity"`
@@ -24,8 +25,8 @@ func newCard(a sink.Alert) card {
 	return card{Story: story, Severity: a.Event.Detail.Severity, Owner: sink.Cut(a.Owner, maxSummary), Links: a.Links}
 }
 
-// message is a card in Slack's form. Text is for notifications and clients without blocks; the attachment gives the
-// blocks their colour.
+// message is a card in Slack's form. Text is for notifications and clients without blocks; the
+// attachment gives the blocks their colour.
 type message struct {
 	text       string
 	attachment api.Attachment
@@ -80,7 +81,8 @@ func (c card) foot() string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " · ")
 }
 
-// mrkdwn returns a text object in which Slack interprets only our markup: it creates no links of its own.
+// mrkdwn returns a text object in which Slack interprets only our markup: it creates no links of
+// its own.
 func mrkdwn(text string) *api.TextBlockObject {
 	return api.NewTextBlockObject(api.MarkdownType, text, false, true)
 }

@@ -70,8 +70,9 @@ func (s *Sink) claim(ctx context.Context, c conversation) (conversation, error) 
 	return c, err
 }
 
-// release ends a claim after an error. Most errors mean that nothing was posted; after the others, and without an
-// answer, the message may still arrive, so the next try searches for it first, a little later.
+// release ends a claim after an error. Most errors mean that nothing was posted; after the others,
+// and without an answer, the message may still arrive, so the next try searches for it first, a
+// little later.
 func (s *Sink) release(ctx context.Context, c conversation, cause error) error {
 	if code := said(cause); slices.Contains(unsure, code) || code == "" && unknown(judge("open a thread", cause)) {
 		return s.leave(ctx, c, settle, cause)
@@ -86,8 +87,8 @@ func (s *Sink) leave(ctx context.Context, c conversation, after time.Duration, c
 	return s.settled(ctx, c, cause)
 }
 
-// settled saves the result of a failed try to open a thread, even if ctx is cancelled. If that fails, the claim
-// expires by itself.
+// settled saves the result of a failed try to open a thread, even if ctx is cancelled. If that
+// fails, the claim expires by itself.
 func (s *Sink) settled(ctx context.Context, c conversation, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callFor)
 	defer cancel()
@@ -100,8 +101,8 @@ func unknown(verdict error) bool {
 	return !errors.As(verdict, new(*sink.Misconfigured)) && !errors.As(verdict, new(*sink.Busy)) && !errors.As(verdict, new(*sink.Refused))
 }
 
-// keep stores the root that was posted. If another process has taken over meanwhile and posted another, it deletes
-// ours.
+// keep stores the root that was posted. If another process has taken over meanwhile and posted
+// another, it deletes ours.
 func (s *Sink) keep(ctx context.Context, c conversation, a sink.Alert, at place) error {
 	s.remember(ctx, at.channel)
 	lost := false
@@ -121,8 +122,8 @@ func (s *Sink) keep(ctx context.Context, c conversation, a sink.Alert, at place)
 	return s.Send(ctx, a)
 }
 
-// find searches for a root that was posted but not stored. If the bot may not read the channel, the thread may begin
-// twice: that is logged.
+// find searches for a root that was posted but not stored. If the bot may not read the channel, the
+// thread may begin twice: that is logged.
 func (s *Sink) find(ctx context.Context, c conversation, left claim) (place, string, error) {
 	channel := s.knownChannel(ctx)
 	if channel == "" {
@@ -160,8 +161,8 @@ func (s *Sink) adopt(ctx context.Context, c conversation, a sink.Alert, at place
 	return s.reply(ctx, c, a)
 }
 
-// reopenIfGone begins another thread if the root was deleted or locked. The state of the matter stays: the event that
-// settles it reads "Recovered" in the new thread, too.
+// reopenIfGone begins another thread if the root was deleted or locked. The state of the matter
+// stays: the event that settles it reads "Recovered" in the new thread, too.
 func (s *Sink) reopenIfGone(ctx context.Context, c conversation, a sink.Alert, err error) error {
 	if !slices.Contains(gone, said(err)) {
 		return judge("write into a thread", err)
@@ -185,7 +186,8 @@ func (s *Sink) knownChannel(ctx context.Context) string {
 	return string(t.Data)
 }
 
-// remember stores the id of a channel that is configured by name. Losing it costs a search at worst.
+// remember stores the id of a channel that is configured by name. Losing it costs a search at
+// worst.
 func (s *Sink) remember(ctx context.Context, id string) {
 	if channelID.MatchString(s.channel) {
 		return

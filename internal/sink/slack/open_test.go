@@ -19,7 +19,8 @@ import (
 	"github.com/interlock-go/interlock/internal/sink/slack"
 )
 
-// untilTaken sends until it succeeds, as dispatchers do, and advances the clock when the sink asks for a pause.
+// untilTaken sends until it succeeds, as dispatchers do, and advances the clock when the sink asks
+// for a pause.
 func (w *world) untilTaken(s *slack.Sink, a sink.Alert) {
 	w.t.Helper()
 	for range 20 {

@@ -1,6 +1,7 @@
-// Package slack is the sink that writes to a Slack channel. Alerts of one run share a thread, whose root message
-// shows the state of the matter: open, recovered, closed. Two dispatchers never open two threads: a dispatcher claims
-// the thread before it posts the root (open.go), and after a crash the next one searches the channel for the root.
+// Package slack is the sink that writes to a Slack channel. Alerts of one run share a thread, whose
+// root message shows the state of the matter: open, recovered, closed. Two dispatchers never open
+// two threads: a dispatcher claims the thread before it posts the root (open.go), and after a crash
+// the next one searches the channel for the root.
 //
 // Data from pipelines is shown as text and never as markup (text.go).
 package slack
@@ -50,8 +51,8 @@ func New(c Config) *Sink {
 
 func (s *Sink) Name() string { return s.name }
 
-// Send writes an alert: as the root of a thread if it is the first one of its run, as a reply otherwise, and as a
-// separate message if it is about no run.
+// Send writes an alert: as the root of a thread if it is the first one of its run, as a reply
+// otherwise, and as a separate message if it is about no run.
 func (s *Sink) Send(ctx context.Context, a sink.Alert) error {
 	if !sink.AboutRun(a.Event) {
 		c := newCard(a)
@@ -92,8 +93,9 @@ func (s *Sink) Follow(ctx context.Context, a sink.Alert) error {
 // key returns the key under which the thread of an event's run is stored.
 func (s *Sink) key(e event.Event) string { return s.name + "/" + sink.Matter(e) }
 
-// reply rewrites the root if the state has changed, and then posts below it: in this order, because a repeated
-// rewrite does no harm and a repeated reply would. A worse state is also shown in the channel.
+// reply rewrites the root if the state has changed, and then posts below it: in this order, because
+// a repeated rewrite does no harm and a repeated reply would. A worse state is also shown in the
+// channel.
 func (s *Sink) reply(ctx context.Context, c conversation, a sink.Alert) error {
 	if err := s.refresh(ctx, c, c.with(a)); err != nil {
 		return s.reopenIfGone(ctx, c, a, err)

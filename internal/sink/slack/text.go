@@ -14,8 +14,8 @@ const (
 	maxLines   = 20
 )
 
-// Characters that make text bold, italic, struck or code, and their look-alikes: the text is data and must be shown
-// literally.
+// Characters that make text bold, italic, struck or code, and their look-alikes: the text is data
+// and must be shown literally.
 var marks = map[rune]rune{'*': '∗', '_': 'ˍ', '~': '∼', '`': 'ˋ'}
 
 // emoji matches what Slack would turn into a picture. Most names have a letter; a time of day has none.

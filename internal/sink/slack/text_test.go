@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// For any data, the result contains no Slack control character, is not too long, and cuts no entity in two.
+// For any data, the result contains no Slack control character, is not too long, and cuts no entity
+// in two.
 func TestPlainTextIsHarmlessAndFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[<>&*_~`+"`"+`:a!@# \n]{0,60}`)).Draw(t, "text")

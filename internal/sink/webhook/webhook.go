@@ -1,5 +1,6 @@
-// Package webhook is the sink that posts events as CloudEvents 1.0 JSON to an HTTP address. The body is signed, so
-// that the receiver can verify that it comes from this controller and when it was sent.
+// Package webhook is the sink that posts events as CloudEvents 1.0 JSON to an HTTP address. The
+// body is signed, so that the receiver can verify that it comes from this controller and when it
+// was sent.
 package webhook
 
 import (

@@ -152,7 +152,8 @@ var places = [row.Indexes]struct{ list, key string }{
 	row.Ordered: {"list", "place"}, row.Pending: {"pending", "pendingPlace"}, row.Aging: {"aging", "agedAt"},
 }
 
-// rowOf returns the row that an op puts. A change is an attribute of its row, so that the stream delivers it.
+// rowOf returns the row that an op puts. A change is an attribute of its row, so that the stream
+// delivers it.
 func rowOf(op row.Op) Row {
 	r := Row{"version": number(op.Row.Version)}
 	r.pack("json", op.Row.Body)

@@ -109,7 +109,8 @@ func (t *tables) raiseAll() {
 	}
 }
 
-// Peers returns a random name for this process. Leases expire by time: the other processes are unknown.
+// Peers returns a random name for this process. Leases expire by time: the other processes are
+// unknown.
 func (e *Engine) Peers() row.Peers { return row.Peers{Self: e.self} }
 
 // Trim does nothing: DynamoDB deletes applied ids by their TTL, and streams expire changes.
@@ -142,7 +143,8 @@ func New(c aws.Config, environment string, o Options) *Store {
 	return e.Store(e)
 }
 
-// Store returns the store on the tables of e that accesses rows through rows: e, or a wrapper of it.
+// Store returns the store on the tables of e that accesses rows through rows: e, or a wrapper of
+// it.
 func (e *Engine) Store(rows row.Engine) *Store {
 	return &Store{record.New(rows, record.Options{MaxOps: store.MaxRows}), e.tables}
 }

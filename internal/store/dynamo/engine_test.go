@@ -13,8 +13,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store/storetest"
 )
 
-// thorough runs the suites with all their repetitions, as on every other engine. By default they are reduced: the
-// repeated logic is above the engines, and a call of DynamoDB Local takes milliseconds.
+// thorough runs the suites with all their repetitions, as on every other engine. By default they
+// are reduced: the repeated logic is above the engines, and a call of DynamoDB Local takes
+// milliseconds.
 var thorough = flag.Bool("thorough", false, "repeat as often as on other engines")
 
 func TestMain(m *testing.M) { os.Exit(dynamotest.Main(m)) }

@@ -148,7 +148,8 @@ func (t *tables) positions(ctx context.Context, n int) (int64, error) {
 	return first, nil
 }
 
-// eventItems returns the three rows of an event. The put of the last one, under the event's id, fails if it exists.
+// eventItems returns the three rows of an event. The put of the last one, under the event's id,
+// fails if it exists.
 func (t *tables) eventItems(e row.Event, position string) []types.TransactWriteItem {
 	at := eventAt(e)
 	entry := func() Row {

@@ -162,7 +162,8 @@ func (t *tables) getTogether(reads []*reading) {
 	}
 }
 
-// get fills in rows. It uses GetItem for a single row, because some functions may call nothing else.
+// get fills in rows. It uses GetItem for a single row, because some functions may call nothing
+// else.
 func (t *tables) get(ctx context.Context, found map[address]Row) error {
 	if len(found) > 1 {
 		return t.getMany(ctx, found)

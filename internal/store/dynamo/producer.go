@@ -18,8 +18,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/record"
 )
 
-// produced parses a sensor row as its producer wrote it: SENSOR#{key}, with its fields as attributes
-// or in a map named data. An error describes the producer's mistake.
+// produced parses a sensor row as its producer wrote it: SENSOR#{key}, with its fields as
+// attributes or in a map named data. An error describes the producer's mistake.
 func (r Record) produced(id pipeline.ID) (*record.Produced, error) {
 	key, suffix, err := sensor.ExternalKey(strings.TrimPrefix(r.Image.text("SK"), sensorPrefix))
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// deployed returns the stores of several processes on the same tables, without anything that follows their streams.
+// deployed returns the stores of several processes on the same tables, without anything that
+// follows their streams.
 func deployed(t *testing.T, processes int) []*dynamo.Store {
 	t.Helper()
 	url := dynamotest.Shared(t)
@@ -195,7 +196,8 @@ func TestEventsWaitInTheOutboxUntilPublished(t *testing.T) {
 	}
 }
 
-// A rule may use a field of any name: attributes of the engine's own rows have no meaning in a producer's.
+// A rule may use a field of any name: attributes of the engine's own rows have no meaning in a
+// producer's.
 func TestProducersMayUseTheNamesOfTheEngine(t *testing.T) {
 	got := read(t, `{"PK":{"S":"PIPELINE#orders"},"SK":{"S":"SENSOR#rows"},"change":{"S":"none"},"version":{"N":"3"},"events":{"S":"x"},"json":{"S":"x"}}`)
 	if got.Sensor == nil || got.Change != nil || got.Refused != "" || got.Sensor.Write.Reading.Fields["version"] != int64(3) {
@@ -321,8 +323,8 @@ func TestOverviewReadsNoRows(t *testing.T) {
 	}
 }
 
-// Several processes change the same rows concurrently: each version has one winner, each Batch is applied once, and
-// every event gets its own position.
+// Several processes change the same rows concurrently: each version has one winner, each Batch is
+// applied once, and every event gets its own position.
 func TestEachVersionHasOneWinnerAmongProcesses(t *testing.T) {
 	const rounds = 5
 	all := deployed(t, 3)

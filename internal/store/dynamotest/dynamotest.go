@@ -1,5 +1,6 @@
-// Package dynamotest starts a real DynamoDB for tests: DynamoDB Local, on a free port of the loopback interface, in memory. Where it
-// or Java is missing the tests that need it are passed over by name; with CI=true they fail.
+// Package dynamotest starts a real DynamoDB for tests: DynamoDB Local, on a free port of the
+// loopback interface, in memory. Where it or Java is missing the tests that need it are passed over
+// by name; with CI=true they fail.
 package dynamotest
 
 import (
@@ -52,7 +53,8 @@ var shared struct {
 // surroundings are what a process that opens the tables by their URL finds in its environment.
 var surroundings = map[string]string{"AWS_ACCESS_KEY_ID": anybody, "AWS_SECRET_ACCESS_KEY": "none", "AWS_EC2_METADATA_DISABLED": "true"}
 
-// Main runs the tests of a package that share one server, and stops it after them. TestMain calls it.
+// Main runs the tests of a package that share one server, and stops it after them. TestMain calls
+// it.
 func Main(m interface{ Run() int }) int {
 	for name, value := range surroundings {
 		if err := os.Setenv(name, value); err != nil {
@@ -72,15 +74,16 @@ func Main(m interface{ Run() int }) int {
 	return code
 }
 
-// Shared gives the URL of four empty tables on the package's server. The package's TestMain must call Main.
+// Shared gives the URL of four empty tables on the package's server. The package's TestMain must
+// call Main.
 func Shared(t testing.TB) string {
 	t.Helper()
 	s := sharedServer(t)
 	return urlOf(s.tables(t, false), s.url)
 }
 
-// Streaming is Shared for tables with their streams, which cost something with every write: the environment and what a client of
-// the server is made of.
+// Streaming is Shared for tables with their streams, which cost something with every write: the
+// environment and what a client of the server is made of.
 func Streaming(t testing.TB) (environment string, c aws.Config) {
 	t.Helper()
 	s := sharedServer(t)
@@ -202,8 +205,8 @@ func launch(lib string) (*server, error) {
 	return s, nil
 }
 
-// begin starts the process and comes back once it takes connections. It ends with its input, and so with the tests, however
-// these end.
+// begin starts the process and comes back once it takes connections. It ends with its input, and so
+// with the tests, however these end.
 func (s *server) begin(lib string) error {
 	source := filepath.Join(s.dir, "Launcher.java")
 	if err := os.WriteFile(source, launcher, 0o600); err != nil {
@@ -238,7 +241,8 @@ func (s *server) begin(lib string) error {
 	return fmt.Errorf("DynamoDB Local did not come up: %w\n%s", s.cmd.Wait(), errs.String())
 }
 
-// listen reads until the process ends, so that it never waits for a reader, and passes on the port that it tells.
+// listen reads until the process ends, so that it never waits for a reader, and passes on the port
+// that it tells.
 func listen(out io.Reader, port chan<- string) {
 	defer close(port)
 	for lines := bufio.NewScanner(out); lines.Scan(); {

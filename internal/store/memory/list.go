@@ -102,8 +102,8 @@ func (t *table) cut(name listName, at string, r *stored) {
 	}
 }
 
-// loseEvents forgets the latest n events and returns them, as a failover does to a server that had not
-// received them. Their positions are not used again.
+// loseEvents forgets the latest n events and returns them, as a failover does to a server that had
+// not received them. Their positions are not used again.
 func (t *table) loseEvents(n int) []row.Row {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package memory is the store that forgets: a map and sorted lists behind one mutex. It is what handlers are tested on and
-// what the simulator runs on. It starts no goroutine and reads no clock, so the same calls give the same answers, inside a
-// testing/synctest bubble too.
+// Package memory is the store that forgets: a map and sorted lists behind one mutex. It is what
+// handlers are tested on and what the simulator runs on. It starts no goroutine and reads no clock,
+// so the same calls give the same answers, inside a testing/synctest bubble too.
 package memory
 
 import (
@@ -31,8 +31,8 @@ func (s *Store) Open() *Store { return on(s.engine.open()) }
 
 func on(e *engine) *Store { return &Store{record.New(e, record.Options{}), e} }
 
-// LoseEvents forgets the latest n events and returns them, as a failover to a server does that had not received them.
-// Their positions are not used again.
+// LoseEvents forgets the latest n events and returns them, as a failover to a server does that had
+// not received them. Their positions are not used again.
 func (s *Store) LoseEvents(n int) []store.StoredEvent {
 	var lost []store.StoredEvent
 	for _, r := range s.engine.loseEvents(n) {

@@ -33,7 +33,8 @@ func (s *Store) Claim(ctx context.Context, q store.ClaimQuery, now time.Time) ([
 	return claims, wrap(err, "claim tasks")
 }
 
-// claim tries once. It returns store.ErrConflict if one of the first tasks has changed since it was read.
+// claim tries once. It returns store.ErrConflict if one of the first tasks has changed since it was
+// read.
 func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) (leased []*task, err error) {
 	clock := s.leaseClock(now)
 	due, err := s.claimable(ctx, q, clock, now)
@@ -81,8 +82,8 @@ func (s *Store) replace(ctx context.Context, tasks []*task, clock leaseClock, qu
 	return done, nil
 }
 
-// replaceAll writes tasks back in one transaction. It returns store.ErrConflict if one of them has changed since it
-// was read.
+// replaceAll writes tasks back in one transaction. It returns store.ErrConflict if one of them has
+// changed since it was read.
 func (s *Store) replaceAll(ctx context.Context, tasks []*task, clock leaseClock, quiet bool) error {
 	var tx row.Tx
 	for _, t := range tasks {
@@ -114,7 +115,8 @@ func (s *Store) claimable(ctx context.Context, q store.ClaimQuery, clock leaseCl
 	return []*task{t}, nil
 }
 
-// dueTasks lists tasks that are due before an instant, longest due first, until limit of them are wanted.
+// dueTasks lists tasks that are due before an instant, longest due first, until limit of them are
+// wanted.
 func (s *Store) dueTasks(ctx context.Context, q store.ClaimQuery, before time.Time, limit int, wanted func(*task) bool) ([]*task, error) {
 	if limit <= 0 {
 		return nil, nil

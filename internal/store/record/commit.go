@@ -15,8 +15,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Commit applies b as one transaction. If a task that b stores has changed concurrently, it rebuilds the transaction
-// and retries: that is not a conflict.
+// Commit applies b as one transaction. If a task that b stores has changed concurrently, it
+// rebuilds the transaction and retries: that is not a conflict.
 func (s *Store) Commit(ctx context.Context, b store.Batch, now time.Time) error {
 	if err := b.Check(); err != nil {
 		return err

@@ -38,10 +38,12 @@ func EventOf(r row.Row) (store.StoredEvent, error) {
 	return store.StoredEvent{Position: store.Position(at), Event: e}, nil
 }
 
-// recent is how many events Events reads by time. If more events match q.Since, it reads the log instead.
+// recent is how many events Events reads by time. If more events match q.Since, it reads the log
+// instead.
 const recent = 1000
 
-// Events reads the log, or the list of a type. If only few events match q.Since, it reads just those.
+// Events reads the log, or the list of a type. If only few events match q.Since, it reads just
+// those.
 func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
 	var none store.Page[event.Event]
 	last, err := store.AfterNumber(q.Cursor)
@@ -76,7 +78,8 @@ func (s *Store) Events(ctx context.Context, q store.EventQuery) (store.Page[even
 
 func eventCursor(e store.StoredEvent) string { return store.NumberCursor(e.Position) }
 
-// recentEvents answers a query with q.Since from the events since then; false if there are too many.
+// recentEvents answers a query with q.Since from the events since then; false if there are too
+// many.
 func (s *Store) recentEvents(ctx context.Context, q store.EventQuery, log row.Range) (page store.Page[store.StoredEvent], few bool, err error) {
 	if q.Since.IsZero() {
 		return page, false, nil
@@ -125,7 +128,8 @@ func (s *Store) LastPosition(ctx context.Context) (store.Position, error) {
 	return e.Position, err
 }
 
-// youngest is how many events PositionAt reads by time: the clocks of processes may differ slightly.
+// youngest is how many events PositionAt reads by time: the clocks of processes may differ
+// slightly.
 const youngest = 100
 
 // PositionAt reads the first events since t.

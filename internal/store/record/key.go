@@ -57,8 +57,8 @@ const (
 	listKept      = "kept" // writes that Trim had to keep and examines again later
 )
 
-// join builds a row key or an index key from parts. The separator sorts before every character of ids, schedules,
-// dates and sensor keys; the suffix of bound sorts right after it.
+// join builds a row key or an index key from parts. The separator sorts before every character of
+// ids, schedules, dates and sensor keys; the suffix of bound sorts right after it.
 func join(parts ...string) string { return strings.Join(parts, "#") }
 
 // bound returns the upper bound of all keys that join builds with this prefix.

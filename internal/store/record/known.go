@@ -12,10 +12,11 @@ const (
 	maxKnownData = 512    // bytes of data per reading
 )
 
-// known holds readings that this process stored last, so that the next write of the same sensor need not read its row
-// again. It is off where several processes share the data: there it would often be outdated, and cost a round trip
-// instead of saving one. A known reading that is outdated nevertheless, because Trim deleted its row for example, makes
-// the transaction that relies on it a conflict, and the retry reads the row.
+// known holds readings that this process stored last, so that the next write of the same sensor
+// need not read its row again. It is off where several processes share the data: there it would
+// often be outdated, and cost a round trip instead of saving one. A known reading that is outdated
+// nevertheless, because Trim deleted its row for example, makes the transaction that relies on it a
+// conflict, and the retry reads the row.
 type known struct {
 	on bool
 
@@ -23,8 +24,8 @@ type known struct {
 	readings map[row.Ref]*reading
 }
 
-// before returns the known reading that w replaces; nil if the row must be read. Only a write that is certain to
-// replace the row may rely on it, because no transaction checks a reading that stays.
+// before returns the known reading that w replaces; nil if the row must be read. Only a write that
+// is certain to replace the row may rely on it, because no transaction checks a reading that stays.
 func (k *known) before(w *reading, ref row.Ref) *reading {
 	if !k.on || w.Own || w.Order != 0 || w.once.ID != "" {
 		return nil

@@ -113,7 +113,8 @@ func (s *Store) Configs(ctx context.Context, id pipeline.ID) ([]store.Config, er
 	return all, nil
 }
 
-// Deadlines reads the deadlines of a run by key, and all others from the list of armed or of all deadlines.
+// Deadlines reads the deadlines of a run by key, and all others from the list of armed or of all
+// deadlines.
 func (s *Store) Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error) {
 	last, err := store.AfterDeadline(q.Cursor)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// Written returns the ids of the writes of all sensors since an instant, with their times; false if there are more
-// than most. It reads keys only.
+// Written returns the ids of the writes of all sensors since an instant, with their times; false if
+// there are more than most. It reads keys only.
 func (s *Store) Written(ctx context.Context, from time.Time, most int) (map[store.WriteID]time.Time, bool, error) {
 	rows, whole, err := s.names(ctx, History, listHistory, from, most)
 	if err != nil {
@@ -37,8 +37,8 @@ func (s *Store) Written(ctx context.Context, from time.Time, most int) (map[stor
 	return found, whole, nil
 }
 
-// Completed returns the runs whose jobs succeeded since an instant, each with its last successful attempt; false if
-// the job logs have more than most entries. It reads keys only.
+// Completed returns the runs whose jobs succeeded since an instant, each with its last successful
+// attempt; false if the job logs have more than most entries. It reads keys only.
 func (s *Store) Completed(ctx context.Context, from time.Time, most int) (map[run.Key]int, bool, error) {
 	rows, whole, err := s.names(ctx, RunLog, listRunLogs, from, most)
 	if err != nil {

@@ -11,19 +11,20 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// streamed identifies a record of a producer's stream: its sequence number, padded to sort, and when it was written.
+// streamed identifies a record of a producer's stream: its sequence number, padded to sort, and
+// when it was written.
 type streamed struct {
 	Sequence string    `json:"sequence"`
 	At       time.Time `json:"at"`
 	Digest   string    `json:"digest,omitempty"` // hash of the producer's row
 }
 
-// Produced is a reading that a producer wrote directly into the database, as reported by the database's change
-// stream.
+// Produced is a reading that a producer wrote directly into the database, as reported by the
+// database's change stream.
 type Produced struct {
 	Write store.Write
-	// Sequence is the sequence number of the stream record: of two records of one row, the later has the higher one.
-	// It is "" if the row itself was read because its record was lost.
+	// Sequence is the sequence number of the stream record: of two records of one row, the later
+	// has the higher one. It is "" if the row itself was read because its record was lost.
 	Sequence string
 	At       time.Time // when it was written, according to the stream
 	Row      string    // the name of the producer's row, for messages
@@ -35,8 +36,9 @@ const sequenceWidth = 40
 // skew is by how much the stream's times of successive records may be out of order.
 const skew = time.Minute
 
-// PutProduced stores the reading with the time of the stream record, and returns its change. For a record that was
-// stored before, it returns the same change again. For one superseded by a later record or write, it returns nil.
+// PutProduced stores the reading with the time of the stream record, and returns its change. For a
+// record that was stored before, it returns the same change again. For one superseded by a later
+// record or write, it returns nil.
 func (s *Store) PutProduced(ctx context.Context, p Produced) (*store.Change, error) {
 	r, err := newReading(p.Write, p.At)
 	if err != nil {
@@ -62,8 +64,9 @@ func (r *reading) digest() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Unread returns those producer rows whose current contents no stream record has delivered: the last record of such a
-// row, if any, had other contents. Two rows of one reading are returned together.
+// Unread returns those producer rows whose current contents no stream record has delivered: the
+// last record of such a row, if any, had other contents. Two rows of one reading are returned
+// together.
 func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error) {
 	refs, digests := make([]row.Ref, len(rows)), make([]string, len(rows))
 	for i, p := range rows {
@@ -101,8 +104,9 @@ func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error)
 	return unread, nil
 }
 
-// overtakenBy reports whether r was stored before, or was superseded by a newer record of its row. The stream of a
-// restored table restarts its numbering, so a lower number counts as newer if it was written later.
+// overtakenBy reports whether r was stored before, or was superseded by a newer record of its row.
+// The stream of a restored table restarts its numbering, so a lower number counts as newer if it
+// was written later.
 func (r *reading) overtakenBy(old *reading) bool {
 	last := old.Record
 	if r.Record.Sequence == "" { // the row itself was read
@@ -112,8 +116,8 @@ func (r *reading) overtakenBy(old *reading) bool {
 		(r.Record.Sequence == last.Sequence || !r.UpdatedAt.After(last.At.Add(skew)))
 }
 
-// repeat answers a repeated record as the first time. It ignores one superseded by another record or by a write
-// through the API, which has its own change.
+// repeat answers a repeated record as the first time. It ignores one superseded by another record
+// or by a write through the API, which has its own change.
 func (k *intake) repeat(next reading, old *reading) {
 	k.puts = append(k.puts, store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Changed: old.Changed, Ignored: true})
 	if old.Own && next.Record.Sequence == old.Record.Sequence {

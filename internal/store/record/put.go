@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// reading is the stored form of a reading, used for the current one of its period and for the history.
+// reading is the stored form of a reading, used for the current one of its period and for the
+// history.
 type reading struct {
 	Key       sensor.Key    `json:"key"`
 	Period    period.Period `json:"date,omitzero"`
@@ -96,12 +97,13 @@ type call struct {
 	done   chan struct{}
 }
 
-// large is the size from which a call is stored on its own, so that other calls need not wait for it: 1,000 writes
-// take about 50 ms. If another call has written the same rows meanwhile, it joins the next group instead.
+// large is the size from which a call is stored on its own, so that other calls need not wait for
+// it: 1,000 writes take about 50 ms. If another call has written the same rows meanwhile, it joins
+// the next group instead.
 const large = 100
 
-// combiner groups concurrent PutReadings calls into one transaction: calls that arrive while one is in progress form
-// the next group.
+// combiner groups concurrent PutReadings calls into one transaction: calls that arrive while one is
+// in progress form the next group.
 type combiner struct {
 	mu      sync.Mutex
 	busy    bool
@@ -143,7 +145,8 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 	}
 }
 
-// opsNeeded returns the size of the call in writes; two marks count as one: a write takes two rows, a mark one.
+// opsNeeded returns the size of the call in writes; two marks count as one: a write takes two rows,
+// a mark one.
 func (c *call) opsNeeded() int {
 	marks := map[string]bool{}
 	for i := range c.writes {
@@ -201,8 +204,8 @@ func (p *combiner) next(most int) []*call {
 	return group
 }
 
-// putCalls stores calls in one transaction. If that fails for any reason other than an unavailable store, it stores
-// each call separately, so that only the faulty ones fail.
+// putCalls stores calls in one transaction. If that fails for any reason other than an unavailable
+// store, it stores each call separately, so that only the faulty ones fail.
 func (s *Store) putCalls(ctx context.Context, group []*call) {
 	var all []*reading
 	for _, c := range group {
@@ -247,7 +250,8 @@ func (s *Store) put(ctx context.Context, writes []*reading) (k *intake, err erro
 	return k, err
 }
 
-// putOnce returns a conflict if the rows have changed since they were read, or are not as this process knows them.
+// putOnce returns a conflict if the rows have changed since they were read, or are not as this
+// process knows them.
 func (s *Store) putOnce(ctx context.Context, writes []*reading) (*intake, error) {
 	k, err := s.intake(ctx, writes)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// latestPeriods is how many readings of a key are read at first. Of the latest four, at most three are for periods
-// that contain the period of a query.
+// latestPeriods is how many readings of a key are read at first. Of the latest four, at most three
+// are for periods that contain the period of a query.
 const latestPeriods = 4
 
 // Readings reads the latest periods of each key, and older relevant ones by key.
@@ -71,7 +71,8 @@ func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][
 	return answers, nil
 }
 
-// answer adds the latest readings that are relevant to a query, and returns the refs of older ones that may be.
+// answer adds the latest readings that are relevant to a query, and returns the refs of older ones
+// that may be.
 func answer(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older []row.Ref, err error) {
 	seen, other := map[period.Period]bool{}, false
 	for _, r := range page.Rows {
@@ -116,8 +117,8 @@ func (s *Store) rest(ctx context.Context, r row.Range, page row.Page) ([]row.Row
 	return append(rows, more...), err
 }
 
-// answerAll adds all readings of a range of periods, and returns the refs of longer periods that contain its ends. A
-// longer period that lies inside the range is found in the range itself.
+// answerAll adds all readings of a range of periods, and returns the refs of longer periods that
+// contain its ends. A longer period that lies inside the range is found in the range itself.
 func answerAll(q store.ReadingQuery, page row.Page, to *[]*sensor.Reading) (older []row.Ref, err error) {
 	seen := map[period.Period]bool{}
 	for _, r := range page.Rows {
@@ -189,7 +190,8 @@ func (s *Store) LatestReadings(ctx context.Context, q store.LatestQuery) (page s
 	}
 }
 
-// newest reads the newest write of each key, as refSensor names it. Keys without writes are left out.
+// newest reads the newest write of each key, as refSensor names it. Keys without writes are left
+// out.
 func (s *Store) newest(ctx context.Context, keys []row.Ref) (found []row.Row, err error) {
 	ranges := make([]row.Range, len(keys))
 	for i, k := range keys {

@@ -1,10 +1,11 @@
-// Package record implements the store: it keeps runs, readings, deadlines, events and tasks as rows of an engine.
-// Keys, ordering, paging, leases and retention are implemented here, once for every engine; an engine only compares,
-// applies and scans.
+// Package record implements the store: it keeps runs, readings, deadlines, events and tasks as rows
+// of an engine. Keys, ordering, paging, leases and retention are implemented here, once for every
+// engine; an engine only compares, applies and scans.
 //
-// key.go defines the row keys, codec.go the encoding. commit.go turns a Batch into one transaction; put.go,
-// produced.go and reading.go store and read readings; task.go stores tasks with their leases and claim.go leases
-// them; list.go, event.go and overview.go list records; trim.go applies retention.
+// key.go defines the row keys, codec.go the encoding. commit.go turns a Batch into one transaction;
+// put.go, produced.go and reading.go store and read readings; task.go stores tasks with their
+// leases and claim.go leases them; list.go, event.go and overview.go list records; trim.go applies
+// retention.
 package record
 
 import (
@@ -25,11 +26,11 @@ var _ store.Store = (*Store)(nil)
 type Options struct {
 	// MaxOps is how many ops one transaction may have; 0 means no limit.
 	MaxOps int
-	// Readiness is how long the last verdict on a pipeline's gate is kept in a separate row for other programs to
-	// read; 0 means that there is no such row.
+	// Readiness is how long the last verdict on a pipeline's gate is kept in a separate row for
+	// other programs to read; 0 means that there is no such row.
 	Readiness time.Duration
-	// Alone says that no other process writes to the database, so that a write may rely on what this process stored
-	// before.
+	// Alone says that no other process writes to the database, so that a write may rely on what
+	// this process stored before.
 	Alone bool
 }
 
@@ -85,8 +86,9 @@ func (s *Store) scan(ctx context.Context, r row.Range) (row.Page, error) {
 	return pages[0], nil
 }
 
-// eachPage scans ranges, all of them at once, and passes each page to take with the index of its range. It continues a
-// range while it has more rows and take returns true, at least store.DefaultPage rows at a time.
+// eachPage scans ranges, all of them at once, and passes each page to take with the index of its
+// range. It continues a range while it has more rows and take returns true, at least
+// store.DefaultPage rows at a time.
 func (s *Store) eachPage(ctx context.Context, ranges []row.Range, take func(i int, rows []row.Row) (more bool, err error)) error {
 	open, at := slices.Clone(ranges), make([]int, len(ranges))
 	for i := range at {
@@ -148,8 +150,8 @@ func readPages[T any](ctx context.Context, s *Store, r row.Range, take func([]T)
 	})
 }
 
-// readAll reads the records of a whole range. It avoids holding all bodies, or growing one large slice, for 100,000
-// rows.
+// readAll reads the records of a whole range. It avoids holding all bodies, or growing one large
+// slice, for 100,000 rows.
 func readAll[T any](ctx context.Context, s *Store, r row.Range) ([]T, error) {
 	var found [][]T
 	err := readPages(ctx, s, r, func(page []T) error {
@@ -182,7 +184,8 @@ func after(r row.Range, last row.Row) row.Range {
 // next returns the smallest string greater than text.
 func next(text string) string { return text + "\x00" }
 
-// errRepeat means that a transaction was rejected too often because others changed the rows it depends on.
+// errRepeat means that a transaction was rejected too often because others changed the rows it
+// depends on.
 var errRepeat = fmt.Errorf("others kept changing the same rows: %w", store.ErrConflict)
 
 // wrap says what failed; it returns nil for nil.
@@ -226,8 +229,8 @@ func backoff(ctx context.Context, try int) error {
 	}
 }
 
-// tickets numbers the entries this process appends, following the callers' clock but never going back, so that
-// entries with the same time keep their order.
+// tickets numbers the entries this process appends, following the callers' clock but never going
+// back, so that entries with the same time keep their order.
 type tickets struct {
 	mu   sync.Mutex
 	last int64

@@ -32,8 +32,8 @@ func (t *task) leased() store.Lease { return store.Lease{Task: t.ID, Token: t.To
 
 func (t *task) end() { t.Until, t.Moved, t.Holder = time.Time{}, false, "" }
 
-// row lists the task by when it is due and by when it can be claimed. Every write gets a random version, so that a
-// task that was deleted and stored again is not mistaken for the earlier one.
+// row lists the task by when it is due and by when it can be claimed. Every write gets a random
+// version, so that a task that was deleted and stored again is not mistaken for the earlier one.
 func (t *task) row(clock leaseClock) (row.Row, error) {
 	body, err := encode(t)
 	if err != nil {
@@ -76,8 +76,8 @@ func (c leaseClock) free(t *task) bool {
 	return !c.now.Before(t.Until) || dead
 }
 
-// holds reports whether this process holds the lease. If several processes share the data, the token alone is not
-// enough: a database that lost its last commits issues the same numbers again.
+// holds reports whether this process holds the lease. If several processes share the data, the
+// token alone is not enough: a database that lost its last commits issues the same numbers again.
 func (c leaseClock) holds(t *task, l store.Lease) bool {
 	mine := c.peers.Alive == nil || t.Holder == c.peers.Self
 	return t.Token == l.Token && mine && c.now.Before(t.Until)
@@ -109,7 +109,8 @@ func (p *plan) task(id string) *task {
 
 func (p *plan) own(id string) bool { return p.Lease != nil && p.Lease.Task == id }
 
-// tasks stores and finishes tasks as documented at Batch.Tasks, on condition that the lease is held.
+// tasks stores and finishes tasks as documented at Batch.Tasks, on condition that the lease is
+// held.
 func (p *plan) tasks() {
 	p.leased()
 	for _, t := range p.Tasks {
@@ -132,8 +133,8 @@ func (p *plan) tasks() {
 	}
 }
 
-// leased adds the condition that the lease is held. If it is not, the transaction is a conflict, unless it was
-// applied before.
+// leased adds the condition that the lease is held. If it is not, the transaction is a conflict,
+// unless it was applied before.
 func (p *plan) leased() {
 	if p.Lease == nil {
 		return
@@ -188,7 +189,8 @@ const (
 	timers = "timers"
 )
 
-// listed returns the list for tasks of a kind. A newer version may have stored kinds that this one does not know.
+// listed returns the list for tasks of a kind. A newer version may have stored kinds that this one
+// does not know.
 func listed(kind store.TaskKind) string {
 	switch kind {
 	case store.Advance, store.AdvanceDry, store.CheckLeft, store.HandleChange:

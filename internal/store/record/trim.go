@@ -28,7 +28,8 @@ type trim struct {
 	open *store.Periods // periods of open runs; nil until read
 }
 
-// Trim applies the retention of one kind of record after another, until it has deleted MaxTrim rows.
+// Trim applies the retention of one kind of record after another, until it has deleted MaxTrim
+// rows.
 func (s *Store) Trim(ctx context.Context, keep store.Retention, now time.Time) (int, error) {
 	t := &trim{Store: s, keep: keep, now: now, left: store.MaxTrim}
 	for _, forget := range []func(context.Context) error{t.engines, t.events, t.logs, t.expired, t.writes} {
@@ -59,7 +60,8 @@ func (t *trim) drop(ctx context.Context, rows []row.Row) error {
 	return err
 }
 
-// aged passes the rows of a list from before an instant to forget, oldest first, as long as it returns true.
+// aged passes the rows of a list from before an instant to forget, oldest first, as long as it
+// returns true.
 func (t *trim) aged(ctx context.Context, kind row.Kind, list string, before time.Time, forget func([]row.Row) (bool, error)) error {
 	r := row.Range{Kind: kind, Index: row.Aging, List: list, To: store.Nanos(before)}
 	for t.left > 0 {
@@ -106,8 +108,8 @@ func (t *trim) events(ctx context.Context) error {
 	})
 }
 
-// logs deletes job log entries, rerun requests and snapshots of runs that are not open, except the snapshot that the
-// run refers to.
+// logs deletes job log entries, rerun requests and snapshots of runs that are not open, except the
+// snapshot that the run refers to.
 func (t *trim) logs(ctx context.Context) error {
 	if t.keep.JobLog <= 0 {
 		return nil
@@ -165,7 +167,8 @@ func (t *trim) log(ctx context.Context, list string, before time.Time, rows []ro
 	return t.drop(ctx, old)
 }
 
-// keepUntil lists a row by when Trim examines it again. It leaves a row that has changed meanwhile alone.
+// keepUntil lists a row by when Trim examines it again. It leaves a row that has changed meanwhile
+// alone.
 func (t *trim) keepUntil(ctx context.Context, r row.Row, list string, at time.Time) error {
 	read := r.Version
 	r.Version++
@@ -291,8 +294,8 @@ func (t *trim) newestOf(ctx context.Context, old []oldWrite) (map[row.Ref]int64,
 	return newest, err
 }
 
-// dropCurrent deletes current readings with their writes. If a run that opened meanwhile needs one of them, it is
-// restored.
+// dropCurrent deletes current readings with their writes. If a run that opened meanwhile needs one
+// of them, it is restored.
 func (t *trim) dropCurrent(ctx context.Context, old []oldWrite) error {
 	var gone []oldWrite
 	for _, w := range old {
@@ -333,7 +336,8 @@ func (t *trim) dropCurrent(ctx context.Context, old []oldWrite) error {
 	return nil
 }
 
-// openPeriods returns the periods of all open runs, of every pipeline: a gate may read another pipeline's sensors.
+// openPeriods returns the periods of all open runs, of every pipeline: a gate may read another
+// pipeline's sensors.
 func (t *trim) openPeriods(ctx context.Context) (*store.Periods, error) {
 	rows, err := t.scanAll(ctx, []row.Range{
 		{Kind: Runs, Index: row.Pending, List: listOpen}, {Kind: DryRuns, Index: row.Pending, List: listDry},

@@ -37,7 +37,8 @@ func works(t *testing.T, e *Engine) {
 	}
 }
 
-// The user may do everything, but only with keys and channels of the prefix: so nothing is stored elsewhere.
+// The user may do everything, but only with keys and channels of the prefix: so nothing is stored
+// elsewhere.
 func TestUserOfThePrefixAlone(t *testing.T) {
 	server := redistest.Start(t, append(switchedOff("~*", "&*", "+@all"), ann...)...)
 	at := func(login, prefix string) string {
@@ -69,7 +70,8 @@ func switchedOff(rights ...string) []string {
 	return append([]string{"--user", "default", "off"}, rights...)
 }
 
-// Redis replays its append-only file as the user default, and skips every transaction that this user may not run.
+// Redis replays its append-only file as the user default, and skips every transaction that this
+// user may not run.
 func TestServerThatCouldNotReplayItsDataIsRejected(t *testing.T) {
 	for name, rights := range map[string][]string{"no rights": nil, "no commands": {"~*"}, "other keys": {"~green:*", "+@all"}, "reads": {"~*", "+@read"}} {
 		t.Run(name, func(t *testing.T) {
@@ -144,8 +146,8 @@ func TestSentinelNamesThePrimary(t *testing.T) {
 	}
 }
 
-// Everything that a URL can express at once: the first Sentinel is gone, the other requires TLS and a user, and so
-// does the primary.
+// Everything that a URL can express at once: the first Sentinel is gone, the other requires TLS and
+// a user, and so does the primary.
 func TestSentinelsOverTLSWithAUser(t *testing.T) {
 	cert, key := certificate(t, t.TempDir())
 	primary := redistest.StartTLS(t, cert, key, append(switchedOff("~*", "&*", "+@all"), append(slices.Clone(ann), "--user", "watch", "on", ">s33", "&*", "+@all")...)...)

@@ -38,8 +38,8 @@ func (e *Engine) Peers() row.Peers {
 	return row.Peers{Self: e.instance, Skew: e.peers.skew, Alive: e.peers.mayBeAlive}
 }
 
-// mayBeAlive returns false only for an instance that a heartbeat has found to be dead. An unknown one may
-// have started after the last heartbeat: the next one finds out.
+// mayBeAlive returns false only for an instance that a heartbeat has found to be dead. An unknown
+// one may have started after the last heartbeat: the next one finds out.
 func (p *peers) mayBeAlive(instance string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,8 +87,9 @@ func (e *Engine) beat(ctx context.Context) error {
 	return nil
 }
 
-// keepAlive sends heartbeats, and an extra one whenever an instance leaves. A failed heartbeat is retried at the next
-// tick; if too many fail, other instances take over this one's leases and changes.
+// keepAlive sends heartbeats, and an extra one whenever an instance leaves. A failed heartbeat is
+// retried at the next tick; if too many fail, other instances take over this one's leases and
+// changes.
 func (e *Engine) keepAlive() {
 	tick := time.NewTicker(aliveBeat)
 	defer tick.Stop()
@@ -120,7 +121,8 @@ func (e *Engine) note(err error) {
 	}
 }
 
-// Trouble returns the error of the last heartbeat, which is a write like any other; nil if it succeeded.
+// Trouble returns the error of the last heartbeat, which is a write like any other; nil if it
+// succeeded.
 func (e *Engine) Trouble() error {
 	if err := e.trouble.Load(); err != nil {
 		return *err
@@ -150,8 +152,8 @@ func (e *Engine) subscribe(ctx context.Context) (*redis.PubSub, error) {
 	return messages, nil
 }
 
-// listen raises signals as messages arrive. A lost connection may lose messages, so it raises all signals after every
-// reconnect.
+// listen raises signals as messages arrive. A lost connection may lose messages, so it raises all
+// signals after every reconnect.
 func (e *Engine) listen(messages *redis.PubSub) {
 	received := messages.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(patience))
 	defer func() { _ = messages.Close() }() // shutting down

@@ -17,8 +17,8 @@ const oldest = 7
 // schema is the version of the data format.
 const schema = "3"
 
-// check rejects a server that could lose acknowledged writes, and data in another format. It uses INFO, which servers
-// answer even where CONFIG is forbidden.
+// check rejects a server that could lose acknowledged writes, and data in another format. It uses
+// INFO, which servers answer even where CONFIG is forbidden.
 func (e *Engine) check(ctx context.Context) error {
 	text, err := e.client.Info(ctx, "server", "persistence", "memory", "replication", "cluster").Result()
 	if err != nil {
@@ -38,9 +38,9 @@ var changes = [][]any{
 	{"SET", "", "v"}, {"DEL", ""}, {"HSET", "", "f", "v"}, {"ZADD", "", "0", "m"}, {"XADD", "", "*", "f", "v"},
 }
 
-// readsBack rejects a server that would lose writes when it restarts: Redis replays its append-only file as the user
-// default, even if that user is off, and skips each transaction that this user may not run. The check passes if our
-// user may not run ACL.
+// readsBack rejects a server that would lose writes when it restarts: Redis replays its append-only
+// file as the user default, even if that user is off, and skips each transaction that this user may
+// not run. The check passes if our user may not run ACL.
 func (e *Engine) readsBack(ctx context.Context) error {
 	if e.o.Unsafe {
 		return nil
@@ -100,8 +100,8 @@ func serverFits(info map[string]string, unsafe bool) error {
 	return errors.New(strings.Join(wrong, "; "))
 }
 
-// checkSchema marks an empty database with the format and a unique name, and rejects data in another format. From
-// then on scripts refuse to work on any other data: see common.lua.
+// checkSchema marks an empty database with the format and a unique name, and rejects data in
+// another format. From then on scripts refuse to work on any other data: see common.lua.
 func (e *Engine) checkSchema(ctx context.Context) error {
 	if err := e.client.SetNX(ctx, e.key("schema"), schema+" "+rand.Text(), 0).Err(); err != nil {
 		return e.fault(err)

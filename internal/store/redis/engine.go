@@ -3,8 +3,8 @@
 // script is a transaction; the scripts are in lua, and check everything before they write anything.
 // lua/row.lua maps rows to keys; docs/REDIS.md lists every key.
 //
-// rows.go reads and writes rows, feed.go delivers changes, alive.go sends heartbeats to the other replicas. url.go
-// and check.go decide which servers may be used, fault.go explains their errors.
+// rows.go reads and writes rows, feed.go delivers changes, alive.go sends heartbeats to the other
+// replicas. url.go and check.go decide which servers may be used, fault.go explains their errors.
 package redis
 
 import (
@@ -93,8 +93,8 @@ const (
 	allTopics   = "cetl"
 )
 
-// OpenEngine connects to the Redis at a URL: see docs/REDIS.md. It rejects a server that could lose acknowledged
-// writes.
+// OpenEngine connects to the Redis at a URL: see docs/REDIS.md. It rejects a server that could lose
+// acknowledged writes.
 func OpenEngine(ctx context.Context, url string, o Options) (*Engine, error) {
 	to, err := parseURL(url)
 	if err != nil {
@@ -189,8 +189,8 @@ func (e *Engine) run(ctx context.Context, script *redis.Script, args ...any) *re
 	return cmd
 }
 
-// over returns why ctx has ended; nil if it has not. A connection uses the context's deadline, and may reach it
-// slightly before the context does.
+// over returns why ctx has ended; nil if it has not. A connection uses the context's deadline, and
+// may reach it slightly before the context does.
 func over(ctx context.Context) error {
 	if at, limited := ctx.Deadline(); limited && ctx.Err() == nil && !time.Now().Before(at) {
 		return context.DeadlineExceeded

@@ -46,7 +46,8 @@ func TestUnknownPrimaryIsNotAMissingRow(t *testing.T) {
 	}
 }
 
-// A failover may lose the last changes while a consumer holds them. Here Redis is reset to its earlier state.
+// A failover may lose the last changes while a consumer holds them. Here Redis is reset to its
+// earlier state.
 func TestChangeAfterALostOneIsReceived(t *testing.T) {
 	server := redistest.Start(t)
 	e := opened(t, server.URL(), Options{})
@@ -72,8 +73,8 @@ func TestChangeAfterALostOneIsReceived(t *testing.T) {
 	}
 }
 
-// promotion returns a function that restores keys to their current values, and makes the server the new primary: one
-// that did not receive what was written in between.
+// promotion returns a function that restores keys to their current values, and makes the server the
+// new primary: one that did not receive what was written in between.
 func (e *Engine) promotion(t *testing.T, server *redistest.Server, names ...string) func() {
 	t.Helper()
 	before := map[string]string{}

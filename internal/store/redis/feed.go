@@ -18,8 +18,8 @@ const (
 	maxHeld   = 10000       // above the number of changes one consumer ever holds
 )
 
-// heldChange identifies a change that this Engine has received and not acknowledged. Redis tracks them too. It may
-// have more: changes in a reply that was lost.
+// heldChange identifies a change that this Engine has received and not acknowledged. Redis tracks
+// them too. It may have more: changes in a reply that was lost.
 type heldChange struct {
 	group    string
 	position int64
@@ -57,8 +57,8 @@ func (e *Engine) Receive(ctx context.Context, group, consumer string, limit int)
 	}
 }
 
-// receive returns the changes available to the consumer now. After a lost reply it first requests the changes that
-// Redis has already assigned to it.
+// receive returns the changes available to the consumer now. After a lost reply it first requests
+// the changes that Redis has already assigned to it.
 func (e *Engine) receive(ctx context.Context, group, consumer string, limit int) ([]row.Change, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// commitLife is how long Redis remembers the id of a transaction: slightly longer than promised, because clocks
-// differ.
+// commitLife is how long Redis remembers the id of a transaction: slightly longer than promised,
+// because clocks differ.
 const commitLife = store.CommitLife + 5*time.Minute
 
 // actions are the names of ops in scripts.
@@ -48,8 +48,8 @@ func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 	return nil
 }
 
-// packPlaces encodes the fields of a row other than its name, version and body, in the order of PLACES in
-// lua/row.lua: {length}:{text} of each, up to the last non-empty one.
+// packPlaces encodes the fields of a row other than its name, version and body, in the order of
+// PLACES in lua/row.lua: {length}:{text} of each, up to the last non-empty one.
 func packPlaces(r row.Row) string {
 	var fields []string
 	for _, p := range r.Places {
@@ -122,8 +122,8 @@ func (e *Engine) Scan(ctx context.Context, ranges []row.Range) ([]row.Page, erro
 	return pages, nil
 }
 
-// readPage parses the number of rows, whether there are more, and the part, key, version, body and place of each. It
-// returns the remaining texts.
+// readPage parses the number of rows, whether there are more, and the part, key, version, body and
+// place of each. It returns the remaining texts.
 func readPage(of row.Range, texts []string, page *row.Page) ([]string, error) {
 	n, err := strconv.Atoi(texts[0])
 	page.More = texts[1] == "1"

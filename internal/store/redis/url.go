@@ -33,8 +33,8 @@ type target struct {
 	sentinelAuth   bool
 }
 
-// parseURL parses redis://[USER:PASSWORD@]HOST[:PORT][/DB][?PARAMETERS], or rediss:// for TLS. Its errors do not show
-// the URL, which may contain a password.
+// parseURL parses redis://[USER:PASSWORD@]HOST[:PORT][/DB][?PARAMETERS], or rediss:// for TLS. Its
+// errors do not show the URL, which may contain a password.
 func parseURL(text string) (target, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -121,8 +121,8 @@ func (t *target) secure(u *url.URL, q url.Values) error {
 	return nil
 }
 
-// client returns a client that never retries a command by itself: a write whose reply was lost may have happened, and
-// only the caller knows whether repeating it is safe.
+// client returns a client that never retries a command by itself: a write whose reply was lost may
+// have happened, and only the caller knows whether repeating it is safe.
 func (t target) client() *redis.Client {
 	const timeout = 5 * time.Second
 	o := &redis.UniversalOptions{

@@ -4,7 +4,8 @@ package redistest
 
 import "syscall"
 
-// Freeze lets it go on listening and answer nothing, as a machine does that cannot be reached any more; Thaw ends that.
+// Freeze lets it go on listening and answer nothing, as a machine does that cannot be reached any
+// more; Thaw ends that.
 func (s *Server) Freeze() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Thaw lets it go on.

@@ -1,5 +1,6 @@
-// Package redistest starts real Redis servers for tests and measurements, each on a free port of the loopback interface and with a folder of its
-// own. Where redis-server is not installed the tests that need it are passed over by name; with CI=true they fail.
+// Package redistest starts real Redis servers for tests and measurements, each on a free port of
+// the loopback interface and with a folder of its own. Where redis-server is not installed the
+// tests that need it are passed over by name; with CI=true they fail.
 package redistest
 
 import (
@@ -38,7 +39,8 @@ var shared struct {
 	err    error
 }
 
-// Main runs the tests of a package that share one server, and stops it after them. TestMain calls it.
+// Main runs the tests of a package that share one server, and stops it after them. TestMain calls
+// it.
 func Main(m *testing.M) int {
 	code := m.Run()
 	shared.mu.Lock()
@@ -52,7 +54,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Shared gives the URL of the package's server, under a prefix that no other test uses. The package's TestMain must call Main.
+// Shared gives the URL of the package's server, under a prefix that no other test uses. The
+// package's TestMain must call Main.
 func Shared(t testing.TB) string {
 	t.Helper()
 	need(t)
@@ -85,22 +88,24 @@ func prefix(t testing.TB) string {
 	return fmt.Sprintf("%s-%d", name, prefixes.n)
 }
 
-// Launch gives a server outside a test, with further arguments of redis-server. Whoever asks for it calls Close.
+// Launch gives a server outside a test, with further arguments of redis-server. Whoever asks for it
+// calls Close.
 func Launch(args ...string) (*Server, error) { return launch(storing(args)) }
 
 // Close ends the server and removes its data.
 func (s *Server) Close() error { return s.end() }
 
-// Start gives a server of the test's own, with further arguments of redis-server. It writes everything through to the disk before
-// it answers, so that a test may kill it: with everysec, a slow disk makes Redis keep what it acknowledged in its own memory for
-// seconds.
+// Start gives a server of the test's own, with further arguments of redis-server. It writes
+// everything through to the disk before it answers, so that a test may kill it: with everysec, a
+// slow disk makes Redis keep what it acknowledged in its own memory for seconds.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	need(t)
 	return start(t, storing(append([]string{"--appendfsync", "always"}, args...)))
 }
 
-// StartTLS gives a server like Start, which takes connections over TLS alone, from those who show a certificate that cert vouches for.
+// StartTLS gives a server like Start, which takes connections over TLS alone, from those who show a
+// certificate that cert vouches for.
 func StartTLS(t testing.TB, cert, key string, args ...string) *Server {
 	t.Helper()
 	need(t)
@@ -157,7 +162,8 @@ func storing(args []string) func(*Server) error {
 	}
 }
 
-// launch starts a server on a port that was free a moment ago; if somebody else has taken it since, on another.
+// launch starts a server on a port that was free a moment ago; if somebody else has taken it since,
+// on another.
 func launch(how func(*Server) error) (s *Server, err error) {
 	dir, err := os.MkdirTemp("", "redistest")
 	if err != nil {
@@ -212,7 +218,8 @@ type transcript struct {
 	ended chan struct{}
 }
 
-// until reads until a line says that; what comes after it is read too, so that the process never waits for a reader.
+// until reads until a line says that; what comes after it is read too, so that the process never
+// waits for a reader.
 func (t *transcript) until(out io.Reader, said string) bool {
 	lines := bufio.NewScanner(out)
 	ready := make(chan bool, 1)
@@ -288,8 +295,9 @@ func (s *Server) signal(with syscall.Signal) error {
 // Again starts it on the same port and with the same data.
 func (s *Server) Again() error { return s.begin() }
 
-// Checkpoint copies the data that is on disk. The function it returns kills the server and starts it again on that copy: what
-// was acknowledged in between is lost, as in a failover to a replica that had not received it.
+// Checkpoint copies the data that is on disk. The function it returns kills the server and starts
+// it again on that copy: what was acknowledged in between is lost, as in a failover to a replica
+// that had not received it.
 func (s *Server) Checkpoint() (rollBack func() error, err error) {
 	data := os.DirFS(s.dir)
 	kept, err := os.MkdirTemp("", "redistest")

@@ -11,8 +11,9 @@ import (
 // Watched is the name by which a Sentinel knows its primary.
 const Watched = "main"
 
-// Watch starts a Sentinel that watches a primary, and makes one of its replicas the primary soon after it is gone. Further lines of
-// its configuration may be given. It takes connections as the primary does.
+// Watch starts a Sentinel that watches a primary, and makes one of its replicas the primary soon
+// after it is gone. Further lines of its configuration may be given. It takes connections as the
+// primary does.
 func Watch(t testing.TB, primary *Server, lines ...string) *Server {
 	t.Helper()
 	need(t)

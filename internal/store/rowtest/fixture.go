@@ -21,7 +21,8 @@ var noon = time.Date(2026, 3, 3, 12, 0, 0, 123456789, time.UTC)
 // guard ends what would otherwise wait for ever; no test depends on how long it is.
 const guard = 30 * time.Second
 
-// kind is the kind of most rows here: its parts and keys may be any texts, and it is in every index.
+// kind is the kind of most rows here: its parts and keys may be any texts, and it is in every
+// index.
 const kind row.Kind = "dead"
 
 // fixture is one engine and short forms of the calls to it. An error that a test does not expect

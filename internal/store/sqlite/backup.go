@@ -19,7 +19,8 @@ func (e *Engine) Backup(ctx context.Context, path string) error {
 	return copyFile(ctx, e.conn.path, path)
 }
 
-// BackupDir is Backup for a data directory that this process has not opened; another process may have.
+// BackupDir is Backup for a data directory that this process has not opened; another process may
+// have.
 func BackupDir(ctx context.Context, dir, path string) error {
 	from, err := filepath.Abs(filepath.Join(dir, fileName))
 	if err != nil {

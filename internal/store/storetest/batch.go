@@ -72,7 +72,8 @@ func everythingHappens(f *fixture) {
 	})
 }
 
-// conflicting lists one way each in which a Batch can be out of date. It expects the rows of standing.
+// conflicting lists one way each in which a Batch can be out of date. It expects the rows of
+// standing.
 var conflicting = []struct {
 	name string
 	part func(b *store.Batch)

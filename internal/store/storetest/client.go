@@ -13,7 +13,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// client is one of several concurrent clients of a store. It acts on the answers it got, however old they are by now.
+// client is one of several concurrent clients of a store. It acts on the answers it got, however
+// old they are by now.
 type client struct {
 	id   int
 	rec  *recorder
@@ -83,7 +84,8 @@ func (c *client) draw() call {
 	return in
 }
 
-// drawBatch swaps runs as they were last seen, and stores or finishes a task, perhaps under a lease.
+// drawBatch swaps runs as they were last seen, and stores or finishes a task, perhaps under a
+// lease.
 func (c *client) drawBatch(now time.Time) store.Batch {
 	b := store.Batch{ID: fmt.Sprintf("%d/%d", c.id, len(c.sent))}
 	for _, key := range modelRuns[:1+c.rand.IntN(2)] {

@@ -219,7 +219,8 @@ func backlog(f *fixture) {
 	look(0, time.Time{})
 }
 
-// receiveWaits writes only once the change before was received, so that the consumer usually waits first.
+// receiveWaits writes only once the change before was received, so that the consumer usually waits
+// first.
 func receiveWaits(f *fixture) {
 	rounds := f.rounds(100)
 	ctx, cancel := context.WithTimeout(f.ctx, guard)
@@ -293,8 +294,8 @@ func closedRefuses(f *fixture) {
 	}
 }
 
-// carriesTrace follows a trace from a write to the step of an attempt. A step that is stored again without a trace
-// keeps it, and a timer has none.
+// carriesTrace follows a trace from a write to the step of an attempt. A step that is stored again
+// without a trace keeps it, and a timer has none.
 func carriesTrace(f *fixture) {
 	const first, second = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 	_, err := f.s.PutReadings(store.WithTrace(f.ctx, first), []store.Write{write("2026-03-03", 1)}, noon)

@@ -9,8 +9,8 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 )
 
-// fill gives every field below v a non-zero value that no other field has, so that the test notices a store that
-// loses or mixes up a field, even one that is added later.
+// fill gives every field below v a non-zero value that no other field has, so that the test notices
+// a store that loses or mixes up a field, even one that is added later.
 func fill(v any) {
 	n := 0
 	fillValue(reflect.ValueOf(v).Elem(), &n)

@@ -54,8 +54,8 @@ func sameID(f *fixture) {
 	f.same("after another with its id", f.everything(), before)
 }
 
-// Two workers decide on the same version, the second after it took over the task of the first. If the second were
-// told that its commit succeeded, both would start the job.
+// Two workers decide on the same version, the second after it took over the task of the first. If
+// the second were told that its commit succeeded, both would start the job.
 func sameIDOtherLease(f *fixture) {
 	f.create(opened(orders))
 	f.schedule(taskFor("a", noon))

@@ -8,9 +8,9 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Idle caches when the next task is due, until one is stored or finished. A process polls every second, for hours of
-// a bubble's time in which nothing is due: a store that a test wraps can answer most polls from here. Its zero value
-// is ready to use.
+// Idle caches when the next task is due, until one is stored or finished. A process polls every
+// second, for hours of a bubble's time in which nothing is due: a store that a test wraps can
+// answer most polls from here. Its zero value is ready to use.
 type Idle struct {
 	mu      sync.Mutex
 	due     time.Time

@@ -26,8 +26,9 @@ const (
 	calls     = 14 // of each client
 )
 
-// checkLinear has clients work on one store concurrently, and checks that their history is linearizable: swaps by
-// version, batches sent twice, claims, renewals, fenced commits, readings. The model is that of the random walk.
+// checkLinear has clients work on one store concurrently, and checks that their history is
+// linearizable: swaps by version, batches sent twice, claims, renewals, fenced commits, readings.
+// The model is that of the random walk.
 func checkLinear(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 	seeds := uint64(histories)
 	if o.Slow {
@@ -229,8 +230,8 @@ type recorder struct {
 	failed  error
 }
 
-// record runs clients on an empty store. The seed decides how each client reacts to its answers; the scheduler
-// decides how they interleave.
+// record runs clients on an empty store. The seed decides how each client reacts to its answers;
+// the scheduler decides how they interleave.
 func record(ctx context.Context, s store.Store, seed uint64) ([]porcupine.Operation, error) {
 	rec := &recorder{}
 	first := rec.client(0, seed)

@@ -16,7 +16,8 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// checkModel makes random calls to a store and to the model, and compares their answers and contents.
+// checkModel makes random calls to a store and to the model, and compares their answers and
+// contents.
 func checkModel(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 	if o.Slow {
 		set(t, "rapid.checks", "5")

@@ -157,7 +157,8 @@ func (m *model) holds(l store.Lease, now time.Time) bool {
 	return t != nil && t.token == l.Token && now.Before(t.until)
 }
 
-// claim checks and records claims that nothing ran beside: they are the first tasks that q may claim.
+// claim checks and records claims that nothing ran beside: they are the first tasks that q may
+// claim.
 func (m *model) claim(q store.ClaimQuery, got []store.Claim, now time.Time) error {
 	want := m.claimable(q, now)
 	want = want[:min(len(want), q.Limit)]
@@ -172,8 +173,8 @@ func (m *model) claim(q store.ClaimQuery, got []store.Claim, now time.Time) erro
 	return m.lease(q, got, now)
 }
 
-// claimBeside checks and records claims that other calls ran beside: each is a task that q may claim, in order. Tasks
-// that those calls were changing may be missing.
+// claimBeside checks and records claims that other calls ran beside: each is a task that q may
+// claim, in order. Tasks that those calls were changing may be missing.
 func (m *model) claimBeside(q store.ClaimQuery, got []store.Claim, now time.Time) error {
 	left := m.claimable(q, now)
 	for _, c := range got {

@@ -287,8 +287,8 @@ func dataSurvives(f *fixture) {
 	}
 }
 
-// A deletion is a write: it has a version, an entry in the history and a change. Rules see what they would see without
-// the period.
+// A deletion is a write: it has a version, an entry in the history and a change. Rules see what
+// they would see without the period.
 func deleted(f *fixture) {
 	f.put(noon, write("", 1), write("2026-03-03", 2), write("2026-03-03T07", 3))
 	gone := write("2026-03-03", 0)

@@ -20,7 +20,8 @@ var runClaims = []claim{
 	{"DryRunsAreApart", dryRunsApart},
 }
 
-// sorted are runs in the order in which they are to be listed, with the second occurrence of a repeated hour.
+// sorted are runs in the order in which they are to be listed, with the second occurrence of a
+// repeated hour.
 var sorted = []run.Run{
 	turned(opened(keyOf("silver", "2026-11-01T02")), run.Running),
 	opened(keyOf("silver", "2026-11-01T01:30-05:00")),

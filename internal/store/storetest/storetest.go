@@ -1,5 +1,6 @@
-// Package storetest is the one conformance suite that every store passes. Each promise that a comment of package store makes
-// is a claim here, by name; the model at the end makes random calls and compares every answer with that of a naive store.
+// Package storetest is the one conformance suite that every store passes. Each promise that a
+// comment of package store makes is a claim here, by name; the model at the end makes random calls
+// and compares every answer with that of a naive store.
 //
 // An adapter's test is one call:
 //
@@ -16,16 +17,18 @@ import (
 
 // Options say what a store can do beyond, or short of, what all of them can.
 type Options struct {
-	// Reopen closes s and opens the same data again, as a process does that was started anew. With it, everything that a
-	// durable store must not forget is looked at.
+	// Reopen closes s and opens the same data again, as a process does that was started anew. With
+	// it, everything that a durable store must not forget is looked at.
 	Reopen func(t *testing.T, s store.Store) store.Store
 	// MaxWrites is how many readings one call takes; 0 means store.MaxWrites.
 	MaxWrites int
-	// Slow says that a call takes milliseconds: the random walks and the recorded histories are fewer, and not every size of a page is tried.
+	// Slow says that a call takes milliseconds: the random walks and the recorded histories are
+	// fewer, and not every size of a page is tried.
 	Slow bool
 }
 
-// Run makes every claim about stores that open gives: each is empty, belongs to one test and is closed by it.
+// Run makes every claim about stores that open gives: each is empty, belongs to one test and is
+// closed by it.
 func Run(t *testing.T, open func(t *testing.T) store.Store, options ...Options) {
 	o := Options{MaxWrites: store.MaxWrites}
 	for _, given := range options {

@@ -309,8 +309,8 @@ func taskWakes(f *fixture) {
 	wakes("a finished task", func() { f.commit(func(b *store.Batch) { b.Finish("a") }) })
 }
 
-// awaitedTaskWakesNoWaiter stores a leased task whose holder comes back by itself: that wakes others only if one of
-// them has stored the task meanwhile.
+// awaitedTaskWakesNoWaiter stores a leased task whose holder comes back by itself: that wakes
+// others only if one of them has stored the task meanwhile.
 func awaitedTaskWakesNoWaiter(f *fixture) {
 	f.schedule(taskFor("a", noon))
 	move := func(lease store.Lease, due time.Time) {

@@ -172,8 +172,8 @@ type trimModel struct {
 	kept   map[int64]time.Time // when an old write was needed last, by version
 }
 
-// needed reports whether the write at index i may not go, however old it is; replaced, that it is not the current one
-// of its period.
+// needed reports whether the write at index i may not go, however old it is; replaced, that it is
+// not the current one of its period.
 func (m *trimModel) needed(i int) (needed, replaced bool) {
 	w := m.writes[i]
 	for _, later := range m.writes[i+1:] {
@@ -184,8 +184,8 @@ func (m *trimModel) needed(i int) (needed, replaced bool) {
 	return i == len(m.writes)-1 || w.Period.IsZero() || m.open[w.Period], false
 }
 
-// trim drops what must go. What may go is gone if the store says so: a replaced write before its period is over, and
-// one that was needed less than a day ago.
+// trim drops what must go. What may go is gone if the store says so: a replaced write before its
+// period is over, and one that was needed less than a day ago.
 func (m *trimModel) trim(now time.Time, gone func(version int64) bool) {
 	cutoff := now.Add(-keepDay)
 	var left []sensor.Reading
@@ -260,7 +260,8 @@ func trimmedWrites(f *fixture) {
 	}
 }
 
-// More than any store looks at in one go is stored a year ahead of time, and then the clock is right again.
+// More than any store looks at in one go is stored a year ahead of time, and then the clock is
+// right again.
 func clockAhead(f *fixture) {
 	const ahead = 365 * keepDay
 	key := keyOf("orders", "2026-03-04")
