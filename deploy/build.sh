@@ -1,7 +1,8 @@
 #!/bin/sh
-# Builds the AWS Lambda functions: build.sh [DIST [NAME...]] writes NAME.zip to DIST (dist); by default all six.
-# Builds are reproducible: the same sources give the same bytes, so that Terraform replaces only functions that have
-# changed. ARCH is the architecture, arm64 or x86_64, as in the Terraform module's variable architecture.
+# Builds the AWS Lambda functions: build.sh [DIST [NAME...]] writes NAME.zip to DIST (dist); by
+# default all six. Builds are reproducible: the same sources give the same bytes, so that Terraform
+# replaces only functions that have changed. ARCH is the architecture, arm64 or x86_64, as in the
+# Terraform module's variable architecture.
 set -eu
 case ${ARCH:-arm64} in
 arm64) arch=arm64 ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the servers that benchmarks start, as `make test` does, and runs the benchmarks. If a server is missing,
-# its benchmark says so; the others still print their rows.
+# Installs the servers that benchmarks start, as `make test` does, and runs the benchmarks. If a
+# server is missing, its benchmark says so; the others still print their rows.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/need.sh

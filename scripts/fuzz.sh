@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target of the repository for FUZZTIME (5s). go test stores a failing input in testdata/fuzz, where
-# it becomes a test case.
+# Runs every fuzz target of the repository for FUZZTIME (5s). go test stores a failing input in
+# testdata/fuzz, where it becomes a test case.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 limit=${FUZZTIME:-5s}

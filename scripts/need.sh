@@ -1,7 +1,7 @@
 # Sourced by other scripts: installs missing programs.
 
-# need COMMAND PACKAGE... makes sure that COMMAND exists. It installs Debian packages if it can without a prompt: as
-# root, or with a passwordless sudo.
+# need COMMAND PACKAGE... makes sure that COMMAND exists. It installs Debian packages if it can
+# without a prompt: as root, or with a passwordless sudo.
 need() {
 	command -v "$1" >/dev/null 2>&1 && return 0
 	wanted=$1

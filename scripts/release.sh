@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds a release in dist/: archives for every platform, deb and rpm, completions, man pages, an SBOM, checksums, and
-# a Homebrew formula. `make release VERSION=v0.1.0`; PLATFORMS selects platforms, PACKAGES= skips deb and rpm.
+# Builds a release in dist/: archives for every platform, deb and rpm, completions, man pages, an
+# SBOM, checksums, and a Homebrew formula. `make release VERSION=v0.1.0`; PLATFORMS selects
+# platforms, PACKAGES= skips deb and rpm.
 set -eu
 cd "$(dirname "$0")/.."
 version=${1:?usage: release.sh v0.1.0}

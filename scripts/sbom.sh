@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints a CycloneDX 1.5 bill of materials of a Go binary, from its embedded build information: sbom.sh BINARY VERSION
+# Prints a CycloneDX 1.5 bill of materials of a Go binary, from its embedded build information:
+# sbom.sh BINARY VERSION
 set -eu
 go version -m "$1" | awk -v version="$2" -F '\t' '
 	$2 == "dep" || $2 == "=>" { path = $3; v = $4; n++; paths[n] = path; versions[n] = v }

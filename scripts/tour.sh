@@ -1,6 +1,6 @@
 #!/bin/sh
-# Shows the offline commands on the medallion example: bronze data arrives from outside, silver and gold are built
-# from it. The tour checks every command's exit code, so it is also a test.
+# Shows the offline commands on the medallion example: bronze data arrives from outside, silver and
+# gold are built from it. The tour checks every command's exit code, so it is also a test.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 PATH=$PWD/bin:$PATH

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs before the deb or rpm package is removed. It stops the service, except on an upgrade; state and user stay.
+# Runs before the deb or rpm package is removed. It stops the service, except on an upgrade; state
+# and user stay.
 set -e
 case ${1:-remove} in
 remove | 0) ;; # deb, rpm

@@ -1,5 +1,5 @@
-// Runs executions of a state machine for a test, on clocks that the test advances. It reads commands from standard input and
-// writes results to standard output, one JSON object per line:
+// Runs executions of a state machine for a test, on clocks that the test advances. It reads
+// commands from standard input and writes results to standard output, one JSON object per line:
 //
 //	{"seq", "world", "machine": {…}}                       the definition for the executions of a world
 //	{"seq", "world", "start": NAME, "input": {…}, "at"}    starts an execution
@@ -7,9 +7,10 @@
 //	{"seq", "world", "to": MILLISECONDS}                   advances the clock to this instant and fires the timers due until then
 //	{"seq", "world", "abort": NAME}                        aborts an execution
 //
-// Each command is answered with {"seq", "calls": […], "ended": […], "entered", "next"}: the calls made by
-// tasks and the executions ended since the previous answer, how many states were entered since then, and when the next timer is
-// due. Waits, retries and time limits all use the world's clock.
+// Each command is answered with {"seq", "calls": […], "ended": […], "entered", "next"}: the calls
+// made by tasks and the executions ended since the previous answer, how many states were entered
+// since then, and when the next timer is due. Waits, retries and time limits all use the world's
+// clock.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createInterface } from 'node:readline';
 

@@ -37,7 +37,8 @@ locals {
       period      = 3 * local.watchdog_seconds
       dimensions  = { FunctionName = "${local.prefix}-watchdog" }
     } },
-    # Lambda reports the iterator age per function and per alias only, so each stream has its own alias.
+    # Lambda reports the iterator age per function and per alias only, so each stream has its own
+    # alias.
     { for name in ["control", "joblog"] : "${name}-iterator-age" => {
       description = "stream-router is five minutes behind the stream of the table ${name}."
       namespace   = "AWS/Lambda"

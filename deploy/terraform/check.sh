@@ -1,8 +1,9 @@
 #!/bin/sh
-# check.sh INTERLOCK TIMELIMIT JOBTYPES ENV SECRETS PARAMETERS PATH... prints {"problems": "…", "warnings": "…"} for
-# Terraform: the report of `interlock validate` on the files. TIMELIMIT is the longest execution, JOBTYPES the job
-# types that may be started, ENV the variables that ${env:NAME} may read, and SECRETS and PARAMETERS the ARNs that
-# ${secret:NAME} and ${ssm:NAME} may read. A report without errors goes to warnings.
+# check.sh INTERLOCK TIMELIMIT JOBTYPES ENV SECRETS PARAMETERS PATH... prints {"problems": "…",
+# "warnings": "…"} for Terraform: the report of `interlock validate` on the files. TIMELIMIT is the
+# longest execution, JOBTYPES the job types that may be started, ENV the variables that ${env:NAME}
+# may read, and SECRETS and PARAMETERS the ARNs that ${secret:NAME} and ${ssm:NAME} may read. A
+# report without errors goes to warnings.
 set -u
 command=$1 limit=$2 types=$3 env=$4 secrets=$5 parameters=$6
 shift 6

@@ -1,6 +1,6 @@
-# Stores the text of pipeline, calendar, archetype and source files in rows of the control table. The functions parse the YAML,
-# because Terraform reads dates and words such as "yes" differently. Terraform reads only the id or name
-# in a file.
+# Stores the text of pipeline, calendar, archetype and source files in rows of the control table.
+# The functions parse the YAML, because Terraform reads dates and words such as "yes" differently.
+# Terraform reads only the id or name in a file.
 locals {
   yaml = "**/*.{yaml,yml}"
 
@@ -33,8 +33,8 @@ data "external" "check" {
   }
 }
 
-# With files_checked_by = "function", the deployed function checks the files, after its deployment and before any file is
-# stored.
+# With files_checked_by = "function", the deployed function checks the files, after its deployment
+# and before any file is stored.
 data "aws_lambda_invocation" "check" {
   count = length(local.pipeline_files) > 0 && var.files_checked_by == "function" ? 1 : 0
 

@@ -1,5 +1,5 @@
-# The four tables. Their keys and indexes match internal/store/dynamo; a test compares them. docs/DYNAMODB.md describes them. DynamoDB
-# cannot add a local index to an existing table.
+# The four tables. Their keys and indexes match internal/store/dynamo; a test compares them.
+# docs/DYNAMODB.md describes them. DynamoDB cannot add a local index to an existing table.
 
 # Pipelines, sensors, runs, tasks, deadlines.
 resource "aws_dynamodb_table" "control" {

@@ -23,7 +23,8 @@ resource "aws_cloudwatch_event_target" "sink" {
   }
 }
 
-# Sends events that need attention to the alert queue. Alarms go there directly, even if the bus does not receive them.
+# Sends events that need attention to the alert queue. Alarms go there directly, even if the bus
+# does not receive them.
 resource "aws_cloudwatch_event_rule" "alerts" {
   name           = "${local.prefix}-alerts"
   description    = "Events of Interlock that need attention"
@@ -66,8 +67,9 @@ resource "aws_cloudwatch_event_target" "watchdog" {
   }
 }
 
-# CloudWatch reports the state change of an alarm on the default bus. These rules send it as INFRA_ALARM to event-sink and to the
-# alerts; stream-router puts it on the bus. The end of an alarm is sent with severity info.
+# CloudWatch reports the state change of an alarm on the default bus. These rules send it as
+# INFRA_ALARM to event-sink and to the alerts; stream-router puts it on the bus. The end of an alarm
+# is sent with severity info.
 locals {
   alarm_states = {
     alarm = { states = ["ALARM", "INSUFFICIENT_DATA"], severity = "warning" }
@@ -165,7 +167,8 @@ resource "aws_lambda_permission" "rule" {
   source_arn    = each.value.rule
 }
 
-# Rules put events into the alert queue, and undeliverable ones into the dead-letter queue. Queues reject plain HTTP.
+# Rules put events into the alert queue, and undeliverable ones into the dead-letter queue. Queues
+# reject plain HTTP.
 data "aws_iam_policy_document" "queue" {
   for_each = {
     alerts  = aws_sqs_queue.alerts.arn

@@ -1,4 +1,5 @@
-# One role per function and one for each of the two services that invoke them. docs/AWS.md lists the permissions.
+# One role per function and one for each of the two services that invoke them. docs/AWS.md lists the
+# permissions.
 
 data "aws_iam_policy_document" "assume" {
   for_each = toset(["lambda", "states", "scheduler"])
@@ -94,7 +95,8 @@ data "aws_iam_policy_document" "common" {
   }
 }
 
-# Permissions of the functions that decide about runs. They emit events as rows of the same transaction.
+# Permissions of the functions that decide about runs. They emit events as rows of the same
+# transaction.
 data "aws_iam_policy_document" "tables" {
   statement {
     sid = "Tables"

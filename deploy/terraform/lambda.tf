@@ -37,8 +37,8 @@ locals {
     SCHEDULER_ROLE_ARN   = aws_iam_role.service["scheduler"].arn
   }
 
-  # For the functions that carry out stored tasks: start executions, create schedules, invoke the orchestrator and
-  # publish events.
+  # For the functions that carry out stored tasks: start executions, create schedules, invoke the
+  # orchestrator and publish events.
   relay_environment = merge(local.schedule_environment, local.offers_environment, {
     EVENT_BUS_NAME    = aws_cloudwatch_event_bus.this.name
     STATE_MACHINE_ARN = local.state_machine_arn
@@ -60,7 +60,8 @@ locals {
   # The network of each function that runs in one.
   networks = { for name in keys(local.functions) : name => try(var.vpc_config[name], var.vpc_config["all"]) if can(try(var.vpc_config[name], var.vpc_config["all"])) }
 
-  # The job types and variables that pipeline files may use. The functions and the check of the plan reject others.
+  # The job types and variables that pipeline files may use. The functions and the check of the plan
+  # reject others.
   job_types = concat(
     ["command", "http", "airflow", "databricks", "external"],
     var.enable_glue_trigger ? ["glue"] : [],
@@ -111,8 +112,8 @@ resource "aws_lambda_function" "this" {
     }
   }
 
-  # EventBridge invokes event-sink and stream-router asynchronously: after three failures an event would be lost. The other functions
-  # read from a queue or a stream, or find unfinished work again.
+  # EventBridge invokes event-sink and stream-router asynchronously: after three failures an event
+  # would be lost. The other functions read from a queue or a stream, or find unfinished work again.
   dynamic "dead_letter_config" {
     for_each = each.key == "event-sink" ? [aws_sqs_queue.dead["alert"].arn] : each.key == "stream-router" ? [aws_sqs_queue.dead["control"].arn] : []
     content {
@@ -172,7 +173,8 @@ resource "aws_lambda_event_source_mapping" "stream" {
     }
   }
 
-  # The filters pass only relevant rows: those that the functions have marked and those that other programs write.
+  # The filters pass only relevant rows: those that the functions have marked and those that other
+  # programs write.
   filter_criteria {
     dynamic "filter" {
       for_each = local.stream_filters[each.key]
@@ -182,7 +184,8 @@ resource "aws_lambda_event_source_mapping" "stream" {
     }
   }
 
-  # The bus rules, the queue policies and the state machine must exist before the first records are read.
+  # The bus rules, the queue policies and the state machine must exist before the first records are
+  # read.
   depends_on = [
     aws_cloudwatch_event_target.sink, aws_cloudwatch_event_target.alerts, aws_lambda_permission.rule,
     aws_sqs_queue_policy.alerts, aws_sqs_queue_policy.dead, aws_sfn_state_machine.pipeline,

@@ -36,8 +36,8 @@ locals {
   }
 }
 
-# One key for tables, queues, the bus, logs and the functions' variables. The policy of your own key (kms_key_arn) must allow the
-# same services.
+# One key for tables, queues, the bus, logs and the functions' variables. The policy of your own key
+# (kms_key_arn) must allow the same services.
 resource "aws_kms_key" "this" {
   count = var.kms_key_arn == null ? 1 : 0
 
@@ -70,7 +70,8 @@ data "aws_iam_policy_document" "key" {
     }
   }
 
-  # EventBridge describes the key when the bus is created, and then encrypts events on the bus and in encrypted queues.
+  # EventBridge describes the key when the bus is created, and then encrypts events on the bus and
+  # in encrypted queues.
   statement {
     sid       = "EventBridgeLooks"
     actions   = ["kms:DescribeKey"]

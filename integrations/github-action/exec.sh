@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Runs INTERLOCK_ACTION_RUN under the gate. Inputs come as environment variables, so that nothing in them is taken for code.
+# Runs INTERLOCK_ACTION_RUN under the gate. Inputs come as environment variables, so that nothing in
+# them is taken for code.
 set -u
 work=$(mktemp -d) || exit
 args=(exec "$INTERLOCK_ACTION_PIPELINE" --wait "$INTERLOCK_ACTION_WAIT" --worker "$INTERLOCK_ACTION_WORKER" --on-unreachable "$INTERLOCK_ACTION_UNREACHABLE")
 if [ -n "$INTERLOCK_ACTION_DATE" ]; then
 	args+=(--date "$INTERLOCK_ACTION_DATE")
 fi
-# A cancelled workflow interrupts this shell alone. It passes that on, so that the attempt is reported as failed at once.
-# Before the command has started, $! is empty.
+# A cancelled workflow interrupts this shell alone. It passes that on, so that the attempt is
+# reported as failed at once. Before the command has started, $! is empty.
 interrupted=false
 trap 'interrupted=true; kill -TERM "${!-}" 2>/dev/null' INT TERM
 INTERLOCK_ACTION_RAN=$work/ran "$INTERLOCK_ACTION_BINARY" "${args[@]}" -- \

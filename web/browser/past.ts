@@ -1,5 +1,6 @@
-// Pipelines that `seed` gives a past, in periods of each length, and others around them. The last night of nightly failed, and
-// three nights before it no run opened. The runs of trial are dry runs.
+// Pipelines that `seed` gives a past, in periods of each length, and others around them. The last
+// night of nightly failed, and three nights before it no run opened. The runs of trial are dry
+// runs.
 export const files: Record<string, string> = {
   "orders.yaml": `
 pipeline: {id: orders, owner: sales, description: All orders of an hour, tags: {layer: bronze}}

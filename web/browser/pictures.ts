@@ -5,7 +5,8 @@ import { afterAll, beforeAll, test } from "vitest";
 import { files } from "./past";
 import { address, binary, openBrowser, Server, visit } from "./server";
 
-// The pictures of docs/images: of the demo, once its story is told, and of pipelines that have a past.
+// The pictures of docs/images: of the demo, once its story is told, and of pipelines that have a
+// past.
 
 const images = join(import.meta.dirname, "../../docs/images");
 

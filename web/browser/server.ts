@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { inject } from "vitest";
 
-// The real binary and a real browser. INTERLOCK, SEED and CHROMIUM name them where they are elsewhere.
+// The real binary and a real browser. INTERLOCK, SEED and CHROMIUM name them where they are
+// elsewhere.
 export const binary = process.env.INTERLOCK ?? join(import.meta.dirname, "../../bin/interlock");
 export const seedPath = process.env.SEED ?? join(import.meta.dirname, "../../bin/seed");
 export const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";

@@ -1,5 +1,6 @@
-// Traces the timeline of a server in Chromium and prints, as JSON, how much it loaded on the first visit, and how long its
-// scripts ran: until the first cells are there, and in each frame while it scrolls. `make bench` runs it.
+// Traces the timeline of a server in Chromium and prints, as JSON, how much it loaded on the first
+// visit, and how long its scripts ran: until the first cells are there, and in each frame while it
+// scrolls. `make bench` runs it.
 import { rmSync } from "node:fs";
 import { chromium } from "playwright-core";
 

@@ -13,7 +13,8 @@ import { LoadFailed } from "./ui/loadfailed";
 import { chosenZone } from "./ui/zone";
 import { Timeline } from "./view/timeline/timeline";
 
-// Every view but the first is its own file. They load while the page is idle, so that they are there when the server is not.
+// Every view but the first is its own file. They load while the page is idle, so that they are
+// there when the server is not.
 const views = {
   alerts: () => import("./view/alerts/alerts"),
   config: () => import("./view/config/config"),

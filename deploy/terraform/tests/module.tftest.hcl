@@ -1,5 +1,6 @@
-# Plans the module with mocks: run `terraform init -backend=false && terraform test` in the module's folder. No account or
-# credentials are needed. Values that only AWS knows are unknown in a plan, so nothing is asserted about them.
+# Plans the module with mocks: run `terraform init -backend=false && terraform test` in the module's
+# folder. No account or credentials are needed. Values that only AWS knows are unknown in a plan, so
+# nothing is asserted about them.
 
 mock_provider "aws" {
   mock_data "aws_caller_identity" {

@@ -1,5 +1,5 @@
-// The documentation as a site, from the same Markdown that the repository shows. `make docs` builds it into dist/docs;
-// the build fails on a link that leads nowhere.
+// The documentation as a site, from the same Markdown that the repository shows. `make docs` builds
+// it into dist/docs; the build fails on a link that leads nowhere.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,6 +1,7 @@
--- What Interlock remembers, for as long as you like. Each table has the natural key of its rows, so that writing a row
--- again changes nothing. Instants are kept to the microsecond. A period is written as everywhere: 2026-03-03,
--- 2026-03-03T14; '' is undated. A month is therefore left(period, 7).
+-- What Interlock remembers, for as long as you like. Each table has the natural key of its rows, so
+-- that writing a row again changes nothing. Instants are kept to the microsecond. A period is
+-- written as everywhere: 2026-03-03, 2026-03-03T14; '' is undated. A month is therefore
+-- left(period, 7).
 
 CREATE TABLE runs (
 	pipeline       text NOT NULL,

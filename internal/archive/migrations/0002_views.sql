@@ -1,7 +1,7 @@
 -- The questions people ask.
 
--- How many runs of a month met their deadline. A run whose deadline was breached counts as breached, even if it
--- completed later; one whose deadline was cancelled does not count.
+-- How many runs of a month met their deadline. A run whose deadline was breached counts as
+-- breached, even if it completed later; one whose deadline was cancelled does not count.
 CREATE VIEW sla_compliance AS
 SELECT pipeline, month, count(*) AS runs,
 	count(*) FILTER (WHERE NOT breached) AS met,
@@ -37,7 +37,8 @@ SELECT pipeline, left(period, 7) AS month, count(*) AS jobs,
 FROM job_durations WHERE result = 'success'
 GROUP BY pipeline, left(period, 7);
 
--- What each period took: attempts, jobs that were started, those that failed, and reruns that people asked for.
+-- What each period took: attempts, jobs that were started, those that failed, and reruns that
+-- people asked for.
 CREATE VIEW attempts_per_period AS
 SELECT r.pipeline, r.schedule, r.period, r.status, r.attempt AS attempts,
 	coalesce(l.started, 0) AS jobs_started, coalesce(l.failed, 0) AS jobs_failed, coalesce(q.accepted, 0) AS reruns_accepted,

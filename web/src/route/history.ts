@@ -1,4 +1,5 @@
-// What Back and Forward restore beside the address: how far the page and the lanes were scrolled, and what had the focus.
+// What Back and Forward restore beside the address: how far the page and the lanes were scrolled,
+// and what had the focus.
 
 interface Left {
   page: number;

@@ -40,7 +40,8 @@ class InterlockAttempt:
         self.template_fields = fields + ("interlock_pipeline", "interlock_date")
 
     def execute(self, context: Any, **kwargs: Any) -> Any:
-        # Airflow 2.10 passes a keyword that shows the operator's own execute that a task instance called it.
+        # Airflow 2.10 passes a keyword that shows the operator's own execute that a task instance
+        # called it.
         client = client_of(self.interlock_conn_id, worker=worker_of(context))
         try:
             with client.attempt(self.interlock_pipeline, self.interlock_date, wait=self.interlock_wait) as attempt:

@@ -44,7 +44,8 @@ class InterlockGateTrigger(BaseTrigger):
             if gate.open or gate.retry_after_seconds is None or time.time() >= self.end:
                 yield TriggerEvent(event_of(gate))
                 return
-            # A server that answered before the time was over is not asked more often than once a minute.
+            # A server that answered before the time was over is not asked more often than once a
+            # minute.
             await asyncio.sleep(max(0.0, hold - (time.monotonic() - began)))
 
 

@@ -102,7 +102,8 @@ class Client:
                 raise GateClosed(gate.reason, gate)
             if _left(end) <= 0:
                 raise GateClosed(f"the gate of {pipeline} is closed for {date}: {gate.reason}", gate)
-            # A server that answered before the time was over is not asked more often than once a minute.
+            # A server that answered before the time was over is not asked more often than once a
+            # minute.
             time.sleep(max(0.0, min(hold - (time.monotonic() - began), _left(end))))
             hold = min(MAX_HOLD, _left(end))
 

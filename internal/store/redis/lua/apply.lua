@@ -1,6 +1,6 @@
--- A transaction: it reads and checks everything before it writes anything. The answer is the number of
--- the op whose condition does not hold, from 0, or '' and the topics that it woke: c changes, e events,
--- t tasks.
+-- A transaction: it reads and checks everything before it writes anything. The answer is the number
+-- of the op whose condition does not hold, from 0, or '' and the topics that it woke: c changes, e
+-- events, t tasks.
 local OP = { 'action', 'condition', 'kind', 'part', 'key', 'version', 'body', 'places', 'change', 'wakes' }
 local EVENT = { 'id', 'part', 'type', 'at', 'body' }
 local id, life, now = take(), take(), take()

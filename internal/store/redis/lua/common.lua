@@ -1,7 +1,7 @@
 -- The beginning of every script. ARGV[1] is the prefix of all keys, ARGV[2] names the data that the
 -- caller was opened on; take returns the other arguments one after the other. Instants are texts of
--- 19 digits, nanoseconds since 1970: a number of Lua has 53 bits. A script answers with a number, or
--- with a list of texts.
+-- 19 digits, nanoseconds since 1970: a number of Lua has 53 bits. A script answers with a number,
+-- or with a list of texts.
 local taken = 2
 local function take()
   taken = taken + 1
@@ -19,9 +19,10 @@ local function micros()
   return tonumber(t[1]) * 1000000 + tonumber(t[2])
 end
 
--- draw returns the first of n new numbers. The first draw on a server that has started, or has become
--- the primary, moves the counter up to the clock in microseconds: the numbers that were lost with the
--- last commits are not drawn again. Every start and every failover changes the replication id.
+-- draw returns the first of n new numbers. The first draw on a server that has started, or has
+-- become the primary, moves the counter up to the clock in microseconds: the numbers that were lost
+-- with the last commits are not drawn again. Every start and every failover changes the replication
+-- id.
 local function draw(n)
   local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
   local last = redis.call('GET', k('server'))

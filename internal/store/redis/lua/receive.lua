@@ -1,6 +1,6 @@
 -- Hands changes to a consumer: first those of consumers that are gone, then new ones. A consumer is
--- "{instance}/{name}", and is gone if its instance is not alive. With "again" it hands out those that
--- the consumer holds, in case their answer was lost.
+-- "{instance}/{name}", and is gone if its instance is not alive. With "again" it hands out those
+-- that the consumer holds, in case their answer was lost.
 local group, instance, name, limit, again = take(), take(), take(), count(), take()
 join(group)
 local me = instance .. '/' .. name

@@ -2,9 +2,9 @@
 local ESCAPES = { ['%'] = '%25', [':'] = '%3A', ['/'] = '%2F' }
 local function escaped(name) return (string.gsub(name, '[%%:/]', ESCAPES)) end
 
--- HOMES has, by kind or by kind and part, where rows are whose keys match a pattern: what the name of
--- their hash has behind {kind}:{part}, and their field if the hash holds several rows; or, with alone,
--- the whole name. All other rows have a hash {kind}:{part}:{key} of their own.
+-- HOMES has, by kind or by kind and part, where rows are whose keys match a pattern: what the name
+-- of their hash has behind {kind}:{part}, and their field if the hash holds several rows; or, with
+-- alone, the whole name. All other rows have a hash {kind}:{part}:{key} of their own.
 local ALL = '^.*$'
 local HOMES = {
   pipeline = { '^state$', '' }, readiness = { '^gate$', '' },
@@ -48,8 +48,8 @@ local function sortable(place)
   return (string.gsub(place, '[%z\1]', { ['\0'] = '\1\1', ['\1'] = '\1\2' }))
 end
 
--- Of a row beside its version and its body: {length}:{text} of each of these, up to the last that is
--- not empty. rows.go packs them in the same order.
+-- Of a row beside its version and its body: {length}:{text} of each of these, up to the last that
+-- is not empty. rows.go packs them in the same order.
 local PLACES = { 'list1', 'place1', 'list2', 'place2', 'list3', 'place3', 'tag', 'expires', 'lock', 'holder' }
 local function unpacked(text)
   local p, at, i = {}, 1, 1

@@ -1,8 +1,9 @@
--- Ranges of rows. The answer has for each the number of rows, whether there are more ('1'), and part,
--- key, version, body and place of each row.
+-- Ranges of rows. The answer has for each the number of rows, whether there are more ('1'), and
+-- part, key, version, body and place of each row.
 local STEP = 500
 
--- range_of asks for up to n members or entries. bounds are those of the command, the lower one first.
+-- range_of asks for up to n members or entries. bounds are those of the command, the lower one
+-- first.
 local function range_of(name, bounds, backwards, n)
   local from, to = bounds[1], bounds[2]
   if backwards then from, to = to, from end
@@ -10,8 +11,8 @@ local function range_of(name, bounds, backwards, n)
   return redis.call(backwards and 'ZREVRANGEBYLEX' or 'ZRANGEBYLEX', name, from, to, 'LIMIT', 0, n)
 end
 
--- bound is the id of the first event whose position is not below a text, behind at; or the last id that
--- may be below it, behind below.
+-- bound is the id of the first event whose position is not below a text, behind at; or the last id
+-- that may be below it, behind below.
 local function bound(text, at, below, none)
   if text == '' then return none end
   local digits = string.match(text, '^%d*')

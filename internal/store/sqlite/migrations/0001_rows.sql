@@ -1,5 +1,5 @@
--- All rows are in one table, and each order that they are listed in is one column of it with an index. Texts are joined
--- of parts so that one comparison of one column finds a row:
+-- All rows are in one table, and each order that they are listed in is one column of it with an
+-- index. Texts are joined of parts so that one comparison of one column finds a row:
 --   ref           kind/LENGTH/part/key, LENGTH being that of the part
 --   ordered       kind/LENGTH/list/key of the row's place in the index "ordered", LENGTH being that of the list
 --   ordered_part  kind/LENGTH/part/LENGTH/list/key, the same place among those of its part; NULL if the part is empty
@@ -24,8 +24,8 @@ CREATE INDEX rows_pending_part ON rows (pending_part) WHERE pending_part IS NOT 
 CREATE INDEX rows_aging ON rows (aging) WHERE aging IS NOT NULL;
 CREATE UNIQUE INDEX rows_event ON rows (event) WHERE event IS NOT NULL;
 
--- The changes of one transaction. Their positions are the n up to and including last; bodies are one after the other,
--- each after its length.
+-- The changes of one transaction. Their positions are the n up to and including last; bodies are
+-- one after the other, each after its length.
 CREATE TABLE changes (
 	last   INTEGER PRIMARY KEY,
 	n      INTEGER NOT NULL,
@@ -40,7 +40,8 @@ CREATE TABLE applied (
 	at INTEGER NOT NULL
 ) STRICT;
 
--- What each group of consumers has acknowledged: all changes up to through, except those at the positions open.
+-- What each group of consumers has acknowledged: all changes up to through, except those at the
+-- positions open.
 CREATE TABLE groups (
 	name    TEXT PRIMARY KEY,
 	through INTEGER NOT NULL,
