@@ -80,7 +80,7 @@ type Explanation struct {
 	At        time.Time  `json:"at"`
 	State     string     `json:"state" enum:"not opened,waiting,starting,offered,held,running,settling,completed,would start,failed,exhausted,cancelled"`
 	Summary   string     `json:"summary" doc:"The state in one sentence."`
-	Why       *Reason    `json:"why" doc:"The cause in one line, with its parameters; null if there is nothing to say."`
+	Why       *Reason    `json:"why" doc:"Why the run is in its current phase: a code and one line, with parameters; null if there is no reason to give."`
 	Reasons   []string   `json:"reasons" doc:"The reasons, most important first."`
 	Opens     []string   `json:"opens" doc:"What would open the gate or the run, most direct first."`
 	Said      Said       `json:"said" doc:"The summary, the reasons and opens, with codes and parameters."`
