@@ -89,8 +89,8 @@ func New(d Deps) *Orchestrator {
 	return &Orchestrator{Deps: d, mark: rand.Text()}
 }
 
-// marked returns a unique suffix for the id of a start's commit.
-func (o *Orchestrator) marked() string { return fmt.Sprintf("/%s#%d", o.mark, o.starts.Add(1)) }
+// uniqueSuffix returns a suffix for the id of a start's commit.
+func (o *Orchestrator) uniqueSuffix() string { return fmt.Sprintf("/%s#%d", o.mark, o.starts.Add(1)) }
 
 // maxTries is how often a step is decided again after a conflict.
 const maxTries = 5

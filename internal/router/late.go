@@ -35,7 +35,7 @@ func (h *lateHandler) afterCompletion(ctx context.Context, sw sensorWrite, key r
 		return nil
 	case sw.upstream != nil:
 		return h.rerunIfNew(ctx, sw.entry, key, input{cause: sw.cause(), counts: gate.IsUpstream}, now)
-	case sw.start && sw.slice().Holds(key.Period):
+	case sw.start && sw.startsPeriod().Holds(key.Period):
 		met, err := h.startMet(ctx, sw.entry, key.Period, now)
 		if err != nil || !met {
 			return err

@@ -139,9 +139,9 @@ func isOf(d *pipeline.Definition, ref rule.Ref, c store.Change) bool {
 	return cmp.Or(pipeline.ID(ref.From), d.ID) == c.Pipeline && ref.Key == c.Sensor
 }
 
-// slice returns the period that the write is for as a start condition: the period it names,
+// startsPeriod returns the period that the write is for as a start condition: the period it names,
 // otherwise the one that contains the time of the write, never the current one.
-func (sw sensorWrite) slice() period.Period {
+func (sw sensorWrite) startsPeriod() period.Period {
 	return cmp.Or(sw.Period, sw.entry.Schedule.PeriodAt(sw.At))
 }
 
@@ -172,7 +172,7 @@ func (h *readingHandler) armRelative(ctx context.Context, sw sensorWrite, now ti
 	if w, err := h.written(ctx, sw.Change); w == nil || err != nil {
 		return err
 	}
-	return h.deadlines.ArmRelative(ctx, e, sw.slice(), sw.At, now)
+	return h.deadlines.ArmRelative(ctx, e, sw.startsPeriod(), sw.At, now)
 }
 
 // affectedRuns lists the runs that the write may affect, newest period first. A run that could be
@@ -378,7 +378,7 @@ func (sw sensorWrite) wakes(old run.Run) bool {
 // changesInput reports whether the write changes the input of the job of period p, so that it may
 // be late data. An undated reading of the gate does not.
 func (sw sensorWrite) changesInput(p period.Period) bool {
-	return sw.Changed && (sw.start && sw.slice().Holds(p) || sw.gate && !sw.Period.IsZero())
+	return sw.Changed && (sw.start && sw.startsPeriod().Holds(p) || sw.gate && !sw.Period.IsZero())
 }
 
 // openFor opens a run that does not exist, if this write opens it.
@@ -390,7 +390,7 @@ func (h *readingHandler) openFor(ctx context.Context, sw sensorWrite, key run.Ke
 	if sw.upstream != nil && e.Start == nil {
 		return h.openAfter(ctx, sw, key, now)
 	}
-	if !sw.start || key.Period != sw.slice() || sw.At.Before(sw.row.Horizon) || key.Period.CheckName(e.Schedule.Zone()) != nil {
+	if !sw.start || key.Period != sw.startsPeriod() || sw.At.Before(sw.row.Horizon) || key.Period.CheckName(e.Schedule.Zone()) != nil {
 		return nil
 	}
 	w, err := h.written(ctx, sw.Change)
