@@ -21,7 +21,7 @@ const (
 	opens      fate = iota // its run opens
 	missing                // its window is over, a later fire replaces it, or an edit removed it
 	suppressed             // the calendar excludes it
-	settled                // nothing to do: its run exists, it was suppressed before, or another fire of its period decides
+	settled                // nothing to do: its run exists, it was suppressed before, or a later fire of its period decides
 )
 
 // dueFire is a fire that is due.
@@ -125,6 +125,12 @@ func (t *fires) dropped(d dueFire) bool {
 	return d.FireAt.Before(t.row.AcceptedAt) && !t.entry.Schedule.FireFor(d.Period).Equal(d.FireAt)
 }
 
+// moved reports whether an edit moved the fire to after its acceptance: then the new fire decides,
+// now or later.
+func (t *fires) moved(d dueFire) bool {
+	return d.FireAt.Before(t.row.AcceptedAt) && !t.entry.Schedule.FireFor(d.Period).Before(t.row.AcceptedAt)
+}
+
 // before returns the version before the active one; nil if it is not needed, or there is none.
 func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 	if !t.from().Before(t.row.AcceptedAt) {
@@ -143,25 +149,20 @@ func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
 	return nil, nil
 }
 
-// judge decides which of the remaining fires are suppressed, open, or are missed. An edit may have
-// moved the fire of a period from before its acceptance to after it: then the new fire decides,
-// unless the period is excluded.
+// judge decides which of the remaining fires are suppressed, open, or are missed.
 func (t *fires) judge() {
-	latest, deciding := -1, map[run.Key]int{}
-	for i := range t.due {
-		key := t.due[i].key
-		if first, found := deciding[key]; !found || t.due[first].Excluded == "" {
-			deciding[key] = i
-		}
-	}
+	latest, closed := -1, map[run.Key]bool{}
 	for i := range t.due {
 		d := &t.due[i]
 		switch {
 		case d.fate == settled:
-		case deciding[d.key] != i:
-			d.fate = settled
+		case closed[d.key]:
+			d.fate = settled // it was suppressed at its fire before an edit moved that
 		case d.Excluded != "":
 			d.fate = suppressed
+			closed[d.key] = true
+		case t.moved(*d):
+			d.fate = settled
 		case t.windowOver(*d) || t.dropped(*d):
 			d.fate = missing
 		default:

@@ -219,6 +219,15 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	same(t, "missed", []string{"2026-03-03T10"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
 	w.expect("hourly/cron/2026-03-03T11", "RUNNING 1")
 
+	w = newWorld(t, hourly(""))
+	w.sleep(time.Hour + 57*time.Minute)
+	w.apply(later)
+	w.Settle() // before the moved fire
+	w.expect("hourly/cron/2026-03-03T11", "none")
+	w.Pass(3 * time.Minute)
+	same(t, "missed", []string{"2026-03-03T10"}, w.only(event.ScheduleMissed).Detail.Extra.(event.Missed).Dates)
+	w.expect("hourly/cron/2026-03-03T11", "RUNNING 1")
+
 	w = newWorld(t, hourly(", exclude: {dates: [2026-03-03]}"))
 	w.sleep(time.Hour + 57*time.Minute)
 	w.apply(strings.Replace(later, "evaluation", "exclude: {dates: [2026-03-03]}, evaluation", 1))
