@@ -85,6 +85,9 @@ func Cause(r run.Run, e Evidence) reason.Reason {
 		return e.failure(r, CauseRetrying, "attempt {failed} failed: {message}; attempt {attempt} starts {retryAt}",
 			reason.Int("failed", r.Attempt-1), attempt, reason.At("retryAt", p.WindowStart))
 	case run.Settling:
+		if r.Status == run.JobPollExhausted {
+			return reason.New(CauseSettling, "attempt {attempt} ended: {message}; it is not retried", attempt, reason.Str("message", orUnknown(r.Reason)))
+		}
 		return e.failure(r, CauseSettling, "attempt {attempt} failed: {message}; a retry is being decided", attempt)
 	case run.FailedForGood:
 		// The run's reason names the attempts, the last failure and the budget.

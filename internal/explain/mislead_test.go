@@ -175,6 +175,26 @@ func TestFailureOfAPausedPipelineSaysThatNoRetryOpens(t *testing.T) {
 	w.says(w.explain("orders", "2026-03-04"), explain.Settling, "attempt 1 failed (no network); the pipeline is paused, so no retry opens", "`interlock resume orders`")
 }
 
+func TestRunWithoutAResultInTimePromisesNoRetry(t *testing.T) {
+	w := opened(t)
+	w.Write("orders", "source#2026-03-04", "status=ready")
+	w.Write("orders", "rows#2026-03-04", "count=5000")
+	w.Settle()
+	r, err := w.Store.Run(ctx, w.Key("orders/cron/2026-03-04"))
+	w.Check(err)
+	late, err := r.PollExhausted(run.NothingLeft, w.Now())
+	w.Check(err)
+	b := store.Batch{ID: "late"}
+	b.Swap(r, late)
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
+	x := w.explain("orders", "2026-03-04")
+	w.says(x, explain.Settling, "attempt 1 ended (no result within the poll window) and is not retried")
+	w.omits(x, "is being decided")
+	if got := x.Cause().String(); got != "attempt 1 ended: no result within the poll window; it is not retried" {
+		t.Errorf("cause %q", got)
+	}
+}
+
 func TestEveryProblemOfARejectedFileHasItsLine(t *testing.T) {
 	w := newWorld(t, orders)
 	w.Offer(orders, "pipeline: {id: broken, owner: data}\nschedule: {cron: \"61 * * * *\", timezone: Mars/Base}\n")

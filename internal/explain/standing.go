@@ -25,7 +25,10 @@ func (b *builder) standing(ctx context.Context) error {
 		b.starting()
 	case run.Running:
 		b.running()
-	case run.Failed, run.JobPollExhausted:
+	case run.JobPollExhausted:
+		b.x.State = Settling
+		b.sum("settling", "attempt %d ended (%s) and is not retried", r.Attempt, orUnknown(r.Reason))
+	case run.Failed:
 		b.x.State = Settling
 		b.sum("settling", "attempt %d failed (%s); a retry is being decided", r.Attempt, orUnknown(r.Reason))
 		if b.paused() {
