@@ -35,8 +35,6 @@ type Question struct {
 	// Gate is the gate to evaluate; nil means the pipeline's own. The start condition and the
 	// post-run rules are evaluated in the same way.
 	Gate *rule.Gate
-	// Fire is the cron fire that opened the run. Zero means the fire for Period.
-	Fire time.Time
 	// Opened is when the window of the run's attempt begins. Zero means the earliest time at which
 	// Period can open.
 	Opened time.Time

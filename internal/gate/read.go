@@ -104,10 +104,8 @@ func (q Question) shows(ref rule.Ref, latest []*sensor.Reading) sensor.Seen {
 // since returns the start of the period that contains the fire: an undated start condition must not
 // be older.
 func (q Question) since() time.Time {
-	on, fire := q.Definition.Schedule, q.Fire
-	if fire.IsZero() {
-		fire = on.FireFor(q.Period)
-	}
+	on := q.Definition.Schedule
+	fire := on.FireFor(q.Period)
 	if fire.IsZero() { // a manually opened period
 		return q.Period.Start(on.Zone())
 	}
