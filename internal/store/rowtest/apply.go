@@ -142,9 +142,7 @@ func conflictChangesNothing(f *fixture) {
 	f.listed(row.Aging, "l")
 	same(f, "by key", f.keys(row.Range{Kind: kind, Part: "orders"}), []string{"a"})
 	same(f, "events", len(f.events("")), 0)
-	if !f.o.NoFeed {
-		same(f, "changes", f.backlog("router"), 0)
-	}
+	same(f, "changes", f.backlog("router"), 0)
 }
 
 func allOpsHappen(f *fixture) {
@@ -214,9 +212,7 @@ func allVisible(f *fixture) {
 	same(f, "events", bodies(f.events("")), []string{eventBody("e")})
 	f.conflicts("create again", row.Tx{Ops: []row.Op{put(at(a, 1), 0)}}, 0)
 	f.check(f.e.Apply(f.ctx, tx, noon))
-	if !f.o.NoFeed {
-		same(f, "changes", changed(f.receive("router", 10)), []string{"change"})
-	}
+	same(f, "changes", changed(f.receive("router", 10)), []string{"change"})
 }
 
 // everyKind puts a row of each kind that package record uses, with the keys that it has and in the
@@ -304,9 +300,7 @@ func looksFull(f *fixture, id string) {
 	f.listed(row.Ordered, "l", "a")
 	f.listed(row.Pending, "m", "b")
 	same(f, "events", bodies(f.events("")), []string{eventBody(id + "/1"), eventBody(id + "/2")})
-	if !f.o.NoFeed {
-		same(f, "changes", f.backlog("router"), 2)
-	}
+	same(f, "changes", f.backlog("router"), 2)
 }
 
 func appliedTwice(f *fixture) {

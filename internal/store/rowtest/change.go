@@ -377,11 +377,9 @@ func closedRefuses(f *fixture) {
 	_, errs["next"] = f.e.Next(f.ctx, 1)
 	_, errs["drop"] = f.e.Drop(f.ctx, []row.Row{a})
 	_, errs["trim"] = f.e.Trim(f.ctx, noon, 1)
-	if !f.o.NoFeed {
-		_, errs["receive"] = f.e.Receive(f.ctx, "router", "one", 1)
-		errs["ack"] = f.e.Ack(f.ctx, "router", []row.Change{{Position: 1}})
-		_, _, errs["backlog"] = f.e.Backlog(f.ctx, "router")
-	}
+	_, errs["receive"] = f.e.Receive(f.ctx, "router", "one", 1)
+	errs["ack"] = f.e.Ack(f.ctx, "router", []row.Change{{Position: 1}})
+	_, _, errs["backlog"] = f.e.Backlog(f.ctx, "router")
 	for name, err := range errs {
 		if err == nil || errors.Is(err, store.ErrConflict) {
 			f.t.Errorf("%s after close: error %v", name, err)

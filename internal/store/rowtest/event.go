@@ -22,7 +22,6 @@ var eventClaims = []claim{
 func (f *fixture) emit(events ...row.Event) {
 	f.t.Helper()
 	f.check(f.e.Apply(f.ctx, row.Tx{Events: events}, noon))
-	f.settle()
 }
 
 func eventIsARow(f *fixture) {

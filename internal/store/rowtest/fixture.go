@@ -156,16 +156,7 @@ func (f *fixture) listed(index row.Index, list string, keys ...string) {
 // events reads the log of events, oldest first.
 func (f *fixture) events(part string) []row.Row {
 	f.t.Helper()
-	f.settle()
 	return f.all(row.Range{Kind: row.Events, Part: part, Index: row.Ordered, List: "events"})
-}
-
-// settle makes the engine append the events that were applied.
-func (f *fixture) settle() {
-	f.t.Helper()
-	if f.o.EventsLater != nil {
-		f.check(f.o.EventsLater(f.ctx, f.e))
-	}
 }
 
 // bodies are rows by what is in them.

@@ -30,10 +30,8 @@ func checkModel(t *testing.T, open func(t *testing.T) row.Engine, o Options) {
 			}
 		}()
 		actions := map[string]func(*rapid.T){
-			"apply": w.apply, "again": w.again, "drop": w.drop, "dropEvent": w.dropEvent, "scan": w.scan, "": w.compare,
-		}
-		if !o.NoFeed {
-			actions["receive"], actions["ack"] = w.receive, w.ack
+			"apply": w.apply, "again": w.again, "drop": w.drop, "dropEvent": w.dropEvent, "scan": w.scan,
+			"receive": w.receive, "ack": w.ack, "": w.compare,
 		}
 		if o.Reopen != nil && !o.Slow {
 			actions["reopen"] = w.reopen
@@ -328,9 +326,6 @@ func (w *walker) compare(*rapid.T) {
 			}
 		}
 		same(w.f, "events", bodies(w.f.events(part)), events)
-	}
-	if w.f.o.NoFeed {
-		return
 	}
 	for i, group := range modelGroups {
 		same(w.f, "backlog of "+group, w.f.backlog(group), len(w.m.changes)-len(w.acked[i]))

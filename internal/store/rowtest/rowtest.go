@@ -10,7 +10,6 @@
 package rowtest
 
 import (
-	"context"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/store/row"
@@ -23,14 +22,9 @@ type Options struct {
 	Reopen func(t *testing.T, e row.Engine) row.Engine
 	// MaxOps is how many ops one transaction may have; 0 means no limit.
 	MaxOps int
-	// NoFeed says that the engine gives its changes to consumers by other means than Receive.
-	NoFeed bool
 	// Slow says that a call takes milliseconds: the suite tries fewer sizes of pages and makes
 	// fewer random calls.
 	Slow bool
-	// EventsLater, if Apply only writes events down, appends them to the log. The suite calls it
-	// before it reads events or waits for them.
-	EventsLater func(ctx context.Context, e row.Engine) error
 }
 
 // Run makes every claim about engines that open returns: each is empty, belongs to one test and is
@@ -47,11 +41,11 @@ func Run(t *testing.T, open func(t *testing.T) row.Engine, o Options) {
 		{"Place", placeClaims, false},
 		{"Drop", dropClaims, false},
 		{"Event", eventClaims, false},
-		{"Change", changeClaims, o.NoFeed},
+		{"Change", changeClaims, false},
 		{"Wait", waitClaims, false},
 		{"Concurrency", concurrencyClaims, false},
 		{"Reopen", reopenClaims, o.Reopen == nil},
-		{"ReopenChange", reopenChangeClaims, o.Reopen == nil || o.NoFeed},
+		{"ReopenChange", reopenChangeClaims, o.Reopen == nil},
 	}
 	for _, g := range groups {
 		if g.without {

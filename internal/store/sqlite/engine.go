@@ -27,7 +27,6 @@ const fileName = "interlock.db"
 
 // Options configure an engine. The zero value is ready to use.
 type Options struct {
-	Readers int   // number of read connections; 0 means 4
 	Reserve int64 // bytes of disk space to reserve and free when the disk is full; 0 for none
 
 	reserve         reserve // set by tests instead of Reserve
@@ -120,7 +119,7 @@ func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
 		return nil, err
 	}
 	e := &Engine{
-		readers: newPool(path, o.Readers), self: rand.Text(),
+		readers: newPool(path), self: rand.Text(),
 		quit: make(chan struct{}), stopped: make(chan struct{}),
 		requests: sync.Pool{New: func() any { return &request{done: make(chan error, 1)} }},
 	}

@@ -21,12 +21,12 @@ type pool struct {
 	idle []*conn
 }
 
-func newPool(path string, size int) *pool {
-	if size <= 0 {
-		size = 4
-	}
-	p := &pool{path: path, free: make(chan struct{}, size)}
-	for range size {
+// readers is the number of read connections.
+const readers = 4
+
+func newPool(path string) *pool {
+	p := &pool{path: path, free: make(chan struct{}, readers)}
+	for range readers {
 		p.free <- struct{}{}
 	}
 	return p
