@@ -22,12 +22,11 @@ const (
 // while reading: otherwise the definitions would be scattered among temporary data, and the heap
 // would stay fragmented.
 func ReadSparingly(pipelines int) {
-	switch {
-	case pipelines >= veryManyPipelines:
+	if pipelines >= veryManyPipelines {
 		allow(someGarbage)
-	case pipelines >= manyPipelines:
-		allow(littleGarbage)
+		return
 	}
+	allow(littleGarbage)
 }
 
 // SpareMemory must be called once a process holds that many pipelines. If they are many, it returns
