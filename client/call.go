@@ -139,10 +139,10 @@ func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T
 		return answer, c.unanswered(ctx, err)
 	}
 	if len(data) > maxAnswer {
-		return answer, c.unusable("answered with more than %d MiB; request fewer items", maxAnswer>>20)
+		return answer, fmt.Errorf("the server at %s answered with more than %d MiB; request fewer items", c.server(), maxAnswer>>20)
 	}
 	if err := decode(data, &answer); err != nil {
-		return answer, c.unusable("answered with invalid JSON: %w", err)
+		return answer, c.unusable(resp.StatusCode, "answered with invalid JSON: %w", err)
 	}
 	if r.raw != nil {
 		*r.raw = data
@@ -175,7 +175,7 @@ func allPages[T any](ctx context.Context, c *Client, r call, options []CallOptio
 	items := make([]T, len(sent))
 	for i := range sent {
 		if err := decode(sent[i], &items[i]); err != nil {
-			return nil, c.unusable("answered with invalid JSON: %w", err)
+			return nil, c.unusable(http.StatusOK, "answered with invalid JSON: %w", err)
 		}
 	}
 	if raw != nil {

@@ -294,14 +294,15 @@ func TestOtherServersAreUnreachable(t *testing.T) {
 		name   string
 		server *httptest.Server
 		want   string
+		status int
 	}{
-		{"nothing listens", gone, "refused"},
-		{"points elsewhere", elsewhere, "https://elsewhere.example"},
-		{"page", answers(t, 200, "text/html", "<html>"), "answered with invalid JSON"},
-		{"two answers", answers(t, 200, "application/json", "{} {}"), "answered with invalid JSON"},
-		{"page of an error", answers(t, 404, "text/html", "<html>"), "404"},
-		{"another's error", answers(t, 502, "application/json", `{"message": "no backend"}`), "502"},
-		{"empty", answers(t, 200, "application/json", ""), "answered with invalid JSON"},
+		{"nothing listens", gone, "refused", 0},
+		{"points elsewhere", elsewhere, "https://elsewhere.example", 301},
+		{"page", answers(t, 200, "text/html", "<html>"), "answered with invalid JSON", 200},
+		{"two answers", answers(t, 200, "application/json", "{} {}"), "answered with invalid JSON", 200},
+		{"page of an error", answers(t, 404, "text/html", "<html>"), "404", 404},
+		{"another's error", answers(t, 502, "application/json", `{"message": "no backend"}`), "502", 502},
+		{"empty", answers(t, 200, "application/json", ""), "answered with invalid JSON", 200},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -310,7 +311,7 @@ func TestOtherServersAreUnreachable(t *testing.T) {
 			c := connect(t, tt.server, client.WithHTTPClient(&http.Client{}), client.WithToken("secret"))
 			_, err := c.PutSensor(ctx, "orders", "x", nil)
 			var u *client.UnreachableError
-			if !errors.As(err, &u) || !strings.Contains(err.Error(), tt.server.URL) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+			if !errors.As(err, &u) || u.Status != tt.status || !strings.Contains(err.Error(), tt.server.URL) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("got %v", err)
 			}
 		})

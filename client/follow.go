@@ -102,6 +102,10 @@ func (s *stream) read(ctx context.Context) {
 		}
 		m = message{}
 	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		s.lost = s.client.unusable(http.StatusOK, "sent a line of more than %d bytes: %w", maxLine, err)
+		return
+	}
 	s.lost = s.client.unreachable(s.ended(ctx, lines.Err()))
 }
 
@@ -134,7 +138,7 @@ func (s *stream) connect(ctx context.Context) (*http.Response, error) {
 	}
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		resp.Body.Close()
-		return nil, s.client.unusable("answered with something other than an event stream")
+		return nil, s.client.unusable(resp.StatusCode, "answered with something other than an event stream")
 	}
 	return resp, nil
 }
@@ -173,7 +177,7 @@ func (s *stream) take(m message) error {
 	if m.data != "" && m.name == "" { // named messages are not events
 		e := Event{}
 		if err := json.Unmarshal([]byte(m.data), &e); err != nil {
-			return s.client.unreachable(errors.New("an event in the stream is not JSON"))
+			return s.client.unusable(http.StatusOK, "sent an event that is not JSON")
 		}
 		e.Position = m.id
 		if err := s.each(e); err != nil {

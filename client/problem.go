@@ -40,13 +40,13 @@ func (p *Problem) Error() string {
 type UnreachableError struct {
 	Server string
 	Late   bool // this package's timeout expired
-	// Answered means that something answered, but not as an Interlock server does.
-	Answered bool
-	Err      error
+	// Status is that of a response that no Interlock server gives; 0 if there was no response.
+	Status int
+	Err    error
 }
 
 func (e *UnreachableError) Error() string {
-	if e.Late || e.Answered {
+	if e.Late || e.Status != 0 {
 		return fmt.Sprintf("the server at %s %v", e.Server, e.Err)
 	}
 	return fmt.Sprintf("cannot reach the server at %s: %v", e.Server, e.Err)
@@ -80,7 +80,7 @@ const maxProblem = 1 << 20
 // an Interlock server.
 func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 	if to, err := resp.Location(); err == nil {
-		return c.unusable("answered %s with a redirect to %s", resp.Status, to.Redacted())
+		return c.unusable(resp.StatusCode, "answered %s with a redirect to %s", resp.Status, to.Redacted())
 	}
 	p := &Problem{}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
@@ -88,7 +88,7 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 		return c.unanswered(ctx, err)
 	}
 	if json.Unmarshal(data, p) != nil || p.Status != resp.StatusCode {
-		return c.unusable("answered %s, which is not a response of an Interlock server", resp.Status)
+		return c.unusable(resp.StatusCode, "answered %s, which is not a response of an Interlock server", resp.Status)
 	}
 	return p
 }
@@ -102,9 +102,9 @@ func (c *Client) unanswered(ctx context.Context, err error) error {
 	return c.unreachable(err)
 }
 
-// unusable returns the error for a response that says what no Interlock server would say.
-func (c *Client) unusable(format string, args ...any) error {
-	return &UnreachableError{Server: c.server(), Answered: true, Err: fmt.Errorf(format, args...)}
+// unusable returns the error for a response that no Interlock server gives.
+func (c *Client) unusable(status int, format string, args ...any) error {
+	return &UnreachableError{Server: c.server(), Status: status, Err: fmt.Errorf(format, args...)}
 }
 
 func (c *Client) unreachable(err error) error {

@@ -338,6 +338,31 @@ func TestSocketOfAServerThatWasKilledIsReplaced(t *testing.T) {
 	serveListening(t, "listen: unix:"+path+"\n").must(0, "status")
 }
 
+func TestSocketOfAnotherProgramIsNotReplaced(t *testing.T) {
+	path := filepath.Join(socketDir(t), "i.sock")
+	other, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() {
+		for {
+			c, err := other.Accept()
+			if err != nil {
+				return
+			}
+			c.Close() // without an answer
+		}
+	}()
+	file, problems := settings.Parse("interlock.yaml", []byte("listen: unix:"+path+"\n"))
+	if errorCount(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if _, err := listenOn(t.Context(), file); err == nil || !strings.Contains(err.Error(), "another server listens") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestSocketReplacesNoOtherFile(t *testing.T) {
 	path := filepath.Join(socketDir(t), "i.sock")
 	writeText(t, path, "mine")

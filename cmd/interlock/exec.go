@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -20,7 +21,7 @@ import (
 const (
 	exitClosed      = 100 // the gate stayed closed
 	exitHeld        = 101 // another worker holds the attempt
-	exitUnavailable = 102 // the period is excluded or does not exist, or the pipeline is paused or does not exist
+	exitUnavailable = 102 // the period has no run to claim
 	exitUnreached   = 103 // the server could not be reached
 	exitNotRunnable = 126 // the command exists but cannot be run, as in shells
 	exitNotFound    = 127 // no such command
@@ -58,9 +59,10 @@ func newExec(a *app) *cobra.Command {
 			"result. If several run at the same time, only one runs its command. Input, output and signals are passed\n" +
 			"through.\n\n" +
 			"The exit code is the command's own. If the command did not run, it is 0 if the run is already COMPLETED,\n" +
-			"100 if the gate stayed closed, 101 if another worker has the attempt, 102 if the period is excluded or does not\n" +
-			"exist, or the pipeline is paused or does not exist, 103 if the server could not be reached, 2 if the request\n" +
-			"was rejected (token, date or job type), and 126 or 127 if COMMAND cannot be run.",
+			"100 if the gate stayed closed, 101 if another worker has the attempt, 102 if the period has no run to\n" +
+			"claim (it is excluded, not opened or a dry run, or the pipeline is paused, rejected or unknown), 103 if the\n" +
+			"server could not be reached, 2 if the request was rejected (token, date or job type), 126 or 127 if COMMAND\n" +
+			"cannot be run, and 128 plus the signal if a signal ended the wait.",
 		Example: "  0 2 * * * interlock exec nightly-load -- ./load.sh\n" +
 			"  interlock exec orders --date 2026-03-03 --wait 2h -- dbt build",
 		Args: execArguments,
@@ -177,7 +179,7 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	case code != exitUnreachable: // for example a missing token or an invalid date
 		a.note("%v; %s did not run", hinted(err), x.argv[0])
 		return codeError(exitUsage)
-	case !x.open:
+	case !x.open || misdirected(err):
 		a.note("%v; %s did not run", hinted(err), x.argv[0])
 		return codeError(exitUnreached)
 	}
@@ -187,6 +189,13 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 		return a.cannotRun(x.argv[0], err)
 	}
 	return end.code()
+}
+
+// misdirected reports whether something answered that is no Interlock server, other than a proxy
+// whose server is away. It would do so every time, and the gate would never be asked.
+func misdirected(err error) bool {
+	away, ok := errors.AsType[*client.UnreachableError](err)
+	return ok && away.Status != 0 && away.Status < http.StatusInternalServerError
 }
 
 // refused reports why exec did not get an attempt.

@@ -105,7 +105,11 @@ func (a *app) deliver(ctx context.Context, lease *client.Lease, r client.JobRepo
 	if _, err := lease.Finish(ctx, r); err != nil {
 		remedy := ""
 		if problem, ok := errors.AsType[*client.Problem](err); !ok || problem.Status != http.StatusConflict {
-			remedy = fmt.Sprintf("; if the run still waits for it, use `interlock job complete %s %s`", lease.Key, r.Result)
+			category := ""
+			if r.Category != "" {
+				category = " --category " + r.Category
+			}
+			remedy = fmt.Sprintf("; if the run still waits for it, use `interlock job complete %s %s%s`", lease.RunID, r.Result, category)
 		}
 		a.note("could not report %s for %s: %v%s", r.Result, lease.RunID, err, remedy)
 	}

@@ -5,6 +5,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
@@ -176,6 +178,17 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 	open := d.interlock("exec", "orders", "--server", "http://127.0.0.1:1", "--on-unreachable", "open", "--", "sh", "-c", "echo it ran; exit 4")
 	if open.code != 4 || open.stdout != "it ran\n" || !strings.Contains(open.stderr, "without the gate") {
 		t.Errorf("got %+v", open)
+	}
+	for status, code := range map[int]int{http.StatusOK: 103, http.StatusBadGateway: 4} {
+		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, "<html>")
+		}))
+		got := d.interlock("exec", "orders", "--server", page.URL, "--on-unreachable", "open", "--", "sh", "-c", "exit 4")
+		if got.code != code {
+			t.Errorf("a page with status %d: got %+v, want %d: only a proxy whose server is away counts as unreachable", status, got, code)
+		}
+		page.Close()
 	}
 	if _, err := held.Finish(t.Context(), client.JobReport{Result: "success"}); err != nil {
 		t.Error(err)

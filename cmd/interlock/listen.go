@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -62,6 +63,8 @@ func listenOnSocket(ctx context.Context, path, mode string) (net.Listener, error
 	return &socket{UnixListener: l, path: path}, nil
 }
 
+const refusedOnWindows = syscall.Errno(10061) // WSAECONNREFUSED
+
 // checkSocket returns an error unless path is free or is the socket of a server that is gone.
 func checkSocket(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
@@ -78,8 +81,7 @@ func checkSocket(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Ready(ctx)
-	if away, ok := errors.AsType[*client.UnreachableError](err); ok && !away.Late {
+	if _, err = c.Ready(ctx); errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, refusedOnWindows) {
 		return nil
 	}
 	return fmt.Errorf("another server listens on %s; stop it, or use another path", path)

@@ -125,7 +125,8 @@ func newJob(a *app) *cobra.Command {
 	complete := &cobra.Command{
 		Use: "complete RUN success|fail", Short: "Report the result of a run's job",
 		Long: "Report the result of a run's job from outside. A result for an attempt that has ended is logged and does not\n" +
-			"change the run, but a job that was left running then counts as ended; the exit code is 1.",
+			"change the run, but a job that was left running then counts as ended; the exit code is 1.\n" +
+			"A RUN with an attempt, such as orders/cron/2026-03-03/2, reports the result of that attempt.",
 		Example: "  interlock job complete orders/manual/2026-03-03 success\n" +
 			"  interlock job complete orders --date 2026-03-03 fail --message 'disk full' --category TRANSIENT",
 		Args: arguments("RUN", "success or fail"),
@@ -144,7 +145,7 @@ func newJob(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r.RequestedBy = a.person()
+		r.Attempt, r.RequestedBy = attemptOf(args[0]), a.person()
 		done, err := c.Report(ctx, key, r, c.raw())
 		err = c.show(err, func() {
 			if done.Late {
