@@ -36,7 +36,8 @@ const (
 
 // startRows measures the time from a sensor write to the start of the job that it triggers: on the
 // program itself, over HTTP, at 200 runs a second. The ceiling is one durable commit right after
-// another; a start takes three commits. The table also shows the cost of a commit at the server's
+// another; a start takes four commits: the write, the run, the claim of its
+// task, TRIGGERING. The table also shows the cost of a commit at the server's
 // own rate, with other work in between as in a start: that is the more lenient ceiling, and has no
 // limit.
 func startRows() ([]row, error) {

@@ -174,8 +174,8 @@ func (v verdict) orphan(now time.Time) store.Batch {
 	return b
 }
 
-// removal takes a pipeline out of force. Open attempts finish on their own versions. A pipeline
-// that never was in force only loses its problem.
+// removal deactivates a pipeline. Open attempts finish on their own versions. A pipeline that never
+// was active only loses its problem.
 func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) {
 	b := v.batch("remove", row)
 	next := row

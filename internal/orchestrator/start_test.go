@@ -532,4 +532,7 @@ func TestStartWithAMissingSecretIsRefused(t *testing.T) {
 	b.open(b.key, run.Opening{})
 	b.step()
 	b.wantLog(store.JobRefused)
+	if n := b.target.started(b.run().ID()); n != 0 {
+		t.Errorf("the job was started %d times", n)
+	}
 }

@@ -30,7 +30,7 @@ func (c *core) wake(ctx context.Context, dry bool, old run.Run, now time.Time) e
 }
 
 // wakePending wakes the attempt of a run, not of a dry run, if it waits for its gate. Its pipeline
-// need not be in force.
+// need not be active.
 func (c *core) wakePending(ctx context.Context, key run.Key, now time.Time) error {
 	return store.Again(func() error {
 		old, err := store.IfFound(c.store.Run(ctx, key))
