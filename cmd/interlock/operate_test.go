@@ -253,6 +253,14 @@ func TestJobCompleteReportsAResult(t *testing.T) {
 	if *r.Attempts[0].Category != "TRANSIENT" || *r.Attempts[0].Message != "no such table" {
 		t.Errorf("got %+v", r.Attempts[0])
 	}
+	s.must(0, "rerun", "watched", "--date", "2026-03-04", "--reason", "again")
+	s.reaches("watched/manual/2026-03-04", client.Running)
+	s.must(1, "job", "complete", "watched/manual/2026-03-04/1", "success") // of the attempt that has ended
+	if r := s.reaches("watched/manual/2026-03-04", client.Running); r.Attempt != 2 {
+		t.Errorf("a late result of attempt 1 changed attempt 2: %+v", r)
+	}
+	s.must(0, "job", "complete", "watched/manual/2026-03-04/2", "success")
+	s.reaches("watched/manual/2026-03-04", client.Completed)
 	if got := s.must(2, "job", "complete", "watched/manual/2026-03-04", "fail", "--category", "WEATHER"); !strings.Contains(got.stderr, "category") {
 		t.Errorf("got %+v", got)
 	}
