@@ -181,7 +181,9 @@ func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old ru
 	if err != nil {
 		return nil, err
 	}
-	current := gate.Compared(slices.DeleteFunc(ofPeriod(sensors), func(s store.SeenSensor) bool { return !in.counts(s) || h.probed(s) }))
+	current := gate.Compared(slices.DeleteFunc(ofPeriod(sensors), func(s store.SeenSensor) bool {
+		return !in.counts(s) || h.probed(s) || addedSince(start, s)
+	}))
 	changed := rerun.Changed(gate.Compared(start.Sensors), current)
 	return slices.DeleteFunc(current, func(s rerun.Seen) bool { return !slices.Contains(changed, s.Sensor) }), nil
 }
@@ -199,6 +201,14 @@ func (h *lateHandler) shown(ctx context.Context, e *catalog.Entry, old run.Run, 
 // probed reports whether a probe writes the sensor. Its readings are observations, not new data.
 func (h *lateHandler) probed(s store.SeenSensor) bool {
 	return h.catalog.Current().Probe(s.Pipeline, s.Key) != nil
+}
+
+// addedSince reports whether the attempt that began with start did not read the sensor at all: an
+// edit has added it since the attempt opened. Its data need not have changed.
+func addedSince(start store.Snapshot, s store.SeenSensor) bool {
+	return !gate.IsUpstream(s) && !slices.ContainsFunc(start.Sensors, func(then store.SeenSensor) bool {
+		return then.Pipeline == s.Pipeline && then.Key == s.Key
+	})
 }
 
 // names returns the names of the sensors, each once.

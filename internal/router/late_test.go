@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -48,6 +49,31 @@ func TestInputThatChangedWhileTheJobRanIsLateDataAtCompletion(t *testing.T) {
 	w.succeed("plain/stream/2026-03-03")
 	w.expect("plain/stream/2026-03-03", "COMPLETED 2")
 	same(t, "late data", 1, w.count(event.LateDataArrival))
+}
+
+func TestInputAddedByAnEditIsNotLateData(t *testing.T) {
+	const gated = `
+pipeline: {id: gated, owner: data}
+schedule: {trigger: {key: arrival, check: equals, field: status, value: ready}}
+validation: {rules: [{key: rows, check: exists}%s]}
+job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
+`
+	w := newWorld(t, fmt.Sprintf(gated, ""))
+	w.Write("gated", "arrival#2026-03-03", "status=ready")
+	w.apply(fmt.Sprintf(gated, ", {key: audit, check: exists}")) // the open attempt keeps its version
+	w.Write("gated", "audit#2026-03-03", "ok=true")
+	w.Write("gated", "rows#2026-03-03", "count=1")
+	w.sleep(time.Minute)
+	w.succeed("gated/stream/2026-03-03")
+	w.expect("gated/stream/2026-03-03", "COMPLETED 1") // not at completion
+	w.sleep(time.Minute)
+	w.Write("gated", "arrival#2026-03-03", "status=ready")
+	w.expect("gated/stream/2026-03-03", "COMPLETED 1") // nor with an identical rewrite
+	same(t, "late data", 0, w.count(event.LateDataArrival))
+	w.Write("gated", "rows#2026-03-03", "count=2")
+	w.Write("gated", "arrival#2026-03-03", "status=ready")
+	w.expect("gated/stream/2026-03-03", "RUNNING 2")
+	same(t, "sensors", []string{"gated/rows"}, w.only(event.LateDataArrival).Detail.Extra.(event.Late).Sensors)
 }
 
 func TestTomorrowsInputIsNotLateDataOfARunThatEndsAfterMidnight(t *testing.T) {
