@@ -19,9 +19,9 @@ var mayConnect = map[string]string{
 	"bench":                            "it measures servers that it has started on this machine",
 }
 
-// connecting are the names of the standard library that connect, or hold what connects when nobody
-// says how. A type is meant where it is made; a pointer to one that somebody else made is no
-// connection. "*" stands for all names.
+// connecting are the names of the standard library that connect, or that create a client with a
+// default connection. Creating a value of such a type is checked, using a pointer to one is not.
+// "*" stands for all names.
 var connecting = map[string][]string{
 	"net": {
 		"Dial", "DialTimeout", "DialTCP", "DialUDP", "DialIP", "DialUnix", "Dialer", "DefaultResolver", "Resolver",
@@ -48,7 +48,7 @@ var foreign = map[string]struct {
 	"github.com/aws/aws-sdk-go-v2/feature":            {awsSetUp, "awsapi gives it a client that is guarded"},
 	"github.com/aws/smithy-go":                        {},
 	"github.com/aws/aws-lambda-go":                    {}, // its runtime is asked for calls by the functions alone
-	"github.com/jackc/pgx/v5":                         {[]string{"internal/archive", "internal/archive/pgtest", "internal/evaluator", "bench"}, "not at all: which Postgres the archive is in, and which the sql probes ask, is said by the operator's environment and by nobody else"},
+	"github.com/jackc/pgx/v5":                         {[]string{"internal/archive", "internal/archive/pgtest", "internal/evaluator", "bench"}, "not at all: only the operator's environment names the Postgres of the archive and of sql probes"},
 	"github.com/slack-go/slack":                       {[]string{"internal/sink/slack"}, "the sink gives it the guard's client"},
 	"github.com/coreos/go-oidc/v3":                    {[]string{"internal/oidc"}, "it is given the guard's client"},
 	"golang.org/x/oauth2":                             {[]string{"internal/oidc"}, "it is given the guard's client"},
@@ -56,7 +56,7 @@ var foreign = map[string]struct {
 	"go.opentelemetry.io/otel":                        {},
 	"go.opentelemetry.io/proto/otlp":                  {},
 	"google.golang.org/protobuf":                      {},
-	"github.com/redis/go-redis/v9":                    {[]string{"internal/store/redis"}, "not at all: which Redis keeps the data is said by the operator and by nobody else"},
+	"github.com/redis/go-redis/v9":                    {[]string{"internal/store/redis"}, "not at all: only the operator names the Redis that keeps the data"},
 
 	"github.com/anishathalye/porcupine":                       {},
 	"github.com/danielgtaylor/huma/v2":                        {},
@@ -65,8 +65,8 @@ var foreign = map[string]struct {
 	"github.com/google/jsonschema-go":                         {},
 	"github.com/hashicorp/hcl/v2":                             {},
 	"github.com/prometheus/client_golang/prometheus":          {},
-	"github.com/prometheus/client_golang/prometheus/push":     {[]string{}, "nobody pushes figures: they are fetched"},
-	"github.com/prometheus/client_golang/prometheus/graphite": {[]string{}, "nobody pushes figures: they are fetched"},
+	"github.com/prometheus/client_golang/prometheus/push":     {[]string{}, "metrics are scraped, not pushed"},
+	"github.com/prometheus/client_golang/prometheus/graphite": {[]string{}, "metrics are scraped, not pushed"},
 	"github.com/robfig/cron/v3":                               {},
 	"github.com/spf13/cobra":                                  {},
 	"github.com/spf13/pflag":                                  {},
@@ -121,8 +121,7 @@ func (s source) checkConnections() {
 	})
 }
 
-// checkForeign reports a library that nobody has looked at, or one that connects elsewhere than it
-// may.
+// checkForeign reports a library that is not listed, or one that is used outside its packages.
 func (s source) checkForeign(spec *ast.ImportSpec, target string) {
 	best := ""
 	for prefix := range foreign {

@@ -20,8 +20,8 @@ var clockReaders = []string{
 	"After", "AfterFunc", "Local", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
 }
 
-// seeded are the names of package math/rand (and v2) that bring their own seed or are mere types;
-// the rest share a generator that nobody can replay.
+// seeded are the names of package math/rand (and v2) that have their own seed, or are types. The
+// others share a global generator, which cannot be replayed.
 var seeded = []string{
 	"ChaCha8", "New", "NewChaCha8", "NewPCG", "NewSource", "NewZipf", "PCG", "Rand", "Source", "Source64", "Zipf",
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, test } from "vitest";
 import { files } from "./past";
 import { address, binary, openBrowser, Server, visit } from "./server";
 
-// The pictures of docs/images: of the demo, once its story is told, and of pipelines that have a
+// The pictures of docs/images: of the demo, once its story has ended, and of pipelines that have a
 // past.
 
 const images = join(import.meta.dirname, "../../docs/images");
@@ -13,13 +13,13 @@ const images = join(import.meta.dirname, "../../docs/images");
 let browser: Browser;
 let demo: ChildProcess;
 let at = "";
-let told: Promise<void>;
+let demoEnded: Promise<void>;
 let past: Server;
 
 beforeAll(async () => {
   browser = await openBrowser();
   demo = spawn(binary, ["demo", "--listen", "127.0.0.1:0"], { stdio: ["ignore", "pipe", "pipe"] });
-  told = new Promise((resolve) => demo.stdout!.on("data", (chunk: Buffer) => chunk.toString().includes("The demo is complete") && resolve()));
+  demoEnded = new Promise((resolve) => demo.stdout!.on("data", (chunk: Buffer) => chunk.toString().includes("The demo is complete") && resolve()));
   at = await address(demo);
   const { "broken.yaml": _, ...fine } = files;
   past = new Server(fine);
@@ -56,7 +56,7 @@ async function take(page: Page, server: Pick<Server, "url">, path: string, name:
 }
 
 test("the demo", { timeout: 900_000 }, async () => {
-  await told;
+  await demoEnded;
   const server = { url: at };
   while ((await runsOf("crypto-gold")).length < 6) await new Promise((resolve) => setTimeout(resolve, 2000));
   const light = await open("light", 450);
