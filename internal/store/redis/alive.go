@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -152,8 +153,9 @@ func (e *Engine) subscribe(ctx context.Context) (*redis.PubSub, error) {
 	return messages, nil
 }
 
-// listen raises signals as messages arrive. A lost connection may lose messages, so it raises all
-// signals after every reconnect.
+// listen raises signals as messages of other instances arrive: for its own transactions, Apply has
+// done so already. A lost connection may lose messages, so it raises all signals after every
+// reconnect.
 func (e *Engine) listen(messages *redis.PubSub) {
 	received := messages.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(patience))
 	defer func() { _ = messages.Close() }() // shutting down
@@ -166,7 +168,9 @@ func (e *Engine) listen(messages *redis.PubSub) {
 				return
 			}
 			if message, is := m.(*redis.Message); is {
-				e.raise(message.Payload)
+				if topics, from, _ := strings.Cut(message.Payload, " "); from != e.instance {
+					e.raise(topics)
+				}
 			} else {
 				e.raise(allTopics)
 			}

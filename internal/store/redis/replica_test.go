@@ -166,6 +166,47 @@ func TestClosedReplicaCountsAsDeadAtOnce(t *testing.T) {
 	}
 }
 
+// A process wakes its waiters when its transaction has been applied. The message of that
+// transaction comes later, and would wake them again for nothing.
+func TestAProcessIgnoresItsOwnMessages(t *testing.T) {
+	a, b := pair(t)
+	put(t, a, 1)
+	changes, events := a.signals[changeTopic].Next(), a.signals[eventTopic].Next()
+	other := b.signals[eventTopic].Next()
+	check(t, a.client.Publish(t.Context(), a.key("wake"), "c "+a.instance).Err())
+	check(t, a.client.Publish(t.Context(), a.key("wake"), "e "+b.instance).Err())
+	check(t, a.client.Publish(t.Context(), a.key("wake"), "e "+a.instance).Err())
+	for _, woken := range []<-chan struct{}{events, other} { // messages arrive in their order
+		select {
+		case <-woken:
+		case <-time.After(2 * time.Minute):
+			t.Fatal("the message of another instance woke no waiter")
+		}
+	}
+	select {
+	case <-changes:
+		t.Error("its own message woke a waiter")
+	default:
+	}
+}
+
+func TestALostReplyWakesWaiters(t *testing.T) {
+	server := redistest.Start(t)
+	e := opened(t, server.URL(), Options{})
+	check(t, server.Kill())
+	changes, tasks := e.signals[changeTopic].Next(), e.Changed(row.TaskTopic)
+	if err := e.Apply(t.Context(), row.Tx{ID: "x"}, noon); err == nil {
+		t.Fatal("a Redis that is gone has applied a transaction")
+	}
+	for _, woken := range []<-chan struct{}{changes, tasks} {
+		select {
+		case <-woken:
+		default:
+			t.Error("Redis may have applied it, but no waiter was woken")
+		}
+	}
+}
+
 func TestSkewIsHowFarTheClockOfRedisIsAhead(t *testing.T) {
 	url := redistest.Shared(t)
 	e := opened(t, url, Options{})

@@ -20,7 +20,7 @@ var actions = map[row.Do]string{row.Put: "put", row.Delete: "delete", row.Check:
 
 // Apply is one script. Durability depends on the server: see docs/REDIS.md.
 func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
-	args := []any{tx.ID, commitLife.Milliseconds(), store.Nanos(now), len(tx.Ops)}
+	args := []any{e.instance, tx.ID, commitLife.Milliseconds(), store.Nanos(now), len(tx.Ops)}
 	for _, op := range tx.Ops { // in the order of OP in lua/apply.lua
 		r, wakes := op.Row, ""
 		if r.Kind == row.Tasks && op.Do != row.Check && !op.Quiet {
@@ -35,6 +35,7 @@ func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 	}
 	answer, err := e.run(ctx, applyScript, args...).StringSlice()
 	if err != nil {
+		e.raise(allTopics) // Redis may have applied it
 		return fmt.Errorf("apply %s: %w", tx.ID, err)
 	}
 	if answer[0] != "" {
@@ -44,7 +45,7 @@ func (e *Engine) Apply(ctx context.Context, tx row.Tx, now time.Time) error {
 		}
 		return &row.Conflict{Op: n, Ref: tx.Ops[n].Row.Ref}
 	}
-	e.raise(answer[1]) // Redis wakes this process too, but slightly later
+	e.raise(answer[1])
 	return nil
 }
 

@@ -3,7 +3,7 @@
 -- events, t tasks.
 local OP = { 'action', 'condition', 'kind', 'part', 'key', 'version', 'body', 'places', 'change', 'wakes' }
 local EVENT = { 'id', 'part', 'type', 'at', 'body' }
-local id, life, now = take(), take(), take()
+local instance, id, life, now = take(), take(), take(), take()
 if id ~= '' and redis.call('EXISTS', k('commit:' .. id)) == 1 then return { '', '' } end
 
 local function read(names)
@@ -54,5 +54,5 @@ for _, e in ipairs(events) do
   end
 end
 local topics = woken.c .. woken.e .. woken.t
-if topics ~= '' then redis.call('PUBLISH', k('wake'), topics) end
+if topics ~= '' then wake(topics, instance) end
 return { '', topics }

@@ -10,6 +10,9 @@ end
 local function count() return tonumber(take()) end
 local function k(name) return ARGV[1] .. ':' .. name end
 
+-- wake tells all instances what has changed, and which of them did it.
+local function wake(topics, instance) return redis.call('PUBLISH', k('wake'), topics .. ' ' .. instance) end
+
 -- A Redis that was emptied or replaced must not look like one in which nothing has happened yet.
 if redis.call('GET', k('schema')) ~= ARGV[2] then return redis.error_reply('LOST the data is not what it was') end
 

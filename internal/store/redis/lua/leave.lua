@@ -1,3 +1,4 @@
 -- Ends an instance, and says so to the others.
-redis.call('ZREM', k('alive'), take())
-return redis.call('PUBLISH', k('wake'), 'l')
+local instance = take()
+redis.call('ZREM', k('alive'), instance)
+return wake('l', instance)
