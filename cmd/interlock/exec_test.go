@@ -25,9 +25,9 @@ const (
 	execRun = "orders/manual/" + execDay
 )
 
-// externalJob is a pipeline whose job workers run on demand.
+// externalJob is a pipeline whose job workers run on demand. No attempt is lost while a test runs.
 const externalJob = `validation: {rules: [{key: landed, check: exists}]}
-job: {type: external, config: {heartbeat: 10s}, maxRetries: 1, retryBackoff: 1s}
+job: {type: external, config: {heartbeat: 10m}, maxRetries: 1, retryBackoff: 1s}
 `
 
 // execGround starts a server with the pipeline orders, whose gate is open.

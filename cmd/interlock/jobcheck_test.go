@@ -88,8 +88,6 @@ func airflowJob(url, token string) string {
 
 func TestJobIsCheckedWithoutBeingStarted(t *testing.T) {
 	dag := aDAG(t, "success")
-	closed := httptest.NewServer(nil)
-	closed.Close()
 	marked := filepath.Join(t.TempDir(), "marked")
 	tests := map[string]struct {
 		job  string
@@ -100,7 +98,7 @@ func TestJobIsCheckedWithoutBeingStarted(t *testing.T) {
 		"a shell's":          {"job: {type: command, config: {command: 'touch " + marked + "', shell: true}}\n", exitFine, []string{"unsure  target", "/bin/sh exists"}},
 		"no such program":    {"job: {type: command, config: {command: no-such-program}}\n", exitNo, []string{"no  target", `no program "no-such-program" in PATH (/bin:/usr/bin)`}},
 		"a request":          {"job: {type: http, config: {url: '" + dag.URL + "/start'}}\n", exitFine, []string{"unsure  target", "accepts connections"}},
-		"nobody there":       {"job: {type: http, config: {url: '" + closed.URL + "'}}\n", exitUnreachable, []string{"unreachable  target", "connection refused"}},
+		"nobody there":       {"job: {type: http, config: {url: 'http://127.0.0.1:1'}}\n", exitUnreachable, []string{"unreachable  target", "connection refused"}},
 		"a private address":  {"job: {type: http, config: {url: 'http://10.255.255.1/'}}\n", exitNo, []string{"no  target", "egress.allow"}},
 		"a DAG":              {airflowJob(dag.URL, "${env:TOKEN}"), exitFine, []string{"unsure  target", `DAG "load" is active`}},
 		"a wrong token":      {airflowJob(dag.URL, "x${env:TOKEN}"), exitNo, []string{"no  target", "answered 401 Unauthorized: Unauthorized: not with Bearer x***; the credentials"}},

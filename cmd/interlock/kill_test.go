@@ -436,7 +436,11 @@ func TestKilledKeeperMeansALostAttempt(t *testing.T) {
 		_, err = fmt.Sscan(string(text), &first)
 		return err == nil
 	})
-	if err := syscall.Kill(g.keepers()["orders/stream/2026-03-03/1"], syscall.SIGKILL); err != nil {
+	keeper := g.keepers()["orders/stream/2026-03-03/1"]
+	if keeper == 0 {
+		t.Fatal("the attempt has no keeper")
+	}
+	if err := syscall.Kill(keeper, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	r := d.reaches("orders/stream/2026-03-03", client.Completed)

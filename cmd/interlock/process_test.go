@@ -92,16 +92,19 @@ func newGround(t *testing.T, binary, config string) *ground {
 
 func (g *ground) path(name string) string { return filepath.Join(g.dir, name) }
 
-// write creates a file in the ground.
+// write creates or replaces a file in the ground. A controller sees all of it or nothing.
 func (g *ground) write(name, text string) {
 	g.Helper()
-	if err := os.WriteFile(g.path(name), []byte(text), 0o600); err != nil {
-		g.Fatal(err)
+	part := g.path(name) + ".part"
+	err := os.WriteFile(part, []byte(text), 0o600)
+	if err == nil && g.as != nil {
+		err = os.Chown(part, int(g.as.Uid), int(g.as.Gid))
 	}
-	if g.as != nil {
-		if err := os.Chown(g.path(name), int(g.as.Uid), int(g.as.Gid)); err != nil {
-			g.Fatal(err)
-		}
+	if err == nil {
+		err = os.Rename(part, g.path(name))
+	}
+	if err != nil {
+		g.Fatal(err)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestARefusedStartLeavesNothingBehind(t *testing.T) {
 		"a wrong connection string": {config: "archive: {dsnEnv: TEST_WRONG}"},
 		"no certificate":            {config: "tls: {cert: /nowhere/cert.pem, key: /nowhere/key.pem}"},
 		"no folder":                 {folder: "nowhere"},
-		"no Redis":                  {config: "store: redis://" + unusedAddress(t)},
+		"no Redis":                  {config: "store: redis://127.0.0.1:1"},
 	} {
 		for _, there := range []bool{false, true} {
 			dir := t.TempDir()
@@ -97,15 +97,4 @@ func storedPipelines(t *testing.T, dir string) int {
 		t.Fatal(err)
 	}
 	return len(rows)
-}
-
-// unusedAddress returns a loopback address on which nothing listens.
-func unusedAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

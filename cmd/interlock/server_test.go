@@ -148,10 +148,14 @@ func (s *service) between(r records) records {
 	return r
 }
 
-// write creates or changes a pipeline file.
+// write creates or replaces a pipeline file. The service sees all of it or nothing.
 func (s *service) write(name, text string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.pipelines, name), []byte(text), 0o600); err != nil {
+	file := filepath.Join(s.pipelines, name)
+	if err := os.WriteFile(file+".part", []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(file+".part", file); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { openBrowser, openPage, Server, watch } from "./server";
+import { freeAddress, openBrowser, openPage, Server, watch } from "./server";
 
 const orders = `
 pipeline: {id: orders, owner: sales, description: All orders of an hour, tags: {layer: bronze}}
@@ -27,6 +27,7 @@ let complaints: string[];
 beforeAll(async () => {
   browser = await openBrowser();
   server = new Server({ "orders.yaml": orders, "report.yaml": report });
+  server.url = await freeAddress(); // one of the tests stops it for a while
   await server.start();
 });
 afterAll(async () => {

@@ -1,28 +1,17 @@
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Provider } from "./provider";
-import { openBrowser, openPage, Server } from "./server";
+import { freeAddress, openBrowser, openPage, Server } from "./server";
 
 let browser: Browser;
 let provider: Provider;
 let server: Server;
 
-/** A port that is free now: the provider is told the server's address before the server starts. */
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
-
 beforeAll(async () => {
   browser = await openBrowser();
   provider = new Provider({ email: "jane@example.com", email_verified: true, groups: ["data"] });
   await provider.start();
-  const url = `http://127.0.0.1:${await freePort()}`;
+  const url = await freeAddress(); // the provider is told it before the server starts
   server = new Server({}, `egress: {allow: [localhost]}
 auth:
   oidc:

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
@@ -37,7 +38,7 @@ export function address(child: ChildProcess): Promise<string> {
     let said = "";
     const hear = (chunk: Buffer) => {
       said += chunk.toString();
-      const found = /127\.0\.0\.1:(\d+)/.exec(said);
+      const found = /127\.0\.0\.1:(\d+)\D/.exec(said);
       if (found) resolve(`http://127.0.0.1:${found[1]}`);
     };
     child.stdout!.on("data", hear);
@@ -45,6 +46,22 @@ export function address(child: ChildProcess): Promise<string> {
     child.on("error", reject);
     child.on("exit", () => reject(new Error(`the server ended: ${said}`)));
   });
+}
+
+/**
+ * An address that nothing listens on. Its port is below those that systems give to whoever asks for
+ * any port, so that nobody gets it while the server is down.
+ */
+export async function freeAddress(): Promise<string> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const probe = createServer();
+    const free = await new Promise((resolve) => {
+      probe.once("error", () => resolve(false));
+      probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+    });
+    if (free) return `http://127.0.0.1:${port}`;
+  }
 }
 
 /** Period is one period of a seeded past. */
@@ -79,12 +96,14 @@ export class Server {
     execFileSync(seedPath, ["-data", join(this.dir, "interlock-data"), ...args], { cwd: this.dir, maxBuffer: 1 << 26 });
   }
 
-  /** Writes a pipeline file anew. */
+  /** Writes a pipeline file anew. The server sees all of it or nothing. */
   edit(name: string, text: string): void {
-    writeFileSync(join(this.dir, "pipelines", name), text);
+    const file = join(this.dir, "pipelines", name);
+    writeFileSync(`${file}.part`, text);
+    renameSync(`${file}.part`, file);
   }
 
-  /** Starts it, on the port it had before if it was started already. */
+  /** Starts it on a free port, or on that of its url if it has one. */
   async start(env: Record<string, string> = {}): Promise<void> {
     writeFileSync(join(this.dir, "interlock.yaml"), `listen: ${this.url.replace("http://", "") || "127.0.0.1:0"}\n${this.config}`);
     const child = spawn(binary, ["serve", "--log-format", "json"], { cwd: this.dir, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });

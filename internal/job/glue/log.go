@@ -24,8 +24,10 @@ const (
 	defaultPattern = "GlueExceptionAnalysisJobFailed"
 
 	maxLogPages = 50
-	maxLogTime  = 10 * time.Second // the limit of a search, so that it does not hold up the controller
 )
+
+// maxLogTime limits a search, so that it does not hold up the controller. Tests shorten it.
+var maxLogTime = 10 * time.Second
 
 // crossCheck searches the logs of a run that reports success: if a driver catches its own exception
 // and exits cleanly, Glue's failure analysis is there. If the logs cannot be read, the run still

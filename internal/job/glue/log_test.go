@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/job/awstest"
+	"github.com/interlock-go/interlock/internal/job/glue"
 	"github.com/interlock-go/interlock/internal/job/jobtest"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -154,7 +155,8 @@ func TestLogsThatDoNotAnswerHoldNobodyUp(t *testing.T) {
 	defer close(released)
 	kind, a, started := s.begin(t, "orders/cron/2026-03-03/1", ended("SUCCEEDED"))
 	s.Operations["Logs_20140328.FilterLogEvents"] = func(http.ResponseWriter, *http.Request) { <-released }
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	glue.LimitSearches(t, 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	status, err := kind.Status(ctx, a, started.Handle)
 	if err != nil || status.Result != run.ResultSuccess || !strings.Contains(status.Message, "its logs were not checked") {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -230,7 +229,7 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 		})
 	}
 	t.Run("nothing listens", func(t *testing.T) {
-		b.checkAll(t, closedURL(t), "nothing listens", "127.0.0.1")
+		b.checkAll(t, closedURL, "nothing listens", "127.0.0.1")
 	})
 	t.Run("a certificate that is not trusted", func(t *testing.T) {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
@@ -241,7 +240,7 @@ func RunHTTP(t *testing.T, b HTTPBench) {
 	})
 	if !b.Trusted {
 		t.Run("a private address", func(t *testing.T) {
-			err := b.checkAll(t, closedURL(t), "a private address")
+			err := b.checkAll(t, closedURL, "a private address")
 			if err == nil || !strings.Contains(err.Error(), "egress.allow") {
 				t.Errorf("got %v, want the remedy named", err)
 			}
@@ -273,16 +272,8 @@ func (b HTTPBench) maySend(t *testing.T, url, answer string) int64 {
 	}
 }
 
-// closedURL returns an address where no server listens.
-func closedURL(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "http://" + l.Addr().String()
-}
+// closedURL is an address where no server listens.
+const closedURL = "http://127.0.0.1:1"
 
 // in returns the bench for one test, with a target at that URL.
 func (b HTTPBench) in(t *testing.T, url string, allow ...string) bed {
@@ -291,6 +282,16 @@ func (b HTTPBench) in(t *testing.T, url string, allow ...string) bed {
 
 // noAnswer is the answer that makes callers time out.
 const noAnswer = "no answer in time"
+
+// attempt returns an attempt of the job at the URL, which gives that answer. A timeout of a second
+// is for noAnswer: no other verdict may depend on how busy the machine is.
+func (b HTTPBench) attempt(bed bed, url, answer string) job.Attempt {
+	config := b.Config(url)
+	if answer != noAnswer {
+		config = strings.Replace(config, "timeout: 1s", "timeout: 10m", 1)
+	}
+	return bed.attempt(config)
+}
 
 // call returns a context for a call that gets that answer. If the job has no timeout of its own,
 // the context expires as soon as the server has received the request.
@@ -324,7 +325,7 @@ func (l late) Err() error {
 func (b HTTPBench) check(t *testing.T, url, answer string, allow ...string) error {
 	t.Helper()
 	bed := b.in(t, url, allow...)
-	started, err := bed.Start(b.call(bed, answer), bed.attempt(b.Config(url)))
+	started, err := bed.Start(b.call(bed, answer), b.attempt(bed, url, answer))
 	bed.clean(err)
 	if started.Result != nil {
 		bed.cleanStatus(*started.Result)
@@ -342,7 +343,7 @@ func (b HTTPBench) checkRoles(t *testing.T, url, answer string, allow ...string)
 		return
 	}
 	bed := b.in(t, url, allow...)
-	a := bed.attempt(b.Config(url))
+	a := b.attempt(bed, url, answer)
 	for _, r := range bed.roles() {
 		name := r.name + ": " + answer
 		err := r.call(b.call(bed, answer), a, b.Handle(a.ID))
@@ -365,7 +366,7 @@ func (b HTTPBench) cancelledInFlight(t *testing.T) {
 	}))
 	defer s.Close()
 	bed := b.in(t, s.URL, "127.0.0.1")
-	a := bed.attempt(b.Config(s.URL))
+	a := b.attempt(bed, s.URL, "")
 	calls := []role{{"Start", func(ctx context.Context, a job.Attempt, _ run.Handle) error {
 		_, err := bed.Start(ctx, a)
 		return err

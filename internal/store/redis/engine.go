@@ -43,6 +43,8 @@ type Options struct {
 	Readiness time.Duration
 	// Log receives background messages; nil discards them.
 	Log *slog.Logger
+
+	look time.Duration // for tests: instead of lookEvery
 }
 
 // Store is a store on an Engine.

@@ -14,12 +14,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store/storetest"
 )
 
+// never is how often the tests of the contract poll: a change that wakes no waiter must fail them.
+const never = 24 * time.Hour
+
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
 func TestEngine(t *testing.T) {
 	urls := map[row.Engine]string{}
 	open := func(t *testing.T, url string) row.Engine {
-		e, err := OpenEngine(t.Context(), url, Options{})
+		e, err := OpenEngine(t.Context(), url, Options{look: never})
 		check(t, err)
 		urls[e] = url
 		return e
@@ -35,7 +38,7 @@ func TestEngine(t *testing.T) {
 func TestStore(t *testing.T) {
 	urls := map[store.Store]string{}
 	open := func(t *testing.T, url string) store.Store {
-		s, err := Open(t.Context(), url, Options{CallersClock: true})
+		s, err := Open(t.Context(), url, Options{CallersClock: true, look: never})
 		check(t, err)
 		urls[s] = url
 		return s

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,7 +36,7 @@ func (e *Engine) hold(group string, changes []row.Change) []row.Change {
 
 // Receive waits for messages, and polls every lookEvery.
 func (e *Engine) Receive(ctx context.Context, group, consumer string, limit int) ([]row.Change, error) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(cmp.Or(e.o.look, lookEvery))
 	defer tick.Stop()
 	for {
 		more := e.signals[changeTopic].Next()

@@ -245,12 +245,12 @@ func receiveWaits(f *fixture) {
 	if f.o.Slow {
 		rounds = 20
 	}
-	ctx, cancel := context.WithTimeout(f.ctx, guard)
-	defer cancel()
 	got := make(chan error)
 	go func() {
 		for range rounds {
+			ctx, cancel := context.WithTimeout(f.ctx, guard)
 			changes, err := f.e.Receive(ctx, "router", "one", 10)
+			cancel()
 			if err == nil && len(changes) != 1 {
 				err = fmt.Errorf("received %d changes, want 1", len(changes))
 			}

@@ -223,12 +223,12 @@ func backlog(f *fixture) {
 // first.
 func receiveWaits(f *fixture) {
 	rounds := f.rounds(100)
-	ctx, cancel := context.WithTimeout(f.ctx, guard)
-	defer cancel()
 	got := make(chan error)
 	go func() {
 		for range rounds {
+			ctx, cancel := context.WithTimeout(f.ctx, guard)
 			changes, err := f.s.Receive(ctx, "router", "one", 10)
+			cancel()
 			if err == nil && len(changes) != 1 {
 				err = fmt.Errorf("received %d changes, want 1", len(changes))
 			}

@@ -26,7 +26,7 @@ import (
 var noon = time.Date(2026, 3, 3, 12, 0, 0, 123456789, time.UTC)
 
 // guard bounds waits that would otherwise never end; no test depends on its length.
-const guard = 30 * time.Second
+const guard = 2 * time.Minute
 
 // fixture is one store with shorthands for its calls. An unexpected error ends the test.
 type fixture struct {
