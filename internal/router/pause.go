@@ -16,7 +16,8 @@ import (
 type pauseHandler struct{ core }
 
 // Pause pauses a pipeline: readings are stored, nothing opens, no attempt starts, running jobs are
-// polled. Pausing a paused pipeline replaces who, why and the end, but not the start.
+// polled. Pausing a paused pipeline replaces who, why, the end and whether deadlines are held, but
+// not the start.
 func (h *pauseHandler) Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error) {
 	if err := checkPause(p, now); err != nil {
 		return store.Pause{}, err
@@ -30,6 +31,7 @@ func (h *pauseHandler) Pause(ctx context.Context, id pipeline.ID, p store.Pause,
 			return unknown(id)
 		}
 		b := placePause(row, &p, now)
+		armAgain(&b, row, row.PauseAll.HoldSLA || p.HoldSLA, now)
 		b.Emit(p.Paused(id, row.Version, now))
 		return h.commit(ctx, b, now)
 	})
@@ -63,6 +65,14 @@ func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
 		b.Schedule(store.PipelineTask(store.ResumePaused, row.ID, p.Until))
 	}
 	return b
+}
+
+// armAgain schedules the arming of deadlines that the pauses in row hold, unless they go on to hold
+// them after a change.
+func armAgain(b *store.Batch, row store.Pipeline, holds bool, now time.Time) {
+	if row.HoldsSLA() && !holds {
+		b.Schedule(store.PipelineTask(store.Arm, row.ID, now))
+	}
 }
 
 // Resume ends a pipeline's own pause. Unless all pipelines are paused, it opens the fires whose
@@ -262,6 +272,7 @@ func (h *pauseHandler) copyPause(ctx context.Context, id pipeline.ID, now time.T
 		if all.Paused() {
 			next.HoldBack(all.Pause.Since)
 			b.SwapPipeline(row, next)
+			armAgain(&b, row, next.HoldsSLA(), now)
 			b.Emit(all.Pause.Paused(id, row.Version, now))
 		} else {
 			lift(&b, row, next, row.PauseAll, all.Pause.By, all.Pause.Why, now)

@@ -74,13 +74,17 @@ func (m *Monitor) runAt(ctx context.Context, key run.Key) (run.Run, error) {
 	return store.IfFound(m.store.Run(ctx, key))
 }
 
-// newEvent returns an event about a deadline. The breach time distinguishes it from a deadline that
-// an edit put in its place.
+// newEvent returns an event about a deadline. Kind and breach time distinguish it from the other
+// deadline of the run, and from one that an edit put in its place. A deadline that was armed again
+// may be cancelled again: its version distinguishes the cancellations.
 func newEvent(t event.Type, d store.Deadline, message string, extra event.Deadline, now time.Time) event.Event {
 	extra.Deadline, extra.Warned = d.BreachAt, d.Warned
+	which := fmt.Sprintf("%s %s", d.Kind, d.BreachAt.UTC().Format(time.RFC3339Nano))
+	if t == event.SLACancelled {
+		which += fmt.Sprintf(" v%d", d.Version)
+	}
 	return event.New(t, event.About{
-		Pipeline: d.Key.Pipeline, Schedule: d.Key.Schedule, Date: d.Key.Period, At: now, Critical: d.Critical,
-		Which: d.BreachAt.UTC().Format(time.RFC3339Nano),
+		Pipeline: d.Key.Pipeline, Schedule: d.Key.Schedule, Date: d.Key.Period, At: now, Critical: d.Critical, Which: which,
 	}, message, extra)
 }
 
