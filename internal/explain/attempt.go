@@ -65,8 +65,8 @@ func Attempts(r run.Run, log []store.JobEntry, events []event.Event) []Attempt {
 // replaced sets the end of an attempt that never started its job, if nothing else records it: the
 // next attempt replaced it.
 func (a *Attempt) replaced(next Attempt) {
-	if a.EndedAt.IsZero() && a.StartedAt.IsZero() {
-		a.EndedAt = next.OpenedAt
+	if a.StartedAt.IsZero() {
+		a.end(next.OpenedAt)
 	}
 }
 
@@ -88,6 +88,19 @@ func (a *Attempt) apply(e event.Event) {
 		a.Snapshot, a.Handle, a.StartedAt = x.Snapshot, x.Handle, e.Time
 	case event.Finished:
 		a.ExitCode, a.Category = x.ExitCode, x.Category
+	case event.Left:
+		a.end(e.Time)
+	case event.Gate:
+		if e.Type == event.ValidationExhausted {
+			a.end(e.Time)
+		}
+	}
+}
+
+// end sets when the attempt ended, unless that is known.
+func (a *Attempt) end(at time.Time) {
+	if a.EndedAt.IsZero() {
+		a.EndedAt = at
 	}
 }
 
@@ -116,12 +129,11 @@ func (a *Attempt) latest(r run.Run) {
 	}
 	a.Snapshot, a.Handle = cmp.Or(p.Snapshot, a.Snapshot), cmp.Or(p.Handle, a.Handle)
 	if p.Report.Result != "" {
-		a.Result, a.Category, a.Message, a.EndedAt = p.Report.Result, p.Report.Category, p.Report.Message, p.Report.At
+		a.Result, a.Category, a.Message = p.Report.Result, p.Report.Category, p.Report.Message
+		a.end(p.Report.At)
 	}
 	if p.Report.Exited {
 		a.ExitCode = new(p.Report.ExitCode)
 	}
-	if a.EndedAt.IsZero() {
-		a.EndedAt = r.EndedAt
-	}
+	a.end(r.EndedAt)
 }
