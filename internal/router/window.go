@@ -13,7 +13,6 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
-	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -53,7 +52,7 @@ func (h *windowHandler) afterWindow(ctx context.Context, sw sensorWrite, key run
 				return h.reopen(ctx, sw, old, v, now)
 			}
 		}
-		return h.reportWindowClosed(ctx, sw, old, now)
+		return h.reportWindowClosed(ctx, sw, old, end, now)
 	})
 }
 
@@ -111,8 +110,9 @@ func (h *windowHandler) reopen(ctx context.Context, sw sensorWrite, old run.Run,
 }
 
 // reportWindowClosed reports, once per attempt, an exhausted run whose gate would be open now. If
-// there is a later write, that write opened the gate, and its own change reports it.
-func (h *windowHandler) reportWindowClosed(ctx context.Context, sw sensorWrite, old run.Run, now time.Time) error {
+// there is a later write, that write opened the gate, and its own change reports it. end is the
+// last evaluation of the window; the zero Snapshot if there was none.
+func (h *windowHandler) reportWindowClosed(ctx context.Context, sw sensorWrite, old run.Run, end store.Snapshot, now time.Time) error {
 	e := sw.entry
 	if e.DryRun {
 		return nil
@@ -132,21 +132,16 @@ func (h *windowHandler) reportWindowClosed(ctx context.Context, sw sensorWrite, 
 	about.Which, about.CausedBy = windowClosed, sw.cause()
 	return h.emitOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
 		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it%s", command, aside),
-		event.Late{Sensors: holding(view, sw), Reason: windowClosed}), now)
+		event.Late{Sensors: sw.changed(end, view), Reason: windowClosed}), now)
 }
 
-// holding lists the sensors of the rules that pass; if there are none, the written sensor.
-func holding(view gate.View, sw sensorWrite) []string {
-	var sensors []string
-	for _, l := range view.Verdict.Leaves {
-		if l.Effective() == rule.Pass {
-			sensors = append(sensors, l.Rule.Key)
-		}
+// changed lists the sensors whose data differs from that of the last evaluation; the written sensor
+// if there was none.
+func (sw sensorWrite) changed(end store.Snapshot, view gate.View) []string {
+	if changed := rerun.Changed(gate.Compared(end.Sensors), gate.Compared(view.Sensors)); end.ID != "" && len(changed) > 0 {
+		return changed
 	}
-	if sensors == nil {
-		sensors = []string{string(sw.Sensor)}
-	}
-	return sensors
+	return []string{fmt.Sprintf("%s/%s", sw.Pipeline, sw.Sensor)}
 }
 
 // startClosed reports whether the deadline of the start condition had closed the automatic window
@@ -185,7 +180,7 @@ func (h *windowHandler) startOver(ctx context.Context, sw sensorWrite, key run.K
 	case old.Status != run.ValidationExhausted:
 		return true, nil
 	}
-	return true, h.reportWindowClosed(ctx, sw, old, now)
+	return true, h.reportWindowClosed(ctx, sw, old, store.Snapshot{}, now)
 }
 
 // CloseStart ends the automatic window of a period whose start condition was not met before its
