@@ -98,7 +98,8 @@ const probeEvery = 5 * time.Second
 type storeWatch struct {
 	c         *controller
 	since     time.Time // zero while the store accepts writes
-	announced bool      // INFRA_ALARM is stored
+	remedy    string
+	announced bool // INFRA_ALARM is stored
 }
 
 func (c *controller) storeTick() []engine.Tick {
@@ -116,33 +117,37 @@ func (w *storeWatch) check(ctx context.Context, now time.Time) error {
 	}
 	switch {
 	case err != nil && w.since.IsZero():
-		w.since = now
+		w.since, w.remedy = now, store.FaultOf(err).Remedy
 		w.c.logger.Error("the store rejects writes from clients", "error", err)
 	case err == nil && !w.since.IsZero():
 		w.c.logger.Info("the store accepts writes again")
 	}
-	switch {
-	case err != nil && !w.announced:
+	if w.since.IsZero() {
+		return nil
+	}
+	if !w.announced {
 		// If even this cannot be stored, the log and /readyz have reported it, and the next tick
-		// retries.
-		w.announced = w.announce(ctx, "ALARM", store.FaultOf(err).Remedy, now) == nil
-	case err == nil && w.announced:
-		if err := w.announce(ctx, "OK", "the store accepts writes again", now); err != nil {
-			return err
+		// retries, also after the store accepts writes again.
+		failed := w.announce(ctx, "ALARM", w.remedy, w.since)
+		if w.announced = failed == nil; !w.announced && err == nil {
+			return failed
 		}
-		w.announced = false
 	}
-	if err == nil {
-		w.since = time.Time{}
+	if err != nil {
+		return nil
 	}
+	if err := w.announce(ctx, "OK", "the store accepts writes again", now); err != nil {
+		return err
+	}
+	w.since, w.announced = time.Time{}, false
 	return nil
 }
 
-func (w *storeWatch) announce(ctx context.Context, state, message string, now time.Time) error {
+func (w *storeWatch) announce(ctx context.Context, state, message string, at time.Time) error {
 	which := fmt.Sprintf("store %s since %s", state, w.since.UTC().Format(time.RFC3339Nano))
 	b := store.Batch{ID: which}
-	b.Emit(event.New(event.InfraAlarm, event.About{Which: which, At: now}, message, event.Alarm{Alarm: "store", State: state}))
-	return w.c.store.Commit(ctx, b, now)
+	b.Emit(event.New(event.InfraAlarm, event.About{Which: which, At: at}, message, event.Alarm{Alarm: "store", State: state}))
+	return w.c.store.Commit(ctx, b, at)
 }
 
 // storeCheck reports whether the store accepts writes from outside.

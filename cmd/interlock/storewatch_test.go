@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,7 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/memory"
 )
 
 // breaking is a store that rejects writes from outside while it has a fault. It still stores the
@@ -102,5 +107,40 @@ func TestStoreThatTakesNoChanges(t *testing.T) {
 			s.until("the end of the alarm", func() bool { return strings.Count(s.run("events").stdout, "INFRA_ALARM") == 2 })
 			s.must(0, "sensor", "set", "shelf", "stock", "count=1")
 		})
+	}
+}
+
+// refusing is a store that rejects everything while it has a fault, like one without any reserve.
+type refusing struct{ breaking }
+
+func (r *refusing) Commit(ctx context.Context, b store.Batch, now time.Time) error {
+	if f := r.fault.Load(); f != nil {
+		return f
+	}
+	return r.Store.Commit(ctx, b, now)
+}
+
+// An alarm that could not be stored when it began is stored when it ends.
+func TestAlarmOfAStoreThatTookNothingIsStoredAfterwards(t *testing.T) {
+	r := &refusing{breaking{Store: memory.New()}}
+	c := &controller{logger: slog.New(slog.DiscardHandler), store: records{Store: r, probe: func(context.Context) error { return r.trouble() }}}
+	w := &storeWatch{c: c}
+	noon := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	for minute, fault := range []*store.Fault{nil, {Kind: store.Full, Remedy: "free some space"}, {Kind: store.Full, Remedy: "free some space"}, nil, nil} {
+		r.fault.Store(fault)
+		if err := w.check(t.Context(), noon.Add(time.Duration(minute)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events, err := r.EventsAfter(t.Context(), 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range events {
+		got = append(got, fmt.Sprintf("%s %s %s", e.Event.Time.Format("15:04"), e.Event.Detail.Extra.(event.Alarm).State, e.Event.Detail.Message))
+	}
+	if diff := cmp.Diff([]string{"12:01 ALARM free some space", "12:03 OK the store accepts writes again"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
