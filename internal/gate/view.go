@@ -129,9 +129,10 @@ func RuleKey(own, pipeline pipeline.ID, key sensor.Key) string {
 	return string(pipeline) + "/" + string(key)
 }
 
-// Content returns a hash of a reading's data. Data that sensor.SameData considers equal has the
+// Content returns a hash of a reading's data. Data that sensor.SameFacts considers equal has the
 // same hash.
 func Content(f sensor.Fields) string {
+	f = sensor.Facts(f)
 	canonical, err := store.EncodeFields(f)
 	if err != nil { // only for data that no reading can hold
 		canonical = fmt.Sprintf("%v", f)

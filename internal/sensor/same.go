@@ -7,8 +7,25 @@ import (
 	"slices"
 )
 
-// SameData reports whether two writes have the same data, so that the second is not new data.
-// Numbers are compared by value: 1 and 1.0 are the same.
+// SameFacts reports whether two writes for one period have the same data, so that the second is not
+// new data. How each names the period makes no difference.
+func SameFacts(a, b Fields) bool { return SameData(Facts(a), Facts(b)) }
+
+// Facts returns the fields without those that name the period of the write: a producer may send
+// {"date": "2026-03-03"}, {"date": "20260303"} or the suffix "#2026-03-03" of the key.
+func Facts(f Fields) Fields {
+	if _, dated := f["date"]; !dated {
+		return f
+	}
+	facts := maps.Clone(f)
+	for _, name := range []string{"date", "hour", "minute"} {
+		delete(facts, name)
+	}
+	return facts
+}
+
+// SameData reports whether two writes have the same fields. Numbers are compared by value: 1 and
+// 1.0 are the same.
 func SameData(a, b Fields) bool { return maps.EqualFunc(a, b, same) }
 
 func same(a, b any) bool {

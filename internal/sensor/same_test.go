@@ -52,6 +52,25 @@ func TestSameDataComparesByValue(t *testing.T) {
 	}
 }
 
+func TestHowAWriteNamesItsPeriodIsNoFact(t *testing.T) {
+	suffixed := sensor.Fields{"n": int64(1)}
+	for _, f := range []sensor.Fields{
+		{"n": int64(1), "date": "2026-03-03"}, {"n": int64(1), "date": "20260303"}, {"n": 1.0, "date": "2026-03-03", "hour": "07", "minute": int64(5)},
+	} {
+		if !sensor.SameFacts(f, suffixed) || !sensor.SameFacts(suffixed, f) {
+			t.Errorf("%v and %v differ", f, suffixed)
+		}
+		if len(f) < 2 {
+			t.Error("the fields have changed")
+		}
+	}
+	for _, f := range []sensor.Fields{{"n": int64(2), "date": "2026-03-03"}, {"n": int64(1), "hour": int64(7)}} {
+		if sensor.SameFacts(f, suffixed) {
+			t.Errorf("%v and %v are the same", f, suffixed)
+		}
+	}
+}
+
 func TestCompareIntFloatIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		i := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-3, 3)).Draw(t, "i")

@@ -101,6 +101,34 @@ func TestNextWriteOfASensorReadsNoRow(t *testing.T) {
 	}
 }
 
+func TestHowAWriteNamesItsPeriodChangesNothing(t *testing.T) {
+	s := record.New(memory.NewEngine(), record.Options{})
+	now := time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC)
+	day := period.At(now, period.Day, time.UTC)
+	for i, want := range []struct {
+		reading sensor.Reading
+		changed bool
+	}{
+		{sensor.Reading{Fields: sensor.Fields{"n": int64(1), "date": "2026-03-03"}}, true},
+		{sensor.Reading{Fields: sensor.Fields{"n": int64(1), "date": "20260303"}}, false},
+		{sensor.Reading{Fields: sensor.Fields{"n": int64(1)}}, false},
+		{sensor.Reading{Fields: sensor.Fields{"n": int64(2)}}, true},
+		{sensor.Reading{Fields: sensor.Fields{"date": "2026-03-03"}}, true},
+		{sensor.Reading{Deleted: true}, true},
+		{sensor.Reading{Fields: sensor.Fields{"date": "2026-03-03"}}, true},
+	} {
+		r := want.reading
+		r.Key, r.Period = "landed", day
+		put, err := s.PutReadings(t.Context(), []store.Write{{Pipeline: "orders", Reading: r}}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if put[0].Changed != want.changed {
+			t.Errorf("write %d: changed is %t", i, put[0].Changed)
+		}
+	}
+}
+
 // What a process knows of a reading may be outdated: its row was replaced or deleted meanwhile.
 func TestOutdatedReadingIsReadAgain(t *testing.T) {
 	e := memory.NewEngine()
