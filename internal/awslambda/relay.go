@@ -126,12 +126,11 @@ func (r *Relay) attempt(ctx context.Context, t store.Task, sure bool) error {
 const justNow = 5 * time.Second
 
 // wake takes a due step now, because the execution may be in a long wait. The wait may also end
-// after the instant at which time alone opens the gate, if a later write has moved that instant:
-// Scheduler then calls at that instant.
+// after the next step is due, if another function has taken the step before or a later write has
+// moved the instant at which time alone opens the gate: Scheduler then calls when it is due.
 func (r *Relay) wake(ctx context.Context, t store.Task, current run.Run, now time.Time) error {
 	if t.Due.After(now) {
-		p := current.Progress
-		if current.Status == run.Pending && t.Due.Equal(p.NextEvaluation) && t.Due.Before(current.UpdatedAt.Add(p.Opening.Limits.Interval)) {
+		if t.Due.Before(mayWait(current, t.Due)) {
 			return r.later(ctx, t, t.Due)
 		}
 		return nil
@@ -144,6 +143,20 @@ func (r *Relay) wake(ctx context.Context, t store.Task, current run.Run, now tim
 		return fmt.Errorf("wake %s: %w", current.ID(), err)
 	}
 	return nil
+}
+
+// mayWait returns until when the execution of an attempt may be in the wait between two evaluations
+// of the gate, which began before the last change of the run or, once the job runs, before it was
+// started. due is when the next step is due; at the end of the window the execution is awake.
+func mayWait(current run.Run, due time.Time) time.Time {
+	p, since := current.Progress, current.UpdatedAt
+	switch {
+	case !p.StartedAt.IsZero():
+		since = p.StartedAt
+	case current.Status == run.Pending && !due.Equal(p.NextEvaluation):
+		return time.Time{}
+	}
+	return since.Add(p.Opening.Limits.Interval)
 }
 
 func executionInput(current run.Run, generation int) string {

@@ -24,7 +24,13 @@ type deployment struct {
 	jobs  *target
 }
 
-func newDeployment(t *testing.T, s story, watch time.Duration, tables func(now func() time.Time) awslambdatest.Tables) *deployment {
+// newDeployment returns a deployment whose watchdog has the interval of AWS, except in stories about
+// the watchdog: nothing else may depend on it.
+func newDeployment(t *testing.T, s story, tables func(now func() time.Time) awslambdatest.Tables) *deployment {
+	watch := 5 * time.Minute
+	if strings.HasPrefix(s.name, "watchdog") || s.name == "start-deadline" {
+		watch = interval
+	}
 	d := &deployment{T: t}
 	d.jobs = newTarget(s.Jobs, d.now)
 	d.world = awslambdatest.New(t, awslambdatest.Options{
@@ -68,15 +74,10 @@ func (d *deployment) operate(ask func(ctx context.Context, r *router.Router, now
 	return ask(d.Context(), console.router, d.now())
 }
 
-// onTables is a deployment on a local DynamoDB. Its watchdog has the interval of AWS, except in
-// stories about the watchdog.
+// onTables is a deployment on a local DynamoDB.
 func onTables(t *testing.T, s story) *deployment {
 	environment, c := dynamotest.Streaming(t)
-	watch := 5 * time.Minute
-	if strings.HasPrefix(s.name, "watchdog") || s.name == "start-deadline" {
-		watch = interval
-	}
-	return newDeployment(t, s, watch, func(now func() time.Time) awslambdatest.Tables { return awslambdatest.NewLocal(t, environment, c, now) })
+	return newDeployment(t, s, func(now func() time.Time) awslambdatest.Tables { return awslambdatest.NewLocal(t, environment, c, now) })
 }
 
 var everywhere = flag.Bool("tables", false, "play all stories with a real DynamoDB, which takes minutes; a few are always")

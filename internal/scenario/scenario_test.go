@@ -53,7 +53,7 @@ var platforms = []struct {
 		return &world{begins: s.begins, plays: s.Jobs, every: time.Duration(s.Watch)}
 	}},
 	{"aws", true, true, nil, func(t *testing.T, s story, _ string) platform {
-		return newDeployment(t, s, interval, func(func() time.Time) awslambdatest.Tables { return awslambdatest.NewMemory() })
+		return newDeployment(t, s, func(func() time.Time) awslambdatest.Tables { return awslambdatest.NewMemory() })
 	}},
 }
 
