@@ -51,6 +51,9 @@ func (a *asking) query(ctx context.Context, c *pipeline.SQLConfig) (probe.Answer
 // readRow runs the query and reads its only row.
 func (a *asking) readRow(ctx context.Context, conn *pgconn.PgConn, c *pipeline.SQLConfig, limit time.Duration) (probe.Answer, error) {
 	rows := conn.ExecParams(ctx, c.Query, nil, nil, nil, nil)
+	if err := checkColumns(rows.FieldDescriptions()); err != nil {
+		return probe.Answer{}, err
+	}
 	var fields sensor.Fields
 	for n := 1; rows.NextRow(); n++ {
 		if n > 1 {
@@ -58,9 +61,6 @@ func (a *asking) readRow(ctx context.Context, conn *pgconn.PgConn, c *pipeline.S
 		}
 		fields = sensor.Fields{}
 		for i, column := range rows.FieldDescriptions() {
-			if _, twice := fields[column.Name]; twice {
-				return probe.Answer{}, failure(run.Permanent, "the query returned two columns named %q; give each a name with AS", column.Name)
-			}
 			fields[column.Name] = columnValue(column.DataTypeOID, rows.Values()[i])
 		}
 	}
@@ -71,6 +71,22 @@ func (a *asking) readRow(ctx context.Context, conn *pgconn.PgConn, c *pipeline.S
 		return probe.Answer{Status: probe.Fail, Value: sensor.Fields{}, Reason: "the query returned no row", Category: string(run.Transient)}, nil
 	}
 	return probe.Answer{Status: probe.Pass, Value: fields}, nil
+}
+
+// checkColumns returns a failure if two columns have one name, or if one has the name of a field
+// that the answer has itself. It needs no row, so a wrong query is reported before its first row.
+func checkColumns(columns []pgconn.FieldDescription) error {
+	names := map[string]bool{}
+	for _, column := range columns {
+		switch {
+		case probe.Reserved(column.Name):
+			return failure(run.Permanent, "the query returned a column named %q, which is a field of every probe's reading; give it another name with AS", column.Name)
+		case names[column.Name]:
+			return failure(run.Permanent, "the query returned two columns named %q; give each a name with AS", column.Name)
+		}
+		names[column.Name] = true
+	}
+	return nil
 }
 
 func queryFailure(ctx context.Context, err error, limit time.Duration) error {

@@ -70,6 +70,11 @@ func TestFailingQueries(t *testing.T) {
 	for query, want := range map[string]probe.Failure{
 		"SELECT amount FROM orders":                              {Category: run.Permanent, Reason: "more than one row"},
 		"SELECT 1 AS a, 2 AS a":                                  {Category: run.Permanent, Reason: `two columns named "a"`},
+		"SELECT 'FAILED' AS status":                              {Category: run.Permanent, Reason: `a column named "status", which is a field of every probe's reading; give it another name with AS`},
+		"SELECT 'PASS' AS status":                                {Category: run.Permanent, Reason: `a column named "status"`},
+		"SELECT 1 AS n, 'late' AS reason":                        {Category: run.Permanent, Reason: `a column named "reason"`},
+		"SELECT 'late' AS status WHERE false":                    {Category: run.Permanent, Reason: `a column named "status"`},
+		`SELECT NULL AS "failureCategory"`:                       {Category: run.Permanent, Reason: `a column named "failureCategory"`},
 		"INSERT INTO orders VALUES ('2026-03-05') RETURNING day": {Category: run.Permanent, Reason: "the query writes, but probes may only read"},
 		"SELECT nope FROM orders":                                {Category: run.Permanent, Reason: "the query is invalid: column \"nope\" does not exist"},
 		"SELECT 1; SELECT 2":                                     {Category: run.Permanent, Reason: "multiple commands"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -67,6 +68,11 @@ func (a *Answer) readValue(fields sensor.Fields) error {
 	switch value := fields["value"].(type) {
 	case nil:
 	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if Reserved(name) {
+				return fmt.Errorf("the value of its answer has a field %q, which every answer has itself; give it another name in value", name)
+			}
+		}
 		a.Value = value
 	default:
 		return errors.New(`the value of its answer is not an object; write {"value": {"count": 3}}`)
@@ -90,14 +96,18 @@ func (a *Answer) readTexts(fields sensor.Fields) error {
 	return nil
 }
 
-// Fields returns the answer as a reading: the fields of its value, plus its status, reason and
-// category.
+// Reserved reports whether name is a field that the answer itself gives the reading. A value must
+// not have such a field: the reading could not hold both.
+func Reserved(name string) bool {
+	return name == "status" || name == "reason" || name == "failureCategory"
+}
+
+// Fields returns the answer as a reading: the fields of its value, which are not Reserved, plus its
+// status, reason and category.
 func (a Answer) Fields() sensor.Fields {
 	fields := sensor.Fields{}
 	maps.Copy(fields, a.Value)
 	fields["status"] = string(a.Status)
-	delete(fields, "reason")
-	delete(fields, "failureCategory")
 	if a.Reason != "" {
 		fields["reason"] = a.Reason
 	}

@@ -23,8 +23,8 @@ func TestAnswerBecomesAReadingWithItsValueSpreadOut(t *testing.T) {
 		`{"status": "FAIL", "value": {"count": 3, "newest": "2026-03-03T10:00:00Z"}, "reason": "too few", "failureCategory": "TRANSIENT"}`: {
 			"status": "FAIL", "count": int64(3), "newest": "2026-03-03T10:00:00Z", "reason": "too few", "failureCategory": "TRANSIENT",
 		},
-		`{"status": "PASS", "value": null, "reason": null, "host": "db1"}`:                             {"status": "PASS"},
-		`{"status": "FAIL", "value": {"status": "PASS", "reason": "mine", "failureCategory": "mine"}}`: {"status": "FAIL"},
+		`{"status": "PASS", "value": null, "reason": null, "host": "db1"}`: {"status": "PASS"},
+		`{"status": "PASS", "value": {"Status": "FAILED"}}`:                {"status": "PASS", "Status": "FAILED"},
 	} {
 		a, err := probe.ParseAnswer([]byte(text))
 		if err != nil {
@@ -50,6 +50,10 @@ func TestInvalidAnswerSaysWhatItShouldBe(t *testing.T) {
 		`{"status": "PASS", "value": 3}`:   "value of its answer is not an object",
 		`{"status": "PASS", "reason": []}`: "the reason of its answer is not text",
 		`{"status": "FAIL", "failureCategory": 1}`:                     "the failureCategory of its answer is not text",
+		`{"status": "PASS", "value": {"status": "FAILED"}}`:            `has a field "status", which every answer has itself; give it another name in value`,
+		`{"status": "PASS", "value": {"status": "PASS"}}`:              `has a field "status"`,
+		`{"status": "PASS", "value": {"n": 1, "reason": null}}`:        `has a field "reason"`,
+		`{"status": "FAIL", "value": {"failureCategory": "mine"}}`:     `has a field "failureCategory"`,
 		`{"status": "PASS", "a": "` + strings.Repeat("x", 1<<17) + `"`: "not one JSON object",
 	} {
 		if _, err := probe.ParseAnswer([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
