@@ -1,7 +1,8 @@
 // Package ingest receives events of other tools and writes the readings that the active sources
-// derive from them (package source). An event with an id is written only once within a day, across
-// restarts and replicas: a mark is stored with its readings. The activity of each source is stored
-// too, so that the watchdog can detect missing events.
+// derive from them (package source). A reading of an event with an id is written only once within a
+// day, across restarts and replicas: a mark is stored with it. So a repeated event writes what the
+// first could not write, and nothing else. The activity of each source is stored too, so that the
+// watchdog can detect missing events.
 //
 // It does not know HTTP: whatever receives events, from a bus or a queue, calls Take.
 package ingest
@@ -24,8 +25,8 @@ import (
 // remembered is how long the id of an event is remembered.
 const remembered = 24 * time.Hour
 
-// mostWrites is how many readings are stored per call; the rest of the call's capacity is for
-// marks.
+// mostWrites is how many readings are stored per call. The rest of the call's capacity is for their
+// marks, which take half as much.
 const mostWrites = store.MaxWrites / 2
 
 // records is the part of the store that an Intake uses.
@@ -65,7 +66,7 @@ type Admit func(w *store.Write, size int) (undo func(), err error)
 type Result struct {
 	Matched  int                   `json:"matched" doc:"Number of matching sources, over all events."`
 	Written  int                   `json:"written" doc:"Number of readings written."`
-	Repeated int                   `json:"repeated" doc:"Number of readings not written because the event was a duplicate."`
+	Repeated int                   `json:"repeated" doc:"Number of readings not written because the same event wrote them before."`
 	Problems []source.EventProblem `json:"problems" doc:"Why readings or fields are missing."`
 
 	Hits []bool `json:"-"` // per event: whether a source matched
@@ -73,12 +74,16 @@ type Result struct {
 
 // taking is one event being processed.
 type taking struct {
-	event  *Event
-	mapped []source.Mapped
-	writes []store.Write
-	of     []int // index in mapped of each write's source
-	undo   []func()
-	taken  []source.Taken // by index in mapped
+	mapped   []source.Mapped
+	readings []*reading
+	taken    []source.Taken // by index in mapped
+}
+
+// reading is one reading of an event.
+type reading struct {
+	write store.Write
+	taken *source.Taken // counts it
+	undo  func()        // reverts the quota counted for it; nil if there is none, or once it is stored
 }
 
 // Take writes the readings of events. An error means that the store failed and that some of the
@@ -118,7 +123,7 @@ func (i *Intake) Take(ctx context.Context, events []Event, admit Admit, now time
 
 // prepare derives the readings of an event.
 func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, now time.Time) *taking {
-	t := &taking{event: e, mapped: i.mapped(e)}
+	t := &taking{mapped: i.mapped(e)}
 	t.taken = make([]source.Taken, len(t.mapped))
 	name := ""
 	if len(t.mapped) > 0 {
@@ -135,9 +140,9 @@ func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, now time.Ti
 				continue
 			}
 			if e.ID != "" {
-				write.Once = store.Mark{ID: markID(e), Until: now.Add(remembered)}
+				write.Once = store.Mark{ID: markID(e, m.Source.ID, w.Entry), Until: now.Add(remembered)}
 			}
-			t.writes, t.of, t.undo = append(t.writes, write), append(t.of, n), append(t.undo, undo)
+			t.readings = append(t.readings, &reading{write, &t.taken[n], undo})
 		}
 		t.taken[n] = source.Taken{At: now.UTC(), Event: name, Problems: texts(m.Problems)}
 	}
@@ -168,9 +173,10 @@ func texts(problems []source.EventProblem) []string {
 	return all
 }
 
-// markID returns the id of an event's mark.
-func markID(e *Event) string {
-	sum := sha256.Sum256([]byte(string(e.Format) + "\n" + e.ID))
+// markID returns the id of the mark of one reading of an event. Each reading has its own, because a
+// problem may keep one from being written while the others are.
+func markID(e *Event, id source.ID, entry string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{string(e.Format), e.ID, string(id), entry}))
 	return "event/" + hex.EncodeToString(sum[:16])
 }
 
@@ -201,74 +207,77 @@ func (i *Intake) check(ctx context.Context, id source.ID, w source.Write, admit 
 	return write, undo, err
 }
 
-// write stores the readings of events, as many events per call as fit. The readings of one event
-// are stored together, and a repeat in a later call than the event itself: writes of one call that
-// have the same mark count as one event.
+// write stores the readings of events, as many events per call as fit.
 func (i *Intake) write(ctx context.Context, all []*taking, now time.Time) error {
-	for len(all) > 0 {
-		n, size, ids := 0, 0, map[string]bool{}
-		for ; n < len(all) && (n == 0 || size+len(all[n].writes) <= mostWrites); n++ {
-			if id := all[n].event.ID; id != "" {
-				if ids[id] {
-					break
-				}
-				ids[id] = true
-			}
-			size += len(all[n].writes)
-		}
-		err := i.put(ctx, all[:n], now)
-		if errors.Is(err, store.ErrTooLarge) && n > 1 {
-			for _, t := range all[:n] {
-				if err = i.put(ctx, []*taking{t}, now); err != nil {
-					break
-				}
-			}
-		}
-		if err != nil {
-			for _, t := range all {
+	for rest := all; len(rest) > 0; {
+		n, readings := together(rest)
+		if err := i.put(ctx, readings, now); err != nil {
+			for _, t := range rest {
 				t.takeBack()
 			}
-			return fmt.Errorf("store the readings of %d events: %w", len(all), err)
+			return fmt.Errorf("store the readings of %d events: %w", len(rest), err)
 		}
-		all = all[n:]
+		rest = rest[n:]
 	}
 	return nil
 }
 
+// together returns how many of the events, at least one, can be stored in one call, and their
+// readings. A repeated event comes in a later call than the event itself: the store does not count
+// writes of one call with the same mark as repeated.
+func together(all []*taking) (n int, readings []*reading) {
+	marks := map[string]bool{}
+	for ; n < len(all) && (n == 0 || len(readings)+len(all[n].readings) <= mostWrites); n++ {
+		for _, r := range all[n].readings {
+			if marks[r.write.Once.ID] {
+				return n, readings
+			}
+		}
+		for _, r := range all[n].readings {
+			marks[r.write.Once.ID] = r.write.Once.ID != ""
+		}
+		readings = append(readings, all[n].readings...)
+	}
+	return n, readings
+}
+
+// takeBack reverts the quota of readings that are not stored.
 func (t *taking) takeBack() {
-	for _, undo := range t.undo {
-		if undo != nil {
-			undo()
+	for _, r := range t.readings {
+		if r.undo != nil {
+			r.undo()
 		}
 	}
 }
 
-// put stores the readings of events in one call.
-func (i *Intake) put(ctx context.Context, all []*taking, now time.Time) error {
-	var writes []store.Write
-	for _, t := range all {
-		writes = append(writes, t.writes...)
-	}
-	if len(writes) == 0 {
+// put stores readings in one call, or in several if the store does not accept as many at once.
+func (i *Intake) put(ctx context.Context, readings []*reading, now time.Time) error {
+	if len(readings) == 0 {
 		return nil
+	}
+	writes := make([]store.Write, len(readings))
+	for n, r := range readings {
+		writes[n] = r.write
 	}
 	// Store accepted readings even if the sender has disconnected: otherwise it could not know
 	// whether they were stored.
 	puts, err := i.store.PutReadings(context.WithoutCancel(ctx), writes, now)
+	if half := len(readings) / 2; errors.Is(err, store.ErrTooLarge) && half > 0 {
+		if err := i.put(ctx, readings[:half], now); err != nil {
+			return err
+		}
+		return i.put(ctx, readings[half:], now)
+	}
 	if err != nil {
 		return err
 	}
-	for _, t := range all {
-		for n := range t.writes {
-			to := &t.taken[t.of[n]]
-			if puts[n].Repeated {
-				to.Repeated++
-			} else {
-				to.Written++
-			}
+	for n, r := range readings {
+		r.undo = nil
+		if puts[n].Repeated {
+			r.taken.Repeated++
+		} else {
+			r.taken.Written++
 		}
-		t.undo = nil
-		puts = puts[len(t.writes):]
 	}
 	return nil
 }

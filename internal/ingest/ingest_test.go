@@ -34,20 +34,25 @@ type desk struct {
 	catalog *catalog.Catalog
 	intake  *ingest.Intake
 	events  int
+
+	pipelines []string
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	s := memory.New()
 	c := catalog.New(s, nil)
-	d := &desk{T: t, store: s, catalog: c, intake: ingest.New(s, c, catalog.MaxFuture)}
+	d := &desk{T: t, store: s, catalog: c, intake: ingest.New(s, c, catalog.MaxFuture), pipelines: []string{"orders"}}
 	d.use(landed)
 	return d
 }
 
 func (d *desk) use(sources ...string) {
 	d.Helper()
-	f := catalog.Files{Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte("pipeline: {id: orders, owner: x}\n")}}}
+	var f catalog.Files
+	for _, id := range d.pipelines {
+		f.Pipelines = append(f.Pipelines, pipeline.Source{File: id + ".yaml", Data: []byte("pipeline: {id: " + id + ", owner: x}\n")})
+	}
 	for i, text := range sources {
 		f.Sources = append(f.Sources, pipeline.Source{File: fmt.Sprintf("s%d.yaml", i), Data: []byte(text)})
 	}
@@ -186,4 +191,79 @@ func TestEventsAreCountedAlthoughStoringThemFailed(t *testing.T) {
 	if got, err := ingest.StoredOf(ctx, d.store, "orders-landed"); err != nil || got.Matched != 2 {
 		t.Errorf("counted %d events, %v", got.Matched, err)
 	}
+}
+
+const twoTargets = `source: {id: orders-landed, owner: x, format: cloudevents}
+match: [{path: $.type, equals: landed}]
+write:
+  - {pipeline: orders, key: landed, fields: {n: {path: $.n}}}
+  - {pipeline: later, key: landed, fields: {n: {path: $.n}}}
+`
+
+// sent is the outcome of events with these ids, as "written, repeated, problems".
+func (d *desk) sent(ids ...string) string {
+	d.Helper()
+	var events []ingest.Event
+	for _, id := range ids {
+		events = append(events, ingest.Event{Format: source.CloudEvents, ID: id, Body: map[string]any{"type": "landed", "n": int64(1)}})
+	}
+	result, err := d.intake.Take(ctx, events, func(*store.Write, int) (func(), error) { return nil, nil }, noon)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return fmt.Sprintf("%d, %d, %d", result.Written, result.Repeated, len(result.Problems))
+}
+
+// A reading that could not be written is written by a repeat of the event, once there is no problem
+// any more; the other readings of the event are repeated.
+func TestRepeatWritesWhatWasNotWritten(t *testing.T) {
+	d := newDesk(t)
+	d.use(twoTargets)
+	for n, want := range []string{"1, 0, 1", "0, 1, 1"} {
+		if got := d.sent("m1"); got != want {
+			t.Errorf("delivery %d: %s, want %s", n+1, got, want)
+		}
+	}
+	d.pipelines = append(d.pipelines, "later")
+	d.use(twoTargets)
+	for n, want := range []string{"1, 1, 0", "0, 2, 0"} {
+		if got := d.sent("m1"); got != want {
+			t.Errorf("delivery %d with the pipeline: %s, want %s", n+1, got, want)
+		}
+	}
+	if got := d.sent("m1", "m2", "m2", "m1"); got != "2, 6, 0" {
+		t.Errorf("a batch: %s", got)
+	}
+	swapped := strings.Replace(twoTargets, "write:\n", "write:\n  - {pipeline: orders, key: first, fields: {n: {path: $.n}}}\n", 1)
+	d.use(swapped)
+	if got := d.sent("m1"); got != "1, 2, 0" {
+		t.Errorf("with a new entry before the others: %s", got)
+	}
+}
+
+// An event with more readings than the store accepts at once is stored in several calls.
+func TestEventWithManyReadings(t *testing.T) {
+	d := newDesk(t)
+	d.intake = ingest.New(&small{Store: d.store}, d.catalog, catalog.MaxFuture)
+	var text strings.Builder
+	text.WriteString("source: {id: orders-landed, owner: x, format: cloudevents}\nmatch: [{path: $.type, equals: landed}]\nwrite:\n")
+	for n := range 7 {
+		fmt.Fprintf(&text, "  - {pipeline: orders, key: k%d, fields: {n: 1}}\n", n)
+	}
+	d.use(text.String())
+	for _, want := range []string{"14, 0, 0", "0, 14, 0"} {
+		if got := d.sent("m1", "m2"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// small is a store that accepts three readings at once, each with a mark, as DynamoDB does.
+type small struct{ *memory.Store }
+
+func (s *small) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
+	if len(writes) > 3 {
+		return nil, store.ErrTooLarge
+	}
+	return s.Store.PutReadings(ctx, writes, now)
 }

@@ -51,6 +51,11 @@ type target struct {
 	ttl           time.Duration
 }
 
+// name returns the reading that the target writes, as the file names it.
+func (t *target) name() string {
+	return fmt.Sprintf("%s\n%s\n%s", t.pipeline, t.key, t.period)
+}
+
 type field struct {
 	name  string
 	path  *path

@@ -18,6 +18,7 @@ type Write struct {
 	Fields   sensor.Fields
 	TTL      time.Duration // 0: never expires
 	At       int           // index of its entry under write
+	Entry    string        // identifies its entry, wherever it stands in the file and whatever the event
 }
 
 // EventProblem says why an event yields less than its source asks for: a reading is not written, or
@@ -66,7 +67,7 @@ func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
 		p.Message = fmt.Sprintf(format, args...)
 		m.Problems = append(m.Problems, p)
 	}
-	w := Write{Pipeline: pipeline.ID(at.Pipeline), Fields: make(sensor.Fields, len(t.fields)), TTL: t.ttl, At: t.at}
+	w := Write{Pipeline: pipeline.ID(at.Pipeline), Fields: make(sensor.Fields, len(t.fields)), TTL: t.ttl, At: t.at, Entry: t.name()}
 	for i := range t.fields {
 		if why := t.fields[i].read(l, groups, w.Fields); why != "" {
 			report("field %s is left out: %s", t.fields[i].name, why)

@@ -2769,7 +2769,7 @@ export interface components {
             problems: components["schemas"]["EventProblem"][];
             /**
              * Format: int64
-             * @description Number of readings not written because the event was a duplicate.
+             * @description Number of readings not written because the same event wrote them before.
              */
             repeated: number;
             /**
@@ -3337,7 +3337,7 @@ export interface components {
             recent: components["schemas"]["Taken"][];
             /**
              * Format: int64
-             * @description Number of readings not written because the event was a duplicate.
+             * @description Number of readings not written because the same event wrote them before.
              */
             repeated: number;
             /** @description How long the source has been silent, if an event is overdue. */
@@ -3392,7 +3392,7 @@ export interface components {
             problems: string[];
             /**
              * Format: int64
-             * @description Number of readings not written because the event was a duplicate.
+             * @description Number of readings not written because the same event wrote them before.
              */
             repeated: number;
             /**
