@@ -162,9 +162,9 @@ type Probe struct {
 type ProbeAnswer struct {
 	At           *time.Time `json:"at"`
 	Date         *string    `json:"date" doc:"The period of the answer."`
-	Status       *string    `json:"status" enum:"PASS,FAIL"`
+	Status       *string    `json:"status" enum:"PASS,FAIL,UNKNOWN" doc:"UNKNOWN: the probe knows nothing about the period, such as an SQL probe whose query returned no row. Then there is no reading."`
 	Reason       *string    `json:"reason"`
-	ExpiresAt    *time.Time `json:"expiresAt" doc:"When it expires."`
+	ExpiresAt    *time.Time `json:"expiresAt" doc:"When it expires; null if the status is UNKNOWN."`
 	Milliseconds *int64     `json:"milliseconds" doc:"How long the probe took."`
 }
 

@@ -106,6 +106,8 @@ func (t *probeTrial) record(answer probe.Answer, failed error, now time.Time) er
 		about, err = sensor.PeriodOf(answer.Fields(), t.period)
 	}
 	switch {
+	case answer.Status == probe.Unknown:
+		return t.judge(nil, now)
 	case errors.As(failed, &t.broken):
 	case failed != nil:
 		t.broken = &probe.Failure{Reason: "interrupted"}
@@ -117,7 +119,7 @@ func (t *probeTrial) record(answer probe.Answer, failed error, now time.Time) er
 	return errUnreachable
 }
 
-// judge evaluates the rules that read the probe.
+// judge evaluates the rules that read the probe, without a reading if r is nil.
 func (t *probeTrial) judge(r *sensor.Reading, now time.Time) error {
 	gates := []*rule.Gate{t.def.Facts}
 	if t.def.Start != nil && t.def.Opens != pipeline.ByCron {
@@ -140,7 +142,7 @@ func (t *probeTrial) evaluate(g *rule.Gate, r *sensor.Reading, now time.Time) {
 	refs := g.Refs()
 	snapshot := make(rule.Snapshot, len(refs))
 	for i, ref := range refs {
-		if ref.Key == r.Key && ref.From == "" {
+		if string(ref.Key) == t.probe.Key && ref.From == "" {
 			snapshot[i] = sensor.ForPeriod(t.period, []*sensor.Reading{r})
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/interlock-go/interlock/internal/archive/pgtest"
 )
 
 // probeOf runs `probe run` on a pipeline with these probes and rules, for the probe landing.
@@ -45,6 +47,17 @@ func TestProbeRunWithoutRulesGoesByTheStatus(t *testing.T) {
 		t.Errorf("exit code %d:\n%s%s", got.code, got.stdout, got.stderr)
 	}
 	if got := probeOf(t, strings.Replace(passing, "PASS", "FAIL", 1)); got.code != 1 {
+		t.Errorf("exit code %d:\n%s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// Rules see a query without a row as they see a missing reading.
+func TestProbeRunWithoutARow(t *testing.T) {
+	file, server := jobFile(t, `probes: [{key: landing, builtin: sql, config: {driver: postgres, dsnEnv: TOKEN, query: "SELECT 1 AS n WHERE false"}}]
+validation: {rules: [{key: landing, check: exists}, {key: landing, check: not_equals, field: status, value: FAIL}]}
+`)
+	got := call{args: []string{"probe", "run", file, "landing", "--config", server}, env: map[string]string{"TOKEN": pgtest.Database(t)}}.run()
+	if got.code != 1 || !strings.Contains(got.stdout, "UNKNOWN  the query returned no row\n") || strings.Count(got.stdout, "no reading") != 2 {
 		t.Errorf("exit code %d:\n%s%s", got.code, got.stdout, got.stderr)
 	}
 }

@@ -108,6 +108,10 @@ func (h *Host) askProbe(ctx context.Context, in OrchestratorRequest) (out Orches
 		} else if err != nil {
 			return out, err
 		}
+		if answer.Status == probe.Unknown {
+			out.Unknown, out.Reason = true, answer.Reason
+			return out, nil
+		}
 		out.Answer, err = json.Marshal(map[string]any{
 			"status": answer.Status, "value": answer.Value, "reason": answer.Reason, "failureCategory": answer.Category,
 		})
@@ -126,6 +130,9 @@ func (j Jobs) Evaluate(ctx context.Context, r probe.Request) (probe.Answer, erro
 	}
 	if b := out.Broken; b != nil {
 		return probe.Answer{}, &probe.Failure{Category: b.Category, Reason: b.Reason}
+	}
+	if out.Unknown {
+		return probe.Answer{Status: probe.Unknown, Reason: out.Reason}, nil
 	}
 	return probe.ParseAnswer(out.Answer)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/probe"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -14,14 +15,18 @@ import (
 
 // warehouse answers probes, or fails while it is down.
 type warehouse struct {
-	down bool
-	ran  []probe.Request
+	down  bool
+	empty bool // it knows nothing
+	ran   []probe.Request
 }
 
 func (w *warehouse) Evaluate(_ context.Context, r probe.Request) (probe.Answer, error) {
 	w.ran = append(w.ran, r)
 	if w.down {
 		return probe.Answer{}, &probe.Failure{Category: run.Transient, Reason: "connection refused"}
+	}
+	if w.empty {
+		return probe.Answer{Status: probe.Unknown, Reason: "no row"}, nil
 	}
 	return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"rows": int64(9007199254740993)}}, nil
 }
@@ -46,7 +51,14 @@ func TestTheWatchdogRunsProbes(t *testing.T) {
 	if r.Pipeline != "orders" || r.Probe.Key != "warehouse" || r.Probe.URL != "https://warehouse.example.com/ready" || r.Period.String() != "2026-03-03" || r.Attempt != 1 {
 		t.Errorf("ran %+v", r)
 	}
-	source.down = false
+	source.down, source.empty = false, true
+	w.at("06:59")
+	w.wantStarts(t)
+	state, err := prober.StateOf(t.Context(), w.Store(), "orders", "warehouse", r.Version)
+	if err != nil || state.Status != probe.Unknown || state.Reason != "no row" || state.Failures != 0 {
+		t.Errorf("the state is %+v, %v", state, err)
+	}
+	source.empty = false
 	w.at("07:15")
 	w.wantStarts(t, "orders/cron/2026-03-03/1")
 	ran := len(source.ran)

@@ -67,8 +67,9 @@ type OrchestratorReply struct {
 	// Trouble is why a job that should have been stopped may still run.
 	Trouble string `json:"trouble,omitempty"`
 
-	Answer json.RawMessage `json:"answer,omitempty"` // for ask-probe: the probe's answer
-	Broken *Broken         `json:"broken,omitempty"` // for ask-probe: why there is no answer
+	Answer  json.RawMessage `json:"answer,omitempty"`  // for ask-probe: the probe's answer
+	Unknown bool            `json:"unknown,omitempty"` // for ask-probe: its answer is that it knows nothing, for the Reason
+	Broken  *Broken         `json:"broken,omitempty"`  // for ask-probe: why there is no answer
 }
 
 // noEvent stands for a result that does not exist yet.

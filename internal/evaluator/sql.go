@@ -21,7 +21,7 @@ import (
 
 // query queries a database: the columns of the single row become the fields. The connection string
 // comes from a variable that the operator allows in secrets.env; it is removed from everything that
-// is reported.
+// is reported. No row is the answer Unknown.
 func (a *asking) query(ctx context.Context, c *pipeline.SQLConfig) (probe.Answer, error) {
 	config, err := pgconn.ParseConfig(a.dsn)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *asking) readRow(ctx context.Context, conn *pgconn.PgConn, c *pipeline.S
 		return probe.Answer{}, queryFailure(ctx, err, limit)
 	}
 	if fields == nil {
-		return probe.Answer{Status: probe.Fail, Value: sensor.Fields{}, Reason: "the query returned no row", Category: string(run.Transient)}, nil
+		return probe.Answer{Status: probe.Unknown, Value: sensor.Fields{}, Reason: "the query returned no row"}, nil
 	}
 	return probe.Answer{Status: probe.Pass, Value: fields}, nil
 }

@@ -13,10 +13,13 @@ import (
 // Status is an evaluator's own verdict. Rules decide whether it counts.
 type Status string
 
-// The two verdicts.
+// The verdicts.
 const (
 	Pass Status = "PASS"
 	Fail Status = "FAIL"
+	// Unknown means that the evaluator works but knows nothing about the period. Such an answer
+	// becomes no reading, and ends that of an earlier answer. Only built-in probes give it.
+	Unknown Status = "UNKNOWN"
 )
 
 // Answer is the output of an evaluator.

@@ -94,6 +94,20 @@ func (s State) Open() bool { return s.Failures >= trips }
 // Resting reports whether the probe is backing off.
 func (s State) Resting(now time.Time) bool { return now.Before(s.Rest) }
 
+// Unsure returns until when the probe does not run again for a period, because it has just answered
+// that it knows nothing about it; zero if its last answer was another. Such an answer leaves no
+// reading, so without this pause a gate that is evaluated often would run the probe as often.
+func (s State) Unsure(about string, interval time.Duration) time.Time {
+	if s.Status != Unknown || s.Period != about {
+		return time.Time{}
+	}
+	wait := firstRest
+	if interval > 0 {
+		wait = min(wait, interval/2)
+	}
+	return s.Answered.Add(wait)
+}
+
 // Answer returns the state after an answer for a period.
 func (s State) Answer(a Answer, about string, began, now, expires time.Time) State {
 	return State{

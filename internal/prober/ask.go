@@ -50,8 +50,8 @@ func (t *turn) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if state.Resting(t.now) {
-		return t.later(ctx, a, state.Rest)
+	if rest := period.Later(state.Rest, state.Unsure(a.period.String(), a.probe.Interval)); rest.After(t.now) {
+		return t.later(ctx, a, rest)
 	}
 	if a.probe.Interval == 0 {
 		switch known, err := t.known(ctx, a); {
@@ -67,12 +67,13 @@ func (t *turn) ask(ctx context.Context) error {
 	}
 	began := t.now
 	t.now = t.clock()
+	var expires time.Time
 	if failure == nil {
-		failure = t.write(ctx, a, answer)
+		expires, failure = t.write(ctx, a, answer)
 	}
 	if failure == nil {
 		return t.record(ctx, a, func(s probe.State) probe.State {
-			return s.Answer(answer, a.period.String(), began, t.now, t.now.Add(a.probe.TTL))
+			return s.Answer(answer, a.period.String(), began, t.now, expires)
 		})
 	}
 	if broken, ok := errors.AsType[*probe.Failure](failure); ok {
@@ -107,25 +108,58 @@ func (t *turn) find(ctx context.Context) (asked, error) {
 
 // known reports whether the sensor has an unexpired value for the period.
 func (t *turn) known(ctx context.Context, a asked) (bool, error) {
-	answers, err := t.Store.Readings(ctx, []store.ReadingQuery{{Pipeline: a.pipeline, Key: a.key(), Period: a.period}})
+	latest, err := t.readings(ctx, a)
 	if err != nil {
-		return false, fmt.Errorf("read sensor %s of %s: %w", a.probe.Key, a.pipeline, err)
+		return false, err
 	}
-	r := sensor.ForPeriod(a.period, answers[0]).Reading
+	r := sensor.ForPeriod(a.period, latest).Reading
 	return r != nil && (r.ExpiresAt.IsZero() || t.now.Before(r.ExpiresAt)), nil
 }
 
-// write stores an answer as a reading, for the probe's period unless its value names another. Its
-// order is the lease token, so that a result from a worker that has lost the lease is ignored.
-func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) error {
+// readings returns the latest readings of the sensor that can count for the period.
+func (t *turn) readings(ctx context.Context, a asked) ([]*sensor.Reading, error) {
+	answers, err := t.Store.Readings(ctx, []store.ReadingQuery{{Pipeline: a.pipeline, Key: a.key(), Period: a.period}})
+	if err != nil {
+		return nil, fmt.Errorf("read sensor %s of %s: %w", a.probe.Key, a.pipeline, err)
+	}
+	return answers[0], nil
+}
+
+// write stores an answer as a reading, for the probe's period unless its value names another, and
+// returns when it expires. An Unknown answer is no reading: it deletes that of the last answer.
+func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) (time.Time, error) {
+	if answer.Status == probe.Unknown {
+		return time.Time{}, t.withdraw(ctx, a)
+	}
 	fields := answer.Fields()
 	about, err := sensor.PeriodOf(fields, a.period)
 	if err != nil {
-		return &probe.Failure{Category: run.Permanent, Reason: fmt.Sprintf("the value of its answer has an invalid period: %v", err)}
+		return time.Time{}, &probe.Failure{Category: run.Permanent, Reason: fmt.Sprintf("the value of its answer has an invalid period: %v", err)}
 	}
-	w := store.Write{Pipeline: a.pipeline, Order: t.claim.Lease.Token, Reading: sensor.Reading{
-		Key: a.key(), Period: about, Fields: fields, Source: Source, ExpiresAt: period.Instant(t.now.Add(a.probe.TTL)),
-	}}
+	expires := period.Instant(t.now.Add(a.probe.TTL))
+	return expires, t.put(ctx, a, sensor.Reading{Period: about, Fields: fields, ExpiresAt: expires})
+}
+
+// withdraw deletes the reading of an earlier answer about the period. It leaves a reading that did
+// not come from the probe.
+func (t *turn) withdraw(ctx context.Context, a asked) error {
+	latest, err := t.readings(ctx, a)
+	if err != nil {
+		return err
+	}
+	for _, r := range latest {
+		if r != nil && r.Period == a.period && r.Source == Source && !r.Deleted {
+			return t.put(ctx, a, sensor.Reading{Period: a.period, Deleted: true})
+		}
+	}
+	return nil
+}
+
+// put stores a reading of the probe. Its order is the lease token, so that a result from a worker
+// that has lost the lease is ignored.
+func (t *turn) put(ctx context.Context, a asked, r sensor.Reading) error {
+	r.Key, r.Source = a.key(), Source
+	w := store.Write{Pipeline: a.pipeline, Order: t.claim.Lease.Token, Reading: r}
 	if _, err := t.Store.PutReadings(ctx, []store.Write{w}, t.now); err != nil {
 		return fmt.Errorf("write the answer of probe %s of %s: %w", a.probe.Key, a.pipeline, err)
 	}

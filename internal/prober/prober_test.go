@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,62 @@ func TestProbeRunsAgainOnlyWhenItsValueHasExpired(t *testing.T) {
 	w.answer = passes
 	w.Pass(10 * time.Minute)
 	w.wantAsked("orders/landing 2026-03-03 1")
+	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
+}
+
+// A probe that knows nothing leaves no reading on which a rule could pass. It works, so it does not
+// back off.
+func TestUnknownAnswerIsNoReading(t *testing.T) {
+	for _, check := range []string{"check: exists", "check: not_equals, field: status, value: PASS", "check: age_lt, field: updatedAt, value: 1h"} {
+		waiting := strings.Replace(orders, "check: equals, field: status, value: PASS", check, 1)
+		w := newWorld(t, waiting)
+		w.answer = knowsNothing
+		w.write("orders", "ready", "2026-03-03", nil)
+		w.Pass(35 * time.Minute)
+		w.wantRun("orders/stream/2026-03-03", "PENDING 1")
+		if r := w.reading("orders", "landing", "2026-03-03"); r != nil {
+			t.Errorf("%s: it left %+v", check, r)
+		}
+		w.wantAsked(slices.Repeat([]string{"orders/landing 2026-03-03 1"}, 4)...) // at each evaluation of the gate
+		if s := w.state("orders", "landing"); s.Failures != 0 || s.Status != probe.Unknown || s.Reason != "no row" || !s.ExpiresAt.IsZero() {
+			t.Errorf("%s: its state is %+v", check, s)
+		}
+	}
+}
+
+func TestUnknownAnswerWithdrawsTheLastOne(t *testing.T) {
+	w := newWorld(t, strings.Replace(each, "check: equals, field: status, value: PASS", "check: gte, field: count, value: 9", 1))
+	w.answer = func(probe.Request) (probe.Answer, error) {
+		return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"count": int64(1)}}, nil
+	}
+	w.Pass(time.Minute)
+	if w.reading("each", "landing", "2026-03-03") == nil {
+		t.Fatal("there is no reading of the first answer")
+	}
+	w.answer = knowsNothing
+	w.Pass(time.Minute)
+	if r := w.reading("each", "landing", "2026-03-03"); r != nil {
+		t.Errorf("the reading is still %+v", r)
+	}
+	w.write("each", "landing", "2026-03-03", sensor.Fields{"count": int64(2)}) // by hand
+	w.asked = nil
+	w.Pass(3 * time.Minute)
+	if r := w.reading("each", "landing", "2026-03-03"); r == nil || r.Fields["count"] != int64(2) {
+		t.Errorf("the reading that another client wrote is %+v", r)
+	}
+	w.wantAsked(slices.Repeat([]string{"each/landing 2026-03-03 1"}, 3)...)
+}
+
+func TestProbeThatKnowsNothingIsNotRunAtEachEvaluation(t *testing.T) {
+	w := newWorld(t, strings.Replace(orders, "interval: 10m", "interval: 1s", 1))
+	w.answer = knowsNothing
+	w.write("orders", "ready", "2026-03-03", nil)
+	w.Pass(5 * time.Minute)
+	if n := len(w.asked); n < 25 || n > 31 {
+		t.Errorf("asked %d times in five minutes", n)
+	}
+	w.answer = passes
+	w.Pass(11 * time.Second)
 	w.wantRun("orders/stream/2026-03-03", "RUNNING 1")
 }
 

@@ -53,6 +53,10 @@ func breaks(probe.Request) (probe.Answer, error) {
 	return probe.Answer{}, &probe.Failure{Category: run.Transient, Reason: "exited with code 1: no such table"}
 }
 
+func knowsNothing(probe.Request) (probe.Answer, error) {
+	return probe.Answer{Status: probe.Unknown, Reason: "no row"}, nil
+}
+
 // Evaluate answers as the test says.
 func (w *world) Evaluate(_ context.Context, r probe.Request) (probe.Answer, error) {
 	w.asked = append(w.asked, fmt.Sprintf("%s/%s %s %d", r.Pipeline, r.Probe.Key, r.Period, r.Attempt))

@@ -2593,7 +2593,7 @@ export interface components {
             date: string | null;
             /**
              * Format: date-time
-             * @description When it expires.
+             * @description When it expires; null if the status is UNKNOWN.
              */
             expiresAt: string | null;
             /**
@@ -2602,8 +2602,11 @@ export interface components {
              */
             milliseconds: number | null;
             reason: string | null;
-            /** @enum {string|null} */
-            status: "PASS" | "FAIL" | null;
+            /**
+             * @description UNKNOWN: the probe knows nothing about the period, such as an SQL probe whose query returned no row. Then there is no reading.
+             * @enum {string|null}
+             */
+            status: "PASS" | "FAIL" | "UNKNOWN" | null;
         };
         ProbeFailures: {
             /**
