@@ -9,8 +9,10 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/interlock-go/interlock/internal/ingest"
 	"github.com/interlock-go/interlock/internal/source"
@@ -220,14 +222,41 @@ func (a *API) jsonEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem
 	if err != nil {
 		return nil, badRequest("%s", err)
 	}
+	return identified(id, list, r.Header.Get("Idempotency-Key"))
+}
+
+// maxKey is the maximum length of an Idempotency-Key, as in Once.
+const maxKey = 100
+
+// identified returns the events of a request to a source, with an Idempotency-Key or "".
+func identified(id source.ID, list []map[string]any, key string) ([]ingest.Event, *Problem) {
+	if utf8.RuneCountInString(key) > maxKey {
+		return nil, humaProblem(http.StatusBadRequest, "validation failed", &huma.ErrorDetail{
+			Location: "header.Idempotency-Key", Message: fmt.Sprintf(validation.MsgExpectedMaxLength, maxKey),
+		})
+	}
 	events := make([]ingest.Event, len(list))
 	for i, event := range list {
 		events[i] = ingest.Event{Format: source.JSON, Source: id, Body: event}
-		if key := r.Header.Get("Idempotency-Key"); key != "" {
-			events[i].ID = fmt.Sprintf("%s\n%s\n%d", id, key, i)
-		}
+	}
+	if key == "" {
+		return events, nil
+	}
+	of, err := digest(list)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	for i := range events {
+		events[i].ID, events[i].Of = fmt.Sprintf("%s\n%s\n%d", id, key, i), of
 	}
 	return events, nil
+}
+
+// idempotencyKey describes the header of jsonEvents.
+func idempotencyKey() *huma.Param {
+	p := word("header", "Idempotency-Key", "A repeated request with the same key writes only what the first could not write, for 24 hours. The same key with a different request returns 422.")
+	p.Schema.MaxLength = new(maxKey)
+	return p
 }
 
 // eventOperations describes the routes that receive events.
@@ -245,6 +274,6 @@ func eventOperations(h huma.API) []*huma.Operation {
 	cloud := operation(cloudEventsPath, "put-cloudevents", "Receive CloudEvents 1.0 in binary (headers ce-NAME, the body is the data), structured or batched mode",
 		"application/cloudevents+json", "application/cloudevents-batch+json", "*/*")
 	bridge := operation(ingestPath, "put-json-events", "Receive a JSON object or a list of objects for a source of format json", "application/json")
-	bridge.Parameters = []*huma.Param{word("path", "source", "The source's id."), word("header", "Idempotency-Key", "A repeated request with the same key writes nothing for 24 hours.")}
+	bridge.Parameters = []*huma.Param{word("path", "source", "The source's id."), idempotencyKey()}
 	return []*huma.Operation{cloud, operation(lineagePath, "put-lineage", "Receive an OpenLineage event", "application/json"), bridge}
 }

@@ -121,6 +121,32 @@ func TestRepeatedEventIsWrittenOnce(t *testing.T) {
 	w.sent("cloudevents", landedJSON("a", "2026-03-03"), `{"matched":1,"written":1`, structured)
 }
 
+// A key stands for one request, whatever the order of its fields.
+func TestIdempotencyKeyOfEvents(t *testing.T) {
+	w := newWorld(t)
+	w.useSources(bridge)
+	const key, path = "Idempotency-Key: k1", "ingest/bridge"
+	w.sent(path, `{"depth":1,"at":2}`, `{"matched":1,"written":2,"repeated":0,"problems":[]}`, key)
+	w.sent(path, `[{"at":2, "depth":1}]`, `{"matched":1,"written":0,"repeated":2,"problems":[]}`, key)
+	for _, body := range []string{`{"depth":7}`, `[{"depth":1,"at":2},{"depth":7}]`} {
+		got := w.request("POST", "/api/v1/"+path, body, key)
+		if got.status != http.StatusUnprocessableEntity || !strings.Contains(string(got.body), "this Idempotency-Key was used for another request; send this one with a new key") {
+			t.Errorf("%s: %d %s", body, got.status, got.body)
+		}
+	}
+	if got := w.get("/api/v1/pipelines/orders/sensors/queue"); !strings.Contains(string(got.body), `"depth":1`) {
+		t.Errorf("a refused request wrote %s", got.body)
+	}
+	w.sent(path, `{"depth":7}`, `{"matched":1,"written":2,`, "Idempotency-Key: k2")
+	w.sent(path, `{"depth":8}`, `{"matched":1,"written":2,`, "Idempotency-Key: "+strings.Repeat("k", 100))
+	long := w.request("POST", "/api/v1/"+path, `{"depth":9}`, "Idempotency-Key: "+strings.Repeat("k", 101))
+	if long.status != http.StatusBadRequest || !strings.Contains(string(long.body), `"validation failed: header.Idempotency-Key expected length \u003c= 100"`) {
+		t.Errorf("a long key: %d %s", long.status, long.body)
+	}
+	w.Move(w.Now().Add(25 * time.Hour))
+	w.sent(path, `{"depth":7}`, `{"matched":1,"written":2,`, key)
+}
+
 func TestUnmatchedEventIsCountedAndShown(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(ordersLanded)

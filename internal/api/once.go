@@ -106,7 +106,7 @@ func replay[O any](ctx context.Context, a *API, key, request string) (*O, bool, 
 		return nil, false, err
 	}
 	if answer.Request != request {
-		return nil, true, problem(http.StatusUnprocessableEntity, keyReused, "this Idempotency-Key was used for another request; send this one with a new key")
+		return nil, true, reusedKey()
 	}
 	var k kept[O]
 	if err := json.Unmarshal(answer.Data, &k); err != nil {
@@ -117,6 +117,11 @@ func replay[O any](ctx context.Context, a *API, key, request string) (*O, bool, 
 		return nil, true, k.Problem
 	}
 	return k.Output, true, nil
+}
+
+// reusedKey is the response to a request whose Idempotency-Key was used for another request.
+func reusedKey() *Problem {
+	return problem(http.StatusUnprocessableEntity, keyReused, "this Idempotency-Key was used for another request; send this one with a new key")
 }
 
 // requestKey returns the key that a response is stored under: the client's key, separate from the

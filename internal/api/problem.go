@@ -152,6 +152,8 @@ func problemOf(err error) *Problem {
 		return problem(http.StatusNotFound, plainKind, "not found")
 	case errors.Is(err, store.ErrCursor):
 		return badRequest("%s", err).at("query.cursor", "not understood")
+	case errors.Is(err, store.ErrMarked):
+		return reusedKey()
 	case errors.Is(err, store.ErrTooLarge):
 		return problem(http.StatusRequestEntityTooLarge, plainKind, "%s", err)
 	case store.FaultOf(err) != nil:

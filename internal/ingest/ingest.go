@@ -55,6 +55,7 @@ type Event struct {
 	Format source.Format
 	Source source.ID      // the source that a JSON event was sent to
 	ID     string         // identifies repeats, unique within the format; "" if there is none
+	Of     string         // a digest of what the ID was sent with, if the ID alone does not identify the event
 	Body   map[string]any // as package source decodes it
 }
 
@@ -87,8 +88,9 @@ type reading struct {
 }
 
 // Take writes the readings of events. An error means that the store failed and that some of the
-// events may have been written: sending them again is safe. A reading that cannot be written is a
-// problem, and does not affect the others.
+// events may have been written: sending them again is safe. If it is store.ErrMarked, an ID was
+// used before with another Of, and sending them again fails in the same way. A reading that cannot
+// be written is a problem, and does not affect the others.
 func (i *Intake) Take(ctx context.Context, events []Event, admit Admit, now time.Time) (Result, error) {
 	result := Result{Problems: []source.EventProblem{}}
 	all := make([]*taking, 0, len(events))
@@ -140,7 +142,7 @@ func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, now time.Ti
 				continue
 			}
 			if e.ID != "" {
-				write.Once = store.Mark{ID: markID(e, m.Source.ID, w.Entry), Until: now.Add(remembered)}
+				write.Once = store.Mark{ID: markID(e, m.Source.ID, w.Entry), Until: now.Add(remembered), Of: e.Of}
 			}
 			t.readings = append(t.readings, &reading{write, &t.taken[n], undo})
 		}

@@ -81,6 +81,7 @@ type PipelineVersion struct {
 type Mark struct {
 	ID    string    `json:"id"`
 	Until time.Time `json:"until,omitzero"`
+	Of    string    `json:"of,omitempty"` // what has been handled, if the ID alone does not say it: see Write.Once
 }
 
 // Create adds a run that must not exist yet.

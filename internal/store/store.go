@@ -104,6 +104,9 @@ var ErrAway = errors.New("the store is not available")
 // ErrTooLarge means that one call contains more than this store accepts at once.
 var ErrTooLarge = errors.New("too much for one call")
 
+// ErrMarked means that the mark of a write was set for something else. Nothing was stored.
+var ErrMarked = errors.New("the mark was set for something else")
+
 // Store is the whole contract. Handlers declare the roles they need.
 type Store interface {
 	Committer
@@ -156,7 +159,8 @@ type Write struct {
 	Order int64
 	// Once, if it has an ID, makes a repeat harmless: the mark is set together with the write, and
 	// a write of another call is skipped if its mark is set already. Writes of one call may share a
-	// mark. A mark does not count after its Until.
+	// mark. A mark does not count after its Until. If one was set with another Of, no write of the
+	// call is stored, and the error is ErrMarked.
 	Once Mark
 }
 

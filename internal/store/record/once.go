@@ -53,17 +53,21 @@ func (k *intake) readMarks(rows []row.Row, writes []*reading) error {
 	return nil
 }
 
-// mark sets the mark of a write. It returns false if another call has set it before.
-func (k *intake) mark(next reading) bool {
+// mark sets the mark of a write. It returns false if another call has set it before, and ErrMarked
+// if that call set it for something else.
+func (k *intake) mark(next reading) (bool, error) {
 	if next.once.ID == "" {
-		return true
+		return true, nil
 	}
 	m := k.marks[next.once.ID]
-	if m.ID != "" {
-		return m.by == next.call
+	switch {
+	case m.ID == "":
+		k.marks[next.once.ID] = mark{Mark: next.once, by: next.call, version: m.version}
+		return true, nil
+	case m.by != next.call && m.Of != next.once.Of:
+		return false, store.ErrMarked
 	}
-	k.marks[next.once.ID] = mark{Mark: next.once, by: next.call, version: m.version}
-	return true
+	return m.by == next.call, nil
 }
 
 // markOps returns the ops that store the marks set here.

@@ -306,7 +306,9 @@ func (s *Store) intake(ctx context.Context, writes []*reading) (*intake, error) 
 		return nil, err
 	}
 	for _, w := range writes {
-		k.take(*w)
+		if err := k.take(*w); err != nil {
+			return nil, err
+		}
 	}
 	return k, nil
 }
@@ -333,22 +335,22 @@ func (s *Store) readBefore(ctx context.Context, k *intake, refs []row.Ref, write
 }
 
 // take decides on one write.
-func (k *intake) take(next reading) {
+func (k *intake) take(next reading) error {
 	next.Version = k.version
 	k.version++
-	if !k.mark(next) {
+	if first, err := k.mark(next); err != nil || !first {
 		k.puts = append(k.puts, store.Put{Repeated: true})
-		return
+		return err
 	}
 	old := k.current[next.ref()]
 	if old != nil {
 		if next.Own && next.overtakenBy(old) {
 			k.repeat(next, old)
-			return
+			return nil
 		}
 		if next.Order != 0 && next.Order <= old.Order {
 			k.puts = append(k.puts, store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Ignored: true})
-			return
+			return nil
 		}
 		if next.Order == 0 {
 			next.Order = old.Order
@@ -369,6 +371,7 @@ func (k *intake) take(next reading) {
 	k.taken = append(k.taken, &next)
 	k.puts = append(k.puts, store.Put{Version: next.Version, UpdatedAt: next.UpdatedAt, Changed: next.Changed})
 	k.changes = append(k.changes, next.change())
+	return nil
 }
 
 // store applies the accepted writes. The first write of a period also lists its key.

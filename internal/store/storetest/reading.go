@@ -25,6 +25,7 @@ var readingClaims = []claim{
 	{"LaterOrderWins", orderWins},
 	{"WriteWithoutOrderIsTaken", withoutOrder},
 	{"MarkedWriteCountsOnce", markedWriteCountsOnce},
+	{"MarkOfSomethingElseStoresNothing", markOfSomethingElse},
 	{"OfConcurrentMarkedWritesOneIsStored", oneOfManyIsStored},
 	{"DataComesBackAsItWas", dataSurvives},
 	{"DeletedReadingIsPassedOver", deleted},
@@ -239,6 +240,20 @@ func markedWriteCountsOnce(f *fixture) {
 	f.same("another mark", f.put(after(time.Hour), once(write("2026-03-03", 6), "e2"))[0].Repeated, false)
 	f.same("after its time", f.put(after(24*time.Hour), once(write("2026-03-03", 8), "e1"))[0].Repeated, false)
 	f.same("two calls", len(f.history("rows")), 6)
+}
+
+func markOfSomethingElse(f *fixture) {
+	of := func(w store.Write, what string) store.Write {
+		w = once(w, "e1")
+		w.Once.Of = what
+		return w
+	}
+	f.put(noon, of(write("2026-03-03", 1), "a"))
+	_, err := f.s.PutReadings(f.ctx, []store.Write{write("2026-03-04", 2), of(write("2026-03-03", 2), "b")}, after(time.Hour))
+	f.same("another", errors.Is(err, store.ErrMarked), true)
+	f.same("stored", len(f.history("rows")), 1)
+	f.same("the same", f.put(after(time.Hour), of(write("2026-03-03", 1), "a"))[0].Repeated, true)
+	f.same("after its time", f.put(after(24*time.Hour), of(write("2026-03-03", 3), "b"))[0].Repeated, false)
 }
 
 // Of concurrent calls with one mark, one is stored.

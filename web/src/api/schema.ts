@@ -4324,7 +4324,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A repeated request with the same key writes nothing for 24 hours. */
+                /** @description A repeated request with the same key writes only what the first could not write, for 24 hours. The same key with a different request returns 422. */
                 "Idempotency-Key"?: string;
             };
             path: {
