@@ -134,7 +134,11 @@ func (j Jobs) Evaluate(ctx context.Context, r probe.Request) (probe.Answer, erro
 	if out.Unknown {
 		return probe.Answer{Status: probe.Unknown, Reason: out.Reason}, nil
 	}
-	return probe.ParseAnswer(out.Answer)
+	answer, err := probe.ParseAnswer(out.Answer)
+	if err != nil { // such as an answer that just fits as a reading, but not with its frame
+		return answer, &probe.Failure{Category: run.Permanent, Reason: err.Error()}
+	}
+	return answer, nil
 }
 
 // Jobs asks the orchestrator about jobs.

@@ -57,6 +57,9 @@ func (e *Evaluator) Evaluate(ctx context.Context, r probe.Request) (probe.Answer
 		return probe.Answer{}, failure(run.Permanent, "%v", err)
 	}
 	answer, err := a.ask(limited)
+	if err == nil {
+		err = sized(answer)
+	}
 	switch {
 	case err == nil:
 		return answer, nil
@@ -158,6 +161,14 @@ func filledMap(fill *job.Fill, texts map[string]string) (map[string]string, erro
 		}
 	}
 	return filled, nil
+}
+
+// sized returns a failure if the answer is too large for a reading.
+func sized(answer probe.Answer) error {
+	if err := answer.CheckSize(); err != nil {
+		return failure(run.Permanent, "%v", err)
+	}
+	return nil
 }
 
 // answer parses the answer, with secrets removed.

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -19,6 +21,10 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
+// maxMessage is the maximum size of what the database sends at once, such as a row. It is above the
+// limit of an answer, because a value may be shorter as JSON, and keeps a huge row out of memory.
+const maxMessage = 4 * probe.MaxAnswer
+
 // query queries a database: the columns of the single row become the fields. The connection string
 // comes from a variable that the operator allows in secrets.env; it is removed from everything that
 // is reported. No row is the answer Unknown.
@@ -26,6 +32,11 @@ func (a *asking) query(ctx context.Context, c *pipeline.SQLConfig) (probe.Answer
 	config, err := pgconn.ParseConfig(a.dsn)
 	if err != nil {
 		return probe.Answer{}, failure(run.Permanent, "dsnEnv: %s does not hold a connection string; write postgres://user:password@host:5432/database", c.DSNEnv)
+	}
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		f := pgproto3.NewFrontend(r, w)
+		f.SetMaxBodyLen(maxMessage)
+		return f
 	}
 	conn, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {
@@ -90,6 +101,9 @@ func checkColumns(columns []pgconn.FieldDescription) error {
 }
 
 func queryFailure(ctx context.Context, err error, limit time.Duration) error {
+	if large, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
+		return failure(run.Permanent, "the query returned a row of %d bytes; at most %d are allowed", large.ActualBodyLen, probe.MaxAnswer)
+	}
 	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case pgErr.Code == "57014":

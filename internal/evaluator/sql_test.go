@@ -77,6 +77,8 @@ func TestFailingQueries(t *testing.T) {
 		`SELECT NULL AS "failureCategory"`:                       {Category: run.Permanent, Reason: `a column named "failureCategory"`},
 		"INSERT INTO orders VALUES ('2026-03-05') RETURNING day": {Category: run.Permanent, Reason: "the query writes, but probes may only read"},
 		"SELECT nope FROM orders":                                {Category: run.Permanent, Reason: "the query is invalid: column \"nope\" does not exist"},
+		"SELECT repeat('x', 65513) AS a":                         {Category: run.Permanent, Reason: "its answer makes a reading of 65537 bytes; at most 65536 are allowed"},
+		"SELECT repeat('x', 1000000) AS a":                       {Category: run.Permanent, Reason: "the query returned a row of 1000006 bytes; at most 65536 are allowed"},
 		"SELECT 1; SELECT 2":                                     {Category: run.Permanent, Reason: "multiple commands"},
 	} {
 		_, err := newBench(t).database(dsn, query).ask()
@@ -85,6 +87,7 @@ func TestFailingQueries(t *testing.T) {
 			t.Errorf("%s: %v, want %v", query, err, want)
 		}
 	}
+	newBench(t).database(dsn, "SELECT repeat('<', 65512) AS a").answer()
 	_, err := newBench(t).database(dsn, "SELECT pg_sleep(60)", "timeout", "50ms").ask()
 	if failed, _ := err.(*probe.Failure); failed == nil || failed.Category != run.Timeout || !strings.Contains(failed.Reason, "50ms") {
 		t.Errorf("a slow query: %v", err)

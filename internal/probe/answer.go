@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -118,6 +120,21 @@ func (a Answer) Fields() sensor.Fields {
 		fields["failureCategory"] = a.Category
 	}
 	return fields
+}
+
+// CheckSize returns an error if the answer makes a reading of more than MaxAnswer bytes, as the JSON
+// that a client would send.
+func (a Answer) CheckSize() error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(a.Fields()); err != nil {
+		return fmt.Errorf("write its answer as JSON: %w", err)
+	}
+	if size := text.Len() - 1; size > MaxAnswer { // without the line break
+		return fmt.Errorf("its answer makes a reading of %d bytes; at most %d are allowed", size, MaxAnswer)
+	}
+	return nil
 }
 
 // brief shortens a text without cutting a character in two.
