@@ -57,14 +57,15 @@ func Keep() int {
 		return 1
 	}
 	h.stayInside()
-	k := keeper{order: o, held: h, stops: stopsOf(signals), tail: newTail(job.NewRedactor(o.Secrets...))}
+	secrets := job.NewRedactor(o.Secrets...)
+	k := keeper{order: o, held: h, stops: stopsOf(signals), tail: job.NewOutputTail(secrets)}
 	if err != nil {
 		err = job.RefuseOver(err, run.Transient, "make the claim durable: %v", err)
 	} else {
 		err = k.start()
 	}
 	if refusal, ok := errors.AsType[*job.Refusal](err); ok {
-		reason := k.tail.secrets.Text(refusal.Reason)
+		reason := secrets.Text(refusal.Reason)
 		k.record(exit{Refused: reason, Category: refusal.Category, Own: refusal.Own, EndedAt: time.Now().UTC()})
 		say(answer{State: stateRefused, Category: refusal.Category, Reason: reason, Own: refusal.Own})
 		return 1
@@ -79,7 +80,7 @@ type keeper struct {
 	order
 	held
 	stops    <-chan struct{} // receives requests to stop
-	tail     *tail
+	tail     *job.OutputTail
 	flushing sync.Mutex // one flush at a time
 
 	container
