@@ -22,7 +22,6 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/dashboard"
 	"github.com/interlock-go/interlock/internal/datadir"
-	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/metrics"
@@ -226,7 +225,7 @@ func (c *controller) assemble(ctx context.Context) error {
 		Name: "interlock_failing_tasks", Help: "Tasks whose last try by this controller failed.",
 	}, func() float64 { return float64(c.engine.FailingTasks()) }))
 	c.tail = jobs.tails(who.replica, c.catalog)
-	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs.guard)
+	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs)
 }
 
 // handlers are the parts of a controller that make decisions.
@@ -262,8 +261,8 @@ func (c *controller) newHandlers(s store.Store, jobs *jobs, replica string) hand
 }
 
 // assembleServer builds the HTTP server.
-func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, guard *egress.Guard) error {
-	who, err := accessSettings(c.file, guard, c.around.getenv)
+func (c *controller) assembleServer(ctx context.Context, operator api.Operator, callbacks api.Callbacks, registry *prometheus.Registry, jobs *jobs) error {
+	who, err := accessSettings(c.file, jobs.guard, c.around.getenv)
 	if err != nil {
 		return err
 	}
@@ -281,7 +280,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	handler := api.New(api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, CursorKey: cursors, Metrics: registry,
-		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Dashboard: page, Now: time.Now, Logger: c.logger,
+		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Expand: jobs.expand, Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.api = handler
 	c.access = &access{file: c.file, getenv: c.around.getenv, api: handler, logger: c.logger, tokens: who.Tokens, record: c.record}

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -122,7 +121,7 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	// thread must stay.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	tail, group := &tail{}, ownGroup()
+	tail, group := job.NewOutputTail(a.reportedSecrets(lease)), ownGroup()
 	cmd := &exec.Cmd{Path: x.program, Args: x.argv, Env: a.childEnv(x, lease), Stdin: a.stdin, SysProcAttr: childAttributes(group), WaitDelay: drainLimit}
 	a.passThrough(cmd, tail)
 	watch := func(int) {}
@@ -143,7 +142,7 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	over := make(chan struct{})
 	defer close(over)
 	if lease != nil {
-		lease.SendOutput(tail.text)
+		lease.SendOutput(func() string { return textOf(tail) })
 		go func() {
 			select {
 			case <-lease.Lost():
@@ -154,16 +153,28 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 		}()
 	}
 	_ = cmd.Wait() // the error is in ProcessState
-	end := childEnd{exit: cmd.ProcessState.ExitCode(), output: tail.text()}
+	end := childEnd{exit: cmd.ProcessState.ExitCode(), output: textOf(tail)}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		end.signal = status.Signal()
 	}
 	return end, nil
 }
 
+// reportedSecrets hides the tokens that the command can see, in what exec reports to the server.
+func (a *app) reportedSecrets(lease *client.Lease) job.Redactor {
+	tokens := a.tokens()
+	if lease != nil {
+		tokens = append(tokens, lease.Permit)
+	}
+	return job.NewRedactor(tokens...)
+}
+
+// textOf returns the end of the output as the server accepts it.
+func textOf(tail *job.OutputTail) string { return job.Tail(string(tail.Shown())) }
+
 // passThrough forwards the command's output and keeps its last part in tail. If stdout and stderr
 // are the same file, the command gets one pipe for both, so that the order is kept.
-func (a *app) passThrough(cmd *exec.Cmd, tail *tail) {
+func (a *app) passThrough(cmd *exec.Cmd, tail *job.OutputTail) {
 	out := &tee{a.direct, tail}
 	cmd.Stdout, cmd.Stderr = out, out
 	if !sameFile(a.direct, a.stderr) {
@@ -205,31 +216,10 @@ func (a *app) childEnv(x execution, lease *client.Lease) []string {
 // tee copies output and keeps its end.
 type tee struct {
 	to   io.Writer
-	tail *tail
+	tail *job.OutputTail
 }
 
 func (t *tee) Write(b []byte) (int, error) {
-	t.tail.add(b)
+	t.tail.Add(b)
 	return t.to.Write(b)
-}
-
-// tail is the end of a command's output.
-type tail struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (t *tail) add(b []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.data = append(t.data, b...)
-	if len(t.data) > 2*job.MaxOutput {
-		t.data = append(t.data[:0], t.data[len(t.data)-job.MaxOutput:]...)
-	}
-}
-
-func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return job.Tail(string(t.data))
 }

@@ -128,6 +128,22 @@ func TestExecExitsWithTheCommandsCode(t *testing.T) {
 	}
 }
 
+func TestExecReportsNoTokens(t *testing.T) {
+	d := execGround(t, "")
+	const token = "runner-token-0123456789"
+	cmd := d.command("exec", "orders", "--date", execDay, "--", "sh", "-c", `echo "$INTERLOCK_TOKEN|$INTERLOCK_CALLBACK_TOKEN"; exit 2`)
+	cmd.Env = append(cmd.Env, "INTERLOCK_TOKEN="+token)
+	got := d.ends(cmd)
+	_, permit, _ := strings.Cut(strings.TrimSpace(got.stdout), "|")
+	if got.code != 2 || got.stdout != token+"|"+permit+"\n" || len(permit) < 80 {
+		t.Errorf("the command printed %+v", got)
+	}
+	first := d.reaches(execRun, client.Triggering).Attempts[0]
+	if *first.Message != "exit code 2: ***|***" || *first.Output != "***|***\n" {
+		t.Errorf("reported %q with output %q", *first.Message, *first.Output)
+	}
+}
+
 func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 	d := execGround(t, "")
 	d.pipeline("closed", "schedule: {cron: '0 0 * * *'}\nvalidation: {rules: [{key: a, check: exists}, {key: b, check: exists}]}\njob: {type: external}\n")

@@ -22,6 +22,9 @@ import (
 // exitUnreachable is the exit code if the server could not be reached.
 const exitUnreachable = 3
 
+// tokenVariable is the environment variable with the bearer token.
+const tokenVariable = "INTERLOCK_TOKEN"
+
 // remoteFlags name the server to connect to.
 type remoteFlags struct{ server, token, store, ca, cert, key, context string }
 
@@ -107,13 +110,11 @@ func (a *app) server() (*client.Client, error) {
 	}
 	or := func(flag, variable, stored string) string { return cmp.Or(flag, stored, a.getenv(variable)) }
 	address := withScheme(cmp.Or(a.remote.server, chosen.Server, a.getenv("INTERLOCK_SERVER"), client.DefaultServer))
-	token := a.remote.token
-	if token == "" {
-		if token, err = chosen.token(a); err != nil {
-			return nil, usageError{err}
-		}
+	token, err := a.token(chosen)
+	if err != nil {
+		return nil, usageError{err}
 	}
-	options := []client.Option{client.WithToken(cmp.Or(token, a.getenv("INTERLOCK_TOKEN")))}
+	options := []client.Option{client.WithToken(token)}
 	ca, cert, key := or(a.remote.ca, "INTERLOCK_CA", chosen.CA), or(a.remote.cert, "INTERLOCK_CERT", chosen.Cert), or(a.remote.key, "INTERLOCK_KEY", chosen.Key)
 	if (ca != "" || cert != "" || key != "") && !strings.HasPrefix(address, "unix:") {
 		config, err := clientTLS(ca, cert, key)
@@ -127,6 +128,30 @@ func (a *app) server() (*client.Client, error) {
 		return nil, usageError{err}
 	}
 	return c, nil
+}
+
+// token returns the bearer token that flags, a context or the environment give, in this order.
+func (a *app) token(chosen serverContext) (string, error) {
+	if a.remote.token != "" {
+		return a.remote.token, nil
+	}
+	token, err := chosen.token(a)
+	return cmp.Or(token, a.getenv(tokenVariable)), err
+}
+
+// tokens returns the bearer tokens that this process knows: the one it sends, and that of its
+// environment.
+func (a *app) tokens() []string {
+	known := []string{a.getenv(tokenVariable)}
+	chosen, err := a.chosenContext()
+	if err != nil {
+		return known // no request was sent
+	}
+	sent, err := a.token(chosen)
+	if err != nil {
+		return known
+	}
+	return append(known, sent)
 }
 
 // chosenContext returns the context that --context or INTERLOCK_CONTEXT names, or the current one.

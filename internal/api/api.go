@@ -25,6 +25,7 @@ import (
 	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/ingest"
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -68,7 +69,10 @@ type Deps struct {
 	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // from the archive, newest first; nil: no archive
 	// Tail returns the end of the output of a run's running job; false if it cannot be read here.
 	// It may be nil.
-	Tail      func(ctx context.Context, r run.Run) (string, bool, error)
+	Tail func(ctx context.Context, r run.Run) (string, bool, error)
+	// Expand fills in an attempt's config with its secrets, so that they can be redacted from what
+	// its job reports. Its error is a *job.Refusal. nil: jobs have no secrets that are known here.
+	Expand    func(a job.Attempt, of *pipeline.Job) (job.Attempt, error)
 	Dashboard http.Handler // serves GET / and everything below it outside the API; nil: nothing is served there
 	Now       func() time.Time
 	Logger    *slog.Logger
@@ -89,6 +93,7 @@ type API struct {
 	trouble  func() error
 	months   func(context.Context, pipeline.ID, int) ([]Month, error)
 	tail     func(context.Context, run.Run) (string, bool, error)
+	expand   func(job.Attempt, *pipeline.Job) (job.Attempt, error)
 	now      func() time.Time
 	logger   *slog.Logger
 
@@ -114,7 +119,7 @@ type API struct {
 // New returns an API over d.
 func New(d Deps) *API {
 	a := &API{
-		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.withDefaults(), health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail,
+		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.withDefaults(), health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail, expand: d.Expand,
 		now: d.Now, logger: d.Logger,
 		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}

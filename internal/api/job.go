@@ -24,6 +24,9 @@ func (a *API) report(ctx context.Context, in *struct {
 		return nil, err
 	}
 	q := in.Body
+	if err := a.redact(ctx, key, &q.Message, &q.Output); err != nil {
+		return nil, err
+	}
 	o := run.Outcome{Key: key, Attempt: attempt, Report: run.Report{
 		Result: run.Result(q.Result), Category: run.Category(q.Category), Message: q.Message,
 		By: askedBy(ctx, &client.Asked{RequestedBy: q.RequestedBy}), At: a.now().UTC(),

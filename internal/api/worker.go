@@ -130,9 +130,12 @@ func (a *API) heartbeat(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	sent := ""
+	message, sent := "", "" // a heartbeat has no message
 	if in.Body != nil {
 		sent = in.Body.Output
+	}
+	if err := a.redact(ctx, key, &message, &sent); err != nil {
+		return nil, err
 	}
 	r, err := a.operator.Heartbeat(ctx, key, attempt, sent, a.now())
 	if err != nil {

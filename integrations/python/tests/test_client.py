@@ -78,6 +78,19 @@ class ClientTest(ServerTest):
             self.assertEqual(attempt.number, 2)
         self.assertEqual(self.run_of()["status"], "COMPLETED")
 
+    def test_attempt_reports_no_tokens(self) -> None:
+        self.landed()
+        self.client._token = "runner-token-0123456789"
+        with self.assertRaises(RuntimeError):
+            with self.client.attempt("orders", DAY) as attempt:
+                tokens = f"{attempt.claim.permit} and {self.client._token}"
+                attempt.log(f"found {tokens}")
+                raise RuntimeError(f"rejected {tokens}")
+        failed = self.run_of()["attempts"][0]
+        self.assertEqual(failed["message"], "RuntimeError: rejected *** and ***")
+        self.assertIn("found *** and ***\n", failed["output"])
+        self.assertNotIn("runner-token", failed["output"])
+
     def test_claim_is_repeatable_under_its_key(self) -> None:
         self.landed()
         self.client.open("orders", DAY)

@@ -86,7 +86,7 @@ class Attempt:
     def log(self, text: str) -> None:
         """Adds a line to the output, the end of which the server keeps (64 KiB)."""
         with self._lock:
-            self._output.append(text + "\n")
+            self._output.append((self._client.redacted(text, self._claim) if self._claim else text) + "\n")
             while len(self._output) > 1 and sum(map(len, self._output)) > 2 * MAX_OUTPUT:
                 self._output = ["".join(self._output)[-MAX_OUTPUT:]]
 

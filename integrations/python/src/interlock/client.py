@@ -160,7 +160,7 @@ class Client:
 
     def heartbeat(self, claim: Claim, output: str = "") -> None:
         """Shows that the worker is alive, with the end of the job's output, if any."""
-        body = {"output": output[-65536:]} if output else {}
+        body = {"output": self.redacted(output, claim)[-65536:]} if output else {}
         path = f"{_run(claim.pipeline, claim.schedule, claim.date)}/heartbeat"
         self.request("POST", path, body, token=claim.permit, timeout=min(self.timeout, 15.0), traceparent=claim.traceparent)
 
@@ -177,15 +177,22 @@ class Client:
         """Reports how the job of a claimed attempt ended: success, fail or timeout."""
         body: Dict[str, Any] = {"result": result}
         if message:
-            body["message"] = message[:4000]
+            body["message"] = self.redacted(message, claim)[:4000]
         if category:
             body["category"] = category
         if exit_code is not None:
             body["exitCode"] = exit_code
         if output:
-            body["output"] = output[-65536:]
+            body["output"] = self.redacted(output, claim)[-65536:]
         path = f"{_run(claim.pipeline, claim.schedule, claim.date)}/job"
         return self.request("POST", path, body, token=claim.permit, traceparent=claim.traceparent)
+
+    def redacted(self, text: str, claim: Claim) -> str:
+        """The text without this client's token and the claim's permit. The server does not know the token in clear."""
+        for secret in (claim.permit, self._token):
+            if secret:
+                text = text.replace(secret, "***")
+        return text
 
     def attempt(
         self, pipeline: str, date: Optional[str] = None, *, wait: float = 0, worker: Optional[str] = None
