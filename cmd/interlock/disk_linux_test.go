@@ -154,3 +154,64 @@ func TestFullDiskLeavesDeadlinesAndAlerts(t *testing.T) {
 	d.put("orders", "landed#2026-03-09", map[string]any{"n": 1})
 	d.reaches("orders/stream/2026-03-09", client.Completed)
 }
+
+// TestExecFailsIfOutputIsLost writes to /dev/full, which behaves like a file on a full disk. A
+// closed pipe is different: its reader wants no more.
+func TestExecFailsIfOutputIsLost(t *testing.T) {
+	const large = "head -c 300000 /dev/zero"
+	for name, c := range map[string]struct {
+		command        []string
+		stdout, stderr bool // to a full disk
+		code           int
+		said           string // on stderr
+		category       string
+		message        string
+	}{
+		"little":              {[]string{"echo", "loaded"}, true, false, 104, "stdout of echo could not be written: no space left on device", "TRANSIENT", "stdout of echo could not be written: no space left on device"},
+		"more than a pipe":    {strings.Fields(large), true, false, 104, "stdout of head could not be written", "TRANSIENT", "stdout of head could not be written: no space left on device"},
+		"stderr":              {[]string{"sh", "-c", "echo loaded >&2"}, false, true, 104, "", "TRANSIENT", "stderr of sh could not be written: no space left on device"},
+		"a failure of itself": {[]string{"sh", "-c", "echo loaded; exit 2"}, true, false, 2, "stdout of sh could not be written", "PERMANENT", "exit code 2: loaded; stdout of sh could not be written: no space left on device"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := execGround(t, "")
+			full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+			if err != nil {
+				t.Skip(err)
+			}
+			defer full.Close()
+			cmd := d.command(append([]string{"exec", "orders", "--date", execDay, "--"}, c.command...)...)
+			if c.stdout {
+				cmd.Stdout = full
+			}
+			if c.stderr {
+				cmd.Stderr = full
+			}
+			if got := d.ends(cmd); got.code != c.code || !strings.Contains(got.stderr, c.said) {
+				t.Errorf("got %+v, want code %d and %q", got, c.code, c.said)
+			}
+			first := d.reaches(execRun, client.Triggering).Attempts[0]
+			if first.Category == nil || *first.Category != c.category || *first.Message != c.message {
+				t.Errorf("reported %v %q", first.Category, *first.Message)
+			}
+		})
+	}
+}
+
+func TestExecAcceptsThatItsReaderLeaves(t *testing.T) {
+	d := execGround(t, "")
+	cmd := d.command("exec", "orders", "--date", execDay, "--", "sh", "-c", "sleep 1; echo loaded; exit 0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close() // the reader has all it wants
+	if err := cmd.Wait(); err != nil || said.String() != "" {
+		t.Errorf("%v: %s", err, said.String())
+	}
+	d.reaches(execRun, client.Completed)
+}

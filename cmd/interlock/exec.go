@@ -16,13 +16,14 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-// The exit codes of exec if the command did not run. Otherwise exec exits with the command's own
-// code.
+// The exit codes of exec if the command did not run, or its output was lost. Otherwise exec exits with
+// the command's own code.
 const (
 	exitClosed      = 100 // the gate stayed closed
 	exitHeld        = 101 // another worker holds the attempt
 	exitUnavailable = 102 // the period has no run to claim
 	exitUnreached   = 103 // the server could not be reached
+	exitOutputLost  = 104 // the command ran, but not all of its output could be passed on
 	exitNotRunnable = 126 // the command exists but cannot be run, as in shells
 	exitNotFound    = 127 // no such command
 	exitBySignal    = 128 // plus the signal's number
@@ -62,7 +63,9 @@ func newExec(a *app) *cobra.Command {
 			"100 if the gate stayed closed, 101 if another worker has the attempt, 102 if the period has no run to\n" +
 			"claim (it is excluded, not opened or a dry run, or the pipeline is paused, rejected or unknown), 103 if the\n" +
 			"server could not be reached, 2 if the request was rejected (token, date or job type), 126 or 127 if COMMAND\n" +
-			"cannot be run, and 128 plus the signal if a signal ended the wait.",
+			"cannot be run, and 128 plus the signal if a signal ended the wait. If the command ran but its output\n" +
+			"could not be passed on, as on a full disk, its result is a failure, and the exit code is 104 unless the\n" +
+			"command failed itself.",
 		Example: "  0 2 * * * interlock exec nightly-load -- ./load.sh\n" +
 			"  interlock exec orders --date 2026-03-03 --wait 2h -- dbt build",
 		Args: execArguments,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -34,11 +35,20 @@ type childEnd struct {
 	exit   int
 	signal syscall.Signal // the signal that killed it, or 0
 	output string         // the end of its output
+	lost   string         // why part of its output could not be passed on, with the stream; "" if all was
+}
+
+// failedItself reports whether the command failed, other than by the SIGPIPE that it gets if its
+// output is lost.
+func (e childEnd) failedItself() bool {
+	return e.exit != 0 && (e.lost == "" || e.signal != syscall.SIGPIPE)
 }
 
 // code returns the exit code of exec itself as an error; nil for 0.
 func (e childEnd) code() error {
 	switch {
+	case e.lost != "" && !e.failedItself():
+		return codeError(exitOutputLost)
 	case e.signal != 0:
 		return codeError(exitBySignal + int(e.signal))
 	case e.exit != 0:
@@ -51,6 +61,9 @@ func (e childEnd) code() error {
 func (e childEnd) report() client.JobReport {
 	r := client.JobReport{Result: "success", Message: "exit code 0", Output: e.output, ExitCode: &e.exit}
 	switch {
+	case e.lost != "" && !e.failedItself():
+		r.Result, r.Category, r.ExitCode = "fail", "TRANSIENT", nil
+		r.Message = e.lost
 	case e.signal != 0:
 		r.Result, r.Category, r.ExitCode = "fail", "TRANSIENT", nil
 		r.Message = fmt.Sprintf("was killed by signal %d (%s)", int(e.signal), e.signal)
@@ -62,6 +75,9 @@ func (e childEnd) report() client.JobReport {
 		case codeTransient:
 			r.Category = "TRANSIENT"
 		}
+	}
+	if e.lost != "" && e.failedItself() {
+		r.Message += "; " + e.lost
 	}
 	return r
 }
@@ -123,7 +139,7 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	defer runtime.UnlockOSThread()
 	tail, group := job.NewOutputTail(a.reportedSecrets(lease)), ownGroup()
 	cmd := &exec.Cmd{Path: x.program, Args: x.argv, Env: a.childEnv(x, lease), Stdin: a.stdin, SysProcAttr: childAttributes(group), WaitDelay: drainLimit}
-	a.passThrough(cmd, tail)
+	streams := a.passThrough(cmd, tail)
 	watch := func(int) {}
 	if group {
 		// If the guard cannot start and exec is killed, only the command is killed, not its child
@@ -152,10 +168,16 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 			}
 		}()
 	}
-	_ = cmd.Wait() // the error is in ProcessState
+	_ = cmd.Wait() // the error is in ProcessState, and in streams
 	end := childEnd{exit: cmd.ProcessState.ExitCode(), output: textOf(tail)}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		end.signal = status.Signal()
+	}
+	for _, s := range streams {
+		if s.lost != nil {
+			end.lost = fmt.Sprintf("%s of %s could not be written: %v", s.name, x.argv[0], s.lost)
+			a.note("%s", end.lost)
+		}
 	}
 	return end, nil
 }
@@ -173,13 +195,17 @@ func (a *app) reportedSecrets(lease *client.Lease) job.Redactor {
 func textOf(tail *job.OutputTail) string { return job.Tail(string(tail.Shown())) }
 
 // passThrough forwards the command's output and keeps its last part in tail. If stdout and stderr
-// are the same file, the command gets one pipe for both, so that the order is kept.
-func (a *app) passThrough(cmd *exec.Cmd, tail *job.OutputTail) {
-	out := &tee{a.direct, tail}
+// are the same file, the command gets one pipe for both, so that the order is kept. It returns the
+// streams.
+func (a *app) passThrough(cmd *exec.Cmd, tail *job.OutputTail) []*tee {
+	out := &tee{name: "stdout", to: a.direct, tail: tail}
 	cmd.Stdout, cmd.Stderr = out, out
-	if !sameFile(a.direct, a.stderr) {
-		cmd.Stderr = &tee{a.stderr, tail}
+	if sameFile(a.direct, a.stderr) {
+		return []*tee{out}
 	}
+	other := &tee{name: "stderr", to: a.stderr, tail: tail}
+	cmd.Stderr = other
+	return []*tee{out, other}
 }
 
 func sameFile(a, b io.Writer) bool {
@@ -213,13 +239,24 @@ func (a *app) childEnv(x execution, lease *client.Lease) []string {
 	return env // if a name occurs twice, the last value wins
 }
 
-// tee copies output and keeps its end.
+// tee copies one stream of the output and keeps its end.
 type tee struct {
+	name string
 	to   io.Writer
 	tail *job.OutputTail
+	lost error // why the last write failed, unless the reader has closed its pipe
 }
 
+// Write returns the error of the copy, which closes the command's pipe: the command gets SIGPIPE
+// when it writes more, as if it wrote to the pipe of exec itself.
 func (t *tee) Write(b []byte) (int, error) {
 	t.tail.Add(b)
-	return t.to.Write(b)
+	n, err := t.to.Write(b)
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		t.lost = err
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
+			t.lost = path.Err // the stream's name says more than /dev/stdout
+		}
+	}
+	return n, err
 }
