@@ -173,7 +173,7 @@ func (w *waiter) hold() time.Duration {
 func (w *waiter) grace() time.Duration {
 	for _, b := range w.gate.BlockedBy {
 		switch {
-		case b.Code == "not-offered":
+		case b.Code == "not-opened", b.Code == "not-offered":
 		case b.Code == "not-due" && b.Until != nil && time.Until(*b.Until) < soon:
 		default:
 			return 0
@@ -243,9 +243,8 @@ func (w *waiter) refusal() error {
 		return nil
 	case w.blocked("paused"):
 		return w.refuse(RefusedUnavailable, "%s", reason)
-	case g.Open:
-		return w.refuse(RefusedUnavailable, "there is no run of %s for %s: its schedule has not opened one. `interlock trigger %s --date %s` opens it",
-			g.Pipeline, g.Date, g.Pipeline, g.Date)
+	case w.blocked("not-opened"):
+		return w.refuse(RefusedUnavailable, "%s", reason)
 	}
 	return w.refuse(RefusedClosed, "the gate of %s is closed for %s: %s", g.Pipeline, g.Date, reason)
 }

@@ -33,7 +33,7 @@ type Turn struct {
 
 // StartBlock is one reason why no start is allowed now.
 type StartBlock struct {
-	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-offered,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
+	Code   string     `json:"code" enum:"excluded,paused,dry-run,not-opened,not-offered,not-due,start-condition,start-deadline,rules,max-active,running,held,completed,ended"`
 	Reason string     `json:"reason" doc:"The reason as a sentence, with the remedy."`
 	Said   Reason     `json:"said" doc:"The reason in parts."`
 	Until  *time.Time `json:"until" doc:"When the block ends automatically; null if unknown."`

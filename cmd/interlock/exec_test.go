@@ -150,12 +150,13 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 	d.pipeline("excluded", "schedule: {exclude: {dates: ['"+execDay+"']}}\njob: {type: external}\n")
 	d.pipeline("hourly", "schedule: {timezone: Europe/Berlin, period: hour}\njob: {type: external}\n")
 	d.pipeline("jobless", "")
+	d.pipeline("missed", "schedule: {cron: '0 0 * * *'}\njob: {type: external}\n")
 	d.pipeline("own", "job: {type: command, config: {command: [load]}}\n")
 	d.pipeline("paused", "job: {type: external}\n")
 	d.pipeline("rejected", "schedul: {}\n")
 	until(t, "the pipelines are active", func() bool {
 		page, err := d.api.Pipelines(t.Context(), client.Paging{})
-		return err == nil && len(page.Items) == 8
+		return err == nil && len(page.Items) == 9
 	})
 	if _, err := d.api.Pause(t.Context(), "paused", client.PauseRequest{Asked: client.Asked{Reason: "maintenance"}}); err != nil {
 		t.Fatal(err)
@@ -178,6 +179,7 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 		{[]string{"nothing"}, 102, "no pipeline"},
 		{[]string{"orders", "--date", "2026-02-30"}, 102, "day 30 does not exist"},
 		{[]string{"hourly", "--date", "2026-03-29T02"}, 102, "use 2026-03-29T03"},
+		{[]string{"missed", "--date", execDay}, 102, "interlock trigger missed --date " + execDay},
 		{[]string{"jobless", "--date", execDay}, 2, "job: {type: external}"},
 		{[]string{"own", "--date", execDay}, 2, "job: {type: external}"},
 		{[]string{"orders", "--date", "tomorrow"}, 2, "tomorrow"},
@@ -187,6 +189,9 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 		if got.code != c.code || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
 			t.Errorf("%v: got %+v, want %d and %q", c.args, got, c.code, c.want)
 		}
+	}
+	if got := d.interlock("gate", "missed", "--date", execDay); got.code != 1 || !strings.Contains(got.stdout, "interlock trigger missed --date "+execDay) {
+		t.Errorf("the gate of a run that no schedule opened: %+v", got)
 	}
 	if got := d.interlock("exec", "orders", "--", "no-such-command"); got.code != 127 || !strings.Contains(got.stderr, "no-such-command") {
 		t.Errorf("got %+v", got)

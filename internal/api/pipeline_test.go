@@ -209,6 +209,35 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 10}]}
 job: {type: command, config: {command: [load]}}
 `
 
+// A period whose fire came before the pipeline was accepted has no run, and no worker can claim one.
+func TestGateIsClosedIfTheScheduleHasOpenedNoRun(t *testing.T) {
+	const week = `
+pipeline: {id: week, owner: data}
+schedule: {cron: "0 3 * * MON", period: week}
+`
+	w := newWorld(t) // Tuesday
+	w.Apply(week+"job: {type: external}\n", strings.Replace(week, "id: week", "id: jobless", 1),
+		strings.Replace(week, "id: week", "id: own", 1)+"job: {type: command, config: {command: [load]}}\n",
+		"pipeline: {id: asked, owner: data}\njob: {type: external}\n")
+	w.Settle()
+	for id, want := range map[string][]string{"week": {"not-opened"}, "own": nil, "jobless": nil, "asked": nil} {
+		g := w.get("/api/v1/pipelines/" + id + "/gate").object(200)
+		if diff := cmp.Diff(want, blocks(g)); diff != "" || g["open"] != (want == nil) || g["run"] != nil {
+			t.Fatalf("%s: open is %v, blocked by (-want +got):\n%s", id, g["open"], diff)
+		}
+	}
+	g := w.get("/api/v1/pipelines/week/gate").object(200)
+	date, reason := at(g, "date"), at(g, "blockedBy", 0, "reason")
+	if want := fmt.Sprintf("`interlock trigger week --date %s` opens it", date); !strings.Contains(fmt.Sprint(reason), want) || g["retryAfterSeconds"] == nil {
+		t.Errorf("the reason is %v, want %s; ask again after %v", reason, want, g["retryAfterSeconds"])
+	}
+	w.post("/api/v1/runs", fmt.Sprintf(`{"pipeline":"week","date":"%s"}`, date)).object(201)
+	w.Settle()
+	if g := w.get("/api/v1/pipelines/week/gate").object(200); g["open"] != true {
+		t.Errorf("the gate of the triggered run is blocked by %v", g["blockedBy"])
+	}
+}
+
 // Open means that a start is allowed now; otherwise every reason against it is listed.
 func TestGateIsOpenOnlyWhileAStartIsAllowed(t *testing.T) {
 	w := newWorld(t) // Tuesday ten past nine

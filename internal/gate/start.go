@@ -22,6 +22,7 @@ const (
 	Excluded       Code = "excluded"        // the calendar excludes the period
 	Paused         Code = "paused"          // an operator paused the pipeline
 	DryRun         Code = "dry-run"         // the pipeline never starts its job
+	NotOpened      Code = "not-opened"      // only the run is missing: its schedule has not opened it
 	NotOffered     Code = "not-offered"     // no worker can claim the attempt: it is about to be offered, or was offered in vain
 	NotDue         Code = "not-due"         // a cron fire, schedule.time or a backoff is still to come
 	StartCondition Code = "start-condition" // the start condition is not met
@@ -135,9 +136,21 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 	}
 	blocks := known(s.dry(), excluded, s.paused(), s.notDue(now), s.start(a, now), rules, s.slots())
 	if len(blocks) == 0 {
-		blocks = known(s.notOffered(now))
+		blocks = known(s.notOpened(), s.notOffered(now))
 	}
 	return blocks
+}
+
+// notOpened returns a block if nothing but the run is missing, for jobs run by external workers: its
+// fire came before the pipeline was accepted, was missed, or was a moment ago. The run of a pipeline
+// without a schedule is opened on demand.
+func (s Situation) notOpened() Block {
+	def := s.Definition
+	if _, external := job.Offers(def.Job); !external || s.Run.Status != "" || def.Opens == pipeline.ByHand {
+		return Block{}
+	}
+	return block(NotOpened, "there is no run of %s for %s: its schedule has not opened one. `interlock trigger %s --date %s` opens it",
+		def.ID, s.Period, def.ID, s.Period)
 }
 
 // notOffered returns a block if the gate is open but no worker can claim the attempt yet, for jobs

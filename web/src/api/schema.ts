@@ -3372,7 +3372,7 @@ export interface components {
         };
         StartBlock: {
             /** @enum {string} */
-            code: "excluded" | "paused" | "dry-run" | "not-offered" | "not-due" | "start-condition" | "start-deadline" | "rules" | "max-active" | "running" | "held" | "completed" | "ended";
+            code: "excluded" | "paused" | "dry-run" | "not-opened" | "not-offered" | "not-due" | "start-condition" | "start-deadline" | "rules" | "max-active" | "running" | "held" | "completed" | "ended";
             /** @description The reason as a sentence, with the remedy. */
             reason: string;
             /** @description The reason in parts. */

@@ -254,10 +254,8 @@ class Attempt:
             raise GateClosed(gate.reason, gate)
         if spent < max(self._wait, _grace(gate)):
             return
-        if gate.blocked("paused"):
+        if gate.blocked("paused", "not-opened"):
             raise Unavailable(gate.reason, gate)
-        if gate.open:
-            raise Unavailable(f"there is no run of {gate.pipeline} for {gate.date}: its schedule has not opened one", gate)
         raise GateClosed(f"the gate of {gate.pipeline} is closed for {gate.date}: {gate.reason}", gate)
 
 
@@ -269,7 +267,7 @@ def _settling(gate: Gate) -> bool:
 
 def _grace(gate: Gate) -> float:
     """Seconds that are waited in any case: a run is opened and offered a moment after its time."""
-    return OFFER_GRACE if all(b.code == "not-offered" for b in gate.blocked_by) else 0.0
+    return OFFER_GRACE if all(b.code in ("not-opened", "not-offered") for b in gate.blocked_by) else 0.0
 
 
 def _instant(text: Optional[str]) -> float:
