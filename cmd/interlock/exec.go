@@ -22,7 +22,7 @@ const (
 	exitClosed      = 100 // the gate stayed closed
 	exitHeld        = 101 // another worker holds the attempt
 	exitUnavailable = 102 // the period has no run to claim
-	exitUnreached   = 103 // the server could not be reached
+	exitUnreached   = 103 // the server could not be reached, or cannot serve now
 	exitOutputLost  = 104 // the command ran, but not all of its output could be passed on
 	exitNotRunnable = 126 // the command exists but cannot be run, as in shells
 	exitNotFound    = 127 // no such command
@@ -43,7 +43,7 @@ const openPatience = 30 * time.Second
 type execution struct {
 	pipeline, date, worker string
 	wait                   time.Duration
-	open                   bool // run the command if the server cannot be reached
+	open                   bool // run the command if the server does not answer
 	argv                   []string
 	program                string // path of the command
 	traceparent            string
@@ -62,7 +62,7 @@ func newExec(a *app) *cobra.Command {
 			"The exit code is the command's own. If the command did not run, it is 0 if the run is already COMPLETED,\n" +
 			"100 if the gate stayed closed, 101 if another worker has the attempt, 102 if the period has no run to\n" +
 			"claim (it is excluded, not opened or a dry run, or the pipeline is paused, rejected or unknown), 103 if the\n" +
-			"server could not be reached, 2 if the request was rejected (token, date or job type), 126 or 127 if COMMAND\n" +
+			"server could not be reached or cannot serve now, 2 if the request was rejected (token, date or job type), 126 or 127 if COMMAND\n" +
 			"cannot be run, and 128 plus the signal if a signal ended the wait. If the command ran but its output\n" +
 			"could not be passed on, as on a full disk, its result is a failure, and the exit code is 104 unless the\n" +
 			"command failed itself.",
@@ -73,7 +73,7 @@ func newExec(a *app) *cobra.Command {
 	addFilled(cmd, &x.date, "date", "the `PERIOD` (default the pipeline's current one)")
 	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 2h (default 0s)")
 	addFilled(cmd, &x.worker, "worker", "`NAME` of this worker (default HOST:PID)")
-	addChoice(cmd, unreachable, "on-unreachable", "", "if the server cannot be reached: closed runs nothing, open runs COMMAND without the gate")
+	addChoice(cmd, unreachable, "on-unreachable", "", "if the server does not answer: closed runs nothing, open runs COMMAND without the gate")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		x.pipeline, x.argv, x.open = args[0], args[1:], unreachable.value == onUnreachableOpen
 		var err error
@@ -182,7 +182,10 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	case code != exitUnreachable: // for example a missing token or an invalid date
 		a.note("%v; %s did not run", hinted(err), x.argv[0])
 		return codeError(exitUsage)
-	case !x.open || misdirected(err):
+	case x.open && answered(err):
+		a.note("%v; %s did not run: --on-unreachable open is for a server that does not answer", hinted(err), x.argv[0])
+		return codeError(exitUnreached)
+	case !x.open:
 		a.note("%v; %s did not run", hinted(err), x.argv[0])
 		return codeError(exitUnreached)
 	}
@@ -194,9 +197,13 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	return end.code()
 }
 
-// misdirected reports whether something answered that is no Interlock server, other than a proxy
-// whose server is away. It would do so every time, and the gate would never be asked.
-func misdirected(err error) bool {
+// answered reports whether a server answered, other than a proxy whose server is away. An Interlock
+// server that cannot serve now, as on a full disk, may have a closed gate, and other workers may run
+// the job. Anything else that answers does so every time, and the gate would never be asked.
+func answered(err error) bool {
+	if problem, ok := errors.AsType[*client.Problem](err); ok {
+		return problem.RequestID != "" // a proxy may answer with JSON too
+	}
 	away, ok := errors.AsType[*client.UnreachableError](err)
 	return ok && away.Status != 0 && away.Status < http.StatusInternalServerError
 }

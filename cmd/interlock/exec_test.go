@@ -200,14 +200,25 @@ func TestExecSaysWhyItDoesNotRun(t *testing.T) {
 	if open.code != 4 || open.stdout != "it ran\n" || !strings.Contains(open.stderr, "without the gate") {
 		t.Errorf("got %+v", open)
 	}
-	for status, code := range map[int]int{http.StatusOK: 103, http.StatusBadGateway: 4} {
+	full := `{"status": 507, "detail": "nothing was stored: free space", "requestId": "a-1"}`
+	for _, c := range []struct {
+		status int
+		page   string
+		code   int
+	}{
+		{http.StatusOK, "<html>", 103},
+		{http.StatusBadGateway, "<html>", 4},
+		{http.StatusGatewayTimeout, `{"status": 504}`, 4},
+		{http.StatusInsufficientStorage, full, 103},
+		{http.StatusServiceUnavailable, strings.ReplaceAll(full, "507", "503"), 103},
+	} {
 		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(status)
-			fmt.Fprint(w, "<html>")
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.page)
 		}))
 		got := d.interlock("exec", "orders", "--server", page.URL, "--on-unreachable", "open", "--", "sh", "-c", "exit 4")
-		if got.code != code {
-			t.Errorf("a page with status %d: got %+v, want %d: only a proxy whose server is away counts as unreachable", status, got, code)
+		if got.code != c.code || c.page == full && !strings.Contains(got.stderr, "free space; sh did not run") {
+			t.Errorf("%d %s: got %+v, want %d: only a proxy whose server is away counts as unreachable", c.status, c.page, got, c.code)
 		}
 		page.Close()
 	}
