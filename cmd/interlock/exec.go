@@ -12,8 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/job"
 )
 
 // The exit codes of exec if the command did not run, or its output was lost. Otherwise exec exits with
@@ -145,9 +148,20 @@ func defaultWorker() string {
 // traceVariable is the environment variable with a program's trace.
 const traceVariable = "TRACEPARENT"
 
+// givenTrace returns the trace in the environment; "" if there is none, or if it is invalid, which
+// W3C Trace Context treats alike.
+func (a *app) givenTrace() string {
+	given := a.getenv(traceVariable)
+	in := propagation.MapCarrier{job.TraceHeader: given}
+	if !trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), in)).IsValid() {
+		return ""
+	}
+	return given
+}
+
 // traceparent returns the claim's trace: the one in the environment, or a new one.
 func (a *app) traceparent() string {
-	if given := a.getenv(traceVariable); given != "" {
+	if given := a.givenTrace(); given != "" {
 		return given
 	}
 	var id [24]byte

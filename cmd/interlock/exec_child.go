@@ -219,8 +219,8 @@ func sameFile(a, b io.Writer) bool {
 	return failed == nil && failedToo == nil && os.SameFile(first, second)
 }
 
-// childEnv returns the command's environment: that of exec plus the lease's variables. A trace in
-// exec's environment is kept; otherwise the command continues the attempt's trace.
+// childEnv returns the command's environment: that of exec plus the lease's variables. A valid trace
+// in exec's environment is kept; otherwise the command continues the attempt's trace.
 func (a *app) childEnv(x execution, lease *client.Lease) []string {
 	env := append(os.Environ(), traceVariable+"="+x.traceparent, "INTERLOCK_PIPELINE="+x.pipeline, "INTERLOCK_WORKER="+x.worker)
 	if x.date != "" {
@@ -231,7 +231,7 @@ func (a *app) childEnv(x execution, lease *client.Lease) []string {
 	}
 	if lease != nil {
 		for name, value := range lease.Env {
-			if name != traceVariable || a.getenv(traceVariable) == "" {
+			if name != traceVariable || a.givenTrace() == "" {
 				env = append(env, name+"="+value)
 			}
 		}

@@ -23,11 +23,14 @@ func lastOf(env []string, name string) (value string) {
 
 func TestCommandContinuesTheTraceOfItsAttempt(t *testing.T) {
 	lease := &client.Lease{Claim: client.Claim{Env: map[string]string{traceVariable: "of the attempt", "INTERLOCK_ATTEMPT": "2"}}}
-	for given, want := range map[string]string{"": "of the attempt", "of the environment": "of the environment"} {
+	const valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for given, want := range map[string]string{
+		"": "of the attempt", "garbage": "of the attempt", "00-00000000000000000000000000000000-b7ad6b7169203331-01": "of the attempt", valid: valid,
+	} {
 		a := &app{getenv: func(string) string { return given }, remote: &remoteFlags{}}
-		x := execution{traceparent: "of the claim"}
-		if given != "" {
-			x.traceparent = given
+		x := execution{traceparent: a.traceparent()}
+		if (x.traceparent == given) != (want == given) || len(x.traceparent) != len(valid) {
+			t.Errorf("with %q in exec's environment, the claim has %q", given, x.traceparent)
 		}
 		env := a.childEnv(x, lease)
 		if got := lastOf(env, traceVariable); got != want || lastOf(env, "INTERLOCK_ATTEMPT") != "2" {
