@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel/propagation"
@@ -83,9 +85,23 @@ func newExec(a *app) *cobra.Command {
 		if x.wait, err = parseLength("wait", wait, "90s or 2h"); err != nil {
 			return err
 		}
+		if err := checkWorker(x.worker); err != nil {
+			return err
+		}
 		return a.exec(cmd.Context(), x)
 	}
 	return cmd
+}
+
+// checkWorker checks the name of a worker as the server does.
+func checkWorker(name string) error {
+	if n := utf8.RuneCountInString(name); n > maxName {
+		return usagef("--worker has %d characters, at most %d are allowed", n, maxName)
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return usagef("--worker %q contains a control character", name)
+	}
+	return nil
 }
 
 // execArguments accepts a pipeline, and a command after "--".

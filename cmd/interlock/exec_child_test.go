@@ -42,6 +42,18 @@ func TestCommandContinuesTheTraceOfItsAttempt(t *testing.T) {
 	}
 }
 
+// No server listens at the address: the name is checked before any request.
+func TestExecRejectsAWorkersName(t *testing.T) {
+	for name, want := range map[string]string{
+		strings.Repeat("ü", 201): "--worker has 201 characters, at most 200 are allowed", "a\nb": "contains a control character", strings.Repeat("ü", 200): "",
+	} {
+		got := call{args: []string{"exec", "orders", "--server", "http://127.0.0.1:1", "--worker", name, "--", "true"}}.run()
+		if want != "" && (got.code != exitUsage || !strings.Contains(got.stderr, want)) || want == "" && got.code != exitUnreached {
+			t.Errorf("%.10q: got %+v, want %q", name, got, want)
+		}
+	}
+}
+
 func TestSignalDuringTheStartReachesTheCommand(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

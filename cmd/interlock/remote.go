@@ -274,7 +274,7 @@ func remoteCode(err error) (code int, ok bool) {
 	}
 }
 
-// maxName is the maximum length of a person's name on the server.
+// maxName is the maximum length of the name of a person or a worker on the server.
 const maxName = 200
 
 // person returns the user's name, for the audit log.
