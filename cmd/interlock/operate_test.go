@@ -103,6 +103,31 @@ func TestDeletedSensorOpensAGateThatWaitsForItsAbsence(t *testing.T) {
 	}
 }
 
+func TestRunOfARemovedPipelineIsFoundByItsPeriod(t *testing.T) {
+	s := serve(t, site{pipelines: map[string]string{"slow.yaml": slowFile}})
+	s.must(0, "trigger", "slow", "--date", "2026-03-03")
+	s.reaches("slow/manual/2026-03-03", client.Running)
+	if err := os.Remove(filepath.Join(s.pipelines, "slow.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the pipeline is removed", func() bool { return in(s.must(0, "status", "slow").stdout, "removed") })
+	if got := s.must(0, "explain", "slow", "--date", "2026-03-03").stdout; !in(got, "slow/manual/2026-03-03  RUNNING", "nothing new opens") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(0, "run", "show", "slow", "--date", "2026-03-03").stdout; !in(got, "RUNNING") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := s.must(2, "cancel", "slow", "--date", "2026-03-04").stderr; !in(got, "slow is not active and has no run for 2026-03-04") {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(0, "cancel", "slow", "--date", "2026-03-03").stdout; !in(got, "slow/manual/2026-03-03 is CANCELLED") {
+		t.Errorf("got %s", got)
+	}
+	if got := s.must(0, "explain", "slow", "--date", "2026-03-03").stdout; !in(got, "slow/manual/2026-03-03  CANCELLED", "nothing new opens") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestRerunAsksForAnotherAttempt(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"orders.yaml": ordersFile}})
 	rerun := []string{"rerun", "orders", "--date", "2026-03-03", "--reason", "source was corrected"}

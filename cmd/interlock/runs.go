@@ -139,7 +139,8 @@ func (f *runFlags) key(ctx context.Context, c *client.Client, arg string) (clien
 	return key, nil
 }
 
-// ownRun fills in the pipeline's own schedule if key has none.
+// ownRun fills in the pipeline's own schedule if key has none. The schedule of a pipeline that is
+// not active is that of the period's only run.
 func ownRun(ctx context.Context, c *client.Client, key client.RunKey) (client.RunKey, error) {
 	if key.Schedule != "" {
 		return key, nil
@@ -148,11 +149,21 @@ func ownRun(ctx context.Context, c *client.Client, key client.RunKey) (client.Ru
 	if err != nil {
 		return key, err
 	}
-	if p.Schedule == nil {
-		return key, usagef("pipeline %s is not active, so its schedule is unknown; set --schedule", key.Pipeline)
+	if p.Schedule != nil {
+		key.Schedule = *p.Schedule
+		return key, nil
 	}
-	key.Schedule = *p.Schedule
-	return key, nil
+	runs, err := c.Runs(ctx, client.RunQuery{Pipeline: key.Pipeline, Date: key.Date})
+	switch {
+	case err != nil:
+		return key, err
+	case len(runs.Items) == 0:
+		return key, usagef("pipeline %s is not active and has no run for %s; `interlock runs --pipeline %s` lists its runs", key.Pipeline, key.Date, key.Pipeline)
+	case len(runs.Items) > 1:
+		return key, usagef("pipeline %s is not active and has several runs for %s, such as %s and %s; set --schedule",
+			key.Pipeline, key.Date, runs.Items[0].Key(), runs.Items[1].Key())
+	}
+	return runs.Items[0].Key(), nil
 }
 
 func newRun(a *app) *cobra.Command {

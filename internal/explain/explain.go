@@ -35,7 +35,7 @@ type Sources struct {
 // Question selects what to explain.
 type Question struct {
 	Pipeline pipeline.ID
-	Schedule pipeline.ScheduleID // the pipeline's own by default
+	Schedule pipeline.ScheduleID // by default the pipeline's own or, if it is not active, that of its run
 	Period   period.Period       // by default the newest open run's, or else that of a fire now
 	Real     bool                // the real run, even if the pipeline now has only dry runs
 }
@@ -144,6 +144,7 @@ func Explain(ctx context.Context, s Sources, q Question, now time.Time) (Explana
 	}
 	if err == nil {
 		b.rejected()
+		b.removed()
 	}
 	if err == nil && x.Gate != nil && x.Gate.Live {
 		err = errors.Join(b.probes(ctx), b.sources(ctx))
@@ -165,6 +166,17 @@ func (b *builder) rejected() {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
 	b.because("rejected", "the newest version of the file has problems and is not active: %s%s", problems[0], more)
+}
+
+// removed adds to the explanation of a run that its pipeline's file is gone.
+func (b *builder) removed() {
+	switch {
+	case b.def != nil || b.x.Run == nil || b.row.RemovedAt.IsZero():
+	case b.x.Run.Status.Open():
+		b.because("removed", "the pipeline's file was removed %s: this attempt finishes, and nothing new opens", b.when(b.row.RemovedAt))
+	default:
+		b.because("removed", "the pipeline's file was removed %s, so nothing new opens", b.when(b.row.RemovedAt))
+	}
 }
 
 // builder is the state of building one explanation.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/interlock-go/interlock/internal/explain"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -26,6 +27,11 @@ validation:
     - {key: rows, check: gte, field: count, value: 1000}
     - {key: note, check: exists, level: advisory}
 job: {type: command, config: {command: [load]}, maxRetries: 1}
+`
+
+const manual = `
+pipeline: {id: manual, owner: data}
+job: {type: command, config: {command: [load]}}
 `
 
 const stream = `
@@ -179,6 +185,25 @@ func TestRemovedPipelineOpensNothing(t *testing.T) {
 	w.Apply(weekdays)
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "orders 2026-03-05  NOT OPENED\n", "the pipeline's file was removed 2026-03-03T09:10:00Z (now), so no run opens")
 	w.says(w.explain("orders", ""), explain.NotOpened, "orders  NOT OPENED\n")
+}
+
+func TestRunOfARemovedPipelineIsExplained(t *testing.T) {
+	w := newWorld(t, manual, orders)
+	key, _ := run.ParseKey("manual/manual/2026-03-03")
+	for _, date := range []string{"2026-03-02", "2026-03-03"} {
+		key.Period, _ = period.Parse(date)
+		_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: date, Pipeline: key.Pipeline, Period: key.Period, By: "ann"}, w.Now())
+		w.Check(err)
+		w.Settle()
+	}
+	w.finish("manual/manual/2026-03-02", run.Report{Result: run.ResultSuccess})
+	w.Apply(orders)
+	for _, date := range []string{"", "2026-03-03"} {
+		w.says(w.explain("manual", date), explain.Running, "manual/manual/2026-03-03  RUNNING\n", "attempt 1 has been running since",
+			"the pipeline's file was removed 2026-03-03T09:10:00Z (now): this attempt finishes, and nothing new opens")
+	}
+	w.says(w.explain("manual", "2026-03-02"), explain.Completed, "attempt 1 succeeded", "the pipeline's file was removed", "so nothing new opens")
+	w.says(w.explain("manual", "2026-03-01"), explain.NotOpened, "so no run opens")
 }
 
 func TestHintedRerunWouldBeAccepted(t *testing.T) {

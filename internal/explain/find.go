@@ -26,6 +26,9 @@ func (b *builder) find(ctx context.Context, q Question) error {
 	if err := b.choosePeriod(ctx); err != nil {
 		return err
 	}
+	if err := b.chooseSchedule(ctx); err != nil {
+		return err
+	}
 	return b.readRun(ctx)
 }
 
@@ -47,6 +50,31 @@ func (b *builder) choosePeriod(ctx context.Context) error {
 	if b.key.Period.IsZero() && b.def != nil {
 		b.key.Period = b.def.Schedule.PeriodAt(b.now)
 	}
+	return nil
+}
+
+// maxSchedules is how many runs a period can have: one per pipeline.ScheduleID.
+const maxSchedules = 3
+
+// chooseSchedule picks the schedule of the period's run if nothing names one: that of a pipeline
+// that is not active is unknown, but its runs stay. Of several runs, an open one counts, or else
+// the one that changed last.
+func (b *builder) chooseSchedule(ctx context.Context) error {
+	if b.key.Schedule != "" || b.key.Period.IsZero() {
+		return nil
+	}
+	page, err := b.Store.Runs(ctx, store.RunQuery{Pipeline: b.key.Pipeline, Period: b.key.Period, Limit: maxSchedules})
+	if err != nil {
+		return fmt.Errorf("read runs of %s for %s: %w", b.key.Pipeline, b.key.Period, err)
+	}
+	var chosen run.Run
+	for _, r := range page.Items {
+		open, before := r.Status.Open(), chosen.Status.Open()
+		if chosen.Status == "" || open && !before || open == before && r.UpdatedAt.After(chosen.UpdatedAt) {
+			chosen = r
+		}
+	}
+	b.key.Schedule = chosen.Schedule
 	return nil
 }
 
