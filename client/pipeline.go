@@ -50,7 +50,7 @@ const (
 	StateOK       State = "ok"
 	StatePaused   State = "paused"
 	StateDegraded State = "degraded" // its newest file has problems; an older version is active
-	StateRejected State = "rejected" // no version of it was ever active
+	StateRejected State = "rejected" // its newest file has problems; no version is active
 	StateRemoved  State = "removed"
 )
 

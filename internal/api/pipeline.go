@@ -56,7 +56,7 @@ func (a *API) listPipelines(ctx context.Context, in *struct {
 	}
 	out := List[client.Pipeline]{Items: []client.Pipeline{}}
 	for _, row := range rows {
-		if row.ID == store.AllPipelines || row.ID <= after || !who.sees(row.ID) || !row.RemovedAt.IsZero() && row.Config == "" && !in.Removed {
+		if row.ID == store.AllPipelines || row.ID <= after || !who.sees(row.ID) || row.Removed() && !in.Removed {
 			continue
 		}
 		if out.full(in.Limit) {
@@ -173,7 +173,7 @@ func (a *API) problemsOf(row store.Pipeline) []string {
 
 func (a *API) stateOf(row store.Pipeline) client.State {
 	switch {
-	case row.Config == "" && !row.RemovedAt.IsZero():
+	case row.Removed():
 		return client.StateRemoved
 	case row.Config == "":
 		return client.StateRejected

@@ -78,6 +78,19 @@ func TestPipelineStatesDegradedRejectedAndRemoved(t *testing.T) {
 	w.get("/api/v1/pipelines/none").problem(404, "unknown-pipeline")
 	w.get("/api/v1/pipelines/fresh/gate").problem(404, "unknown-pipeline", "rejected", "owner")
 	w.get("/api/v1/pipelines/silver-orders/gate").problem(404, "unknown-pipeline", "removed at 20")
+
+	w.Offer(orders, "pipeline: {id: silver-orders}\n") // one bad file is gone, another came back bad
+	w.Settle()
+	states = map[string]any{}
+	for _, item := range w.get("/api/v1/pipelines").items() {
+		states[item["id"].(string)] = item["state"]
+	}
+	if diff := cmp.Diff(map[string]any{"orders": "ok", "silver-orders": "rejected"}, states); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+	if state := w.get("/api/v1/pipelines/fresh").object(200)["state"]; state != "removed" {
+		t.Errorf("a rejected pipeline without a file is %v", state)
+	}
 }
 
 func TestVersionsAreStoredWithTheirText(t *testing.T) {

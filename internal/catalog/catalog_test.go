@@ -217,6 +217,30 @@ func TestNeverAcceptedFileShowsAsDegraded(t *testing.T) {
 	d.wantEvents("CONFIG_REJECTED orders", "CONFIG_ACCEPTED orders", "CONFIG_REMOVED orders")
 }
 
+func TestRejectedPipelineWithoutAFileIsRemoved(t *testing.T) {
+	const bad = "pipeline: {id: orders}\n"
+	for name, without := range map[string]string{"deleted": "", "another id": "pipeline: {id: other}\n"} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.files["orders.yaml"] = bad
+			d.apply()
+			d.files["orders.yaml"] = without
+			if without == "" {
+				delete(d.files, "orders.yaml")
+			}
+			d.apply()
+			if row := d.row("orders"); !row.Removed() || !row.RemovedAt.Equal(d.now) {
+				t.Errorf("row %+v", row)
+			}
+			d.files["orders.yaml"] = bad
+			d.apply()
+			if row := d.row("orders"); row.Removed() || row.Problem == "" {
+				t.Errorf("back: row %+v", row)
+			}
+		})
+	}
+}
+
 func TestRemovedFileIsOutOfForceAndItsVersionsStay(t *testing.T) {
 	d := newDesk(t)
 	d.files["orders.yaml"] = orders

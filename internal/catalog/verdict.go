@@ -174,19 +174,21 @@ func (v verdict) orphan(now time.Time) store.Batch {
 	return b
 }
 
-// removal deactivates a pipeline. Open attempts finish on their own versions. A pipeline that never
-// was active only loses its problem.
+// removal deactivates a pipeline. Open attempts finish on their own versions. A pipeline that was
+// not active only loses its problem.
 func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) {
 	b := v.batch("remove", row)
 	next := row
 	next.Problem, next.Config = "", ""
+	if row.Config != "" || row.RemovedAt.IsZero() {
+		next.RemovedAt = period.Instant(now)
+	}
 	if row.Config == "" {
 		if row.Problem != "" {
 			b.SwapPipeline(row, next)
 		}
 		return b, false
 	}
-	next.RemovedAt = period.Instant(now)
 	b.SwapPipeline(row, next)
 	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file was removed: open attempts finish, nothing new opens",
 		event.Config{Version: "", Problems: []string{}}))

@@ -171,7 +171,7 @@ func (b *builder) rejected() {
 // removed adds to the explanation of a run that its pipeline's file is gone.
 func (b *builder) removed() {
 	switch {
-	case b.def != nil || b.x.Run == nil || b.row.RemovedAt.IsZero():
+	case b.x.Run == nil || !b.row.Removed() || b.row.RemovedAt.IsZero():
 	case b.x.Run.Status.Open():
 		b.because("removed", "the pipeline's file was removed %s: this attempt finishes, and nothing new opens", b.when(b.row.RemovedAt))
 	default:

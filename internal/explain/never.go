@@ -60,7 +60,7 @@ func (b *builder) never(ctx context.Context) error {
 
 func (b *builder) gone() {
 	switch {
-	case !b.row.RemovedAt.IsZero():
+	case b.row.Removed() && !b.row.RemovedAt.IsZero():
 		b.sum("removed", "the pipeline's file was removed %s, so no run opens", b.when(b.row.RemovedAt))
 	case b.row.Problem != "":
 		b.sum("rejected", "the pipeline's file was rejected, and no version of it is active")

@@ -42,6 +42,10 @@ type Pipeline struct {
 	ArmedThrough period.Period `json:"armedThrough,omitzero"`
 }
 
+// Removed reports whether the pipeline has no file any more: no version is active, and none was
+// rejected.
+func (p Pipeline) Removed() bool { return p.Config == "" && p.Problem == "" }
+
 // Problems lists why the pipeline's newest file was rejected; nil if it is active.
 func (p Pipeline) Problems() []string {
 	if p.Problem == "" {
