@@ -81,18 +81,44 @@ func pack(content []byte) []byte {
 }
 
 // ServeHTTP sends a file. At an address without a file it sends the page, because each view has its
-// own address.
+// own address. It answers 404 or 405 to all other requests.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	f := h.files[name]
-	if f == nil {
-		if name == "api" || strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "assets/") {
-			http.NotFound(w, r)
-			return
-		}
+	if f == nil && (isView(name) || acceptsPage(r) && !isData(name)) {
 		f = h.files[index]
 	}
-	f.send(w, r)
+	switch {
+	case f == nil:
+		http.NotFound(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	default:
+		f.send(w, r)
+	}
+}
+
+// isView reports whether an address belongs to a view of the page; web/src/route/route.ts lists
+// them.
+func isView(name string) bool {
+	switch name {
+	case "", "deadlines", "trends", "events", "alerts", "config":
+		return true
+	}
+	return strings.HasPrefix(name, "pipelines/") || strings.HasPrefix(name, "runs/")
+}
+
+// isData reports whether an address is never the page's: it is the API's, or that of a part of the
+// page.
+func isData(name string) bool {
+	return name == "api" || strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "assets/")
+}
+
+// acceptsPage reports whether a browser asks for a page. The page then says that there is no such
+// view; a program that mistyped a path gets 404.
+func acceptsPage(r *http.Request) bool {
+	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
 }
 
 func (f *file) send(w http.ResponseWriter, r *http.Request) {

@@ -61,6 +61,34 @@ func TestPathOfNoFileAndNoViewIsNotFound(t *testing.T) {
 	}
 }
 
+// TestOnlyABrowserGetsThePageAtAnUnknownPath lets the page say that there is no such view.
+func TestOnlyABrowserGetsThePageAtAnUnknownPath(t *testing.T) {
+	for _, path := range []string{"/healtz", "/pipelines", "/runs", "/events/x", "/favicon.ico"} {
+		if got := serve(t, path, "Accept", "text/html,application/xhtml+xml,*/*;q=0.8"); got.StatusCode != 200 {
+			t.Errorf("%s in a browser: answered %d", path, got.StatusCode)
+		}
+		for _, accept := range []string{"", "*/*", "application/json", "image/avif,*/*;q=0.8"} {
+			if got := serve(t, path, "Accept", accept); got.StatusCode != 404 {
+				t.Errorf("%s with Accept %q: answered %d", path, accept, got.StatusCode)
+			}
+		}
+	}
+}
+
+func TestPageIsOnlyRead(t *testing.T) {
+	h, err := dashboard.New(fstest.MapFS{"index.html": {Data: []byte("<title>page</title>")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"/": 405, "/events": 405, "/nothing": 404} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", path, nil))
+		if w.Code != want || want == 405 && w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: answered %d %v", path, w.Code, w.Header())
+		}
+	}
+}
+
 func TestPageIsAskedForAnewAndItsPartsAreNot(t *testing.T) {
 	if got := serve(t, "/").Header.Get("Cache-Control"); got != "no-cache" {
 		t.Errorf("the page: %s", got)
