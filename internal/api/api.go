@@ -73,7 +73,7 @@ type Deps struct {
 	// Expand fills in an attempt's config with its secrets, so that they can be redacted from what
 	// its job reports. Its error is a *job.Refusal. nil: jobs have no secrets that are known here.
 	Expand    func(a job.Attempt, of *pipeline.Job) (job.Attempt, error)
-	Dashboard http.Handler // serves GET / and everything below it outside the API; nil: nothing is served there
+	Dashboard http.Handler // serves / and every path below it that has no route; nil: nothing is served there
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
@@ -156,9 +156,7 @@ func New(d Deps) *API {
 	a.mux.HandleFunc("GET /readyz", a.readyz)
 	a.mux.HandleFunc("GET /openapi.json", a.describe)
 	a.mux.Handle("GET /metrics", a.guarded(RoleViewer, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
-	if d.Dashboard != nil {
-		a.mux.Handle("GET /", d.Dashboard)
-	}
+	a.mux.Handle("/", a.otherwise(d.Dashboard))
 	return a
 }
 

@@ -85,6 +85,48 @@ func TestUnknownPathsAndMethodsAreProblems(t *testing.T) {
 	w.request("POST", ordersSensors+"x", "{}").problem(405, "PUT")
 }
 
+// TestWrongMethodNamesTheRightOnes uses a server with a dashboard, which serves all other paths.
+func TestWrongMethodNamesTheRightOnes(t *testing.T) {
+	w := newWorld(t, withDashboard)
+	run := "/api/v1/runs/orders/cron/2026-03-04"
+	for path, allow := range map[string]string{
+		"/api/v1/cloudevents": "POST, OPTIONS", "/api/v1/ingest/x": "POST", "/api/v1/lineage": "POST", "/api/v1/sensors": "POST",
+		"/api/v1/pipelines/x/resume": "POST", "/api/v1/pipelines/x/pause": "POST",
+		run + "/cancel": "POST", run + "/claim": "POST", run + "/heartbeat": "POST", run + "/job": "POST", run + "/reruns": "POST",
+		"/api/v1/runs": "GET, HEAD, POST", "/api/v1/pipelines": "GET, HEAD", ordersSensors + "x": "GET, HEAD, PUT, DELETE",
+		"/healthz": "GET, HEAD", "/metrics": "GET, HEAD",
+	} {
+		for _, method := range []string{"GET", "DELETE", "BREW"} {
+			if strings.Contains(allow, method) {
+				continue
+			}
+			got := w.request(method, path, "")
+			got.problem(405, method+" is not allowed here; use "+allow)
+			if got.header.Get("Allow") != allow {
+				t.Errorf("%s %s: Allow is %q, want %q", method, path, got.header.Get("Allow"), allow)
+			}
+		}
+	}
+}
+
+func TestPathsThatAreAlmostRightAreExplained(t *testing.T) {
+	w := newWorld(t, withDashboard)
+	for _, method := range []string{"GET", "PUT"} {
+		w.request(method, ordersSensors+"a/b/c", "{}").problem(404, "unknown path", "write / as %2F")
+	}
+	w.request("PUT", ordersSensors+"a/history", "{}").problem(405, "use GET, HEAD", "write / as %2F")
+	w.post("/api/v1/lineage/", "{}").problem(404, "remove the / at its end")
+	w.post("/api/v1/nothing/", "{}").problem(404, "/openapi.json")
+	if got := w.get("/events"); got.status != 200 || !strings.Contains(string(got.body), "page") {
+		t.Errorf("the dashboard: got %d %s", got.status, got.body)
+	}
+}
+
+// withDashboard serves a page at every path.
+func withDashboard(d *api.Deps) {
+	d.Dashboard = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>page</title>") })
+}
+
 func TestBodiesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.post("/api/v1/runs", `{"pipeline":"orders","reason":"`+strings.Repeat("x", 1<<20)+`"}`).problem(413, "1048576 bytes")

@@ -51,12 +51,9 @@ func (w *response) Write(b []byte) (int, error) {
 func standardProblem(r *http.Request, status int, allow string) *Problem {
 	switch status {
 	case http.StatusNotFound:
-		if rest, ok := strings.CutPrefix(r.URL.Path, prefix+"/pipelines/"); ok && strings.Contains(rest, "/sensors/") {
-			return problem(status, plainKind, "unknown path; in a sensor's key, write / as %%2F and # as %%23")
-		}
-		return problem(status, plainKind, "unknown path; /openapi.json lists all paths")
+		return noPath(r)
 	case http.StatusMethodNotAllowed:
-		return problem(status, plainKind, "%s is not allowed here; use %s", r.Method, allow)
+		return problem(status, plainKind, "%s is not allowed here; use %s", r.Method, allow).with("Allow", allow)
 	}
 	return problem(status, plainKind, "%s", http.StatusText(status))
 }
