@@ -173,6 +173,23 @@ func TestMissedFireIsFoundAgain(t *testing.T) {
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "its fire at 2026-03-05T08:00:00Z was missed")
 }
 
+func TestUnopenedRunNamesTheRulesBesideItsStartCondition(t *testing.T) {
+	w := newWorld(t, stream)
+	x := w.explain("stream", "2026-03-03")
+	w.says(x, explain.NotOpened, "the start condition is not met", "? landed", "? rows",
+		"  - landed with status equals \"ready\"", "the run also needs rows with count gt 10")
+	if len(x.Gate.Leaves) != 2 || x.Gate.Open() || x.LetsStart() {
+		t.Errorf("gate %+v", x.Gate)
+	}
+	w.Write("stream", "rows#2026-03-03", "count=11")
+	if x = w.explain("stream", "2026-03-03"); strings.Contains(x.Text(), "also needs") {
+		t.Errorf("a rule that passes is still needed:\n%s", x.Text())
+	}
+	w.says(x, explain.NotOpened, "? landed", "✓ rows")
+	// A run that only an operator opens does not need the start condition.
+	w.says(w.explain("stream", "2026-03-02"), explain.NotOpened, "`interlock trigger stream --date 2026-03-02`", "that run also needs rows with count gt 10")
+}
+
 func TestLateStartConditionOpensNothing(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Write("stream", "landed#2026-03-02", "status=ready")

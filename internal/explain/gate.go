@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,6 +122,17 @@ func (b *builder) name(ctx context.Context, leaves []Leaf) error {
 		}
 	}
 	return nil
+}
+
+// and returns the start condition g together with the other rules.
+func (g *Gate) and(rules *Gate) *Gate {
+	both := *rules
+	both.Outcome = min(g.Outcome, rules.Outcome)
+	both.Leaves = slices.Concat(g.Leaves, rules.Leaves)
+	if both.OpensAt = (time.Time{}); rules.Outcome == rule.Pass {
+		both.OpensAt = g.OpensAt
+	}
+	return &both
 }
 
 // lapsed reports whether preferred rules no longer close the gate.

@@ -22,7 +22,7 @@ const maxHints = 10
 // prefix.
 func (b *builder) hints(ctx context.Context, prefix string) error {
 	closed := b.x.Gate.Closed()
-	if len(closed) > 0 && b.def != nil && b.def.Start != nil {
+	if len(closed) > 0 && b.others == nil && b.def != nil && b.def.Start != nil {
 		for _, g := range []*rule.Gate{b.def.Start.Gate, b.def.Gate} {
 			other, err := b.live(ctx, b.def, g)
 			if err != nil {

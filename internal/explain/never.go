@@ -50,12 +50,31 @@ func (b *builder) never(ctx context.Context) error {
 		}
 	}
 	switch {
-	case !b.triggered:
-		return b.hints(ctx, "")
-	case b.def.Opens == pipeline.ByStream:
-		return nil // a manually triggered run does not need its start condition
+	case b.def.Opens == pipeline.ByStream && b.def.Start != nil:
+		return b.startAndRules(ctx)
+	case b.triggered:
+		return b.hints(ctx, "that run also needs ")
 	}
-	return b.hints(ctx, "that run also needs ")
+	return b.hints(ctx, "")
+}
+
+// startAndRules adds the other rules to the start condition: they do not open the run, but it does
+// not start without them. A run that is triggered needs only them.
+func (b *builder) startAndRules(ctx context.Context) error {
+	start, prefix := b.x.Gate, "that run also needs "
+	if !b.triggered {
+		prefix = "the run also needs "
+		if err := b.hints(ctx, ""); err != nil {
+			return err
+		}
+	}
+	var err error
+	if b.x.Gate, err = b.live(ctx, b.def, nil); err != nil {
+		return err
+	}
+	err = b.hints(ctx, prefix)
+	b.x.Gate = start.and(b.x.Gate)
+	return err
 }
 
 func (b *builder) gone() {
