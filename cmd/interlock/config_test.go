@@ -71,3 +71,16 @@ func TestAcceptRemovalNeedsAnOperator(t *testing.T) {
 		t.Errorf("as a viewer: %s", got.stderr)
 	}
 }
+
+func TestListenFlagIsCheckedLikeTheFile(t *testing.T) {
+	for value, want := range map[string]string{
+		"bad":   `--listen: "bad" is not an address; write host:port, such as 127.0.0.1:8740`,
+		"unix:": "--listen: has no socket path; write unix:/path/to/socket",
+	} {
+		for _, command := range []string{"serve", "demo"} {
+			if got := interlock(command, "--data", t.TempDir(), "--listen", value); got.code != 2 || !in(got.stderr, want) || in(got.stderr, "tokens") {
+				t.Errorf("%s %s: got %+v", command, value, got)
+			}
+		}
+	}
+}

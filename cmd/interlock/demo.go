@@ -59,6 +59,9 @@ func (a *app) demo(ctx context.Context, f *demoFlags) error {
 	defer stop()
 	context.AfterFunc(ctx, stop)   // a second signal ends the process at once
 	signal.Ignore(syscall.SIGPIPE) // if the reader closes the pipe, the demo still shuts down cleanly
+	if err := checkListen(f.listen); err != nil {
+		return err
+	}
 	dir, err := demoDir(f.data)
 	if err != nil {
 		return err

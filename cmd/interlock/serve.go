@@ -85,6 +85,9 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // before anything else: SIGHUP must never end the server
 	defer signal.Stop(hangups)
+	if err := checkListen(f.listen); err != nil {
+		return err
+	}
 	read := func() (settings.File, engine.Folders, error) {
 		file, err := a.serverFile(f.config, a.problemLog(f.logFormat.value, logger))
 		if err != nil {
@@ -175,6 +178,18 @@ func (a *app) serverFile(name string, report func(p document.Problem, line strin
 		return f, fmt.Errorf("%s is not a valid server file: %s", path, plural(n, "error"))
 	}
 	return f, nil
+}
+
+// checkListen returns an error if --listen is set to something that the server's file could not
+// have.
+func checkListen(flag string) error {
+	if flag == "" {
+		return nil
+	}
+	if err := settings.CheckListen(flag); err != nil {
+		return usagef("--listen: %s", err)
+	}
+	return nil
 }
 
 // override applies flags to the file and returns the folders. Calendars, archetypes and sources may

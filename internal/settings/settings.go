@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -76,7 +77,9 @@ func (f *File) Loopback() bool {
 
 // Socket returns the path of the Unix socket that the server listens on; false if it listens on an
 // address.
-func (f *File) Socket() (string, bool) { return strings.CutPrefix(f.Listen, "unix:") }
+func (f *File) Socket() (string, bool) { return strings.CutPrefix(f.Listen, socketPrefix) }
+
+const socketPrefix = "unix:"
 
 // SecretVariables lists the environment variables that hold secrets: those in secrets.env, and
 // every one that a key named …Env names.
@@ -115,6 +118,20 @@ func textsOf(v reflect.Value, ending string) []string {
 		}
 	}
 	return texts
+}
+
+// CheckListen returns an error unless text is an address or a socket to listen on.
+func CheckListen(text string) error {
+	if path, isSocket := strings.CutPrefix(text, socketPrefix); isSocket {
+		if path == "" {
+			return errors.New("has no socket path; write unix:/path/to/socket")
+		}
+		return nil
+	}
+	if _, isAddress := listenHost(text); !isAddress {
+		return fmt.Errorf("%q is not an address; write host:port, such as 127.0.0.1:8740, or unix:/path/to/socket", text)
+	}
+	return nil
 }
 
 // listenHost returns the host of host:port; an IPv6 address is in brackets.
@@ -159,11 +176,10 @@ func checkEgress(text string) []document.Finding {
 }
 
 func (f *File) checkAddresses() []document.Finding {
-	path, isSocket := f.Socket()
-	_, isAddress := listenHost(f.Listen)
 	tls := f.TLS
+	listen := CheckListen(f.Listen)
 	findings := slices.Concat(
-		document.When(!isSocket && !isAddress, document.Finding{Path: "listen", Message: fmt.Sprintf("%q is not an address; write host:port, such as 127.0.0.1:8740, or unix:/path/to/socket", f.Listen)}),
+		document.When(listen != nil, document.Finding{Path: "listen", Message: fmt.Sprint(listen)}),
 		document.When((tls.Cert == "") != (tls.Key == ""), document.Finding{Path: "tls.cert", Also: []string{"tls.key"}, Message: "the certificate and the key must be set together"}),
 		document.When(tls.ClientCA != "" && tls.Cert == "", document.Finding{Path: "tls.clientCA", Also: []string{"tls.cert"}, Message: "client certificates need TLS; set tls.cert and tls.key"}),
 		document.When(tls.RequireClientCert && tls.ClientCA == "", document.Finding{Path: "tls.requireClientCert", Also: []string{"tls.clientCA"}, Message: "needs tls.clientCA, the certificate authorities to accept"}),
@@ -171,15 +187,14 @@ func (f *File) checkAddresses() []document.Finding {
 		document.When(f.CallbackURL != "" && !isHTTP(f.CallbackURL), notHTTP("callbackURL")),
 		document.When(f.Watchdog.HeartbeatURL != "" && !isHTTP(f.Watchdog.HeartbeatURL), notHTTP("watchdog.heartbeatURL")),
 	)
-	if isSocket {
-		findings = append(findings, f.checkSocket(path)...)
+	if _, isSocket := f.Socket(); isSocket {
+		findings = append(findings, f.checkSocket()...)
 	}
 	return findings
 }
 
-func (f *File) checkSocket(path string) []document.Finding {
+func (f *File) checkSocket() []document.Finding {
 	return slices.Concat(
-		document.When(path == "", document.Finding{Path: "listen", Message: "has no socket path; write unix:/path/to/socket"}),
 		document.When(f.TLS.Cert != "", document.Finding{Path: "tls.cert", Also: []string{"listen"}, Message: "a socket has no TLS; remove tls, or listen on an address"}),
 		document.When(f.CallbackURL == "", document.Finding{Path: "listen", Severity: document.Warning, Message: "jobs get no callback URL, because a socket has none; if they need one, set callbackURL to a proxy in front of the socket"}),
 	)
