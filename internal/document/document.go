@@ -184,10 +184,7 @@ func SortProblems(problems []Problem) {
 }
 
 // Has reports whether the file itself has a non-null value at path.
-func (d *Document) Has(path string) bool {
-	at, found := d.root.lookup(path)
-	return found && at.value.kind != Null
-}
+func (d *Document) Has(path string) bool { return d.Root().has(path) }
 
 // Root returns the whole file as a node.
 func (d *Document) Root() Node { return Node{d.root} }

@@ -37,9 +37,12 @@ func Parse(name string, src []byte) (File, []document.Problem) {
 		return f, problems
 	}
 	problems = append(problems, doc.Decode(&f)...)
-	if len(problems) == 0 {
-		problems = doc.Resolve(f.check()...)
+	wrong := make([]string, len(problems))
+	for i, p := range problems {
+		wrong[i] = p.Path
 	}
+	problems = append(problems, doc.Resolve(doc.Root().Independent(f.check(), wrong)...)...)
+	document.SortProblems(problems)
 	f.complete()
 	return f, problems
 }
@@ -170,9 +173,17 @@ func checkProxy(text string) []document.Finding {
 	return document.When(err != nil, document.Finding{Message: fmt.Sprintf("%q is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10", text)})
 }
 
+// checkEgress accepts what package egress accepts.
 func checkEgress(text string) []document.Finding {
-	_, err := netip.ParsePrefix(text)
-	return document.When(err != nil && strings.Contains(text, "/"), document.Finding{Message: fmt.Sprintf("%q is not a CIDR block; write 10.0.0.0/8, or a host name", text)})
+	_, noNetwork := netip.ParsePrefix(text)
+	_, noAddress := netip.ParseAddr(strings.Trim(text, "[]"))
+	switch isNetwork := strings.Contains(text, "/") && !strings.Contains(text, "://"); {
+	case isNetwork && noNetwork != nil:
+		return []document.Finding{{Message: fmt.Sprintf("%q is not a CIDR block; write 10.0.0.0/8, or a host name", text)}}
+	case !isNetwork && noAddress != nil && (text == "" || strings.ContainsAny(text, "/:*@ \t?#")):
+		return []document.Finding{{Message: fmt.Sprintf("%q is not a host; write its name without scheme, port or wildcard, such as airflow.internal", text)}}
+	}
+	return nil
 }
 
 func (f *File) checkAddresses() []document.Finding {

@@ -96,6 +96,36 @@ func TestWhatHasNoEffectIsSaidSo(t *testing.T) {
 	}
 }
 
+func TestEveryMistakeIsReportedAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		src  string
+		want []string
+	}{
+		{`listen: bad
+store: mysql://x
+egress: {allow: [10.0.0.0/40, "http://x", "", "host:80", airflow.internal, 192.0.2.10, "[::1]", 10.0.0.0/8]}
+alerts: {webhooks: [{url: "ftp://x"}], routes: [{types: [NOPE], severity: high}]}
+engine: {lease: 1ms}
+`, []string{
+			"listen", "store", "egress.allow[0]", "egress.allow[1]", "egress.allow[2]", "egress.allow[3]",
+			"alerts.webhooks[0].url", "alerts.routes[0].sinks", "alerts.routes[0].types[0]", "alerts.routes[0].severity", "engine.lease",
+		}},
+		{"tls: {cert: a, kye: b}\nstore: x\n", []string{"tls.kye", "store"}}, // the key may be meant
+		{"tls: {cert: a}\nstor: x\n", []string{"tls.cert", "stor"}},
+		{"auth: {tokens: [{name: a, role: boss, tokenEnvv: T}, {name: b, role: viewer}]}\n", []string{"auth.tokens[0].role", "auth.tokens[0].tokenEnvv", "auth.tokens[1]"}},
+		{"listen: [a]\nstore: x\n", []string{"listen", "store"}},
+	} {
+		_, problems := settings.Parse("interlock.yaml", []byte(c.src))
+		var got []string
+		for _, p := range problems {
+			got = append(got, p.Path)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.src, diff)
+		}
+	}
+}
+
 func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"listen: 8740\n", `interlock.yaml:1:9: listen: expected text, found the number 8740`},
