@@ -46,9 +46,7 @@ func (b *builder) jobConfig(s *JobSection) JobConfig {
 	config := b.shelf.jobs[i].NewConfig()
 	findings := s.Config.Decode(config)
 	b.addUnder("job.config", findings)
-	if !document.HasErrors(findings) {
-		b.addUnder("job.config", config.Check())
-	}
+	b.addUnder("job.config", s.Config.Independent(config.Check(), document.Paths(findings)))
 	b.addUnder("job.config", variableFindings(s.Config.Value(), variables))
 	return config
 }

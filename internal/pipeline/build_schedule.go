@@ -23,9 +23,7 @@ func (b *builder) buildSchedule() {
 	if s.Timezone != nil {
 		spec.Zone = s.Timezone.zone
 	}
-	if s.After != nil {
-		b.def.After, b.def.AtLeast = s.After.ids, s.After.atLeast
-	}
+	b.upstreams(s.After)
 	spec.Size = b.periodSize(s)
 	spec.Time = b.earliestStart(s)
 	spec.Include = b.includeDates(s)
@@ -35,6 +33,18 @@ func (b *builder) buildSchedule() {
 	b.checkRuns(s)
 	b.evaluation(s)
 	b.startCondition(s)
+}
+
+// upstreams sets the upstreams, and reports the items of the list that are wrong.
+func (b *builder) upstreams(u *upstreams) {
+	if u == nil {
+		return
+	}
+	b.def.After, b.def.AtLeast = u.ids, u.atLeast
+	b.addUnder("schedule.after", u.wrong)
+	if document.HasErrors(u.wrong) {
+		b.broken = append(b.broken, "schedule.after")
+	}
 }
 
 // checkRuns reports a schedule whose periods the calendar excludes completely.

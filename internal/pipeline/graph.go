@@ -120,8 +120,10 @@ func (f *File) names() []name {
 			names = append(names, name{path, id})
 		}
 	}
-	for i, id := range f.after() {
-		add(fmt.Sprintf("schedule.after[%d]", i), id)
+	if up := f.Schedule.After; up != nil {
+		for i, id := range up.ids {
+			add(fmt.Sprintf("schedule.after[%d]", up.places[i]), id)
+		}
 	}
 	if t := f.Schedule.Trigger; t != nil {
 		add("schedule.trigger.from", ID(t.From))
@@ -180,12 +182,12 @@ func (g *graph) near(id, without ID) ID {
 	return ID(near)
 }
 
-// after lists the upstreams.
-func (f *File) after() []ID {
+// after lists the upstreams, and their places in the list.
+func (f *File) after() ([]ID, []int) {
 	if up := f.Schedule.After; up != nil {
-		return up.ids
+		return up.ids, up.places
 	}
-	return nil
+	return nil, nil
 }
 
 // findCycles reports every upstream that leads back to its pipeline, each with one cycle.
@@ -272,9 +274,19 @@ func (r *rings) report(cycle []ID) {
 		}
 		r.reported[at] = true
 		e := r.g.byID[id][0]
-		e.report(document.Finding{Path: fmt.Sprintf("schedule.after[%d]", slices.Index(e.after, at.to)), Message: fmt.Sprintf(
+		e.report(document.Finding{Path: fmt.Sprintf("schedule.after[%d]", e.placeOf(at.to)), Message: fmt.Sprintf(
 			"upstreams form a cycle: %s; none of them could ever start", around(cycle, i))})
 	}
+}
+
+// placeOf returns the place of an upstream in the file's list. A file that was read before has no
+// wrong items, so its upstreams are the list.
+func (e *entry) placeOf(upstream ID) int {
+	i := slices.Index(e.after, upstream)
+	if i < len(e.places) {
+		return e.places[i]
+	}
+	return i
 }
 
 // around formats a cycle, starting and ending at the i-th pipeline.

@@ -192,6 +192,7 @@ type entry struct {
 	source   Source
 	id       ID // as in the file, valid or not
 	after    []ID
+	places   []int // of the upstreams in schedule.after; nil if the file was read before
 	names    []name
 	problems []document.Problem
 	unread   bool        // its YAML could not be parsed
@@ -213,7 +214,8 @@ func readEntry(src Source, shelf *shelf) *entry {
 	}
 	file := &File{}
 	e.problems = append(e.problems, doc.Decode(file)...)
-	e.id, e.after, e.names = file.Pipeline.ID, file.after(), file.names()
+	e.id, e.names = file.Pipeline.ID, file.names()
+	e.after, e.places = file.after()
 	b := newBuilder(e, file, doc, shelf)
 	b.build()
 	e.add(doc, b.findings...)

@@ -67,6 +67,45 @@ postRun:
 	}
 }
 
+func TestConfigAndUpstreamsAreCheckedBesideOtherMistakes(t *testing.T) {
+	set := load(`pipeline: {id: a, owner: tests}
+schedule: {foo: 1, after: [b, b, "B C", {pipeline: d, atLeast: 0}, a, c]}
+job: {type: external, config: {heartbeat: 9s, foo: 1}}
+`, "pipeline: {id: b, owner: tests}\n")
+	want := []string{
+		`a.yaml:2:12: schedule.foo: unknown key "foo"`,
+		`a.yaml:2:31: schedule.after[1]: "b" is listed twice`,
+		`a.yaml:2:34: schedule.after[2]: "B C" is not a pipeline id`,
+		`a.yaml:2:64: schedule.after[3].atLeast: `,
+		`a.yaml:2:68: schedule.after[4]: upstreams form a cycle: a → a`,
+		`a.yaml:2:71: schedule.after[5]: there is no pipeline "c"`,
+		`a.yaml:3:43: job.config.heartbeat: is 9s; must be at least 10s`,
+		`a.yaml:3:47: job.config.foo: unknown key "foo"`,
+	}
+	got := report(set)
+	if len(got) != len(want) {
+		t.Fatalf("got %d problems, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("problem %d:\n got %s\nwant %s…", i, got[i], want[i])
+		}
+	}
+}
+
+func TestMisspeltKeyOfAConfigIsNotAlsoMissing(t *testing.T) {
+	for config, want := range map[string]string{
+		"type: emr-serverless, config: {applicationID: a, executionRoleARN: b, jobDriver: {sparkSubmt: {}}}": "sparkSubmt",
+		"type: databricks, config: {workspaceURL: 'https://a', tokenn: b, jobId: 7}":                         "jobId",
+	} {
+		for _, line := range report(load("pipeline: {id: a, owner: tests}\njob: {" + config + "}\n")) {
+			if strings.Contains(line, "needs one of") || strings.Contains(line, "jobID: is required") {
+				t.Errorf("%s: %s", want, line)
+			}
+		}
+	}
+}
+
 func TestConflictingValuesNameBothPositions(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{

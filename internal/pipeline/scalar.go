@@ -180,8 +180,10 @@ func (preferText) JSONSchema() *jsonschema.Schema {
 // enough, or, in the older form, the time of day that is now schedule.time.
 type upstreams struct {
 	ids     []ID
+	places  []int // of the ids in the list
 	atLeast map[ID]int
 	time    *clockText
+	wrong   []document.Finding // items that are not in ids; the others are checked further
 }
 
 // upstreamSection is the long form of an upstream.
@@ -192,7 +194,11 @@ type upstreamSection struct {
 
 func (u *upstreams) DecodeNode(n document.Node) []document.Finding {
 	if n.Kind() == document.List {
-		return u.decodeList(n)
+		seen := map[ID]bool{}
+		for i, item := range n.Items() {
+			u.wrong = append(u.wrong, document.Under(fmt.Sprintf("[%d]", i), u.decodeItem(i, item, seen))...)
+		}
+		return nil
 	}
 	var clock clockText
 	if n.Kind() == document.String && n.Decode(&clock) == nil && !clock.Hourly() {
@@ -202,39 +208,31 @@ func (u *upstreams) DecodeNode(n document.Node) []document.Finding {
 	return []document.Finding{{Message: fmt.Sprintf("expected a list of pipeline ids such as [orders-silver], found %q", n.Text())}}
 }
 
-func (u *upstreams) decodeList(n document.Node) []document.Finding {
-	var findings []document.Finding
-	seen := map[ID]bool{}
-	for i, item := range n.Items() {
-		id, path := ID(item.Text()), fmt.Sprintf("[%d]", i)
-		var long upstreamSection
-		if item.Kind() == document.Map {
-			found := item.Decode(&long)
-			findings = append(findings, document.Under(path, found)...)
-			if document.HasErrors(found) {
-				continue
-			}
-			id = ID(long.Pipeline)
+// decodeItem adds an item of the list, unless something is wrong with it.
+func (u *upstreams) decodeItem(place int, item document.Node, seen map[ID]bool) []document.Finding {
+	id, path := ID(item.Text()), ""
+	var long upstreamSection
+	if item.Kind() == document.Map {
+		if found := item.Decode(&long); document.HasErrors(found) {
+			return found
 		}
-		switch {
-		case item.Kind() == document.Map && !id.Valid():
-			findings = append(findings, document.Finding{Path: path + ".pipeline", Message: fmt.Sprintf("%q is not a pipeline id", id)})
-		case item.Kind() != document.Map && (item.Kind() != document.String || !id.Valid()):
-			findings = append(findings, document.Finding{Path: path, Message: fmt.Sprintf("%q is not a pipeline id", item.Text())})
-		case seen[id]:
-			findings = append(findings, document.Finding{Path: path, Message: fmt.Sprintf("%q is listed twice", id)})
-		default:
-			seen[id] = true
-			u.ids = append(u.ids, id)
-			if long.AtLeast > 0 {
-				if u.atLeast == nil {
-					u.atLeast = map[ID]int{}
-				}
-				u.atLeast[id] = long.AtLeast
-			}
-		}
+		id, path = ID(long.Pipeline), "pipeline"
 	}
-	return findings
+	switch {
+	case !id.Valid(), path == "" && item.Kind() != document.String:
+		return []document.Finding{{Path: path, Message: fmt.Sprintf("%q is not a pipeline id", id)}}
+	case seen[id]:
+		return []document.Finding{{Message: fmt.Sprintf("%q is listed twice", id)}}
+	}
+	seen[id] = true
+	u.ids, u.places = append(u.ids, id), append(u.places, place)
+	if long.AtLeast > 0 {
+		if u.atLeast == nil {
+			u.atLeast = map[ID]int{}
+		}
+		u.atLeast[id] = long.AtLeast
+	}
+	return nil
 }
 
 func (upstreams) JSONSchema() *jsonschema.Schema {
