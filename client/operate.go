@@ -67,7 +67,7 @@ func (c *Client) AcceptRemoval(ctx context.Context, q Asked, options ...CallOpti
 // JobReport is the result of a run's job, reported by a client.
 type JobReport struct {
 	Result      string `json:"result" enum:"success,fail,timeout" doc:"The result."`
-	Attempt     int    `json:"attempt,omitempty" minimum:"0" doc:"The attempt. Default: the attempt of the callback token, else the latest."`
+	Attempt     int    `json:"attempt,omitempty" minimum:"1" doc:"The attempt. Default: the attempt of the callback token, else the latest."`
 	Message     string `json:"message,omitempty" maxLength:"4000" doc:"The message of the result."`
 	Category    string `json:"category,omitempty" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"The failure category."`
 	ExitCode    *int   `json:"exitCode,omitempty"`
