@@ -51,6 +51,9 @@ func (a *API) rerun(ctx context.Context, in *struct {
 	}
 	q.Pipeline, q.Schedule, q.Date = string(key.Pipeline), string(key.Schedule), key.Period.String()
 	return once(ctx, a, in.Once, []any{"rerun", q}, rerunAnswer, func(o router.Once[store.Rerun]) (store.Rerun, error) {
+		if _, err := a.row(ctx, key.Pipeline); err != nil {
+			return store.Rerun{}, err
+		}
 		request.Once = o
 		if p := a.quotas.open(ctx, key.Pipeline, a.now()); p != nil {
 			return store.Rerun{}, p

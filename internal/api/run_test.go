@@ -105,6 +105,7 @@ func TestTriggerOpensTheRunOfAPeriod(t *testing.T) {
 		t.Errorf("got %v", forced)
 	}
 	w.post("/api/v1/runs", `{"pipeline":"none"}`).problem(404, "unknown-pipeline")
+	w.post("/api/v1/runs/none/cron/2026-03-04/reruns", `{"reason":"again"}`).problem(404, "unknown-pipeline", "GET /api/v1/pipelines lists them")
 	w.post("/api/v1/runs/orders/cron/2026-03-04/job", `{"result":"success","attempt":0}`).problem(400, "attempt")
 	w.post("/api/v1/runs", `{"pipeline":"orders","date":"soon"}`).problem(400, "body.date")
 	w.post("/api/v1/runs", `{}`).problem(400, "pipeline")
@@ -135,6 +136,7 @@ func TestRerunIsAcceptedOrRejected(t *testing.T) {
 	if kept := w.get(wednesday).object(200)["reruns"].([]any); len(kept) != 3 {
 		t.Errorf("want the answers to three requests: %v", kept)
 	}
+	w.post("/api/v1/runs/none/cron/2026-03-04/reruns", `{"reason":"x"}`).problem(404)
 }
 
 func TestCancelEndsAnOpenRun(t *testing.T) {
