@@ -141,8 +141,8 @@ func (a *API) eventQuery(who principal, id, kind, since string) (store.EventQuer
 		return q, p
 	}
 	if kind != "" {
-		q.Type = event.Type(kind)
-		if !q.Type.Known() {
+		var known bool
+		if q.Type, known = event.ParseType(kind); !known {
 			return q, unknownType("query.type", kind)
 		}
 	}

@@ -47,6 +47,8 @@ func TestEventsAreListedNewestFirst(t *testing.T) {
 	}
 	for query, want := range map[string][]string{
 		"?type=PIPELINE_PAUSED":                       {"number 4", "number 3", "number 2", "number 1"},
+		"?type=pipeline_paused":                       {"number 4", "number 3", "number 2", "number 1"},
+		"?types=pipeline_paused,Job_Completed":        {"number 4", "number 3", "number 2", "number 1"},
 		"?type=PIPELINE_PAUSED&pipeline=orders":       {"number 3", "number 2", "number 1"},
 		"?type=PIPELINE_PAUSED&limit=2":               {"number 4", "number 3"},
 		"?type=PIPELINE_PAUSED&since=30m":             {"number 4", "number 3", "number 2", "number 1"},

@@ -122,8 +122,8 @@ func (a *API) eventFilter(ctx context.Context, in *eventsInput, q *store.EventQu
 	if names := strings.Split(in.Types, ","); in.Types != "" {
 		f.types = map[event.Type]bool{}
 		for _, name := range names {
-			t := event.Type(strings.TrimSpace(name))
-			if !t.Known() {
+			t, known := event.ParseType(name)
+			if !known {
 				return f, unknownType("query.types", name)
 			}
 			f.types[t] = true

@@ -55,12 +55,15 @@ func (a *API) addSilence(ctx context.Context, in *struct{ Body client.SilenceReq
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, badRequest("a silence needs a reason").at("body.reason", "missing")
 	}
-	s := notify.Silence{Pipeline: q.Pipeline, Type: event.Type(q.Type), By: askedBy(ctx, &client.Asked{RequestedBy: q.RequestedBy}), Why: q.Reason}
+	s := notify.Silence{Pipeline: q.Pipeline, By: askedBy(ctx, &client.Asked{RequestedBy: q.RequestedBy}), Why: q.Reason}
 	if _, err := path.Match(q.Pipeline, ""); err != nil {
 		return nil, badRequest("pipeline %.60q is not a pattern; write an id, with * for any characters", q.Pipeline).at("body.pipeline", "not a pattern")
 	}
-	if q.Type != "" && !s.Type.Known() {
-		return nil, unknownType("body.type", q.Type)
+	if q.Type != "" {
+		var known bool
+		if s.Type, known = event.ParseType(q.Type); !known {
+			return nil, unknownType("body.type", q.Type)
+		}
 	}
 	var p *Problem
 	if s.Until, p = a.parseEnd(q.Until); p != nil {

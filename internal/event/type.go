@@ -1,6 +1,9 @@
 package event
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
 // Type is the type of an event: "detail-type" in its envelope.
 type Type string
@@ -123,6 +126,12 @@ func (t Type) Entry() Entry {
 		return entry
 	}
 	return Entry{Type: t, Severity: Warning, Scope: PerAttempt, When: "unknown event type"}
+}
+
+// ParseType returns the type with that name, in upper or lower case; false if there is none.
+func ParseType(name string) (Type, bool) {
+	t := Type(strings.ToUpper(strings.TrimSpace(name)))
+	return t, t.Known()
 }
 
 // Known reports whether t is in the catalogue.
