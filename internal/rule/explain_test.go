@@ -19,6 +19,7 @@ func TestReasonsSayWhatWasSeenAndWhatIsNeeded(t *testing.T) {
 		want string
 	}{
 		{rule.Rule{Check: rule.GTE, Field: "count", Value: 1000}, `{"count":950}`, `count is 950, needs ≥ 1000`},
+		{rule.Rule{Check: rule.GTE, Field: "n", Value: float64(1 << 63)}, `{"n":9223372036854775808}`, `n is 9223372036854775808 (needs ≥ 9223372036854775808)`},
 		{rule.Rule{Check: rule.GTE, Field: "count", Value: 1000}, `{"count":1200}`, `count is 1200 (needs ≥ 1000)`},
 		{rule.Rule{Check: rule.GT, Field: "count", Value: "0"}, `{"count":"0.0"}`, `count is "0.0", needs > 0`},
 		{rule.Rule{Check: rule.LT, Field: "rate", Value: 0.5}, `{"rate":1e6}`, `rate is 1000000, needs < 0.5`},

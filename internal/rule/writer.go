@@ -126,7 +126,7 @@ func (w *writer) value(v any) {
 	case int: // from a rule written in Go
 		w.Write(strconv.AppendInt(scratch[:0], int64(v), 10))
 	case float64:
-		w.Write(appendFloat(scratch[:0], v))
+		w.Write(sensor.AppendFloat(scratch[:0], v))
 	case bool:
 		w.Write(strconv.AppendBool(scratch[:0], v))
 	case nil:
@@ -138,15 +138,6 @@ func (w *writer) value(v any) {
 	default:
 		w.WriteString("of an unsupported type")
 	}
-}
-
-// appendFloat avoids exponents for ordinary magnitudes.
-func appendFloat(b []byte, f float64) []byte {
-	format := byte('f')
-	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
-		format = 'g'
-	}
-	return strconv.AppendFloat(b, f, format, -1, 64)
 }
 
 // text writes s in quotes, cut if it is long.

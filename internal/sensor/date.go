@@ -113,6 +113,9 @@ func literal(v any) string {
 
 // Literal formats a value as JSON.
 func Literal(v any) string {
+	if f, is := v.(float64); is && beyondInt64(f) {
+		return string(AppendFloat(nil, f))
+	}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
