@@ -25,7 +25,7 @@ type File struct {
 // Identity describes the pipeline.
 type Identity struct {
 	ID          ID                `yaml:"id" required:"true" pattern:"^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$" hint:"use 1 to 128 lower-case letters, digits, dots, dashes and underscores, beginning and ending with a letter or digit" doc:"Its unique name."`
-	Owner       string            `yaml:"owner" required:"true" doc:"The team or person who is responsible."`
+	Owner       string            `yaml:"owner" required:"true" pattern:"\\S" hint:"name a team or a person" doc:"The team or person who is responsible."`
 	Description string            `yaml:"description" doc:"A description for people."`
 	Tags        map[string]string `yaml:"tags" doc:"Labels for grouping and alert routing."`
 }

@@ -93,6 +93,13 @@ job: {type: external, config: {heartbeat: 9s, foo: 1}}
 	}
 }
 
+func TestBlankOwnerIsRejected(t *testing.T) {
+	got := report(load("pipeline: {id: a, owner: ' '}\n"))
+	if len(got) != 1 || !strings.HasPrefix(got[0], `a.yaml:1:26: pipeline.owner: " " is not allowed; name a team or a person`) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestMisspeltKeyOfAConfigIsNotAlsoMissing(t *testing.T) {
 	for config, want := range map[string]string{
 		"type: emr-serverless, config: {applicationID: a, executionRoleARN: b, jobDriver: {sparkSubmt: {}}}": "sparkSubmt",
