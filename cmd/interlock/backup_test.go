@@ -35,7 +35,7 @@ func TestABackupOfALiveStoreIsAStore(t *testing.T) {
 func TestABackupHarmsNothing(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"shelf.yaml": shelfFile}})
 	there := write(t, "precious.db", "mine")
-	if got := must(t, 2, "backup", there, "--data", s.data); !in(got.stderr, there, "exist") {
+	if got := must(t, 2, "backup", there, "--data", s.data); !in(got.stderr, there, "file already exists; choose another name, or delete it first") {
 		t.Errorf("got %+v", got)
 	}
 	if kept, err := os.ReadFile(there); err != nil || string(kept) != "mine" {

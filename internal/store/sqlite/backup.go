@@ -44,7 +44,7 @@ func Size(dir string) int64 {
 func copyFile(ctx context.Context, from, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = fs.ErrExist
+			err = fmt.Errorf("%w; choose another name, or delete it first", fs.ErrExist)
 		}
 		return fmt.Errorf("back up to %s: %w", path, err)
 	}
