@@ -240,9 +240,18 @@ func hinted(err error) error {
 	case problem.Type == "urn:interlock:problem:unknown-pipeline" && cut:
 		return hint{err, what + "; `interlock status` lists them"}
 	case problem.Type == "urn:interlock:problem:unknown-run":
-		return hint{err, what + "; `interlock explain PIPELINE --date PERIOD` says why"}
+		return hint{err, fmt.Sprintf("%s; `interlock explain %s` says why", what, explainedBy(problem))}
 	}
 	return err
+}
+
+// explainedBy returns the arguments of explain for the run that a request named.
+func explainedBy(p *client.Problem) string {
+	_, run, _ := strings.Cut(p.Instance, "/runs/")
+	if parts := strings.Split(run, "/"); len(parts) >= 3 {
+		return fmt.Sprintf("%s --date %s", parts[0], parts[2])
+	}
+	return "PIPELINE --date PERIOD"
 }
 
 // hint is an error with another text.

@@ -196,7 +196,7 @@ func TestMissingThingsAreNamedWithAWayToFindThem(t *testing.T) {
 			t.Errorf("%s: %s%s", args, got.stdout, got.stderr)
 		}
 	}
-	run := "interlock: there is no run shelf/manual/2026-03-03; `interlock explain PIPELINE --date PERIOD` says why\n"
+	run := "interlock: there is no run shelf/manual/2026-03-03; `interlock explain shelf --date 2026-03-03` says why\n"
 	for _, args := range [][]string{
 		{"run", "show", "shelf/manual/2026-03-03"},
 		{"run", "show", "shelf", "--date", "2026-03-03"},

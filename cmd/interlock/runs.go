@@ -80,7 +80,7 @@ func reasonText(r client.Run) string {
 	case phaseBackoff:
 		return "retry at " + someTime(r.WindowStart)
 	case phaseRefused:
-		return "a start call was refused and is retried; `interlock explain` shows why"
+		return fmt.Sprintf("a start call was refused and is retried; `interlock explain %s --date %s` shows why", r.Pipeline, r.Date)
 	case phaseOffered:
 		return fmt.Sprintf("offered since %s; no worker has claimed it", someTime(r.OfferedSince))
 	case phaseSlot:

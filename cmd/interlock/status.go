@@ -140,19 +140,24 @@ const needAttention = "need attention"
 // writeAttention lists the runs that need attention. writeTrouble prints the problems of files.
 func (a *app) writeAttention(pipelines ...client.Pipeline) {
 	var rows [][]cell
+	var key client.RunKey
 	for _, p := range pipelines {
 		for _, n := range p.Attention {
 			if n.Schedule == nil || n.Date == nil {
 				continue
 			}
-			key := client.RunKey{Pipeline: p.ID, Schedule: *n.Schedule, Date: *n.Date}
+			key = client.RunKey{Pipeline: p.ID, Schedule: *n.Schedule, Date: *n.Date}
 			rows = append(rows, []cell{{key.String(), a.outStyle.bold}, {n.Code, a.outStyle.red}, plain(a.tableTime(n.Since)), plain(n.Reason)})
 		}
 	}
 	if len(rows) > 0 {
 		fmt.Fprintln(a.stdout)
 		a.sheet([]column{col("NEEDS ATTENTION"), col("WHAT"), extraCol("SINCE"), wrapCol("REASON")}, rows)
-		fmt.Fprintln(a.stdout, "`interlock explain PIPELINE --date PERIOD` shows why, and what to do.")
+		of := "PIPELINE --date PERIOD"
+		if len(rows) == 1 {
+			of = fmt.Sprintf("%s --date %s", key.Pipeline, key.Date)
+		}
+		fmt.Fprintf(a.stdout, "`interlock explain %s` shows why, and what to do.\n", of)
 	}
 }
 
