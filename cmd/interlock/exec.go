@@ -21,8 +21,8 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 )
 
-// The exit codes of exec if the command did not run, or its output was lost. Otherwise exec exits with
-// the command's own code.
+// The exit codes of exec if the command did not run, or its output was lost. Otherwise exec exits
+// with the command's own code.
 const (
 	exitClosed      = 100 // the gate stayed closed
 	exitHeld        = 101 // another worker holds the attempt

@@ -222,7 +222,7 @@ validation: {rules: [{key: rows, check: gte, field: count, value: 10}]}
 job: {type: command, config: {command: [load]}}
 `
 
-// A period whose fire came before the pipeline was accepted has no run, and no worker can claim one.
+// A period whose fire came before the pipeline was accepted has no run, so no worker can claim one.
 func TestGateIsClosedIfTheScheduleHasOpenedNoRun(t *testing.T) {
 	const week = `
 pipeline: {id: week, owner: data}

@@ -24,8 +24,8 @@ const (
 	known    = "runner-token-0123456789"
 )
 
-// newSecretive returns a world with an open run of withSecret, whose job runs, and the job's callback
-// token. The secret can be read unless it is gone.
+// newSecretive returns a world with an open run of withSecret, whose job runs, and the job's
+// callback token. The secret can be read unless it is gone.
 func newSecretive(t *testing.T, gone *bool) (*world, string) {
 	t.Helper()
 	w := newWorld(t, func(d *api.Deps) {

@@ -141,9 +141,9 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 	return blocks
 }
 
-// notOpened returns a block if nothing but the run is missing, for jobs run by external workers: its
-// fire came before the pipeline was accepted, was missed, or was a moment ago. The run of a pipeline
-// without a schedule is opened on demand.
+// notOpened returns a block if nothing but the run is missing, for jobs run by external workers:
+// its fire came before the pipeline was accepted, was missed, or was a moment ago. The run of a
+// pipeline without a schedule is opened on demand.
 func (s Situation) notOpened() Block {
 	def := s.Definition
 	if _, external := job.Offers(def.Job); !external || s.Run.Status != "" || def.Opens == pipeline.ByHand {
