@@ -24,7 +24,7 @@ type Source struct {
 	Pipelines   []string   `json:"pipelines" doc:"The pipelines that the source writes to."`
 	Matched     int64      `json:"matched" doc:"Number of events that matched."`
 	Written     int64      `json:"written" doc:"Number of readings written."`
-	Repeated    int64      `json:"repeated" doc:"Number of readings not written because the event was a duplicate."`
+	Repeated    int64      `json:"repeated" doc:"Number of readings not written because the same event wrote them before."`
 	Problems    int64      `json:"problems" doc:"Number of readings that could not be written, and of fields left out."`
 	LastProblem *string    `json:"lastProblem"`
 	ProblemAt   *time.Time `json:"problemAt"`

@@ -29,7 +29,7 @@ type Taken struct {
 	At       time.Time `json:"at" doc:"When the event was received."`
 	Event    string    `json:"event" doc:"The event's identifying attributes, without its data."`
 	Written  int       `json:"written" doc:"Number of readings written."`
-	Repeated int       `json:"repeated" doc:"Number of readings not written because the event was a duplicate."`
+	Repeated int       `json:"repeated" doc:"Number of readings not written because the same event wrote them before."`
 	Problems []string  `json:"problems" doc:"Why readings or fields are missing."`
 }
 

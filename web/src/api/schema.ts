@@ -3340,7 +3340,7 @@ export interface components {
             recent: components["schemas"]["Taken"][];
             /**
              * Format: int64
-             * @description Number of readings not written because the event was a duplicate.
+             * @description Number of readings not written because the same event wrote them before.
              */
             repeated: number;
             /** @description How long the source has been silent, if an event is overdue. */
@@ -3395,7 +3395,7 @@ export interface components {
             problems: string[];
             /**
              * Format: int64
-             * @description Number of readings not written because the event was a duplicate.
+             * @description Number of readings not written because the same event wrote them before.
              */
             repeated: number;
             /**
