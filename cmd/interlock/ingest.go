@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -94,23 +96,36 @@ func readDbtFiles(paths []string) ([]artifact.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		names := []string{path}
+		var found []artifact.File
 		if info.IsDir() {
-			names = nil
-			for _, name := range artifact.DbtFiles {
-				names = append(names, filepath.Join(path, name))
-			}
+			found, err = readTarget(path)
+		} else {
+			found = make([]artifact.File, 1)
+			found[0], err = readArtifact(path)
 		}
-		for _, name := range names {
-			file, err := readArtifact(name)
-			if info.IsDir() && errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, file)
+		if err != nil {
+			return nil, err
 		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
+// readTarget reads the files in a target directory of dbt.
+func readTarget(dir string) ([]artifact.File, error) {
+	var files []artifact.File
+	for _, name := range artifact.DbtFiles {
+		file, err := readArtifact(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s contains none of dbt's files (%s); run dbt first, or name its target directory", dir, strings.Join(artifact.DbtFiles, ", "))
 	}
 	return files, nil
 }
@@ -167,10 +182,28 @@ func send(ctx context.Context, c *client.Client, f *ingestFlags, result *artifac
 			writes = append(writes, client.SensorWrite{Pipeline: f.pipeline, Key: key, Data: r.Fields, Source: "interlock ingest"})
 		}
 		if _, err := c.PutSensors(ctx, writes); err != nil {
-			return err
+			return ofReading(err, readings)
 		}
 	}
 	return nil
+}
+
+// ofReading returns the server's error about one of the readings in the words of the command: it
+// names the reading by its key, unless the error is about the pipeline of all of them.
+func ofReading(err error, readings []artifact.Reading) error {
+	problem, ok := errors.AsType[*client.Problem](err)
+	if !ok || len(problem.Errors) != 1 {
+		return err
+	}
+	n, about := 0, *problem
+	if _, err := fmt.Sscanf(about.Errors[0].Location, "body[%d]", &n); err != nil || n < 0 || n >= len(readings) {
+		return problem
+	}
+	about.Detail = about.Errors[0].Message
+	if about.Status != http.StatusNotFound && about.Status != http.StatusForbidden {
+		about.Detail = fmt.Sprintf("reading %s: %s", readings[n].Key, about.Detail)
+	}
+	return &about
 }
 
 func (a *app) writeIngested(f *ingestFlags, result *artifact.Result) error {

@@ -81,12 +81,14 @@ func (a *API) take(r *http.Request, read func(*http.Request, []byte) ([]ingest.E
 // eventBody reads the body of a request, which OpenLineage clients may compress.
 func eventBody(r *http.Request) ([]byte, *Problem) {
 	var in io.Reader = r.Body
+	remedy := "send fewer events, or compress them with gzip"
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 		if r.ContentLength > maxBody {
-			return nil, tooMany(maxBody)
+			return nil, tooMany(remedy)
 		}
 	case "gzip":
+		remedy = "send fewer events"
 		unzipped, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, badRequest("Content-Encoding is gzip, but the body is not: %s", err)
@@ -97,19 +99,20 @@ func eventBody(r *http.Request) ([]byte, *Problem) {
 	}
 	body, err := io.ReadAll(io.LimitReader(in, source.MaxEvent+1))
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return nil, tooMany(maxBody)
+		return nil, tooMany(remedy)
 	}
 	if err != nil {
 		return nil, badRequest("read the request body: %s", err)
 	}
 	if len(body) > source.MaxEvent {
-		return nil, tooMany(source.MaxEvent)
+		return nil, problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large when unzipped; at most %d bytes are allowed: send fewer events", source.MaxEvent)
 	}
 	return body, nil
 }
 
-func tooMany(most int) *Problem {
-	return problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large; at most %d bytes are allowed: send fewer events, or compress them with gzip", most)
+// tooMany is the response to a body that is too large as it was sent.
+func tooMany(remedy string) *Problem {
+	return problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large; at most %d bytes are allowed: %s", maxBody, remedy)
 }
 
 // cloudEvents parses CloudEvents in binary, structured or batched mode.
@@ -156,8 +159,17 @@ func cloudEvent(event map[string]any) ingest.Event {
 	return ingest.Event{Format: source.CloudEvents, ID: fmt.Sprintf("%s\n%s", event["source"], event["id"]), Body: event}
 }
 
-func cloudEventBatch(body []byte) ([]ingest.Event, *Problem) {
+// decodeBatch decodes a list of events; its error says that none of them was written.
+func decodeBatch(body []byte) ([]map[string]any, error) {
 	list, err := source.DecodeEvents(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w; no event of the batch was written", err)
+	}
+	return list, nil
+}
+
+func cloudEventBatch(body []byte) ([]ingest.Event, *Problem) {
+	list, err := decodeBatch(body)
 	if err != nil {
 		return nil, badRequest("%s", err)
 	}
@@ -214,7 +226,7 @@ func (a *API) jsonEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem
 	var list []map[string]any
 	var err error
 	if strings.HasPrefix(strings.TrimLeft(string(body), " \t\r\n"), "[") {
-		list, err = source.DecodeEvents(body)
+		list, err = decodeBatch(body)
 	} else {
 		list = make([]map[string]any, 1)
 		list[0], err = source.DecodeEvent(body)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -161,9 +162,24 @@ func TestUnmatchedEventIsCountedAndShown(t *testing.T) {
 	}
 }
 
+func zipped(text string) string {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write([]byte(text))
+	_ = w.Close() // writes to memory do not fail
+	return out.String()
+}
+
+// noise is text of a size that cannot be compressed.
+func noise(size int) string {
+	text := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(text) // never fails
+	return string(text)
+}
+
 func TestRejectedEventNamesItsAttribute(t *testing.T) {
 	w := newWorld(t)
-	w.useSources(ordersLanded, sparkDone)
+	w.useSources(ordersLanded, sparkDone, strings.Replace(bridge, "id: bridge", "id: queue", 1))
 	event := landedJSON("a", "2026-03-03")
 	for _, c := range []struct {
 		path, body, want string
@@ -182,6 +198,15 @@ func TestRejectedEventNamesItsAttribute(t *testing.T) {
 		{"lineage", `{"eventTime":"2026-03-03T10:00:00Z","producer":"p","schemaURL":"s","job":{"namespace":"n","name":"j"},"run":{}}`, "field run.runId is missing", nil},
 		{"lineage", `{}`, "field run is missing", nil},
 		{"ingest/bridge", `{}`, "there is no source", nil},
+		{"ingest/queue", `[{"n":1},{"n":1e400}]`, `event 1 of the batch: field \"n\": \"1e400\" is not a number that fits into 64 bits; no event of the batch was written`, nil},
+		{"ingest/queue", `[{"n":1},{"n":1,"n":2}]`, `event 1 of the batch: data has the field \"n\" twice`, nil},
+		{"ingest/queue", `[{"n":1},5]`, "event 1 of the batch: it is not a JSON object", nil},
+		{"ingest/queue", `[{"n":1},{"n":x}]`, "event 1 of the batch: data is not JSON: at byte", nil},
+		{"ingest/queue", `[{"n":1}`, "it ends in the middle", nil},
+		{"ingest/queue", `[{"n":1}] 2`, "batch: unexpected data after the list", nil},
+		{"ingest/queue", zipped(strings.Repeat(" ", 8<<20+1)), "too large when unzipped; at most 8388608 bytes are allowed: send fewer events\"", []string{"Content-Encoding: gzip"}},
+		{"ingest/queue", zipped(noise(1 << 20)), "too large; at most 1048576 bytes are allowed: send fewer events\"", []string{"Content-Encoding: gzip"}},
+		{"ingest/queue", strings.Repeat(" ", 1<<20+1), "or compress them with gzip", nil},
 		{"ingest/orders-landed", `{}`, "is of format cloudevents", nil},
 	} {
 		got := w.request("POST", "/api/v1/"+c.path, c.body, c.headers...)
@@ -249,11 +274,7 @@ func TestLineageOfTheClients(t *testing.T) {
 	const java, python = "https://github.com/OpenLineage/OpenLineage/tree/1.30.1/integration/spark", "https://github.com/OpenLineage/OpenLineage/tree/1.30.1/client/python"
 	w.sent("lineage", event("START", "2026-03-03", java), `{"matched":0,`)
 	w.sent("lineage", event("COMPLETE", "2026-03-03", java), `{"matched":1,"written":1,`)
-	var zipped bytes.Buffer
-	out := gzip.NewWriter(&zipped)
-	_, _ = out.Write([]byte(event("FAIL", "2026-03-04", python)))
-	w.Check(out.Close())
-	w.sent("lineage", zipped.String(), `{"matched":1,"written":1,`, "Content-Encoding: gzip", "Content-Type: application/json")
+	w.sent("lineage", zipped(event("FAIL", "2026-03-04", python)), `{"matched":1,"written":1,`, "Content-Encoding: gzip", "Content-Type: application/json")
 	for day, status := range map[string]string{"2026-03-03": "COMPLETE", "2026-03-04": "FAIL"} {
 		if got := w.get("/api/v1/pipelines/orders/sensors/spark?date=" + day); !strings.Contains(string(got.body), `"rows":42,"status":"`+status) {
 			t.Errorf("%s: %s", day, got.body)

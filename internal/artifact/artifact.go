@@ -52,14 +52,18 @@ func (r *Result) sort() {
 // decode reads JSON; an error names the file and the field.
 func decode(f File, into any) error {
 	err := json.Unmarshal(f.Data, into)
-	var kind *json.UnmarshalTypeError
+	kind, wrong := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
-	case errors.As(err, &kind) && kind.Field != "":
-		return fmt.Errorf("%s: field %s: expected %s, found %s", f.Name, kind.Field, jsonKind(kind.Type), kind.Value)
-	case err != nil:
+	case err == nil:
+		return nil
+	case !wrong:
 		return fmt.Errorf("%s: it is not JSON: %w", f.Name, err)
 	}
-	return nil
+	expected := fmt.Sprintf("expected %s, found %s", jsonKind(kind.Type), kind.Value)
+	if at := fieldAt(f.Data, kind.Offset); at != "" {
+		return fmt.Errorf("%s: field %s: %s", f.Name, at, expected)
+	}
+	return fmt.Errorf("%s: %s", f.Name, expected)
 }
 
 // jsonKind returns the kind of JSON value that t is decoded from.

@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -72,10 +71,18 @@ func Dbt(files []File) (*Result, error) {
 		}
 	}
 	if len(read) == 0 {
-		return nil, errors.New("there is no run_results.json, sources.json or freshness.json among the files")
+		return nil, fmt.Errorf("there is no run_results.json, sources.json or freshness.json among the files: %s", strings.Join(fileNames(files), ", "))
 	}
 	out.sort()
 	return out, nil
+}
+
+func fileNames(files []File) []string {
+	all := make([]string, len(files))
+	for i, f := range files {
+		all[i] = f.Name
+	}
+	return all
 }
 
 // dbtKind says which of its files dbt made.

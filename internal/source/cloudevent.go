@@ -1,9 +1,12 @@
 package source
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/url"
 	"strings"
@@ -28,23 +31,47 @@ func DecodeEvent(body []byte) (map[string]any, error) {
 	return event, nil
 }
 
-// DecodeEvents decodes a list of events.
+// DecodeEvents decodes a list of events. An error names the first malformed one.
 func DecodeEvents(body []byte) ([]map[string]any, error) {
-	value, err := decodeJSON(body)
-	if err != nil {
-		return nil, fmt.Errorf("batch: %w", err)
-	}
-	list, ok := value.([]any)
-	if !ok {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('[') {
 		return nil, errors.New("batch: the body is not a JSON list of events")
 	}
-	events := make([]map[string]any, len(list))
-	for i, item := range list {
-		if events[i], ok = item.(map[string]any); !ok {
-			return nil, fmt.Errorf("event %d: it is not a JSON object", i)
+	events := []map[string]any{}
+	for d.More() {
+		event, err := nextEvent(d)
+		if err != nil {
+			return nil, fmt.Errorf("event %d of the batch: %w", len(events), err)
 		}
+		events = append(events, event)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, notJSON(d, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("batch: unexpected data after the list of events")
 	}
 	return events, nil
+}
+
+// nextEvent decodes the next event of a list.
+func nextEvent(d *json.Decoder) (map[string]any, error) {
+	var text json.RawMessage
+	if err := d.Decode(&text); err != nil {
+		return nil, notJSON(d, err)
+	}
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return nil, errors.New("it is not a JSON object")
+	}
+	return sensor.DecodeObject(text, bounds)
+}
+
+// notJSON returns the error for a list that d cannot read on.
+func notJSON(d *json.Decoder, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("data is not JSON: it ends in the middle")
+	}
+	return fmt.Errorf("data is not JSON: at byte %d: %w", d.InputOffset(), err)
 }
 
 // BinaryEvent builds an event from its attributes, given by the ce-NAME headers, and its data.
