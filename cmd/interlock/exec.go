@@ -212,7 +212,7 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	case code != exitUnreachable: // for example a missing token or an invalid date
 		a.note("%v; %s did not run", hinted(err), x.argv[0])
 		return codeError(exitUsage)
-	case x.open && answered(err):
+	case x.open && a.answered(err):
 		a.note("%v; %s did not run: --on-unreachable open is for a server that does not answer", hinted(err), x.argv[0])
 		return codeError(exitUnreached)
 	case !x.open:
@@ -229,10 +229,12 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 
 // answered reports whether a server answered, other than a proxy whose server is away. An Interlock
 // server that cannot serve now, as on a full disk, may have a closed gate, and other workers may run
-// the job. Anything else that answers does so every time, and the gate would never be asked.
-func answered(err error) bool {
+// the job. Anything else that answers does so every time, and the gate would never be asked. With
+// --store there is no server, and tables that are not available have not answered.
+func (a *app) answered(err error) bool {
 	if problem, ok := errors.AsType[*client.Problem](err); ok {
-		return problem.RequestID != "" // a proxy may answer with JSON too
+		away := a.remote.store != "" && problem.Status == http.StatusServiceUnavailable
+		return problem.RequestID != "" && !away // a proxy may answer with JSON too
 	}
 	away, ok := errors.AsType[*client.UnreachableError](err)
 	return ok && away.Status != 0 && away.Status < http.StatusInternalServerError
