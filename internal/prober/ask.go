@@ -140,19 +140,18 @@ func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) (time.Ti
 	return expires, t.put(ctx, a, sensor.Reading{Period: about, Fields: fields, ExpiresAt: expires})
 }
 
-// withdraw deletes the reading of an earlier answer about the period. It leaves a reading that did
+// withdraw deletes the reading of an earlier answer that counts for the period. It leaves a reading that did
 // not come from the probe.
 func (t *turn) withdraw(ctx context.Context, a asked) error {
 	latest, err := t.readings(ctx, a)
 	if err != nil {
 		return err
 	}
-	for _, r := range latest {
-		if r != nil && r.Period == a.period && r.Source == Source && !r.Deleted {
-			return t.put(ctx, a, sensor.Reading{Period: a.period, Deleted: true})
-		}
+	r := sensor.ForPeriod(a.period, latest).Reading // its value may have named another period
+	if r == nil || r.Source != Source {
+		return nil
 	}
-	return nil
+	return t.put(ctx, a, sensor.Reading{Period: r.Period, Deleted: true})
 }
 
 // put stores a reading of the probe. Its order is the lease token, so that a result from a worker

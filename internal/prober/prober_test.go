@@ -85,6 +85,28 @@ func TestUnknownAnswerIsNoReading(t *testing.T) {
 	}
 }
 
+// The value of an answer may name another period, which counts for the one that was asked about.
+func TestUnknownAnswerWithdrawsOneForALongerPeriod(t *testing.T) {
+	w := newWorld(t, `pipeline: {id: each, owner: x}
+schedule: {cron: "0 * * * *", evaluation: {window: 50m, interval: 1m}}
+probes: [{key: landing, command: [x], interval: 1m, ttl: 3h}]
+validation: {rules: [{key: landing, check: gte, field: count, value: 9}]}
+job: {type: lambda, config: {functionName: f}}
+`)
+	w.answer = func(probe.Request) (probe.Answer, error) {
+		return probe.Answer{Status: probe.Pass, Value: sensor.Fields{"count": int64(10), "date": "2026-03-03"}}, nil
+	}
+	w.Pass(time.Minute)
+	if w.reading("each", "landing", "2026-03-03") == nil {
+		t.Fatal("the answer is no reading of the day")
+	}
+	w.answer = knowsNothing
+	w.Pass(time.Hour) // until it is asked about the next period
+	if r := w.reading("each", "landing", "2026-03-03"); r != nil {
+		t.Errorf("%+v is still there", r)
+	}
+}
+
 func TestUnknownAnswerWithdrawsTheLastOne(t *testing.T) {
 	w := newWorld(t, strings.Replace(each, "check: equals, field: status, value: PASS", "check: gte, field: count, value: 9", 1))
 	w.answer = func(probe.Request) (probe.Answer, error) {
