@@ -241,6 +241,31 @@ func TestRepeatWritesWhatWasNotWritten(t *testing.T) {
 	}
 }
 
+// Two entries may name the same reading, and write it for different periods.
+func TestEntriesThatNameOneReadingAreApart(t *testing.T) {
+	d := newDesk(t)
+	d.use(`source: {id: ranges, owner: x, format: cloudevents}
+match: [{path: $.type, equals: range}]
+write:
+  - {pipeline: orders, key: landed, fields: {date: {path: $.from}}}
+  - {pipeline: orders, key: landed, fields: {date: {path: $.to}}}
+`)
+	e := ingest.Event{Format: source.CloudEvents, ID: "a", Body: map[string]any{"type": "range", "from": "2026-03-03", "to": "2026-03-04"}}
+	admitted := 0
+	first := func(*store.Write, int) (func(), error) {
+		if admitted++; admitted == 2 {
+			return nil, errors.New("too many readings")
+		}
+		return nil, nil
+	}
+	for n, want := range []string{"1, 0, 1", "1, 1, 0", "0, 2, 0"} {
+		r, err := d.intake.Take(ctx, []ingest.Event{e}, first, noon)
+		if got := fmt.Sprintf("%d, %d, %d", r.Written, r.Repeated, len(r.Problems)); got != want || err != nil {
+			t.Errorf("delivery %d: %s, want %s; error %v", n+1, got, want, err)
+		}
+	}
+}
+
 // An event with more readings than the store accepts at once is stored in several calls.
 func TestEventWithManyReadings(t *testing.T) {
 	d := newDesk(t)

@@ -49,9 +49,11 @@ type target struct {
 	period        template
 	fields        []field
 	ttl           time.Duration
+	after         int // how many targets of the same name come before
 }
 
-// name returns the reading that the target writes, as the file names it.
+// name returns the reading that the target writes, as the file names it. Several targets may have
+// the same.
 func (t *target) name() string {
 	return fmt.Sprintf("%s\n%s\n%s", t.pipeline, t.key, t.period)
 }
@@ -228,6 +230,11 @@ func (c *compiler) target(at string, i int, in Target) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Fields)) {
 		out.fields = append(out.fields, c.field(document.KeyPath(at+".fields", name), name, in.Fields[name]))
+	}
+	for i := range c.def.targets {
+		if c.def.targets[i].name() == out.name() {
+			out.after++
+		}
 	}
 	c.def.targets = append(c.def.targets, out)
 }

@@ -67,7 +67,7 @@ func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
 		p.Message = fmt.Sprintf(format, args...)
 		m.Problems = append(m.Problems, p)
 	}
-	w := Write{Pipeline: pipeline.ID(at.Pipeline), Fields: make(sensor.Fields, len(t.fields)), TTL: t.ttl, At: t.at, Entry: t.name()}
+	w := Write{Pipeline: pipeline.ID(at.Pipeline), Fields: make(sensor.Fields, len(t.fields)), TTL: t.ttl, At: t.at, Entry: fmt.Sprintf("%s\n%d", t.name(), t.after)}
 	for i := range t.fields {
 		if why := t.fields[i].read(l, groups, w.Fields); why != "" {
 			report("field %s is left out: %s", t.fields[i].name, why)
