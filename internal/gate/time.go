@@ -102,7 +102,7 @@ func noteSlices(s *store.SeenSensor, over []sensor.Seen) {
 			if r.Version > s.Version {
 				s.Version, s.UpdatedAt = r.Version, r.UpdatedAt
 			}
-			content.Write([]byte(one.For.String() + "=" + Content(r.Fields) + "\n"))
+			content.Write([]byte(one.For.String() + "=" + Content(r.Facts()) + "\n"))
 		}
 		s.Slices = append(s.Slices, slice)
 	}

@@ -107,7 +107,7 @@ func noted(own pipeline.ID, ref rule.Ref, seen sensor.Seen) store.SeenSensor {
 	s := store.SeenSensor{Pipeline: owner(own, ref), Key: ref.Key, Start: ref.Start}
 	if r := seen.Reading; r != nil {
 		s.Period, s.Version, s.UpdatedAt, s.ExpiresAt = r.Period, r.Version, r.UpdatedAt, r.ExpiresAt
-		s.ChangedAt, s.Content, s.Fields = r.ChangedAt, Content(r.Fields), r.Fields
+		s.ChangedAt, s.Content, s.Fields = r.ChangedAt, Content(r.Facts()), r.Fields
 	}
 	if len(seen.Over) > 0 {
 		noteSlices(&s, seen.Over)
@@ -129,10 +129,9 @@ func RuleKey(own, pipeline pipeline.ID, key sensor.Key) string {
 	return string(pipeline) + "/" + string(key)
 }
 
-// Content returns a hash of a reading's data. Data that sensor.SameFacts considers equal has the
+// Content returns a hash of a reading's data. Data that sensor.SameData considers equal has the
 // same hash.
 func Content(f sensor.Fields) string {
-	f = sensor.Facts(f)
 	canonical, err := store.EncodeFields(f)
 	if err != nil { // only for data that no reading can hold
 		canonical = fmt.Sprintf("%v", f)

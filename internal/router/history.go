@@ -40,7 +40,7 @@ const historyPage = 200
 func newInSlice(e *catalog.Entry, w *sensor.Reading, earlier []*sensor.Reading) bool {
 	for _, old := range earlier {
 		if old.Period == w.Period {
-			return old.Deleted || !sensor.SameFacts(old.Fields, w.Fields) || e.PeriodOf(old) != e.PeriodOf(w)
+			return old.Deleted || !w.SameFacts(old) || e.PeriodOf(old) != e.PeriodOf(w)
 		}
 	}
 	return true

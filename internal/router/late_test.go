@@ -40,11 +40,11 @@ func TestChangedInputThatDoesNotMeetTheStartConditionIsNotLateData(t *testing.T)
 
 func TestSameFactDatedInAnotherWayIsNotLateData(t *testing.T) {
 	w := newWorld(t, plain)
-	w.Write("plain", "arrival", "status=ready", "n=1", "date=2026-03-03")
+	w.Write("plain", "arrival#2026-03-03", "status=ready", "n=1", "date=2026-03-03")
 	w.sleep(time.Minute)
 	w.succeed("plain/stream/2026-03-03")
 	w.sleep(time.Minute)
-	w.Write("plain", "arrival", "status=ready", "n=1", "date=20260303")
+	w.Write("plain", "arrival#2026-03-03", "status=ready", "n=1", "date=20260303")
 	w.Write("plain", "arrival#2026-03-03", "status=ready", "n=1")
 	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
 	same(t, "late data", 0, w.count(event.LateDataArrival))

@@ -5,19 +5,27 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // SameFacts reports whether two writes for one period have the same data, so that the second is not
 // new data. How each names the period makes no difference.
-func SameFacts(a, b Fields) bool { return SameData(Facts(a), Facts(b)) }
+func (r *Reading) SameFacts(old *Reading) bool {
+	return r.Deleted == old.Deleted && SameData(r.Facts(), old.Facts())
+}
 
-// Facts returns the fields without those that name the period of the write: a producer may send
-// {"date": "2026-03-03"}, {"date": "20260303"} or the suffix "#2026-03-03" of the key.
-func Facts(f Fields) Fields {
-	if _, dated := f["date"]; !dated {
-		return f
+// Facts returns the fields without those that only name the period of the reading: a producer may
+// send {"date": "2026-03-03"}, {"date": "20260303"} or the suffix "#2026-03-03" of the key. Fields
+// that name another period are data.
+func (r *Reading) Facts() Fields {
+	if _, dated := r.Fields["date"]; !dated {
+		return r.Fields
 	}
-	facts := maps.Clone(f)
+	if of, err := PeriodOf(r.Fields, period.Period{}); err != nil || of != r.Period {
+		return r.Fields
+	}
+	facts := maps.Clone(r.Fields)
 	for _, name := range []string{"date", "hour", "minute"} {
 		delete(facts, name)
 	}

@@ -4,9 +4,11 @@ import (
 	"math"
 	"math/big"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
@@ -53,21 +55,31 @@ func TestSameDataComparesByValue(t *testing.T) {
 }
 
 func TestHowAWriteNamesItsPeriodIsNoFact(t *testing.T) {
-	suffixed := sensor.Fields{"n": int64(1)}
-	for _, f := range []sensor.Fields{
-		{"n": int64(1), "date": "2026-03-03"}, {"n": int64(1), "date": "20260303"}, {"n": 1.0, "date": "2026-03-03", "hour": "07", "minute": int64(5)},
+	day := period.At(time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC), period.Day, time.UTC)
+	suffixed := &sensor.Reading{Period: day, Fields: sensor.Fields{"n": int64(1)}}
+	for _, tt := range []struct {
+		fields sensor.Fields
+		same   bool
+	}{
+		{sensor.Fields{"n": int64(1), "date": "2026-03-03"}, true},
+		{sensor.Fields{"n": 1.0, "date": "20260303"}, true},
+		{sensor.Fields{"n": int64(2), "date": "2026-03-03"}, false},
+		{sensor.Fields{"n": int64(1), "hour": int64(7)}, false},
+		{sensor.Fields{"n": int64(1), "date": "2026-03-04"}, false}, // a source named the period
+		{sensor.Fields{"n": int64(1), "date": "2026-03-03", "hour": int64(7)}, false},
+		{sensor.Fields{"n": int64(1), "date": "soon"}, false},
 	} {
-		if !sensor.SameFacts(f, suffixed) || !sensor.SameFacts(suffixed, f) {
-			t.Errorf("%v and %v differ", f, suffixed)
+		names := len(tt.fields)
+		r := &sensor.Reading{Period: day, Fields: tt.fields}
+		if r.SameFacts(suffixed) != tt.same || suffixed.SameFacts(r) != tt.same {
+			t.Errorf("%v: want the same facts: %t", tt.fields, tt.same)
 		}
-		if len(f) < 2 {
+		if len(tt.fields) != names {
 			t.Error("the fields have changed")
 		}
 	}
-	for _, f := range []sensor.Fields{{"n": int64(2), "date": "2026-03-03"}, {"n": int64(1), "hour": int64(7)}} {
-		if sensor.SameFacts(f, suffixed) {
-			t.Errorf("%v and %v are the same", f, suffixed)
-		}
+	if gone := (&sensor.Reading{Period: day, Deleted: true}); gone.SameFacts(&sensor.Reading{Period: day}) {
+		t.Error("a deleted reading has the facts of one without fields")
 	}
 }
 

@@ -64,7 +64,7 @@ func (w *watch) startedOnTheLatest(r run.Run, f activeVersion, settled time.Time
 	}
 	met := f.def.Start.Gate.Decide(rule.Snapshot{{Reading: &latest.Reading, For: r.Period}}, latest.UpdatedAt) == rule.Pass
 	seen := seenIn(s, at)
-	if met && seen.Version < latest.Version && seen.Content != gate.Content(latest.Fields) {
+	if met && seen.Version < latest.Version && seen.Content != gate.Content(latest.Facts()) {
 		w.fail(InputsAreNotLost, "%s started on version %d of %s and completed at %s; version %d, written at %s, differs, and led to nothing",
 			r.ID(), seen.Version, at.key, r.EndedAt, latest.Version, latest.UpdatedAt)
 	}

@@ -89,7 +89,7 @@ func (w *watch) lateDataIsNew(before, after run.Run) {
 		for _, v := range w.bySensor[sensorID{seen.Pipeline, seen.Key}] {
 			r := w.written[v]
 			fits := r.Period.IsZero() || r.Period == after.Period || r.Period.Holds(after.Period)
-			if v > seen.Version && fits && gate.Content(r.Fields) != seen.Content {
+			if v > seen.Version && fits && gate.Content(r.Facts()) != seen.Content {
 				return
 			}
 		}

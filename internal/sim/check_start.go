@@ -156,7 +156,7 @@ func (w *watch) unchangedSince(at sensorID, last write) time.Time {
 		if v >= last.Version || earlier.Period != last.Period {
 			continue
 		}
-		if earlier.Deleted || !sensor.SameFacts(earlier.Fields, last.Fields) {
+		if earlier.Deleted || !last.SameFacts(&earlier.Reading) {
 			break
 		}
 		since = earlier.UpdatedAt

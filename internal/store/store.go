@@ -168,7 +168,7 @@ type Write struct {
 type Put struct {
 	Version   int64
 	UpdatedAt time.Time
-	// Changed means that the data differs (sensor.SameFacts) from the current reading of that
+	// Changed means that the data differs (sensor.Reading.SameFacts) from the current reading of that
 	// period, that there was none, or that one of the two is Deleted.
 	Changed bool
 	Ignored bool // a later one, by Order, was stored already: Version and UpdatedAt are those of that reading

@@ -64,7 +64,7 @@ func (r *reading) change() store.Change {
 	}
 }
 
-// sameFacts reports whether two readings of one row have the same data, as sensor.SameFacts does.
+// sameFacts reports whether two readings of one row have the same data, as sensor.Reading.SameFacts does.
 // Only those that name their period in the data must be decoded.
 func (r *reading) sameFacts(old *reading) bool {
 	if bytes.Equal(r.Data, old.Data) {
@@ -78,7 +78,7 @@ func (r *reading) sameFacts(old *reading) bool {
 		return false
 	}
 	before, err := old.sensor()
-	return err == nil && now.Deleted == before.Deleted && sensor.SameFacts(now.Fields, before.Fields)
+	return err == nil && now.SameFacts(before)
 }
 
 // sensor converts the reading for callers.

@@ -292,7 +292,7 @@ func (m *model) put(in store.Write, got store.Put, now time.Time) error {
 		if in.Order == 0 {
 			next.order = old.order
 		}
-		want.Changed = in.Reading.Deleted != old.Deleted || !sensor.SameFacts(in.Reading.Fields, old.Fields)
+		want.Changed = !in.Reading.SameFacts(&old.Reading)
 	}
 	if got != want || got.Version <= newest {
 		return fmt.Errorf("write %+v: %+v, want %+v and a version above %d", in, got, want, newest)
