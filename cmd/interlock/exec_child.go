@@ -239,6 +239,15 @@ func (a *app) childEnv(x execution, lease *client.Lease) []string {
 	return env // if a name occurs twice, the last value wins
 }
 
+// readerGone reports whether the reader of a pipe has closed it.
+func readerGone(err error) bool {
+	if runtime.GOOS == "windows" {
+		const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // ERROR_BROKEN_PIPE, ERROR_NO_DATA
+		return errors.Is(err, brokenPipe) || errors.Is(err, noData)
+	}
+	return errors.Is(err, syscall.EPIPE)
+}
+
 // tee copies one stream of the output and keeps its end.
 type tee struct {
 	name string
@@ -252,7 +261,7 @@ type tee struct {
 func (t *tee) Write(b []byte) (int, error) {
 	t.tail.Add(b)
 	n, err := t.to.Write(b)
-	if err != nil && !errors.Is(err, syscall.EPIPE) {
+	if err != nil && !readerGone(err) {
 		t.lost = err
 		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			t.lost = path.Err // the stream's name says more than /dev/stdout
