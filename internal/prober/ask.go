@@ -140,8 +140,8 @@ func (t *turn) write(ctx context.Context, a asked, answer probe.Answer) (time.Ti
 	return expires, t.put(ctx, a, sensor.Reading{Period: about, Fields: fields, ExpiresAt: expires})
 }
 
-// withdraw deletes the reading of an earlier answer that counts for the period. It leaves a reading that did
-// not come from the probe.
+// withdraw deletes the reading of an earlier answer that counts for the period. It leaves a reading
+// that did not come from the probe.
 func (t *turn) withdraw(ctx context.Context, a asked) error {
 	latest, err := t.readings(ctx, a)
 	if err != nil {

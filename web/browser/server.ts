@@ -49,8 +49,8 @@ export function address(child: ChildProcess): Promise<string> {
 }
 
 /**
- * An address that nothing listens on. Its port is below those that systems give to whoever asks for
- * any port, so that nobody gets it while the server is down.
+ * An address that nothing listens on. Its port is below the range from which systems assign ports,
+ * so that no other program is likely to take it while the server is down.
  */
 export async function freeAddress(): Promise<string> {
   for (;;) {

@@ -64,8 +64,8 @@ func (r *reading) change() store.Change {
 	}
 }
 
-// sameFacts reports whether two readings of one row have the same data, as sensor.Reading.SameFacts does.
-// Only those that name their period in the data must be decoded.
+// sameFacts reports whether two readings of one row have the same data, as sensor.Reading.SameFacts
+// does. Only those that name their period in the data must be decoded.
 func (r *reading) sameFacts(old *reading) bool {
 	if bytes.Equal(r.Data, old.Data) {
 		return true

@@ -185,8 +185,8 @@ func launch(how func(*Server) error) (s *Server, err error) {
 	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
-// freePort returns a port that nothing listens on. It is below those that systems give to whoever
-// asks for any port, so that nobody gets it while the server is down.
+// freePort returns a port that nothing listens on. It is below the range from which systems assign
+// ports, so that no other program is likely to take it while the server is down.
 func freePort() (port int, err error) {
 	for range 100 {
 		port = 20000 + rand.IntN(10000)
