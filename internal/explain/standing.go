@@ -126,7 +126,9 @@ func (b *builder) offered() {
 		b.because("paused", "no worker can claim it while the pipeline is paused")
 	}
 	b.because("offer-expires", "the offer expires %s; if no worker claims it, the run ends as %s", b.when(p.OfferEnd()), run.ValidationExhausted)
-	b.opens("exec", "`interlock exec %s --date %s -- COMMAND` claims it and runs the command", r.Pipeline, r.Period)
+	if !b.row.Removed() { // exec asks the gate first, which a removed pipeline has not
+		b.opens("exec", "`interlock exec %s --date %s -- COMMAND` claims it and runs the command", r.Pipeline, r.Period)
+	}
 }
 
 // claimed explains an attempt that a worker runs.

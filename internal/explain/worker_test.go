@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,17 @@ func TestOfferedAttemptSaysThatNoWorkerHasClaimedIt(t *testing.T) {
 	_, err := w.Router.Pause(ctx, "outside", store.Pause{By: "ann", Why: "migration"}, w.Now())
 	w.Check(err)
 	w.says(w.explain("outside", ""), explain.Offered, "by ann: migration", "no worker can claim it while the pipeline is paused", "`interlock resume outside`")
+}
+
+// exec asks the gate first, and a removed pipeline has none.
+func TestExecIsNotPromisedForARemovedPipeline(t *testing.T) {
+	w := offeredOutside(t, outside)
+	w.Apply(orders)
+	x := w.explain("outside", "2026-03-04")
+	w.says(x, explain.Offered, "the pipeline's file was removed")
+	if strings.Contains(x.Text(), "interlock exec") {
+		t.Errorf("exec cannot claim it:\n%s", x.Text())
+	}
 }
 
 func TestUnclaimedRunSaysSo(t *testing.T) {
