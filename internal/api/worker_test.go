@@ -2,7 +2,9 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -208,5 +210,22 @@ func TestWaitThatCannotSucceedEndsAtOnce(t *testing.T) {
 	w.post(nightlyRun+"/cancel", `{"reason":"not needed"}`).object(200)
 	if g := w.get(nightlyGate + "&wait=60s").object(200); g["open"] != false || g["retryAfterSeconds"] != nil {
 		t.Errorf("answered with %v", fmt.Sprint(g))
+	}
+}
+
+func TestOnlyOneOfEqualClaimsWithoutAKeyIsGranted(t *testing.T) {
+	for round := range 20 {
+		w := newNightly(t)
+		w.Write("nightly", "landed#2026-03-02", "state=ready")
+		var all sync.WaitGroup
+		codes := make([]int, 8)
+		for i := range codes {
+			all.Go(func() { codes[i] = w.post(nightlyRun+"/claim", `{"worker":"etl"}`).status })
+		}
+		all.Wait()
+		slices.Sort(codes)
+		if want := []int{200, 409, 409, 409, 409, 409, 409, 409}; !slices.Equal(codes, want) {
+			t.Fatalf("round %d: answers %v, want %v", round, codes, want)
+		}
 	}
 }

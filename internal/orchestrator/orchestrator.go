@@ -12,10 +12,8 @@ package orchestrator
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -70,8 +68,7 @@ type Deps struct {
 // Orchestrator performs steps. It is safe for concurrent use.
 type Orchestrator struct {
 	Deps
-	mark   string       // unique, even among controllers of the same name
-	starts atomic.Int64 // number of starts
+	starts *store.Unique
 }
 
 const usualLease = 30 * time.Second
@@ -86,11 +83,8 @@ func New(d Deps) *Orchestrator {
 			return ctx, func(error) {}
 		}
 	}
-	return &Orchestrator{Deps: d, mark: rand.Text()}
+	return &Orchestrator{Deps: d, starts: store.NewUnique()}
 }
-
-// uniqueSuffix returns a suffix for the id of a start's commit.
-func (o *Orchestrator) uniqueSuffix() string { return fmt.Sprintf("/%s#%d", o.mark, o.starts.Add(1)) }
 
 // maxTries is how often a step is decided again after a conflict.
 const maxTries = 5

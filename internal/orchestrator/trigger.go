@@ -47,7 +47,7 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, r
 	// Two workers may hold the same claim and decide alike. The unique suffix makes their commits
 	// distinct, so that only the worker whose commit succeeds makes the call. The task stays
 	// unchanged until the answer is known.
-	b.ID += w.o.uniqueSuffix()
+	b.ID += w.o.starts.Suffix()
 	b.Swap(w.run, next)
 	c := w.newCall()
 	if err := w.send(ctx, b); err != nil {

@@ -96,7 +96,7 @@ func New(d Deps) *Router {
 		pauseHandler:    pause,
 		requestHandler:  requestHandler{opener: op, jobs: d.Jobs},
 		jobHandler:      jobHandler{core: c, jobs: d.Jobs},
-		workerHandler:   workerHandler{c},
+		workerHandler:   workerHandler{core: c, claims: store.NewUnique()},
 	}
 }
 

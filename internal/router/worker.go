@@ -20,7 +20,10 @@ import (
 //
 // The compare-and-swap of the run decides which of several workers gets an attempt: all decide on
 // the same version, and the store accepts one commit.
-type workerHandler struct{ core }
+type workerHandler struct {
+	core
+	claims *store.Unique
+}
 
 // ClaimRequest is a worker's request to run the job of a run's open attempt.
 type ClaimRequest struct {
@@ -99,7 +102,7 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 	if err != nil {
 		return run.Run{}, err
 	}
-	b := store.Batch{ID: name("claim", old) + "/" + q.Worker + "/" + q.Once.Key}
+	b := store.Batch{ID: name("claim", old) + "/" + q.Worker + "/" + h.request(q)}
 	b.ExpectPipeline(old.Pipeline, row)
 	b.Swap(old, next)
 	b.Snapshots = append(b.Snapshots, snapshot)
@@ -111,10 +114,22 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 	return next, h.commit(ctx, b, now)
 }
 
+// request returns what distinguishes a claim from every other one. Only an equal idempotency key
+// makes a claim a repeat.
+func (h *workerHandler) request(q ClaimRequest) string {
+	if q.Once.Key != "" {
+		return "key " + q.Once.Key
+	}
+	return "without a key" + h.claims.Suffix()
+}
+
 // unclaimable returns why a run cannot be claimed; nil if it is offered or waits for its gate.
 func unclaimable(old run.Run) error {
 	o := old.Progress.Offer
 	switch {
+	case (old.Offered() || old.Claimed()) && old.Progress.Report.Result != "":
+		return &ClaimRefused{Code: ClaimDone, Run: old, Reason: fmt.Sprintf(
+			"attempt %d of run %s already has its result: %s", old.Attempt, old.Key, old.Progress.Report.Result)}
 	case old.Status == run.Pending, old.Offered():
 		return nil
 	case old.Claimed():

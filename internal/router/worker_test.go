@@ -283,3 +283,42 @@ func TestWorkerWithoutHeartbeatLimitRunsUntilThePollWindowEnds(t *testing.T) {
 		t.Errorf("the job is %q", r.Progress.Left)
 	}
 }
+
+func TestOnlyOneOfEqualClaimsIsGranted(t *testing.T) {
+	for round := range 50 {
+		c := newCrew(t, outside)
+		c.Write("nightly", "landed#2026-03-03", "state=ready")
+		var all sync.WaitGroup
+		errs := make([]error, 8)
+		for i := range errs {
+			all.Go(func() {
+				_, errs[i] = c.Router.Claim(ctx, router.ClaimRequest{Key: c.Key(nightly), Worker: "etl"}, c.Now())
+			})
+		}
+		all.Wait()
+		granted := 0
+		for _, err := range errs {
+			if err == nil {
+				granted++
+				continue
+			}
+			c.refused(err, router.ClaimHeld, "worker etl has held attempt 1")
+		}
+		if granted != 1 {
+			t.Fatalf("round %d: %d of 8 equal claims were granted", round, granted)
+		}
+	}
+}
+
+func TestClaimAfterTheResultIsRefused(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.stands("TRIGGERING 1: waiting for a worker")
+	_, err := c.Router.Report(ctx, run.Outcome{Key: c.Key(nightly), Attempt: 1, Report: run.Report{Result: run.ResultSuccess, By: "ada"}}, c.Now())
+	c.Check(err)
+	// The completion is not stored yet.
+	_, err = c.Router.Claim(ctx, router.ClaimRequest{Key: c.Key(nightly), Worker: "w1"}, c.Now())
+	c.refused(err, router.ClaimDone, "attempt 1 of run nightly/cron/2026-03-03 already has its result: success")
+	c.Settle()
+	c.stands("COMPLETED 1")
+}

@@ -108,6 +108,8 @@ func (r Run) Claim(worker string, s Start, now time.Time) (Run, error) {
 	switch {
 	case !r.Offered():
 		return r, fmt.Errorf("claim run %s: it is %s and not offered", r.ID(), r.Status)
+	case r.Progress.Report.Result != "":
+		return r, fmt.Errorf("claim run %s: it already has its result, %s", r.ID(), r.Progress.Report.Result)
 	case !now.Before(r.Progress.OfferEnd()):
 		return r, fmt.Errorf("claim run %s: the offer has expired", r.ID())
 	case worker == "" || s.Snapshot == "":
