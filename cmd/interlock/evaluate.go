@@ -119,6 +119,9 @@ func (g factStore) Readings(_ context.Context, queries []store.ReadingQuery) ([]
 // RunsAt returns no runs.
 func (g factStore) RunsAt(context.Context, []run.Key) (map[run.Key]run.Run, error) { return nil, nil }
 
+// OpenRuns returns no runs.
+func (g factStore) OpenRuns(context.Context, pipeline.ID) ([]run.Run, error) { return nil, nil }
+
 // unread lists the given sensors that no rule reads; their names are often misspelt.
 func (e *evaluation) unread() []sensorName {
 	read := map[sensorName]bool{}

@@ -104,18 +104,6 @@ func (a *API) situation(ctx context.Context, e *catalog.Entry, date period.Perio
 			s.Definition = def
 		}
 	}
-	if e.MaxActive == 0 {
-		return s, nil
-	}
-	open, err := a.store.OpenRuns(ctx, e.ID)
-	if err != nil {
-		return s, fmt.Errorf("read open runs of %s: %w", e.ID, err)
-	}
-	for _, r := range open {
-		if r.Key != key && (r.Status == run.Triggering || r.Status == run.Running) {
-			s.Busy++
-		}
-	}
 	return s, nil
 }
 

@@ -24,6 +24,7 @@ import (
 type reader interface {
 	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
 	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
+	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 }
 
 // Question is which gate to evaluate, and for what.

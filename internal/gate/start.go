@@ -43,12 +43,15 @@ type Block struct {
 	Final  bool      // it does not end by itself
 }
 
-// Situation is what the start of a period's run depends on besides its rules.
+// Situation is what the start of a period's run depends on besides its rules. The start, claims and
+// every answer to "may it start?" ask about the same Situation.
 type Situation struct {
 	Question
-	Row  store.Pipeline
-	Run  run.Run // the zero Run if there is none
-	Busy int     // jobs of the pipeline's other runs
+	Row store.Pipeline
+	Run run.Run // the zero Run if there is none
+	// Starting means that the controller asks, to start or offer the attempt itself. Others cannot
+	// start an attempt whose start is about to be repeated, or that is about to be offered.
+	Starting bool
 }
 
 // Answer says whether a start is allowed now.
@@ -56,10 +59,22 @@ type Answer struct {
 	View              // what the rules show
 	Start  *rule.Leaf // result of the start condition; nil without one
 	Blocks []Block    // why no start is allowed, most important first; empty if allowed
+	// Slots are the pipeline's slots after the start has taken its own. Nil if the start changes
+	// none, or is not allowed.
+	Slots []run.AttemptID
 }
 
 // Allowed reports whether a start is allowed now.
 func (a Answer) Allowed() bool { return len(a.Blocks) == 0 }
+
+// Blocked reports whether one of the blocks has that code.
+func (a Answer) Blocked(code Code) bool {
+	return slices.ContainsFunc(a.Blocks, func(b Block) bool { return b.Code == code })
+}
+
+// Passes reports whether the gate is open: the rules pass, and a start that nobody ordered is not
+// too late. A bypassed gate need not pass.
+func (a Answer) Passes() bool { return a.View.Open() && !a.Blocked(StartDeadline) }
 
 // RetryAfter returns how long to wait before asking again: until the last of the temporary blocks
 // has ended, or else the interval. It is 0 if a start is allowed, or if asking again is useless.
@@ -97,6 +112,21 @@ func Ask(ctx context.Context, r reader, s Situation, now time.Time) (Answer, err
 		a.Start = &view.Verdict.Leaves[0]
 	}
 	a.Blocks = s.blocks(a, now)
+	if _, settled := s.settled(); settled || s.Starting && len(a.Blocks) > 0 {
+		return a, nil
+	}
+	slots, turn, err := s.turn(ctx, r, now)
+	if err != nil {
+		return a, err
+	}
+	a.Blocks = append(a.Blocks, known(turn)...)
+	switch {
+	case len(a.Blocks) > 0:
+	case s.Starting:
+		a.Slots = slots
+	default:
+		a.Blocks = known(s.notOpened(), s.notOffered(now))
+	}
 	return a, nil
 }
 
@@ -134,11 +164,7 @@ func (s Situation) blocks(a Answer, now time.Time) []Block {
 	if !s.Run.Progress.Opening.GateBypassed {
 		rules = a.rulesClosed(now)
 	}
-	blocks := known(s.dry(), excluded, s.paused(), s.notDue(now), s.start(a, now), rules, s.slots())
-	if len(blocks) == 0 {
-		blocks = known(s.notOpened(), s.notOffered(now))
-	}
-	return blocks
+	return known(s.dry(), excluded, s.paused(), s.notDue(now), s.start(a, now), rules)
 }
 
 // notOpened returns a block if nothing but the run is missing, for jobs run by external workers:
@@ -195,7 +221,7 @@ func (s Situation) settled() (Block, bool) {
 	case run.Triggering, run.Running, run.Failed, run.JobPollExhausted:
 	}
 	switch {
-	case r.Offered():
+	case r.Offered(), s.Starting && r.Repeats():
 		return Block{}, false
 	case r.Claimed():
 		return block(Running, "worker %s has held attempt %d since %s",
@@ -249,16 +275,21 @@ func (s Situation) notDue(now time.Time) Block {
 	return b
 }
 
-// start returns a block if the start condition is not met. Without cron it opens the run, so an
-// open run does not check it again.
+// start returns a block if the deadline of the start condition has passed, after which nothing
+// starts that nobody ordered, or if the condition is not met. Without cron the condition opens the
+// run, so an open run does not check it again.
 func (s Situation) start(a Answer, now time.Time) Block {
-	def, opened := s.Definition, s.Run.Status != ""
+	def, end := s.Definition, s.Run.Progress.Opening.Until
+	opened := s.Run.Status != ""
+	if !opened {
+		end = def.StartCloses(s.Period)
+	}
+	if !end.IsZero() && !now.Before(end) {
+		return final(StartDeadline, "the start condition's deadline was at %s; `interlock trigger %s --date %s` starts it anyway",
+			reason.At("deadline", end), def.ID, s.Period)
+	}
 	if a.Start == nil || opened && def.Opens != pipeline.ByCron {
 		return Block{}
-	}
-	if end := def.StartCloses(s.Period); !opened && !end.IsZero() && !now.Before(end) {
-		return final(StartDeadline, "the start condition's deadline was at %s; `interlock trigger %s --date %s` opens the run",
-			reason.At("deadline", end), def.ID, s.Period)
 	}
 	return a.startUnmet()
 }
@@ -303,12 +334,4 @@ func CountClosed(closed, total int) string {
 		return fmt.Sprintf("1 of %d rules does not pass", total)
 	}
 	return fmt.Sprintf("%d of %d rules do not pass", closed, total)
-}
-
-func (s Situation) slots() Block {
-	most := s.Definition.MaxActive
-	if most == 0 || s.Run.Offered() || s.Busy < most && s.Run.Progress.WaitingSince.IsZero() {
-		return Block{}
-	}
-	return block(MaxActive, "as many jobs are running as schedule.maxActive allows (%d)", most)
 }

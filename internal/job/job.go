@@ -46,6 +46,9 @@ type Stopper interface {
 	Stop(ctx context.Context, a Attempt, h run.Handle) error
 }
 
+// Unstoppable is the config of a type that is no Stopper.
+type Unstoppable interface{ CannotStop() }
+
 // Deduplicator is a type whose target rejects a second start with the same id, so that a start
 // without an answer may be repeated.
 type Deduplicator interface{ RefusesRepeats() bool }

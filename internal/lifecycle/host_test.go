@@ -47,7 +47,10 @@ func (h *host) take() bool {
 	h.bounded(step)
 	switch step.Kind {
 	case lifecycle.None:
-		return false
+		if h.r.Status != run.Failed {
+			return false
+		}
+		h.happen() // the router handles it
 	case lifecycle.Wait:
 		h.wait(step)
 	case lifecycle.Evaluate:
@@ -57,7 +60,7 @@ func (h *host) take() bool {
 	case lifecycle.CheckJob:
 		h.checkJob()
 	case lifecycle.ValidationExhausted:
-		h.set(h.r.Exhausted(step.Reason, h.now))
+		h.set(h.r.Exhausted(step.Reason, run.NothingLeft, h.now))
 	case lifecycle.JobPollExhausted:
 		h.set(h.r.PollExhausted(run.JobMayRun, h.now))
 	case lifecycle.CompleteTrigger:

@@ -70,9 +70,11 @@ func Next(r run.Run, now time.Time) Step {
 		return Step{Kind: None, Reason: fmt.Sprintf("the run has ended: %s", r.Status)}
 	case !r.Status.Open():
 		return Step{Kind: None, Reason: fmt.Sprintf("no step is possible in state %q", r.Status)}
+	case r.Status == run.Failed: // its job is over, so no time limit applies
+		return Step{Kind: None, Reason: "the failure is being handled, or waits for the end of a pause"}
 	case r.Status == run.JobPollExhausted:
 		return due(CompleteTrigger, r.UpdatedAt, now, "the job returned no result within its poll window")
-	case p.Report.Result != "" && r.Status != run.Pending && r.Status != run.Failed:
+	case p.Report.Result != "":
 		return due(CompleteTrigger, p.Report.At, now, "the job has ended: "+string(p.Report.Result))
 	case r.Status == run.Pending && !p.WaitingSince.IsZero(): // the window and the time limit stop meanwhile
 		return waiting(p, now)
@@ -93,7 +95,7 @@ func Next(r run.Run, now time.Time) Step {
 		}
 		return running(p, now)
 	default:
-		return until(p.LimitAt, "the failure is being handled")
+		return Step{Kind: None, Reason: fmt.Sprintf("no step is possible in state %q", r.Status)}
 	}
 }
 
@@ -107,16 +109,19 @@ func until(at time.Time, reason string) Step {
 	return Step{Kind: Wait, Due: at.UTC(), Reason: reason}
 }
 
-// waiting evaluates again each interval, or as soon as a freed slot wakes the run. Nothing ends the
-// attempt: the jobs that hold the slots have their own limits.
+// waiting evaluates again each interval, or as soon as a freed slot wakes the run. Only the deadline
+// of the start condition ends the attempt: the jobs that hold the slots have their own limits.
 func waiting(p run.Progress, now time.Time) Step {
+	next := p.Opening.StartBy(p.NextEvaluation)
 	switch {
+	case p.Opening.TooLate(now):
+		return due(ValidationExhausted, p.Opening.Until, now, "no slot was free until the start condition's deadline at "+period.Stamp(p.Opening.Until))
 	case verdictHolds(p, now):
 		return due(Trigger, p.LastEvaluation, now, "the gate is still open; claim a slot if one is free")
-	case now.Before(p.NextEvaluation):
-		return until(p.NextEvaluation, "the gate is open; waiting for a free slot since "+period.Stamp(p.WaitingSince))
+	case now.Before(next):
+		return until(next, "the gate is open; waiting for a free slot since "+period.Stamp(p.WaitingSince))
 	default:
-		return due(Evaluate, p.NextEvaluation, now, "check again whether the gate is open and a slot is free")
+		return due(Evaluate, next, now, "check again whether the gate is open and a slot is free")
 	}
 }
 
@@ -162,8 +167,8 @@ func triggering(p run.Progress, now time.Time) Step {
 		return until(p.LimitAt, fmt.Sprintf("held since %s, until an operator decides: %s", period.Stamp(p.Held.Since), p.Held.Reason))
 	case !p.AskedAt.IsZero():
 		return due(CheckJob, p.AskedAt, now, "the start call was not answered: search for its job first")
-	case now.Before(p.NextTry):
-		return until(period.Earlier(p.NextTry, p.LimitAt), "the start was refused; next try at "+period.Stamp(p.NextTry))
+	case now.Before(p.NextTry) && !p.Opening.TooLate(now):
+		return until(period.Earlier(p.Opening.StartBy(p.NextTry), p.LimitAt), "the start was refused; next try at "+period.Stamp(p.NextTry))
 	case verdictHolds(p, now):
 		return due(Trigger, p.LastEvaluation, now, "the gate is still open: repeat the start")
 	default:

@@ -127,8 +127,8 @@ func TestAttemptTakesItsSteps(t *testing.T) {
 		"a job that only reports is not polled":                 {reporting, []do{evaluated(true, 0), trigger(0), started(0)}, 100, lifecycle.Wait, 240},
 		"a result completes at once":                            {limits, []do{evaluated(true, 0), trigger(0), started(0), reported(run.ResultFail, 3)}, 3, lifecycle.CompleteTrigger, 3},
 		"even past the time limit":                              {limits, []do{evaluated(true, 0), trigger(0), started(0), reported(run.ResultSuccess, 3)}, 999, lifecycle.CompleteTrigger, 3},
-		"a failure waits to be settled":                         {limits, []do{evaluated(true, 0), trigger(0), started(0), reported(run.ResultFail, 3), complete(3)}, 4, lifecycle.Wait, 240},
-		"but not for ever":                                      {limits, []do{evaluated(true, 0), trigger(0), started(0), reported(run.ResultFail, 3), complete(3)}, 240, lifecycle.InfraFailure, 240},
+		"a failure waits to be settled":                         {limits, []do{evaluated(true, 0), trigger(0), started(0), reported(run.ResultFail, 3), complete(3)}, 4, lifecycle.None, never},
+		"however long that takes":                               {limits, []do{evaluated(true, 0), trigger(0), started(0), reported(run.ResultFail, 3), complete(3)}, 2400, lifecycle.None, never},
 		"no start past the time limit":                          {limits, []do{evaluated(true, 239)}, 240, lifecycle.InfraFailure, 240},
 		"a job is looked at once more before the limit ends it": {limits, []do{evaluated(true, 0), trigger(0), started(0)}, 300, lifecycle.CheckJob, 240},
 		"then the limit ends it":                                {limits, []do{evaluated(true, 0), trigger(0), started(0), polled(300)}, 300, lifecycle.InfraFailure, 240},
@@ -140,17 +140,24 @@ func TestAttemptTakesItsSteps(t *testing.T) {
 		"closed while waiting, it has its window left":          {limits, []do{evaluated(true, 0), waitForSlot(0), evaluated(false, 300)}, 300, lifecycle.Wait, 305},
 	} {
 		got := lifecycle.Next(history(t, c.limits, c.changes...), at(c.now))
-		if got.Kind != c.want || !got.Due.Equal(at(c.due)) || got.Reason == "" {
-			t.Errorf("%s: %s due %s (%s), want %s due %s", name, got.Kind, got.Due, got.Reason, c.want, at(c.due))
+		due := at(c.due)
+		if c.due == never {
+			due = time.Time{}
+		}
+		if got.Kind != c.want || !got.Due.Equal(due) || got.Reason == "" {
+			t.Errorf("%s: %s due %s (%s), want %s due %s", name, got.Kind, got.Due, got.Reason, c.want, due)
 		}
 	}
 }
 
-func TestEndedRunDoesNothing(t *testing.T) {
+// never is the due time of a step that is not due.
+const never = -1
+
+func TestEndedOrFailedRunDoesNothing(t *testing.T) {
 	for _, s := range append(run.Statuses(), "", "ODD") {
 		r := history(t, limits)
 		r.Status = s
-		if got := lifecycle.Next(r, noon); (got.Kind == lifecycle.None) == s.Open() || got.Reason == "" {
+		if got := lifecycle.Next(r, noon); (got.Kind == lifecycle.None) == (s.Open() && s != run.Failed) || got.Reason == "" {
 			t.Errorf("%q: %+v", s, got)
 		}
 	}
@@ -167,7 +174,7 @@ func TestExhaustedPollIsCompleted(t *testing.T) {
 }
 
 func TestRunWithoutATimeLimitIsEnded(t *testing.T) {
-	for _, s := range []run.Status{run.Pending, run.Triggering, run.Running, run.Failed} {
+	for _, s := range []run.Status{run.Pending, run.Triggering, run.Running} {
 		got := lifecycle.Next(run.Run{Status: s, UpdatedAt: at(-5)}, noon)
 		if got.Kind != lifecycle.InfraFailure || !got.Due.Equal(at(-5)) || !strings.Contains(got.Reason, "no time limit") {
 			t.Errorf("%s: %+v", s, got)

@@ -22,6 +22,9 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 		return w.checkElsewhere(ctx)
 	}
 	if w.run.Status == run.Triggering {
+		if w.run.AskedInFuture(w.now) {
+			return w.record(ctx, "asked", w.run.AskedNow)
+		}
 		if until := w.callEnds(); w.now.Before(until) {
 			return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: until, Reason: "the start call may still be in progress"})
 		}

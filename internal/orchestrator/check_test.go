@@ -171,24 +171,24 @@ func TestJobUnknownToItsTargetHasFailed(t *testing.T) {
 	}
 }
 
-func TestPollWindowEndsWithALastPollAndAStop(t *testing.T) {
+// The job is stopped after its run has ended: its end must not be taken for a result.
+func TestPollWindowEndsWithALastPollAndThenAStop(t *testing.T) {
 	for name, c := range map[string]struct {
+		job    string
 		kind   func(*target) job.Type
-		fail   error
-		slow   bool
 		left   run.Leftover
 		mayRun bool // the event says that it may still run
 		log    []store.JobEvent
 	}{
-		"stopped":         {searchableType, nil, false, run.JobStopped, false, []store.JobEvent{store.JobStarted, store.JobStopped}},
-		"stops slowly":    {searchableType, nil, true, run.JobStopping, false, []store.JobEvent{store.JobStarted, store.JobStopping}},
-		"cannot stop":     {plainType, nil, false, run.JobMayRun, true, []store.JobEvent{store.JobStarted}},
-		"failed to stop":  {searchableType, errors.New("forbidden"), false, run.JobStopping, true, []store.JobEvent{store.JobStarted, store.JobStopping}},
-		"stopped, strict": {thoroughType, nil, false, run.JobStopped, false, []store.JobEvent{store.JobStarted, store.JobStopped}},
+		"searchable": {glue, searchableType, run.JobStopping, false, []store.JobEvent{store.JobStarted, store.JobStopping}},
+		"strict":     {glue, thoroughType, run.JobStopping, false, []store.JobEvent{store.JobStarted, store.JobStopping}},
+		"unstoppable": {
+			strings.Replace(glue, "{type: glue, config: {jobName: x}", "{type: http, config: {url: 'https://example.com', callback: true}", 1),
+			plainType, run.JobMayRun, true, []store.JobEvent{store.JobStarted},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := running(t, daily+glue, c.kind)
-			b.target.stopErr, b.target.slowStop = c.fail, c.slow
+			b := running(t, daily+c.job, c.kind)
 			b.runUntilIdle()
 			r := b.want(run.FailedFinal)
 			if r.Progress.Left != c.left || b.now.Sub(morning) != 10*time.Minute {
@@ -199,6 +199,15 @@ func TestPollWindowEndsWithALastPollAndAStop(t *testing.T) {
 				t.Errorf("got %+v", extra)
 			}
 			b.wantLog(c.log...)
+			if len(b.target.stops) != 0 {
+				t.Error("the job was stopped before its run had ended")
+			}
+			if c.left != run.JobStopping {
+				return
+			}
+			if left, err := b.steps.Stop(ctx, r, b.now); err != nil || left != run.JobStopped {
+				t.Errorf("the stop left %q, %v", left, err)
+			}
 		})
 	}
 }
@@ -224,7 +233,7 @@ func TestResultInTheLastPollCounts(t *testing.T) {
 	}
 }
 
-func TestTimeLimitEndsAnyOpenState(t *testing.T) {
+func TestTimeLimitEndsAnAttemptWhoseJobHasNoResult(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(b *bench)
 		left    run.Leftover
@@ -244,11 +253,6 @@ func TestTimeLimitEndsAnyOpenState(t *testing.T) {
 			b.step()
 			b.target.statusErr = errors.New("gone")
 		}, run.JobStopping},
-		"failed and not settled": {func(b *bench) {
-			b.target.refuse(run.Permanent)
-			b.open(b.key, run.Opening{})
-			b.step()
-		}, run.NothingLeft},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, strings.ReplaceAll(daily+glue, "600", "86400"), searchableType)
@@ -275,8 +279,8 @@ func TestFailureWaitsForTheRouter(t *testing.T) {
 	b.target.refuse(run.Permanent)
 	b.open(b.key, run.Opening{})
 	b.step()
-	if due := b.due(b.key); !due.Equal(b.run().Progress.LimitAt) {
-		t.Errorf("due at %s, want its time limit", due)
+	if due := b.due(b.key); !due.IsZero() {
+		t.Errorf("due at %s, want no task: nothing limits how long a pause lasts", due)
 	}
 	b.again(run.CauseCode)
 	b.step()
@@ -392,6 +396,7 @@ func TestLocalStartOfALostControllerIsHeld(t *testing.T) {
 func TestLocalJobIsStoppedByItsOwnController(t *testing.T) {
 	b := running(t, daily+command, localType)
 	other := b.controller("b", b.store)
+	b.cancel(run.JobStopping)
 	left, err := other.Stop(ctx, b.run(), b.now)
 	if left != run.JobStopping || err == nil || len(b.target.stops) != 0 || other.Sees(b.run()) {
 		t.Fatalf("the other controller left %q, %v, and asked for %d stops", left, err, len(b.target.stops))

@@ -25,10 +25,14 @@ import (
 func (w *work) ended(ctx context.Context, h run.Handle, s job.Status) (lifecycle.Step, error) {
 	b := w.batch("ended")
 	r := w.run
-	if r.Status == run.Triggering {
+	if r.Status == run.Triggering || r.Status == run.Pending {
 		w.emitStarted(&b, h, "")
+		since := r.Progress.AskedAt // it ran from the moment of the start call
+		if since.IsZero() {
+			since = w.now
+		}
 		var err error
-		if r, err = r.Started(h, r.Progress.AskedAt); err != nil { // it ran from the moment of the start call
+		if r, err = r.Started(h, since); err != nil {
 			return lifecycle.Step{}, err
 		}
 	}
@@ -43,7 +47,7 @@ func (w *work) ended(ctx context.Context, h run.Handle, s job.Status) (lifecycle
 func (w *work) settleResult(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
 	if w.run.Status != run.JobPollExhausted {
 		b := w.batch("complete")
-		if w.run.Status == run.Triggering && !w.run.Progress.AskedAt.IsZero() && w.def.Job != nil {
+		if w.run.Progress.StartedAt.IsZero() && w.run.MayHaveStarted() && w.def.Job != nil {
 			w.emitStarted(&b, "", "reported by its own result")
 		}
 		output, err := w.output(ctx)
@@ -77,7 +81,7 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 		return lifecycle.Step{}, err
 	}
 	w.logResult(&b, next, output)
-	if err := w.vacate(ctx, &b); err != nil {
+	if err := w.vacate(ctx, &b, false); err != nil {
 		return lifecycle.Step{}, err
 	}
 	if next.Status != run.Completed {

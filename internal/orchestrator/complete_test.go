@@ -279,6 +279,7 @@ func TestStopAndStillRuns(t *testing.T) {
 	if runs, err := b.steps.StillRuns(ctx, ended, b.now); err != nil || runs {
 		t.Errorf("a job that has reported its end: %v, %v", runs, err)
 	}
+	b.cancel(run.JobStopping)
 	if left, err := b.steps.Stop(ctx, b.run(), b.now); err != nil || left != run.JobStopped {
 		t.Errorf("stop: %q, %v", left, err)
 	}
@@ -297,11 +298,12 @@ func TestStopOfAStartWithoutAnAnswerFindsItsJob(t *testing.T) {
 	b.target.findErr = errLost
 	b.open(b.key, run.Opening{})
 	b.step()
-	r := b.want(run.Triggering)
+	b.want(run.Triggering)
+	b.cancel(run.JobStopping)
+	r := b.want(run.Cancelled)
 	if left, err := b.steps.Stop(ctx, r, b.now); err == nil || left != run.JobStopping {
 		t.Errorf("not found: %q, %v", left, err)
 	}
-	r.Progress.Left = run.JobStopping
 	if runs, err := b.steps.StillRuns(ctx, r, b.now); err != nil || !runs {
 		t.Errorf("its call is in progress: %v, %v", runs, err)
 	}

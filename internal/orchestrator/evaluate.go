@@ -7,8 +7,11 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/prober"
+	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -21,31 +24,38 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	if row.Paused() {
-		return w.paused(ctx, row)
-	}
-	view, err := w.evaluateGate(ctx)
+	ask, err := gate.Ask(ctx, w.o.Store, gate.Situation{Question: w.question(), Row: row, Run: w.run, Starting: true}, w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	evaluated, err := w.run.Evaluated(view.Open(), w.now)
+	if ask.Blocked(gate.Paused) {
+		return w.paused(ctx, row)
+	}
+	evaluated, err := w.run.Evaluated(ask.Passes(), w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
 	switch {
 	case !evaluated.Progress.GateOpen:
-		return w.closed(ctx, evaluated.EvaluateBy(view.OpensAt), view, row)
+		return w.closed(ctx, evaluated.EvaluateBy(ask.OpensAt), ask.View, row)
 	case w.run.Offered():
 		return w.record(ctx, "offered", w.run.StillOffered)
+	case ask.Blocked(gate.MaxActive):
+		return w.waitForSlot(ctx, evaluated, ask.View, row)
 	}
-	return w.trigger(ctx, evaluated, view, row)
+	return w.trigger(ctx, evaluated, ask, row)
+}
+
+// question is about the gate of the attempt.
+func (w *work) question() gate.Question {
+	return gate.Question{
+		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period, Opened: w.run.Progress.WindowStart, PostRun: true,
+	}
 }
 
 // evaluateGate evaluates the gate at w.now.
 func (w *work) evaluateGate(ctx context.Context) (gate.View, error) {
-	return gate.Evaluate(ctx, w.o.Store, gate.Question{
-		Definition: w.def, Upstream: w.o.Catalog.Current().Definition, Period: w.run.Period, Opened: w.run.Progress.WindowStart, PostRun: true,
-	}, w.now)
+	return gate.Evaluate(ctx, w.o.Store, w.question(), w.now)
 }
 
 // row returns the pipeline's row; an empty one if it has none.
@@ -54,67 +64,99 @@ func (w *work) row(ctx context.Context) (store.Pipeline, error) {
 }
 
 // closed records a closed gate. A start that was to be repeated releases its slot and waits for the
-// gate again.
+// gate again, unless an earlier start call had no answer: its job may exist, and keeps the slot.
 func (w *work) closed(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
-	b := w.batch("closed")
-	if w.run.Status == run.Triggering {
-		giveBack(&b, row, w.run.ID())
-	} else {
-		w.wakeYielding(&b, row)
-	}
 	step := lifecycle.Next(evaluated, w.now)
-	if step.Kind != lifecycle.ValidationExhausted {
-		prober.Need(&b, w.o.Catalog.Current(), w.def, view, w.run.Key, w.now)
-		return w.commit(ctx, b, evaluated)
+	if step.Kind == lifecycle.ValidationExhausted {
+		return w.endUnstarted(ctx, w.batch("closed"), evaluated, row, view, step.Reason)
 	}
-	next, err := evaluated.Exhausted(step.Reason, w.now)
+	b := w.batch("closed")
+	gate.ReleaseSlot(&b, row, w.run, w.def, evaluated.HoldsSlot())
+	prober.Need(&b, w.o.Catalog.Current(), w.def, view, w.run.Key, w.now)
+	return w.commit(ctx, b, evaluated)
+}
+
+// waitForSlot records an open gate without a free slot. The commit depends on the pipeline's row: if
+// a slot is freed, an older run leaves the queue, or the pipeline is paused before, the attempt
+// decides again.
+func (w *work) waitForSlot(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
+	next, err := evaluated.WaitForSlot(w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.emitExhausted(&b, next, next.Reason, view)
+	b := w.batch("trigger")
+	w.emitPassed(&b, view)
+	b.ExpectPipeline(w.run.Pipeline, row)
 	return w.commit(ctx, b, next)
 }
 
-// exhaust ends a run whose last evaluation found its gate closed, or whose offer no worker claimed.
-// It evaluates again only to report which rules keep the gate closed.
-func (w *work) exhaust(ctx context.Context, step lifecycle.Step) (lifecycle.Step, error) {
-	b := w.batch("exhausted")
-	if w.run.Offered() {
-		return w.expire(ctx, b, step.Reason)
-	}
-	if err := w.leaveQueue(ctx, &b); err != nil {
+// exhaust ends a run whose last evaluation found its gate closed, whose offer no worker claimed, or
+// that got no slot in time. It evaluates again only to report which rules keep the gate closed.
+func (w *work) exhaust(ctx context.Context, reason string) (lifecycle.Step, error) {
+	row, err := w.row(ctx)
+	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	return w.exhaustIn(ctx, b, step.Reason)
+	if w.run.Offered() && row.Paused() { // during a pause no worker could claim it
+		reason += "; the pipeline is " + row.PauseText()
+	}
+	return w.exhaustIn(ctx, w.batch("exhausted"), row, reason)
 }
 
 // exhaustPaused ends a run whose window ends during a pause. The commit depends on the pipeline's
 // row: if the pause has ended meanwhile, the gate is evaluated instead.
 func (w *work) exhaustPaused(ctx context.Context, row store.Pipeline) (lifecycle.Step, error) {
-	b := w.batch("exhausted")
-	if w.wakeYielding(&b, row); len(b.Pipelines) == 0 {
-		b.ExpectPipeline(w.run.Pipeline, row)
-	}
-	return w.exhaustIn(ctx, b, "its window ended while the pipeline was "+row.PauseText())
+	return w.exhaustIn(ctx, w.batch("exhausted"), row, "its window ended while the pipeline was "+row.PauseText())
 }
 
-func (w *work) exhaustIn(ctx context.Context, b store.Batch, reason string) (lifecycle.Step, error) {
+func (w *work) exhaustIn(ctx context.Context, b store.Batch, row store.Pipeline, reason string) (lifecycle.Step, error) {
 	view, err := w.evaluateGate(ctx)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	next, err := w.run.Exhausted(reason, w.now)
+	return w.endUnstarted(ctx, b, w.run, row, view, reason)
+}
+
+// endUnstarted ends a run whose attempt did not start in time, reports that, and stores the state of
+// the gate. If a start call had no answer, its job may exist, and is stopped. A retry that is too
+// late ends the run as failed: what failed is the attempt before.
+func (w *work) endUnstarted(ctx context.Context, b store.Batch, read run.Run, row store.Pipeline, view gate.View, reason string) (lifecycle.Step, error) {
+	left, trouble := job.Left(w.def, w.run)
+	var next run.Run
+	var err error
+	late := read.Status == run.Pending && read.Progress.Opening.RetryTooLate(w.now)
+	if late {
+		reason = "no retry starts after the start condition's deadline, " + period.Stamp(read.Progress.Opening.Until)
+		next, err = read.GiveUp(reason, w.now)
+		next.Progress.Left = left
+	} else {
+		if read.Progress.Opening.TooLate(w.now) {
+			reason = "nothing starts by itself after the start condition's deadline, " + period.Stamp(read.Progress.Opening.Until)
+		}
+		next, err = read.Exhausted(reason, left, w.now)
+	}
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	w.emitExhausted(&b, next, reason, view)
+	w.leave(&b, row, left)
+	if left != run.NothingLeft {
+		reason += "; " + leftText(left)
+	}
+	if trouble != nil {
+		reason += " (" + brief(trouble.Error()) + ")"
+	}
+	b.Snapshots = append(b.Snapshots, ending(next, view))
+	if late {
+		cause := read.Progress.Opening.Cause
+		budget := rerun.BudgetOf(w.def.Job, read, cause)
+		b.Emit(event.New(event.RetryExhausted, w.about(), reason, event.Budget{Cause: cause, Used: budget.Used, Max: budget.Max}))
+	} else {
+		b.Emit(event.New(event.ValidationExhausted, w.about(), reason, event.Gate{Rules: view.Rules()}))
+	}
+	if len(b.Pipelines) == 0 {
+		b.ExpectPipeline(w.run.Pipeline, row)
+	}
 	return w.commit(ctx, b, next)
-}
-
-// emitExhausted reports that a window has ended, and stores the state of the gate.
-func (w *work) emitExhausted(b *store.Batch, exhausted run.Run, reason string, view gate.View) {
-	b.Snapshots = append(b.Snapshots, ending(exhausted, view))
-	b.Emit(event.New(event.ValidationExhausted, w.about(), reason, event.Gate{Rules: view.Rules()}))
 }
 
 // paused starts nothing. The attempt checks again each interval, and when it is woken because the

@@ -9,7 +9,6 @@ import (
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/store"
 )
 
 // The steps of an attempt that an external worker runs. The worker's requests (claim, heartbeat,
@@ -22,19 +21,6 @@ func (w *work) external() bool {
 	}
 	_, is := job.Offers(w.def.Job)
 	return is
-}
-
-// expire ends a run whose offer no worker claimed. During a pause none could.
-func (w *work) expire(ctx context.Context, b store.Batch, reason string) (lifecycle.Step, error) {
-	row, err := w.row(ctx)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	if row.Paused() {
-		reason += "; the pipeline is " + row.PauseText()
-	}
-	giveBack(&b, row, w.run.ID())
-	return w.exhaustIn(ctx, b, reason)
 }
 
 // awayAfter is how late a missed heartbeat may be noticed. If it is later, the controller itself

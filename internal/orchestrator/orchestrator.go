@@ -183,7 +183,7 @@ func (w *work) perform(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 		// A start depends on its own evaluation, even if an earlier one found the gate open.
 		return w.evaluate(ctx)
 	case lifecycle.ValidationExhausted:
-		return w.exhaust(ctx, step)
+		return w.exhaust(ctx, step.Reason)
 	case lifecycle.CheckJob:
 		return w.check(ctx)
 	case lifecycle.JobPollExhausted:

@@ -212,26 +212,23 @@ func (b *bench) cancel(left run.Leftover) {
 	b.commit(batch)
 }
 
-func TestJobWhoseRunIsCancelledDuringTheStartIsStopped(t *testing.T) {
-	for name, c := range map[string]struct {
-		kind   func(*target) job.Type
-		events []event.Type
-		log    store.JobEvent
-	}{
-		"stopped":     {searchableType, []event.Type{event.ValidationPassed}, store.JobStopped},
-		"may run":     {plainType, []event.Type{event.ValidationPassed, event.InfraFailure}, store.JobLate},
-		"strict, too": {thoroughType, []event.Type{event.ValidationPassed}, store.JobStopped},
-	} {
+func TestJobWhoseRunIsCancelledDuringTheStartIsLeftToBeStopped(t *testing.T) {
+	for name, kind := range map[string]func(*target) job.Type{"searchable": searchableType, "plain": plainType, "strict": thoroughType} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, daily+glue, c.kind)
+			b := newBench(t, daily+glue, kind)
 			b.open(b.key, run.Opening{})
-			b.target.duringStart = func(job.Attempt) { b.cancel(run.JobMayRun) }
+			b.target.duringStart = func(job.Attempt) { b.cancel(run.JobStopped) } // it was not found when the run ended
 			b.step()
-			b.want(run.Cancelled)
-			b.wantEvents(c.events...)
-			b.wantLog(c.log)
+			if p := b.want(run.Cancelled).Progress; p.Left != run.JobStopping || p.Handle != "job-1" {
+				t.Errorf("left %q of job %q", p.Left, p.Handle)
+			}
+			b.wantEvents(event.ValidationPassed)
+			b.wantLog(store.JobLate)
 			if !b.due(b.key).IsZero() {
 				t.Error("a cancelled run has a task")
+			}
+			if _, err := b.store.Task(ctx, store.LeftTask(b.run(), b.now).ID); err != nil {
+				t.Errorf("the task that stops the job: %v", err)
 			}
 		})
 	}
@@ -297,7 +294,7 @@ func TestResultReportedDuringTheStartCounts(t *testing.T) {
 	}
 }
 
-func TestRepeatThatWillFindTheJobDoesNotStopIt(t *testing.T) {
+func TestOvertakenStartIsFollowed(t *testing.T) {
 	b := newBench(t, daily+machine, strictType)
 	b.open(b.key, run.Opening{})
 	b.target.duringStart = func(job.Attempt) {
@@ -308,9 +305,6 @@ func TestRepeatThatWillFindTheJobDoesNotStopIt(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	b.step()
-	b.want(run.Triggering)
-	b.wait(30 * time.Second)
 	b.step()
 	r := b.want(run.Running)
 	if b.target.started(r.ID()) != 1 || r.Progress.Handle != "job-1" {

@@ -171,19 +171,6 @@ func TestSlotIsReleasedHoweverTheJobEnds(t *testing.T) {
 			b.step()
 			b.want(run.Pending)
 		},
-		"poll window over": func(b *bench) {
-			b.runUntilIdle()
-			b.want(run.FailedFinal)
-		},
-		"time limit": func(b *bench) {
-			b.target.loseAfter()
-			b.target.findErr = errLost
-			b.step()
-			b.now = b.run().Progress.LimitAt
-			b.target.findErr = nil
-			b.step()
-			b.want(run.FailedFinal)
-		},
 		"reported": func(b *bench) {
 			b.step()
 			b.reported(run.Report{Result: run.ResultSuccess})
@@ -197,6 +184,32 @@ func TestSlotIsReleasedHoweverTheJobEnds(t *testing.T) {
 			b.open(b.key, run.Opening{})
 			end(b)
 			b.wantSlots()
+		})
+	}
+}
+
+// It is released when the job has stopped, by package router.
+func TestSlotIsKeptWhileAJobMayHaveToBeStopped(t *testing.T) {
+	for name, end := range map[string]func(b *bench){
+		"poll window over": func(b *bench) {
+			b.runUntilIdle()
+			b.want(run.FailedFinal)
+		},
+		"time limit": func(b *bench) {
+			b.target.loseAfter()
+			b.target.findErr = errLost
+			b.step()
+			b.now = b.run().Progress.LimitAt
+			b.step()
+			b.want(run.FailedFinal)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, limited+gated+glue, searchableType)
+			b.rows(12)
+			b.open(b.key, run.Opening{})
+			end(b)
+			b.wantSlots(3)
 		})
 	}
 }

@@ -262,8 +262,11 @@ func TestHeldStartEndsWithItsTimeLimit(t *testing.T) {
 	b.step()
 	b.now = b.run().Progress.LimitAt
 	b.step()
-	if r := b.want(run.FailedFinal); r.Progress.Left != run.JobMayRun {
+	if r := b.want(run.FailedFinal); r.Progress.Left != run.JobStopping {
 		t.Errorf("left is %q", r.Progress.Left)
+	}
+	if left, err := b.steps.Stop(ctx, b.run(), b.now); left != run.JobMayRun || err == nil {
+		t.Errorf("the stop left %q, %v", left, err)
 	}
 	if extra := b.last(event.SFNTimeout).Detail.Extra.(event.Left); !extra.JobMayRun {
 		t.Errorf("got %+v", extra)
@@ -373,12 +376,10 @@ func TestSearchDuringAStartCallDoesNotDecideOnItsJob(t *testing.T) {
 		}
 		return b.target.succeed(a)
 	}}, []error{nil}
-	b.step()
-	b.want(run.Triggering)
 	b.target.refuse(run.Permanent)
-	b.runUntilIdle()
-	if r := b.run(); r.Status == run.Failed || r.Progress.Handle != "job-1" {
-		t.Errorf("the run is %s with job %q, but job-1 is running", r.Status, r.Progress.Handle)
+	b.step()
+	if r := b.want(run.Running); r.Progress.Handle != "job-1" {
+		t.Errorf("the run follows job %q, but job-1 is running", r.Progress.Handle)
 	}
 	b.checkStarts()
 }
@@ -389,6 +390,8 @@ func TestCancelledAttemptWithALostAnswerMayLeaveAJob(t *testing.T) {
 	b.open(b.key, run.Opening{})
 	b.step()
 	b.want(run.Triggering)
+	b.cancel(run.JobStopping)
+	b.wait(lease) // the call is over
 	if left, err := b.steps.Stop(ctx, b.run(), b.now); left != run.JobMayRun || err == nil {
 		t.Errorf("left %q, %v", left, err)
 	}

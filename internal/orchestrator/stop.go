@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Stop asks the target to stop the job of an attempt that ends without its result, and returns what
-// is left of the job. For an ended attempt whose job is run.JobStopping it is called until the
-// target says that the job has ended. The error says why the job may still be running. Stop stores
-// nothing.
+// Stop asks the target to stop the job that an ended attempt left behind, and returns what is left of
+// the job. While the job is run.JobStopping it is called again, until the target says that the job
+// has ended. The error says why the job may still be running. Stop stores nothing.
 func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error) {
 	w, err := o.workOn(ctx, r, now)
 	if err != nil {
@@ -25,7 +25,7 @@ func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.
 	if err := w.enter(ctx, false); err != nil && !errors.Is(err, errWaited) {
 		return run.JobStopping, err
 	}
-	return w.leave(ctx)
+	return w.stopLeft(ctx)
 }
 
 // workOn returns the work on a run without its task.
@@ -100,14 +100,13 @@ func (w *work) callOver(kind job.Type, a job.Attempt) time.Time {
 	return asked.Add(w.o.Lease/2 + w.o.startLimit(kind, a))
 }
 
-// leave asks the target to stop the job that the attempt may have started, and returns what is left
-// of it.
-func (w *work) leave(ctx context.Context) (run.Leftover, error) {
+// stopLeft asks the target to stop the job that an ended attempt left behind, and returns what is
+// left of it.
+func (w *work) stopLeft(ctx context.Context) (run.Leftover, error) {
 	p := w.run.Progress
-	asked := w.run.Status == run.Triggering && !p.AskedAt.IsZero()
 	switch {
-	case w.run.Status != run.Running && !asked && !p.Unanswered && p.Left != run.JobStopping:
-		return run.NothingLeft, nil
+	case p.Left != run.JobStopping:
+		return p.Left, nil
 	case w.def == nil:
 		return run.JobMayRun, errors.New("its version of the file is not available")
 	case w.def.Job == nil:
@@ -127,7 +126,7 @@ func (w *work) leave(ctx context.Context) (run.Leftover, error) {
 	return w.leaveUnanswered(ctx, kind, attempt)
 }
 
-// leaveUnanswered is leave for an attempt whose start call has no known answer. While the call may
+// leaveUnanswered is stopLeft for an attempt whose start call has no known answer. While the call may
 // be in progress, its job may still appear.
 func (w *work) leaveUnanswered(ctx context.Context, kind job.Type, a job.Attempt) (run.Leftover, error) {
 	h, saw, trouble := w.find(ctx, kind, a)
@@ -166,20 +165,14 @@ func (w *work) stop(ctx context.Context, kind job.Type, a job.Attempt, h run.Han
 	}
 }
 
-// left returns a batch that ends the attempt without its job's result. A job that is stopping keeps
-// its slot until it has ended.
-func (w *work) left(ctx context.Context, what string, left run.Leftover) (store.Batch, error) {
-	b := w.batch(what)
-	switch left {
-	case run.JobStopping:
+// leave makes b end the attempt without its job's result. A job that is to be stopped keeps its slot
+// until it has ended; the task that stops it is due at once.
+func (w *work) leave(b *store.Batch, row store.Pipeline, left run.Leftover) {
+	gate.ReleaseSlot(b, row, w.run, w.def, left == run.JobStopping)
+	if left == run.JobStopping {
 		b.Append(w.entry(store.JobStopping, w.run.Progress.Handle, "its result is no longer needed"))
 		b.Schedule(store.LeftTask(w.run, w.now))
-		return b, nil
-	case run.JobStopped:
-		b.Append(w.entry(store.JobStopped, w.run.Progress.Handle, "its result was no longer needed"))
-	case run.NothingLeft, run.JobMayRun:
 	}
-	return b, w.vacate(ctx, &b)
 }
 
 // pollExhausted ends an attempt whose job had no result in time.
@@ -200,25 +193,26 @@ func (w *work) timeOut(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 	return w.abort(ctx, "time-limit", w.run.TimeOut, event.SFNTimeout, fmt.Sprintf("%s while %s", step.Reason, w.run.Status))
 }
 
-// abort stops the attempt's job, ends the attempt without its result, and reports what is left of
-// the job.
+// abort ends the attempt without its job's result, and reports what is left of the job. The job is
+// stopped after that: if it were stopped before, its end could be taken for its result.
 func (w *work) abort(
 	ctx context.Context, what string, end func(run.Leftover, time.Time) (run.Run, error), t event.Type, reason string,
 ) (lifecycle.Step, error) {
-	left, trouble := w.leave(ctx)
-	w.now = w.clock()
+	left, trouble := job.Left(w.def, w.run)
 	next, err := end(left, w.now)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
-	b, err := w.left(ctx, what, left)
+	row, err := w.row(ctx)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
+	b := w.batch(what)
+	w.leave(&b, row, left)
 	message := fmt.Sprintf("%s; %s", reason, leftText(left))
 	if trouble != nil {
 		message += " (" + brief(trouble.Error()) + ")"
 	}
-	b.Emit(event.New(t, w.about(), message, event.Left{JobMayRun: left == run.JobMayRun || trouble != nil, Reason: reason}))
+	b.Emit(event.New(t, w.about(), message, event.Left{JobMayRun: left == run.JobMayRun || w.run.Progress.Held.Reason != "", Reason: reason}))
 	return w.commit(ctx, b, next)
 }

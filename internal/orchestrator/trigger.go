@@ -16,21 +16,11 @@ import (
 
 // trigger performs the start that an open gate allows: it stores TRIGGERING with the snapshot,
 // makes the call, and stores the result.
-func (w *work) trigger(ctx context.Context, evaluated run.Run, view gate.View, row store.Pipeline) (lifecycle.Step, error) {
+func (w *work) trigger(ctx context.Context, evaluated run.Run, ask gate.Answer, row store.Pipeline) (lifecycle.Step, error) {
 	b := w.batch("trigger")
-	w.emitPassed(&b, view)
-	free, err := w.takeSlot(ctx, &b, row)
-	if err != nil {
-		return lifecycle.Step{}, err
-	}
-	if !free {
-		next, err := evaluated.WaitForSlot(w.now)
-		if err != nil {
-			return lifecycle.Step{}, err
-		}
-		return w.commit(ctx, b, next)
-	}
-	next, err := w.triggered(&b, evaluated, view)
+	w.emitPassed(&b, ask.View)
+	takeSlots(&b, w.run.Pipeline, row, ask.Slots)
+	next, err := w.triggered(&b, evaluated, ask.View)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
@@ -164,7 +154,7 @@ func (w *work) storeAnswer(ctx context.Context, c call) (lifecycle.Step, error) 
 		if current, err = w.o.Store.Run(ctx, w.run.Key); err != nil {
 			return lifecycle.Step{}, fmt.Errorf("read it after its start: %w", err)
 		}
-		if !sameStart(w.run, current) {
+		if !c.concerns(w.run, current) {
 			return w.overtaken(ctx, current, c)
 		}
 		if current.Version == w.run.Version {
@@ -175,10 +165,17 @@ func (w *work) storeAnswer(ctx context.Context, c call) (lifecycle.Step, error) 
 	return lifecycle.Step{}, err
 }
 
-// sameStart reports whether a run still waits for the answer to this call.
-func sameStart(asked, current run.Run) bool {
-	return current.Attempt == asked.Attempt && current.Status == run.Triggering && !current.Progress.AskedAt.IsZero() &&
-		current.Progress.StartTries == asked.Progress.StartTries && current.Progress.Report.Result == ""
+// concerns reports whether the answer decides what the run does next. A job exists whatever has
+// become of the start meanwhile, so the attempt follows it, even if another worker is about to repeat
+// the start or the gate has closed again. Any other answer is only about the latest start call.
+func (c call) concerns(asked, current run.Run) bool {
+	if current.Attempt != asked.Attempt || current.Progress.Report.Result != "" {
+		return false
+	}
+	if c.err == nil {
+		return current.Status == run.Triggering || current.Status == run.Pending
+	}
+	return current.Status == run.Triggering && !current.Progress.AskedAt.IsZero() && current.Progress.StartTries == asked.Progress.StartTries
 }
 
 // answered stores the result of a start call.
@@ -207,6 +204,9 @@ func (w *work) started(ctx context.Context, h run.Handle, found string) (lifecyc
 	}
 	b := w.batch("started")
 	w.emitStarted(&b, h, found)
+	if err := w.occupy(ctx, &b); err != nil {
+		return lifecycle.Step{}, err
+	}
 	return w.commit(ctx, b, next)
 }
 
@@ -258,7 +258,7 @@ func (w *work) refused(ctx context.Context, why job.Refusal, unanswered bool) (l
 		next.Progress.NextTry = period.Later(next.Progress.NextTry, next.UpdatedAt.Add(min(why.After, maxWish)))
 		return w.commit(ctx, b, next)
 	}
-	if err := w.vacate(ctx, &b); err != nil {
+	if err := w.vacate(ctx, &b, false); err != nil {
 		return lifecycle.Step{}, err
 	}
 	again, err := w.nextAttempt(ctx, next)

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,7 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 	case saw == jobFound:
 		return w.started(ctx, h, "found after an unanswered start call")
 	case w.mayRepeat(kind, saw):
-		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause}, refusesRepeats(kind) && saw != notFound)
+		return w.refused(ctx, job.Refusal{Category: run.Transient, Reason: cause}, saw != notFound)
 	case saw == searchFailed && w.now.Before(w.patientUntil()):
 		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.limits().StartBackoff), Reason: cause})
 	default:
@@ -53,7 +54,7 @@ func (w *work) unanswered(ctx context.Context, cause string) (lifecycle.Step, er
 
 // refusedLater handles a refusal that would end an attempt of which an earlier start call had no
 // answer. The refusal says nothing about that call, so the attempt fails only if the target says
-// that there is no job.
+// that there is no job, or if the file accepts the risk of a second one.
 func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Step, error) {
 	kind, attempt, err := w.job()
 	if err != nil {
@@ -65,6 +66,9 @@ func (w *work) refusedLater(ctx context.Context, why job.Refusal) (lifecycle.Ste
 	case jobFound:
 		return w.started(ctx, h, "found after an unanswered start call")
 	case notFound:
+		return w.refused(ctx, why, false)
+	}
+	if w.acceptsRisk() {
 		return w.refused(ctx, why, false)
 	}
 	reason := brief(why.Reason) + "; an earlier start call of this attempt was not answered, so its job may exist"
@@ -105,6 +109,11 @@ func (w *work) mayRepeat(kind job.Type, saw searchResult) bool {
 	if saw == searchFailed && w.now.Before(w.patientUntil()) {
 		return false
 	}
+	return w.acceptsRisk()
+}
+
+// acceptsRisk reports whether the file accepts the risk of a second job.
+func (w *work) acceptsRisk() bool {
 	risk, ok := w.def.Job.Config.(interface{ RetriesUnanswered() bool })
 	return ok && risk.RetriesUnanswered()
 }
@@ -134,7 +143,7 @@ func (w *work) overtaken(ctx context.Context, current run.Run, c call) (lifecycl
 	step := lifecycle.Next(current, w.now)
 	b := w.batch("overtaken")
 	switch {
-	case current.Attempt == w.run.Attempt && current.Progress.Left == run.JobStopping && current.Progress.StartedAt.IsZero():
+	case current.Attempt == w.run.Attempt && current.Status.Ended() && current.Progress.StartedAt.IsZero() && !resultKnown(current):
 		if err := w.answerLeft(ctx, &b, current, c); err != nil {
 			return lifecycle.Step{}, err
 		}
@@ -148,8 +157,9 @@ func (w *work) overtaken(ctx context.Context, current run.Run, c call) (lifecycl
 		return step, nil
 	}
 	err := w.send(ctx, b)
-	if isConflict(err) && w.claim != nil {
-		b.Lease, b.Tasks, b.Finished, err = nil, nil, nil, nil // another worker has the task by now
+	if isConflict(err) && w.claim != nil { // another worker has the task by now
+		b.Lease, b.Finished, err = nil, nil, nil
+		b.Tasks = slices.DeleteFunc(b.Tasks, func(t store.Task) bool { return t.ID == lifecycle.TaskID(w.run.Key) })
 		if !b.Empty() {
 			err = w.send(ctx, b)
 		}
@@ -169,9 +179,12 @@ func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, 
 		next, err = current.LeftStarted(c.started.Handle, w.now)
 		b.Append(w.entry(store.JobLate, c.started.Handle, became+"it is being stopped"))
 	case c.err == nil:
-		next, err = current.SettleLeft(run.NothingLeft, w.now)
 		b.Append(w.entry(store.JobLate, c.started.Handle, fmt.Sprintf("%sits result is %s", became, c.started.Result.Result)))
-	case refusalIn(c.err) != nil:
+		if !current.Progress.Left.MayRun() {
+			return nil
+		}
+		next, err = current.SettleLeft(run.NothingLeft, w.now)
+	case refusalIn(c.err) != nil && current.Progress.Left.MayRun() && !current.Progress.Unanswered:
 		next, err = current.SettleLeft(run.NothingLeft, w.now)
 	default:
 		return nil
@@ -181,7 +194,7 @@ func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, 
 	}
 	b.Swap(current, next)
 	if next.Progress.Left == run.NothingLeft {
-		return w.vacate(ctx, b)
+		return w.vacate(ctx, b, false)
 	}
 	b.Schedule(store.LeftTask(next, w.now))
 	return nil
@@ -207,20 +220,18 @@ func (w *work) abandon(ctx context.Context, b *store.Batch, became run.Status, h
 	b.Emit(w.infraFailure(which, e.Message, event.Infra{Error: brief(trouble.Error())}))
 }
 
-// follows reports whether the current run follows this very job, has its result, or will find it
-// again when it repeats the start with the attempt's id.
+// follows reports whether the current run follows this very job, or has its result.
 func (w *work) follows(current run.Run, h run.Handle) bool {
 	if current.Attempt != w.run.Attempt {
 		return false
 	}
-	switch current.Status {
-	case run.Running:
-		return current.Progress.Handle == h
-	case run.Pending, run.Triggering:
-		return refusesRepeats(w.o.Jobs[w.def.Job.Type]) || current.Progress.Report.Result != ""
-	default:
-		return current.Progress.Report.Result != "" && current.Progress.Left == run.NothingLeft
-	}
+	return current.Status == run.Running && current.Progress.Handle == h || resultKnown(current)
+}
+
+// resultKnown reports whether the attempt's job has ended with a known result. A rejected start is no
+// result.
+func resultKnown(r run.Run) bool {
+	return r.Progress.Report.Result != "" && !r.Progress.Report.Refused
 }
 
 func refusesRepeats(kind job.Type) bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -131,12 +132,12 @@ func (w *work) withoutDefinition(ctx context.Context, step lifecycle.Step, cause
 	message := fmt.Sprintf("no step is possible: %v", cause)
 	b.Emit(w.infraFailure("definition", message, event.Infra{Error: cause.Error()}))
 	next := lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.interval()), Reason: message}
-	if w.queued() {
+	if gate.Queued(w.run, nil) {
 		left, err := w.run.LeaveQueue(w.now)
 		if err != nil {
 			return lifecycle.Step{}, err
 		}
-		if err := w.leaveQueue(ctx, &b); err != nil {
+		if err := w.vacate(ctx, &b, true); err != nil {
 			return lifecycle.Step{}, err
 		}
 		b.Swap(w.run, left)

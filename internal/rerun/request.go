@@ -41,8 +41,11 @@ type Seen struct {
 func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	r := f.Run
 	exists := r.Status != ""
-	if r.Status == run.Pending && r.Progress.WaitingSince.IsZero() && q.Force && q.BypassGate {
+	if r.Status == run.Pending && r.Progress.WaitingSince.IsZero() && q.Force && q.BypassGate && !r.MayHaveJob() {
 		return accept(now, "forced, replaces attempt %d, which had not started", r.Attempt)
+	}
+	if r.Status == run.Pending && r.MayHaveJob() {
+		return reject(AlreadyOpen, "attempt %d is PENDING, but an earlier start call had no answer, so its job may be running; cancel it first", r.Attempt)
 	}
 	if r.Status.Open() {
 		return reject(AlreadyOpen, "attempt %d is %s; wait for it or cancel it", r.Attempt, r.Status)

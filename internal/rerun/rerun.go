@@ -116,11 +116,16 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 }
 
 // Retry decides what follows a failed attempt: the next one after a backoff, or the end of the run.
-// It also returns the budget of the failure's category.
+// No retry starts after the deadline of the start condition. It also returns the budget of the
+// failure's category.
 func Retry(failed run.Run, j *pipeline.Job, now time.Time) (Verdict, Budget) {
 	cause := failed.Progress.Report.Category.Cause()
 	budget := BudgetOf(j, failed, cause)
-	return Next(failed, cause, budget, now), budget
+	v := Next(failed, cause, budget, now)
+	if opening := failed.Progress.Opening; v.Open && opening.TooLate(v.At) {
+		v = reject(StartDeadline, "no retry starts after the start condition's deadline, %s", period.Stamp(opening.Until))
+	}
+	return v, budget
 }
 
 // Final returns why a failed run ends without another attempt: the job's report, and why it is not
@@ -154,6 +159,8 @@ func Reopen(r run.Run, now time.Time) Verdict {
 	switch {
 	case r.Status != run.ValidationExhausted:
 		return refuseState(r, run.CauseReopened, run.ValidationExhausted)
+	case r.MayHaveJob():
+		return reject(JobRunning, "the job of attempt %d may still be running", r.Attempt)
 	case r.StartDeadlinePassed:
 		return reject(StartDeadline, "the start condition's deadline closed this run; `interlock trigger` opens it")
 	case used >= MaxReopenings:

@@ -97,7 +97,7 @@ func leaveDry(b *store.Batch, old run.Run, now time.Time) error {
 	if old.Status != run.Pending {
 		return nil
 	}
-	next, err := old.Exhausted("the pipeline was no longer a dry run", now)
+	next, err := old.Exhausted("the pipeline was no longer a dry run", run.NothingLeft, now)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func leaveDry(b *store.Batch, old run.Run, now time.Time) error {
 
 // exhaustDry ends a dry run whose gate stayed closed.
 func exhaustDry(b *store.Batch, old run.Run, reason string, now time.Time) error {
-	next, err := old.Exhausted(reason, now)
+	next, err := old.Exhausted(reason, run.NothingLeft, now)
 	if err != nil {
 		return err
 	}

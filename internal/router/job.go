@@ -3,12 +3,14 @@ package router
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -16,12 +18,14 @@ import (
 // jobHandler stops the jobs of cancelled runs, and receives results from clients.
 type jobHandler struct {
 	core
-	jobs jobs
+	jobs   jobs
+	replay func(ctx context.Context, id pipeline.ID, since, now time.Time) error // handles the writes since an instant again
 }
 
-// Cancel ends an open run on an operator's request. It stops the job if possible; until the target
-// reports the end of the job, the job keeps its slot and reruns are rejected. Otherwise the event
-// says that the job may still run. The change that follows cancels the run's deadlines.
+// Cancel ends an open run on an operator's request, and then stops its job if that is possible. In
+// this order a job that ends because it is stopped cannot be taken for the run's result. Until the
+// target reports the end of the job, the job keeps its slot and reruns are rejected. If the job
+// cannot be stopped, the event says so. The change that follows cancels the run's deadlines.
 func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error) {
 	if by == "" || why == "" {
 		return run.Run{}, refuse(Invalid, "cancelling a run needs a requester and a reason")
@@ -35,69 +39,80 @@ func (h *jobHandler) Cancel(ctx context.Context, key run.Key, by, why string, no
 		if !old.Status.Open() {
 			return refuse(Conflict, "run %s has ended: %s", key, old.Status)
 		}
-		// If the job cannot be stopped, the event says so; the operator's cancel counts anyway.
-		left, trouble := h.jobs.Stop(ctx, old, now)
-		if ctx.Err() != nil {
-			return fmt.Errorf("stop the job of %s: %w", old.ID(), ctx.Err())
-		}
-		ended, err = h.cancel(ctx, old, by, why, left, trouble, now)
+		ended, err = h.cancel(ctx, old, by, why, now)
 		return err
 	})
-	return ended, err
+	if err != nil || ended.Progress.Left != run.JobStopping {
+		return ended, err
+	}
+	return h.stopCancelled(ctx, ended, now), nil
 }
 
-func (h *jobHandler) cancel(ctx context.Context, old run.Run, by, why string, left run.Leftover, trouble error, now time.Time) (run.Run, error) {
+func (h *jobHandler) cancel(ctx context.Context, old run.Run, by, why string, now time.Time) (run.Run, error) {
+	def, err := h.definition(ctx, old)
+	if err != nil {
+		return run.Run{}, err
+	}
+	left, trouble := job.Left(def, old)
 	next, err := old.Cancel(by, why, left, now)
 	if err != nil {
 		return run.Run{}, err
 	}
-	b := store.Batch{ID: name("cancel", old) + "/" + by}
+	b := store.Batch{ID: fmt.Sprintf("%s/%s/%q", name("cancel", old), by, why)}
 	b.Swap(old, next)
 	b.Finish(lifecycle.TaskID(old.Key))
-	log := store.JobEntry{Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Try: old.Progress.StartTries, Handle: old.Progress.Handle, Message: why, By: by}
 	message := fmt.Sprintf("cancelled by %s: %s", by, why)
 	switch left {
 	case run.JobStopping:
-		log.Event = store.JobStopping
-		b.Append(log)
+		b.Append(store.JobEntry{
+			Key: old.Key, Attempt: old.Attempt, At: period.Instant(now), Event: store.JobStopping, Try: old.Progress.StartTries,
+			Handle: old.Progress.Handle, Message: why, By: by,
+		})
 		b.Schedule(store.LeftTask(next, now))
 		message += "; its job is being stopped"
-	case run.JobStopped:
-		log.Event = store.JobStopped
-		b.Append(log)
 	case run.JobMayRun:
-		message += "; its job could not be stopped and may still be running"
-	case run.NothingLeft:
+		message += fmt.Sprintf("; its job may still be running (%v)", trouble)
+	case run.NothingLeft, run.JobStopped:
 	}
-	if trouble != nil {
-		message += " (" + trouble.Error() + ")"
+	if err := h.freeSlot(ctx, &b, old, def, left == run.JobStopping); err != nil {
+		return run.Run{}, err
 	}
-	if left != run.JobStopping {
-		if err := h.freeSlot(ctx, &b, old); err != nil {
-			return run.Run{}, err
-		}
-	}
-	b.Emit(event.New(event.RunCancelled, event.Of(old, now), message, event.Left{JobMayRun: trouble != nil, By: by, Reason: why}))
+	b.Emit(event.New(event.RunCancelled, event.Of(old, now), message, event.Left{JobMayRun: left == run.JobMayRun, By: by, Reason: why}))
 	return next, h.commit(ctx, b, now)
 }
 
-// freeSlot frees the slot of an attempt's job, in the commit that ends it. If other attempts
-// yielded to this one, the row changes too, so that they are woken.
-func (h *jobHandler) freeSlot(ctx context.Context, b *store.Batch, old run.Run) error {
+// stopCancelled stops the job of a cancelled run at once, and returns the run as it is then. If that
+// fails, the stored task stops the job.
+func (h *jobHandler) stopCancelled(ctx context.Context, ended run.Run, now time.Time) run.Run {
+	if !h.jobs.Sees(ended) {
+		return ended
+	}
+	left, trouble := h.jobs.Stop(ctx, ended, now)
+	if ctx.Err() != nil || left == run.JobStopping {
+		return ended
+	}
+	b := store.Batch{ID: name("cancelled", ended)}
+	next, err := h.recordLeft(ctx, &b, ended, left, trouble, now)
+	b.Finish(store.LeftTask(ended, now).ID)
+	if err != nil || h.commit(ctx, b, now) != nil {
+		return ended
+	}
+	return next
+}
+
+// definition returns the version of the file that an attempt opened with; nil if it is not available.
+func (c *core) definition(ctx context.Context, r run.Run) (*pipeline.Definition, error) {
+	return store.IfFound(c.catalog.Definition(ctx, r.Pipeline, r.Progress.Opening.ConfigVersion))
+}
+
+// freeSlot frees the slot of an attempt in the commit that ends it, unless its job keeps it. If other
+// attempts yielded to this one, the row changes too, so that they are woken.
+func (h *jobHandler) freeSlot(ctx context.Context, b *store.Batch, old run.Run, def *pipeline.Definition, keeps bool) error {
 	row, err := h.pipelineRow(ctx, old.Pipeline)
-	if err != nil || row.Version == 0 {
-		return err
+	if err == nil {
+		gate.ReleaseSlot(b, row, old, def, keeps)
 	}
-	e := h.catalog.Current().Get(old.Pipeline)
-	first := old.Progress.LastEvaluation.IsZero() && e != nil && e.MaxActive > 0
-	queued := old.Status == run.Pending && (first || !old.Progress.WaitingSince.IsZero())
-	if !queued && !slices.Contains(row.Slots, old.ID()) {
-		return nil
-	}
-	next := row
-	next.Slots = slices.DeleteFunc(slices.Clone(row.Slots), func(id run.AttemptID) bool { return id == old.ID() })
-	b.SwapPipeline(row, next)
-	return nil
+	return err
 }
 
 // stopPatience is how long a job may take to stop before this is reported.
@@ -105,7 +120,9 @@ const stopPatience = 15 * time.Minute
 
 // CheckLeft handles CheckLeft tasks: it asks the target to stop a job that an ended attempt left
 // behind, and whether it has ended. Until then the job keeps its slot. The task repeats after as
-// long as the job has been stopping, at least a second and at most a poll interval.
+// long as the job has been stopping, at least a second and at most a poll interval. Once the job of a
+// run whose gate did not open in time has ended, it handles the writes since then again: while the
+// job might run, they could not reopen the run.
 func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.Time) error {
 	return store.Again(func() error {
 		key := claim.Task.Key
@@ -115,7 +132,21 @@ func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.
 		}
 		b := store.Batch{ID: fmt.Sprintf("%s/v%d/%d", claim.Task.ID, old.Version, claim.Lease.Token), Lease: &claim.Lease}
 		if old.Progress.Left != run.JobStopping {
+			if old.Status == run.ValidationExhausted { // data that came meanwhile could not reopen it
+				if err := h.replay(ctx, key.Pipeline, old.EndedAt, now); err != nil {
+					return err
+				}
+			}
 			b.Finish(claim.Task.ID)
+			return h.commit(ctx, b, now)
+		}
+		if old.AskedInFuture(now) { // how long the start call may take counts from now
+			next, err := old.AskedNow(now)
+			if err != nil {
+				return err
+			}
+			b.Swap(old, next)
+			b.Schedule(store.LeftTask(next, now.Add(time.Second)))
 			return h.commit(ctx, b, now)
 		}
 		left, trouble := run.JobMayRun, fmt.Errorf("controller %s, which it belongs to, is missing", old.Progress.Replica)
@@ -129,10 +160,14 @@ func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.
 			stillStopping(&b, old, trouble, now)
 			return h.commit(ctx, b, now)
 		}
-		if err := h.recordLeft(ctx, &b, old, left, trouble, now); err != nil {
+		if _, err := h.recordLeft(ctx, &b, old, left, trouble, now); err != nil {
 			return err
 		}
-		b.Finish(claim.Task.ID)
+		if old.Status == run.ValidationExhausted {
+			b.Schedule(store.LeftTask(old, now))
+		} else {
+			b.Finish(claim.Task.ID)
+		}
 		return h.commit(ctx, b, now)
 	})
 }
@@ -156,10 +191,14 @@ func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 
 // recordLeft records that a left job has ended, or that its state cannot be read, and frees its
 // slot.
-func (h *jobHandler) recordLeft(ctx context.Context, b *store.Batch, old run.Run, left run.Leftover, trouble error, now time.Time) error {
+func (h *jobHandler) recordLeft(ctx context.Context, b *store.Batch, old run.Run, left run.Leftover, trouble error, now time.Time) (run.Run, error) {
 	next, err := old.SettleLeft(left, now)
 	if err != nil {
-		return err
+		return old, err
+	}
+	def, err := h.definition(ctx, old)
+	if err != nil {
+		return old, err
 	}
 	b.Swap(old, next)
 	if left == run.JobMayRun {
@@ -174,7 +213,7 @@ func (h *jobHandler) recordLeft(ctx context.Context, b *store.Batch, old run.Run
 			Handle: old.Progress.Handle, Message: message,
 		})
 	}
-	return h.freeSlot(ctx, b, old)
+	return next, h.freeSlot(ctx, b, old, def, false)
 }
 
 // reportLeft reports trouble with a left job, once per attempt and kind.

@@ -130,7 +130,7 @@ func TestJobOfAControllerThatIsGoneFreesItsSlot(t *testing.T) {
 	w := newWorld(t, `
 pipeline: {id: narrow, owner: data}
 schedule: {trigger: {key: arrival, check: exists}, maxActive: 1, evaluation: {window: 1h, interval: 30m}}
-job: {type: http, config: {url: "https://jobs.example/run"}}
+job: {type: command, config: {command: "true"}}
 `)
 	w.Write("narrow", "arrival#2026-03-03", "n=1")
 	w.Write("narrow", "arrival#2026-03-04", "n=1")
@@ -139,7 +139,7 @@ job: {type: http, config: {url: "https://jobs.example/run"}}
 	cancelled, err := w.Router.Cancel(ctx, w.Key(narrow3), "ada", "wrong input", w.Now())
 	w.Check(err)
 	same(t, "left", run.JobStopping, cancelled.Progress.Left)
-	same(t, "event", true, w.only(event.RunCancelled).Detail.Extra.(event.Left).JobMayRun)
+	same(t, "event", false, w.only(event.RunCancelled).Detail.Extra.(event.Left).JobMayRun)
 	task, err := w.Store.Task(ctx, "left/"+narrow3)
 	w.Check(err)
 	same(t, "the task is for", "gone", task.Replica)

@@ -30,7 +30,7 @@ type order struct {
 	forced   bool
 	bypass   bool
 	from     time.Time // when its window starts, if later than now
-	until    time.Time // the latest end of its window; zero: no limit
+	until    time.Time // from when it must not start; zero: no limit
 	causedBy string    // the change or request that caused it
 	message  string    // what happened, as text
 
@@ -44,7 +44,7 @@ func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, 
 		o.from = period.Later(o.from, e.Schedule.EarliestStart(key.Period))
 	}
 	if o.cause != run.CauseManual {
-		o.until = waitsUntil(e, key)
+		o.until = e.StartCloses(key.Period)
 	}
 	next, err := run.New(key, op.opening(e, o, now))
 	if err != nil {
@@ -94,7 +94,7 @@ func (op *opener) opening(e *catalog.Entry, o order, now time.Time) run.Opening 
 	}
 	return run.Opening{
 		Cause: o.cause, By: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass,
-		ConfigVersion: e.Version, Limits: limits, At: now, From: o.from,
+		ConfigVersion: e.Version, Limits: limits, At: now, From: o.from, Until: period.Instant(o.until),
 	}
 }
 

@@ -187,3 +187,27 @@ func TestPauseAndResumeRefusals(t *testing.T) {
 	refused(t, w.Router.Resume(ctx, "plain", "ada", "", w.Now()), router.Conflict)
 	refused(t, w.Router.Resume(ctx, "nobody", "ada", "", w.Now()), router.NotFound)
 }
+
+// A pause may last longer than the time limit of an attempt, whose job has ended.
+func TestFailureDuringALongPauseIsRetriedAfterIt(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: orders, owner: data}
+schedule: {trigger: {key: a, check: equals, field: status, value: ready}}
+job: {type: command, config: {command: "true"}, maxRetries: 2}
+`)
+	w.Write("orders", "a#2026-03-03", "status=ready")
+	w.Pass(time.Second)
+	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ada", Why: "maintenance"}, w.Now())
+	w.Check(err)
+	w.Settle()
+	w.Pass(time.Minute)
+	_, err = w.Router.Report(ctx, run.Outcome{Key: w.Key("orders/stream/2026-03-03"), Attempt: 1, Report: run.Report{Result: run.ResultFail, Category: run.Transient, Message: "the network"}}, w.Now())
+	w.Check(err)
+	w.Settle()
+	w.Pass(6 * time.Hour)
+	w.expect("orders/stream/2026-03-03", "FAILED 1")
+	w.Check(w.Router.Resume(ctx, "orders", "ada", "done", w.Now()))
+	w.Settle()
+	w.Pass(time.Minute)
+	w.expect("orders/stream/2026-03-03", "RUNNING 2")
+}

@@ -101,6 +101,16 @@ func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now tim
 	})
 }
 
+// replaySince is replay for the pipeline with that id, if it is active and not paused: the end of a
+// pause replays more.
+func (h *pipelineHandler) replaySince(ctx context.Context, id pipeline.ID, since, now time.Time) error {
+	e, row, err := h.catalog.Active(ctx, id)
+	if err != nil || e == nil || row.Paused() {
+		return err
+	}
+	return h.replay(ctx, e, since, now)
+}
+
 // replay handles everything that a pause held back since an instant. It is safe to handle it twice.
 func (h *pipelineHandler) replay(ctx context.Context, e *catalog.Entry, since, now time.Time) error {
 	changes, err := h.writtenSince(ctx, e, since)

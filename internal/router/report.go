@@ -51,11 +51,11 @@ func meant(r run.Run, written time.Time) int {
 }
 
 func (h *jobHandler) report(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
-	waits := old.Status == run.Triggering || old.Status == run.Running
+	waits := old.Status == run.Triggering || old.Status == run.Running || old.Status == run.Pending && old.MayHaveJob()
 	switch before := old.Progress.Report; {
 	case o.Attempt == old.Attempt && before.Result == o.Result && before.Message == o.Message && before.By == o.By:
 		return Reported{Run: old}, nil // reported before
-	case o.Attempt == old.Attempt && old.Status == run.Pending:
+	case o.Attempt == old.Attempt && old.Status == run.Pending && !waits:
 		return Reported{}, refuse(Conflict, "attempt %d of run %s has not started, so it has no result yet", o.Attempt, o.Key)
 	case o.Attempt != old.Attempt || !waits || before.Result != "":
 		return h.logLate(ctx, old, o, now)
@@ -124,7 +124,11 @@ func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, no
 	if ended, err := old.SettleLeft(run.NothingLeft, now); err == nil && o.Attempt == old.Attempt && o.Result.Valid() {
 		current = ended
 		b.Swap(old, current)
-		if err := h.freeSlot(ctx, &b, old); err != nil {
+		def, err := h.definition(ctx, old)
+		if err != nil {
+			return Reported{}, err
+		}
+		if err := h.freeSlot(ctx, &b, old, def, false); err != nil {
 			return Reported{}, err
 		}
 	}

@@ -138,7 +138,10 @@ func TestRerunAfterACancelBeforeTheResultWasHandled(t *testing.T) {
 	w.Write("plain", "arrival", "n=1")
 	_, err := w.Router.Report(ctx, said(w, 1, run.ResultSuccess), w.Now())
 	w.Check(err)
-	w.leave()
+	cancelled, err := w.Router.Cancel(ctx, w.Key(plainRun), "ada", "not needed", w.Now())
+	w.Check(err)
+	same(t, "left", run.NothingLeft, cancelled.Progress.Left) // its job has ended
+	w.Settle()
 	w.expect(plainRun, "CANCELLED 1")
 	w.rerun(ask(w, "1"))
 	w.expect(plainRun, "RUNNING 2")

@@ -89,13 +89,14 @@ func New(d Deps) *Router {
 	reading := readingHandler{opener: op, deadlines: d.Deadlines, late: late, window: window, postRun: postRun}
 	moved := runHandler{opener: op, deadlines: d.Deadlines, late: late, postRun: postRun}
 	pause := pauseHandler{c}
+	changed := pipelineHandler{core: c, deadlines: d.Deadlines, reading: reading, run: moved, pause: pause}
 	return &Router{
 		readingHandler: reading, windowHandler: window, runHandler: moved, postRunHandler: postRun, dryHandler: dry,
 		fireHandler:     fireHandler{op},
-		pipelineHandler: pipelineHandler{core: c, deadlines: d.Deadlines, reading: reading, run: moved, pause: pause},
+		pipelineHandler: changed,
 		pauseHandler:    pause,
 		requestHandler:  requestHandler{opener: op, jobs: d.Jobs},
-		jobHandler:      jobHandler{core: c, jobs: d.Jobs},
+		jobHandler:      jobHandler{core: c, jobs: d.Jobs, replay: changed.replaySince},
 		workerHandler:   workerHandler{core: c, claims: store.NewUnique()},
 	}
 }

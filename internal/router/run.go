@@ -97,6 +97,16 @@ func (h *runHandler) retryOrGiveUp(ctx context.Context, key run.Key, now time.Ti
 	})
 }
 
+// SettleFailed retries or gives up a failed run whose change was overlooked, and reports whether it
+// did. While the pipeline is paused, it does not.
+func (h *runHandler) SettleFailed(ctx context.Context, key run.Key, now time.Time) (bool, error) {
+	if err := h.retryOrGiveUp(ctx, key, now); err != nil {
+		return false, err
+	}
+	r, err := store.IfFound(h.store.Run(ctx, key))
+	return err == nil && r.Status != run.Failed, err
+}
+
 // retryOrGiveUpAll handles every failed run of a pipeline.
 func (h *runHandler) retryOrGiveUpAll(ctx context.Context, id pipeline.ID, now time.Time) error {
 	return h.eachOpen(ctx, id, run.Failed, func(one run.Run) error { return h.retryOrGiveUp(ctx, one.Key, now) })
@@ -107,7 +117,7 @@ func (h *runHandler) retry(ctx context.Context, e *catalog.Entry, row store.Pipe
 	cause := old.Progress.Report.Category.Cause()
 	b := store.Batch{ID: name("retry", old)}
 	b.ExpectPipeline(e.ID, row)
-	o := order{cause: cause, from: v.At, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
+	o := order{cause: cause, from: v.At, until: old.Progress.Opening.Until, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
 	next, err := h.further(&b, e, old, o, now)
 	if err != nil {
 		return err

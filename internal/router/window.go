@@ -102,7 +102,7 @@ func (h *windowHandler) reopen(ctx context.Context, sw sensorWrite, old run.Run,
 	}
 	b := store.Batch{ID: nameOf("reopen", sw.entry.DryRun, old.Key, old)}
 	b.ExpectPipeline(sw.entry.ID, row)
-	o := order{cause: run.CauseReopened, from: v.At, until: waitsUntil(sw.entry, old.Key), causedBy: sw.cause(), message: "new data arrived after the window; " + v.Reason}
+	o := order{cause: run.CauseReopened, from: v.At, until: sw.entry.StartCloses(old.Key.Period), causedBy: sw.cause(), message: "new data arrived after the window; " + v.Reason}
 	if _, err := h.further(&b, sw.entry, old, o, now); err != nil {
 		return err
 	}
@@ -128,6 +128,9 @@ func (h *windowHandler) reportWindowClosed(ctx context.Context, sw sensorWrite, 
 		command = fmt.Sprintf("interlock rerun %s --date %s --force --reason WHY", e.ID, old.Period)
 		aside = fmt.Sprintf(" (%s: %d used up)", budget.Key, budget.Max)
 	}
+	if old.MayHaveJob() {
+		aside += fmt.Sprintf("; the job of attempt %d may still be running", old.Attempt)
+	}
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = windowClosed, sw.cause()
 	return h.emitOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
@@ -149,16 +152,6 @@ func (sw sensorWrite) changed(end store.Snapshot, view gate.View) []string {
 func startClosed(e *catalog.Entry, key run.Key, at time.Time) bool {
 	end := e.StartCloses(key.Period)
 	return !end.IsZero() && !at.Before(end)
-}
-
-// waitsUntil returns when a run that cron opened stops waiting for its start condition, however
-// long its window; zero without such a deadline. A run that the condition itself opened does not
-// wait for it.
-func waitsUntil(e *catalog.Entry, key run.Key) time.Time {
-	if e.Opens != pipeline.ByCron {
-		return time.Time{}
-	}
-	return e.StartCloses(key.Period)
 }
 
 // startOver reports whether the deadline of the start condition had passed when the write came. If

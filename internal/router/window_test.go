@@ -181,12 +181,18 @@ func TestStartConditionAfterItsDeadlineClosesTheRun(t *testing.T) {
 	same(t, "events", []event.Type{event.SensorDeadlineExpired, event.LateDataArrival}, w.types("closing"))
 }
 
-func TestStartConditionBeforeItsDeadlineCountsHoweverLateItIsHandled(t *testing.T) {
+// Nothing starts by itself after the deadline, also if the condition was met in time and the
+// controller was away: the event says so.
+func TestStartConditionHandledAfterItsDeadlineStartsNothing(t *testing.T) {
 	w := newWorld(t, closing)
 	w.Put("closing", "arrival", "n=1")
 	w.sleep(time.Hour)
 	w.Settle()
-	w.expect("closing/stream/2026-03-03", "RUNNING 1")
+	w.Pass(time.Minute)
+	w.expect("closing/stream/2026-03-03", "VALIDATION_EXHAUSTED 1")
+	if message := w.only(event.ValidationExhausted).Detail.Message; !strings.Contains(message, "the start condition's deadline, 2026-03-03T10:00:00Z") {
+		t.Errorf("%q does not name the deadline", message)
+	}
 }
 
 func TestDeadlineOfAnUnexpectedPeriodSendsNoAlert(t *testing.T) {

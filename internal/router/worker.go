@@ -160,7 +160,8 @@ func (h *workerHandler) ask(ctx context.Context, old run.Run, now time.Time) (ga
 		return gate.Answer{}, row, refuse(Conflict, "the job of pipeline %s is not for workers; write job: {type: external} in its file", old.Pipeline)
 	}
 	ask, err := gate.Ask(ctx, h.store, gate.Situation{
-		Question: gate.Question{Definition: def, Upstream: h.catalog.Current().Definition, Period: old.Period, Opened: old.Progress.WindowStart, PostRun: true}, Row: row, Run: old,
+		Question: gate.Question{Definition: def, Upstream: h.catalog.Current().Definition, Period: old.Period, Opened: old.Progress.WindowStart, PostRun: true},
+		Row:      row, Run: old,
 	}, now)
 	return ask, row, err
 }

@@ -163,7 +163,7 @@ func (r Run) Refused(why Report, now time.Time) (Run, error) {
 		if next, err = r.move(OnStartFailed, why.Message, now); err != nil {
 			return r, err
 		}
-		why.At = next.UpdatedAt
+		why.At, why.Refused = next.UpdatedAt, true
 		next.Progress.Report = why
 	} else {
 		next.Progress.NextTry = next.UpdatedAt.Add(Doubled(limits.StartBackoff, maxStartBackoff, tries-1))
@@ -207,17 +207,34 @@ func (r Run) Hold(reason string, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Started records that the target accepted the job: it answered the start call, or the job was
-// found after the response was lost. A pipeline without a job has no handle.
+// AskedInFuture reports whether the clock was set back since the start call was made: then the stored
+// instant says nothing about how long ago that was.
+func (r Run) AskedInFuture(now time.Time) bool { return r.Progress.AskedAt.After(now) }
+
+// AskedNow makes every wait for the start call count from now. See AskedInFuture.
+func (r Run) AskedNow(now time.Time) (Run, error) {
+	if !r.AskedInFuture(now) {
+		return r, fmt.Errorf("move the start call of run %s: it was made at %s", r.ID(), period.Stamp(r.Progress.AskedAt))
+	}
+	next := r.touch(now)
+	next.Progress.AskedAt = next.UpdatedAt
+	return next, nil
+}
+
+// Started records that the target accepted the job: it answered a start call of this attempt, or
+// the job was found after the response was lost. The answer may come late, when the start is about
+// to be repeated or the gate has closed again. A pipeline without a job has no handle.
 func (r Run) Started(h Handle, now time.Time) (Run, error) {
-	if r.Status == Triggering && r.Progress.AskedAt.IsZero() {
-		return r, fmt.Errorf("record the start of run %s: no start call is unanswered", r.ID())
+	if r.Progress.StartTries == 0 || r.Offered() {
+		return r, fmt.Errorf("record the start of run %s: no start call was made", r.ID())
 	}
 	next, err := r.move(OnStarted, "job started", now)
 	if err != nil {
 		return r, err
 	}
 	p, limits := &next.Progress, r.Progress.Opening.Limits
+	p.shift(next.UpdatedAt)
+	p.GateOpen, p.NextTry = false, time.Time{}
 	p.AskedAt, p.Held, p.Unanswered = time.Time{}, Held{}, false
 	p.Handle, p.StartedAt = h, next.UpdatedAt
 	p.NextPoll = next.UpdatedAt.Add(limits.PollInterval)

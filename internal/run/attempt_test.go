@@ -187,11 +187,27 @@ func TestStartedJobIsPolled(t *testing.T) {
 	}
 }
 
+// A controller that was suspended during its start call gets the answer late.
+func TestJobIsFollowedWhateverBecameOfItsStart(t *testing.T) {
+	refused, err := triggering(t).Refused(run.Report{Category: run.Transient}, at(1))
+	refused = must(t, refused, err)
+	closed, err := refused.Evaluated(false, at(2))
+	closed = must(t, closed, err)
+	for _, r := range []run.Run{refused, closed} {
+		got, err := r.Started("job 1", at(3))
+		if got = must(t, got, err); got.Status != run.Running || got.Progress.Handle != "job 1" || !got.Progress.NextTry.IsZero() {
+			t.Errorf("from %s: %s with job %q, next try %s", r.Status, got.Status, got.Progress.Handle, got.Progress.NextTry)
+		}
+	}
+	if _, err := opened(t).Started("job 1", at(1)); err == nil {
+		t.Error("a job without a start call was recorded")
+	}
+}
+
 func TestStartCallHasOneResponse(t *testing.T) {
 	r, err := triggering(t).Refused(run.Report{Category: run.Transient}, at(1))
 	r = must(t, r, err)
 	for name, answer := range map[string]func() (run.Run, error){
-		"taken":   func() (run.Run, error) { return r.Started("late", at(2)) },
 		"refused": func() (run.Run, error) { return r.Refused(run.Report{Category: run.Transient}, at(2)) },
 		"none":    func() (run.Run, error) { return r.Hold("no answer", at(2)) },
 	} {

@@ -8,7 +8,7 @@ import (
 )
 
 // Reported records the job's result; Complete acts on it. The first result counts. A result of
-// another attempt, or of an attempt that no longer waits for one, changes nothing.
+// another attempt, or of an attempt that does not wait for one, changes nothing.
 func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	if o.Key != r.Key || o.Attempt != r.Attempt {
 		return r, fmt.Errorf("record the result of %s: run %s is at attempt %d", o.Key.Attempt(o.Attempt), r.Key, r.Attempt)
@@ -17,9 +17,12 @@ func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	if err != nil {
 		return r, fmt.Errorf("record the result of %s: %w", r.ID(), err)
 	}
-	next, err := r.stay("the result", now, Triggering, Running)
+	next, err := r.stay("the result", now, Triggering, Running, Pending)
 	if err != nil {
 		return r, err
+	}
+	if r.Status == Pending && !r.MayHaveJob() {
+		return r, fmt.Errorf("record the result of %s: it has not started", r.ID())
 	}
 	if old := r.Progress.Report.Result; old != "" {
 		return r, fmt.Errorf("record the result of %s: it already has one, %s", r.ID(), old)
@@ -53,8 +56,8 @@ func (r Run) Complete(now time.Time) (Run, error) {
 }
 
 // Exhausted ends a run whose gate stayed closed for its whole window, or whose offer no worker
-// claimed.
-func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
+// claimed. left is the state of the job of a start call without an answer.
+func (r Run) Exhausted(reason string, left Leftover, now time.Time) (Run, error) {
 	if r.Status == Triggering {
 		if !r.Offered() {
 			return r, r.refuse(OnWindowClosed)
@@ -62,10 +65,11 @@ func (r Run) Exhausted(reason string, now time.Time) (Run, error) {
 		reason = unclaimed
 	}
 	next, err := r.move(OnWindowClosed, reason, now)
-	if err == nil && r.Progress.Unanswered {
-		next.Progress.Left = JobMayRun
+	if err != nil {
+		return r, err
 	}
-	return next, err
+	next.Progress.leave(r, left)
+	return next, nil
 }
 
 // EndedInPause reports whether the window of r ended during a pause: without one, the gate is
@@ -85,9 +89,10 @@ func (r Run) PollExhausted(left Leftover, now time.Time) (Run, error) {
 	return next, nil
 }
 
-// GiveUp ends a failed run that gets no further attempt automatically.
+// GiveUp ends a failed run that gets no further attempt automatically, or whose retry must not start
+// any more.
 func (r Run) GiveUp(reason string, now time.Time) (Run, error) {
-	if r.Status == JobPollExhausted {
+	if r.Status == JobPollExhausted || r.Status == Pending {
 		return r.move(OnGivenUp, reason, now)
 	}
 	return r.move(OnBudgetSpent, reason, now)
@@ -104,7 +109,7 @@ func (r Run) TimeOut(left Leftover, now time.Time) (Run, error) {
 	if err != nil {
 		return r, err
 	}
-	next.Progress.leave(r.Status, left)
+	next.Progress.leave(r, left)
 	return next, nil
 }
 
@@ -115,7 +120,7 @@ func (r Run) Cancel(by, why string, left Leftover, now time.Time) (Run, error) {
 	if err != nil {
 		return r, err
 	}
-	next.Progress.leave(r.Status, left)
+	next.Progress.leave(r, left)
 	return next, nil
 }
 
@@ -133,17 +138,17 @@ func (r Run) SettleLeft(left Leftover, now time.Time) (Run, error) {
 // LeftStarted records the response to a start call that arrived after its attempt had ended: the
 // job runs, and must be stopped.
 func (r Run) LeftStarted(h Handle, now time.Time) (Run, error) {
-	if r.Progress.Left != JobStopping || !r.Progress.StartedAt.IsZero() {
-		return r, fmt.Errorf("record the start of run %s: it has no unanswered start call", r.ID())
+	if !r.Status.Ended() || !r.Progress.StartedAt.IsZero() || r.Progress.StartTries == 0 {
+		return r, fmt.Errorf("record the start of run %s: it is %s, and no start call of it is unanswered", r.ID(), r.Status)
 	}
 	next := r.touch(now)
-	next.Progress.Handle, next.Progress.StartedAt = h, next.UpdatedAt
+	next.Progress.Handle, next.Progress.StartedAt, next.Progress.Left = h, next.UpdatedAt, JobStopping
 	return next, nil
 }
 
-// leave records the state of a job whose result is no longer awaited.
-func (p *Progress) leave(from Status, left Leftover) {
-	if from == Running || from == Triggering {
+// leave records the state of the job of r, whose result is no longer awaited.
+func (p *Progress) leave(r Run, left Leftover) {
+	if r.MayHaveJob() {
 		p.Left = left
 	}
 }

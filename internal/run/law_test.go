@@ -42,7 +42,7 @@ func anyChange(t *rapid.T) change {
 			return r.Reported(run.Outcome{Key: r.Key, Attempt: r.Attempt, Report: rep}, now)
 		}},
 		{"complete", func(r run.Run, now time.Time) (run.Run, error) { return r.Complete(now) }},
-		{"exhausted", func(r run.Run, now time.Time) (run.Run, error) { return r.Exhausted("closed", now) }},
+		{"exhausted", func(r run.Run, now time.Time) (run.Run, error) { return r.Exhausted("closed", run.NothingLeft, now) }},
 		{"poll exhausted", func(r run.Run, now time.Time) (run.Run, error) { return r.PollExhausted(left, now) }},
 		{"give up", func(r run.Run, now time.Time) (run.Run, error) { return r.GiveUp("spent", now) }},
 		{"time out", func(r run.Run, now time.Time) (run.Run, error) { return r.TimeOut(left, now) }},

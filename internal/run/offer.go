@@ -49,7 +49,7 @@ func (p Progress) OfferEnd() time.Time {
 	if p.Offer.Since.Before(p.WindowEnd) {
 		return p.WindowEnd
 	}
-	return p.Offer.Since.Add(p.Opening.Limits.Interval)
+	return p.Opening.StartBy(p.Offer.Since.Add(p.Opening.Limits.Interval))
 }
 
 // HeartbeatEnd returns when the worker of a claimed attempt counts as lost without another

@@ -58,7 +58,8 @@ type Report struct {
 	Message  string    `json:"message,omitempty"`
 	Exited   bool      `json:"exited,omitempty"` // ExitCode is set
 	ExitCode int       `json:"exitCode,omitempty"`
-	By       string    `json:"by,omitempty"` // who reported it, if not the controller itself
+	Refused  bool      `json:"refused,omitempty"` // the start was rejected: there was no job
+	By       string    `json:"by,omitempty"`      // who reported it, if not the controller itself
 	At       time.Time `json:"at,omitzero"`
 }
 

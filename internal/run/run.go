@@ -20,6 +20,8 @@ package run
 
 import (
 	"time"
+
+	"github.com/interlock-go/interlock/internal/period"
 )
 
 // Run is the whole state of a run, and enough to decide its next step. It holds no pointers: a copy
@@ -58,6 +60,37 @@ func (r Run) Settled(n int) bool {
 	return (r.Progress.Report.Result != "" || !r.Status.Open()) && !r.Progress.Left.MayRun()
 }
 
+// MayHaveJob reports whether the latest attempt may have a job that has not ended: it runs, a start
+// call had no answer, or the attempt ended without the job's result. A cancel, a reopening, a
+// rerun, a trigger and the attempt's end all depend on it: while it is true, no other job of the
+// run may be started automatically.
+func (r Run) MayHaveJob() bool {
+	p := r.Progress
+	if p.Report.Result != "" && !p.Report.Refused {
+		return false
+	}
+	return r.Status == Running || r.MayHaveStarted() || p.Left.MayRun()
+}
+
+// MayHaveStarted reports whether a start call of the latest attempt, which has not been recorded as
+// started, had no answer.
+func (r Run) MayHaveStarted() bool {
+	return (r.Status == Triggering || r.Status == Pending) && (!r.Progress.AskedAt.IsZero() || r.Progress.Unanswered)
+}
+
+// HoldsSlot reports whether the latest attempt counts towards the pipeline's limit of jobs: it has
+// a job or is about to start one, a start call had no answer, or its job is being stopped.
+func (r Run) HoldsSlot() bool {
+	switch r.Status {
+	case Triggering, Running:
+		return true
+	case Pending:
+		return r.MayHaveJob()
+	default:
+		return r.Progress.Left == JobStopping
+	}
+}
+
 // EndSnapshot returns the id of the stored facts on which the end of the latest attempt was
 // decided.
 func (r Run) EndSnapshot() SnapshotID { return SnapshotID(r.ID() + "/end") }
@@ -79,8 +112,27 @@ type Opening struct {
 
 	ConfigVersion string    `json:"configVersion,omitempty"`
 	Limits        Limits    `json:"limits"`
-	At            time.Time `json:"at"`            // when it is opened
-	From          time.Time `json:"from,omitzero"` // when its window starts, if later: schedule.time, a backoff
+	At            time.Time `json:"at"`             // when it is opened
+	From          time.Time `json:"from,omitzero"`  // when its window starts, if later: schedule.time, a backoff
+	Until         time.Time `json:"until,omitzero"` // from when it must not start: schedule.trigger.deadline. Zero for what somebody ordered, and for reruns
+}
+
+// StartBy returns at or, if that is earlier, the instant from which the attempt must not start.
+func (o Opening) StartBy(at time.Time) time.Time {
+	if o.Until.IsZero() {
+		return at
+	}
+	return period.Earlier(at, o.Until)
+}
+
+// TooLate reports whether the attempt must not start at now any more.
+func (o Opening) TooLate(now time.Time) bool { return !o.Until.IsZero() && !now.Before(o.Until) }
+
+// RetryTooLate reports whether the attempt is the retry of a failed one, and must not start at now any
+// more.
+func (o Opening) RetryTooLate(now time.Time) bool {
+	on, _ := o.Cause.on()
+	return on == OnRetry && o.TooLate(now)
 }
 
 // Handle is the job type's id of a job. Only the job type interprets it.
@@ -157,13 +209,14 @@ const (
 // MayRun reports whether the job may still run: a rerun must first check its status.
 func (l Leftover) MayRun() bool { return l == JobStopping || l == JobMayRun }
 
-// shift moves the window and the time limit by the time that the attempt waited for a slot.
+// shift moves the window and the time limit by the time that the attempt waited for a slot. The
+// window never extends beyond the instant from which the attempt must not start.
 func (p *Progress) shift(now time.Time) {
 	if p.WaitingSince.IsZero() {
 		return
 	}
 	if waited := now.Sub(p.WaitingSince); waited > 0 {
-		p.WindowEnd = p.WindowEnd.Add(waited)
+		p.WindowEnd = p.Opening.StartBy(p.WindowEnd.Add(waited))
 		p.LimitAt = p.LimitAt.Add(waited)
 	}
 	p.WaitingSince = time.Time{}

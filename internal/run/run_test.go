@@ -131,7 +131,7 @@ func TestInvalidLimitsAreClamped(t *testing.T) {
 func TestEachCauseUsesItsOwnCounter(t *testing.T) {
 	failed := ended(t, run.Report{Result: run.ResultFail})
 	done := ended(t, run.Report{Result: run.ResultSuccess})
-	exhausted, err := opened(t).Exhausted("closed", at(60))
+	exhausted, err := opened(t).Exhausted("closed", run.NothingLeft, at(60))
 	exhausted = must(t, exhausted, err)
 	for cause, c := range map[run.Cause]struct {
 		from run.Run

@@ -8,9 +8,13 @@ import (
 // possible:
 //
 //	(no run) ──opened──> PENDING ──gate open──> TRIGGERING ──started──> RUNNING ──succeeded──> COMPLETED
+//	                     PENDING ──started──> RUNNING
+//	                     PENDING ──succeeded──> COMPLETED
+//	                     PENDING ──failed──> FAILED
 //	(no run) ──start deadline──> VALIDATION_EXHAUSTED
 //
 //	PENDING ──window closed──> VALIDATION_EXHAUSTED ──reopened──> PENDING
+//	PENDING ──given up──> FAILED_FINAL
 //	TRIGGERING ──gate closed──> PENDING
 //	TRIGGERING ──window closed──> VALIDATION_EXHAUSTED
 //	TRIGGERING ──succeeded──> COMPLETED
@@ -21,13 +25,18 @@ import (
 //	RUNNING ──poll window over──> JOB_POLL_EXHAUSTED ──given up──> FAILED_FINAL
 //
 //	any open state ──cancelled──> CANCELLED
-//	any open state ──time limit──> FAILED_FINAL
+//	PENDING ──time limit──> FAILED_FINAL
+//	TRIGGERING ──time limit──> FAILED_FINAL
+//	RUNNING ──time limit──> FAILED_FINAL
+//	JOB_POLL_EXHAUSTED ──time limit──> FAILED_FINAL
 //	any ended state ──rerun──> PENDING
 //
 // retry, rerun and reopened begin attempt+1; gate closed stays in the same attempt, because the
 // gate is evaluated again before a start is repeated. TRIGGERING reaches a result directly if the
-// start call is the job itself, or if an operator reports one for a held start. A window closes on
-// TRIGGERING if the attempt was offered and no worker claimed it.
+// start call is the job itself, or if an operator reports one for a held start. PENDING reaches
+// RUNNING or a result directly if a start call of the attempt had no answer (see MayHaveJob) and
+// its job turns up after the gate has closed. A window closes on TRIGGERING if the attempt was
+// offered and no worker claimed it.
 type Status string
 
 // The states of a run. COMPLETED, FAILED_FINAL, VALIDATION_EXHAUSTED and CANCELLED end it.
@@ -89,7 +98,7 @@ const (
 	OnSucceeded     On = "succeeded"        // the job's result
 	OnFailed        On = "failed"           // the job's result
 	OnPollWindow    On = "poll window over" // no result in time
-	OnGivenUp       On = "given up"         // follows poll window over
+	OnGivenUp       On = "given up"         // follows poll window over, or a retry is too late to start
 	OnRetry         On = "retry"            // the failure's budget allows another attempt
 	OnBudgetSpent   On = "budget spent"     // it does not
 	OnCancelled     On = "cancelled"        // an operator
@@ -111,6 +120,10 @@ var transitions = []Transition{
 
 	{Pending, Triggering, OnGateOpen},
 	{Pending, ValidationExhausted, OnWindowClosed},
+	{Pending, FailedFinal, OnGivenUp},
+	{Pending, Running, OnStarted},
+	{Pending, Completed, OnSucceeded},
+	{Pending, Failed, OnFailed},
 	{Triggering, Pending, OnGateClosed},
 	{Triggering, ValidationExhausted, OnWindowClosed},
 	{Triggering, Running, OnStarted},
@@ -133,7 +146,6 @@ var transitions = []Transition{
 	{Pending, FailedFinal, OnTimeLimit},
 	{Triggering, FailedFinal, OnTimeLimit},
 	{Running, FailedFinal, OnTimeLimit},
-	{Failed, FailedFinal, OnTimeLimit},
 	{JobPollExhausted, FailedFinal, OnTimeLimit},
 
 	{Completed, Pending, OnRerun},

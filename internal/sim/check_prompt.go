@@ -141,7 +141,7 @@ func (w *watch) slotIsFree(r run.Run, def *pipeline.Definition, row store.Pipeli
 	for _, key := range w.order {
 		other := w.runs[key]
 		waits := other.Status == run.Pending && !other.Progress.WaitingSince.IsZero() && other.Period.Compare(r.Period) < 0
-		if key.Pipeline == r.Pipeline && (waits || slices.Contains(row.Slots, other.ID()) && w.isOpen(other.ID())) {
+		if key.Pipeline == r.Pipeline && (waits || slices.Contains(row.Slots, other.ID()) && other.HoldsSlot()) {
 			free--
 		}
 	}

@@ -23,6 +23,9 @@ func (w *watch) readyIsNotExhausted(before, after run.Run, now time.Time) {
 	if def == nil || len(def.After) > 0 || w.current(after.Pipeline).Paused() {
 		return
 	}
+	if end := def.StartCloses(after.Period); !end.IsZero() && !now.Before(end) {
+		return // its event says that nothing starts by itself any more
+	}
 	for _, upTo := range []int64{w.began(), w.lastVersion} {
 		if !w.wasOpen(after, def, before.Progress.WindowEnd, upTo, now) {
 			return

@@ -28,7 +28,8 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 	if !before.Status.Ended() {
 		return
 	}
-	if before.Progress.Left.MayRun() && onlyLeft(before, after) {
+	turnedUp := before.Progress.StartedAt.IsZero() && after.Progress.Left == run.JobStopping // its start was answered late
+	if (before.Progress.Left.MayRun() || turnedUp) && onlyLeft(before, after) {
 		if after.Progress.Left == run.NothingLeft && len(w.notes.said[before.ID()]) == 0 && !before.Progress.StartedAt.IsZero() {
 			w.fail(EndedStaysEnded, "%s was %s and has nothing left, and no result was reported", after.ID(), before.Progress.Left)
 		}
@@ -65,6 +66,7 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 func onlyLeft(before, after run.Run) bool {
 	before.Version, before.UpdatedAt = after.Version, after.UpdatedAt
 	before.Progress.Left, before.Progress.Handle, before.Progress.StartedAt = after.Progress.Left, after.Progress.Handle, after.Progress.StartedAt
+	before.Progress.AskedAt = after.Progress.AskedAt // moved if the clock was set back
 	return before == after
 }
 

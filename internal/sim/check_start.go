@@ -71,6 +71,28 @@ func (w *watch) startIsSafe(r run.Run, b store.Batch) {
 	w.factsAreRight(def, s)
 }
 
+// orderedBy notes who asked for an attempt: a retry continues what was asked for before.
+func (w *watch) orderedBy(r run.Run) {
+	switch r.Progress.Opening.Cause.Counter() {
+	case run.Retries, run.CodeRetries:
+	case run.ManualReruns, run.DriftReruns:
+		w.notes.ordered[r.Key] = r.Attempt > 1 || r.Progress.Opening.Cause == run.CauseManual
+	default:
+		w.notes.ordered[r.Key] = false
+	}
+}
+
+// startIsInTime checks that nothing starts by itself after the deadline of its start condition.
+func (w *watch) startIsInTime(r run.Run) {
+	def := w.definition(r.Pipeline, r.Progress.Opening.ConfigVersion)
+	if def == nil || w.notes.ordered[r.Key] {
+		return
+	}
+	if end := def.StartCloses(r.Period); !end.IsZero() && !r.UpdatedAt.Before(end) {
+		w.fail(NoUnsafeStart, "%s starts at %s, after the deadline of its start condition, %s", r.ID(), r.UpdatedAt, end)
+	}
+}
+
 // verdict evaluates the gate only on the facts of a snapshot.
 func verdict(def *pipeline.Definition, s store.Snapshot) rule.Outcome {
 	return gatetest.Judge(def.Gate, s)

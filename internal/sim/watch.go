@@ -252,15 +252,18 @@ func (w *watch) runMoved(before, after run.Run, b store.Batch, now time.Time) {
 	w.endedStaysEnded(before, after, b)
 	if after.Attempt > before.Attempt {
 		w.budgetsHold(before, after)
+		w.orderedBy(after)
 		w.excludedStaysDormant(after)
 		w.isNotPaused(after, "opens")
 	}
 	if after.Status == run.Triggering && after.Progress.Snapshot != before.Progress.Snapshot {
 		w.startIsSafe(after, b)
+		w.startIsInTime(after)
 		w.isNotPaused(after, "starts")
 	}
 	if after.Claimed() && !before.Claimed() {
 		w.startIsSafe(after, b)
+		w.startIsInTime(after)
 		w.isNotPaused(after, "is claimed")
 	}
 	if after.Status == run.Completed && before.Status != run.Completed {

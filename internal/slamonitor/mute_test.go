@@ -5,7 +5,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/store"
 )
 
 // A breach raises no second alert if RETRY_EXHAUSTED was emitted. Other ends of a run raised none.
@@ -22,11 +21,6 @@ func TestBreachOfAFailedRunIsMutedOnlyAfterRetryExhausted(t *testing.T) {
 		{"its budget is spent", polled, fail, event.RetryExhausted, true},
 		{"its poll window is over", polled, func(*controller) {}, event.JobPollExhausted, false},
 		{"its result never came", "", func(*controller) {}, event.SFNTimeout, false},
-		{"its failure was never settled", polled, func(c *controller) {
-			_, err := c.Router.Pause(ctx, "orders", store.Pause{By: "ada", Why: "maintenance"}, c.Now())
-			c.Check(err)
-			fail(c)
-		}, event.SFNTimeout, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := controllerWith(t, c.job, untilReady+"sla: {deadline: \"20:00\"}\n")

@@ -12,7 +12,9 @@ import (
 )
 
 // staleRuns finds open runs without a stored task, which nothing would advance, and stores a task
-// that is due at once. If such a run is past its time limit, that task ends it (SFN_TIMEOUT).
+// that is due at once. If such a run is past its time limit, that task ends it (SFN_TIMEOUT). A
+// failed run needs no task: its change advances it. One whose change was overlooked is retried or
+// given up here.
 func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 	open, err := w.Store.OpenRuns(ctx, "")
 	if err != nil {
@@ -20,21 +22,21 @@ func (w *Watchdog) staleRuns(ctx context.Context, p pass) (int, error) {
 	}
 	owner := func(r run.Run) pipeline.ID { return r.Pipeline }
 	return each(ctx, w.Workers, open, owner, func(r run.Run) (int, error) {
-		if stale, err := w.stale(ctx, r, p); err != nil || !stale {
+		if r.UpdatedAt.After(p.settled) {
+			return 0, nil
+		}
+		if r.Status == run.Failed {
+			settled, err := w.Router.SettleFailed(ctx, r.Key, p.now)
+			if err != nil || !settled {
+				return 0, err
+			}
+			return 1, nil
+		}
+		if task, err := store.IfFound(w.Store.Task(ctx, lifecycle.TaskID(r.Key))); err != nil || task.ID != "" {
 			return 0, err
 		}
 		return handled(w.storeTask(ctx, r, p.now))
 	})
-}
-
-// stale reports whether an open run has no task to advance it. A failed run needs a task only
-// after its time limit; until then its change advances it.
-func (w *Watchdog) stale(ctx context.Context, r run.Run, p pass) (bool, error) {
-	if r.UpdatedAt.After(p.settled) || r.Status == run.Failed && p.now.Before(r.Progress.LimitAt) {
-		return false, nil
-	}
-	task, err := store.IfFound(w.Store.Task(ctx, lifecycle.TaskID(r.Key)))
-	return task.ID == "", err
 }
 
 // storeTask stores the run's task, due now.

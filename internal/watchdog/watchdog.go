@@ -39,6 +39,7 @@ type mender interface {
 	Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error
 	CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error
 	CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error)
+	SettleFailed(ctx context.Context, key run.Key, now time.Time) (bool, error)
 	Rewind(ctx context.Context, id pipeline.ID, now time.Time) error
 }
 

@@ -50,3 +50,6 @@ func (c *Config) AWSFindings() []document.Finding {
 		}),
 	)
 }
+
+// CannotStop marks the type as one that has no way to stop a job.
+func (Config) CannotStop() {}

@@ -61,3 +61,6 @@ func (c *Config) AWSFindings() []document.Finding {
 	}
 	return nil
 }
+
+// CannotStop marks the type as one that has no way to stop a job.
+func (Config) CannotStop() {}
