@@ -18,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/metrics"
+	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
@@ -28,6 +29,7 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
 	return append(append(c.archive.ticks(), c.storeTick()...), []engine.Tick{
+		{Name: "presence", Every: presence.Interval, Now: true, Do: presence.New(c.store).Attend},
 		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, One: true, Do: func(ctx context.Context, now time.Time) error {
 			report, err := dog.Pass(ctx, now)
 			o.Watched(report)

@@ -102,6 +102,7 @@ var rooms = map[string]layer{
 	"internal/watchdog":      handle,
 	"internal/notify":        handle,
 	"internal/prober":        handle,
+	"internal/presence":      handle,
 	"internal/trend":         handle,
 	"internal/timeline":      handle,
 	"internal/attention":     handle,

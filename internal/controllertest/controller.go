@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -50,15 +51,16 @@ type Controller struct {
 	// probe.
 	Probe func(ctx context.Context, c store.Claim, now func() time.Time) error
 
-	mu  sync.Mutex
-	now time.Time
+	mu    sync.Mutex
+	now   time.Time
+	since time.Time // since when the controller has been up
 }
 
 // New returns a controller at Tuesday, without pipelines. The store may have been used before. jobs
 // are the available job types.
 func New(t T, s *memory.Store, jobs map[string]job.Type) *Controller {
 	t.Helper()
-	c := &Controller{T: t, Store: s, Catalog: catalog.New(s, all.Kinds()), now: Tuesday}
+	c := &Controller{T: t, Store: s, Catalog: catalog.New(s, all.Kinds()), now: Tuesday, since: Tuesday}
 	c.Check(c.Catalog.Load(ctx))
 	c.Monitor = slamonitor.New(s, c.Catalog)
 	c.Steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.Catalog, Replica: "one", Jobs: jobs})
@@ -94,6 +96,28 @@ func (c *Controller) Move(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = to
+}
+
+// Down moves the time by d, while the controller is down.
+func (c *Controller) Down(d time.Duration) {
+	c.T.Helper()
+	c.attend()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	c.since = c.now
+}
+
+// attend records that the controller has been up until now.
+func (c *Controller) attend() {
+	c.T.Helper()
+	c.mu.Lock()
+	since, now := c.since, c.now
+	c.mu.Unlock()
+	if now.Before(since) { // the clock was set back
+		since = now
+	}
+	c.Check(presence.Record(ctx, c.Store, run.Span{From: since, To: now}, 0))
 }
 
 // Apply activates exactly these files. It fails the test if one is rejected.
@@ -152,6 +176,7 @@ func (c *Controller) Write(id, key string, pairs ...string) {
 // them.
 func (c *Controller) Settle() {
 	c.T.Helper()
+	c.attend()
 	for range 1000 {
 		if !c.React() && !c.Work() {
 			return

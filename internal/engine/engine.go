@@ -42,6 +42,7 @@ type Tick struct {
 	Every time.Duration
 	Do    func(ctx context.Context, now time.Time) error
 	First bool // run once at start too, as soon as the feed has caught up
+	Now   bool // run once at start too, at once
 	One   bool // only one process runs it at a time
 }
 

@@ -20,7 +20,7 @@ func (e *Engine) tick(ctx, work context.Context, t Tick) {
 }
 
 func (e *Engine) tickOn(ctx, work context.Context, t Tick) {
-	if t.First && e.caughtUp(ctx) {
+	if t.Now || t.First && e.caughtUp(ctx) {
 		e.tickOnce(work, t)
 	}
 	for pause(ctx, t.Every) {

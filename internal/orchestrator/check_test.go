@@ -184,7 +184,8 @@ func TestPollWindowEndsWithALastPollAndThenAStop(t *testing.T) {
 		"strict":     {glue, thoroughType, run.JobStopping, false, []store.JobEvent{store.JobStarted, store.JobStopping}},
 		"unstoppable": {
 			strings.Replace(glue, "{type: glue, config: {jobName: x}", "{type: http, config: {url: 'https://example.com', callback: true}", 1),
-			plainType, run.JobMayRun, true, []store.JobEvent{store.JobStarted},
+			plainType, run.JobMayRun, true,
+			[]store.JobEvent{store.JobStarted},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

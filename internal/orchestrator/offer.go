@@ -8,6 +8,8 @@ import (
 
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -23,19 +25,24 @@ func (w *work) external() bool {
 	return is
 }
 
-// awayAfter is how late a missed heartbeat may be noticed. If it is later, the controller itself
-// was down, and could not have received heartbeats.
-const awayAfter = 10 * time.Second
-
-// checkWorker fails an attempt whose worker stopped sending heartbeats. If the controller was down,
-// the worker gets another heartbeat interval.
+// checkWorker fails an attempt whose worker stopped sending heartbeats. Silence while no replica could
+// accept heartbeats does not count: after each such absence, the worker gets another heartbeat
+// interval.
 func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 	p := w.run.Progress
-	switch {
-	case !p.Lost(w.now):
+	if !p.Lost(w.now) {
 		return w.wait(ctx, lifecycle.Next(w.run, w.now))
-	case w.now.Sub(p.HeartbeatEnd()) > awayAfter && w.now.Before(p.PollEnd):
-		return w.record(ctx, "excused", w.run.Excuse)
+	}
+	lost, proven, err := w.lostAt(ctx)
+	switch {
+	case err != nil:
+		return lifecycle.Step{}, err
+	case lost.After(p.HeartbeatEnd()):
+		return w.record(ctx, "excused", func(now time.Time) (run.Run, error) { return w.run.Excuse(lost, now) })
+	case !proven:
+		return w.wait(ctx, lifecycle.Step{
+			Kind: lifecycle.Wait, Due: w.now.Add(presence.Interval), Reason: "whether a replica could have heard its worker is not recorded yet",
+		})
 	}
 	output, err := w.output(ctx)
 	if err != nil {
@@ -46,26 +53,39 @@ func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 	})
 }
 
+// lostAt returns when the worker of the attempt counts as lost, and whether replicas were there to
+// hear it until then.
+func (w *work) lostAt(ctx context.Context) (lost time.Time, proven bool, err error) {
+	record, err := presence.Read(ctx, w.o.Store)
+	if err != nil {
+		return time.Time{}, false, err
+	}
+	p := w.run.Progress
+	lost, proven = record.SilentUntil(p.Offer.Heartbeat, p.Opening.Limits.Heartbeat)
+	return period.Later(lost, p.HeartbeatEnd()), proven, nil
+}
+
 // leaveWorker returns the state of a job that a worker runs. The reply to the worker's next
 // heartbeat tells it to stop; until it reports, or its heartbeat times out, the job counts as
 // stopping.
-func (w *work) leaveWorker() (run.Leftover, error) {
+func (w *work) leaveWorker(ctx context.Context) (run.Leftover, error) {
 	p := w.run.Progress
 	switch {
 	case p.Offer.Worker == "":
 		return run.NothingLeft, nil
 	case p.HeartbeatEnd().IsZero():
 		return run.JobMayRun, fmt.Errorf("worker %s sends no heartbeats, so it cannot be asked to stop", p.Offer.Worker)
-	case p.Lost(w.now):
-		return run.JobStopped, nil
-	default:
-		return run.JobStopping, nil
 	}
+	lost, proven, err := w.lostAt(ctx)
+	if err != nil || !proven || w.now.Before(lost) {
+		return run.JobStopping, err
+	}
+	return run.JobStopped, nil
 }
 
 // workerRuns reports whether the worker of an ended attempt may still be running its job.
-func (w *work) workerRuns() (bool, error) {
-	left, err := w.leaveWorker()
+func (w *work) workerRuns(ctx context.Context) (bool, error) {
+	left, err := w.leaveWorker(ctx)
 	if left == run.JobMayRun {
 		return false, errors.Join(errors.New("it is unknown whether the job has ended; use --force to start another one anyway"), err)
 	}

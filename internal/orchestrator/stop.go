@@ -52,7 +52,7 @@ func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) 
 	case w.def.Job == nil:
 		return false, nil
 	case w.external():
-		return w.workerRuns()
+		return w.workerRuns(ctx)
 	case w.elsewhere():
 		return false, fmt.Errorf("get the status of the job of %s: it belongs to controller %s", r.ID(), r.Progress.Replica)
 	case r.Progress.StartedAt.IsZero():
@@ -112,7 +112,7 @@ func (w *work) stopLeft(ctx context.Context) (run.Leftover, error) {
 	case w.def.Job == nil:
 		return run.NothingLeft, nil
 	case w.external():
-		return w.leaveWorker()
+		return w.leaveWorker(ctx)
 	case w.elsewhere():
 		return run.JobStopping, fmt.Errorf("it belongs to controller %s", p.Replica)
 	}

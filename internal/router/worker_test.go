@@ -206,7 +206,7 @@ func TestSilenceDuringADowntimeIsExcused(t *testing.T) {
 	c := newCrew(t, outside)
 	c.Write("nightly", "landed#2026-03-03", "state=ready")
 	c.Check(c.claim("w1"))
-	c.Move(c.Now().Add(10 * time.Minute)) // the controller is down, and receives no heartbeats
+	c.Down(10 * time.Minute)
 	c.Settle()
 	c.stands("RUNNING 1")
 	c.Pass(119 * time.Second)
@@ -321,4 +321,59 @@ func TestClaimAfterTheResultIsRefused(t *testing.T) {
 	c.refused(err, router.ClaimDone, "attempt 1 of run nightly/cron/2026-03-03 already has its result: success")
 	c.Settle()
 	c.stands("COMPLETED 1")
+}
+
+// A busy controller takes each step late, but hears every heartbeat.
+func TestDeadWorkerIsNoticedByABusyController(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Check(c.claim("w1"))
+	began := c.Now()
+	for c.stands("").Attempt == 1 {
+		next, err := c.Store.NextDue(ctx, store.ClaimQuery{})
+		c.Check(err)
+		c.Move(next.Add(11 * time.Second))
+		c.Settle()
+	}
+	if waited := c.Now().Sub(began); waited > 5*time.Minute {
+		t.Errorf("its heartbeat is 2m, but the worker was given up after %s", waited)
+	}
+}
+
+func TestCancelledWorkerDoesNotCountAsStoppedAfterADowntime(t *testing.T) {
+	c := newCrew(t, outside)
+	c.Write("nightly", "landed#2026-03-03", "state=ready")
+	c.Check(c.claim("w1"))
+	c.Pass(30 * time.Second)
+	c.Check(c.beat(1, ""))
+	_, err := c.Router.Cancel(ctx, c.Key(nightly), "ada", "tested", c.Now())
+	c.Check(err)
+	c.Settle()
+	c.Down(10 * time.Minute)
+	c.Settle()
+	if r := c.stands("CANCELLED 1"); r.Progress.Left != run.JobStopping {
+		t.Errorf("the job counts as %q as soon as the controller is back; nobody has asked its worker to stop", r.Progress.Left)
+	}
+	c.Pass(3 * time.Minute) // a heartbeat interval after that, its worker has not reported
+	if r := c.stands("CANCELLED 1"); r.Progress.Left != run.JobStopped {
+		t.Errorf("the job is %q", r.Progress.Left)
+	}
+}
+
+// The absence is recorded, however long it was, and excuses a worker once.
+func TestWorkerIsExcusedForAnAbsenceOfTheController(t *testing.T) {
+	for _, away := range []time.Duration{3 * time.Minute, 40 * time.Minute} {
+		c := newCrew(t, strings.Replace(outside, "maxRetries", "jobPollWindowSeconds: 86400, maxRetries", 1))
+		c.Write("nightly", "landed#2026-03-03", "state=ready")
+		c.Check(c.claim("w1"))
+		c.Down(away)
+		c.Settle()
+		c.Pass(110 * time.Second)
+		c.stands("RUNNING 1")
+		c.Check(c.beat(1, ""))
+		c.Pass(110 * time.Second)
+		c.stands("RUNNING 1")
+		c.Pass(time.Minute)
+		c.stands("2") // given up, and retried
+	}
 }

@@ -23,7 +23,7 @@ type Offer struct {
 	Since     time.Time `json:"since"`              // when the attempt was offered
 	Worker    string    `json:"worker,omitempty"`   // who claimed it; "" until claimed
 	Heartbeat time.Time `json:"heartbeat,omitzero"` // the last heartbeat of the worker, or its claim
-	Excused   time.Time `json:"excused,omitzero"`   // silence before this time does not count: the controller was down
+	Excused   time.Time `json:"excused,omitzero"`   // silence before this time does not count: no replica could accept heartbeats
 }
 
 // The reasons of an attempt that waits for a worker, and of one that no worker claimed.
@@ -139,14 +139,16 @@ func (r Run) Beat(now time.Time) (Run, error) {
 	return next, nil
 }
 
-// Excuse records that no heartbeat could have been received until now, so that the worker's silence
-// counts from now on.
-func (r Run) Excuse(now time.Time) (Run, error) {
-	if !r.Claimed() {
-		return r, fmt.Errorf("excuse the worker of run %s: no worker runs it, it is %s", r.ID(), r.Status)
+// Excuse records that an absence of all replicas moves the instant at which the worker counts as lost
+// to lost.
+func (r Run) Excuse(lost, now time.Time) (Run, error) {
+	limit := r.Progress.Opening.Limits.Heartbeat
+	if !r.Claimed() || limit <= 0 || !lost.After(r.Progress.HeartbeatEnd()) {
+		return r, fmt.Errorf("excuse the worker of run %s until %s: it is %s, and counts as lost at %s",
+			r.ID(), period.Stamp(lost), r.Status, period.Stamp(r.Progress.HeartbeatEnd()))
 	}
 	next := r.touch(now)
-	next.Progress.Offer.Excused = next.UpdatedAt
+	next.Progress.Offer.Excused = period.Instant(lost.Add(-limit))
 	return next, nil
 }
 

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/presence"
 )
 
 // chore is recurring work of a controller, one at a time.
@@ -17,6 +19,7 @@ var chores = []chore{
 	{"claim", (*host).nextClaim, (*host).claim},
 	{"renew", (*host).nextRenewal, (*host).renew},
 	{"files", (*host).nextRead, (*host).read},
+	{"presence", (*host).nextPresence, (*host).attend},
 	{"watchdog", (*host).nextWatchdogPass, (*host).watchdogPass},
 	{"trim", func(h *host) time.Time { return h.trims }, (*host).trim},
 	{"deliver", (*host).nextDelivery, (*host).deliver},
@@ -44,6 +47,20 @@ func (h *host) nextRenewal() time.Time {
 		return time.Time{}
 	}
 	return h.renews
+}
+
+// nextPresence returns when the controller next records that it can accept heartbeats. A world does
+// that only while a worker may send some.
+func (h *host) nextPresence() time.Time {
+	if len(h.world.watch.notes.workers) == 0 {
+		return time.Time{}
+	}
+	return h.attends
+}
+
+func (h *host) attend(ctx context.Context) {
+	h.attends = h.world.now.Add(presence.Interval)
+	_ = h.present.Attend(ctx, h.clock()) // it tries again at the next interval
 }
 
 func (h *host) nextRead() time.Time {

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/notify"
 	"github.com/interlock-go/interlock/internal/orchestrator"
+	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/probe"
 	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/router"
@@ -50,6 +51,7 @@ type host struct {
 	dog     *watchdog.Watchdog
 	prober  *prober.Prober
 	courier courier
+	present *presence.Replica
 
 	fed      bool // there may be changes that it has not received
 	lanes    lanes
@@ -60,6 +62,7 @@ type host struct {
 	renews   time.Time
 	looks    time.Time // the next pass of its watchdog; zero before the first
 	trims    time.Time
+	attends  time.Time // it records that it can accept heartbeats from then on
 	reads    time.Time // it looks at the files from then on
 	edits    int       // the files that it has read
 	awaiting map[run.AttemptID]bool
@@ -78,7 +81,7 @@ func (h *host) start() {
 	*h = host{
 		world: w, name: h.name, alive: true, hold: w.data.Open(), fed: true,
 		pools: newPools(w.Workers), busy: map[string]bool{}, held: map[store.Lease]*act{}, awaiting: map[run.AttemptID]bool{},
-		claims: w.now, renews: w.now.Add(w.Lease / 3), trims: w.now.Add(trimming), reads: w.now,
+		claims: w.now, attends: w.now, renews: w.now.Add(w.Lease / 3), trims: w.now.Add(trimming), reads: w.now,
 	}
 	if w.bugs.pools != nil {
 		w.bugs.pools(&h.pools)
@@ -100,6 +103,7 @@ func (h *host) assemble() {
 	h.monitor = slamonitor.New(h.line, h.catalog)
 	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Enter: h.enter})
 	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Limits: w.Limits})
+	h.present = presence.New(h.line)
 	h.prober = prober.New(prober.Deps{Store: h.line, Catalog: h.catalog, Evaluator: w.Probes})
 	h.courier = courier{next: w.now, notifier: notify.New(notify.Options{Store: h.line, Sinks: []sink.Sink{w.pager}, Since: w.Options.Start})}
 	h.dog = watchdog.New(watchdog.Deps{

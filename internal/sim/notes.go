@@ -39,6 +39,7 @@ type notes struct {
 	forced    map[run.Key]int                       // the last attempt that a person forced
 	ordered   map[run.Key]bool                      // somebody, or a rerun, asked for the attempt or for the one that it retries
 	excluded  map[run.Key]bool                      // reported as suppressed
+	workers   map[run.Key]bool                      // a worker may send heartbeats
 	why       map[run.AttemptID]bool                // the reason for its end was reported
 	ids       map[string]bool                       // of events
 	once      map[string]bool                       // what must be reported once, apart from its id
@@ -60,7 +61,7 @@ type notes struct {
 func newNotes() notes {
 	return notes{
 		jobs: map[run.AttemptID]int{}, completed: map[run.Key]bool{}, said: map[run.AttemptID]map[run.Result]bool{}, spent: map[run.Key]map[run.Counter]int{},
-		forced: map[run.Key]int{}, ordered: map[run.Key]bool{}, excluded: map[run.Key]bool{}, why: map[run.AttemptID]bool{}, ids: map[string]bool{}, once: map[string]bool{},
+		forced: map[run.Key]int{}, ordered: map[run.Key]bool{}, excluded: map[run.Key]bool{}, workers: map[run.Key]bool{}, why: map[run.AttemptID]bool{}, ids: map[string]bool{}, once: map[string]bool{},
 		missed: map[string]time.Time{}, missing: map[string]bool{}, late: map[run.Key]bool{},
 		spentOn: map[run.AttemptID]bool{}, judged: map[run.AttemptID]bool{}, waits: map[run.AttemptID]time.Time{},
 		answers: map[string]int{}, ends: map[string]bool{}, asked: map[string]bool{}, handled: map[store.Position]bool{}, aside: map[store.Position]store.Change{},

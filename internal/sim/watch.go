@@ -248,6 +248,11 @@ func (w *watch) runMoved(before, after run.Run, b store.Batch, now time.Time) {
 		w.feed()
 		w.world.tracef("%s: %s of attempt %d becomes %s of attempt %d (%s)", after.Key, orNone(before.Status), before.Attempt, after.Status, after.Attempt, after.Reason)
 	}
+	if after.Claimed() || after.Progress.Left == run.JobStopping && after.Progress.Offer.Worker != "" {
+		w.notes.workers[after.Key] = true
+	} else {
+		delete(w.notes.workers, after.Key)
+	}
 	w.versionsGrow(before, after)
 	w.endedStaysEnded(before, after, b)
 	if after.Attempt > before.Attempt {

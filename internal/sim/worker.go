@@ -49,7 +49,7 @@ func (p *plan) seekWork(at time.Time) *errand {
 			return
 		}
 		for n := range one(&d, 1, 2, 3) {
-			w.claim(key, fmt.Sprintf("worker-%d", d.under(5)), fmt.Sprintf("%s.%d", name, n))
+			w.claim(key, fmt.Sprintf("worker-%d", d.under(2)), fmt.Sprintf("%s.%d", name, n), d.chance(0.3))
 		}
 	}}
 }
@@ -75,10 +75,13 @@ func (w *World) claimable(d *dice) (run.Key, bool) {
 }
 
 // claim has a worker claim an attempt, and repeat the request until it is answered.
-func (w *World) claim(key run.Key, worker, id string) {
+func (w *World) claim(key run.Key, worker, id string, keyless bool) {
 	q := router.ClaimRequest{Key: key, Worker: worker, Once: router.Once[run.Run]{Key: id, Request: id, Answer: func(r run.Run) ([]byte, error) {
 		return []byte(strconv.Itoa(r.Attempt)), nil
 	}}}
+	if keyless {
+		q.Once = router.Once[run.Run]{}
+	}
 	w.ask("the "+id+" of "+key.String(), 0, func(ctx context.Context, h *host) error {
 		asked := w.now
 		r, failed := h.router.Claim(ctx, q, h.clock())

@@ -277,17 +277,18 @@ type NoteKind string
 
 // The kinds of notes.
 const (
-	SilenceNote NoteKind = "silence" // an operator's silence
-	ThreadNote  NoteKind = "thread"  // a sink's state of a conversation
-	BurstNote   NoteKind = "burst"   // events that wait to be sent as one alert
-	ProbeNote   NoteKind = "probe"   // the recent results of an evaluator
-	CatalogNote NoteKind = "catalog" // a notice that files have changed
-	KeyNote     NoteKind = "key"     // the public key that each replica signs with, and the key that encrypts cursors
-	AnswerNote  NoteKind = "answer"  // the answer to a request, for retries with its idempotency key
-	OutputNote  NoteKind = "output"  // the end of a job's output, as sent by an external worker
-	SessionNote NoteKind = "session" // a dashboard login
-	SourceNote  NoteKind = "source"  // the last good file of an event source, and the events it sent
-	AuditNote   NoteKind = "audit"   // a day of the audit record; its entries are of the kind audit/DAY
+	SilenceNote  NoteKind = "silence"  // an operator's silence
+	ThreadNote   NoteKind = "thread"   // a sink's state of a conversation
+	BurstNote    NoteKind = "burst"    // events that wait to be sent as one alert
+	ProbeNote    NoteKind = "probe"    // the recent results of an evaluator
+	CatalogNote  NoteKind = "catalog"  // a notice that files have changed
+	KeyNote      NoteKind = "key"      // the public key that each replica signs with, and the key that encrypts cursors
+	AnswerNote   NoteKind = "answer"   // the answer to a request, for retries with its idempotency key
+	OutputNote   NoteKind = "output"   // the end of a job's output, as sent by an external worker
+	SessionNote  NoteKind = "session"  // a dashboard login
+	SourceNote   NoteKind = "source"   // the last good file of an event source, and the events it sent
+	PresenceNote NoteKind = "presence" // when some replica could accept heartbeats
+	AuditNote    NoteKind = "audit"    // a day of the audit record; its entries are of the kind audit/DAY
 )
 
 // StoredEvent is an event with its position in commit order.
