@@ -55,6 +55,16 @@ func (h *host) backlog() int {
 	return n
 }
 
+// handled counts the changes of a pipeline that were handled, each once.
+func (h *host) handled(id string) (n int) {
+	for _, what := range slices.Compact(slices.Sorted(slices.Values(h.noted()))) {
+		if strings.HasPrefix(what, id) {
+			n++
+		}
+	}
+	return n
+}
+
 func TestStuckPipelineDelaysNoOtherHoweverManyOfItsChangesWait(t *testing.T) {
 	for name, wrong := range map[string]func(context.Context) error{
 		"it fails":  func(context.Context) error { return errors.New("cannot") },
@@ -84,13 +94,7 @@ func TestStuckPipelineDelaysNoOtherHoweverManyOfItsChangesWait(t *testing.T) {
 					t.Errorf("%d changes are not handled", n)
 				}
 				h.end()
-				bad := 0
-				for _, what := range slices.Compact(slices.Sorted(slices.Values(h.noted()))) {
-					if strings.HasPrefix(what, "bad") {
-						bad++
-					}
-				}
-				if bad != many+1 {
+				if bad := h.handled("bad"); bad != many+1 {
 					t.Errorf("%d of %d changes were handled in the end", bad, many+1)
 				}
 			})
@@ -126,6 +130,44 @@ func TestPoisonedChangeIsSetAsideAndReportedUntilItIsHandled(t *testing.T) {
 			t.Errorf("noted %q", noted)
 		}
 		h.announced("INFRA_FAILURE about bad")
+	})
+}
+
+// A replica sets a change of a failing pipeline aside and dies before it acknowledges it. The next
+// one receives the change in front of so many others that it sets them aside together.
+func TestChangesBehindOneThatADeadReplicaSetAsideAreHandled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t)
+		wrong := errors.New("cannot")
+		poisoned := h.poison(func(context.Context) error { return wrong })
+		other := h.store.Open()
+		h.put("bad", 0)
+		held, err := other.Receive(t.Context(), engine.Group, "gone", 10)
+		if err != nil || len(held) != 1 {
+			t.Fatalf("received %+v, %v", held, err)
+		}
+		if err := other.Commit(t.Context(), store.SetAside(held, 9, wrong, time.Now()), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		h.start(0)
+		h.put("bad", 1)
+		h.pass(2 * time.Second) // it is being retried
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+		h.pass(time.Second)
+		const many = 3_000
+		h.flood(many)
+		h.pass(time.Minute)
+		poisoned.Store(false)
+		h.pass(2 * time.Hour)
+		if n := h.backlog(); n > 0 {
+			t.Errorf("%d changes are not acknowledged", n)
+		}
+		h.end()
+		if bad := h.handled("bad"); bad != many+2 {
+			t.Errorf("all changes are acknowledged, but %d of %d were handled", bad, many+2)
+		}
 	})
 }
 

@@ -47,6 +47,9 @@ type Batch struct {
 	// another due time. A lease on the replaced task stays with its holder. Finished are the ids of
 	// tasks to delete; a missing one is not an error, and a lease on a deleted task is lost.
 	//
+	// A task of kind HandleChange is about one change, which never differs: an existing one stays
+	// unchanged, with its failures and its lease, unless its holder stores it.
+	//
 	// A holder never overwrites a request made while it held the task. If another Batch has stored
 	// the leased task since it was claimed, then finishing it under the lease leaves it as stored,
 	// and storing it keeps whichever is due sooner, the other Batch's if both are equal. The lease

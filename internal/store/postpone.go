@@ -1,6 +1,7 @@
 package store
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -44,9 +45,10 @@ func Postpone(c Claim, cause error, now time.Time) Batch {
 }
 
 // SetAside returns the Batch that stores changes of a pipeline as tasks after they have failed that
-// often. Continued failures of a pipeline's changes are reported once a day, as INFRA_FAILURE.
+// often. A change that is set aside already keeps its task: see Batch.Tasks. Continued failures of a
+// pipeline's changes are reported once a day, as INFRA_FAILURE.
 func SetAside(changes []Change, failures int, cause error, now time.Time) Batch {
-	b := Batch{ID: "set aside/" + aside(changes[0])}
+	var b Batch
 	stored := map[string]bool{}
 	for _, c := range changes {
 		t := Task{
@@ -58,10 +60,21 @@ func SetAside(changes []Change, failures int, cause error, now time.Time) Batch 
 			b.Schedule(t)
 		}
 	}
+	b.ID = asideID(b.Tasks, now)
 	if failures >= reportedFailures {
 		b.Emit(keepsFailing(b.Tasks[0], cause, now))
 	}
 	return b
+}
+
+// asideID names all changes that are set aside, by a digest that keeps it short. A replica may have
+// set some of them aside before it died, and the next one receives them again with others.
+func asideID(tasks []Task, now time.Time) string {
+	all := sha256.New()
+	for _, t := range tasks {
+		fmt.Fprintf(all, "%q %d\n", t.ID, t.Failures)
+	}
+	return fmt.Sprintf("set aside/%s/%d/%x", tasks[0].ID, now.UnixNano(), all.Sum(nil)[:12])
 }
 
 // aside returns the task id of a change that was set aside. It does not use the position: a store

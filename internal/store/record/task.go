@@ -116,6 +116,9 @@ func (p *plan) tasks() {
 	for _, t := range p.Tasks {
 		t.Due = t.Due.Round(0).UTC()
 		old := p.task(t.ID)
+		if old != nil && old.Kind == store.HandleChange && !p.own(t.ID) {
+			continue
+		}
 		quiet := p.Awaited && p.own(t.ID) && old != nil && !old.Moved
 		p.store(p.stored(old, p.traced(old, t)), quiet)
 	}

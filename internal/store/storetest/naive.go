@@ -134,6 +134,7 @@ func (m *model) settle(b store.Batch) {
 		switch {
 		case old == nil:
 			m.tasks[next.ID] = &modelTask{Task: next}
+		case !mine && old.Kind == store.HandleChange:
 		case mine && old.moved && !next.Ready().Before(old.Ready()):
 			m.tasks[next.ID] = &modelTask{Task: old.Task}
 		case mine:

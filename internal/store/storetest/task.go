@@ -22,6 +22,8 @@ var taskClaims = []claim{
 	{"TasksOfExceptedPipelinesAreNotClaimed", claimExcept},
 	{"FailedTaskWaitsUntilItIsTriedAgain", failedWaits},
 	{"FailedTaskLeavesWhatOthersAskedFor", failedLeavesMoved},
+	{"ChangesBehindOneThatWasSetAsideAreSetAside", asideTogether},
+	{"ChangeSetAsideAgainKeepsItsFailuresAndItsHolder", asideAgain},
 	{"NextDueIsWhenSomethingCanBeClaimed", nextDue},
 	{"NextDueLeavesOutWhatTheQueryCannotClaim", nextDueForQuery},
 	{"OverdueListsTasksThatNoReplicaClaimed", overdue},
@@ -233,6 +235,44 @@ func failedLeavesMoved(f *fixture) {
 	f.fail(c, noon)
 	f.same("task", f.task("a"), taskFor("a", noon))
 	f.claimOne(noon)
+}
+
+// written are changes of the pipeline orders: readings of these versions.
+func written(versions ...int64) (all []store.Change) {
+	for _, v := range versions {
+		all = append(all, store.Change{Kind: store.ReadingWritten, Pipeline: orders.Pipeline, Sensor: "a", Version: v, At: noon})
+	}
+	return all
+}
+
+// A replica sets a change aside and dies before it acknowledges it. The next one receives it again,
+// with others behind it, at the same instant even.
+func asideTogether(f *fixture) {
+	cause := errors.New("no")
+	f.check(f.s.Commit(f.ctx, store.SetAside(written(1), 1, cause, noon), noon))
+	f.check(f.s.Commit(f.ctx, store.SetAside(written(1, 2, 3), 1, cause, noon), noon))
+	f.same("tasks", ids(f.claim(after(time.Hour))), []string{"change/reading/orders/v1", "change/reading/orders/v2", "change/reading/orders/v3"})
+}
+
+func asideAgain(f *fixture) {
+	cause := errors.New("no")
+	f.check(f.s.Commit(f.ctx, store.SetAside(written(1), 3, cause, noon), noon))
+	failed := f.fail(f.claimOne(after(time.Hour)), after(time.Hour))
+	f.same("failures", failed.Failures, 4)
+	again := func(at time.Time) {
+		f.t.Helper()
+		f.check(f.s.Commit(f.ctx, store.SetAside(written(1, 2), 1, cause, at), at))
+		f.same("stored", f.task(failed.ID), failed)
+	}
+	again(after(time.Hour))
+	f.check(f.s.Commit(f.ctx, store.Batch{ID: "done", Finished: []string{"change/reading/orders/v2"}}, after(time.Hour)))
+	held := f.claimOne(after(2 * time.Hour)).Lease
+	again(after(2 * time.Hour))
+	f.commitAt(after(2*time.Hour), func(b *store.Batch) { // its holder has handled it
+		b.Lease = &held
+		b.Finish(held.Task)
+	})
+	f.noTask(held.Task)
 }
 
 // A replica that waits for the next task must not wake up for one that it cannot claim.
