@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -246,7 +247,7 @@ func changeOnce(ctx context.Context, s changer, id source.ID, now time.Time, cha
 	if err != nil || string(data) == string(old.Data) {
 		return err
 	}
-	b := store.Batch{ID: fmt.Sprintf("source/state/%s/v%d/%d", id, old.Version, now.UnixNano())}
+	b := store.Batch{ID: fmt.Sprintf("source/state/%s/v%d/%s", id, old.Version, rand.Text())}
 	b.SwapNote(old, store.Note{Kind: store.SourceNote, Key: stateKey + string(id), Data: data})
 	b.Emit(events...)
 	return s.Commit(ctx, b, now)

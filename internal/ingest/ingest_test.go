@@ -292,3 +292,28 @@ func (s *small) PutReadings(ctx context.Context, writes []store.Write, now time.
 	}
 	return s.Store.PutReadings(ctx, writes, now)
 }
+
+// Two replicas store what came from one source at the same instant.
+func TestActivityOfOneInstantIsCountedTwice(t *testing.T) {
+	s := memory.New()
+	count := func(n int64, first func()) {
+		t.Helper()
+		err := ingest.Change(ctx, s, "orders-landed", noon, func(a *source.Activity) []event.Event {
+			if first != nil {
+				other := first
+				first = nil
+				other()
+			}
+			a.Matched += n
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	count(2, func() { count(3, nil) })
+	note, err := s.Note(ctx, store.SourceNote, "state/orders-landed")
+	if err != nil || !strings.Contains(string(note.Data), `"matched":5`) {
+		t.Errorf("stored %s, %v, want 5 events", note.Data, err)
+	}
+}

@@ -16,6 +16,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -64,7 +65,7 @@ func EmitOnce(ctx context.Context, s emitter, mark string, until time.Time, e ev
 	if marked, err := IsMarked(ctx, s, mark); err != nil || marked {
 		return false, err
 	}
-	b := Batch{ID: mark}
+	b := Batch{ID: mark + "/" + rand.Text()} // a call at the same time must find the mark set
 	b.SetMark(mark, until)
 	b.Emit(e)
 	switch err := s.Commit(ctx, b, now); {
