@@ -61,19 +61,21 @@ func (c *controller) callbacks(ctx context.Context, who identity) (api.Callbacks
 // publishKey stores the replica's public key for the other replicas, unless it is stored already.
 func publishKey(ctx context.Context, to store.Store, who identity) error {
 	public := who.callback.Public().(ed25519.PublicKey)
-	before, err := to.Note(ctx, store.KeyNote, who.replica)
-	switch {
-	case err == nil && public.Equal(ed25519.PublicKey(before.Data)):
+	return store.Again(func() error {
+		before, err := to.Note(ctx, store.KeyNote, who.replica)
+		switch {
+		case err == nil && public.Equal(ed25519.PublicKey(before.Data)):
+			return nil
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return fmt.Errorf("read the key of this replica: %w", err)
+		}
+		b := store.Batch{ID: fmt.Sprintf("key/%s/v%d/%x", who.replica, before.Version, public)}
+		b.SwapNote(before, store.Note{Kind: store.KeyNote, Key: who.replica, Data: public})
+		if err := to.Commit(ctx, b, time.Now()); err != nil {
+			return fmt.Errorf("store the public key of this replica: %w", err)
+		}
 		return nil
-	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return fmt.Errorf("read the key of this replica: %w", err)
-	}
-	b := store.Batch{ID: fmt.Sprintf("key/%s/v%d", who.replica, before.Version)}
-	b.SwapNote(before, store.Note{Kind: store.KeyNote, Key: who.replica, Data: public})
-	if err := to.Commit(ctx, b, time.Now()); err != nil {
-		return fmt.Errorf("store the public key of this replica: %w", err)
-	}
-	return nil
+	})
 }
 
 // cursorNote names the note that holds the encryption key of list cursors.
