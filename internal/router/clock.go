@@ -36,7 +36,7 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 		if next.FiredThrough.Equal(row.FiredThrough) && next.Horizon.Equal(row.Horizon) && next.AcceptedAt.Equal(row.AcceptedAt) {
 			return nil
 		}
-		b := store.Batch{ID: fmt.Sprintf("rewind/%s/v%d", id, row.Version)}
+		b := store.Batch{ID: fmt.Sprintf("rewind/%s/v%d/%d", id, row.Version, now.UnixNano())}
 		b.SwapPipeline(row, next)
 		if e.Opens == pipeline.ByCron {
 			b.Schedule(store.PipelineTask(store.Fire, id, now))

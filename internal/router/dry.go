@@ -228,7 +228,7 @@ func (h *dryHandler) dryRerun(old run.Run, cause run.Cause, now time.Time) rerun
 // reportDryDrift reports drift, and whether a real run would be rerun for it, and stores the
 // baseline of a sensor that had none. As for a real run, nothing follows if the calendar excludes
 // the period.
-func (h *dryHandler) reportDryDrift(ctx context.Context, sw sensorWrite, old run.Run, post, next store.PostRun, drifts []moved, now time.Time) error {
+func (h *dryHandler) reportDryDrift(ctx context.Context, sw sensorWrite, old run.Run, post, next store.PostRun, seen store.SeenSensor, drifts []moved, now time.Time) error {
 	barred, err := h.barred(ctx, sw.entry, old.Key)
 	if err != nil || barred != "" {
 		return err
@@ -237,7 +237,7 @@ func (h *dryHandler) reportDryDrift(ctx context.Context, sw sensorWrite, old run
 	if v := h.dryRerun(old, run.CauseDrift, now); !v.Open {
 		follows = "; no rerun would follow: " + v.Reason
 	}
-	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s", old.ID(), post.Version, sw.ruleKey())}
+	b := store.Batch{ID: fmt.Sprintf("dry-drift/%s/v%d/%s/%s", dryLife(old), post.Version, sw.ruleKey(), seen.Content)}
 	for _, m := range drifts {
 		if m.Known && !m.Drifted {
 			continue

@@ -163,7 +163,7 @@ func (t *fires) suppressMany(ctx context.Context) error {
 		}
 	}
 	for len(excluded) > maxMarks {
-		b := store.Batch{ID: "exclude/" + excluded[0].key.String() + "/and-more", Lease: t.lease}
+		b := store.Batch{ID: fmt.Sprintf("exclude/%s/v%d/%d", excluded[0].key, t.row.Version, t.now.UnixNano()), Lease: t.lease}
 		for _, d := range excluded[:maxMarks] {
 			suppress(&b, d.key, d.Excluded, t.now)
 			d.fate = settled

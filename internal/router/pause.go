@@ -57,7 +57,7 @@ func placePause(row store.Pipeline, p *store.Pause, now time.Time) store.Batch {
 	next := row
 	next.Pause = *p
 	next.HoldBack(p.Since)
-	b := store.Batch{ID: fmt.Sprintf("pause/%s/v%d/%s/%s/%t", row.ID, row.Version, p.By, period.Stamp(p.Until), p.HoldSLA)}
+	b := store.Batch{ID: fmt.Sprintf("pause/%s/v%d/%q/%q/%s/%t", row.ID, row.Version, p.By, p.Why, p.Until.Format(time.RFC3339Nano), p.HoldSLA)}
 	b.SwapPipeline(row, next)
 	if p.Until.IsZero() {
 		b.Finish(store.PipelineTaskID(store.ResumePaused, row.ID))
@@ -99,7 +99,7 @@ func (h *pauseHandler) Resume(ctx context.Context, id pipeline.ID, by, why strin
 func resumeOwn(row store.Pipeline, by, why string, now time.Time) store.Batch {
 	next := row
 	next.Pause = store.Pause{}
-	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%s", row.ID, row.Version, by)}
+	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%q/%q", row.ID, row.Version, by, why)}
 	b.Finish(store.PipelineTaskID(store.ResumePaused, row.ID))
 	lift(&b, row, next, row.Pause, by, why, now)
 	return b
@@ -209,7 +209,7 @@ func (h *pauseHandler) changeAll(ctx context.Context, now time.Time, change func
 func resumeAll(all store.Pipeline, by, why string) store.Batch {
 	next := all
 	next.Pause, next.PausedFrom = store.Pause{All: true, By: by, Why: why}, time.Time{}
-	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%s", all.ID, all.Version, by)}
+	b := store.Batch{ID: fmt.Sprintf("resume/%s/v%d/%q/%q", all.ID, all.Version, by, why)}
 	b.SwapPipeline(all, next)
 	b.Finish(store.PipelineTaskID(store.ResumePaused, all.ID))
 	return b

@@ -128,7 +128,7 @@ func (h *postRunHandler) compare(ctx context.Context, sw sensorWrite, old run.Ru
 		drifts = movements(e, sw, was, seen.Fields)
 	}
 	if e.DryRun {
-		return h.dry.reportDryDrift(ctx, sw, old, post, next, drifts, now)
+		return h.dry.reportDryDrift(ctx, sw, old, post, next, seen, drifts, now)
 	}
 	for _, m := range drifts {
 		if m.Drifted && !sw.row.Paused() {
@@ -142,7 +142,7 @@ func (h *postRunHandler) compare(ctx context.Context, sw sensorWrite, old run.Ru
 		}
 	}
 	reportRules(&b, old, &next, view, sw.cause(), now)
-	b.ID = fmt.Sprintf("post-run/%s/v%d/%s/%s/%s", old.Key, post.Version, key, seen.Content, next.Outcome)
+	b.ID = fmt.Sprintf("%s/v%d/%s/%s/%s", name("post-run", old), post.Version, key, seen.Content, next.Outcome)
 	if !there || next.Outcome != post.Outcome {
 		b.SwapPostRun(post, next)
 	}
@@ -180,7 +180,7 @@ func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.
 		about.Which = budgetSpent
 		return h.emitOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.detail()), now)
 	}
-	b := store.Batch{ID: name("drift", old)}
+	b := store.Batch{ID: name("drift", old) + "/" + m.sensor}
 	b.ExpectPipeline(e.ID, row)
 	b.Emit(event.New(event.PostRunDrift, about, message, m.detail()))
 	o := order{cause: run.CauseDrift, from: v.At, causedBy: causedBy, message: v.Reason}
@@ -209,7 +209,7 @@ func (h *postRunHandler) inflight(ctx context.Context, sw sensorWrite, old run.R
 	if err != nil {
 		return err
 	}
-	b := store.Batch{ID: fmt.Sprintf("inflight/%s/%s/%s", old.ID(), sw.ruleKey(), seen.Content)}
+	b := store.Batch{ID: fmt.Sprintf("%s/v%d/%s/%s", name("inflight", old), post.Version, sw.ruleKey(), seen.Content)}
 	for _, was := range before {
 		for _, m := range movements(sw.entry, sw, was, seen.Fields) {
 			if !m.Drifted {
@@ -288,7 +288,7 @@ func (h *postRunHandler) planPostRun(ctx context.Context, e *catalog.Entry, curr
 	if e.PostRun == nil || e.PostRun.Interval == 0 || now.After(current.EndedAt.Add(e.PostRun.Window)) {
 		return nil
 	}
-	b := store.Batch{ID: fmt.Sprintf("plan-post-run/%s", current.ID())}
+	b := store.Batch{ID: fmt.Sprintf("%s/%d", name("plan-post-run", current), now.UnixNano())}
 	b.Schedule(store.Task{
 		ID: postRunTask(current.Key), Kind: store.CheckPostRun, Pipeline: e.ID, Key: current.Key,
 		Due: period.Instant(current.EndedAt.Add(e.PostRun.Interval)),

@@ -112,7 +112,7 @@ func (h *jobHandler) classified(ctx context.Context, old run.Run, o run.Outcome)
 // logLate logs a result that is no longer awaited. It only updates the state of the job: a left job
 // has ended, so a rerun need not check it.
 func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, now time.Time) (Reported, error) {
-	b := store.Batch{ID: fmt.Sprintf("late-result/%s/%s", o.Key.Attempt(o.Attempt), resultID(o))}
+	b := store.Batch{ID: fmt.Sprintf("%s/%d/%s", name("late-result", old), o.Attempt, resultID(o))}
 	message := fmt.Sprintf("%s, while the run is %s in attempt %d", o.Result, old.Status, old.Attempt)
 	if o.Message != "" {
 		message += ": " + o.Message

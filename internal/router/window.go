@@ -207,7 +207,7 @@ func (h *windowHandler) closeStart(ctx context.Context, e *catalog.Entry, key ru
 	if err != nil {
 		return false, err
 	}
-	b := store.Batch{ID: "close-start/" + key.String()}
+	b := store.Batch{ID: fmt.Sprintf("close-start/%s/%d", key, now.UnixNano())}
 	b.Create(closed)
 	message := fmt.Sprintf("the start condition was not met before %s; `interlock trigger %s --date %s` runs it", period.Stamp(at), e.ID, key.Period)
 	about := event.Of(closed, now)

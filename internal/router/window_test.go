@@ -289,6 +289,22 @@ func TestStartIsNotClosedBeforeItsDeadlineNorIfARunExists(t *testing.T) {
 	same(t, "events", 1, w.count(event.SensorDeadlineExpired))
 }
 
+func TestOneOfTwoReplicasClosesTheStart(t *testing.T) {
+	w := newWorld(t, closing)
+	w.sleep(time.Hour)
+	key := w.Key("closing/stream/2026-03-03")
+	first, m := twins(w)
+	m.others = append(m.others, func() {
+		closed, err := w.Router.CloseStart(ctx, key, w.Now().Add(time.Second))
+		w.Check(err)
+		same(t, "the one that commits first", true, closed)
+	})
+	closed, err := first.CloseStart(ctx, key, w.Now())
+	w.Check(err)
+	same(t, "the other one", false, closed)
+	same(t, "events", 1, w.count(event.SensorDeadlineExpired))
+}
+
 const waiting = `
 pipeline: {id: waiting, owner: data}
 schedule: {cron: "30 9 * * *", evaluation: {window: 6h}, trigger: {key: arrival, check: exists, deadline: "10:00"}}
