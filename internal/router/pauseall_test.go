@@ -185,6 +185,43 @@ func TestPauseOfAllDuringAnEvaluationStartsNothing(t *testing.T) {
 	w.expect(day3, "RUNNING 1")
 }
 
+// Two operators pause and resume all pipelines at once: the later request is carried out between the
+// two commits of the earlier one, and everything that follows from it.
+func TestLaterOfTwoRequestsForAllPipelinesWins(t *testing.T) {
+	resume := func(r *router.Router, w *world) error {
+		_, err := r.ResumeAll(ctx, "bob", "done", w.Now())
+		return err
+	}
+	pause := func(r *router.Router, w *world) error {
+		_, err := r.PauseAll(ctx, store.Pause{By: "bob", Why: "maintenance"}, w.Now())
+		return err
+	}
+	for name, c := range map[string]struct {
+		paused         bool
+		earlier, later func(*router.Router, *world) error
+		want           []string
+	}{
+		"a resume during a pause": {false, pause, resume, []string{}},
+		"a pause during a resume": {true, resume, pause, []string{"bob"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, plain)
+			if c.paused {
+				w.pauseAll(store.Pause{})
+				w.sleep(time.Minute)
+			}
+			first, m := twins(w)
+			m.others = []func(){func() {}, func() {
+				w.Check(c.later(w.Router, w))
+				w.Settle()
+			}}
+			w.Check(c.earlier(first, w))
+			w.Settle()
+			same(t, "pauses", c.want, w.pauses("plain"))
+		})
+	}
+}
+
 func TestRefusalsNameThePauseOfAll(t *testing.T) {
 	w := newWorld(t, plain)
 	w.pauseAll(store.Pause{})
