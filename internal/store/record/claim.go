@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/store"
@@ -51,8 +53,11 @@ func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) (l
 	for len(due) > 0 {
 		n := min(len(due), s.maxOps())
 		err := s.replaceAll(ctx, due[:n], clock, true)
-		if isConflict(err) && len(leased) > 0 {
-			return leased, nil
+		if err != nil && !isConflict(err) {
+			s.unanswered.add(due[:n], clock.now)
+		}
+		if err != nil && len(leased) > 0 {
+			return leased, nil // the caller works on these; its next call finds out what is wrong
 		}
 		if err != nil {
 			return nil, err
@@ -60,6 +65,34 @@ func (s *Store) claim(ctx context.Context, q store.ClaimQuery, now time.Time) (l
 		leased, due = append(leased, due[:n]...), due[n:]
 	}
 	return leased, nil
+}
+
+// unanswered are the leases of claims that failed without an answer. The engine may have stored
+// them, but no caller has them, so this process may claim their tasks again at once. They are kept
+// in memory: a record of each claim in the database would be a row more for every task, and would
+// not help, because a new claim has a new token. Leases of a process that dies are ended for it.
+type unanswered struct {
+	mu     sync.Mutex
+	leases map[store.Lease]time.Time // until when each would be held
+}
+
+func (u *unanswered) add(tasks []*task, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	maps.DeleteFunc(u.leases, func(_ store.Lease, until time.Time) bool { return !now.Before(until) })
+	if u.leases == nil {
+		u.leases = map[store.Lease]time.Time{}
+	}
+	for _, t := range tasks {
+		u.leases[t.leased()] = t.Until
+	}
+}
+
+func (u *unanswered) has(l store.Lease) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, is := u.leases[l]
+	return is
 }
 
 // replace writes tasks back, and returns those that had not changed since they were read.

@@ -42,6 +42,8 @@ type Store struct {
 	puts    combiner
 	known   known
 	claims  chan struct{} // serialises Claim: holds one value during a call
+
+	unanswered unanswered
 }
 
 // New returns a store on an engine. Closing it closes the engine.

@@ -63,17 +63,19 @@ func lockName(t store.Task) string {
 type leaseClock struct {
 	now   time.Time // by the lease clock
 	peers row.Peers
+	// unanswered are leases that no caller has.
+	unanswered *unanswered
 }
 
 func (s *Store) leaseClock(now time.Time) leaseClock {
 	peers := s.engine.Peers()
-	return leaseClock{now: now.Add(peers.Skew).Round(0).UTC(), peers: peers}
+	return leaseClock{now: now.Add(peers.Skew).Round(0).UTC(), peers: peers, unanswered: &s.unanswered}
 }
 
-// free reports whether no live process holds the task.
+// free reports whether no live process holds the task, or this one without knowing.
 func (c leaseClock) free(t *task) bool {
 	dead := c.peers.Alive != nil && t.Holder != "" && t.Holder != c.peers.Self && !c.peers.Alive(t.Holder)
-	return !c.now.Before(t.Until) || dead
+	return !c.now.Before(t.Until) || dead || t.Holder == c.peers.Self && c.unanswered.has(t.leased())
 }
 
 // holds reports whether this process holds the lease. If several processes share the data, the
