@@ -24,7 +24,7 @@ const maxTries = 5
 // several replicas, each stores only the changes it saw: see Share. A pipeline that cannot be
 // stored is left for the next call and does not affect the others.
 func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report, error) {
-	c.change.Lock()
+	c.lock()
 	defer c.change.Unlock()
 	gone, err := c.remembered(ctx, files)
 	if err != nil {

@@ -30,7 +30,9 @@ type Catalog struct {
 	kinds   []pipeline.JobKind
 	place   place
 	current atomic.Pointer[Snapshot]
-	change  sync.Mutex                 // held while building a new Snapshot
+	change  sync.Mutex                 // held while all definitions are read or stored: see lock
+	install sync.Mutex                 // held while replacing the Snapshot, never during a call to the store
+	alone   map[pipeline.ID]bool       // pipelines installed alone since change was locked
 	beside  string                     // hash of the calendars and archetypes that files were last read with
 	refused map[string]pipeline.Source // the files last rejected, by name
 	older   *shelf
@@ -48,7 +50,7 @@ type Catalog struct {
 
 // New returns an empty catalog; Load fills it.
 func New(s keeper, kinds []pipeline.JobKind) *Catalog {
-	c := &Catalog{store: s, kinds: kinds, older: &shelf{byID: map[shelved]*pipeline.Definition{}}, progress: &Progress{}}
+	c := &Catalog{store: s, kinds: kinds, older: &shelf{byID: map[shelved]*pipeline.Definition{}}, progress: &Progress{}, alone: map[pipeline.ID]bool{}}
 	c.current.Store(newSnapshot(nil, nil))
 	c.seen.Store(&Seen{})
 	c.sources.Store(source.NewSet(nil))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -22,60 +21,13 @@ func (c *Catalog) Load(ctx context.Context) error {
 // LoadFirst is Load for a process that is starting. It calls before with the number of pipelines it
 // is about to compile.
 func (c *Catalog) LoadFirst(ctx context.Context, before func(pipelines int)) error {
-	c.change.Lock()
+	c.lock()
 	defer c.change.Unlock()
 	rows, err := c.rows(ctx)
 	if err != nil {
 		return err
 	}
 	before(len(rows))
-	return c.load(ctx, rows, nil)
-}
-
-// Active returns a pipeline and its row. The entry is nil if the pipeline is not active; the row is
-// zero if it never was. A version that is not in memory yet, because this or another replica has
-// just accepted it, is loaded first.
-func (c *Catalog) Active(ctx context.Context, id pipeline.ID) (*Entry, store.Pipeline, error) {
-	row, err := c.store.Pipeline(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, store.Pipeline{}, nil
-	}
-	if err != nil {
-		return nil, row, fmt.Errorf("read pipeline %s: %w", id, err)
-	}
-	if row.Config == "" {
-		return nil, row, nil
-	}
-	e := c.Current().Get(id)
-	if e == nil || e.Version != row.Config || !e.Horizon.Equal(row.Horizon) {
-		if err := c.Refresh(ctx, id); err != nil {
-			return nil, row, err
-		}
-		e = c.Current().Get(id)
-	}
-	return e, row, nil
-}
-
-// Refresh reloads the catalog from the store if the store has another active version of this
-// pipeline: another replica may have accepted or removed it. Handlers of store.PipelineMoved call
-// it first. It waits while Apply runs.
-func (c *Catalog) Refresh(ctx context.Context, id pipeline.ID) error {
-	row, err := c.store.Pipeline(ctx, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("read pipeline %s: %w", id, err)
-	}
-	if c.Current().has(row) {
-		return nil
-	}
-	c.change.Lock()
-	defer c.change.Unlock()
-	if c.Current().has(row) {
-		return nil
-	}
-	rows, err := c.rows(ctx)
-	if err != nil {
-		return err
-	}
 	return c.load(ctx, rows, nil)
 }
 
@@ -87,22 +39,23 @@ func (c *Catalog) rows(ctx context.Context) ([]store.Pipeline, error) {
 	return rows, nil
 }
 
-// has reports whether the snapshot has the active version of row, or lists it as broken.
-func (s *Snapshot) has(row store.Pipeline) bool {
-	e := s.byID[row.ID]
-	if e == nil {
-		return row.Config == "" || s.isBroken(row)
-	}
-	return e.Version == row.Config && e.Horizon.Equal(row.Horizon)
-}
-
-func (s *Snapshot) isBroken(row store.Pipeline) bool {
-	return slices.ContainsFunc(s.broken, func(b Broken) bool { return b.ID == row.ID && b.Version == row.Config })
-}
-
 // load builds a new Snapshot of the active versions of rows. It reuses definitions compiled
-// already, in the current snapshot or in fresh.
+// already, in the current snapshot or in fresh. A pipeline that was loaded alone since rows were
+// read keeps that version until it has been compared with the store again.
 func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) error {
+	entries, broken, err := c.entriesOf(ctx, rows, fresh)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, id := range c.installAll(entries, broken) {
+		errs = append(errs, c.Refresh(ctx, id))
+	}
+	return errors.Join(errs...)
+}
+
+// entriesOf returns the active versions of rows, and those that cannot be compiled.
+func (c *Catalog) entriesOf(ctx context.Context, rows []store.Pipeline, fresh map[shelved]*pipeline.Definition) ([]*Entry, []Broken, error) {
 	entries := make([]*Entry, 0, len(rows))
 	var broken []Broken
 	missing := make([]store.Pipeline, 0, min(atATime, len(rows)))
@@ -128,15 +81,14 @@ func (c *Catalog) load(ctx context.Context, rows []store.Pipeline, fresh map[she
 		}
 		if missing = append(missing, row); len(missing) == atATime {
 			if err := compile(); err != nil {
-				return err
+				return nil, nil, err
 			}
 		}
 	}
 	if err := compile(); err != nil {
-		return err
+		return nil, nil, err
 	}
-	c.current.Store(newSnapshot(entries, broken))
-	return nil
+	return entries, broken, nil
 }
 
 // configs reads the active versions of rows, in order.

@@ -87,7 +87,7 @@ func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) er
 
 // LoadSources loads the stored sources, for a process that reads no files of its own.
 func (c *Catalog) LoadSources(ctx context.Context) error {
-	c.change.Lock()
+	c.lock()
 	defer c.change.Unlock()
 	s := &c.sourceFiles
 	s.stale = true

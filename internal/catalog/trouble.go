@@ -58,7 +58,7 @@ func (c *Catalog) Unreadable(ctx context.Context, folder string, cause error, no
 	if cause == nil && !slices.ContainsFunc(c.Troubles(), func(t Trouble) bool { return !t.Lost }) {
 		return nil
 	}
-	c.change.Lock()
+	c.lock()
 	defer c.change.Unlock()
 	wanted := slices.DeleteFunc(slices.Clone(c.Troubles()), func(t Trouble) bool { return !t.Lost })
 	if cause != nil {
@@ -79,7 +79,7 @@ func (c *Catalog) Unreadable(ctx context.Context, folder string, cause error, no
 // AcceptRemoval removes the pipelines whose files were lost, and returns them. If there are none,
 // it changes nothing and returns ErrNothingLost.
 func (c *Catalog) AcceptRemoval(ctx context.Context, by, why string, now time.Time) ([]pipeline.ID, error) {
-	c.change.Lock()
+	c.lock()
 	defer c.change.Unlock()
 	rows, err := c.rows(ctx)
 	if err != nil {
