@@ -185,6 +185,7 @@ func (r *Router) written(ctx context.Context, n dynamo.Notice, rec Record) error
 		if err := json.Unmarshal(n.Request, &o); err != nil {
 			return r.emitRefused(ctx, invalid, "the attribute request is not JSON as `interlock` writes it")
 		}
+		o.Outcome.At = n.At // when the store acknowledged it, whatever the client wrote
 		return r.operate(ctx, o)
 	case n.Rerun != nil:
 		return r.rerun(ctx, *n.Rerun)

@@ -27,10 +27,10 @@ func (r Run) Reported(o Outcome, now time.Time) (Run, error) {
 	if old := r.Progress.Report.Result; old != "" {
 		return r, fmt.Errorf("record the result of %s: it already has one, %s", r.ID(), old)
 	}
-	if rep.At.IsZero() {
+	if rep.At.IsZero() || rep.At.After(now) {
 		rep.At = now
 	}
-	rep.At = period.Instant(rep.At)
+	rep.At = period.Later(period.Instant(rep.At), r.Progress.Opening.At)
 	next.Progress.Report = rep
 	return next, nil
 }
@@ -53,6 +53,19 @@ func (r Run) Complete(now time.Time) (Run, error) {
 	}
 	next.Progress.AskedAt, next.Progress.Held = time.Time{}, Held{}
 	return next, nil
+}
+
+// SucceededAt returns when the success of the latest attempt was acknowledged, which may be long
+// before the run is completed; zero without a success. Deadlines are judged by it.
+func (r Run) SucceededAt() time.Time {
+	rep := r.Progress.Report
+	switch {
+	case r.Status == Completed && (rep.At.IsZero() || rep.At.After(r.EndedAt)):
+		return r.EndedAt
+	case r.Status == Completed, rep.Result == ResultSuccess && (r.Status == Triggering || r.Status == Running):
+		return rep.At
+	}
+	return time.Time{}
 }
 
 // Exhausted ends a run whose gate stayed closed for its whole window, or whose offer no worker

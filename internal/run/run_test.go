@@ -210,6 +210,51 @@ func TestResultCountsForItsAttemptOnly(t *testing.T) {
 	}
 }
 
+func TestTimeOfAResultIsWithinItsAttempt(t *testing.T) {
+	r := running(t)
+	opened := r.Progress.Opening.At
+	for name, c := range map[string]struct{ given, want time.Time }{
+		"none":               {time.Time{}, at(5)},
+		"in between":         {at(4), at(4)},
+		"before the attempt": {opened.Add(-time.Hour), opened},
+		"in the future":      {at(6), at(5)},
+	} {
+		next, err := r.Reported(run.Outcome{Key: r.Key, Attempt: 1, Report: run.Report{Result: run.ResultSuccess, At: c.given}}, at(5))
+		next = must(t, next, err)
+		if got := next.Progress.Report.At; !got.Equal(c.want) {
+			t.Errorf("%s: reported at %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestSuccessCountsFromItsAcknowledgement(t *testing.T) {
+	r := running(t)
+	acknowledged := func(result run.Result) run.Run {
+		next, err := r.Reported(run.Outcome{Key: r.Key, Attempt: 1, Report: run.Report{Result: result}}, at(5))
+		return must(t, next, err)
+	}
+	done, err := acknowledged(run.ResultSuccess).Complete(at(9))
+	completed := must(t, done, err)
+	again, err := completed.NextAttempt(run.Opening{Cause: run.CauseManual, At: at(20), Limits: limits})
+	ended, err2 := acknowledged(run.ResultSuccess).Cancel("ada", "not needed", run.NothingLeft, at(6))
+	for name, c := range map[string]struct {
+		r    run.Run
+		want time.Time
+	}{
+		"running":                           {r, time.Time{}},
+		"with a success":                    {acknowledged(run.ResultSuccess), at(5)},
+		"with a failure":                    {acknowledged(run.ResultFail), time.Time{}},
+		"completed later":                   {completed, at(5)},
+		"in another attempt":                {must(t, again, err), time.Time{}},
+		"cancelled after it":                {must(t, ended, err2), time.Time{}},
+		"completed without a stored report": {run.Run{Status: run.Completed, EndedAt: at(9)}, at(9)},
+	} {
+		if got := c.r.SucceededAt(); !got.Equal(c.want) {
+			t.Errorf("%s: succeeded at %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 func TestRunThatEndsWithoutAResultRecordsItsJob(t *testing.T) {
 	r, err := running(t).PollExhausted(run.JobMayRun, at(61))
 	r, err = must(t, r, err).GiveUp("no result", at(61))
