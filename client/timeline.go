@@ -92,7 +92,7 @@ type Deadline struct {
 	Critical bool       `json:"critical"`
 	ArmedAt  time.Time  `json:"armedAt"`
 	ClosedAt *time.Time `json:"closedAt"`
-	DoneAt   *time.Time `json:"doneAt" doc:"When the run completed, even if after the breach."`
+	DoneAt   *time.Time `json:"doneAt" doc:"When the success of the run was acknowledged, even if after the breach."`
 	Reason   *string    `json:"reason" doc:"Why it was cancelled."`
 }
 

@@ -2,6 +2,7 @@ package awslambda
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -65,7 +66,9 @@ func (r *Relay) Deadlines(ctx context.Context, in SLARequest) (SLAReply, error) 
 	}
 	switch in.Mode {
 	case ScheduleAlerts:
-		err = r.deadline(ctx, slamonitor.TaskID(key))
+		for _, d := range ledger {
+			err = errors.Join(err, r.deadline(ctx, slamonitor.TaskID(key, d.Kind)))
+		}
 	case CancelAlerts:
 		err = r.takeBack(ctx, ledger)
 	case Calculate:
@@ -118,7 +121,7 @@ func (r *Relay) takeBack(ctx context.Context, ledger []store.Deadline) error {
 			if at.Before(r.Now()) {
 				continue // there is none, or it has fired
 			}
-			e, err := r.entry(store.Task{ID: slamonitor.TaskID(d.Key), Kind: store.FireDeadline}, at)
+			e, err := r.entry(store.Task{ID: slamonitor.TaskID(d.Key, d.Kind), Kind: store.FireDeadline}, at)
 			if err != nil {
 				return err
 			}

@@ -22,17 +22,24 @@ func (c *Catalog) Active(ctx context.Context, id pipeline.ID) (*Entry, store.Pip
 	if err != nil {
 		return nil, row, fmt.Errorf("read pipeline %s: %w", id, err)
 	}
+	e, err := c.EntryOf(ctx, row)
+	return e, row, err
+}
+
+// EntryOf is Active for a row that was read. If the row is outdated, the entry may be of a newer
+// version: a commit that rests on both must expect the row unchanged.
+func (c *Catalog) EntryOf(ctx context.Context, row store.Pipeline) (*Entry, error) {
 	if row.Config == "" {
-		return nil, row, nil
+		return nil, nil
 	}
-	e := c.Current().Get(id)
+	e := c.Current().Get(row.ID)
 	if e == nil || e.Version != row.Config || !e.Horizon.Equal(row.Horizon) {
-		if err := c.Refresh(ctx, id); err != nil {
-			return nil, row, err
+		if err := c.Refresh(ctx, row.ID); err != nil {
+			return nil, err
 		}
-		e = c.Current().Get(id)
+		e = c.Current().Get(row.ID)
 	}
-	return e, row, nil
+	return e, nil
 }
 
 // Refresh reloads the catalog from the store if the store has another active version of this

@@ -92,11 +92,10 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 		w.emitResult(&b, next, again, "")
 		return w.commit(ctx, b, next)
 	}
-	deadlines, err := w.o.Store.Deadlines(ctx, store.DeadlineQuery{Key: next.Key})
+	closings, err := w.closings(ctx, &b, next)
 	if err != nil {
-		return lifecycle.Step{}, fmt.Errorf("read its deadlines: %w", err)
+		return lifecycle.Step{}, err
 	}
-	closings := slamonitor.Close(deadlines.Items, next)
 	w.emitResult(&b, next, time.Time{}, closings.Lateness())
 	closings.Put(&b)
 	b.Snapshots = append(b.Snapshots, ending(next, inputs))
@@ -104,6 +103,26 @@ func (w *work) complete(ctx context.Context, b store.Batch, reported run.Run, ou
 		return lifecycle.Step{}, err
 	}
 	return w.commit(ctx, b, next)
+}
+
+// closings returns the effects of the completion on the run's deadlines. A late one is a breach
+// only if no removal, pause or edit that was acknowledged before has ended the deadline, so b then
+// depends on the pipeline's row.
+func (w *work) closings(ctx context.Context, b *store.Batch, next run.Run) (slamonitor.Closings, error) {
+	page, err := w.o.Store.Deadlines(ctx, store.DeadlineQuery{Key: next.Key})
+	if err != nil {
+		return nil, fmt.Errorf("read its deadlines: %w", err)
+	}
+	var on slamonitor.Basis
+	if slamonitor.Late(page.Items, next) {
+		if on.Entry, on.Row, err = w.o.Catalog.Active(ctx, next.Pipeline); err != nil {
+			return nil, err
+		}
+		if len(b.Pipelines) == 0 { // otherwise b swaps the row
+			b.ExpectPipeline(next.Pipeline, on.Row)
+		}
+	}
+	return slamonitor.Close(page.Items, next, on), nil
 }
 
 func (w *work) logResult(b *store.Batch, next run.Run, output string) {

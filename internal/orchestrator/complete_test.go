@@ -24,7 +24,13 @@ const watched = "postRun: {rules: [{key: out, check: gt, field: count, value: 0}
 func (b *bench) arm(kind store.DeadlineKind, breach time.Time) {
 	b.t.Helper()
 	batch := store.Batch{ID: "arm/" + string(kind)}
-	batch.SwapDeadline(store.Deadline{}, store.Deadline{Key: b.key, Kind: kind, ArmedAt: b.now, Deadline: sla.Deadline{State: sla.Armed, BreachAt: breach}})
+	row, err := b.store.Pipeline(ctx, b.key.Pipeline)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	batch.SwapDeadline(store.Deadline{}, store.Deadline{
+		Key: b.key, Kind: kind, Config: row.Config, ArmedAt: b.now, Deadline: sla.Deadline{State: sla.Armed, BreachAt: breach},
+	})
 	b.commit(batch)
 }
 

@@ -131,7 +131,7 @@ func deadlineWhoseTaskIsLost(w *world) {
 	w.file("orders", "schedule: {trigger: {key: landed, check: exists}, period: hour}\nsla: {deadline: ':20'}\n"+glue)
 	w.until("01 08:50")
 	w.start("a")
-	w.loseTask("deadline/orders/stream/2000-01-01T08")
+	w.loseTask("deadline/orders/stream/2000-01-01T08/absolute")
 	w.until("01 09:22")
 	w.wantOnce("orders", []event.Type{event.SLABreach}, "SLA_BREACH 2000-01-01T08")
 	w.checkDeadlines()

@@ -10,7 +10,6 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
-	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -40,10 +39,10 @@ func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now
 	if row.Config == "" {
 		// The pipeline is removed: failures that waited for the end of a pause are handled now.
 		// Open attempts continue.
-		return errors.Join(h.deadlines.CancelAll(ctx, id, slamonitor.Removed, now), h.run.retryOrGiveUpAll(ctx, id, now), h.handSlots(ctx, row, now))
+		return errors.Join(h.deadlines.CancelAll(ctx, id, now), h.run.retryOrGiveUpAll(ctx, id, now), h.handSlots(ctx, row, now))
 	}
 	if row.HoldsSLA() {
-		return h.deadlines.CancelAll(ctx, id, slamonitor.Paused, now)
+		return h.deadlines.CancelAll(ctx, id, now)
 	}
 	return h.handSlots(ctx, row, now)
 }

@@ -21,15 +21,16 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
 // deadlines is the part of package slamonitor that the router uses. Every call is idempotent.
 type deadlines interface {
-	ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) error
-	ArmRelative(ctx context.Context, e *catalog.Entry, p period.Period, arrived, now time.Time) error
+	ArmOpened(ctx context.Context, key run.Key, now time.Time) error
+	ArmRelative(ctx context.Context, on slamonitor.Basis, p period.Period, arrived, now time.Time) error
 	CancelFor(ctx context.Context, key run.Key, reason string, now time.Time) error
-	CancelAll(ctx context.Context, id pipeline.ID, reason string, now time.Time) error
+	CancelAll(ctx context.Context, id pipeline.ID, now time.Time) error
 }
 
 // jobs checks and stops the job of a run's latest attempt; package orchestrator implements it.

@@ -35,7 +35,7 @@ func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time
 	}
 	e := h.catalog.Current().Get(c.Run.Pipeline)
 	errs := []error{
-		h.moveDeadlines(ctx, e, c, now),
+		h.moveDeadlines(ctx, c, now),
 		h.notifyDownstream(ctx, c, now),
 	}
 	switch current.Status {
@@ -50,12 +50,12 @@ func (h *runHandler) runMoved(ctx context.Context, c store.Change, now time.Time
 
 // moveDeadlines updates the deadlines of a run that an operator opened or ended. It uses the
 // change, not the run's current state: a cancelled run's deadline is void, whatever came after.
-func (h *runHandler) moveDeadlines(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
+func (h *runHandler) moveDeadlines(ctx context.Context, c store.Change, now time.Time) error {
 	switch {
 	case c.Status == run.Cancelled:
 		return h.deadlines.CancelFor(ctx, c.Run, slamonitor.Operator, now)
-	case c.Status == run.Pending && e != nil && e.Opens == pipeline.ByHand && c.Run.Schedule == e.Opens:
-		return h.deadlines.ArmOpened(ctx, e, c.Run, now)
+	case c.Status == run.Pending && c.Run.Schedule == pipeline.ByHand:
+		return h.deadlines.ArmOpened(ctx, c.Run, now)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -75,7 +76,7 @@ func (h *readingHandler) wakeOlder(ctx context.Context, c store.Change, now time
 // reported as recovered, in the same commit.
 func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Change, now time.Time) error {
 	return h.unlessClosed(ctx, id, c.At, now, func(row store.Pipeline) error {
-		e, _, err := h.catalog.Active(ctx, id)
+		e, err := h.catalog.EntryOf(ctx, row)
 		if err != nil || e == nil {
 			return err
 		}
@@ -88,7 +89,13 @@ func (h *readingHandler) Recover(ctx context.Context, id pipeline.ID, c store.Ch
 // readBy handles the write for one pipeline: it opens a run, wakes a waiting one, or checks an
 // ended one.
 func (h *readingHandler) readBy(ctx context.Context, e *catalog.Entry, c store.Change, now time.Time) error {
-	return h.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error { return h.handleWrite(ctx, h.newSensorWrite(e, row, c), now) })
+	return h.unlessClosed(ctx, e.ID, c.At, now, func(row store.Pipeline) error {
+		current, err := h.catalog.EntryOf(ctx, row)
+		if err != nil || current == nil {
+			return err
+		}
+		return h.handleWrite(ctx, h.newSensorWrite(current, row, c), now)
+	})
 }
 
 // handleWrite handles the write for every run that it may affect.
@@ -172,7 +179,7 @@ func (h *readingHandler) armRelative(ctx context.Context, sw sensorWrite, now ti
 	if w, err := h.written(ctx, sw.Change); w == nil || err != nil {
 		return err
 	}
-	return h.deadlines.ArmRelative(ctx, e, sw.startsPeriod(), sw.At, now)
+	return h.deadlines.ArmRelative(ctx, slamonitor.Basis{Entry: e, Row: sw.row}, sw.startsPeriod(), sw.At, now)
 }
 
 // affectedRuns lists the runs that the write may affect, newest period first. A run that could be

@@ -101,11 +101,26 @@ func (w *watch) endIsTrue(d store.Deadline, name string) {
 		if d.ClosedAt.Before(d.BreachAt) {
 			w.fail(SilenceIsNeverSuccess, "the %s was breached at %s, before %s", name, d.ClosedAt, d.BreachAt)
 		}
+		w.breachIsDue(d, name)
 	case sla.Cancelled:
 		if d.Reason == "" {
 			w.fail(SilenceIsNeverSuccess, "the %s was cancelled without a reason", name)
 		}
 	case sla.Armed:
+	}
+}
+
+// breachIsDue checks that a deadline was not breached during a pause that holds it, or after the
+// removal of its pipeline.
+func (w *watch) breachIsDue(d store.Deadline, name string) {
+	row := w.current(d.Key.Pipeline)
+	if row.Config == "" && !row.RemovedAt.After(d.BreachAt) {
+		w.fail(SilenceIsNeverSuccess, "the %s for %s is BREACHED, and its pipeline was removed at %s", name, d.BreachAt, row.RemovedAt)
+	}
+	for _, p := range row.Pauses() {
+		if p.HoldSLA && !p.Since.After(d.BreachAt) {
+			w.fail(SilenceIsNeverSuccess, "the %s for %s is BREACHED, and a pause has held it since %s", name, d.BreachAt, p.Since)
+		}
 	}
 }
 

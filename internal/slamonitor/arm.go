@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -18,23 +19,18 @@ import (
 // periods and the next one, cancels or moves deadlines that an edit of the file replaced, and
 // reschedules itself for when the next period begins.
 func (m *Monitor) Arm(ctx context.Context, claim store.Claim, now time.Time) error {
-	id := claim.Task.Pipeline
-	// The version that scheduled this may not be in memory yet, if it was accepted just now or by
-	// another replica.
-	if err := m.catalog.Refresh(ctx, id); err != nil {
-		return err
-	}
-	entry := m.catalog.Current().Get(id)
-	if entry == nil {
-		if err := m.CancelAll(ctx, id, Removed, now); err != nil {
+	var following time.Time
+	err := store.Again(func() error {
+		on, err := m.basis(ctx, claim.Task.Pipeline)
+		if err != nil {
 			return err
 		}
-		return m.finish(ctx, claim, time.Time{}, now)
-	}
-	if err := m.replace(ctx, entry, now); err != nil {
+		if err := m.cancelVoid(ctx, claim.Task.Pipeline, on, now); err != nil || on.Entry == nil {
+			return err
+		}
+		following, err = m.armComing(ctx, on, now)
 		return err
-	}
-	following, err := m.armComing(ctx, entry, now)
+	})
 	if err != nil {
 		return err
 	}
@@ -43,18 +39,15 @@ func (m *Monitor) Arm(ctx context.Context, claim store.Claim, now time.Time) err
 
 // armComing arms the coming deadlines, and returns when to run again; zero means never. A pause
 // that holds deadlines arms nothing; its end schedules the task again.
-func (m *Monitor) armComing(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
-	if e.DryRun || !asks(e, store.Absolute) && !asks(e, store.Relative) {
+func (m *Monitor) armComing(ctx context.Context, on Basis, now time.Time) (time.Time, error) {
+	e := on.Entry
+	if e.DryRun || !asks(e, store.Absolute) && !asks(e, store.Relative) || on.Row.HoldsSLA() {
 		return time.Time{}, nil
 	}
-	row, err := m.store.Pipeline(ctx, e.ID)
-	if err != nil || row.HoldsSLA() {
+	if err := m.bringBack(ctx, on, now); err != nil || !keeps(e) {
 		return time.Time{}, err
 	}
-	if err := m.bringBack(ctx, e, now); err != nil || !keeps(e) {
-		return time.Time{}, err
-	}
-	return m.armAhead(ctx, e, now)
+	return m.armAhead(ctx, on, now)
 }
 
 // keeps reports whether a pipeline's deadlines are armed in advance: a manual pipeline's deadline
@@ -95,9 +88,10 @@ func lookBack(e *catalog.Entry) time.Duration {
 
 // armAhead arms every expected period whose deadline is still to come, up to the first that has not
 // begun, and returns when that one begins.
-func (m *Monitor) armAhead(ctx context.Context, e *catalog.Entry, now time.Time) (time.Time, error) {
+func (m *Monitor) armAhead(ctx context.Context, on Basis, now time.Time) (time.Time, error) {
+	e := on.Entry
 	for slot := range e.Schedule.Upcoming(m.from(e, now)) {
-		dormant, err := m.armSlot(ctx, e, slot, now)
+		dormant, err := m.armSlot(ctx, on, slot, now)
 		if err != nil {
 			return time.Time{}, err
 		}
@@ -121,27 +115,28 @@ func (m *Monitor) from(e *catalog.Entry, now time.Time) time.Time {
 // armSlot arms the deadline of one period, or moves it if the file now sets other times. A closed
 // deadline, or one first seen after its breach, is left alone. dormant means that the period has no
 // deadline because the calendar suppressed it.
-func (m *Monitor) armSlot(ctx context.Context, e *catalog.Entry, slot schedule.Slot, now time.Time) (dormant bool, err error) {
-	key := e.Key(slot.Period)
-	want := e.SLA.For(slot.Period, slot.FireAt, e.Schedule)
+func (m *Monitor) armSlot(ctx context.Context, on Basis, slot schedule.Slot, now time.Time) (dormant bool, err error) {
+	want := on.Entry.SLA.For(slot.Period, slot.FireAt, on.Entry.Schedule)
 	if want.Breach.IsZero() || !want.Breach.After(now) {
 		return false, nil
 	}
-	err = store.Again(func() error {
-		dormant, err = m.arm(ctx, e, key, store.Absolute, want, now)
-		return err
-	})
-	return dormant, err
+	return m.arm(ctx, on, armed(on.Entry, on.Entry.Key(slot.Period), store.Absolute, want, now), now)
 }
 
-// ArmOpened arms the deadline of a manually opened run when it opens.
-func (m *Monitor) ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, now time.Time) error {
-	want := e.SLA.For(key.Period, time.Time{}, e.Schedule)
-	if e.DryRun || want.Breach.IsZero() || !want.Breach.After(now) || e.Schedule.Excluded(key.Period) != "" {
-		return nil
-	}
+// ArmOpened arms the deadline of a manually opened run when it opens. While a pause holds deadlines,
+// it stores the deadline as cancelled, so that the end of the pause arms it.
+func (m *Monitor) ArmOpened(ctx context.Context, key run.Key, now time.Time) error {
 	return store.Again(func() error {
-		_, err := m.arm(ctx, e, key, store.Absolute, want, now)
+		on, err := m.basis(ctx, key.Pipeline)
+		e := on.Entry
+		if err != nil || e == nil || e.Opens != pipeline.ByHand || key.Schedule != e.Opens {
+			return err
+		}
+		want := e.SLA.For(key.Period, time.Time{}, e.Schedule)
+		if e.DryRun || want.Breach.IsZero() || !want.Breach.After(now) || e.Schedule.Excluded(key.Period) != "" {
+			return nil
+		}
+		_, err = m.arm(ctx, on, armed(e, key, store.Absolute, want, now), now)
 		return err
 	})
 }
@@ -149,54 +144,67 @@ func (m *Monitor) ArmOpened(ctx context.Context, e *catalog.Entry, key run.Key, 
 // ArmRelative arms the deadline set by the first reading of the start condition, written at
 // arrived. Later readings and reruns do not move it. A deadline that passed while the controller
 // was down is armed too, and breaches at once. A reading for a period that is not expected arms
-// none.
-func (m *Monitor) ArmRelative(ctx context.Context, e *catalog.Entry, p period.Period, arrived, now time.Time) error {
+// none. It returns store.ErrConflict if the pipeline is no longer as the caller read it.
+func (m *Monitor) ArmRelative(ctx context.Context, on Basis, p period.Period, arrived, now time.Time) error {
+	e := on.Entry
 	want := e.SLA.Relative(arrived)
 	if e.DryRun || want.Breach.IsZero() || e.Schedule.Excluded(p) != "" {
 		return nil
 	}
 	key := e.Key(p)
-	return store.Again(func() error {
-		rows, err := m.rows(ctx, key)
-		if err != nil {
-			return err
-		}
-		if _, there := rows[store.Relative]; there {
-			return m.revive(ctx, e, rows, store.Relative, now)
-		}
-		if waited, err := m.awaited(ctx, e, key, store.Relative); err != nil || !waited {
-			return err
-		}
-		_, err = m.arm(ctx, e, key, store.Relative, want, now)
+	read, err := m.row(ctx, key, store.Relative)
+	if err != nil {
 		return err
-	})
+	}
+	if read.State != "" {
+		return m.revive(ctx, on, read, now)
+	}
+	if waited, err := m.awaited(ctx, e, key, store.Relative); err != nil || !waited {
+		return err
+	}
+	_, err = m.arm(ctx, on, armed(e, key, store.Relative, want, now), now)
+	return err
 }
 
-// arm stores one deadline as armed, unless it already is, was closed for good, or the calendar
-// suppressed its period (dormant).
-func (m *Monitor) arm(ctx context.Context, e *catalog.Entry, key run.Key, kind store.DeadlineKind, want sla.Instants, now time.Time) (dormant bool, err error) {
-	rows, err := m.rows(ctx, key)
+// armed returns a deadline that a version of the file arms.
+func armed(e *catalog.Entry, key run.Key, kind store.DeadlineKind, at sla.Instants, now time.Time) store.Deadline {
+	return store.Deadline{
+		Key: key, Kind: kind, Config: e.Version, Critical: e.SLA.Critical, ArmedAt: now,
+		Deadline: sla.Deadline{State: sla.Armed, WarnAt: at.Warn, BreachAt: at.Breach},
+	}
+}
+
+// arm stores d as armed, unless it already is, was closed for good, passed before the file was
+// edited, or the calendar suppressed its period (dormant).
+func (m *Monitor) arm(ctx context.Context, on Basis, d store.Deadline, now time.Time) (dormant bool, err error) {
+	read, err := m.row(ctx, d.Key, d.Kind)
 	if err != nil {
 		return false, err
 	}
-	read, there := rows[kind]
-	if there && (read.State != sla.Armed && !mayReturn(read.Reason) || same(read, want) && read.State == sla.Armed) {
+	switch read.State {
+	case sla.Met, sla.Breached:
 		return false, nil
+	case sla.Cancelled:
+		if !mayReturn(read.Reason) {
+			return false, nil
+		}
+	case sla.Armed:
+		if same(read, d) || read.BreachAt.Before(on.Row.AcceptedAt) {
+			return false, nil
+		}
 	}
-	if dormant, err := m.suppressed(ctx, key); err != nil || dormant {
+	if dormant, err := m.suppressed(ctx, d.Key); err != nil || dormant {
 		return dormant, err
 	}
-	return false, m.put(ctx, rows, store.Deadline{
-		Key: key, Kind: kind, Config: e.Version, Critical: e.SLA.Critical, ArmedAt: now,
-		Deadline: sla.Deadline{State: sla.Armed, WarnAt: want.Warn, BreachAt: want.Breach},
-	}, now)
+	return false, m.put(ctx, on, read, d, now)
 }
 
-// put stores an armed deadline in place of the one in rows. If its run has completed, it is closed
-// at once; if an operator cancelled the run, a cancelled deadline stays cancelled.
-func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Deadline, d store.Deadline, now time.Time) error {
-	read := rows[d.Kind]
-	b := store.Batch{ID: fmt.Sprintf("arm/%s/%s/v%d", d.Key, d.Kind, read.Version)}
+// put stores an armed deadline in place of the one that was read. If its run has succeeded, or a
+// pause holds deadlines, it is closed at once; if an operator cancelled the run, a cancelled
+// deadline stays cancelled.
+func (m *Monitor) put(ctx context.Context, on Basis, read, d store.Deadline, now time.Time) error {
+	var b store.Batch
+	d.Version = read.Version
 	if read.State == sla.Armed {
 		_, events := Cancelled(read, Replaced, now)
 		b.Emit(events...)
@@ -205,23 +213,28 @@ func (m *Monitor) put(ctx context.Context, rows map[store.DeadlineKind]store.Dea
 	if err != nil {
 		return err
 	}
-	switch {
-	case r.Status == run.Completed:
-		done, events := completed(d, r.EndedAt, now)
-		d = done
-		b.Emit(events...)
+	var events []event.Event
+	switch done := r.SucceededAt(); {
+	case !done.IsZero():
+		d, events = completed(d, done, now)
 	case r.Status == run.Cancelled && read.State == sla.Cancelled:
 		return nil
+	case on.Row.HoldsSLA():
+		if read.State == sla.Cancelled {
+			return nil
+		}
+		d, events = Cancelled(d, Paused, now)
 	}
+	b.ID = "arm/" + decision(read, d, now)
+	b.Emit(events...)
 	b.SwapDeadline(read, d)
-	rows[d.Kind] = d
-	reschedule(&b, d.Key, rows)
-	return m.store.Commit(ctx, b, now)
+	plan(&b, d)
+	return m.commit(ctx, b, d.Key.Pipeline, on, now)
 }
 
-// same reports whether an armed deadline already has those times.
-func same(d store.Deadline, want sla.Instants) bool {
-	return d.BreachAt.Equal(want.Breach) && d.WarnAt.Equal(want.Warn)
+// same reports whether two deadlines have the same times.
+func same(a, b store.Deadline) bool {
+	return a.BreachAt.Equal(b.BreachAt) && a.WarnAt.Equal(b.WarnAt)
 }
 
 // Instants returns when the deadline of a period warns and breaches by the active file; zero if

@@ -2,7 +2,6 @@ package slamonitor
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -31,52 +30,66 @@ func Cancelled(d store.Deadline, reason string, now time.Time) (store.Deadline, 
 	return d, []event.Event{newEvent(event.SLACancelled, d, "the deadline no longer applies: "+reason, event.Deadline{Reason: reason}, now)}
 }
 
-// CancelAll cancels every armed deadline of a pipeline.
-func (m *Monitor) CancelAll(ctx context.Context, id pipeline.ID, reason string, now time.Time) error {
+// CancelAll cancels the armed deadlines of a pipeline that was removed, or whose deadlines a pause
+// holds. Deadlines that passed before that stay armed: they breach.
+func (m *Monitor) CancelAll(ctx context.Context, id pipeline.ID, now time.Time) error {
+	return store.Again(func() error {
+		on, err := m.basis(ctx, id)
+		if err != nil || on.Row.Config != "" && !on.Row.HoldsSLA() {
+			return err
+		}
+		return m.cancelVoid(ctx, id, on, now)
+	})
+}
+
+// cancelVoid cancels the armed deadlines that no longer apply. Those that the file still has, at
+// other times, are moved by armAhead.
+func (m *Monitor) cancelVoid(ctx context.Context, id pipeline.ID, on Basis, now time.Time) error {
 	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: id, State: string(sla.Armed)})
 	if err != nil {
 		return err
 	}
-	seen := map[run.Key]bool{}
-	for _, d := range rows {
-		if seen[d.Key] {
+	for _, read := range rows {
+		why, err := m.void(ctx, on, read)
+		if err != nil {
+			return err
+		}
+		d, events := Cancelled(read, why, now)
+		if why == "" || len(events) == 0 {
 			continue
 		}
-		seen[d.Key] = true
-		if err := m.CancelFor(ctx, d.Key, reason, now); err != nil {
+		b := store.Batch{ID: "cancel/" + decision(read, d, now)}
+		b.SwapDeadline(read, d)
+		b.Emit(events...)
+		plan(&b, d)
+		if err := m.commit(ctx, b, id, on, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// CancelFor cancels the armed deadlines of one run.
+// CancelFor cancels the armed deadlines of one run, whatever its pipeline is like.
 func (m *Monitor) CancelFor(ctx context.Context, key run.Key, reason string, now time.Time) error {
-	return m.cancel(ctx, key, bothKinds, reason, now)
-}
-
-// cancel cancels the armed deadlines of one run that are of these kinds. The task stays if another
-// deadline is armed.
-func (m *Monitor) cancel(ctx context.Context, key run.Key, which []store.DeadlineKind, reason string, now time.Time) error {
 	return store.Again(func() error {
-		rows, err := m.rows(ctx, key)
-		if err != nil {
-			return err
-		}
 		var b store.Batch
-		for _, kind := range which {
-			read := rows[kind]
-			if d, events := Cancelled(read, reason, now); len(events) > 0 {
-				b.SwapDeadline(read, d)
-				b.Emit(events...)
-				b.ID += fmt.Sprintf("cancel-deadline/%s/%s/v%d ", key, d.Kind, read.Version)
-				rows[kind] = d
+		for _, kind := range bothKinds {
+			read, err := m.row(ctx, key, kind)
+			if err != nil {
+				return err
 			}
+			d, events := Cancelled(read, reason, now)
+			if len(events) == 0 {
+				continue
+			}
+			b.SwapDeadline(read, d)
+			b.Emit(events...)
+			plan(&b, d)
+			b.ID += "cancel/" + decision(read, d, now) + " "
 		}
 		if b.Empty() {
 			return nil
 		}
-		reschedule(&b, key, rows)
 		return m.store.Commit(ctx, b, now)
 	})
 }
@@ -91,68 +104,40 @@ func (m *Monitor) suppressed(ctx context.Context, key run.Key) (bool, error) {
 	return store.IsMarked(ctx, m.store, ExcludedMark(key))
 }
 
-// replace cancels armed deadlines that the file no longer has. Those that it still has, at other
-// times, are moved by armAhead.
-func (m *Monitor) replace(ctx context.Context, e *catalog.Entry, now time.Time) error {
-	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: e.ID, State: string(sla.Armed)})
-	if err != nil {
-		return err
-	}
-	for _, d := range rows {
-		if d.Config == e.Version {
-			continue
-		}
-		why, err := m.void(ctx, e, d)
-		if err == nil && why != "" {
-			err = m.cancel(ctx, d.Key, []store.DeadlineKind{d.Kind}, why, now)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // bringBack rearms cancelled deadlines whose reason for cancellation is gone, with their original
 // times. It leaves those that armAhead handles alone.
-func (m *Monitor) bringBack(ctx context.Context, e *catalog.Entry, now time.Time) error {
-	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: e.ID, State: string(sla.Cancelled), From: now})
+func (m *Monitor) bringBack(ctx context.Context, on Basis, now time.Time) error {
+	rows, err := m.list(ctx, store.DeadlineQuery{Pipeline: on.Entry.ID, State: string(sla.Cancelled), From: now})
 	if err != nil {
 		return err
 	}
 	for _, d := range rows {
-		if d.Kind == store.Absolute && keeps(e) && expects(e, d.Key, d.Kind) {
+		if d.Kind == store.Absolute && keeps(on.Entry) && expects(on.Entry, d.Key, d.Kind) {
 			continue
 		}
-		err := store.Again(func() error {
-			rows, err := m.rows(ctx, d.Key)
-			if err != nil {
-				return err
-			}
-			return m.revive(ctx, e, rows, d.Kind, now)
-		})
-		if err != nil {
+		if err := m.revive(ctx, on, d, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// revive rearms one of a run's cancelled deadlines with its original times: its reference point has
-// not moved. A deadline that has passed, or that the file no longer has, stays cancelled.
-func (m *Monitor) revive(ctx context.Context, e *catalog.Entry, rows map[store.DeadlineKind]store.Deadline, kind store.DeadlineKind, now time.Time) error {
-	d := rows[kind]
-	if d.State != sla.Cancelled || !mayReturn(d.Reason) || !d.BreachAt.After(now) {
+// revive rearms a cancelled deadline with its original times: its reference point has not moved. A
+// deadline that has passed, or that the file no longer has, stays cancelled.
+func (m *Monitor) revive(ctx context.Context, on Basis, read store.Deadline, now time.Time) error {
+	if read.State != sla.Cancelled || !mayReturn(read.Reason) || !read.BreachAt.After(now) {
 		return nil
 	}
-	if why, err := m.void(ctx, e, d); err != nil || why != "" {
+	waited, err := m.awaited(ctx, on.Entry, read.Key, read.Kind)
+	if err != nil || dropped(on.Entry, read, waited) != "" {
 		return err
 	}
-	if dormant, err := m.suppressed(ctx, d.Key); err != nil || dormant {
+	if dormant, err := m.suppressed(ctx, read.Key); err != nil || dormant {
 		return err
 	}
+	d := read
 	d.State, d.Reason, d.ArmedAt, d.ClosedAt = sla.Armed, "", now, time.Time{}
-	return m.put(ctx, rows, d, now)
+	return m.put(ctx, on, read, d, now)
 }
 
 // mayReturn reports whether a deadline cancelled for that reason is rearmed once the reason is
@@ -162,19 +147,64 @@ func mayReturn(reason string) bool {
 	return reason == Replaced || reason == Paused || reason == Removed || reason == Excluded
 }
 
-// void returns why the active file has no such deadline, at any time; "" if it has.
-func (m *Monitor) void(ctx context.Context, e *catalog.Entry, d store.Deadline) (string, error) {
+// void returns why an armed deadline no longer applies; "" if it does.
+func (m *Monitor) void(ctx context.Context, on Basis, d store.Deadline) (string, error) {
+	waited := true
+	if on.Entry != nil && d.Config != on.Entry.Version {
+		var err error
+		if waited, err = m.awaited(ctx, on.Entry, d.Key, d.Kind); err != nil {
+			return "", err
+		}
+	}
+	return on.void(d, waited), nil
+}
+
+// void is Monitor.void, given whether a run is awaited. It judges by what was acknowledged at the
+// deadline's instant: a removal, a pause or an edit after that does not undo a breach, even if the
+// breach is found only later.
+func (on Basis) void(d store.Deadline, waited bool) string {
+	e, row := on.Entry, on.Row
+	switch {
+	case row.Config == "":
+		return unlessAfter(row.RemovedAt, d, Removed)
+	case row.HoldsSLA():
+		return unlessAfter(heldSince(row), d, Paused)
+	case e == nil || d.Config == e.Version:
+		return ""
+	}
+	return unlessAfter(row.AcceptedAt, d, dropped(e, d, waited))
+}
+
+// unlessAfter returns why, or "" if the cause came after the deadline.
+func unlessAfter(cause time.Time, d store.Deadline, why string) string {
+	if cause.After(d.BreachAt) {
+		return ""
+	}
+	return why
+}
+
+// heldSince returns since when a pause has held the pipeline's deadlines.
+func heldSince(row store.Pipeline) time.Time {
+	var since time.Time
+	for _, p := range row.Pauses() {
+		if p.HoldSLA && (since.IsZero() || p.Since.Before(since)) {
+			since = p.Since
+		}
+	}
+	return since
+}
+
+// dropped returns why the active file has no such deadline, at any time; "" if it has.
+func dropped(e *catalog.Entry, d store.Deadline, waited bool) string {
 	switch {
 	case e.DryRun || !asks(e, d.Kind):
-		return Replaced, nil
+		return Replaced
 	case e.Schedule.Excluded(d.Key.Period) != "":
-		return Excluded, nil
+		return Excluded
+	case !waited:
+		return Replaced
 	}
-	waited, err := m.awaited(ctx, e, d.Key, d.Kind)
-	if err != nil || waited {
-		return "", err
-	}
-	return Replaced, nil
+	return ""
 }
 
 // awaited reports whether a run is expected, or already open, whatever the file says now.

@@ -140,6 +140,13 @@ func (c *controller) wantBreaches(want ...string) {
 	}
 }
 
+func (c *controller) want(want, got []string) {
+	c.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		c.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // only returns the one event of a type.
 func (c *controller) only(t event.Type) event.Event {
 	c.Helper()

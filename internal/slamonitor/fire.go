@@ -3,6 +3,7 @@ package slamonitor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -12,55 +13,101 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Fire warns or breaches a run's deadlines when due; it is the handler of FireDeadline tasks. If it
+// Fire warns of a deadline, or breaches it, when due; it is the handler of FireDeadline tasks. If it
 // is called too early, or twice, it only moves the task.
 func (m *Monitor) Fire(ctx context.Context, claim store.Claim, now time.Time) error {
-	return store.Again(func() error { return m.fire(ctx, claim.Task.Key, &claim.Lease, now) })
+	for _, kind := range bothKinds {
+		if claim.Task.ID == TaskID(claim.Task.Key, kind) {
+			return m.fire(ctx, claim.Task.Key, kind, &claim.Lease, now)
+		}
+	}
+	return fmt.Errorf("fire task %s: it names no deadline of run %s", claim.Task.ID, claim.Task.Key)
 }
 
 // FireOverdue is Fire without a claim, for a deadline found to be overdue.
-func (m *Monitor) FireOverdue(ctx context.Context, key run.Key, now time.Time) error {
-	return store.Again(func() error { return m.fire(ctx, key, nil, now) })
+func (m *Monitor) FireOverdue(ctx context.Context, d store.Deadline, now time.Time) error {
+	return m.fire(ctx, d.Key, d.Kind, nil, now)
 }
 
-func (m *Monitor) fire(ctx context.Context, key run.Key, lease *store.Lease, now time.Time) error {
-	rows, err := m.rows(ctx, key)
-	if err != nil {
-		return err
-	}
-	r, err := m.runAt(ctx, key)
-	if err != nil {
-		return err
-	}
-	dormant, err := m.suppressed(ctx, key)
-	if err != nil {
-		return err
-	}
-	b := store.Batch{ID: fmt.Sprintf("deadline/%s/v%d/v%d/%d", key, rows[store.Absolute].Version, rows[store.Relative].Version, now.UnixNano()), Lease: lease}
-	for _, kind := range bothKinds {
-		read := rows[kind]
-		if d, events := evaluate(read, r, dormant, now); len(events) > 0 {
+func (m *Monitor) fire(ctx context.Context, key run.Key, kind store.DeadlineKind, lease *store.Lease, now time.Time) error {
+	return store.Again(func() error {
+		on, err := m.basis(ctx, key.Pipeline)
+		if err != nil {
+			return err
+		}
+		read, err := m.moved(ctx, on, key, kind, now)
+		if err != nil {
+			return err
+		}
+		d, events, err := m.evaluate(ctx, on, read, now)
+		if err != nil {
+			return err
+		}
+		b := store.Batch{ID: "fire/" + decision(read, d, now), Lease: lease}
+		if len(events) > 0 {
 			b.SwapDeadline(read, d)
 			b.Emit(events...)
-			rows[kind] = d
 		}
-	}
-	reschedule(&b, key, rows)
-	return m.store.Commit(ctx, b, now)
+		plan(&b, d)
+		return m.commit(ctx, b, key.Pipeline, on, now)
+	})
 }
 
-// evaluate returns the state of a deadline at now, and the events to emit. The calendar may have
-// suppressed the period after the deadline was armed: a fire during downtime is judged by the file
-// of its time.
-func evaluate(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.Deadline, []event.Event) {
-	switch {
-	case d.State != sla.Armed:
-		return d, nil
-	case r.Status == run.Completed:
-		return completed(d, r.EndedAt, now)
-	case dormant:
-		return Cancelled(d, Excluded, now)
+// moved returns the row of a deadline that is about to fire. If an edit gives its period other
+// times, and its Arm task has not run yet, it moves the deadline first.
+func (m *Monitor) moved(ctx context.Context, on Basis, key run.Key, kind store.DeadlineKind, now time.Time) (store.Deadline, error) {
+	read, err := m.row(ctx, key, kind)
+	if err != nil || read.State != sla.Armed || kind != store.Absolute {
+		return read, err
 	}
+	e := on.Entry
+	if e == nil || read.Config == e.Version || on.Row.HoldsSLA() || !keeps(e) || !expects(e, key, kind) {
+		return read, nil
+	}
+	want := e.SLA.For(key.Period, e.Schedule.FireFor(key.Period), e.Schedule)
+	if !want.Breach.After(now) {
+		return read, nil
+	}
+	if _, err := m.arm(ctx, on, armed(e, key, kind, want, now), now); err != nil {
+		return read, err
+	}
+	return m.row(ctx, key, kind)
+}
+
+// evaluate returns the state of a deadline at now, and the events to emit. A success that has been
+// acknowledged closes the deadline, even if its run has not been completed yet. The calendar may
+// have suppressed the period after the deadline was armed: a fire during downtime is judged by the
+// file of its time.
+func (m *Monitor) evaluate(ctx context.Context, on Basis, d store.Deadline, now time.Time) (store.Deadline, []event.Event, error) {
+	if d.State != sla.Armed {
+		return d, nil, nil
+	}
+	r, err := m.runAt(ctx, d.Key)
+	if err != nil {
+		return d, nil, err
+	}
+	if done := r.SucceededAt(); !done.IsZero() {
+		d, events := on.succeeded(d, done, now)
+		return d, events, nil
+	}
+	why, err := m.void(ctx, on, d)
+	if err != nil {
+		return d, nil, err
+	}
+	if dormant, err := m.suppressed(ctx, d.Key); err != nil || dormant {
+		d, events := Cancelled(d, Excluded, now)
+		return d, events, err
+	}
+	if why != "" {
+		d, events := Cancelled(d, why, now)
+		return d, events, nil
+	}
+	d, events := warnOrBreach(d, r, now)
+	return d, events, nil
+}
+
+// warnOrBreach warns of a deadline whose run has not succeeded, or breaches it, if it is time.
+func warnOrBreach(d store.Deadline, r run.Run, now time.Time) (store.Deadline, []event.Event) {
 	var events []event.Event
 	breached, err := d.Breach(now)
 	if !d.Warned && !d.WarnAt.IsZero() && !now.Before(d.WarnAt) && err != nil {
@@ -75,8 +122,19 @@ func evaluate(d store.Deadline, r run.Run, dormant bool, now time.Time) (store.D
 	return d, events
 }
 
-// completed closes an armed deadline for a run that completed at that time: MET, or BREACHED if the
-// run completed after the breach time. A completion time after now was recorded by a clock that ran
+// succeeded closes an armed deadline for a run whose success was acknowledged at that time. A
+// deadline that no longer applied at its instant is not breached.
+func (on Basis) succeeded(d store.Deadline, at, now time.Time) (store.Deadline, []event.Event) {
+	if at.After(d.BreachAt) {
+		if why := on.void(d, true); why != "" {
+			return Cancelled(d, why, now)
+		}
+	}
+	return completed(d, at, now)
+}
+
+// completed closes an armed deadline for a run whose success was acknowledged at that time: MET, or
+// BREACHED if that was after the breach time. A time after now was recorded by a clock that ran
 // ahead, and counts as now.
 func completed(d store.Deadline, at, now time.Time) (store.Deadline, []event.Event) {
 	if d.State != sla.Armed {
@@ -101,15 +159,27 @@ type closing struct {
 	events       []event.Event // none if the breach was reported before
 }
 
+// Late reports whether a completed run missed a deadline that is still armed. Its end then depends
+// on the pipeline, and so must the commit that stores it.
+func Late(deadlines []store.Deadline, r run.Run) bool {
+	return slices.ContainsFunc(deadlines, func(d store.Deadline) bool {
+		return d.State == sla.Armed && r.SucceededAt().After(d.BreachAt)
+	})
+}
+
 // Close closes the armed deadlines of a completed run, and records on breached ones when the run
-// completed after all.
-func Close(deadlines []store.Deadline, r run.Run) Closings {
+// succeeded after all. If it is Late, on is the pipeline. A reported breach stands: its run is never earlier than its deadline.
+func Close(deadlines []store.Deadline, r run.Run, on Basis) Closings {
 	var all Closings
 	for _, d := range deadlines {
-		closed, events := completed(d, r.EndedAt, r.UpdatedAt)
+		done := r.SucceededAt()
+		closed, events := d, []event.Event(nil)
+		if d.State == sla.Armed {
+			closed, events = on.succeeded(d, done, r.UpdatedAt)
+		}
 		late := d.State == sla.Breached && d.DoneAt.IsZero()
 		if late {
-			closed.DoneAt = r.EndedAt
+			closed.DoneAt = period.Later(done, d.BreachAt)
 		}
 		if len(events) > 0 || late {
 			all = append(all, closing{d, closed, events})

@@ -21,7 +21,6 @@ import (
 // ledger is the part of the store that the monitor uses.
 type ledger interface {
 	Commit(ctx context.Context, b store.Batch, now time.Time) error
-	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)
 	Run(ctx context.Context, key run.Key) (run.Run, error)
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
 	store.Marks
@@ -36,20 +35,46 @@ type Monitor struct {
 // New returns a monitor over s for the pipelines of c.
 func New(s ledger, c *catalog.Catalog) *Monitor { return &Monitor{store: s, catalog: c} }
 
-// TaskID returns the id of the task that fires the deadlines of a run.
-func TaskID(key run.Key) string { return "deadline/" + key.String() }
+// TaskID returns the id of the task that fires one deadline of a run. Each kind has its own task, so
+// a commit about one deadline cannot lose the instant of the other.
+func TaskID(key run.Key, kind store.DeadlineKind) string {
+	return "deadline/" + key.String() + "/" + string(kind)
+}
 
-// rows returns the ledger rows of one run, armed or closed.
-func (m *Monitor) rows(ctx context.Context, key run.Key) (map[store.DeadlineKind]store.Deadline, error) {
-	page, err := m.store.Deadlines(ctx, store.DeadlineQuery{Key: key, Limit: 2})
+// Basis is what a decision about a pipeline's deadlines rests on: the active version of its file,
+// nil if there is none that can be read, and its row. A commit that rests on it expects the row unchanged, so that a
+// pause, a removal or an edit that is acknowledged meanwhile is a conflict, and the monitor decides
+// again.
+type Basis struct {
+	Entry *catalog.Entry
+	Row   store.Pipeline
+}
+
+// basis reads the current Basis.
+func (m *Monitor) basis(ctx context.Context, id pipeline.ID) (Basis, error) {
+	e, row, err := m.catalog.Active(ctx, id)
+	return Basis{e, row}, err
+}
+
+// commit commits b if the pipeline's row is still that of on.
+func (m *Monitor) commit(ctx context.Context, b store.Batch, id pipeline.ID, on Basis, now time.Time) error {
+	b.ExpectPipeline(id, on.Row)
+	return m.store.Commit(ctx, b, now)
+}
+
+// row returns the ledger row of one deadline, armed or closed. If there is none, it has only its
+// key and kind.
+func (m *Monitor) row(ctx context.Context, key run.Key, kind store.DeadlineKind) (store.Deadline, error) {
+	page, err := m.store.Deadlines(ctx, store.DeadlineQuery{Key: key, Limit: len(bothKinds)})
 	if err != nil {
-		return nil, fmt.Errorf("read the deadlines of %s: %w", key, err)
+		return store.Deadline{}, fmt.Errorf("read the deadlines of %s: %w", key, err)
 	}
-	found := map[store.DeadlineKind]store.Deadline{}
 	for _, d := range page.Items {
-		found[d.Kind] = d
+		if d.Kind == kind {
+			return d, nil
+		}
 	}
-	return found, nil
+	return store.Deadline{Key: key, Kind: kind}, nil
 }
 
 // list returns all rows that match q.
@@ -100,17 +125,22 @@ func next(d store.Deadline) time.Time {
 	}
 }
 
-// reschedule moves the task of a run's deadlines to the earliest of their times, or finishes it.
-func reschedule(b *store.Batch, key run.Key, rows map[store.DeadlineKind]store.Deadline) {
-	var due time.Time
-	for _, d := range rows {
-		if at := next(d); !at.IsZero() && (due.IsZero() || at.Before(due)) {
-			due = at
-		}
-	}
+// plan moves the task of a deadline to its next instant, or finishes it once the deadline is
+// closed.
+func plan(b *store.Batch, d store.Deadline) {
+	id, due := TaskID(d.Key, d.Kind), next(d)
 	if due.IsZero() {
-		b.Finish(TaskID(key))
+		b.Finish(id)
 		return
 	}
-	b.Schedule(store.Task{ID: TaskID(key), Kind: store.FireDeadline, Pipeline: key.Pipeline, Key: key, Due: due})
+	b.Schedule(store.Task{ID: id, Kind: store.FireDeadline, Pipeline: d.Key.Pipeline, Key: d.Key, Due: due})
+}
+
+// decision identifies the replacement of one ledger row by everything that distinguishes it from
+// another decision about the same version of the row. Otherwise the store would take the second of
+// two for a repetition of the first, and drop it.
+func decision(read, d store.Deadline, now time.Time) string {
+	stamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+	return fmt.Sprintf("%s/v%d/%s/%s/%t/%s/%s/%s/%s", TaskID(d.Key, d.Kind), read.Version, d.State, d.Reason, d.Warned,
+		stamp(d.WarnAt), stamp(d.BreachAt), d.Config, stamp(now))
 }

@@ -66,6 +66,16 @@ func (w *world) edit(when, sections string) {
 	}
 }
 
+// basis is the pipeline as its store has it.
+func (w *world) basis() slamonitor.Basis {
+	w.Helper()
+	e, row, err := w.catalog.Active(ctx, "orders")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return slamonitor.Basis{Entry: e, Row: row}
+}
+
 // advance runs every arm and deadline task that is due up to then, each at its own time.
 func (w *world) advance(until string) {
 	w.Helper()
@@ -224,7 +234,7 @@ func TestRemovalCancels(t *testing.T) {
 	w := newWorld(t, "07:00", daily)
 	w.advance("08:15")
 	w.edit("08:20", "")
-	if err := w.monitor.CancelAll(ctx, "orders", slamonitor.Removed, at(t, "08:20")); err != nil {
+	if err := w.monitor.CancelAll(ctx, "orders", at(t, "08:20")); err != nil {
 		t.Fatal(err)
 	}
 	w.advance("1d 12:00")
@@ -335,7 +345,7 @@ func TestLateCompletionIsNeverMet(t *testing.T) {
 		t.Fatal(page, err)
 	}
 	var b store.Batch
-	slamonitor.Close(page.Items, r).Put(&b)
+	slamonitor.Close(page.Items, r, w.basis()).Put(&b)
 	if d := b.Deadlines; len(d) != 1 || d[0].Next.State != "BREACHED" || len(b.Events) != 1 || b.Events[0].Type != "SLA_BREACH" {
 		t.Errorf("%v, %v", d, b.Events)
 	}
@@ -348,9 +358,8 @@ func TestRelativeDeadlineCountsFromTheFirstReading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := w.catalog.Current().Get("orders")
 	for _, arrived := range []string{"09:00", "09:45"} { // the second does not move it
-		if err := w.monitor.ArmRelative(ctx, entry, day, at(t, arrived), at(t, arrived)); err != nil {
+		if err := w.monitor.ArmRelative(ctx, w.basis(), day, at(t, arrived), at(t, arrived)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -368,7 +377,7 @@ func TestRelativeDeadlineThatPassedUnseenIsBreached(t *testing.T) {
 		t.Fatal(err)
 	}
 	noon := at(t, "12:00")
-	if err := w.monitor.ArmRelative(ctx, w.catalog.Current().Get("orders"), day, at(t, "08:00"), noon); err != nil {
+	if err := w.monitor.ArmRelative(ctx, w.basis(), day, at(t, "08:00"), noon); err != nil {
 		t.Fatal(err)
 	}
 	claims, err := w.store.Claim(ctx, store.ClaimQuery{Replica: "r", Limit: 1, Lease: time.Minute}, noon)

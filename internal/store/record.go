@@ -89,7 +89,7 @@ type Deadline struct {
 	Critical bool         `json:"critical,omitempty"`
 	ArmedAt  time.Time    `json:"armedAt"`
 	ClosedAt time.Time    `json:"closedAt,omitzero"`
-	// DoneAt is when the run completed, even if that was after the breach.
+	// DoneAt is when the success of the run was acknowledged, even if that was after the breach.
 	DoneAt time.Time `json:"doneAt,omitzero"`
 	sla.Deadline
 }

@@ -69,16 +69,11 @@ func (w *Watchdog) unfiredDeadlines(ctx context.Context, p pass) (int, error) {
 		if err != nil {
 			return found, fmt.Errorf("list armed deadlines: %w", err)
 		}
-		seen := map[run.Key]bool{}
 		for _, d := range page.Items {
 			if d.BreachAt.After(p.settled) {
 				return found, failed.orNil() // they are sorted, earliest first
 			}
-			if seen[d.Key] {
-				continue
-			}
-			seen[d.Key] = true
-			switch err := w.Deadlines.FireOverdue(ctx, d.Key, p.now); {
+			switch err := w.Deadlines.FireOverdue(ctx, d, p.now); {
 			case err == nil:
 				found++
 			case everyones(ctx, err):

@@ -45,7 +45,7 @@ type mender interface {
 
 // ledger is the part of package slamonitor that the watchdog uses.
 type ledger interface {
-	FireOverdue(ctx context.Context, key run.Key, now time.Time) error
+	FireOverdue(ctx context.Context, d store.Deadline, now time.Time) error
 }
 
 // Deps are the dependencies of a Watchdog.
