@@ -113,7 +113,7 @@ func (a *API) ahead(ctx context.Context, due []store.Deadline, now time.Time) ([
 			return nil, err
 		}
 		v.ExpectedAt = instant(expected)
-		if d.Warned || stuck(r, now) || expected.After(d.BreachAt) {
+		if d.Warned && r.SucceededAt().IsZero() || stuck(r, now) || expected.After(d.BreachAt) {
 			v.State = "at-risk"
 		}
 		out = append(out, v)
@@ -136,6 +136,9 @@ func stuck(r run.Run, now time.Time) bool {
 // from the earliest possible start. It is zero if the run is stuck, or there are no completed runs
 // to estimate from.
 func (a *API) expectedEnd(ctx context.Context, key run.Key, r run.Run, now time.Time) (time.Time, error) {
+	if done := r.SucceededAt(); !done.IsZero() {
+		return done, nil
+	}
 	e := a.catalog.Current().Get(key.Pipeline)
 	if e == nil || stuck(r, now) {
 		return time.Time{}, nil

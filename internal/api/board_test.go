@@ -38,6 +38,27 @@ func TestBoardDistinguishesOverdueAtRiskAndOnTrack(t *testing.T) {
 	}
 }
 
+// The run is completed as soon as the controller gets to it.
+func TestBoardShowsARunWithAnAcknowledgedSuccessOnTrack(t *testing.T) {
+	w := running(t)
+	key := w.Key("orders/cron/2026-03-04")
+	page, err := w.Store.Deadlines(ctx, store.DeadlineQuery{Key: key})
+	w.Check(err)
+	warned := page.Items[0]
+	warned.Warned = true
+	b := store.Batch{ID: "warn"}
+	b.SwapDeadline(page.Items[0], warned)
+	w.Check(w.Store.Commit(ctx, b, w.Now()))
+	first := func() any { return w.get("/api/v1/deadlines/board?pipeline=orders").object(200)["items"].([]any)[0] }
+	if item := first(); at(item, "state") != "at-risk" {
+		t.Errorf("warned: %v", item)
+	}
+	w.post("/api/v1/runs/orders/cron/2026-03-04/job", `{"result":"success"}`).object(200)
+	if item := first(); at(item, "state") != "on-track" || at(item, "expectedAt") == nil {
+		t.Errorf("with a success: %v", item)
+	}
+}
+
 // A run that failed finally is overdue once its deadline has passed, and has no expected end
 // before.
 func TestBoardShowsFailedRunsWithTheirDeadline(t *testing.T) {

@@ -109,6 +109,15 @@ func TestRunningJobIsOverdueOnceItsDeadlineHasPassed(t *testing.T) {
 	w.needs()
 }
 
+// The run is completed as soon as the controller gets to it.
+func TestRunWithAnAcknowledgedSuccessIsNotOverdue(t *testing.T) {
+	w := newWorld(t, daily)
+	w.Pass(27 * time.Hour)
+	_, err := w.Router.Report(ctx, run.Outcome{Key: w.Key("orders/cron/2026-03-04"), Report: run.Report{Result: run.ResultSuccess}}, w.Now())
+	w.Check(err)
+	w.needs()
+}
+
 // missSome pauses a pipeline during three fires and resumes it after the last one's window.
 func (w *world) missSome(id pipeline.ID) {
 	w.Helper()

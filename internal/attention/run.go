@@ -199,7 +199,7 @@ func (b *builder) late(ctx context.Context) ([]Late, error) {
 	}
 	var out []Late
 	for _, d := range due {
-		if r := runs[d.Key]; r.Status != run.Completed && r.Status != run.Cancelled {
+		if r := runs[d.Key]; r.SucceededAt().IsZero() && r.Status != run.Cancelled {
 			out = append(out, Late{d, r})
 		}
 	}
