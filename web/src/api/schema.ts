@@ -1816,7 +1816,7 @@ export interface components {
             date: string;
             /**
              * Format: date-time
-             * @description When the run completed, even if after the breach.
+             * @description When the success of the run was acknowledged, even if after the breach.
              */
             doneAt: string | null;
             /**
