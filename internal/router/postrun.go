@@ -82,7 +82,7 @@ func (h *postRunHandler) postRun(ctx context.Context, sw sensorWrite, key run.Ke
 		if follows, err := h.follows(ctx, e, old, seen); err != nil || !follows {
 			return err
 		}
-		return h.compare(ctx, sw, old, post, seen, view, now)
+		return h.compare(ctx, comparison{sensorWrite: sw, run: old, stored: post, view: view, now: now}, seen)
 	})
 }
 
@@ -114,39 +114,53 @@ func (h *postRunHandler) follows(ctx context.Context, e *catalog.Entry, old run.
 	return end.Missed(reading) || !end.HasRead(reading) && !seen.UpdatedAt.Before(old.EndedAt), nil
 }
 
-// compare looks for drift in a reading after completion: it opens another attempt, or evaluates the
-// rules. A sensor without a reading at completion gets its first one afterwards as baseline.
-func (h *postRunHandler) compare(ctx context.Context, sw sensorWrite, old run.Run, post store.PostRun, seen store.SeenSensor, view gate.View, now time.Time) error {
-	e, key := sw.entry, sw.ruleKey()
-	next := after(old, post)
-	was, there := next.Baseline[key]
+// comparison is a reading of a post-run sensor after the completion of a run, and what it is
+// compared with.
+type comparison struct {
+	sensorWrite
+	run    run.Run
+	stored store.PostRun
+	next   store.PostRun // replaces stored
+	view   gate.View     // of the rules
+	now    time.Time
+}
+
+// compare compares a reading after completion with its baseline, and judges the rules. Drift opens
+// another attempt if it can. The outcome of the rules is reported when it changes; beside a rerun,
+// only that they fail: its completion is checked anew. A sensor without a reading at completion
+// gets its first one afterwards as baseline.
+func (h *postRunHandler) compare(ctx context.Context, c comparison, seen store.SeenSensor) error {
+	e, key := c.entry, c.ruleKey()
+	c.next = after(c.run, c.stored)
+	was, there := c.next.Baseline[key]
 	if !there {
-		next.Baseline[key] = seen.Fields
+		c.next.Baseline[key] = seen.Fields
 	}
 	var drifts []moved
 	if there {
-		drifts = movements(e, sw, was, seen.Fields)
+		drifts = movements(e, c.sensorWrite, was, seen.Fields)
 	}
 	if e.DryRun {
-		return h.dry.reportDryDrift(ctx, sw, old, post, next, seen, drifts, now)
+		return h.dry.reportDryDrift(ctx, c.sensorWrite, c.run, c.stored, c.next, seen, drifts, c.now)
 	}
-	for _, m := range drifts {
-		if m.Drifted && !sw.row.Paused() {
-			return h.drifted(ctx, e, old, m, sw.cause(), now)
+	drifted := slices.IndexFunc(drifts, func(m moved) bool { return m.Drifted })
+	if drifted >= 0 && !c.row.Paused() { // the end of a pause handles the reading again
+		if reruns, err := h.drifted(ctx, c, drifts[drifted]); err != nil || reruns {
+			return err
 		}
 	}
 	var b store.Batch
 	for _, m := range drifts {
 		if !m.Known {
-			b.Emit(incomparable(old, m, sw.cause(), now))
+			b.Emit(incomparable(c.run, m, c.cause(), c.now))
 		}
 	}
-	reportRules(&b, old, &next, view, sw.cause(), now)
-	b.ID = fmt.Sprintf("%s/v%d/%s/%s/%s", name("post-run", old), post.Version, key, seen.Content, next.Outcome)
-	if !there || next.Outcome != post.Outcome {
-		b.SwapPostRun(post, next)
+	reportRules(&b, c.run, &c.next, c.view, c.cause(), c.now)
+	b.ID = fmt.Sprintf("%s/v%d/%s/%s/%s", name("post-run", c.run), c.stored.Version, key, seen.Content, c.next.Outcome)
+	if !there || c.next.Outcome != c.stored.Outcome {
+		b.SwapPostRun(c.stored, c.next)
 	}
-	return h.commit(ctx, b, now)
+	return h.commit(ctx, b, c.now)
 }
 
 // after returns the post-run record of the completed attempt, for modification.
@@ -160,34 +174,50 @@ func after(old run.Run, post store.PostRun) store.PostRun {
 	return post
 }
 
-// drifted opens another attempt for a value that moved, or reports once that its budget is used up.
-// It does nothing if the calendar excludes the period.
-func (h *postRunHandler) drifted(ctx context.Context, e *catalog.Entry, old run.Run, m moved, causedBy string, now time.Time) error {
+// drifted opens another attempt for a value that moved, and reports whether it did. If the calendar
+// excludes the period, or the budget is used up, it reports the drift once.
+func (h *postRunHandler) drifted(ctx context.Context, c comparison, m moved) (bool, error) {
+	e, old := c.entry, c.run
 	barred, err := h.barred(ctx, e, old.Key)
-	if err != nil || barred != "" {
-		return err
+	if err != nil {
+		return false, err
+	}
+	if barred != "" {
+		return false, h.reportDrift(ctx, c, m, barred)
 	}
 	row, err := h.openable(ctx, e.ID)
 	if err != nil {
-		return err
+		return false, err
 	}
-	v := rerun.Next(old, run.CauseDrift, rerun.BudgetOf(e.Job, old, run.CauseDrift), now)
-	about := event.Of(old, now)
-	about.Which, about.CausedBy = m.sensor, causedBy
-	message := fmt.Sprintf("%s of sensor %s %s; %s", m.field, m.sensor, m.Reason, v.Reason)
+	v := rerun.Next(old, run.CauseDrift, rerun.BudgetOf(e.Job, old, run.CauseDrift), c.now)
 	if !v.Open {
-		message = fmt.Sprintf("%s of sensor %s %s; no rerun follows (%s)", m.field, m.sensor, m.Reason, v.Reason)
-		about.Which = budgetSpent
-		return h.emitOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", old.Key, old.Attempt), event.New(event.PostRunDrift, about, message, m.detail()), now)
+		return false, h.reportDrift(ctx, c, m, v.Reason)
 	}
 	b := store.Batch{ID: name("drift", old) + "/" + m.sensor}
 	b.ExpectPipeline(e.ID, row)
-	b.Emit(event.New(event.PostRunDrift, about, message, m.detail()))
-	o := order{cause: run.CauseDrift, from: v.At, causedBy: causedBy, message: v.Reason}
-	if _, err := h.further(&b, e, old, o, now); err != nil {
-		return err
+	b.Emit(c.drift(m, m.sensor, v.Reason))
+	if outcomeOf(c.view) == event.PostRunFailed && c.next.Outcome != string(event.PostRunFailed) {
+		reportRules(&b, old, &c.next, c.view, c.cause(), c.now)
+		b.SwapPostRun(c.stored, c.next)
 	}
-	return h.commit(ctx, b, now)
+	o := order{cause: run.CauseDrift, from: v.At, causedBy: c.cause(), message: v.Reason}
+	if _, err := h.further(&b, e, old, o, c.now); err != nil {
+		return false, err
+	}
+	return true, h.commit(ctx, b, c.now)
+}
+
+// reportDrift reports, once per attempt, drift that opens no other attempt, and why.
+func (h *postRunHandler) reportDrift(ctx context.Context, c comparison, m moved, why string) error {
+	e := c.drift(m, budgetSpent, fmt.Sprintf("no rerun follows (%s)", why))
+	return h.emitOnce(ctx, fmt.Sprintf("drift-spent/%s/%d", c.run.Key, c.run.Attempt), e, c.now)
+}
+
+// drift returns the event of a value that moved, and of what follows.
+func (c comparison) drift(m moved, which, follows string) event.Event {
+	about := event.Of(c.run, c.now)
+	about.Which, about.CausedBy = which, c.cause()
+	return event.New(event.PostRunDrift, about, fmt.Sprintf("%s of sensor %s %s; %s", m.field, m.sensor, m.Reason, follows), m.detail())
 }
 
 // incomparable reports, once per attempt and field, a value that cannot be compared with its

@@ -72,6 +72,70 @@ func TestUsedDriftBudgetIsReportedOncePerAttempt(t *testing.T) {
 	same(t, "drift", 2, w.count(event.PostRunDrift))
 }
 
+func TestRulesAreJudgedWhereDriftRerunsNothing(t *testing.T) {
+	const spent = "{type: command, config: {command: \"true\"}, maxDriftReruns: 0"
+	for name, change := range map[string]func(w *world){
+		"no budget": func(w *world) {
+			w.apply(strings.Replace(audited(""), "{type: command, config: {command: \"true\"}", spent, 1))
+		},
+		"excluded": func(w *world) {
+			w.apply(strings.Replace(audited(""), "exists}}", "exists}, exclude: {dates: [2026-03-03]}}", 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := audit(t, "")
+			change(w)
+			w.Settle()
+			w.Write("audited", "audit", "count=130")
+			w.Write("audited", "audit", "count=70")
+			w.Write("audited", "audit", "count=60")
+			w.expect(auditedRun, "COMPLETED 1")
+			same(t, "events", []string{
+				"POST_RUN_DRIFT", "POST_RUN_PASSED", "POST_RUN_FAILED",
+			}, w.postRunTypes())
+			w.Write("audited", "audit", "count=100")
+			same(t, "it recovers", 2, w.count(event.PostRunPassed))
+		})
+	}
+}
+
+func TestDriftThatFailsTheRulesReportsBoth(t *testing.T) {
+	w := audit(t, "")
+	w.Write("audited", "audit", "count=5")
+	w.expect(auditedRun, "RUNNING 2")
+	same(t, "events", []string{"POST_RUN_DRIFT", "POST_RUN_FAILED"}, w.postRunTypes())
+	same(t, "of attempt", 1, w.only(event.PostRunFailed).Detail.Attempt)
+	w.sleep(time.Minute)
+	w.succeed(auditedRun)
+	w.sleep(time.Minute)
+	w.Write("audited", "audit", "count=4")
+	same(t, "the next attempt is judged anew", 2, w.count(event.PostRunFailed))
+}
+
+func TestRulesAreJudgedDuringAPauseAndDriftAfterIt(t *testing.T) {
+	w := audit(t, "")
+	w.pause("audited", store.Pause{})
+	w.Write("audited", "audit", "count=5")
+	w.expect(auditedRun, "COMPLETED 1")
+	same(t, "in the pause", []string{"POST_RUN_FAILED"}, w.postRunTypes())
+	w.resume("audited")
+	w.expect(auditedRun, "RUNNING 2")
+	same(t, "after it", []string{"POST_RUN_FAILED", "POST_RUN_DRIFT"}, w.postRunTypes())
+}
+
+// postRunTypes lists the types of the events about the checks after completion.
+func (w *world) postRunTypes() []string {
+	w.Helper()
+	types := []string{}
+	for _, e := range w.events() {
+		switch e.Type {
+		case event.PostRunDrift, event.PostRunPassed, event.PostRunFailed:
+			types = append(types, string(e.Type))
+		}
+	}
+	return types
+}
+
 func TestFirstReadingAfterCompletionIsTheBaselineOfASensorWithoutOne(t *testing.T) {
 	w := newWorld(t, audited(""))
 	w.Write("audited", "arrival", "n=1")
