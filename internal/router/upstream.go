@@ -20,17 +20,24 @@ const maxWrites = 5
 
 // notifyDownstream writes the status of a run as a reading of each downstream pipeline. The reading
 // only wakes them; their gates read the run itself. A late reading is ignored, since its version is
-// lower. Every change is one reading, even if the run has changed since, so that their number does
-// not depend on timing.
+// lower; versions of runs of two schedules, before and after an edit, are not compared. Every
+// change is one reading, even if the run has changed since, so that their number does not depend on
+// timing.
 func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now time.Time) error {
-	e := h.catalog.Current().Get(c.Run.Pipeline)
-	if e == nil || c.Run.Schedule != e.Opens {
+	dependents := h.catalog.Current().Dependents(c.Run.Pipeline)
+	if len(dependents) == 0 {
 		return nil
+	}
+	e, _, err := h.catalog.Active(ctx, c.Run.Pipeline) // an edit that opened the run may be newer than Current
+	if err != nil || e == nil || c.Run.Schedule != e.Opens {
+		return err
 	}
 	reading := gate.RunReading(c.Run.Pipeline, c.Run.Period, c.Status, c.Attempt, c.At)
 	var writes []store.Write
-	for _, dependent := range h.catalog.Current().Dependents(c.Run.Pipeline) {
-		writes = append(writes, store.Write{Pipeline: dependent.ID, Reading: reading, Order: c.Version})
+	for _, dependent := range dependents {
+		writes = append(writes, store.Write{
+			Pipeline: dependent.ID, Reading: reading, Order: c.Version, Series: string(c.Run.Schedule),
+		})
 	}
 	for chunk := range slices.Chunk(writes, maxWrites) {
 		if _, err := h.store.PutReadings(ctx, chunk, now); err != nil {

@@ -163,3 +163,27 @@ func TestExcludedPeriodOfADependentIsRecorded(t *testing.T) {
 	w.expect("b/stream/2026-03-03", "none")
 	same(t, "recorded", []event.Type{event.PipelineExcluded}, w.types("b"))
 }
+
+func TestCompletionAfterAChangeOfScheduleReachesTheDependents(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: a, owner: data}
+validation: {rules: [{key: ready, check: exists}]}
+job: {type: command, config: {command: "true"}}
+`, after("b", "a", ""))
+	w.trigger("a", "2026-03-03")
+	w.Pass(45 * time.Minute) // the version of its run, which waits for its gate, grows beyond that of the next
+	w.Write("a", "ready", "n=1")
+	w.succeed("a/manual/2026-03-03")
+	w.succeed("b/stream/2026-03-03")
+	w.expect("b/stream/2026-03-03", "COMPLETED 1")
+
+	w.apply(`
+pipeline: {id: a, owner: data}
+schedule: {cron: "0 10 * * *"}
+job: {type: command, config: {command: "true"}}
+`)
+	w.Settle()
+	w.Pass(5 * time.Minute)
+	w.succeed("a/cron/2026-03-03")
+	w.expect("b/stream/2026-03-03", "RUNNING 2") // what a made by its cron is late data
+}

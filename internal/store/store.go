@@ -158,6 +158,8 @@ type Write struct {
 	// the stored reading of that pipeline, key and period. The engine's own readings use it. A
 	// write without it is always stored, and leaves the stored order unchanged.
 	Order int64
+	// Series is what Order counts. Orders of different series are not compared: the write is stored.
+	Series string
 	// Once, if it has an ID, makes a repeat harmless: the mark is set together with the write, and
 	// a write of another call is skipped if its mark is set already. Writes of one call may share a
 	// mark. A mark does not count after its Until. If one was set with another Of, no write of the

@@ -27,6 +27,7 @@ type reading struct {
 	ExpiresAt time.Time     `json:"expiresAt,omitzero"`
 	Source    string        `json:"source,omitempty"`
 	Order     int64         `json:"order,omitempty"`
+	Series    string        `json:"series,omitempty"`
 	Changed   bool          `json:"changed,omitempty"`
 	// ChangedAt is when the data last changed; zero if at UpdatedAt.
 	ChangedAt time.Time       `json:"changedAt,omitzero"`
@@ -50,7 +51,7 @@ func newReading(w store.Write, now time.Time) (reading, error) {
 	}
 	return reading{
 		Key: w.Reading.Key, Period: w.Reading.Period, UpdatedAt: now.Round(0).UTC(),
-		ExpiresAt: w.Reading.ExpiresAt.Round(0).UTC(), Source: w.Reading.Source, Order: w.Order,
+		ExpiresAt: w.Reading.ExpiresAt.Round(0).UTC(), Source: w.Reading.Source, Order: w.Order, Series: w.Series,
 		Data: json.RawMessage(data), pipeline: w.Pipeline, once: w.Once,
 	}, nil
 }
@@ -348,12 +349,12 @@ func (k *intake) take(next reading) error {
 			k.repeat(next, old)
 			return nil
 		}
-		if next.Order != 0 && next.Order <= old.Order {
+		if next.Order != 0 && next.Series == old.Series && next.Order <= old.Order {
 			k.puts = append(k.puts, store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Ignored: true})
 			return nil
 		}
 		if next.Order == 0 {
-			next.Order = old.Order
+			next.Order, next.Series = old.Order, old.Series
 		}
 		switch {
 		case !next.Own:

@@ -171,6 +171,7 @@ func (w *walker) put(t *rapid.T) {
 		in := write(rapid.SampledFrom(modelDates).Draw(t, "date"), rapid.Int64Range(0, 1).Draw(t, "count"))
 		in.Reading.Key = rapid.SampledFrom(modelKeys).Draw(t, "key")
 		in.Order = rapid.Int64Range(0, 3).Draw(t, "order")
+		in.Series = rapid.SampledFrom([]string{"", "cron"}).Draw(t, "series")
 		if rapid.IntRange(0, 4).Draw(t, "delete") == 0 {
 			in.Reading.Fields, in.Reading.Deleted = nil, true
 		}

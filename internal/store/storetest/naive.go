@@ -67,7 +67,8 @@ type modelTask struct {
 
 type modelWrite struct {
 	sensor.Reading
-	order int64
+	order  int64
+	series string
 }
 
 type modelChange struct {
@@ -281,17 +282,17 @@ func (m *model) put(in store.Write, got store.Put, now time.Time) error {
 			old = &m.writes[i]
 		}
 	}
-	next := modelWrite{Reading: in.Reading, order: in.Order}
+	next := modelWrite{Reading: in.Reading, order: in.Order, series: in.Series}
 	want := store.Put{Version: got.Version, UpdatedAt: now, Changed: true}
 	if old != nil {
-		if in.Order != 0 && in.Order <= old.order {
+		if in.Order != 0 && in.Series == old.series && in.Order <= old.order {
 			if got != (store.Put{Version: old.Version, UpdatedAt: old.UpdatedAt, Ignored: true}) {
 				return fmt.Errorf("write %+v after %+v: %+v, want it ignored", in, *old, got)
 			}
 			return nil
 		}
 		if in.Order == 0 {
-			next.order = old.order
+			next.order, next.series = old.order, old.series
 		}
 		want.Changed = !in.Reading.SameFacts(&old.Reading)
 	}

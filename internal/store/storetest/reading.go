@@ -24,6 +24,7 @@ var readingClaims = []claim{
 	{"TwoWritesOfOneRowAreTwo", twoOfOneRow},
 	{"LaterOrderWins", orderWins},
 	{"WriteWithoutOrderIsTaken", withoutOrder},
+	{"OrdersOfTwoSeriesAreNotCompared", twoSeries},
 	{"MarkedWriteCountsOnce", markedWriteCountsOnce},
 	{"MarkOfSomethingElseStoresNothing", markOfSomethingElse},
 	{"OfConcurrentMarkedWritesOneIsStored", oneOfManyIsStored},
@@ -281,6 +282,16 @@ func withoutOrder(f *fixture) {
 	f.same("without order", f.put(noon, write("", 2))[0].Ignored, false)
 	f.same("the order still counts", f.put(noon, ordered(write("", 3), 5))[0].Ignored, true)
 	f.same("shown", f.shown("").Reading.Fields, sensor.Fields{"count": int64(2)})
+}
+
+func twoSeries(f *fixture) {
+	other := ordered(write("", 2), 1)
+	other.Series = "other"
+	f.put(noon, ordered(write("", 1), 5))
+	f.same("another series", f.put(noon, other)[0].Ignored, false)
+	f.same("the same again", f.put(noon, other)[0].Ignored, true)
+	f.put(noon, write("", 3))
+	f.same("its order still counts", f.put(noon, other)[0].Ignored, true)
 }
 
 func dataSurvives(f *fixture) {
