@@ -162,8 +162,12 @@ func (c *Catalog) storeVerdict(ctx context.Context, v verdict, row, all store.Pi
 	return false, fmt.Errorf("store the verdict on pipeline %q: %w", v.id, err)
 }
 
-// pendingFire reports whether the active version has a fire that has not been handled yet.
+// pendingFire reports whether the active version, or an earlier one, has a fire that has not been
+// handled yet.
 func (c *Catalog) pendingFire(row store.Pipeline, now time.Time) bool {
+	if len(row.Earlier) > 0 {
+		return true
+	}
 	e := c.Current().Get(row.ID)
 	if e == nil || row.Config == "" {
 		return false

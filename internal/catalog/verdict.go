@@ -114,9 +114,11 @@ func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) 
 			next.HoldBack(now)
 		}
 	}
-	if !c.pendingFire(row, now) {
+	if c.pendingFire(row, now) {
+		next.Earlier = append(slices.Clip(row.Earlier), store.Acceptance{Config: row.Config, At: row.AcceptedAt})
+	} else {
 		// An edited schedule counts from now: its own past fires were never expected.
-		next.FiredThrough = period.Instant(now)
+		next.FiredThrough, next.Earlier = period.Instant(now), nil
 	}
 	next.Config, next.AcceptedAt, next.RemovedAt = v.config.Version, period.Instant(now), time.Time{}
 	b.SwapPipeline(row, next)

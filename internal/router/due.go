@@ -37,11 +37,11 @@ const maxDue = 2000
 // plan lists the due fires that are not handled yet, oldest first, each with its fate.
 func (t *fires) plan(ctx context.Context) error {
 	t.due, t.next, t.more = nil, time.Time{}, false
-	before, err := t.before(ctx)
+	earlier, err := t.earlier(ctx)
 	if err != nil {
 		return err
 	}
-	for slot := range t.slots(before) {
+	for slot := range t.slots(earlier) {
 		if slot.FireAt.IsZero() {
 			break // nothing opens automatically
 		}
@@ -53,7 +53,8 @@ func (t *fires) plan(ctx context.Context) error {
 			t.more = true
 			break
 		}
-		t.due = append(t.due, dueFire{Slot: slot, key: t.entry.Key(slot.Period)})
+		key := run.Key{Pipeline: t.entry.ID, Schedule: pipeline.ByCron, Period: slot.Period}
+		t.due = append(t.due, dueFire{Slot: slot, key: key})
 	}
 	if len(t.due) == 0 {
 		return nil
@@ -66,14 +67,14 @@ func (t *fires) plan(ctx context.Context) error {
 }
 
 // slots yields the fires that are not handled yet. Up to the acceptance of the active file they are
-// those of the previous version, which were expected at the time; after that they are its own. So
-// an edit neither opens past fires nor drops any.
-func (t *fires) slots(before *pipeline.Definition) iter.Seq[schedule.Slot] {
+// those of the version that was active at the time, which were expected then; after that they are
+// its own. So an edit neither opens past fires nor drops any.
+func (t *fires) slots(earlier []activeVersion) iter.Seq[schedule.Slot] {
 	return func(yield func(schedule.Slot) bool) {
 		from := t.from()
-		if before != nil && before.Opens == t.entry.Opens {
-			for slot := range before.Schedule.Slots(from) {
-				if slot.FireAt.IsZero() || !slot.FireAt.Before(t.row.AcceptedAt) {
+		for _, v := range earlier {
+			for slot := range v.Schedule.Slots(period.Later(from, v.from)) {
+				if slot.FireAt.IsZero() || !slot.FireAt.Before(v.until) {
 					break
 				}
 				if slot.Excluded == "" {
@@ -131,27 +132,41 @@ func (t *fires) moved(d dueFire) bool {
 	return d.FireAt.Before(t.row.AcceptedAt) && !t.entry.Schedule.FireFor(d.Period).Before(t.row.AcceptedAt)
 }
 
-// before returns the version before the active one; nil if it is not needed, or there is none.
-func (t *fires) before(ctx context.Context) (*pipeline.Definition, error) {
-	if !t.from().Before(t.row.AcceptedAt) {
-		return nil, nil
-	}
-	configs, err := t.handler.store.Configs(ctx, t.entry.ID)
-	if err != nil {
-		return nil, fmt.Errorf("list versions of pipeline %s: %w", t.entry.ID, err)
-	}
-	for _, c := range configs {
-		if c.Version == t.row.Config {
+// activeVersion is a version of the file, and from when until when it was active.
+type activeVersion struct {
+	*pipeline.Definition
+	from, until time.Time
+}
+
+// earlier returns the versions whose fires may not be handled yet, without the active one, oldest
+// first.
+func (t *fires) earlier(ctx context.Context) ([]activeVersion, error) {
+	var all []activeVersion
+	for i, a := range t.row.Earlier {
+		until := t.row.AcceptedAt
+		if i+1 < len(t.row.Earlier) {
+			until = t.row.Earlier[i+1].At
+		}
+		if !t.from().Before(until) {
 			continue
 		}
-		return store.IfFound(t.handler.catalog.Definition(ctx, t.entry.ID, c.Version))
+		def, err := store.IfFound(t.handler.catalog.Definition(ctx, t.entry.ID, a.Config))
+		if err != nil {
+			return nil, err
+		}
+		if def != nil && def.Opens == pipeline.ByCron {
+			all = append(all, activeVersion{def, a.At, until})
+		}
 	}
-	return nil, nil
+	return all, nil
 }
 
 // judge decides which of the remaining fires are suppressed, open, or are missed.
 func (t *fires) judge() {
-	latest, closed := -1, map[run.Key]bool{}
+	latest, closed, last := -1, map[run.Key]bool{}, map[run.Key]int{}
+	for i, d := range t.due {
+		last[d.key] = i
+	}
 	for i := range t.due {
 		d := &t.due[i]
 		switch {
@@ -161,8 +176,8 @@ func (t *fires) judge() {
 		case d.Excluded != "":
 			d.fate = suppressed
 			closed[d.key] = true
-		case t.moved(*d):
-			d.fate = settled
+		case t.moved(*d) || last[d.key] > i:
+			d.fate = settled // the later fire of its period decides
 		case t.windowOver(*d) || t.dropped(*d):
 			d.fate = missing
 		default:

@@ -34,7 +34,7 @@ func (h *fireHandler) fire(ctx context.Context, id pipeline.ID, lease *store.Lea
 		return err
 	}
 	t := &fires{handler: h, entry: e, row: row, lease: lease, now: now}
-	if e == nil || e.Opens != pipeline.ByCron || row.Paused() {
+	if e == nil || row.Paused() || e.Opens != pipeline.ByCron && len(row.Earlier) == 0 {
 		return t.rest(ctx) // an acceptance or the end of the pause schedules the task again
 	}
 	for {
@@ -101,6 +101,9 @@ func (t *fires) advance(b *store.Batch, through time.Time) {
 	b.ID = fmt.Sprintf("fire/%s/v%d/%d/%d", t.row.ID, t.row.Version, t.now.UnixNano(), through.UnixNano())
 	next := t.row
 	next.FiredThrough = period.Instant(through)
+	if !through.Before(t.row.AcceptedAt) {
+		next.Earlier = nil
+	}
 	b.SwapPipeline(t.row, next)
 	next.Version = t.row.Version + 1
 	t.row = next
@@ -116,12 +119,16 @@ func (t *fires) move(b *store.Batch) {
 	b.Schedule(store.PipelineTask(store.Fire, t.row.ID, t.next))
 }
 
-// done reschedules the task, unless the last step has done so.
+// done reschedules the task, unless the last step has done so. No fire is left: those of earlier
+// versions are handled.
 func (t *fires) done(ctx context.Context) error {
 	if t.rescheduled {
 		return nil
 	}
 	b := store.Batch{ID: fmt.Sprintf("fire/%s/v%d/next/%d", t.row.ID, t.row.Version, t.now.UnixNano()), Lease: t.lease}
+	if t.row.FiredThrough.Before(t.row.AcceptedAt) {
+		t.advance(&b, t.row.AcceptedAt)
+	}
 	t.move(&b)
 	return t.handler.commit(ctx, b, t.now)
 }
@@ -212,7 +219,7 @@ func (t *fires) reportMissed(b *store.Batch, missed []dueFire) {
 		kind, what = event.IrregularScheduleMissed, "include dates"
 	}
 	about := event.About{
-		Pipeline: t.entry.ID, Schedule: t.entry.Opens, Date: last.Period, At: t.now, Which: dates[0] + ".." + last.Period.String(),
+		Pipeline: t.entry.ID, Schedule: last.key.Schedule, Date: last.Period, At: t.now, Which: dates[0] + ".." + last.Period.String(),
 	}
 	message := fmt.Sprintf("%d %s passed without a run, from %s to %s; ", len(missed), what, dates[0], last.Period)
 	if len(missed) == 1 {

@@ -205,6 +205,62 @@ job: {type: command, config: {command: "true"}, jobPollWindowSeconds: 86400}
 	w.expect("hourly/cron/2026-03-03T12", "RUNNING 1")
 }
 
+func TestFiresBetweenTwoEditsAreThoseOfTheVersionThatWasActive(t *testing.T) {
+	const long = ", evaluation: {window: 96h, interval: 1h}"
+	at := func(cron string) string {
+		return fmt.Sprintf("pipeline: {id: hourly, owner: data}\nschedule: {cron: %q%s}\njob: {type: command, config: {command: \"true\"}}\n", cron, long)
+	}
+	weekdays, daily, monthly := at("0 9 * * 1-5"), at("0 9 * * *"), at("0 9 1 * *")
+	opened := func(w *world) []string {
+		page, err := w.Store.Runs(ctx, store.RunQuery{Pipeline: "hourly", From: w.Period("2026-03-06")})
+		w.Check(err)
+		var all []string
+		for _, r := range page.Items {
+			all = append([]string{r.Period.String()}, all...)
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		edits [2]string // on Saturday and on Sunday, at noon
+		want  []string
+	}{
+		"a wider one, edited":    {[2]string{daily, daily + "# again\n"}, []string{"2026-03-06", "2026-03-08"}},
+		"a wider one, reverted":  {[2]string{daily, weekdays}, []string{"2026-03-06"}},
+		"one without fires":      {[2]string{monthly, daily}, []string{"2026-03-06"}},
+		"the same, with comment": {[2]string{weekdays + "# once\n", weekdays}, []string{"2026-03-06"}},
+		"a sensor, reverted":     {[2]string{strings.Replace(source("hourly", ""), "arrival", "other", 1), weekdays}, []string{"2026-03-06"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, weekdays) // Tuesday, 3 March
+			w.Pass(2 * 24 * time.Hour)
+			w.pause("hourly", store.Pause{})
+			w.Pass(2*24*time.Hour + 3*time.Hour) // Saturday, 12:10: Friday's fire is pending
+			w.apply(c.edits[0])
+			w.Pass(24 * time.Hour)
+			w.apply(c.edits[1])
+			w.Pass(4 * time.Hour) // Sunday, 16:10
+			w.resume("hourly")
+			same(t, "opened", c.want, opened(w))
+			row, err := w.Store.Pipeline(ctx, "hourly")
+			w.Check(err)
+			same(t, "earlier versions", 0, len(row.Earlier))
+		})
+	}
+}
+
+func TestFireOfAScheduleThatAnEditReplacesByASensorIsMissed(t *testing.T) {
+	w := newWorld(t, hourly(""))
+	w.sleep(time.Hour) // 10:10: the fire of 10:05 is pending
+	w.apply(source("hourly", ""))
+	w.Settle()
+	missed := w.only(event.ScheduleMissed)
+	same(t, "missed", "cron 2026-03-03T10", fmt.Sprintf("%s %s", missed.Detail.Schedule, missed.Detail.Date))
+	w.Pass(time.Hour)
+	w.apply(hourly(""))
+	w.Settle()
+	same(t, "told once", 1, w.count(event.ScheduleMissed))
+}
+
 func TestFireMovedByAnEditInADowntimeCountsOnce(t *testing.T) {
 	const later = `
 pipeline: {id: hourly, owner: data}

@@ -93,7 +93,7 @@ func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now tim
 		if err := h.wakeAll(ctx, e, now); err != nil {
 			return err
 		}
-		if e.Opens == pipeline.ByCron {
+		if e.Opens == pipeline.ByCron || len(row.Earlier) > 0 {
 			b.Schedule(store.PipelineTask(store.Fire, e.ID, now))
 		}
 		return h.commit(ctx, b, now)

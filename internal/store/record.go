@@ -38,8 +38,17 @@ type Pipeline struct {
 	// FiredThrough is the time up to which fires have been handled: opened, excluded, or reported
 	// as missed.
 	FiredThrough time.Time `json:"firedThrough,omitzero"`
+	// Earlier are the acceptances before that of the active version, oldest first, if fires of their
+	// versions have not been handled yet.
+	Earlier []Acceptance `json:"earlier,omitempty"`
 	// ArmedThrough is the last period whose deadline has been armed or skipped in advance.
 	ArmedThrough period.Period `json:"armedThrough,omitzero"`
+}
+
+// Acceptance is when a version became active. A version may be accepted several times.
+type Acceptance struct {
+	Config string    `json:"config"`
+	At     time.Time `json:"at"`
 }
 
 // Removed reports whether the pipeline has no file any more: no version is active, and none was

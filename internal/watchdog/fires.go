@@ -28,8 +28,12 @@ func (w *Watchdog) catchUp(ctx context.Context, p pass, listed bool) (int, error
 	})
 }
 
-// overdue reports whether the first fire that has not been handled was due by p.settled.
+// overdue reports whether the first fire that has not been handled was due by p.settled. A file that
+// was accepted while fires of an earlier version were pending counts as one.
 func overdue(e watched, p pass) bool {
+	if e.fired.Before(e.accepted) {
+		return !e.accepted.After(p.settled)
+	}
 	from := e.Horizon
 	if fired := e.fired; fired.After(from) {
 		from = fired.Add(time.Nanosecond)
