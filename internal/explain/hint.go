@@ -62,18 +62,19 @@ func (b *builder) hint(ctx context.Context, leaf Leaf) (string, error) {
 	return b.reading(leaf), nil
 }
 
-// awaited returns the period of the upstream run that the gate needs next: the first inside ours
-// that is not COMPLETED, or the one that contains ours.
+// awaited returns the period of the upstream run that the gate needs next: the first inside ours, or
+// of those that contain ours, that is not COMPLETED.
 func (b *builder) awaited(ctx context.Context, up pipeline.ID) (period.Period, error) {
 	def := b.Catalog.Current().Definition(up)
-	if def == nil {
+	if def == nil || b.def == nil {
 		return b.key.Period, nil
 	}
-	if size := def.Schedule.Size(); size >= b.key.Period.Size() {
-		return b.key.Period.Outer(size), nil
+	periods := b.def.Awaited(def, b.key.Period)
+	if len(periods) == 1 {
+		return periods[0], nil
 	}
 	var keys []run.Key
-	for p := range def.Schedule.Expected(b.key.Period) {
+	for _, p := range periods {
 		keys = append(keys, run.Key{Pipeline: up, Schedule: def.Opens, Period: p})
 	}
 	runs, err := b.Store.RunsAt(ctx, keys)

@@ -38,7 +38,7 @@ func (q Question) upstreamOf(ref rule.Ref) (pipeline.ID, bool) {
 // the one that contains it. If the calendar leaves none inside it, the gate stays closed: nothing
 // would ever have produced the data.
 func (q Question) upstream(id pipeline.ID) *upstream {
-	up := &upstream{id: id, need: q.Definition.AtLeast[id]}
+	up := &upstream{id: id}
 	var def *pipeline.Definition
 	if q.Upstream != nil {
 		def = q.Upstream(id)
@@ -48,15 +48,14 @@ func (q Question) upstream(id pipeline.ID) *upstream {
 		return up
 	}
 	key := func(p period.Period) run.Key { return run.Key{Pipeline: id, Schedule: def.Opens, Period: p} }
-	if size := def.Schedule.Size(); size >= q.Period.Size() {
-		up.keys = append(up.keys, key(q.Period.Outer(size)))
-		if size > q.Period.Size() {
-			up.own = key(q.Period)
-		}
-		return up
-	}
-	for p := range def.Schedule.Expected(q.Period) {
+	for _, p := range q.Definition.Awaited(def, q.Period) {
 		up.keys = append(up.keys, key(p))
+	}
+	switch size := def.Schedule.Size(); {
+	case size > q.Period.Size():
+		up.own = key(q.Period)
+	case size < q.Period.Size():
+		up.need = q.Definition.AtLeast[id]
 	}
 	if len(up.keys) == 0 {
 		up.note = fmt.Sprintf("%s has no period inside %s according to its schedule and calendar", id, q.Period)

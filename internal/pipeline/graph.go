@@ -11,7 +11,7 @@ import (
 )
 
 // checkTogether reports problems of several files together: duplicate ids, unknown upstreams,
-// cycles.
+// cycles, upstreams in other zones.
 func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 	g := graph{shelf: shelf, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]ID{}}
 	for _, e := range entries {
@@ -29,6 +29,7 @@ func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 	for _, e := range entries {
 		g.checkNames(e)
 		g.checkCounts(e)
+		g.checkZones(e)
 	}
 	g.findCycles()
 }

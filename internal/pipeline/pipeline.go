@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"iter"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -82,27 +81,6 @@ type Definition struct {
 	PostRun *PostRun   // nil without
 	DryRun  bool
 	Probes  []Probe
-}
-
-// Following returns the periods of d that a run of its upstream up for p affects, newest first: p
-// itself, the larger period that contains it, or the smaller ones inside it. A run of another size
-// than the upstream's own affects only its own period.
-func (d *Definition) Following(up *Definition, p period.Period) []period.Period {
-	size := d.Schedule.Size()
-	switch {
-	case p.IsZero():
-		return nil
-	case p.Size() != up.Schedule.Size() || p.Size() == size:
-		return []period.Period{p}
-	case p.Size() < size:
-		return []period.Period{p.Outer(size)}
-	}
-	var inside []period.Period
-	for slot := range d.Schedule.Inside(p) {
-		inside = append(inside, slot.Period)
-	}
-	slices.Reverse(inside)
-	return inside
 }
 
 // Reads goes through the sensors that the rules of d read, each with its pipeline: those of its

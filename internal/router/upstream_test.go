@@ -51,6 +51,18 @@ func TestAllHoursOfADayOpenTheDay(t *testing.T) {
 	w.expect("day/stream/2026-03-02", "RUNNING 1")
 }
 
+func TestDayOfAnotherZoneWaitsForTheHoursThatOverlapIt(t *testing.T) {
+	w := newWorld(t, source("hours", ", period: hour"), after("day", "hours", ", period: day, timezone: Etc/GMT+1"))
+	for h := range 25 {
+		w.expect("day/stream/2026-03-01", "none")
+		p := w.Period("2026-03-01T00").Add(h, time.UTC).String()
+		w.Write("hours", "arrival#"+p, "n=1")
+		w.succeed("hours/stream/" + p)
+	}
+	w.expect("day/stream/2026-03-01", "RUNNING 1") // its last hour is T00 of the next day in UTC
+	w.expect("day/stream/2026-02-28", "none")      // the first hour overlaps it, but it needs 23 others
+}
+
 func TestADayOpensEachOfItsHours(t *testing.T) {
 	w := newWorld(t, source("day", ", period: day"), after("hours", "day", ", period: hour"))
 	w.Write("day", "arrival#2026-03-02", "n=1")

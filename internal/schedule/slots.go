@@ -156,17 +156,28 @@ func (s *Schedule) Inside(p period.Period) iter.Seq[Slot] {
 		if !from.Before(until) {
 			return
 		}
-		if s.size == period.Week { // the first and last week of a month may extend beyond it
-			from = s.sliceAt(from).Start(s.zone)
-			until = s.sliceAt(until.Add(-time.Second)).End(s.zone)
-		}
-		until = s.turn(until)
-		for slot := range s.Slots(s.turn(from)) {
-			if !slot.Begins(s.zone).Before(until) {
+		for slot := range s.Overlapping(from, until) {
+			if s.size == period.Week && !p.Holds(slot.Period) {
+				continue // the first and last week of a month may extend beyond it
+			}
+			if !yield(slot) {
 				return
 			}
-			if s.size == period.Week && !p.Holds(slot.Period) {
-				continue
+		}
+	}
+}
+
+// Overlapping iterates over the expected periods that have an instant in [from, until), in order,
+// including excluded ones.
+func (s *Schedule) Overlapping(from, until time.Time) iter.Seq[Slot] {
+	return func(yield func(Slot) bool) {
+		if !from.Before(until) {
+			return
+		}
+		end := s.turn(s.sliceAt(until.Add(-time.Nanosecond)).End(s.zone))
+		for slot := range s.Slots(s.turn(s.sliceAt(from).Start(s.zone))) {
+			if !slot.Begins(s.zone).Before(end) {
+				return
 			}
 			if !yield(slot) {
 				return
