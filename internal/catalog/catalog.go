@@ -26,19 +26,20 @@ type keeper interface {
 
 // Catalog holds the active definitions. It is safe for concurrent use.
 type Catalog struct {
-	store   keeper
-	kinds   []pipeline.JobKind
-	place   place
-	current atomic.Pointer[Snapshot]
-	change  sync.Mutex                 // held while all definitions are read or stored: see lock
-	install sync.Mutex                 // held while replacing the Snapshot, never during a call to the store
-	alone   map[pipeline.ID]bool       // pipelines installed alone since change was locked
-	beside  string                     // hash of the calendars and archetypes that files were last read with
-	refused map[string]pipeline.Source // the files last rejected, by name
-	older   *shelf
-	read    atomic.Pointer[[]File] // the files as last judged
-	shared  bool                   // other replicas may store files too: see Share
-	seen    atomic.Pointer[Seen]   // never changed in place
+	store        keeper
+	kinds        []pipeline.JobKind
+	place        place
+	current      atomic.Pointer[Snapshot]
+	change       sync.Mutex                 // held while all definitions are read or stored: see lock
+	install      sync.Mutex                 // held while replacing the Snapshot, never during a call to the store
+	alone        map[pipeline.ID]bool       // pipelines installed alone since change was locked
+	beside       string                     // hash of the calendars and archetypes that files were last read with
+	refused      map[string]pipeline.Source // the files last rejected, by name
+	older        *shelf
+	olderReaders *olderReaders
+	read         atomic.Pointer[[]File] // the files as last judged
+	shared       bool                   // other replicas may store files too: see Share
+	seen         atomic.Pointer[Seen]   // never changed in place
 
 	troubles atomic.Pointer[[]Trouble] // never changed in place
 
@@ -50,7 +51,10 @@ type Catalog struct {
 
 // New returns an empty catalog; Load fills it.
 func New(s keeper, kinds []pipeline.JobKind) *Catalog {
-	c := &Catalog{store: s, kinds: kinds, older: &shelf{byID: map[shelved]*pipeline.Definition{}}, progress: &Progress{}, alone: map[pipeline.ID]bool{}}
+	c := &Catalog{
+		store: s, kinds: kinds, progress: &Progress{}, alone: map[pipeline.ID]bool{},
+		older: &shelf{byID: map[shelved]*pipeline.Definition{}}, olderReaders: newOlderReaders(),
+	}
 	c.current.Store(newSnapshot(nil, nil))
 	c.seen.Store(&Seen{})
 	c.sources.Store(source.NewSet(nil))

@@ -88,7 +88,7 @@ func (c *Catalog) entriesOf(ctx context.Context, rows []store.Pipeline, fresh ma
 	if err := compile(); err != nil {
 		return nil, nil, err
 	}
-	return entries, broken, nil
+	return entries, broken, c.noteOlder(ctx, rows)
 }
 
 // configs reads the active versions of rows, in order.

@@ -120,6 +120,7 @@ func (c *Catalog) acceptance(v verdict, row, all store.Pipeline, now time.Time) 
 		// An edited schedule counts from now: its own past fires were never expected.
 		next.FiredThrough, next.Earlier = period.Instant(now), nil
 	}
+	next.Older = olderThan(row, v.config.Version)
 	next.Config, next.AcceptedAt, next.RemovedAt = v.config.Version, period.Instant(now), time.Time{}
 	b.SwapPipeline(row, next)
 	stored := v.config
@@ -191,6 +192,7 @@ func (v verdict) removal(row store.Pipeline, now time.Time) (store.Batch, bool) 
 		}
 		return b, false
 	}
+	next.Older = olderThan(row, "")
 	b.SwapPipeline(row, next)
 	b.Emit(event.New(event.ConfigRemoved, v.about(row, row.Config, now), "its file was removed: open attempts finish, nothing new opens",
 		event.Config{Version: "", Problems: []string{}}))

@@ -82,12 +82,17 @@ func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now tim
 		if e == nil || row.Paused() {
 			return h.commit(ctx, b, now)
 		}
+		next := row
 		if !row.PausedFrom.IsZero() {
 			if err := h.replay(ctx, e, row.PausedFrom, now); err != nil {
 				return err
 			}
-			next := row
 			next.PausedFrom = time.Time{}
+		}
+		if next.Older, err = h.olderVersions(ctx, row); err != nil {
+			return err
+		}
+		if !next.PausedFrom.Equal(row.PausedFrom) || len(next.Older) != len(row.Older) {
 			b.SwapPipeline(row, next)
 		}
 		if err := h.wakeAll(ctx, e, now); err != nil {

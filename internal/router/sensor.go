@@ -45,30 +45,13 @@ type sensorWrite struct {
 // not stop the others.
 func (h *readingHandler) readingWritten(ctx context.Context, c store.Change, now time.Time) error {
 	var errs []error
-	readers := h.catalog.Current().Readers(c.Pipeline, c.Sensor)
-	for _, e := range readers {
+	for _, e := range h.catalog.Current().Readers(c.Pipeline, c.Sensor) {
 		errs = append(errs, h.readBy(ctx, e, c, now))
 	}
-	if !slices.ContainsFunc(readers, func(e *catalog.Entry) bool { return e.ID == c.Pipeline }) {
-		errs = append(errs, h.wakeOlder(ctx, c, now))
+	for _, id := range h.catalog.OlderReaders(c.Pipeline, c.Sensor) {
+		errs = append(errs, h.readByOlder(ctx, id, c, now))
 	}
 	return errors.Join(errs...)
-}
-
-// wakeOlder wakes the waiting attempts of the sensor's own pipeline whose version still reads the
-// sensor, although the active version does not, or the file is gone. During a pause it does
-// nothing: the end of the pause wakes them.
-func (h *readingHandler) wakeOlder(ctx context.Context, c store.Change, now time.Time) error {
-	return h.eachOpen(ctx, c.Pipeline, run.Pending, func(one run.Run) error {
-		def, err := h.catalog.Definition(ctx, c.Pipeline, one.Progress.Opening.ConfigVersion)
-		if err != nil || !reads(def, def.Gate, c) {
-			return err
-		}
-		if row, err := h.pipelineRow(ctx, c.Pipeline); err != nil || row.Paused() {
-			return err
-		}
-		return h.wakePending(ctx, one.Key, now)
-	})
 }
 
 // Recover makes the pipeline id handle a write, or an upstream's announcement, that was not handled
@@ -338,19 +321,7 @@ func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer
 // about to end; if the attempt ends first, the write counts as after its end.
 func (h *readingHandler) handleWriteFor(ctx context.Context, sw sensorWrite, old run.Run, now time.Time) error {
 	key := old.Key
-	err := store.Again(func() error {
-		if !sw.wakes(old) {
-			return nil
-		}
-		err := h.wake(ctx, sw.entry.DryRun, old, now)
-		if errors.Is(err, store.ErrConflict) {
-			var unread error
-			if old, unread = h.row(ctx, sw.entry, key); unread != nil {
-				return unread
-			}
-		}
-		return err
-	})
+	old, err := h.wakeFor(ctx, sw, old, now)
 	if err != nil {
 		return err
 	}
@@ -367,6 +338,26 @@ func (h *readingHandler) handleWriteFor(ctx context.Context, sw sensorWrite, old
 	default: // it is open, or only an operator reopens it
 		return nil
 	}
+}
+
+// wakeFor wakes an attempt if the write concerns it. It returns the run, which may have ended
+// meanwhile.
+func (h *readingHandler) wakeFor(ctx context.Context, sw sensorWrite, old run.Run, now time.Time) (run.Run, error) {
+	key := old.Key
+	err := store.Again(func() error {
+		if !sw.wakes(old) {
+			return nil
+		}
+		err := h.wake(ctx, sw.entry.DryRun, old, now)
+		if errors.Is(err, store.ErrConflict) {
+			var unread error
+			if old, unread = h.row(ctx, sw.entry, key); unread != nil {
+				return unread
+			}
+		}
+		return err
+	})
+	return old, err
 }
 
 // wakes reports whether a decision on an open attempt may depend on the write: whether its gate is

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
@@ -24,7 +25,7 @@ const maxWrites = 5
 // change is one reading, even if the run has changed since, so that their number does not depend on
 // timing.
 func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now time.Time) error {
-	dependents := h.catalog.Current().Dependents(c.Run.Pipeline)
+	dependents := h.dependents(c.Run.Pipeline)
 	if len(dependents) == 0 {
 		return nil
 	}
@@ -36,7 +37,7 @@ func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now t
 	var writes []store.Write
 	for _, dependent := range dependents {
 		writes = append(writes, store.Write{
-			Pipeline: dependent.ID, Reading: reading, Order: c.Version, Series: string(c.Run.Schedule),
+			Pipeline: dependent, Reading: reading, Order: c.Version, Series: string(c.Run.Schedule),
 		})
 	}
 	for chunk := range slices.Chunk(writes, maxWrites) {
@@ -45,6 +46,21 @@ func (h *runHandler) notifyDownstream(ctx context.Context, c store.Change, now t
 		}
 	}
 	return nil
+}
+
+// dependents lists the pipelines that wait for a pipeline, by their active version or by that of an
+// open attempt.
+func (h *runHandler) dependents(id pipeline.ID) []pipeline.ID {
+	var all []pipeline.ID
+	for _, e := range h.catalog.Current().Dependents(id) {
+		all = append(all, e.ID)
+	}
+	for _, older := range h.catalog.OlderDependents(id) {
+		if !slices.Contains(all, older) {
+			all = append(all, older)
+		}
+	}
+	return all
 }
 
 // upstreamsDone reports whether every upstream is COMPLETED for a period.

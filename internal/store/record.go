@@ -20,6 +20,7 @@ type Pipeline struct {
 	Version int64       `json:"version"`
 
 	Config     string    `json:"config,omitempty"` // the active version; empty once removed
+	Older      []string  `json:"older,omitempty"`  // the other versions that open attempts may have
 	Horizon    time.Time `json:"horizon"`          // its first acceptance: nothing before it is ever opened or counts as missed
 	AcceptedAt time.Time `json:"acceptedAt"`       // when the active version was accepted
 	RemovedAt  time.Time `json:"removedAt,omitzero"`
