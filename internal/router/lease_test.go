@@ -58,7 +58,7 @@ func TestWorkerThatLostItsLeaseCommitsNothingHoweverOftenItDecides(t *testing.T)
 				return r.CheckPostRun(ctx, c, now)
 			},
 		},
-		"deadline/" + auditedRun: {
+		"deadline/" + auditedRun + "/absolute": {
 			func(t *testing.T) *world { return newWorld(t, audited) },
 			func(_ *router.Router, m *slamonitor.Monitor, c store.Claim, now time.Time) error {
 				return m.Fire(ctx, c, now)

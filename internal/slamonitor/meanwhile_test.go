@@ -243,7 +243,7 @@ func TestEachDeadlineHasItsOwnTimer(t *testing.T) {
 	const twoDeadlines = untilReady + "sla: {deadline: \"10:00\", maxDuration: 4h}\n"
 	key := "orders/stream/2026-03-03"
 	relativeToo := func(c *controller, m *slamonitor.Monitor) {
-		c.Check(m.ArmRelative(ctx, c.basis(), c.Period("2026-03-03"), c.Now(), c.Now()))
+		c.Check(store.Again(func() error { return m.ArmRelative(ctx, c.basis(), c.Period("2026-03-03"), c.Now(), c.Now()) }))
 	}
 	absolute := "03T10:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T10:00:00Z: there is no run yet"
 	rel := "03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet"
