@@ -16,7 +16,7 @@ type Pipeline struct {
 	Version     *string           `json:"version" doc:"The active version."`
 	Problems    []string          `json:"problems" doc:"Why the newest file is not active; empty if it is."`
 	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"The schedule id of its runs."`
-	Period      *string           `json:"period" enum:"month,week,day,hour,minute" doc:"The slice of data that a run is for."`
+	Period      *string           `json:"period" enum:"quarter,month,week,day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
 	After       []string          `json:"after" doc:"Its upstream pipelines."`
 	JobType     *string           `json:"jobType" doc:"null if the pipeline has no job."`

@@ -158,7 +158,7 @@ func (s *periodFlag) Type() string { return "PERIOD" }
 func (s *periodFlag) Set(text string) error {
 	p, err := period.Parse(text)
 	if err != nil || p.IsZero() {
-		return errors.New("it must be a period like 2026-03-03, 2026-03-03T10, 2026-03-03T10:15, 2026-W10 or 2026-03")
+		return errors.New("it must be a period like 2026-03-03, 2026-03-03T10, 2026-03-03T10:15, 2026-W10, 2026-03 or 2026-Q1")
 	}
 	s.Period = p
 	return nil

@@ -17,7 +17,7 @@ var legal = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 func TestExecutionNamesAreValidAndUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, id := range []string{"orders", "orders.eu", "orders_eu", strings.Repeat("long-", 25) + "a", strings.Repeat("long-", 25) + "b"} {
-		for _, date := range []string{"2026-03-03", "2026-03-03T10", "2026-03-03T10:15", "2026-11-01T01:15-05:00"} {
+		for _, date := range []string{"2026-Q3", "2026-03", "2026-W03", "2026-03-03", "2026-03-03T10", "2026-03-03T10:15", "2026-11-01T01:15-05:00"} {
 			p, err := period.Parse(date)
 			if err != nil {
 				t.Fatal(err)
@@ -33,9 +33,14 @@ func TestExecutionNamesAreValidAndUnique(t *testing.T) {
 			}
 		}
 	}
-	day, _ := period.Parse("2026-03-03T10")
-	if got := executionName(run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: day}, 2, 1); !strings.HasPrefix(got, "orders-cron-20260303T10-2-1-") {
-		t.Errorf("got %q", got)
+	for date, want := range map[string]string{"2026-03-03T10": "orders-cron-20260303T10-2-1-", "2026-Q3": "orders-cron-2026Q3-2-1-"} {
+		p, err := period.Parse(date)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := executionName(run.Key{Pipeline: "orders", Schedule: pipeline.ByCron, Period: p}, 2, 1); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %s", got, want)
+		}
 	}
 }
 

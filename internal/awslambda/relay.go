@@ -229,10 +229,11 @@ func entryName(t store.Task, at time.Time) string {
 	return fmt.Sprintf("%s-%s-%s", plainName(string(t.Kind)), at.UTC().Format("20060102T1504"), hash(16, t.ID, at.UTC().Format(time.RFC3339)))
 }
 
-// stamp returns the digits of a period, the T between day and hour, and the W of a week.
+// stamp returns the digits of a period, the T between day and hour, and the letter of a
+// week or quarter.
 func stamp(period string) string {
 	return strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' || c == 'T' || c == 'W' {
+		if c >= '0' && c <= '9' || c == 'T' || c == 'W' || c == 'Q' {
 			return c
 		}
 		return -1

@@ -90,6 +90,30 @@ validation: {rules: [{key: q, check: exists, over: {last: 3, of: day, atLeast: 2
 	}
 }
 
+func TestMonthsOfAQuarterCount(t *testing.T) {
+	def := define(t, `
+pipeline: {id: books, owner: tests}
+schedule: {cron: "0 6 5 1,4,7,10 *", period: quarter, offset: -1}
+validation: {rules: [{key: closed, check: exists, over: {slices: month}}, {key: rates, check: exists, over: {last: 2, of: quarter}}]}
+`)["books"]
+	s := memory.New()
+	write(t, s, "books", "closed", "2026-01", sensor.Fields{}, morning)
+	write(t, s, "books", "closed", "2026-03", sensor.Fields{}, morning)
+	write(t, s, "books", "rates", "2025-Q4", sensor.Fields{}, morning)
+	write(t, s, "books", "rates", "2026-03", sensor.Fields{}, morning) // a month says nothing about its quarter
+	v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-Q1")}, morning)
+	for i, want := range []string{"2 of 3: 2026-02 no reading", "1 of 2: 2026-Q1 no reading"} {
+		if got := v.Verdict.Leaves[i].Reason; got != want || v.Open() {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	write(t, s, "books", "closed", "2026-Q1", sensor.Fields{}, morning) // the quarter's fact holds for its months
+	write(t, s, "books", "rates", "2026-Q1", sensor.Fields{}, morning)
+	if v := evaluate(t, s, gate.Question{Definition: def, Period: at(t, "2026-Q1")}, morning); !v.Open() {
+		t.Errorf("closed: %s, %s", v.Verdict.Leaves[0].Reason, v.Verdict.Leaves[1].Reason)
+	}
+}
+
 // stored returns a snapshot as read back from a store.
 func stored(t *testing.T, v gate.View, now time.Time) store.Snapshot {
 	t.Helper()

@@ -46,7 +46,7 @@ func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (
 	return a, nil
 }
 
-// Variables returns the variables that pipeline files may use. A day, week or month has no hour.
+// Variables returns the variables that pipeline files may use. Only an hour and a minute have an hour.
 func (a Attempt) Variables() map[string]string {
 	return map[string]string{
 		"DATE": a.Date(), "HOUR": a.Hour(), "PERIOD": a.Period.String(),
@@ -55,10 +55,10 @@ func (a Attempt) Variables() map[string]string {
 	}
 }
 
-// Date returns the day of the period, as 2026-03-03; for a week or month its first day.
+// Date returns the day of the period, as 2026-03-03; for a longer period its first day.
 func (a Attempt) Date() string { return a.Period.FirstDay().String() }
 
-// Hour returns the hour of the period, as 07; "" for a day, week or month.
+// Hour returns the hour of the period, as 07; "" for a day or a longer period.
 func (a Attempt) Hour() string {
 	if a.Period.Size() == 0 || a.Period.Size() > period.Hour {
 		return ""

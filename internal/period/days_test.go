@@ -50,6 +50,11 @@ func TestSlicesOfKnownDays(t *testing.T) {
 		{"America/New_York", "2026-W44", []string{"2026-W44 2026-10-26T04:00:00Z 169h0m0s", "2026-W45 2026-11-02T05:00:00Z 168h0m0s"}},
 		{"America/New_York", "2026-03", []string{"2026-03 2026-03-01T05:00:00Z 743h0m0s", "2026-04 2026-04-01T04:00:00Z 720h0m0s"}},
 		{"America/New_York", "2026-11", []string{"2026-11 2026-11-01T04:00:00Z 721h0m0s", "2026-12 2026-12-01T05:00:00Z 744h0m0s"}},
+		// The clock goes forward in the first quarter and back in the last one.
+		{"America/New_York", "2026-Q1", []string{"2026-Q1 2026-01-01T05:00:00Z 2159h0m0s", "2026-Q2 2026-04-01T04:00:00Z 2184h0m0s"}},
+		{"America/New_York", "2026-Q4", []string{"2026-Q4 2026-10-01T04:00:00Z 2209h0m0s", "2027-Q1 2027-01-01T05:00:00Z 2159h0m0s"}},
+		{"UTC", "2028-Q1", []string{"2028-Q1 2028-01-01T00:00:00Z 2184h0m0s", "2028-Q2 2028-04-01T00:00:00Z 2184h0m0s"}},
+		{"Pacific/Apia", "2011-Q4", []string{"2011-Q4 2011-10-01T10:00:00Z 2184h0m0s", "2012-Q1 2011-12-31T10:00:00Z 2184h0m0s"}},
 		{"UTC", "2026-W53", []string{"2026-W53 2026-12-28T00:00:00Z 168h0m0s", "2027-W01 2027-01-04T00:00:00Z 168h0m0s"}},
 		{"UTC", "2025-W52", []string{"2025-W52 2025-12-22T00:00:00Z 168h0m0s", "2026-W01 2025-12-29T00:00:00Z 168h0m0s"}},
 		{"UTC", "2028-01", []string{"2028-01 2028-01-01T00:00:00Z 744h0m0s", "2028-02 2028-02-01T00:00:00Z 696h0m0s"}},
@@ -195,7 +200,7 @@ func TestWallIsTheFirstInstantThatShowsTheTimeOrALaterOne(t *testing.T) {
 }
 
 func TestOutsideFourDigitYearsThereIsNoPeriod(t *testing.T) {
-	sizes := []period.Size{period.Minute, period.Hour, period.Day, period.Week, period.Month, 0, 200}
+	sizes := []period.Size{period.Minute, period.Hour, period.Day, period.Week, period.Month, period.Quarter, 0, 200}
 	zones := []*time.Location{nil, time.UTC, zonetest.Load(t, "America/New_York"), zonetest.Load(t, "Asia/Kathmandu"), time.FixedZone("odd", math.MaxInt32)}
 	for _, zone := range zones {
 		for _, size := range sizes {
@@ -208,6 +213,7 @@ func TestOutsideFourDigitYearsThereIsNoPeriod(t *testing.T) {
 		for name, n := range map[string]int{
 			"9999-12-31T23:59": 1, "0001-01-01": -1, "2026-03-03": math.MinInt, "2026-03-03T07": math.MaxInt,
 			"9999-W52": 1, "0001-W01": -1, "9999-12": 1, "0001-01": -1, "2026-W10": math.MaxInt, "2026-03": math.MinInt,
+			"9999-Q4": 1, "0001-Q1": -1, "2026-Q1": math.MinInt, "2026-Q2": math.MaxInt,
 		} {
 			if p := parse(t, name).Add(n, zone); !p.IsZero() {
 				t.Errorf("%s and %d more is %s", name, n, p)

@@ -6,13 +6,13 @@ import (
 )
 
 // forms lists the forms that Parse accepts, for its errors.
-const forms = "use 2026-03, 2026-W10, 2026-03-03, 2026-03-03T07 or 2026-03-03T07:15 (or 2026W10, 20260303, 20260303T07, " +
+const forms = "use 2026-Q1, 2026-03, 2026-W10, 2026-03-03, 2026-03-03T07 or 2026-03-03T07:15 (or 2026Q1, 2026W10, 20260303, 20260303T07, " +
 	"20260303T0715), with an offset such as -05:00 after the second occurrence of a repeated hour or minute"
 
-// Parse parses a period's canonical name or one of its short forms: 2026-03, 2026-W10, 2026W10,
-// 2026-03-03, 20260303, 2026-03-03T07, 20260303T07, 2026-03-03T07:15, 20260303T0715, each hour and
-// minute form optionally with an offset (-05:00). A month has no short form, since 202603 could be
-// a day of another century.
+// Parse parses a period's canonical name or one of its short forms: 2026-Q1, 2026Q1, 2026-03,
+// 2026-W10, 2026W10, 2026-03-03, 20260303, 2026-03-03T07, 20260303T07, 2026-03-03T07:15,
+// 20260303T0715, each hour and minute form optionally with an offset (-05:00). A month has no short
+// form, since 202603 could be a day of another century.
 func Parse(s string) (Period, error) {
 	r := reader{rest: s}
 	size, day, hour, minute := Day, 1, 0, 0
@@ -20,6 +20,9 @@ func Parse(s string) (Period, error) {
 	dashed := r.skip('-')
 	if r.skip('W') {
 		return r.week(s, year)
+	}
+	if r.skip('Q') {
+		return r.quarter(s, year)
 	}
 	month := r.number(2)
 	switch {
@@ -73,6 +76,22 @@ func (r *reader) week(s string, year int) (Period, error) {
 	if isoYear, isoWeek := p.ISOWeek(); week < 1 || isoYear != year || isoWeek != week {
 		_, last := time.Date(year, time.December, 28, 0, 0, 0, 0, time.UTC).ISOWeek()
 		return Period{}, fmt.Errorf("period %q: week %d does not exist: %d has weeks 1 to %d", s, week, year, last)
+	}
+	return p, nil
+}
+
+// quarter parses the number of the quarter, the last part of a name.
+func (r *reader) quarter(s string, year int) (Period, error) {
+	quarter := r.number(1)
+	switch {
+	case r.bad || r.rest != "":
+		return Period{}, SyntaxError{s}
+	case quarter < 1 || quarter > 4:
+		return Period{}, fmt.Errorf("period %q: quarter %d does not exist: use 1 to 4", s, quarter)
+	}
+	p, err := New(Quarter, year, time.Month(quarter*monthsInQuarter), 1, 0, 0)
+	if err != nil {
+		return Period{}, fmt.Errorf("period %q: %w", s, err)
 	}
 	return p, nil
 }
@@ -161,6 +180,9 @@ func (p Period) append(b []byte) []byte {
 	}
 	b = appendTwo(b, int(p.year)/100)
 	b = appendTwo(b, int(p.year)%100)
+	if p.size == Quarter {
+		return append(b, '-', 'Q', '0'+(p.month-1)/monthsInQuarter+1)
+	}
 	b = appendTwo(append(b, '-'), int(p.month))
 	if p.size == Month {
 		return b

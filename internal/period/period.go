@@ -1,10 +1,11 @@
-// Package period defines the slice of time that a run's data is for: a month, an ISO week, a day,
-// an hour or a minute in a time zone.
+// Package period defines the slice of time that a run's data is for: a quarter of a year, a month,
+// an ISO week, a day, an hour or a minute in a time zone.
 //
-// A Period is a name ("2026-03", "2026-W10", "2026-03-03", "2026-03-03T10", "2026-03-03T10:15");
-// only together with a zone does it have a first and a last instant. When a clock change repeats a
-// local hour, the name of the second occurrence has its offset ("2026-11-01T01-05:00"), so every
-// name is unique. The package never reads a clock. Schedules over periods are in package schedule.
+// A Period is a name ("2026-Q1", "2026-03", "2026-W10", "2026-03-03", "2026-03-03T10",
+// "2026-03-03T10:15"); only together with a zone does it have a first and a last instant. When a
+// clock change repeats a local hour, the name of the second occurrence has its offset
+// ("2026-11-01T01-05:00"), so every name is unique. The package never reads a clock. Schedules over
+// periods are in package schedule.
 package period
 
 import (
@@ -24,28 +25,30 @@ const (
 	Day
 	Week
 	Month
+	Quarter
 )
 
 // SizeNames lists the names of the sizes, for messages.
-const SizeNames = "month, week, day, hour or minute"
+const SizeNames = "quarter, month, week, day, hour or minute"
 
 // Sizes returns all sizes, smallest first.
-func Sizes() [5]Size { return [...]Size{Minute, Hour, Day, Week, Month} }
+func Sizes() [6]Size { return [...]Size{Minute, Hour, Day, Week, Month, Quarter} }
 
 // sizes are the facts about each size.
 var sizes = [...]struct {
 	name    string
-	seconds int64         // without clock changes; 0 for a month, which has no fixed length
+	seconds int64         // without clock changes; 0 for a month and a quarter, which have no fixed length
 	longest time.Duration // whatever clock changes it contains
 }{
-	Minute: {"minute", 60, time.Minute},
-	Hour:   {"hour", 3600, time.Hour},
-	Day:    {"day", 86400, 3 * 24 * time.Hour},
-	Week:   {"week", 7 * 86400, 9 * 24 * time.Hour},
-	Month:  {"month", 0, 33 * 24 * time.Hour}, // a zone that crosses the date line may add a day
+	Minute:  {"minute", 60, time.Minute},
+	Hour:    {"hour", 3600, time.Hour},
+	Day:     {"day", 86400, 3 * 24 * time.Hour},
+	Week:    {"week", 7 * 86400, 9 * 24 * time.Hour},
+	Month:   {"month", 0, 33 * 24 * time.Hour}, // a zone that crosses the date line may add a day
+	Quarter: {"quarter", 0, 94 * 24 * time.Hour},
 }
 
-// ParseSize parses "month", "week", "day", "hour" or "minute".
+// ParseSize parses "quarter", "month", "week", "day", "hour" or "minute".
 func ParseSize(s string) (Size, error) {
 	for _, size := range Sizes() {
 		if sizes[size].name == s {
@@ -64,15 +67,26 @@ func (s Size) String() string {
 }
 
 // known reports whether s is one of the sizes.
-func (s Size) known() bool { return s >= Minute && s <= Month }
+func (s Size) known() bool { return s >= Minute && s <= Quarter }
 
-// seconds returns the length of a period of this size without clock changes; 0 for a month, which
-// has no fixed length, and for an unknown size.
+// seconds returns the length of a period of this size without clock changes; 0 for a month and a
+// quarter, which have no fixed length, and for an unknown size.
 func (s Size) seconds() int64 {
 	if !s.known() {
 		return 0
 	}
 	return sizes[s].seconds
+}
+
+// months returns the length of a month or quarter in months; 0 for the other sizes.
+func (s Size) months() int {
+	switch s {
+	case Month:
+		return 1
+	case Quarter:
+		return monthsInQuarter
+	}
+	return 0
 }
 
 // Longest returns an upper bound for the length of a period of this size, whatever clock changes it
@@ -84,8 +98,11 @@ func (s Size) Longest() time.Duration {
 	return sizes[s].longest
 }
 
+// monthsInQuarter is the number of months in a quarter.
+const monthsInQuarter = 3
+
 // Period names one slice of time. The zero Period means "undated". Periods are comparable with ==.
-// A week and a month store the date of their first day.
+// A week, a month and a quarter store the date of their first day.
 type Period struct {
 	size      Size
 	year      int16
@@ -104,13 +121,14 @@ const (
 )
 
 // New returns the (first) period of that size with the given fields; fields smaller than size are
-// ignored. A week is the one that contains the given date. New fails on a date, hour or minute that
+// ignored. A week is the one that contains the given date, and a quarter the one that contains the
+// given month. New fails on a date, hour or minute that
 // no clock shows (February 30th, hour 24).
 func New(size Size, year int, month time.Month, day, hour, minute int) (Period, error) {
 	if !size.known() {
 		return Period{}, fmt.Errorf("period size %d is unknown: use "+SizeNames, size)
 	}
-	if size == Month {
+	if size >= Month {
 		day = 1
 	}
 	if year < minYear || year > maxYear {
@@ -123,9 +141,9 @@ func New(size Size, year int, month time.Month, day, hour, minute int) (Period, 
 		return Period{}, fmt.Errorf("day %d does not exist: %s %d has days 1 to %d", day, month, year, last)
 	}
 	p := Period{size: size, year: int16(year), month: uint8(month), day: uint8(day)}
-	if size == Week {
+	if size == Week || size == Quarter {
 		p.size = Day
-		return p.Outer(Week), nil
+		return p.Outer(size), nil
 	}
 	if size <= Hour {
 		if hour < 0 || hour > 23 {
@@ -153,8 +171,8 @@ func (p Period) IsZero() bool { return p == Period{} }
 // Size returns p's size; 0 for the zero Period.
 func (p Period) Size() Size { return p.size }
 
-// Date returns the calendar date of p, which is all that calendars use; for a week or month, that
-// of its first day.
+// Date returns the calendar date of p, which is all that calendars use; for a week, month or
+// quarter, that of its first day.
 func (p Period) Date() (year int, month time.Month, day int) {
 	return int(p.year), time.Month(p.month), int(p.day)
 }
@@ -169,8 +187,8 @@ func (p Period) Weekday() time.Weekday {
 
 // Outer returns the period of a larger (or the same) size that contains p; for a smaller size it
 // returns the zero Period. It goes by name: a repeated minute lies in the repeated hour, and both
-// lie in their day. A week that spans two months belongs to the month of its Thursday, as ISO 8601
-// assigns weeks to years.
+// lie in their day. A week that spans two months belongs to the month, and the quarter, of its
+// Thursday, as ISO 8601 assigns weeks to years.
 func (p Period) Outer(size Size) Period {
 	if p.size == 0 || size < p.size || !size.known() {
 		return Period{}
@@ -186,18 +204,21 @@ func (p Period) Outer(size Size) Period {
 		return p.FirstDay()
 	case Week:
 		return named(Week, monday(p.FirstDay().label()))
-	case Month:
+	case Month, Quarter:
 		day := p.FirstDay()
 		if p.size == Week {
 			day = named(Day, p.label()+thursday*86400)
 		}
-		day.size, day.day = Month, 1
+		day.size, day.day = size, 1
+		if size == Quarter {
+			day.month -= (day.month - 1) % monthsInQuarter
+		}
 		return day
 	}
 	return Period{}
 }
 
-// FirstDay returns the day of p or, for a week or month, its first day; the zero Period if p is
+// FirstDay returns the day of p or, for a longer period, its first day; the zero Period if p is
 // zero.
 func (p Period) FirstDay() Period {
 	if p.size == 0 {

@@ -2,6 +2,7 @@ package period_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,10 @@ func TestEveryFormIsReadIntoItsCanonicalName(t *testing.T) {
 		"0001-W01":                  "0001-W01",
 		"9999-W52":                  "9999-W52", // ends in the year 10000
 		"9999-12":                   "9999-12",
+		"2026-Q1":                   "2026-Q1",
+		"2026Q4":                    "2026-Q4",
+		"0001-Q1":                   "0001-Q1",
+		"9999-Q4":                   "9999-Q4", // ends in the year 10000
 	} {
 		if got := parse(t, text).String(); got != want {
 			t.Errorf("Parse(%q) = %s, want %s", text, got, want)
@@ -88,6 +93,14 @@ func TestAnythingElseIsRefusedWithWhatWouldBeRight(t *testing.T) {
 		"2026-w10":                  "2026-W10",
 		"2026-W10-1":                "2026-W10",
 		"2026-W10T01":               "2026-W10",
+		"2026-Q0":                   "quarter 0 does not exist: use 1 to 4",
+		"2026Q5":                    "quarter 5 does not exist: use 1 to 4",
+		"0000-Q1":                   "use 0001 to 9999",
+		"2026-Q":                    "2026-Q1",
+		"2026-Q01":                  "2026-Q1",
+		"2026-q1":                   "2026-Q1",
+		"2026-Q1-01":                "2026-Q1",
+		"2026-Q1T07":                "2026-Q1",
 		"202603":                    "2026-03",
 		"2026-13":                   "use 1 to 12",
 		"2026-03-":                  "2026-03",
@@ -131,6 +144,15 @@ func TestNewIgnoresFieldsBelowItsSize(t *testing.T) {
 	}
 }
 
+func TestNewFindsTheQuarterOfAMonth(t *testing.T) {
+	for month := time.January; month <= time.December; month++ {
+		got, err := period.New(period.Quarter, 2026, month, 99, 99, -1)
+		if want := fmt.Sprintf("2026-Q%d", (int(month)+2)/3); err != nil || got.String() != want {
+			t.Errorf("%s is in %s, %v; want %s", month, got, err, want)
+		}
+	}
+}
+
 func TestNewRefusesWhatNoClockShows(t *testing.T) {
 	type fields struct {
 		size                           period.Size
@@ -139,6 +161,8 @@ func TestNewRefusesWhatNoClockShows(t *testing.T) {
 	for _, f := range []fields{
 		{0, 2026, 3, 3, 7, 15},
 		{9, 2026, 3, 3, 7, 15},
+		{period.Quarter, 10000, 3, 3, 7, 15},
+		{period.Quarter, 2026, 13, 3, 7, 15},
 		{period.Day, 10000, 3, 3, 7, 15},
 		{period.Day, 65536 + 2026, 3, 3, 7, 15},
 		{period.Day, 2026, 256 + 3, 3, 7, 15},
@@ -160,8 +184,8 @@ func TestSizesReadAndWriteTheirNames(t *testing.T) {
 			t.Errorf("ParseSize(%q) = %s, %v", size, got, err)
 		}
 	}
-	if _, err := period.ParseSize("quarter"); err == nil || !strings.Contains(err.Error(), "day, hour or minute") {
-		t.Errorf("ParseSize(quarter): %v", err)
+	if _, err := period.ParseSize("year"); err == nil || !strings.Contains(err.Error(), "day, hour or minute") {
+		t.Errorf("ParseSize(year): %v", err)
 	}
 }
 
@@ -180,7 +204,7 @@ func TestOuterGoesByName(t *testing.T) {
 	minute := parse(t, "2026-11-01T01:30-05:00")
 	for size, want := range map[period.Size]string{
 		period.Minute: "2026-11-01T01:30-05:00", period.Hour: "2026-11-01T01-05:00", period.Day: "2026-11-01",
-		period.Week: "2026-W44", period.Month: "2026-11",
+		period.Week: "2026-W44", period.Month: "2026-11", period.Quarter: "2026-Q4",
 		0: "", 9: "",
 	} {
 		if got := minute.Outer(size); got.String() != want {
@@ -211,6 +235,17 @@ func TestHoldsGoesDownward(t *testing.T) {
 		{"2026-11", "2026-W44", false},
 		{"2026-W45", "2026-11", false},
 		{"2026-01", "2026-W01", true}, // its Monday is in 2025
+		{"2026-Q4", "2026-11-01T01:30-05:00", true},
+		{"2026-Q4", "2026-10", true},
+		{"2026-Q4", "2026-12-31", true},
+		{"2026-Q4", "2027-01-01", false},
+		{"2026-Q3", "2026-10-01T00", false},
+		{"2026-Q1", "2026-W01", true},  // its Monday is in 2025
+		{"2026-Q1", "2026-W14", false}, // its Monday is 30 March, its Thursday 2 April
+		{"2026-Q2", "2026-W14", true},
+		{"2026-Q4", "2026-W53", true},
+		{"2027-Q1", "2026-W53", false}, // its Sunday is in 2027
+		{"2026-11", "2026-Q4", false},
 	} {
 		if got := parse(t, c.outer).Holds(parse(t, c.inner)); got != c.want {
 			t.Errorf("%s holds %s: %t", c.outer, c.inner, got)
@@ -223,9 +258,9 @@ func TestHoldsGoesDownward(t *testing.T) {
 
 func TestCompareListsOldestFirst(t *testing.T) {
 	want := []string{
-		"2026-W44", "2026-10-31T23", "2026-11", "2026-11-01", "2026-11-01T00", "2026-11-01T00:00", "2026-11-01T00:59",
+		"2026-Q4", "2026-10", "2026-W44", "2026-10-31T23", "2026-11", "2026-11-01", "2026-11-01T00", "2026-11-01T00:00", "2026-11-01T00:59",
 		"2026-11-01T01", "2026-11-01T01:00", "2026-11-01T01:59", "2026-11-01T01-04:30", "2026-11-01T01-05:00",
-		"2026-11-01T01:00-05:00", "2026-11-01T01:59-05:00", "2026-11-01T02", "2026-W45", "2026-11-02", "2026-12", "2026-12-01", "2026-W53", "2027-01", "2027-01-01",
+		"2026-11-01T01:00-05:00", "2026-11-01T01:59-05:00", "2026-11-01T02", "2026-W45", "2026-11-02", "2026-12", "2026-12-01", "2026-W53", "2027-Q1", "2027-01", "2027-01-01",
 	}
 	periods := make([]period.Period, 0, len(want))
 	for _, i := range rapid.Permutation(want).Example(1) {
@@ -245,7 +280,7 @@ func TestTextRoundTrips(t *testing.T) {
 	type row struct {
 		Date period.Period `json:"date"`
 	}
-	for _, text := range []string{`{"date":"2026-11-01T01-05:00"}`, `{"date":"2026-W10"}`, `{"date":"2026-03"}`, `{"date":""}`} {
+	for _, text := range []string{`{"date":"2026-11-01T01-05:00"}`, `{"date":"2026-W10"}`, `{"date":"2026-03"}`, `{"date":"2026-Q1"}`, `{"date":""}`} {
 		r := row{Date: parse(t, "2020-01-01")}
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			t.Fatal(err)

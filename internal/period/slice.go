@@ -10,7 +10,7 @@ import (
 // to 9999.
 //
 // A day begins when the clock first reaches its midnight and ends when it first reaches the next
-// one, so no day is split or repeated. Weeks and months begin and end with their days. Hours and
+// one, so no day is split or repeated. Longer periods begin and end with their days. Hours and
 // minutes follow the clock: when it is set back, a new period begins.
 func At(t time.Time, size Size, zone *time.Location) Period {
 	length, sec := size.seconds(), t.Unix()
@@ -94,8 +94,8 @@ func (p Period) bounds(zone *time.Location) (start, end time.Time) {
 
 // next returns the local time at which the period after p begins, if no clock change repeats p.
 func (p Period) next() int64 {
-	if p.size == Month {
-		return time.Date(int(p.year), time.Month(p.month)+1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	if months := p.size.months(); months > 0 {
+		return time.Date(int(p.year), time.Month(int(p.month)+months), 1, 0, 0, 0, 0, time.UTC).Unix()
 	}
 	return p.label() + p.size.seconds()
 }
@@ -194,14 +194,14 @@ func (p Period) Add(n int, zone *time.Location) Period {
 	return p
 }
 
-// addLarge is Add for weeks and months, which no clock change skips or repeats.
+// addLarge is Add for periods longer than a day, which no clock change skips or repeats.
 func (p Period) addLarge(n int) Period {
 	const most = 12 * maxYear * 5 // more weeks than exist, and few enough to count in seconds
 	n = min(max(n, -most), most)
 	if p.size == Week {
 		return named(Week, p.label()+int64(n)*Week.seconds())
 	}
-	return named(Month, time.Date(int(p.year), time.Month(int(p.month)+n), 1, 0, 0, 0, 0, time.UTC).Unix())
+	return named(p.size, time.Date(int(p.year), time.Month(int(p.month)+n*p.size.months()), 1, 0, 0, 0, 0, time.UTC).Unix())
 }
 
 // leap returns how many of the n periods from p on (or back) can be skipped at once: those that lie

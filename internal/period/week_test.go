@@ -37,14 +37,14 @@ func TestWeekIsTheOneThatTheCalendarLibraryCounts(t *testing.T) {
 	})
 }
 
-func TestWeeksAndMonthsHoldTheirDays(t *testing.T) {
+func TestLongPeriodsHoldTheirDays(t *testing.T) {
 	var zones []*time.Location
 	for _, name := range []string{"UTC", "America/New_York", "Pacific/Apia", "Asia/Kathmandu", "America/Santiago"} {
 		zones = append(zones, zonetest.Load(t, name))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		zone := rapid.SampledFrom(zones).Draw(t, "zone")
-		size := rapid.SampledFrom([]period.Size{period.Week, period.Month}).Draw(t, "size")
+		size := rapid.SampledFrom([]period.Size{period.Week, period.Month, period.Quarter}).Draw(t, "size")
 		p := period.At(dates().Draw(t, "date").AddDate(0, 0, 1), size, zone)
 		count, last := 0, period.Period{}
 		for day := range p.Days() {
@@ -56,7 +56,12 @@ func TestWeeksAndMonthsHoldTheirDays(t *testing.T) {
 		if p.FirstDay().Start(zone) != p.Start(zone) || last.End(zone) != p.End(zone) {
 			t.Fatalf("%s is [%s, %s), its days are %s to %s", p, p.Start(zone), p.End(zone), p.FirstDay(), last)
 		}
-		if year, month, _ := p.Date(); size == period.Week && count != 7 || size == period.Month && count != time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day() {
+		year, month, _ := p.Date()
+		want := map[period.Size]int{period.Week: 7, period.Month: period.DaysIn(year, month)}
+		for m := month; m < month+3; m++ {
+			want[period.Quarter] += period.DaysIn(year, m)
+		}
+		if count != want[size] || p.End(zone).Sub(p.Start(zone)) > size.Longest() {
 			t.Fatalf("%s has %d days", p, count)
 		}
 		if next, previous := p.Add(1, zone), p.Add(-1, zone); next.Add(-1, zone) != p || next.Start(zone) != p.End(zone) ||
@@ -64,6 +69,34 @@ func TestWeeksAndMonthsHoldTheirDays(t *testing.T) {
 			t.Fatalf("around %s are %s and %s", p, previous, next)
 		}
 	})
+}
+
+func TestAQuarterIsThreeWholeMonthsAnd12To14Weeks(t *testing.T) {
+	weeks := map[period.Period]int{}
+	for p := parse(t, "2000-W01"); ; p = p.Add(1, time.UTC) {
+		quarter := p.Outer(period.Quarter)
+		if quarter != p.Outer(period.Month).Outer(period.Quarter) {
+			t.Fatalf("%s lies in %s, and in %s", p, quarter, p.Outer(period.Month))
+		}
+		if year, _ := p.ISOWeek(); year == 2400 { // one cycle of the calendar
+			break
+		}
+		weeks[quarter]++
+	}
+	for q := parse(t, "2000-Q1"); q != parse(t, "2400-Q1"); q = q.Add(1, time.UTC) {
+		if weeks[q] < 12 || weeks[q] > 14 {
+			t.Errorf("%s has %d weeks", q, weeks[q])
+		}
+		first := q.FirstDay().Outer(period.Month)
+		for n := range 3 {
+			if month := first.Add(n, time.UTC); !q.Holds(month) {
+				t.Errorf("%s does not hold %s", q, month)
+			}
+		}
+		if q.End(time.UTC) != first.Add(3, time.UTC).Start(time.UTC) || q.Holds(first.Add(3, time.UTC)) || q.Holds(first.Add(-1, time.UTC)) {
+			t.Errorf("%s does not end after three months, at %s", q, q.End(time.UTC))
+		}
+	}
 }
 
 func TestEveryYearHas52Or53WeeksAndEachLiesInOneMonth(t *testing.T) {

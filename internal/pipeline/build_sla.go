@@ -43,6 +43,6 @@ func (b *builder) checkSLA(s *SLASection, spec sla.Spec) {
 		b.warnClashf("sla.expectedDuration", "sla.maxDuration", "is not shorter than maxDuration, so the warning is sent at 75 %% of it")
 	}
 	if s.DayOffset > 0 && b.def.Schedule.Size() < period.Day {
-		b.clashf("sla.dayOffset", b.sizePath(), "applies only to deadlines of days, weeks and months, and the period is %s; remove it", b.def.Schedule.Size())
+		b.clashf("sla.dayOffset", b.sizePath(), "applies only to deadlines of days, weeks, months and quarters, and the period is %s; remove it", b.def.Schedule.Size())
 	}
 }

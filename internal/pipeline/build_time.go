@@ -46,10 +46,11 @@ func (b *builder) warnAboutPreference() {
 
 // perSlice is the maximum number of periods of a size in each larger one.
 var perSlice = map[period.Size]map[period.Size]int{
-	period.Hour:  {period.Minute: 60},
-	period.Day:   {period.Hour: 25, period.Minute: 1500},
-	period.Week:  {period.Day: 7, period.Hour: 169, period.Minute: 10140},
-	period.Month: {period.Week: 5, period.Day: 31, period.Hour: 745, period.Minute: 44700},
+	period.Hour:    {period.Minute: 60},
+	period.Day:     {period.Hour: 25, period.Minute: 1500},
+	period.Week:    {period.Day: 7, period.Hour: 169, period.Minute: 10140},
+	period.Month:   {period.Week: 5, period.Day: 31, period.Hour: 745, period.Minute: 44700},
+	period.Quarter: {period.Month: 3, period.Week: 14, period.Day: 92, period.Hour: 2209, period.Minute: 132540},
 }
 
 // maxSlices is the maximum number of periods a rule is evaluated for.

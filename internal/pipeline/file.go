@@ -34,7 +34,7 @@ type Identity struct {
 type ScheduleSection struct {
 	Cron       *cronText         `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone."`
 	Timezone   *zoneName         `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; default UTC."`
-	Period     string            `yaml:"period" enum:"month,week,day,hour,minute" doc:"The slice of data of one run. Default: derived from cron. week (ISO, 2026-W10) and month (2026-03) must be set explicitly."`
+	Period     string            `yaml:"period" enum:"quarter,month,week,day,hour,minute" doc:"The slice of data of one run. Default: derived from cron. week (ISO, 2026-W10), month (2026-03) and quarter (2026-Q1) must be set explicitly."`
 	Offset     int               `yaml:"offset" default:"0" min:"-100000" max:"0" doc:"Periods back: with -1, the fire at 11:05 is for the hour 10."`
 	Time       *clockText        `yaml:"time" doc:"Earliest start of a period, HH:MM. A period without a run is reported as missed from then on."`
 	Trigger    *TriggerSection   `yaml:"trigger" doc:"The start condition: the sensor check that opens a run."`
@@ -83,11 +83,11 @@ type Exclusion struct {
 
 // SLASection defines by when a period must be done.
 type SLASection struct {
-	Deadline         *clockText         `yaml:"deadline" doc:"HH:MM, or :MM for hourly periods. The deadline of a week or month is on the day after it ends, plus dayOffset."`
+	Deadline         *clockText         `yaml:"deadline" doc:"HH:MM, or :MM for hourly periods. The deadline of a week, month or quarter is on the day after it ends, plus dayOffset."`
 	ExpectedDuration *document.Duration `yaml:"expectedDuration" min:"0s" doc:"How long the job usually takes; the warning is sent this long before the deadline."`
 	MaxDuration      *document.Duration `yaml:"maxDuration" above:"0s" max:"24h" doc:"Maximum time from the first reading of the start condition to completion."`
 	Timezone         *zoneName          `yaml:"timezone" doc:"IANA zone of the deadline; default the schedule's."`
-	DayOffset        int                `yaml:"dayOffset" default:"0" min:"0" max:"366" doc:"Days added to the deadline of a day, week or month."`
+	DayOffset        int                `yaml:"dayOffset" default:"0" min:"0" max:"366" doc:"Days added to the deadline of a day, week, month or quarter."`
 	Critical         bool               `yaml:"critical" default:"false" doc:"Raises the severity of SLA alerts."`
 }
 

@@ -81,6 +81,42 @@ func TestMistakesAboutTimeAreExplained(t *testing.T) {
 	}
 }
 
+func TestAQuarterIsCheckedLikeTheOtherSizes(t *testing.T) {
+	const quarterly = `
+pipeline: {id: books, owner: finance}
+schedule: {cron: "0 6 5 1,4,7,10 *", period: quarter, offset: -1, after: [{pipeline: silver, atLeast: 80}]}
+sla: {deadline: "12:00", dayOffset: 9}
+validation:
+  rules:
+    - {key: closed, check: exists, over: {slices: month}}
+    - {key: rates, check: exists, over: {last: 4, of: quarter}}
+`
+	if set := loadTimes(t, quarterly, dailySilver); len(set.Problems) != 0 {
+		t.Errorf("problems: %v", set.Problems)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"1,4,7,10 *", "* *", `one quarter would contain several fires of "0 6 5 * *"; use period: day`},
+		{"period: quarter", "period: quarters", `did you mean "quarter"?`},
+		{"slices: month", "slices: quarter", "slices"},
+		{"slices: month", "slices: hour", "a quarter has up to 2209 hours, but at most 1500 are allowed"},
+		{"slices: month", "slices: month, atLeast: 4", "is 4, but a quarter has at most 3 months"},
+		{"slices: month", "slices: week, atLeast: 14", ""},
+		{"slices: month", "slices: week, atLeast: 15", "is 15, but a quarter has at most 14 weeks"},
+		{"atLeast: 80", "atLeast: 93", "cannot be reached: a quarter has at most 92 days"},
+		{`"12:00"`, `":30"`, `":30" is only for hourly periods, and the period is quarter`},
+		{"dayOffset: 9", "dayOffset: 400", "dayOffset"},
+	} {
+		set := loadTimes(t, strings.Replace(quarterly, c.old, c.new, 1), dailySilver)
+		var found []string
+		for _, p := range set.Problems {
+			found = append(found, p.String())
+		}
+		if all := strings.Join(found, "\n"); !strings.Contains(all, c.want) || c.want == "" && all != "" {
+			t.Errorf("%s → %s: %q does not say %q", c.old, c.new, found, c.want)
+		}
+	}
+}
+
 func TestPostRunRulesDoNotWait(t *testing.T) {
 	set := loadTimes(t, "pipeline: {id: p, owner: d}\nschedule: {cron: '0 6 * * *'}\npostRun: {rules: [{key: a, check: exists, settled: 5m}]}\n")
 	if len(set.Problems) != 1 || !strings.Contains(set.Problems[0].String(), "postRun.rules[0].settled: is allowed only in validation.rules") {

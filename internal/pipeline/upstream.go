@@ -61,9 +61,9 @@ func (d *Definition) Following(up *Definition, p period.Period) []period.Period 
 }
 
 // byName reports whether names say which period of one schedule contains which of the other: in one
-// zone, and for weeks and months, which belong together by their Thursday in every zone.
+// zone, and for weeks, which belong to a longer period by their Thursday in every zone.
 func byName(a, b *schedule.Schedule, p, q period.Size) bool {
-	return sameZone(a, b) || max(p, q) == period.Month && min(p, q) == period.Week
+	return sameZone(a, b) || max(p, q) > period.Week && min(p, q) == period.Week
 }
 
 func sameZone(a, b *schedule.Schedule) bool { return a.Zone().String() == b.Zone().String() }

@@ -292,7 +292,7 @@ func (sw sensorWrite) sliceOf(p period.Period) bool {
 func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer period.Period) ([]run.Run, error) {
 	zone := e.Schedule.Zone()
 	from := outer
-	if outer.Size() == period.Month { // its first week may begin before it
+	if outer.Size() > period.Week { // its first week may begin before it
 		from = outer.FirstDay().Outer(period.Week)
 	}
 	q := store.RunQuery{

@@ -74,9 +74,9 @@ type AtLeast struct {
 // Over selects the periods for which a rule is evaluated, and how many of them must pass: those
 // inside the run's period (Slices), or the last ones up to and including it (Last, Of).
 type Over struct {
-	Slices  string `yaml:"slices" enum:"week,day,hour,minute" doc:"All slices of this size inside the run's period."`
+	Slices  string `yaml:"slices" enum:"month,week,day,hour,minute" doc:"All slices of this size inside the run's period."`
 	Last    int    `yaml:"last" min:"1" max:"1500" doc:"This many slices, up to and including the run's period."`
-	Of      string `yaml:"of" enum:"month,week,day,hour,minute" doc:"The size of the slices that last counts."`
+	Of      string `yaml:"of" enum:"quarter,month,week,day,hour,minute" doc:"The size of the slices that last counts."`
 	AtLeast int    `yaml:"atLeast" min:"1" doc:"Number of slices for which the rule must pass; default all."`
 }
 

@@ -57,8 +57,8 @@ func (c Calendar) weekdayReason(d time.Weekday) string {
 	return "listed weekday"
 }
 
-// Excluded returns why the calendar excludes p; "" if it does not. A week or month is excluded if
-// all of its days are.
+// Excluded returns why the calendar excludes p; "" if it does not. A week or longer period is
+// excluded if all of its days are.
 func (s *Schedule) Excluded(p period.Period) string {
 	switch {
 	case p.IsZero() || len(s.include) == 0 && s.exclude == nil:
@@ -93,8 +93,8 @@ func (s *Schedule) excludedDay(day period.Period) string {
 	return s.exclude.dates[day]
 }
 
-// includedIn returns the first include date that contains p or, for a week or month, that lies in
-// p; the zero Period if there is none.
+// includedIn returns the first include date that contains p or, for a longer period, that lies
+// in p; the zero Period if there is none.
 func (s *Schedule) includedIn(p period.Period) period.Period {
 	i, _ := slices.BinarySearchFunc(s.include, p.FirstDay(), period.Period.Compare)
 	if i == len(s.include) {

@@ -95,7 +95,7 @@ func (s *Schedule) FireFor(p period.Period) time.Time {
 }
 
 // EarliestStart returns schedule.time on the day that p is handled, which is p's own day (the first
-// day of a week or month) unless an offset moves it; without schedule.time, the first instant of p.
+// day of a longer period) unless an offset moves it; without schedule.time, the first instant of p.
 func (s *Schedule) EarliestStart(p period.Period) time.Time {
 	if s.time == nil || p.IsZero() {
 		return p.Start(s.zone)

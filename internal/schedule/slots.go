@@ -65,7 +65,7 @@ func (s *Schedule) fires(from time.Time) iter.Seq[Slot] {
 }
 
 // openings iterates over the listed days that open by themselves. If several listed days are in the
-// same week or month, the first opens it.
+// same week or longer period, the first opens it.
 func (s *Schedule) openings(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		var last period.Period
@@ -103,8 +103,8 @@ func (s *Schedule) openingOf(p period.Period) time.Time {
 	return time.Time{}
 }
 
-// slicesOfListedDays iterates over every period of the listed days, or the weeks or months that
-// contain them.
+// slicesOfListedDays iterates over every period of the listed days, or the weeks or longer
+// periods that contain them.
 func (s *Schedule) slicesOfListedDays(from time.Time) iter.Seq[Slot] {
 	return func(yield func(Slot) bool) {
 		var last period.Period
@@ -135,7 +135,7 @@ func (s *Schedule) slices(from time.Time) iter.Seq[Slot] {
 }
 
 // slicesOf iterates over the periods of the schedule's size that begin on a day, or the week or
-// month that contains it.
+// longer period that contains it.
 func (s *Schedule) slicesOf(day period.Period) iter.Seq[period.Period] {
 	return func(yield func(period.Period) bool) {
 		if s.size > period.Day {
@@ -158,7 +158,7 @@ func (s *Schedule) Inside(p period.Period) iter.Seq[Slot] {
 		}
 		for slot := range s.Overlapping(from, until) {
 			if s.size == period.Week && !p.Holds(slot.Period) {
-				continue // the first and last week of a month may extend beyond it
+				continue // the first and last week of a longer period may extend beyond it
 			}
 			if !yield(slot) {
 				return

@@ -45,7 +45,7 @@ func (s *Schedule) Upcoming(from time.Time) iter.Seq[Slot] {
 }
 
 // endOfDay returns the end of p's day, or the next clock change if that is earlier, because a clock
-// change may lead back to the previous day. For a week or a month it returns the end of p.
+// change may lead back to the previous day. For a longer period it returns the end of p.
 func (s *Schedule) endOfDay(p period.Period) time.Time {
 	if p.Size() > period.Day {
 		return p.End(s.zone)

@@ -20,7 +20,7 @@ func instant(t *testing.T, text string) time.Time {
 	return at
 }
 
-func TestSlotsOfWeeksAndMonths(t *testing.T) {
+func TestSlotsOfLongPeriods(t *testing.T) {
 	newYork, six := zonetest.Load(t, "America/New_York"), clock(t, "06:00")
 	weekdays := schedule.Calendar{Days: []time.Weekday{time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday}}
 	weekends := schedule.Calendar{Days: []time.Weekday{time.Saturday, time.Sunday}}
@@ -42,6 +42,26 @@ func TestSlotsOfWeeksAndMonths(t *testing.T) {
 			"a fire on the third for the month before, across a clock change", "2026-02-10T00:00:00Z",
 			schedule.Spec{Cron: parseCron(t, "0 6 3 * *"), Size: period.Month, Offset: -1, Zone: newYork},
 			[]string{"2026-02 at 2026-03-03T11:00Z", "2026-03 at 2026-04-03T10:00Z", "2026-04 at 2026-05-03T10:00Z"},
+		},
+		{
+			"a fire on the fifth for the quarter before, across clock changes", "2026-02-10T00:00:00Z",
+			schedule.Spec{Cron: parseCron(t, "0 6 5 1,4,7,10 *"), Size: period.Quarter, Offset: -1, Zone: newYork},
+			[]string{"2026-Q1 at 2026-04-05T10:00Z", "2026-Q2 at 2026-07-05T10:00Z", "2026-Q3 at 2026-10-05T10:00Z"},
+		},
+		{
+			"quarters that only a sensor opens", "2026-08-01T00:00:00Z",
+			schedule.Spec{Size: period.Quarter, Zone: newYork},
+			[]string{"2026-Q4", "2027-Q1", "2027-Q2"},
+		},
+		{
+			"a month off does not exclude a quarter", "2026-01-01T00:00:00Z",
+			schedule.Spec{Size: period.Quarter, Exclude: []schedule.Calendar{{Name: "closed", Dates: march}, weekends}},
+			[]string{"2026-Q1", "2026-Q2", "2026-Q3"},
+		},
+		{
+			"the first listed day of a quarter opens it", "2026-01-01T00:00:00Z",
+			schedule.Spec{Size: period.Quarter, Opens: true, Time: &six, Include: days(t, "2026-03-31", "2026-04-01", "2026-06-30", "2026-12-31")},
+			[]string{"2026-Q1 at 2026-03-31T06:00Z", "2026-Q2 at 2026-04-01T06:00Z", "2026-Q4 at 2026-12-31T06:00Z"},
 		},
 		{
 			"weeks that only a sensor opens", "2026-03-01T00:00:00Z",
@@ -91,7 +111,7 @@ func TestSlotsOfWeeksAndMonths(t *testing.T) {
 	}
 }
 
-func TestInsideWeeksAndMonths(t *testing.T) {
+func TestInsideLongPeriods(t *testing.T) {
 	for _, c := range []struct {
 		name, of string
 		spec     schedule.Spec
@@ -100,6 +120,22 @@ func TestInsideWeeksAndMonths(t *testing.T) {
 		{"days of a week", "2026-W01", schedule.Spec{Size: period.Day}, []string{"2025-12-29", "2025-12-30", "2025-12-31", "2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"}},
 		{"weeks of a month have their Thursday in it", "2026-03", schedule.Spec{Size: period.Week}, []string{"2026-W10", "2026-W11", "2026-W12", "2026-W13"}},
 		{"the last may end beyond it", "2026-04", schedule.Spec{Size: period.Week}, []string{"2026-W14", "2026-W15", "2026-W16", "2026-W17", "2026-W18"}},
+		{"months of a quarter", "2026-Q4", schedule.Spec{Size: period.Month}, []string{"2026-10", "2026-11", "2026-12"}},
+		{
+			"weeks of a quarter have their Thursday in it", "2026-Q1",
+			schedule.Spec{Size: period.Week, Cron: parseCron(t, "0 6 * * 1")},
+			[]string{
+				"2026-W01 at 2025-12-29T06:00Z", "2026-W02 at 2026-01-05T06:00Z", "2026-W03 at 2026-01-12T06:00Z", "2026-W04 at 2026-01-19T06:00Z",
+				"2026-W05 at 2026-01-26T06:00Z", "2026-W06 at 2026-02-02T06:00Z", "2026-W07 at 2026-02-09T06:00Z", "2026-W08 at 2026-02-16T06:00Z",
+				"2026-W09 at 2026-02-23T06:00Z", "2026-W10 at 2026-03-02T06:00Z", "2026-W11 at 2026-03-09T06:00Z", "2026-W12 at 2026-03-16T06:00Z",
+				"2026-W13 at 2026-03-23T06:00Z",
+			},
+		},
+		{
+			"with fires for the month before", "2026-Q2",
+			schedule.Spec{Size: period.Month, Cron: parseCron(t, "0 6 3 * *"), Offset: -1},
+			[]string{"2026-04 at 2026-05-03T06:00Z", "2026-05 at 2026-06-03T06:00Z", "2026-06 at 2026-07-03T06:00Z"},
+		},
 		{
 			"with fires for the week before", "2026-04",
 			schedule.Spec{Size: period.Week, Cron: parseCron(t, "0 6 * * 2"), Offset: -1},
@@ -126,7 +162,8 @@ func TestCronFitsPeriodsThatNeverHoldTwoFires(t *testing.T) {
 	for expr, largest := range map[string]period.Size{
 		"*/5 * * * *": period.Minute, "5 * * * *": period.Hour, "0 6 * * *": period.Day, "0 6 * * 1-5": period.Day,
 		"0 6 * * 1": period.Week, "0 6 * * 0": period.Week, "@weekly": period.Week, "0 6 1,15 * *": period.Week,
-		"0 6 1,5 * *": period.Day, "0 6 1 * *": period.Month, "0 6 31 * *": period.Month, "@monthly": period.Month, "0 6 1 1 *": period.Month,
+		"0 6 1,5 * *": period.Day, "0 6 1 * *": period.Month, "0 6 31 * *": period.Month, "@monthly": period.Month, "0 6 1 1 *": period.Quarter,
+		"0 6 1 1,4,7,10 *": period.Quarter, "0 6 1 */3 *": period.Quarter, "0 6 1 */2 *": period.Month, "@yearly": period.Quarter, "0 6 31 3,12 *": period.Quarter,
 		"0 6 1 * 1": period.Day, "0 6 * 3 1": period.Week,
 	} {
 		cron := parseCron(t, expr)
@@ -134,6 +171,19 @@ func TestCronFitsPeriodsThatNeverHoldTwoFires(t *testing.T) {
 			if got := cron.Fits(size); got != (size <= largest) {
 				t.Errorf("%q fits a %s: %t", expr, size, got)
 			}
+		}
+	}
+}
+
+func TestExpectedQuarterOfASmallerPeriod(t *testing.T) {
+	on := schedule.New(schedule.Spec{Size: period.Quarter, Cron: parseCron(t, "0 6 5 1,4,7 *"), Offset: -1})
+	for of, want := range map[string]string{"2026-03-31": "2026-Q1", "2026-02": "2026-Q1", "2026-W14": "2026-Q2", "2026-Q4": "2026-Q4", "2026-07": ""} {
+		var got string
+		for p := range on.Expected(one(t, of)) {
+			got += p.String()
+		}
+		if got != want {
+			t.Errorf("%s waits for %q, want %q", of, got, want)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // PeriodOf returns the period that a write is for: "date" (with "hour", "minute") in its fields, or
-// else the key's suffix, or else undated. A date may also be a week, "2026-W10", or a month,
-// "2026-03"; neither allows an hour. A malformed date, hour or minute is an error: the write must
+// else the key's suffix, or else undated. A date may also be a week, "2026-W10", a month,
+// "2026-03", or a quarter, "2026-Q1"; none of them allows an hour. A malformed date, hour or minute is an error: the write must
 // be rejected.
 //
 // An hour without a date is rejected unless the key names the period: it would otherwise count as
@@ -63,7 +63,7 @@ func dayOf(v any) (period.Period, error) {
 	}
 	day, err := period.Parse(text)
 	if err != nil {
-		return period.Period{}, fmt.Errorf("date %s is not a calendar date; write it like 2026-03-03 or 20260303, a week like 2026-W10, a month like 2026-03", literal(v))
+		return period.Period{}, fmt.Errorf("date %s is not a calendar date; write it like 2026-03-03 or 20260303, a week like 2026-W10, a month like 2026-03, a quarter like 2026-Q1", literal(v))
 	}
 	if day.Size() < period.Day {
 		return period.Period{}, fmt.Errorf("date %s is more than a date; write the day alone, like 2026-03-03, and the rest in hour and minute", literal(v))

@@ -45,6 +45,9 @@ func TestPeriodOfAWrite(t *testing.T) {
 		{`{"date":"2026W10"}`, "", "2026-W10"},
 		{`{"date":"2026-03"}`, "2026-03-03", "2026-03"},
 		{`{}`, "2026-W10", "2026-W10"},
+		{`{"date":"2026-Q1"}`, "2026-03-03", "2026-Q1"},
+		{`{"date":"2026Q4"}`, "", "2026-Q4"},
+		{`{}`, "2026-Q1", "2026-Q1"},
 		{`{}`, "2026-03", "2026-03"},
 	} {
 		fields, err := sensor.Decode([]byte(tc.data))
@@ -63,6 +66,8 @@ func TestMalformedDateIsRejected(t *testing.T) {
 		`{"date":"2026-W54"}`:                            "is not a calendar date",
 		`{"date":202603}`:                                "a month like 2026-03",
 		`{"date":"2026-W10","hour":7}`:                   "date \"2026-W10\" is a whole week, so hour 7 has no day",
+		`{"date":"2026-Q1","hour":7}`:                    "is a whole quarter",
+		`{"date":"2026-Q5"}`:                             "a quarter like 2026-Q1",
 		`{"date":"2026-03","hour":7}`:                    "is a whole month",
 		`{"date":null}`:                                  "date is null; write it like 2026-03-03 or 20260303",
 		`{"date":true}`:                                  "date is true or false",

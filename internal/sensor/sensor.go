@@ -72,8 +72,10 @@ func ForSlices(slices []period.Period, latest []*Reading) []Seen {
 	all := make([]Seen, len(slices))
 	for i, p := range slices {
 		all[i].For = p
-		for size := p.Size(); size <= period.Month && all[i].Reading == nil; size++ {
-			all[i].Reading = dated[p.Outer(size)]
+		for _, size := range period.Sizes() {
+			if all[i].Reading == nil && size >= p.Size() {
+				all[i].Reading = dated[p.Outer(size)]
+			}
 		}
 	}
 	return all

@@ -58,6 +58,8 @@ func TestAbsoluteDeadlines(t *testing.T) {
 	})
 	weekly := schedule.New(schedule.Spec{Size: period.Week, Zone: newYork})
 	monthly := schedule.New(schedule.Spec{Size: period.Month, Zone: newYork})
+	quarterly := schedule.New(schedule.Spec{Size: period.Quarter, Zone: newYork})
+	quarterlyCron := schedule.New(schedule.Spec{Cron: cron(t, "0 5 3 1,4,7,10 *", 0, newYork).Cron(), Size: period.Quarter, Offset: -1, Zone: newYork})
 	weeklyCron := schedule.New(schedule.Spec{Cron: cron(t, "0 5 * * 3", 0, newYork).Cron(), Size: period.Week, Offset: -1, Zone: newYork})
 	monthlyFire := schedule.New(schedule.Spec{Cron: cron(t, "0 5 1 * *", 0, newYork).Cron(), Size: period.Week, Zone: newYork})
 	for _, c := range []struct {
@@ -101,6 +103,10 @@ func TestAbsoluteDeadlines(t *testing.T) {
 		{"a week that no fire is for has none", "2026-W08", "08:00", monthlyFire, newYork, 0, ""},
 		{"a month ends on the first of the next", "2026-02", "08:00", monthly, newYork, 0, "2026-03-01T13:00:00Z"},
 		{"a month moved by days", "2025-12", "08:00", monthly, newYork, 4, "2026-01-05T13:00:00Z"},
+		{"a quarter ends on the first of the next", "2025-Q4", "08:00", quarterly, newYork, 0, "2026-01-01T13:00:00Z"},
+		{"a quarter after a clock change", "2026-Q1", "08:00", quarterly, newYork, 0, "2026-04-01T12:00:00Z"},
+		{"a quarter is due in the zone of the deadline", "2026-Q1", "08:00", quarterly, time.UTC, 0, "2026-04-01T08:00:00Z"},
+		{"a quarter's fire does not matter, its day offset does", "2026-Q1", "08:00", quarterlyCron, newYork, 9, "2026-04-10T12:00:00Z"},
 		{"minutes have none", "2026-03-03T10:15", ":30", minutes, newYork, 0, ""},
 		{"another size has none", "2026-03-03T10", "08:00", daily, newYork, 0, ""},
 	} {

@@ -78,10 +78,12 @@ func PeriodKey(p period.Period) string {
 	return fmt.Sprintf("%04d%02d%02d%02d%s%02d%c", year, month, day, hour, repeatKey(p), minute, sizeKey(p.Size()))
 }
 
-// sizeKey sorts larger periods first. Weeks and months were added later than the others, whose keys
-// are already stored.
+// sizeKey sorts larger periods first. Periods longer than a day were added later than the others,
+// whose keys are already stored.
 func sizeKey(s period.Size) byte {
 	switch s {
+	case period.Quarter:
+		return ')'
 	case period.Month:
 		return '*'
 	case period.Week:

@@ -34,8 +34,8 @@ func (s *Periods) Touch(p period.Period) bool {
 // westmost is how long after UTC a day ends in the westernmost time zone.
 const westmost = 12 * time.Hour
 
-// AgesFrom returns when the retention of a write starts: when it was written or, if later, when the
-// day, week or month of its period has ended in every time zone. A reading may be written long
+// AgesFrom returns when the retention of a write starts: when it was written or, if later, when its
+// period, but at least the day of it, has ended in every time zone. A reading may be written long
 // before its period.
 func AgesFrom(written time.Time, p period.Period) time.Time {
 	if p.IsZero() {

@@ -12,7 +12,7 @@ import (
 var shownClaims = []claim{
 	{"CandidatesAreWhatForPeriodChoosesFrom", candidates},
 	{"RepeatedHoursAreTheirOwn", repeatedHours},
-	{"WeeksAndMonthsHoldTheirDays", weeksAndMonths},
+	{"LongPeriodsHoldTheirDays", longPeriods},
 	{"RangeHasAllOfItsPeriodsAndWhatHoldsThem", rangeOfPeriods},
 	{"IdenticalDataIsUnchangedSinceItsFirstWrite", unchangedSince},
 	{"OtherIsTheLatestPeriodNotTheLatestWrite", latestPeriod},
@@ -70,28 +70,30 @@ func candidates(f *fixture) {
 	f.same("rewritten", f.shown("2026-03-03T10").Reading.Fields, sensor.Fields{"count": int64(7)})
 }
 
-func weeksAndMonths(f *fixture) {
-	f.put(noon, write("2026-03", 1), write("2026-W10", 2), write("2026-03-08", 3), write("2026-W14", 4), write("2026-02", 5), write("", 6))
+func longPeriods(f *fixture) {
+	f.put(noon, write("2026-03", 1), write("2026-W10", 2), write("2026-03-08", 3), write("2026-W14", 4), write("2026-02", 5), write("", 6), write("2026-Q1", 10))
 	f.put(noon, write("2026-04", 7), write("2026-04-20", 8), write("2026-04-21", 9)) // the latest, of other periods
 	for _, c := range []struct {
 		date string
 		want []string
 	}{
-		{"2026-03-08T10:15", []string{"", "2026-03", "2026-W10", "2026-03-08", "2026-04-21"}},
-		{"2026-03-09", []string{"", "2026-03", "2026-04-21"}},
-		{"2026-03-01", []string{"", "2026-03", "2026-04-21"}},
-		{"2026-03-31", []string{"", "2026-03", "2026-W14", "2026-04-21"}},
-		{"2026-W10", []string{"", "2026-03", "2026-W10", "2026-04-21"}},
+		{"2026-03-08T10:15", []string{"", "2026-Q1", "2026-03", "2026-W10", "2026-03-08", "2026-04-21"}},
+		{"2026-03-09", []string{"", "2026-Q1", "2026-03", "2026-04-21"}},
+		{"2026-03-01", []string{"", "2026-Q1", "2026-03", "2026-04-21"}},
+		{"2026-03-31", []string{"", "2026-Q1", "2026-03", "2026-W14", "2026-04-21"}},
+		{"2026-W10", []string{"", "2026-Q1", "2026-03", "2026-W10", "2026-04-21"}},
 		{"2026-W14", []string{"", "2026-W14", "2026-04", "2026-04-21"}},
-		{"2026-W09", []string{"", "2026-02", "2026-04-21"}},
-		{"2026-03", []string{"", "2026-03", "2026-04-21"}},
+		{"2026-W09", []string{"", "2026-Q1", "2026-02", "2026-04-21"}},
+		{"2026-03", []string{"", "2026-Q1", "2026-03", "2026-04-21"}},
+		{"2026-Q1", []string{"", "2026-Q1", "2026-04-21"}},
+		{"2026-Q2", []string{"", "2026-04-21"}},
 	} {
 		f.same("for "+c.date, f.periods(c.date), c.want)
 	}
 }
 
 func rangeOfPeriods(f *fixture) {
-	f.put(noon, write("2026-03", 1), write("2026-03-03", 2), write("2026-03-04", 3), write("", 4), write("2026-03-05T00", 5), write("2026-W10", 6))
+	f.put(noon, write("2026-03", 1), write("2026-Q1", 0), write("2026-03-03", 2), write("2026-03-04", 3), write("", 4), write("2026-03-05T00", 5), write("2026-W10", 6))
 	for hour := range 24 {
 		f.put(noon, write(fmt.Sprintf("2026-03-03T%02d", hour), int64(hour)))
 	}
@@ -99,9 +101,9 @@ func rangeOfPeriods(f *fixture) {
 		from, through string
 		want          []string
 	}{
-		{"2026-03-03T22", "2026-03-05T00", []string{"2026-03", "2026-W10", "2026-03-03", "2026-03-03T22", "2026-03-03T23", "2026-03-04", "2026-03-05T00"}},
-		{"2026-03-03T07", "2026-03-03T07", []string{"2026-03", "2026-W10", "2026-03-03", "2026-03-03T07"}},
-		{"2026-03-04", "2026-03-06", []string{"2026-03", "2026-W10", "2026-03-04", "2026-03-05T00"}},
+		{"2026-03-03T22", "2026-03-05T00", []string{"2026-Q1", "2026-03", "2026-W10", "2026-03-03", "2026-03-03T22", "2026-03-03T23", "2026-03-04", "2026-03-05T00"}},
+		{"2026-03-03T07", "2026-03-03T07", []string{"2026-Q1", "2026-03", "2026-W10", "2026-03-03", "2026-03-03T07"}},
+		{"2026-03-04", "2026-03-06", []string{"2026-Q1", "2026-03", "2026-W10", "2026-03-04", "2026-03-05T00"}},
 		{"2026-04-07", "2026-04-08", nil},
 	} {
 		answers, err := f.s.Readings(f.ctx, []store.ReadingQuery{{Pipeline: "orders", Key: "rows", Period: on(c.from), Through: on(c.through)}})

@@ -2538,7 +2538,7 @@ export interface components {
              * @description The slice of data that a run is for.
              * @enum {string|null}
              */
-            period: "month" | "week" | "day" | "hour" | "minute" | null;
+            period: "quarter" | "month" | "week" | "day" | "hour" | "minute" | null;
             /** @description The probes in file order. */
             probes: components["schemas"]["Probe"][];
             /** @description Why the newest file is not active; empty if it is. */

@@ -15,7 +15,7 @@ test("a period without a run looks as its schedule says", () => {
   expect(kindOf(slot("2026-03-03", { phase: "excluded" }))).toBe("excluded");
 });
 
-test.each([["2026-03-03", "day"], ["2026-03-03T10", "hour"], ["2026-11-01T01-05:00", "hour"], ["2026-03-03T10:15", "minute"], ["2026-W10", "week"], ["2026-03", "month"]])("%s is a %s", (name, size) => {
+test.each([["2026-03-03", "day"], ["2026-03-03T10", "hour"], ["2026-11-01T01-05:00", "hour"], ["2026-03-03T10:15", "minute"], ["2026-W10", "week"], ["2026-03", "month"], ["2026-Q1", "quarter"]])("%s is a %s", (name, size) => {
   expect(sizeOf(name)).toBe(size);
 });
 

@@ -61,18 +61,19 @@ export function kindOfStatus(status: string): Kind {
   return "waiting";
 }
 
-export type Size = "month" | "week" | "day" | "hour" | "minute";
+export type Size = "quarter" | "month" | "week" | "day" | "hour" | "minute";
 
 /** The length of a period, from the format of its name. */
 export function sizeOf(period: string): Size {
   if (/^\d{4}-W\d\d$/.test(period)) return "week";
   if (/^\d{4}-\d\d$/.test(period)) return "month";
+  if (/^\d{4}-Q\d$/.test(period)) return "quarter";
   const rest = period.slice(10);
   if (rest === "") return "day";
   return /^T\d\d:\d\d/.test(rest) ? "minute" : "hour";
 }
 
-const lengths: Record<Size, number> = { month: 31 * day, week: 7 * day, day, hour, minute };
+const lengths: Record<Size, number> = { quarter: 92 * day, month: 31 * day, week: 7 * day, day, hour, minute };
 
 /** The longest that a period of that name can be. */
 export const lengthOf = (period: string) => lengths[sizeOf(period)];

@@ -10,7 +10,7 @@ import { useQuery } from "../../route/route";
 export function usualSpan(pipelines: readonly Pipeline[]): number {
   const sizes = groupBy(pipelines, (p) => p.period);
   const of = (size: Pipeline["period"]) => sizes.get(size)?.length ?? 0;
-  const [minutes, hours, days] = [of("minute"), of("hour"), of("day") + of("week") + of("month")];
+  const [minutes, hours, days] = [of("minute"), of("hour"), of("day") + of("week") + of("month") + of("quarter")];
   if (minutes > hours && minutes > days) return hour;
   return days > hours ? 14 * day : day;
 }
