@@ -36,9 +36,9 @@ SELECT month, coalesce(a.runs, 0), coalesce(a.attempts, 0), coalesce(a.started, 
 	coalesce(s.met, 0), coalesce(s.breached, 0), s.met_percent::double precision,
 	coalesce(d.jobs, 0), coalesce(d.p50, 0), coalesce(d.p90, 0), coalesce(d.p95, 0), coalesce(d.p99, 0), coalesce(d.longest, 0)
 FROM (
-	SELECT left(period, 7) AS month, count(*) AS runs, sum(attempts)::bigint AS attempts,
+	SELECT month_of(period) AS month, count(*) AS runs, sum(attempts)::bigint AS attempts,
 		sum(jobs_started)::bigint AS started, sum(jobs_failed)::bigint AS failed, sum(reruns_accepted)::bigint AS reruns
-	FROM attempts_per_period WHERE pipeline = $1 GROUP BY left(period, 7)
+	FROM attempts_per_period WHERE pipeline = $1 GROUP BY month_of(period)
 ) AS a
 FULL JOIN (SELECT * FROM sla_compliance WHERE pipeline = $1) AS s USING (month)
 FULL JOIN (SELECT * FROM duration_percentiles WHERE pipeline = $1) AS d USING (month)

@@ -1,6 +1,8 @@
 package archive_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,6 +36,30 @@ func TestViewsAnswer(t *testing.T) {
 		[]string{"2026-03 3 120 180", "2026-04 1 3600 3600"})
 	same(t, "attempts", lines(t, dsn, "SELECT period || ' ' || attempts || ' ' || jobs_started || ' ' || jobs_failed || ' ' || reruns_accepted FROM attempts_per_period ORDER BY period LIMIT 2"),
 		[]string{"2026-03-03 1 2 2 1", "2026-03-04 1 1 0 0"})
+}
+
+func TestLongPeriodsCountForTheMonthTheyLieIn(t *testing.T) {
+	dsn, w := pgtest.Database(t), newWorld(t)
+	for i, name := range []string{
+		"2026-W10", "2026-W14", "2026-W19", // W14 begins in March, its Thursday is in April
+		"2026-W01", "2026-W53", // they begin and end in another year
+		"2026-03", "2026-Q1", "2026-Q4", "2026-03-03T10:15",
+	} {
+		w.live(keyOf("orders", name), noon.AddDate(0, 0, i), time.Minute)
+	}
+	pass(t, w.archiver(dsn), noon.AddDate(0, 1, 0))
+	want := []string{"2026-01 2", "2026-03 3", "2026-04 1", "2026-05 1", "2026-10 1", "2026-12 1"}
+	same(t, "SLA", lines(t, dsn, "SELECT month || ' ' || runs FROM sla_compliance ORDER BY month"), want)
+	same(t, "durations", lines(t, dsn, "SELECT month || ' ' || jobs FROM duration_percentiles ORDER BY month"), want)
+	months, err := archive.NewMonths(dsn).Of(t.Context(), "orders", 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range slices.Backward(months) {
+		got = append(got, fmt.Sprintf("%s %d", m.Month, m.Runs))
+	}
+	same(t, "months", got, want)
 }
 
 func TestMonthsMatchTheViews(t *testing.T) {
