@@ -12,17 +12,15 @@ import (
 	"github.com/interlock-go/interlock/internal/store/row"
 )
 
-// latestPeriods is how many readings of a key are read at first. Of the latest four, at most three
-// are for periods that contain the period of a query.
-const latestPeriods = 4
-
-// Readings reads the latest periods of each key, and older relevant ones by key.
+// Readings reads the latest periods of each key, and older relevant ones by key. It reads one more
+// than can be for periods that contain the period of the query, so that one of another is among
+// them, if there is one.
 func (s *Store) Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error) {
 	ranges := make([]row.Range, len(queries))
 	for i, q := range queries {
 		ranges[i] = row.Range{
 			Kind: Readings, Part: string(q.Pipeline), From: join(string(q.Key), ""), To: bound(string(q.Key)),
-			Backwards: true, Limit: latestPeriods,
+			Backwards: true, Limit: len(outer(q.Period)) + 1,
 		}
 		if !q.Through.IsZero() {
 			ranges[i] = through(q)

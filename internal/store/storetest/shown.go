@@ -13,6 +13,7 @@ var shownClaims = []claim{
 	{"CandidatesAreWhatForPeriodChoosesFrom", candidates},
 	{"RepeatedHoursAreTheirOwn", repeatedHours},
 	{"LongPeriodsHoldTheirDays", longPeriods},
+	{"AnotherPeriodIsFoundBelowAllThatHoldTheQuery", belowAllSizes},
 	{"RangeHasAllOfItsPeriodsAndWhatHoldsThem", rangeOfPeriods},
 	{"IdenticalDataIsUnchangedSinceItsFirstWrite", unchangedSince},
 	{"OtherIsTheLatestPeriodNotTheLatestWrite", latestPeriod},
@@ -90,6 +91,15 @@ func longPeriods(f *fixture) {
 	} {
 		f.same("for "+c.date, f.periods(c.date), c.want)
 	}
+}
+
+func belowAllSizes(f *fixture) {
+	f.put(noon, write("2025-12-31", 1), write("2025-12-30", 2))
+	names := []string{"2026-Q1", "2026-01", "2026-W02", "2026-01-07", "2026-01-07T10", "2026-01-07T10:15"}
+	for i, name := range names {
+		f.put(noon, write(name, int64(i)))
+	}
+	f.same("the newest of another period", f.periods("2026-01-07T10:15"), append([]string{"2025-12-31"}, names...))
 }
 
 func rangeOfPeriods(f *fixture) {
