@@ -33,6 +33,9 @@ func (s *Schedule) LastSlices(p period.Period, size period.Size, n int) []period
 	q := p.Outer(size)
 	if size < p.Size() {
 		q = period.At(p.End(s.zone).Add(-time.Second), size, s.zone)
+		if !p.Holds(q) { // the last week may belong to the next month
+			q = q.Add(-1, s.zone)
+		}
 	}
 	var all []period.Period
 	last := q

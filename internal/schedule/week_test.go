@@ -175,6 +175,33 @@ func TestCronFitsPeriodsThatNeverHoldTwoFires(t *testing.T) {
 	}
 }
 
+func TestLastSlicesEndInsideALongerPeriod(t *testing.T) {
+	for _, c := range []struct {
+		of   string
+		size period.Size
+		n    int
+		want []string
+	}{
+		{"2026-03", period.Week, 2, []string{"2026-W12", "2026-W13"}}, // W14 begins in March; its Thursday is in April
+		{"2026-04", period.Week, 2, []string{"2026-W17", "2026-W18"}},
+		{"2026-Q1", period.Week, 2, []string{"2026-W12", "2026-W13"}},
+		{"2026-Q1", period.Month, 4, []string{"2025-12", "2026-01", "2026-02", "2026-03"}},
+		{"2026-Q1", period.Day, 1, []string{"2026-03-31"}},
+		{"2026-Q1", period.Quarter, 3, []string{"2025-Q3", "2025-Q4", "2026-Q1"}},
+		{"2026-03-31", period.Quarter, 2, []string{"2025-Q4", "2026-Q1"}},
+		{"2026-W14", period.Quarter, 1, []string{"2026-Q2"}},
+	} {
+		on := schedule.New(schedule.Spec{Size: period.Day, Zone: zonetest.Load(t, "America/New_York")})
+		var got []string
+		for _, p := range on.LastSlices(one(t, c.of), c.size, c.n) {
+			got = append(got, p.String())
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("the last %d %ss of %s (-want +got):\n%s", c.n, c.size, c.of, diff)
+		}
+	}
+}
+
 func TestExpectedQuarterOfASmallerPeriod(t *testing.T) {
 	on := schedule.New(schedule.Spec{Size: period.Quarter, Cron: parseCron(t, "0 6 5 1,4,7 *"), Offset: -1})
 	for of, want := range map[string]string{"2026-03-31": "2026-Q1", "2026-02": "2026-Q1", "2026-W14": "2026-Q2", "2026-Q4": "2026-Q4", "2026-07": ""} {
