@@ -32,7 +32,7 @@ type Identity struct {
 
 // ScheduleSection defines when runs open.
 type ScheduleSection struct {
-	Cron       *cronText         `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone."`
+	Cron       *cronText         `yaml:"cron" doc:"Five-field cron expression (or @daily etc.) in the schedule's zone. L is the last day of the month, 5#3 the third Friday."`
 	Timezone   *zoneName         `yaml:"timezone" doc:"IANA zone of cron, periods, deadlines and calendars; default UTC."`
 	Period     string            `yaml:"period" enum:"quarter,month,week,day,hour,minute" doc:"The slice of data of one run. Default: derived from cron. week (ISO, 2026-W10), month (2026-03) and quarter (2026-Q1) must be set explicitly."`
 	Offset     int               `yaml:"offset" default:"0" min:"-100000" max:"0" doc:"Periods back: with -1, the fire at 11:05 is for the hour 10."`

@@ -96,6 +96,9 @@ validation:
 	}
 	for _, c := range []struct{ old, new, want string }{
 		{"1,4,7,10 *", "* *", `one quarter would contain several fires of "0 6 5 * *"; use period: day`},
+		{"5 1,4,7,10 *", "L 1,4,7,10 *", "is not after the run opens (06:00 UTC)"},
+		{"0 6 5 1,4,7,10 *", "0 6 * * FRI#3", `one quarter would contain several fires of "0 6 * * FRI#3"; use period: day`},
+		{"0 6 5 1,4,7,10 *", "0 6 5L * *", `L stands alone`},
 		{"period: quarter", "period: quarters", `did you mean "quarter"?`},
 		{"slices: month", "slices: quarter", "slices"},
 		{"slices: month", "slices: hour", "a quarter has up to 2209 hours, but at most 1500 are allowed"},

@@ -23,6 +23,8 @@ type set [64]bool
 type crontab struct {
 	text                          string
 	minute, hour, dom, month, dow set
+	last                          bool       // L
+	nth                           [7][6]bool // 5#3, by weekday and number
 	eitherDay, elapsed            bool
 }
 
@@ -40,10 +42,37 @@ func randomCrontab(pick func(n int) int) crontab {
 	}
 	dom, c.dom = randomField(pick, domKind, 1, 31)
 	dow, c.dow = randomField(pick, max(0, pick(12)-7), 0, 6)
+	dom, dow = c.addMonthDays(pick, dom, dow)
 	c.text = strings.Join([]string{minute, hour, dom, month, dow}, " ")
 	c.eitherDay = dom != "*" && dow != "*"
 	c.elapsed = hour[0] == '*'
 	return c
+}
+
+// addMonthDays adds L and forms such as 5#3 to some expressions, alone or in a list.
+func (c *crontab) addMonthDays(pick func(n int) int, dom, dow string) (string, string) {
+	if pick(5) == 0 {
+		c.last = true
+		if dom == "*" {
+			dom, c.dom = "L", set{}
+		} else {
+			dom += ",L"
+		}
+	}
+	for range max(0, pick(8)-5) {
+		day, n := pick(7), 1+pick(5)
+		c.nth[day][n] = true
+		item := fmt.Sprintf("%d#%d", day, n)
+		if pick(2) == 0 {
+			item = fmt.Sprintf("%.3s#%d", time.Weekday(day), n)
+		}
+		if dow == "*" {
+			dow, c.dow = item, set{}
+		} else {
+			dow = item + "," + dow
+		}
+	}
+	return dom, dow
 }
 
 // randomField makes a field of that kind: a star, a step, a value, a list, a range.
@@ -77,7 +106,12 @@ func randomField(pick func(n int) int, kind, low, high int) (text string, allowe
 }
 
 func (c crontab) matches(local time.Time) bool {
-	dom, dow := c.dom[local.Day()], c.dow[int(local.Weekday())]
+	count := 0 // of days of this month so far that are on the same weekday
+	for day := local; day.Month() == local.Month(); day = day.AddDate(0, 0, -7) {
+		count++
+	}
+	dom := c.dom[local.Day()] || c.last && local.AddDate(0, 0, 1).Month() != local.Month()
+	dow := c.dow[int(local.Weekday())] || c.nth[local.Weekday()][count]
 	return c.minute[local.Minute()] && c.hour[local.Hour()] && c.month[int(local.Month())] &&
 		(c.eitherDay && (dom || dow) || dom && dow)
 }
@@ -187,4 +221,54 @@ func TestNextAndPrevObeyTheirLaws(t *testing.T) {
 			t.Fatalf("a later start than %s finds an earlier fire", at.UTC())
 		}
 	})
+}
+
+// daysBetween lists when a wall-clock expression fires on the days that the calendar shows, each
+// found by looking at the clock every quarter of an hour.
+func (c crontab) daysBetween(from, to time.Time, at time.Duration, zone *time.Location) (fires []time.Time) {
+	for day := from; day.Before(to); day = day.AddDate(0, 0, 1) {
+		due := day.Add(at)
+		if !c.matches(due) {
+			continue
+		}
+		for instant := due.Add(-15 * time.Hour); ; instant = instant.Add(15 * time.Minute) {
+			if _, offset := instant.In(zone).Zone(); !instant.Add(time.Duration(offset) * time.Second).Before(due) {
+				fires = append(fires, instant)
+				break
+			}
+		}
+	}
+	return fires
+}
+
+func TestDaysOfAMonthAgreeWithACalendarOverYearsInEveryZone(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	from, to := time.Date(2018, time.December, 25, 0, 0, 0, 0, time.UTC), time.Date(2024, time.March, 7, 0, 0, 0, 0, time.UTC)
+	zones := []string{"UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Santiago", "Asia/Amman", "Pacific/Apia"}
+	for range 25 {
+		tab := randomCrontab(random.IntN)
+		hour, minute := random.IntN(4), 15*random.IntN(4) // when clocks change
+		tab.minute, tab.hour, tab.elapsed = set{}, set{}, false
+		tab.minute[minute], tab.hour[hour] = true, true
+		tab.text = fmt.Sprint(minute, " ", hour, " ", strings.Join(strings.Fields(tab.text)[2:], " "))
+		for _, name := range zones {
+			zone, cron := zonetest.Load(t, name), parseCron(t, tab.text)
+			want := tab.daysBetween(from, to, time.Duration(hour)*time.Hour+time.Duration(minute)*time.Minute, zone)
+			if len(want) == 0 {
+				continue // a fifth Friday of February
+			}
+			got := []time.Time{want[0]}
+			for fire := cron.Next(want[0], zone); !fire.After(want[len(want)-1]); fire = cron.Next(fire, zone) {
+				got = append(got, fire)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%s: Next of %s (-calendar +got):\n%s", name, tab.text, diff)
+			}
+			for i := len(want) - 1; i > 0; i-- {
+				if fire := cron.Prev(want[i], zone); !fire.Equal(want[i-1]) {
+					t.Fatalf("%s: before %s, %s fires at %s, want %s", name, want[i], tab.text, fire, want[i-1])
+				}
+			}
+		}
+	}
 }

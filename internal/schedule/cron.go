@@ -18,6 +18,7 @@ type Cron struct {
 	text string // as written
 
 	minute, hour, dom, month, dow uint64 // bit n represents value n
+	monthDays
 
 	// eitherDay means that day of month and day of week are both restricted: then a day needs to
 	// match only one of them.
@@ -39,9 +40,9 @@ type field struct {
 var fields = [5]field{
 	{"minute", "0-59", cron.Minute, func(s *cron.SpecSchedule) uint64 { return s.Minute }},
 	{"hour", "0-23", cron.Hour, func(s *cron.SpecSchedule) uint64 { return s.Hour }},
-	{"day of month", "1-31", cron.Dom, func(s *cron.SpecSchedule) uint64 { return s.Dom }},
+	{"day of month", "1-31 or L for the last day", cron.Dom, func(s *cron.SpecSchedule) uint64 { return s.Dom }},
 	{"month", "1-12 or JAN-DEC", cron.Month, func(s *cron.SpecSchedule) uint64 { return s.Month }},
-	{"day of week", "0-7 or SUN-SAT, where 0 and 7 are Sunday", cron.Dow, func(s *cron.SpecSchedule) uint64 { return s.Dow }},
+	{"day of week", "0-7 or SUN-SAT, where 0 and 7 are Sunday, 5#3 for the third Friday", cron.Dow, func(s *cron.SpecSchedule) uint64 { return s.Dow }},
 }
 
 // descriptors are the names for common expressions.
@@ -95,15 +96,22 @@ func parseCron(expr string) (*Cron, error) {
 
 func compile(texts []string) (*Cron, error) {
 	var masks [len(fields)]uint64
+	var days monthDays
 	for i, f := range fields {
-		mask, err := f.parse(texts[i])
+		rest, err := days.extract(f, texts[i])
 		if err != nil {
 			return nil, err
 		}
-		masks[i] = mask
+		if len(rest) == 0 {
+			continue
+		}
+		if masks[i], err = f.parse(strings.Join(rest, ","), texts[i]); err != nil {
+			return nil, err
+		}
 	}
 	c := &Cron{
-		minute: masks[0] &^ starBit, hour: masks[1] &^ starBit,
+		monthDays: days,
+		minute:    masks[0] &^ starBit, hour: masks[1] &^ starBit,
 		dom: masks[2] &^ starBit, month: masks[3] &^ starBit, dow: masks[4] &^ starBit,
 		eitherDay: (masks[2]|masks[4])&starBit == 0,
 		elapsed:   texts[1][0] == '*',
@@ -114,11 +122,12 @@ func compile(texts []string) (*Cron, error) {
 	return c, nil
 }
 
-// parse returns the field's mask. The library accepts some malformed fields with a meaning of its
-// own (",", "*-5", "+5") and panics on others, so parse checks the form first.
-func (f field) parse(text string) (uint64, error) {
+// parse returns the field's mask. Its errors show the field as written. The library accepts some
+// malformed fields with a meaning of its own (",", "*-5", "+5") and panics on others, so parse
+// checks the form first.
+func (f field) parse(text, written string) (uint64, error) {
 	if !f.wellFormed(text) {
-		return 0, f.misfit(text)
+		return 0, f.misfit(written)
 	}
 	plain := text
 	if f.option == cron.Dow {
@@ -126,11 +135,11 @@ func (f field) parse(text string) (uint64, error) {
 	}
 	parsed, err := cron.NewParser(f.option).Parse(plain)
 	if err != nil {
-		return 0, f.misfit(text) // the library's error names neither the field nor what it accepts
+		return 0, f.misfit(written) // the library's error names neither the field nor what it accepts
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok || f.mask(spec)&^starBit == 0 {
-		return 0, f.misfit(text)
+		return 0, f.misfit(written)
 	}
 	return f.mask(spec), nil
 }
@@ -193,7 +202,7 @@ func sundayAsZero(text string) string {
 
 // fires reports whether some day of some year matches.
 func (c *Cron) fires() bool {
-	if c.eitherDay {
+	if c.eitherDay || c.last {
 		return true
 	}
 	for month := time.January; month <= time.December; month++ {
@@ -241,11 +250,12 @@ func (c *Cron) Fits(size period.Size) bool {
 
 // matchesDay reports whether the day fields allow a fire on that date of a matching month.
 func (c *Cron) matchesDay(year int, month time.Month, day int) bool {
-	dom := c.dom>>day&1 == 1
+	dom := c.dom>>day&1 == 1 || c.matchesDate(year, month, day)
 	if dom && (c.eitherDay || c.dow == everyWeekday) {
 		return true
 	}
-	dow := c.dow>>time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Weekday()&1 == 1
+	weekday := time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Weekday()
+	dow := c.dow>>weekday&1 == 1 || c.matchesNth(weekday, day)
 	if c.eitherDay {
 		return dow
 	}

@@ -12,7 +12,7 @@ import (
 func FuzzParseCron(f *testing.F) {
 	for _, expr := range []string{
 		"0 5 * * *", "*/15 8-17 * * 1-5", "@daily", "@hourly", "@every 1h", "TZ=UTC 0 5 * * *", "0 0 29 2 *", "0 0 30 2 *",
-		"0 0 ? JAN,feb 6-7", ", * * * *", "*-5 * * * *", "0 0 5 * * *", "",
+		"0 0 ? JAN,feb 6-7", "0 0 1,15,L * *", "0 0 * * FRI#3,1#1", "0 0 LW * 5L", "0 0 L 2 5#5", ", * * * *", "*-5 * * * *", "0 0 5 * * *", "",
 	} {
 		f.Add(expr, int64(1772960400))
 	}

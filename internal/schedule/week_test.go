@@ -164,6 +164,9 @@ func TestCronFitsPeriodsThatNeverHoldTwoFires(t *testing.T) {
 		"0 6 * * 1": period.Week, "0 6 * * 0": period.Week, "@weekly": period.Week, "0 6 1,15 * *": period.Week,
 		"0 6 1,5 * *": period.Day, "0 6 1 * *": period.Month, "0 6 31 * *": period.Month, "@monthly": period.Month, "0 6 1 1 *": period.Quarter,
 		"0 6 1 1,4,7,10 *": period.Quarter, "0 6 1 */3 *": period.Quarter, "0 6 1 */2 *": period.Month, "@yearly": period.Quarter, "0 6 31 3,12 *": period.Quarter,
+		"0 6 L * *": period.Month, "0 6 L 3,6,9,12 *": period.Quarter, "0 6 1,L * *": period.Day, "0 6 15,L * *": period.Week,
+		"0 6 * * 5#3": period.Month, "0 6 * * 5#5": period.Month, "0 6 * * MON#1,MON#3": period.Week, "0 6 * 1 5#3,5#4": period.Week,
+		"0 6 L * 5#3": period.Week, "0 6 * * 5#3,1": period.Day, "0 6,18 L * *": period.Hour,
 		"0 6 1 * 1": period.Day, "0 6 * 3 1": period.Week,
 	} {
 		cron := parseCron(t, expr)
