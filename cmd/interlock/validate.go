@@ -72,7 +72,7 @@ func (a *app) validate(paths []string, f validateFlags) error {
 	if p.opts.Offers, err = f.offers(); err != nil {
 		return err
 	}
-	p.opts.NoPrograms = p.withoutPrograms()
+	p.opts.NoPrograms, p.opts.Now = p.withoutPrograms(), a.now()
 	set := pipeline.Load(p.pipelines, p.opts)
 	if err := p.checkSources(set, paths); err != nil {
 		return err

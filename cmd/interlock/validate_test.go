@@ -20,6 +20,16 @@ func TestWarningsAloneAreNoFailure(t *testing.T) {
 	}
 }
 
+func TestIncludeDatesArePassedByTheClockOfTheCommand(t *testing.T) {
+	const listed = "pipeline: {id: listed, owner: data}\nschedule: {include: {dates: [2026-03-01, DATE]}}\n"
+	for date, warned := range map[string]bool{noon.AddDate(0, 0, -1).Format("2006-01-02"): true, noon.Format("2006-01-02"): false} {
+		got := must(t, 0, "validate", write(t, "listed.yaml", strings.Replace(listed, "DATE", date, 1)))
+		if strings.Contains(got.stdout, "schedule.include.dates: have all passed, the last one that is not excluded on "+date) != warned {
+			t.Errorf("%s: got %s", date, got.stdout)
+		}
+	}
+}
+
 func TestValidProjectPrintsAnEmptyList(t *testing.T) {
 	if got := must(t, 0, "validate", write(t, "good.yaml", good), "--format", "json"); got.stdout != "[]\n" {
 		t.Errorf("json: %q", got.stdout)

@@ -120,6 +120,18 @@ func TestStartDeadlineIsAnnouncedBeforeItPasses(t *testing.T) {
 	}
 }
 
+func TestDeadlineOfAPipelineWithoutAJobNeedsAReport(t *testing.T) {
+	w := newWorld(t, "pipeline: {id: bare, owner: data}\nschedule: {cron: \"0 8 * * *\"}\nsla: {deadline: \"10:00\"}\n")
+	w.Pass(23*time.Hour + 30*time.Minute)
+	w.says(w.explain("bare", "2026-03-04"), explain.Running, "the pipeline has no job: its result is reported from outside, until 2026-03-04T12:00:00Z",
+		"its absolute deadline is breached unless the result is reported before 2026-03-04T10:00:00Z (in 1h20m)",
+		"`interlock job complete bare/cron/2026-03-04 success` or `fail`")
+	w.Pass(2 * time.Hour)
+	if x := w.explain("bare", "2026-03-04"); strings.Contains(x.Text(), "unless the result") {
+		t.Errorf("after the breach: %s", x.Text())
+	}
+}
+
 // Without a job, the time limit ends the wait for the result that is reported from outside.
 func TestResultFromOutsideIsAwaitedUntilTheTimeLimit(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: bare, owner: data}\nschedule: {cron: \"0 8 * * *\"}\n")

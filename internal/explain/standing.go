@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
 )
 
 // standing explains a run that exists.
@@ -164,8 +165,18 @@ func (b *builder) running() {
 	case interval > 0:
 		b.because("poll-window", "its job is polled every %s until %s", reason.For("interval", interval), b.when(p.PollEnd))
 	default:
-		b.because("reported-outside", "its result is reported from outside, until %s", b.when(p.LimitAt))
+		b.because("reported-outside", "the pipeline has no job: its result is reported from outside, until %s", b.when(p.LimitAt))
+		b.unreported()
 		b.opens("job-complete", "`interlock job complete %s success` or `fail`", b.key)
+	}
+}
+
+// unreported says when the run's deadlines are breached if its result is not reported.
+func (b *builder) unreported() {
+	for _, d := range b.x.Deadlines {
+		if d.State == sla.Armed {
+			b.because("deadline-needs-result", "its %s deadline is breached unless the result is reported before %s", reason.Str("kind", d.Kind), b.when(d.BreachAt))
+		}
 	}
 }
 

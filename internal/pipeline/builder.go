@@ -41,6 +41,8 @@ func (b *builder) build() {
 	b.warnAboutStatuses()
 	b.warnAboutUnasked()
 	b.warnAboutDeadlines()
+	b.warnAboutPastDates()
+	b.warnAboutReports()
 	if b.shelf.platform == AWS {
 		b.checkAWS()
 	}

@@ -61,6 +61,9 @@ type Options struct {
 	Offers *Offers
 	// NoPrograms means that no program may run on the controller's machine.
 	NoPrograms bool
+	// Now is the instant at which the files are judged, for warnings about what is past; zero gives
+	// none. A definition never depends on it.
+	Now time.Time
 	// Whole means that every existing pipeline, calendar and archetype was given, so that an
 	// unknown name is an error; otherwise it is a warning.
 	Whole bool

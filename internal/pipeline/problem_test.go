@@ -251,7 +251,7 @@ func TestDeadlineAfterItsFireCausesNoWarning(t *testing.T) {
 		"schedule: {trigger: {key: a, check: exists, deadline: \"10:00\"}}\nsla: {deadline: \"00:00\", dayOffset: 1}\n",
 		"schedule: {trigger: {key: a, check: exists}, period: hour}\nsla: {deadline: \":00\"}\n",
 	} {
-		if set := load(minimal + text); len(set.Problems) > 0 {
+		if set := load(minimal + text + "job: {type: command, config: {command: [load]}}\n"); len(set.Problems) > 0 {
 			t.Errorf("%s: %v", text, report(set))
 		}
 	}

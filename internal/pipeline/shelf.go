@@ -19,6 +19,7 @@ type shelf struct {
 	timeLimit  time.Duration // limit of an attempt on the platform
 	offers     *Offers
 	noPrograms bool
+	now        time.Time // zero: unknown
 	calendars  rack[calendar]
 	archetypes rack[*archetype]
 	problems   []document.Problem
@@ -27,7 +28,7 @@ type shelf struct {
 
 func newShelf(opts Options) *shelf {
 	s := &shelf{
-		jobs: opts.Jobs, platform: opts.Platform, timeLimit: cmp.Or(opts.TimeLimit, awsTimeLimit), texts: map[string][]byte{}, noPrograms: opts.NoPrograms, offers: opts.Offers,
+		jobs: opts.Jobs, platform: opts.Platform, timeLimit: cmp.Or(opts.TimeLimit, awsTimeLimit), texts: map[string][]byte{}, noPrograms: opts.NoPrograms, offers: opts.Offers, now: opts.Now,
 		calendars:  newRack[calendar]("calendar", "--calendars DIR"),
 		archetypes: newRack[*archetype]("archetype", "--archetypes DIR"),
 	}

@@ -1,10 +1,14 @@
 package pipeline_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
@@ -14,7 +18,7 @@ func loadTimes(t *testing.T, texts ...string) *pipeline.Set {
 	for i, text := range texts {
 		sources = append(sources, pipeline.Source{File: string(rune('a'+i)) + ".yaml", Data: []byte(text)})
 	}
-	return pipeline.Load(sources, pipeline.Options{Whole: true})
+	return pipeline.Load(sources, pipeline.Options{Jobs: all.Kinds(), Whole: true})
 }
 
 const timed = `
@@ -90,6 +94,7 @@ validation:
   rules:
     - {key: closed, check: exists, over: {slices: month}}
     - {key: rates, check: exists, over: {last: 4, of: quarter}}
+job: {type: command, config: {command: [close]}}
 `
 	if set := loadTimes(t, quarterly, dailySilver); len(set.Problems) != 0 {
 		t.Errorf("problems: %v", set.Problems)
@@ -116,6 +121,63 @@ validation:
 		}
 		if all := strings.Join(found, "\n"); !strings.Contains(all, c.want) || c.want == "" && all != "" {
 			t.Errorf("%s → %s: %q does not say %q", c.old, c.new, found, c.want)
+		}
+	}
+}
+
+func TestIncludeDatesThatHaveAllPassedAreAWarning(t *testing.T) {
+	const listed = "pipeline: {id: p, owner: d}\nschedule: {timezone: America/New_York, include: {dates: [2026-03-05, 2026-03-03]}%s}\n"
+	const warning = "schedule.include.dates: have all passed, the last one that is not excluded on "
+	for _, c := range []struct{ name, also, now, want string }{
+		{"before the last", "", "2026-03-05T04:00:00Z", ""},
+		{"on the last day of the zone", "", "2026-03-06T04:59:59Z", ""},
+		{"after it", "", "2026-03-06T05:00:00Z", warning + "2026-03-05"},
+		{"the last day is excluded", ", exclude: {days: [thursday]}", "2026-03-04T05:00:00Z", warning + "2026-03-03"},
+		{"the last day is excluded, not yet the other", ", exclude: {days: [thursday]}", "2026-03-04T04:00:00Z", ""},
+		{"a start condition opens them", ", trigger: {key: a, check: exists}", "2026-04-01T00:00:00Z", warning + "2026-03-05"},
+		{"the dates of quarters", ", period: quarter", "2026-03-31T00:00:00Z", warning + "2026-03-05"},
+		{"no instant", "", "", ""},
+	} {
+		opts := pipeline.Options{Whole: true}
+		if c.now != "" {
+			var err error
+			if opts.Now, err = time.Parse(time.RFC3339, c.now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set := pipeline.Load([]pipeline.Source{{File: "p.yaml", Data: fmt.Appendf(nil, listed, c.also)}}, opts)
+		var found []string
+		for _, p := range set.Problems {
+			found = append(found, p.String())
+		}
+		if all := strings.Join(found, "\n"); !strings.Contains(all, c.want) || c.want == "" && all != "" || set.Failed() {
+			t.Errorf("%s: %q, want %q", c.name, all, c.want)
+		}
+	}
+}
+
+func TestADeadlineWithoutAJobIsAWarning(t *testing.T) {
+	const text = "pipeline: {id: p, owner: d}\nschedule: {trigger: {key: a, check: exists}}\nsla: {%s}\n%s"
+	const remedy = "report with `interlock job complete RUN success`, or add a job"
+	for _, c := range []struct {
+		sla, job string
+		want     []string
+	}{
+		{`deadline: "09:00"`, "", []string{"sla.deadline: is breached even if the data comes in time"}},
+		{"maxDuration: 2h", "", []string{"sla.maxDuration: is breached even if the data comes in time"}},
+		{`maxDuration: 2h, deadline: "09:00"`, "", []string{"sla.deadline: is", "sla.maxDuration: is"}},
+		{`deadline: "09:00"`, "job: {type: command, config: {command: [load]}}\n", nil},
+	} {
+		set := pipeline.Load([]pipeline.Source{{File: "p.yaml", Data: fmt.Appendf(nil, text, c.sla, c.job)}}, pipeline.Options{Jobs: all.Kinds(), Whole: true})
+		if len(set.Problems) != len(c.want) || set.Failed() {
+			t.Errorf("%s: %v", c.sla, set.Problems)
+		}
+		for _, want := range c.want {
+			if !slices.ContainsFunc(set.Problems, func(p document.Problem) bool {
+				return strings.Contains(p.String(), want) && strings.Contains(p.String(), remedy)
+			}) {
+				t.Errorf("%s: %v does not say %q", c.sla, set.Problems, want)
+			}
 		}
 	}
 }

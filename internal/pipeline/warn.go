@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
@@ -105,6 +106,53 @@ func (b *builder) warnAboutDeadlines() {
 			b.warnf("sla.deadline", "%q is before the run opens (%s), so the deadline is on the next day, %s later", b.def.SLA.Deadline, at, document.Duration(breach.Sub(opens)))
 			return
 		}
+	}
+}
+
+// warnAboutPastDates warns of include dates that have all passed: nothing would say that the
+// pipeline never runs again.
+func (b *builder) warnAboutPastDates() {
+	on := b.def.Schedule
+	include := b.file.Schedule.Include
+	if include == nil || b.shelf.now.IsZero() || on.NeverRuns() {
+		return
+	}
+	var last period.Period
+	for _, day := range dates(include.Dates) {
+		if on.Excluded(day) != "" {
+			continue
+		}
+		if day.End(on.Zone()).After(b.shelf.now) {
+			return
+		}
+		if day.Compare(last) > 0 {
+			last = day
+		}
+	}
+	if !last.IsZero() {
+		b.warnf("schedule.include.dates", "have all passed, the last one that is not excluded on %s, so no run opens any more; add the next dates, or remove the file", last)
+	}
+}
+
+// warnAboutReports warns of deadlines that only a report from outside can meet.
+func (b *builder) warnAboutReports() {
+	s := b.file.SLA
+	if s == nil || b.doc.Has("job") {
+		return
+	}
+	if s.Deadline != nil {
+		b.warnAboutReport("sla.deadline")
+	}
+	if s.MaxDuration != nil {
+		b.warnAboutReport("sla.maxDuration")
+	}
+}
+
+func (b *builder) warnAboutReport(path string) {
+	wrong := slices.ContainsFunc(b.findings, func(f document.Finding) bool { return f.Path == path && f.Severity != document.Warning })
+	if !wrong {
+		b.warnf(path, "is breached even if the data comes in time, unless the run's result is reported: the pipeline has no job that completes it; "+
+			"report with `interlock job complete RUN success`, or add a job")
 	}
 }
 
