@@ -46,7 +46,8 @@ func Expand(a Attempt, raw document.Node, into pipeline.JobConfig, s *Secrets) (
 	return a, nil
 }
 
-// Variables returns the variables that pipeline files may use. Only an hour and a minute have an hour.
+// Variables returns the variables that pipeline files may use. Only an hour and a minute have an
+// hour.
 func (a Attempt) Variables() map[string]string {
 	return map[string]string{
 		"DATE": a.Date(), "HOUR": a.Hour(), "PERIOD": a.Period.String(),

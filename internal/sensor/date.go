@@ -12,8 +12,8 @@ import (
 
 // PeriodOf returns the period that a write is for: "date" (with "hour", "minute") in its fields, or
 // else the key's suffix, or else undated. A date may also be a week, "2026-W10", a month,
-// "2026-03", or a quarter, "2026-Q1"; none of them allows an hour. A malformed date, hour or minute is an error: the write must
-// be rejected.
+// "2026-03", or a quarter, "2026-Q1"; none of them allows an hour. A malformed date, hour
+// or minute is an error: the write must be rejected.
 //
 // An hour without a date is rejected unless the key names the period: it would otherwise count as
 // an undated fact.

@@ -30,8 +30,8 @@ type Instants struct{ Warn, Breach time.Time }
 // period without a fire.
 //
 // The search for a day's deadline begins at its cron fire or, without cron, at its first instant,
-// even if a listed day opens later. For a period of any other size it begins at the end. Minutes have
-// only relative deadlines.
+// even if a listed day opens later. For a period of any other size it begins at the end. Minutes
+// have only relative deadlines.
 func (s Spec) For(p period.Period, fire time.Time, on *schedule.Schedule) Instants {
 	if s.Deadline == nil || p.IsZero() || p.Size() != on.Size() || p.Size() == period.Minute {
 		return Instants{}
