@@ -85,7 +85,12 @@ type Mark struct {
 	ID    string    `json:"id"`
 	Until time.Time `json:"until,omitzero"`
 	Of    string    `json:"of,omitempty"` // what has been handled, if the ID alone does not say it: see Write.Once
+	// Rank, if not 0, orders what has been handled: see Write.Once.
+	Rank int64 `json:"rank,omitempty"`
 }
+
+// Unmarked is the Rank of a write that is skipped if its mark is set, and does not set it.
+const Unmarked int64 = -1
 
 // Create adds a run that must not exist yet.
 func (b *Batch) Create(r run.Run) { b.Runs = append(b.Runs, Swap[run.Run]{Next: r}) }

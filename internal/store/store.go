@@ -144,8 +144,8 @@ type Sensors interface {
 	// before, of any row, and now as its UpdatedAt. A write with Deleted is stored like any other,
 	// without fields; rules ignore it. When PutReadings returns, the writes are durable.
 	//
-	// More writes than the store accepts at once are ErrTooLarge (MaxWrites everywhere except on
-	// DynamoDB, which accepts at least 5, or 4 with one mark). A write without pipeline or key, or
+	// More writes than the store accepts at once are ErrTooLarge (MaxWrites everywhere, however many
+	// marks they have, except on DynamoDB, which accepts at least 5, or 4 with one mark). A write without pipeline or key, or
 	// with data that sensor.Normalize rejects, is an error too. Pipelines need not exist.
 	PutReadings(ctx context.Context, writes []Write, now time.Time) ([]Put, error)
 }
@@ -164,6 +164,10 @@ type Write struct {
 	// a write of another call is skipped if its mark is set already. Writes of one call may share a
 	// mark. A mark does not count after its Until. If one was set with another Of, no write of the
 	// call is stored, and the error is ErrMarked.
+	//
+	// With a Rank above 0, a write is skipped only if its mark was set with a higher rank;
+	// otherwise it sets the mark to its own rank. With the Rank Unmarked it is skipped if the mark
+	// is set, and does not set it.
 	Once Mark
 }
 
@@ -175,7 +179,7 @@ type Put struct {
 	// period, that there was none, or that one of the two is Deleted.
 	Changed bool
 	Ignored bool // a later one, by Order, was stored already: Version and UpdatedAt are those of that reading
-	// Repeated means that the mark of Once was set already, and nothing was stored. Version and
+	// Repeated means that the mark of Once kept the write from being stored. Version and
 	// UpdatedAt are zero.
 	Repeated bool
 }

@@ -211,7 +211,7 @@ func (p *plan) records() {
 	for _, m := range p.Marks {
 		r := row.Row{Ref: refMark(m.ID)}
 		expiring(&r, m.Until)
-		p.put(0, r, struct{}{})
+		p.put(0, r, m)
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 // mark is the mark of a write, the call that set it, and its stored version.
 type mark struct {
 	store.Mark
-	by      *call // nil: it was already set
+	by      *call // nil: it was already set, or is not set
 	version int64
+	checked bool // a write depends on its not being set
 }
 
 // markRefs lists the rows of the marks of writes, without duplicates.
@@ -61,6 +62,17 @@ func (k *intake) mark(next reading) (bool, error) {
 	}
 	m := k.marks[next.once.ID]
 	switch {
+	case next.once.Rank == store.Unmarked:
+		if m.ID == "" {
+			k.marks[next.once.ID] = mark{version: m.version, checked: true}
+		}
+		return m.ID == "", nil
+	case next.once.Rank > 0:
+		if m.ID != "" && m.Rank > next.once.Rank {
+			return false, nil
+		}
+		k.marks[next.once.ID] = mark{Mark: next.once, by: next.call, version: m.version}
+		return true, nil
 	case m.ID == "":
 		k.marks[next.once.ID] = mark{Mark: next.once, by: next.call, version: m.version}
 		return true, nil
@@ -70,12 +82,16 @@ func (k *intake) mark(next reading) (bool, error) {
 	return m.by == next.call, nil
 }
 
-// markOps returns the ops that store the marks set here.
+// markOps returns the ops that store the marks set here, and those that check the marks that must
+// not be set.
 func (k *intake) markOps() ([]row.Op, error) {
 	var ops []row.Op
 	for _, id := range slices.Sorted(maps.Keys(k.marks)) {
 		m := k.marks[id]
 		if m.by == nil {
+			if m.checked {
+				ops = append(ops, row.Op{Do: row.Check, If: m.version, Row: row.Row{Ref: refMark(id)}})
+			}
 			continue
 		}
 		body, err := encode(m.Mark)

@@ -142,7 +142,7 @@ func (s *Store) PutReadings(ctx context.Context, writes []store.Write, now time.
 		}
 		c.writes[i].call, c.writes[i].trace = c, store.TraceOf(ctx)
 	}
-	if c.size = c.opsNeeded(); c.size > s.maxWrites() {
+	if c.size = c.opsNeeded(); s.o.MaxOps > 0 && c.size > s.maxWrites() {
 		return nil, fmt.Errorf("put readings: %d with their marks: %w", len(writes), store.ErrTooLarge)
 	}
 	if c.size >= large {

@@ -28,6 +28,9 @@ var readingClaims = []claim{
 	{"MarkedWriteCountsOnce", markedWriteCountsOnce},
 	{"MarkOfSomethingElseStoresNothing", markOfSomethingElse},
 	{"OfConcurrentMarkedWritesOneIsStored", oneOfManyIsStored},
+	{"EachOfManyWritesMayHaveAMark", marksOfMany},
+	{"HigherRankReplacesAMark", higherRankReplaces},
+	{"UnmarkedWriteIsSkippedOnceTheMarkIsSet", unmarkedUntilMarked},
 	{"DataComesBackAsItWas", dataSurvives},
 	{"DeletedReadingIsPassedOver", deleted},
 	{"HistoryIsNewestFirst", history},
@@ -275,6 +278,73 @@ func oneOfManyIsStored(f *fixture) {
 	wg.Wait()
 	f.same("stored", stored.Load(), int64(1))
 	f.same("history", len(f.history("rows")), 1)
+}
+
+// A store that accepts MaxWrites accepts as many with a mark each; another, as many as it promises.
+func marksOfMany(f *fixture) {
+	n := f.o.MaxWrites
+	if n < store.MaxWrites {
+		n = 3
+	}
+	var writes []store.Write
+	for i := range n {
+		w := once(write("", int64(i)), fmt.Sprintf("e%04d", i))
+		w.Reading.Key = sensor.Key(fmt.Sprintf("key/%04d", i))
+		writes = append(writes, w)
+	}
+	f.put(noon, writes...)
+	for _, put := range f.put(after(time.Hour), writes...) {
+		if !put.Repeated {
+			f.t.Fatal("a mark was not stored")
+		}
+	}
+	f.same("readings", len(f.latest("orders")), n)
+}
+
+// ranked is a write whose mark has a rank.
+func ranked(w store.Write, rank int64) store.Write {
+	w = once(w, "run")
+	w.Once.Rank = rank
+	return w
+}
+
+func higherRankReplaces(f *fixture) {
+	skipped := func(rank int64) bool {
+		return f.put(noon, ranked(write("2026-03-03", rank), rank))[0].Repeated
+	}
+	f.same("the first", skipped(5), false)
+	f.same("a lower one", skipped(4), true)
+	f.same("the same again", skipped(5), false)
+	f.same("a higher one", skipped(7), false)
+	f.same("the one before", skipped(5), true)
+	f.same("shown", f.shown("2026-03-03").Reading.Fields, sensor.Fields{"count": int64(7)})
+	f.same("after its time", f.put(after(24*time.Hour), ranked(write("2026-03-03", 1), 1))[0].Repeated, false)
+	f.check(f.s.Commit(f.ctx, store.Batch{ID: "b", Marks: []store.Mark{{ID: "set", Until: after(time.Hour), Rank: 5}}}, noon))
+	w := ranked(write("2026-03-04", 4), 4)
+	w.Once.ID = "set"
+	f.same("lower than that of a batch", f.put(noon, w)[0].Repeated, true)
+}
+
+// Of a concurrent write that is skipped once the mark is set, and the one that sets it, the one that
+// sets it is shown.
+func unmarkedUntilMarked(f *fixture) {
+	unmarked := ranked(write("2026-03-03", 1), store.Unmarked)
+	f.same("before", f.put(noon, unmarked)[0].Repeated, false)
+	f.same("again", f.put(noon, unmarked)[0].Repeated, false)
+	var wg sync.WaitGroup
+	put := func(w store.Write) {
+		if _, err := f.s.PutReadings(f.ctx, []store.Write{w}, noon); err != nil {
+			f.t.Error(err)
+		}
+	}
+	for range 4 {
+		wg.Go(func() { put(unmarked) })
+	}
+	wg.Go(func() { put(ranked(write("2026-03-03", 2), 9)) })
+	wg.Wait()
+	f.same("shown", f.shown("2026-03-03").Reading.Fields, sensor.Fields{"count": int64(2)})
+	f.same("after", f.put(noon, unmarked)[0].Repeated, true)
+	f.same("after its time", f.put(after(24*time.Hour), unmarked)[0].Repeated, false)
 }
 
 func withoutOrder(f *fixture) {
