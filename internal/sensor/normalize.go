@@ -13,6 +13,34 @@ import (
 // time becomes RFC 3339 text; a value that a reading cannot hold is an error.
 func Normalize(v any) (any, error) { return normalize(v, 1) }
 
+// CheckDepth returns an error if a field of a reading cannot hold the decoded JSON value v, because
+// it is nested too deeply.
+func CheckDepth(v any) error { return checkDepth(v, 2) } // the reading itself is the first level
+
+func checkDepth(v any, depth int) error {
+	switch v := v.(type) {
+	case []any:
+		if depth > maxDepth {
+			return tooDeep(maxDepth)
+		}
+		for _, item := range v {
+			if err := checkDepth(item, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if depth > maxDepth {
+			return tooDeep(maxDepth)
+		}
+		for _, item := range v {
+			if err := checkDepth(item, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func normalize(v any, depth int) (any, error) {
 	if depth > maxDepth {
 		switch v.(type) {

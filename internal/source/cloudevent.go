@@ -19,8 +19,11 @@ import (
 // MaxEvent is the maximum size in bytes of one event, or a batch of them.
 const MaxEvent = 8 << 20
 
+// MaxDepth is how many levels of objects and lists an event may have; the event itself is the first.
+const MaxDepth = 100
+
 // bounds limits one event: the lineage of a large job is longer and deeper than any reading.
-var bounds = sensor.Bounds{Bytes: MaxEvent, Depth: 256}
+var bounds = sensor.Bounds{Bytes: MaxEvent, Depth: MaxDepth}
 
 // DecodeEvent decodes one event, which is a JSON object.
 func DecodeEvent(body []byte) (map[string]any, error) {
@@ -166,7 +169,7 @@ func setData(event map[string]any, contentType string, data []byte) error {
 // wraps the value in one.
 func decodeJSON(data []byte) (any, error) {
 	wrapped := append(append([]byte(`{"data":`), data...), '}')
-	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth})
+	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth + 1})
 	if err == nil && len(object) != 1 {
 		err = errors.New("unexpected data after the JSON value")
 	}

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/theory/jsonpath"
-	"github.com/theory/jsonpath/spec"
-
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -27,6 +24,8 @@ type Definition struct {
 	File        string             // where it was read from
 	Warnings    []document.Problem // of this file alone
 
+	each       []path // the steps that split a message; none: the message is the only element
+	dedupe     *path
 	conditions []condition
 	targets    []target
 }
@@ -44,18 +43,19 @@ type condition struct {
 
 // target is a compiled target.
 type target struct {
-	at            int // index in the file
-	pipeline, key template
-	period        template
-	fields        []field
-	ttl           time.Duration
-	after         int // how many targets of the same name come before
+	at       int // index in the file
+	pipeline template
+	key      text
+	period   text
+	fields   []field
+	ttl      time.Duration
+	after    int // how many targets of the same name come before
 }
 
 // name returns the reading that the target writes, as the file names it. Several targets may have
 // the same.
 func (t *target) name() string {
-	return fmt.Sprintf("%s\n%s\n%s", t.pipeline, t.key, t.period)
+	return fmt.Sprintf("%s\n%s\n%s", t.pipeline, t.key.name(), t.period.name())
 }
 
 type field struct {
@@ -63,48 +63,6 @@ type field struct {
 	path  *path
 	text  *template // if it is text
 	value any       // if it is any other scalar
-}
-
-// path is a compiled JSONPath. Equivalent spellings have the same name.
-type path struct {
-	name  string
-	query *jsonpath.Path
-	names []string // set if the path only selects members by name
-}
-
-func parsePath(text string) (path, error) {
-	query, err := paths.Parse(text)
-	if err != nil {
-		_, reason, _ := strings.Cut(err.Error(), "jsonpath: ")
-		return path{}, fmt.Errorf("%.100q is not a JSONPath (RFC 9535): %s", text, reason)
-	}
-	p := path{name: query.String(), query: query}
-	for _, segment := range query.Query().Segments() {
-		selectors := segment.Selectors()
-		if name, ok := selectors[0].(spec.Name); ok && len(selectors) == 1 && !segment.IsDescendant() {
-			p.names = append(p.names, string(name))
-			continue
-		}
-		p.names = nil
-		break
-	}
-	return p, nil
-}
-
-// find returns the values at the path. A path of plain names is walked without a query.
-func (p *path) find(event map[string]any) []any {
-	if p.names == nil {
-		return p.query.Select(event)
-	}
-	var value any = event
-	for _, name := range p.names {
-		object, _ := value.(map[string]any)
-		var found bool
-		if value, found = object[name]; !found {
-			return nil
-		}
-	}
-	return []any{value}
 }
 
 // compiler turns a File into a Definition, and reports problems at their paths.
@@ -121,6 +79,20 @@ func compile(f *File) (*Definition, []document.Finding) {
 		file: f, sent: map[string]bool{}, findings: f.findings(),
 		def: &Definition{ID: f.Source.ID, Owner: f.Source.Owner, Description: f.Source.Description, Format: f.Source.Format},
 	}
+	for i, step := range f.Each {
+		at := "each"
+		if len(f.Each) > 1 {
+			at = fmt.Sprintf("each[%d]", i)
+		}
+		if strings.HasPrefix(step.Path, "$$") && i > 0 {
+			c.errorf(at, "a step selects from what the one before gave; write $ instead of $$")
+		}
+		c.def.each = append(c.def.each, c.path(at, Path(step), false))
+	}
+	if f.Dedupe != nil {
+		p := c.path("dedupe.path", *f.Dedupe, false)
+		c.def.dedupe = &p
+	}
 	for i, condition := range f.Match {
 		c.condition(fmt.Sprintf("match[%d]", i), condition)
 	}
@@ -134,11 +106,12 @@ func (c *compiler) errorf(path, format string, args ...any) {
 	c.findings = append(c.findings, document.Finding{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (c *compiler) path(at, text string) path {
-	if text == "" {
+// path compiles a path. inElement reports whether a single $ may be the element of each.
+func (c *compiler) path(at string, in Path, inElement bool) path {
+	if in.Path == "" {
 		return path{} // already reported as missing
 	}
-	p, err := parsePath(text)
+	p, err := parsePath(in, inElement && len(c.file.Each) > 0)
 	if err != nil {
 		c.errorf(at, "%s", err)
 	}
@@ -146,7 +119,7 @@ func (c *compiler) path(at, text string) path {
 }
 
 func (c *compiler) condition(at string, in Condition) {
-	out := condition{text: in.Path, path: c.path(at+".path", in.Path)}
+	out := condition{text: in.Path, path: c.path(at+".path", Path{in.Path, in.Decode}, true)}
 	switch n := in.given(); {
 	case n == 0:
 		c.errorf(at, "the condition has no check; add one of equals, in, matches, exists")
@@ -203,7 +176,7 @@ func (c *compiler) matches(at, text string, out *condition) {
 // isInstant reports whether the path selects the time at which the event was sent.
 func (p path) isInstant(f Format) bool {
 	name := map[Format]string{OpenLineage: "eventTime", CloudEvents: "time"}[f]
-	return len(p.names) == 1 && p.names[0] == name
+	return !p.element && len(p.names) == 1 && p.names[0] == name
 }
 
 func (c *compiler) template(at, text string) template {
@@ -212,8 +185,16 @@ func (c *compiler) template(at, text string) template {
 	return t
 }
 
+func (c *compiler) text(at string, in Text) text {
+	if in.Path == nil {
+		return text{template: c.template(at, in.Text)}
+	}
+	p := c.path(at+".path", *in.Path, true)
+	return text{path: &p}
+}
+
 func (c *compiler) target(at string, i int, in Target) {
-	out := target{at: i, pipeline: c.template(at+".pipeline", in.Pipeline), key: c.template(at+".key", in.Key), period: c.template(at+".period", string(in.Period))}
+	out := target{at: i, pipeline: c.template(at+".pipeline", in.Pipeline), key: c.text(at+".key", in.Key), period: c.text(at+".period", in.Period)}
 	if id, constant := out.pipeline.constant(); constant && id != "" && !pipeline.ID(id).Valid() {
 		c.errorf(at+".pipeline", "%.140q is not a pipeline id", id)
 	}
@@ -241,8 +222,11 @@ func (c *compiler) target(at string, i int, in Target) {
 
 // period rejects a period that is the same for every event, or that comes from the time at which an
 // event was sent.
-func (c *compiler) period(at string, t template) {
-	if t == "" {
+func (c *compiler) period(at string, t text) {
+	if t.path != nil && t.path.isInstant(c.def.Format) {
+		c.sentAt(at + ".path")
+	}
+	if t.empty() || t.path != nil {
 		return
 	}
 	if text, constant := t.constant(); constant {
@@ -253,7 +237,7 @@ func (c *compiler) period(at string, t template) {
 		c.errorf(at, "the period %s would apply to every event; take it from the event with a named group: ${day}", text)
 	}
 	for _, group := range c.groups {
-		if c.sent[group] && t.uses(group) {
+		if c.sent[group] && t.template.uses(group) {
 			c.sentAt(at)
 		}
 	}
@@ -274,8 +258,8 @@ func (c *compiler) sentAt(at string) {
 func (c *compiler) field(at, name string, in Field) field {
 	out := field{name: name, value: in.Value}
 	switch text, isText := in.Value.(string); {
-	case in.Path != "":
-		p := c.path(at+".path", in.Path)
+	case in.Path != nil:
+		p := c.path(at+".path", *in.Path, true)
 		out.path = &p
 		if name == "date" && p.isInstant(c.def.Format) {
 			c.sentAt(at + ".path")

@@ -26,7 +26,9 @@ const (
 type File struct {
 	Source Identity    `yaml:"source" required:"true" doc:"The source's identity."`
 	Match  []Condition `yaml:"match" doc:"The conditions on an event, all of which must be met. Only a source of format json may have none."`
+	Each   Steps       `yaml:"each" doc:"Splits a message: a path, or a list of steps, each of which selects from what the one before gave. match and write then apply to each element; a path that starts with $$ reads the whole message."`
 	Write  []Target    `yaml:"write" required:"true" minItems:"1" doc:"The readings to write for an event that matches."`
+	Dedupe *Path       `yaml:"dedupe" doc:"Where a message has the id that its repeats share; several values are one id together. Without it, a message is recognised by the id that its service gives it."`
 }
 
 // Identity describes a source.
@@ -39,40 +41,34 @@ type Identity struct {
 
 // Condition is one condition on an event.
 type Condition struct {
-	Path    string `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event, such as $.subject."`
-	Equals  any    `yaml:"equals" doc:"The value at path must equal this."`
-	In      []any  `yaml:"in" minItems:"1" doc:"The value at path must be one of these."`
-	Matches string `yaml:"matches" doc:"Regular expression (RE2). Its named groups, such as (?P<day>…), can be used in write."`
-	Exists  *bool  `yaml:"exists" doc:"true: path must find a value. false: it must not."`
+	Path    string    `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event, such as $.subject."`
+	Decode  Decodings `yaml:"decode" doc:"How to decode the value at path: url, base64, json, or a list of these."`
+	Equals  any       `yaml:"equals" doc:"The value at path must equal this."`
+	In      []any     `yaml:"in" minItems:"1" doc:"The value at path must be one of these."`
+	Matches string    `yaml:"matches" doc:"Regular expression (RE2). Its named groups, such as (?P<day>…), can be used in write."`
+	Exists  *bool     `yaml:"exists" doc:"true: path must find a value. false: it must not."`
 }
 
 // Target is one reading to write.
 type Target struct {
 	Pipeline string             `yaml:"pipeline" required:"true" doc:"The pipeline's id; may contain ${group}."`
-	Key      string             `yaml:"key" required:"true" doc:"The sensor's key; may contain ${group}."`
-	Period   document.Text      `yaml:"period" doc:"The period of the reading, such as ${day}. Without it the reading is undated, unless its fields have a date."`
+	Key      Text               `yaml:"key" required:"true" doc:"The sensor's key, which may contain ${group}; or {path: …} into the event."`
+	Period   Text               `yaml:"period" doc:"The period of the reading, such as ${day}, or {path: …} into the event. An instant with a time zone is the pipeline's slice that holds it. Without it the reading is undated, unless its fields have a date."`
 	Fields   map[string]Field   `yaml:"fields" required:"true" minItems:"1" doc:"The reading's fields: a value, text with ${group}, or {path: …} into the event."`
 	TTL      *document.Duration `yaml:"ttl" above:"0s" doc:"How long the reading is valid; default no limit."`
 }
 
 // Field is the value of a field: a scalar, or a path into the event.
 type Field struct {
-	Path  string // "" for a scalar
+	Path  *Path // nil for a scalar
 	Value any
-}
-
-// fieldPath is the long form of a field.
-type fieldPath struct {
-	Path string `yaml:"path" required:"true" doc:"JSONPath (RFC 9535) into the event. A field whose path finds nothing is left out."`
 }
 
 func (f *Field) DecodeNode(n document.Node) []document.Finding {
 	switch n.Kind() {
 	case document.Map:
-		var long fieldPath
-		findings := n.Decode(&long)
-		f.Path = long.Path
-		return findings
+		f.Path = &Path{}
+		return n.Decode(f.Path)
 	case document.List, document.Null:
 		return []document.Finding{{Message: "expected a text, a number, true, false or {path: $…}, found " + n.Describe()}}
 	}
@@ -81,7 +77,7 @@ func (f *Field) DecodeNode(n document.Node) []document.Finding {
 }
 
 func (Field) JSONSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Types: []string{"string", "number", "boolean"}}, document.Fragment(fieldPath{})}}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Types: []string{"string", "number", "boolean"}}, document.Fragment(Path{})}}
 }
 
 // Schema returns the JSON Schema of a source file.

@@ -13,7 +13,8 @@ import (
 var eventTypes = []string{"START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"}
 
 // CheckLineage returns an error that names the field if an event is not an OpenLineage event about
-// a run, a job or a dataset.
+// a run, a job or a dataset. An eventTime without a time zone, as some clients send it, becomes one
+// in UTC.
 func CheckLineage(event map[string]any) error {
 	fields := sensor.Fields(event)
 	required := []string{"eventTime", "producer", "schemaURL"}
@@ -36,8 +37,10 @@ func CheckLineage(event map[string]any) error {
 		}
 	}
 	text, _ := event["eventTime"].(string)
-	if _, err := time.Parse(time.RFC3339, text); err != nil {
+	if _, zoned, ok := parseInstant(text); !ok {
 		return fmt.Errorf("field eventTime: %.60q is not RFC 3339", text)
+	} else if !zoned {
+		event["eventTime"] = text + "Z"
 	}
 	if kind, given := event["eventType"]; given && kind != nil {
 		if text, _ := kind.(string); !slices.Contains(eventTypes, text) {
@@ -45,4 +48,25 @@ func CheckLineage(event map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// RunState is what an OpenLineage event says about its run.
+type RunState struct {
+	RunID string
+	At    time.Time // when the event was sent
+	Ended bool      // the run has ended: COMPLETE, FAIL or ABORT
+}
+
+// RunStateOf returns what an event that CheckLineage accepted says about its run; false if it is not
+// about one.
+func RunStateOf(event map[string]any) (RunState, bool) {
+	fields := sensor.Fields(event)
+	id, _ := fields.At("run.runId").(string)
+	kind, _ := event["eventType"].(string)
+	text, _ := event["eventTime"].(string)
+	at, _, ok := parseInstant(text)
+	if id == "" || kind == "" || !ok {
+		return RunState{}, false
+	}
+	return RunState{RunID: id, At: at, Ended: kind == "COMPLETE" || kind == "FAIL" || kind == "ABORT"}, true
 }

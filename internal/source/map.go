@@ -1,6 +1,8 @@
 package source
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -14,58 +16,163 @@ import (
 type Write struct {
 	Pipeline pipeline.ID
 	Key      sensor.Key
-	Period   period.Period // zero: undated
+	Period   period.Period // zero: undated, or Instant
+	Instant  time.Time     // if set, the period is the slice of the pipeline that holds it
 	Fields   sensor.Fields
 	TTL      time.Duration // 0: never expires
 	At       int           // index of its entry under write
-	Entry    string        // identifies its entry, wherever it stands in the file and whatever the event
+	Entry    string        // identifies its entry and element, wherever they stand in the file and the event
 }
 
 // EventProblem says why an event yields less than its source asks for: a reading is not written, or
 // a field is left out.
 type EventProblem struct {
 	Source   ID     `json:"source" doc:"The source's id."`
-	Write    int    `json:"write" doc:"The index of the entry in write, from 0."`
+	Write    int    `json:"write" doc:"The index of the entry in write, from 0; -1 if the problem affects all of them."`
 	Pipeline string `json:"pipeline" doc:"The pipeline, if the event determines it."`
 	Key      string `json:"key" doc:"The sensor's key, if the event determines it."`
 	Message  string `json:"message" doc:"The problem and its effect on the reading."`
 }
 
 func (p EventProblem) String() string {
-	return fmt.Sprintf("source %s, write[%d]: %s", p.Source, p.Write, p.Message)
+	at := ""
+	if p.Write >= 0 {
+		at = fmt.Sprintf(", write[%d]", p.Write)
+	}
+	return fmt.Sprintf("source %s%s: %s", p.Source, at, p.Message)
 }
+
+const (
+	// MaxReadings is how many readings one message may give.
+	MaxReadings = 1000
+	// maxElements is how many elements a message may be split into.
+	maxElements = 10_000
+	// maxReported is how many problems of one message are reported one by one.
+	maxReported = 20
+)
 
 // Mapped is the result of applying one source to an event.
 type Mapped struct {
 	Source   *Definition
 	Writes   []Write
 	Problems []EventProblem
+	// Over says that the message has too many elements or gives too many readings, so that none may
+	// be written; "" if not.
+	Over string
+
+	unreported int // problems beyond maxReported
 }
 
-// Map applies the source to an event, and reports whether the event matches.
+// Map applies the source to an event, and reports whether the event matches. An event of which some
+// part cannot be decoded, so that it might match, also does.
 func (d *Definition) Map(event map[string]any) (Mapped, bool) {
 	return d.mapped(newLookup(event))
 }
 
 func (d *Definition) mapped(l *lookup) (Mapped, bool) {
-	groups, ok := d.matches(l)
-	if !ok {
-		return Mapped{}, false
-	}
 	m := Mapped{Source: d}
-	for i := range d.targets {
-		m.add(&d.targets[i], l, groups)
+	matched := false
+	if len(d.each) == 0 {
+		matched = m.apply(l, "")
+	} else if !d.excludes(l) {
+		matched = m.applyEach(l)
 	}
-	return m, true
+	if m.unreported > 0 {
+		m.Problems = append(m.Problems, EventProblem{Source: d.ID, Write: -1, Message: fmt.Sprintf("%d more problems", m.unreported)})
+	}
+	return m, matched
+}
+
+// applyEach applies the source to each element of a message, and reports whether one matches.
+func (m *Mapped) applyEach(l *lookup) (matched bool) {
+	elements, faults, over := m.Source.split(l.message)
+	if m.Over = over; over != "" {
+		return true
+	}
+	for _, fault := range faults {
+		m.report(EventProblem{Write: -1, Message: fault})
+	}
+	seen := map[string]int{}
+	for i, value := range elements {
+		before := len(m.Writes)
+		matched = m.apply(l.in(value), fmt.Sprintf("element %d: ", i)) || matched
+		if len(m.Writes) == before {
+			continue
+		}
+		if len(m.Writes) > MaxReadings {
+			m.Over = fmt.Sprintf("the message gives more than %d readings", MaxReadings)
+			return true
+		}
+		id := digestOf(value)
+		for n := range m.Writes[before:] {
+			m.Writes[before+n].Entry += fmt.Sprintf("\n%s\n%d", id, seen[id])
+		}
+		seen[id]++
+	}
+	return matched || len(faults) > 0
+}
+
+// digestOf identifies an element by its content: its index would change with the order of an
+// object's members.
+func digestOf(value any) string {
+	sum := sha256.Sum256([]byte(sensor.Literal(value)))
+	return hex.EncodeToString(sum[:16])
+}
+
+// split returns the elements of a message, and why some are left out. over says why there are too
+// many.
+func (d *Definition) split(message any) (elements []any, faults []string, over string) {
+	elements = []any{message}
+	for i := range d.each {
+		var next []any
+		for _, e := range elements {
+			values, err := d.each[i].find(e)
+			if err != nil {
+				faults = append(faults, fmt.Sprintf("an element is left out: each[%d]: %s", i, err))
+			}
+			if next = append(next, values...); len(next) > maxElements {
+				return nil, nil, fmt.Sprintf("the message has more than %d elements", maxElements)
+			}
+		}
+		elements = next
+	}
+	return elements, faults, ""
+}
+
+// apply adds what an event, or an element of one, gives, and reports whether it matches. prefix
+// names the element in problems.
+func (m *Mapped) apply(l *lookup, prefix string) bool {
+	groups, ok, err := m.Source.matches(l)
+	if err != nil {
+		m.report(EventProblem{Write: -1, Message: fmt.Sprintf("%snothing is written: %s", prefix, err)})
+		return true
+	}
+	if !ok {
+		return false
+	}
+	for i := range m.Source.targets {
+		m.add(&m.Source.targets[i], l, groups, prefix)
+	}
+	return true
+}
+
+func (m *Mapped) report(p EventProblem) {
+	if len(m.Problems) >= maxReported {
+		m.unreported++
+		return
+	}
+	p.Source = m.Source.ID
+	m.Problems = append(m.Problems, p)
 }
 
 // add adds the reading of a target, or the reason why there is none.
-func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
-	at := EventProblem{Source: m.Source.ID, Write: t.at, Pipeline: t.pipeline.fill(groups), Key: t.key.fill(groups)}
+func (m *Mapped) add(t *target, l *lookup, groups map[string]string, prefix string) {
+	key, keyErr := t.key.read(l, groups)
+	at := EventProblem{Write: t.at, Pipeline: t.pipeline.fill(groups), Key: key}
 	report := func(format string, args ...any) {
 		p := at
-		p.Message = fmt.Sprintf(format, args...)
-		m.Problems = append(m.Problems, p)
+		p.Message = prefix + fmt.Sprintf(format, args...)
+		m.report(p)
 	}
 	w := Write{Pipeline: pipeline.ID(at.Pipeline), Fields: make(sensor.Fields, len(t.fields)), TTL: t.ttl, At: t.at, Entry: fmt.Sprintf("%s\n%d", t.name(), t.after)}
 	for i := range t.fields {
@@ -74,8 +181,10 @@ func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
 		}
 	}
 	var suffix period.Period
-	var err error
-	w.Key, suffix, err = sensor.ExternalKey(at.Key)
+	err := keyErr
+	if err == nil {
+		w.Key, suffix, err = sensor.ExternalKey(key)
+	}
 	switch {
 	case !w.Pipeline.Valid():
 		report("nothing is written: %.140q is not a pipeline id", at.Pipeline)
@@ -87,27 +196,52 @@ func (m *Mapped) add(t *target, l *lookup, groups map[string]string) {
 		report("nothing is written: the event has none of the fields")
 		return
 	}
-	if w.Period, err = t.periodOf(groups, w.Fields, suffix); err != nil {
+	if err := t.date(&w, l, groups, suffix); err != nil {
 		report("nothing is written: %s", err)
 		return
 	}
 	m.Writes = append(m.Writes, w)
 }
 
-// periodOf returns the period of a reading: the target's, or else that of the fields or the key.
-func (t *target) periodOf(groups map[string]string, fields sensor.Fields, suffix period.Period) (period.Period, error) {
-	if t.period == "" {
-		return sensor.PeriodOf(fields, suffix)
+// date sets the period of a reading: the target's, or else that of the fields or the key.
+func (t *target) date(w *Write, l *lookup, groups map[string]string, suffix period.Period) (err error) {
+	if t.period.empty() {
+		w.Period, err = sensor.PeriodOf(w.Fields, suffix)
+		return err
 	}
-	text := t.period.fill(groups)
-	if text == "" {
-		return period.Period{}, fmt.Errorf("the period %w", errNoValue)
-	}
-	p, err := period.Parse(text)
+	text, err := t.period.read(l, groups)
 	if err != nil {
-		return period.Period{}, fmt.Errorf("the period cannot be read: %w", err)
+		return fmt.Errorf("the period cannot be read: %w", err)
 	}
-	return p, nil
+	if text == "" {
+		return fmt.Errorf("the period %w", errNoValue)
+	}
+	if w.Period, err = period.Parse(text); err == nil {
+		return nil
+	}
+	at, zoned, ok := parseInstant(text)
+	switch {
+	case ok && !zoned:
+		return fmt.Errorf("the period cannot be read: %.60q is an instant without a time zone; send one, such as %sZ, or match the date in it", text, text)
+	case ok:
+		w.Instant = at
+		return nil
+	}
+	return fmt.Errorf("the period cannot be read: %w", err)
+}
+
+// parseInstant parses an instant in RFC 3339, with a blank instead of the T, or without seconds.
+// zoned is false if it has no time zone, in which case at is in UTC.
+func parseInstant(text string) (at time.Time, zoned, ok bool) {
+	text = strings.Replace(text, " ", "T", 1)
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		for _, zone := range []string{"Z07:00", "Z0700", ""} {
+			if at, err := time.Parse(layout+zone, text); err == nil {
+				return at.UTC(), zone != "", true
+			}
+		}
+	}
+	return time.Time{}, false, false
 }
 
 // read stores the field's value in fields, or returns why it cannot. If a path matches nothing,
@@ -119,22 +253,29 @@ func (f *field) read(l *lookup, groups map[string]string, fields sensor.Fields) 
 	case f.path == nil:
 		fields[f.name] = f.value
 	default:
-		values := l.at(f.path)
+		values, err := l.at(f.path)
+		if err != nil {
+			return err.Error()
+		}
 		if len(values) > 1 {
 			return fmt.Sprintf("%s finds %d values; make the path match exactly one", f.path.query, len(values))
 		}
 		if len(values) == 1 {
+			if err := sensor.CheckDepth(values[0]); err != nil {
+				return fmt.Sprintf("%s finds a value that a reading cannot hold: %s", f.path.query, err)
+			}
 			fields[f.name] = values[0]
 		}
 	}
 	return ""
 }
 
-// Summary identifies an event that no source matched, without its data.
+// Summary identifies an event without its data.
 func Summary(f Format, event map[string]any) string {
 	names := map[Format][]string{
 		CloudEvents: {"type", "source", "subject", "id"},
 		OpenLineage: {"eventType", "job.namespace", "job.name", "producer"},
+		JSON:        {"Type", "TopicArn", "MessageId", "subscription", "message.messageId", "eventType", "topic"}, // of services' envelopes
 	}[f]
 	var parts []string
 	for _, name := range names {

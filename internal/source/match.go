@@ -7,58 +7,105 @@ import (
 	"github.com/interlock-go/interlock/internal/sensor"
 )
 
-// lookup finds the values at paths of one event, evaluating each path once.
+// lookup finds the values at paths of one message, and of one element of it, evaluating each path
+// once.
 type lookup struct {
-	event map[string]any
-	found map[string][]any
+	message   any
+	found     map[string]answer
+	element   any
+	inElement map[string]answer // in the element; nil if the message is not split
 }
 
-func newLookup(event map[string]any) *lookup {
-	return &lookup{event: event, found: make(map[string][]any, 4)}
+// answer is what a path finds.
+type answer struct {
+	values []any
+	fault  error
 }
 
-func (l *lookup) at(p *path) []any {
-	values, known := l.found[p.name]
-	if !known {
-		values = p.find(l.event)
-		l.found[p.name] = values
+func newLookup(message map[string]any) *lookup {
+	return &lookup{message: message, found: make(map[string]answer, 4)}
+}
+
+// in returns a lookup for an element of the message.
+func (l *lookup) in(element any) *lookup {
+	return &lookup{message: l.message, found: l.found, element: element, inElement: make(map[string]answer, 4)}
+}
+
+// at returns the values at a path. The error says why some of them cannot be decoded.
+func (l *lookup) at(p *path) ([]any, error) {
+	root, found := l.message, l.found
+	if p.element {
+		root, found = l.element, l.inElement
 	}
-	return values
+	a, known := found[p.name]
+	if !known {
+		a.values, a.fault = p.find(root)
+		found[p.name] = a
+	}
+	return a.values, a.fault
 }
 
-// matches reports whether an event meets all conditions, and returns the values of their groups.
-func (d *Definition) matches(l *lookup) (groups map[string]string, ok bool) {
+// matches reports whether an event meets all conditions, and returns the values of their groups. An
+// event that may meet them, because a value cannot be decoded, is an error.
+func (d *Definition) matches(l *lookup) (groups map[string]string, ok bool, err error) {
 	for i := range d.conditions {
-		if groups, ok = d.conditions[i].holds(l, groups); !ok {
-			return nil, false
+		holds, err2 := false, error(nil)
+		if groups, holds, err2 = d.conditions[i].holds(l, groups); err2 != nil && err == nil {
+			err = fmt.Errorf("match[%d]: %w", i, err2)
+		}
+		if !holds && err2 == nil {
+			return nil, false, nil
 		}
 	}
-	return groups, true
+	return groups, err == nil, err
 }
 
-// holds reports whether one of the values at the path meets the condition, and adds its groups.
-func (c *condition) holds(l *lookup, groups map[string]string) (map[string]string, bool) {
-	values := l.at(&c.path)
+// excludes reports whether a condition on the whole message does not hold.
+func (d *Definition) excludes(l *lookup) bool {
+	for i := range d.conditions {
+		c := &d.conditions[i]
+		if c.path.element {
+			continue
+		}
+		if _, holds, err := c.holds(l, nil); !holds && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether one of the values at the path meets the condition, and adds its groups. An
+// error means that a value that cannot be decoded might meet it.
+func (c *condition) holds(l *lookup, groups map[string]string) (map[string]string, bool, error) {
+	values, err := l.at(&c.path)
 	switch {
 	case c.absent:
-		return groups, len(values) == 0
+		return groups, len(values) == 0 && err == nil, err
 	case c.values == nil && c.matches == nil:
-		return groups, len(values) > 0
+		return groups, len(values) > 0, unless(len(values) > 0, err)
 	}
 	for _, v := range values {
 		if c.matches != nil {
 			if found := c.match(v); found != nil {
-				return c.add(groups, found), true
+				return c.add(groups, found), true, nil
 			}
 			continue
 		}
 		for _, want := range c.values {
 			if same(v, want) {
-				return groups, true
+				return groups, true, nil
 			}
 		}
 	}
-	return groups, false
+	return groups, false, err
+}
+
+// unless returns err if not.
+func unless(not bool, err error) error {
+	if not {
+		return nil
+	}
+	return err
 }
 
 // match returns the submatches of a scalar; nil if it does not match.
@@ -107,24 +154,41 @@ func same(a, b any) bool {
 
 // Checked is the result of one condition.
 type Checked struct {
-	Path   string `json:"path"`
-	Holds  bool   `json:"holds"`
-	Reason string `json:"reason"` // what was found, and what is wanted
+	Element *int   `json:"element"` // the index of the element of each; nil if the message is not split
+	Path    string `json:"path"`
+	Holds   bool   `json:"holds"`
+	Reason  string `json:"reason"` // what was found, and what is wanted
 }
 
-// Conditions checks each condition separately, to show which of them keeps an event from matching.
+// Conditions checks each condition separately, to show which of them keeps an event, or an element
+// of it, from matching.
 func (d *Definition) Conditions(event map[string]any) []Checked {
 	l, out := newLookup(event), make([]Checked, 0, len(d.conditions))
+	if len(d.each) == 0 {
+		return d.checked(l, nil, out)
+	}
+	elements, _, _ := d.split(event)
+	for i, e := range elements {
+		out = d.checked(l.in(e), &i, out)
+	}
+	return out
+}
+
+// checked adds the result of each condition.
+func (d *Definition) checked(l *lookup, element *int, out []Checked) []Checked {
 	for i := range d.conditions {
 		c := &d.conditions[i]
-		_, holds := c.holds(l, nil)
+		_, holds, _ := c.holds(l, nil)
 		found := "there is no value"
-		if values := l.at(&c.path); len(values) == 1 {
+		switch values, err := l.at(&c.path); {
+		case err != nil:
+			found = err.Error()
+		case len(values) == 1:
 			found = fmt.Sprintf("%.200s", sensor.Literal(values[0]))
-		} else if len(values) > 1 {
+		case len(values) > 1:
 			found = fmt.Sprintf("%.200s (%d values)", sensor.Literal(values), len(values))
 		}
-		out = append(out, Checked{Path: c.text, Holds: holds, Reason: found + "; wanted: " + c.wanted()})
+		out = append(out, Checked{Element: element, Path: c.text, Holds: holds, Reason: found + "; wanted: " + c.wanted()})
 	}
 	return out
 }

@@ -56,11 +56,18 @@ func (s *Set) All() []*Definition { return s.all }
 // Get returns the source with that id; nil if there is none.
 func (s *Set) Get(id ID) *Definition { return s.byID[id] }
 
+// Takes reports whether there is a source of that format.
+func (s *Set) Takes(f Format) bool { return s.formats[f] != nil }
+
 // wanted is a text that a condition requires at a path.
 type wanted struct{ path, text string }
 
-// texts lists the texts that a condition allows; nil if it also allows other values.
+// texts lists the texts that a condition allows; nil if it also allows other values, or if the
+// message does not show the value without being split or decoded.
 func (c *condition) texts() []wanted {
+	if c.path.element || len(c.path.decode) > 0 {
+		return nil
+	}
 	var all []wanted
 	for _, v := range c.values {
 		text, ok := v.(string)
@@ -123,7 +130,8 @@ func (s *Set) Map(f Format, event map[string]any) []Mapped {
 	l := newLookup(event)
 	var found []*Definition
 	for i := range x.lists {
-		for _, v := range l.at(&x.lists[i].path) {
+		values, _ := l.at(&x.lists[i].path) // it has nothing to decode
+		for _, v := range values {
 			if text, ok := v.(string); ok {
 				found = append(found, x.lists[i].byText[text]...)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
+	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // template is text with references to groups: ${name}; `\${` is a literal.
@@ -63,4 +64,51 @@ func (t template) fill(groups map[string]string) string {
 func (t template) uses(group string) bool {
 	names, _ := t.names()
 	return slices.Contains(names, group)
+}
+
+// text is a template, or a path whose only value is the text.
+type text struct {
+	template template
+	path     *path
+}
+
+func (t text) empty() bool { return t.path == nil && t.template == "" }
+
+// name identifies the text in its file.
+func (t text) name() string {
+	if t.path != nil {
+		return t.path.name
+	}
+	return string(t.template)
+}
+
+// constant returns the text if it is the same for every event.
+func (t text) constant() (string, bool) {
+	if t.path != nil {
+		return "", false
+	}
+	return t.template.constant()
+}
+
+// read returns the text for an event, or why there is none.
+func (t text) read(l *lookup, groups map[string]string) (string, error) {
+	if t.path == nil {
+		return t.template.fill(groups), nil
+	}
+	values, err := l.at(t.path)
+	switch {
+	case err != nil:
+		return "", err
+	case len(values) == 0:
+		return "", fmt.Errorf("%s finds nothing", t.path.query)
+	case len(values) > 1:
+		return "", fmt.Errorf("%s finds %d values; make the path match exactly one", t.path.query, len(values))
+	}
+	switch v := values[0].(type) {
+	case string:
+		return v, nil
+	case int64, float64, bool:
+		return sensor.Literal(v), nil
+	}
+	return "", fmt.Errorf("%s finds %.80s, which is not text", t.path.query, sensor.Literal(values[0]))
 }
