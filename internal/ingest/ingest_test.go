@@ -283,6 +283,193 @@ func TestEventWithManyReadings(t *testing.T) {
 	}
 }
 
+const split = `source: {id: files, owner: x, format: json}
+each: $.files[*]
+write: [{pipeline: orders, key: {path: $.key}, period: {path: $.at}, fields: {n: {path: $.n}}}]
+`
+
+// message sends a message to the source files, as "written, repeated, problems".
+func (d *desk) message(id, body string, admit ingest.Admit) (string, error) {
+	d.Helper()
+	event, err := source.DecodeEvent([]byte(body))
+	if err != nil {
+		d.Fatal(err)
+	}
+	r, err := d.intake.TakeEach(ctx, []ingest.Event{{Format: source.JSON, Source: "files", ID: id, Body: event}}, admit, noon)
+	return fmt.Sprintf("%d, %d, %d", r.Written, r.Repeated, len(r.Problems)), err
+}
+
+func anyone(*store.Write, int) (func(), error) { return nil, nil }
+
+// files is a message with n files, each with its own key.
+func files(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{"key":"k%04d","at":"2026-03-03","n":%d}`, i, i))
+	}
+	return `{"files":[` + strings.Join(all, ",") + `]}`
+}
+
+// counted counts the calls that store readings.
+type counted struct {
+	*memory.Store
+	calls int
+	most  int // readings per call, if not 0
+	fail  int // the call that fails
+}
+
+func (c *counted) PutReadings(ctx context.Context, writes []store.Write, now time.Time) ([]store.Put, error) {
+	if c.most > 0 && len(writes) > c.most {
+		return nil, store.ErrTooLarge
+	}
+	if c.calls++; c.calls == c.fail {
+		return nil, store.ErrAway
+	}
+	return c.Store.PutReadings(ctx, writes, now)
+}
+
+func TestMessageIsStoredInOneCommit(t *testing.T) {
+	d := newDesk(t)
+	d.use(split)
+	s := &counted{Store: d.store}
+	d.intake = ingest.New(s, d.catalog, catalog.MaxFuture)
+	for _, want := range []string{"1000, 0, 0", "0, 1000, 0"} {
+		if got, err := d.message("m1", files(1000), anyone); got != want || err != nil {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+	if s.calls != 2 {
+		t.Errorf("two deliveries took %d calls", s.calls)
+	}
+	if got, err := d.message("m2", files(1001), anyone); got != "0, 0, 1" || err != nil {
+		t.Errorf("1001 readings: %s, %v", got, err)
+	}
+	event, _ := source.DecodeEvent([]byte(files(1001)))
+	one, _ := source.DecodeEvent([]byte(files(1)))
+	_, err := d.intake.Take(ctx, []ingest.Event{{Format: source.JSON, Source: "files", Body: one}, {Format: source.JSON, Source: "files", Body: event}}, anyone, noon)
+	if !errors.Is(err, store.ErrTooLarge) || !strings.Contains(err.Error(), "event 1: the message gives more than 1000 readings") || s.calls != 2 {
+		t.Errorf("in a batch: %v after %d calls", err, s.calls)
+	}
+}
+
+// Where a message takes several commits, a redelivery completes them.
+func TestRedeliveryCompletesAMessage(t *testing.T) {
+	d := newDesk(t)
+	d.use(split)
+	d.intake = ingest.New(&counted{Store: d.store, most: 3, fail: 3}, d.catalog, catalog.MaxFuture)
+	if _, err := d.message("m1", files(10), anyone); !errors.Is(err, store.ErrAway) {
+		t.Fatal(err)
+	}
+	if got, err := d.message("m1", files(10), anyone); got != "6, 4, 0" && got != "5, 5, 0" || err != nil {
+		t.Errorf("the redelivery: %s, %v", got, err)
+	}
+	if got, _ := d.message("m1", files(10), anyone); got != "0, 10, 0" {
+		t.Errorf("another one: %s", got)
+	}
+}
+
+// A message of which a reading must wait is not written at all, and its quota is returned.
+func TestMessageThatMustComeAgainIsNotWritten(t *testing.T) {
+	d := newDesk(t)
+	d.use(split)
+	reserved, limit := 0, 2
+	admit := func(*store.Write, int) (func(), error) {
+		if reserved == limit {
+			return nil, &ingest.Later{Err: errors.New("too many keys")}
+		}
+		reserved++
+		return func() { reserved-- }, nil
+	}
+	if got, err := d.message("m1", files(3), admit); got != "0, 0, 0" || err == nil || err.Error() != "too many keys" || reserved != 0 {
+		t.Errorf("%s, %v, %d reserved", got, err, reserved)
+	}
+	limit = 3
+	if got, err := d.message("m1", files(3), admit); got != "3, 0, 0" || err != nil {
+		t.Errorf("again: %s, %v", got, err)
+	}
+}
+
+func TestInstantIsCutToThePipelinesSlice(t *testing.T) {
+	d := newDesk(t)
+	const hourly = "pipeline: {id: orders, owner: x}\nschedule: {cron: \"5 * * * *\", timezone: Asia/Kolkata, offset: -1}\n"
+	if _, err := d.catalog.Apply(ctx, catalog.Files{
+		Pipelines: []pipeline.Source{{File: "orders.yaml", Data: []byte(hourly)}}, Sources: []pipeline.Source{{File: "s.yaml", Data: []byte(split)}},
+	}, noon); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.message("m1", `{"files":[{"key":"k","at":"2026-03-03T10:45:00Z","n":1}]}`, anyone); got != "1, 0, 0" || err != nil {
+		t.Fatal(got, err, d.catalog.Files())
+	}
+	page, err := d.store.History(ctx, store.HistoryQuery{Pipeline: "orders", Key: "k"})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Period.String() != "2026-03-03T16" {
+		t.Errorf("%+v %v", *page.Items[0], err)
+	}
+}
+
+const lineage = `source: {id: spark, owner: x, format: openlineage}
+match: [{path: $.job.name, equals: j}%s]
+write: [{pipeline: orders, key: spark, fields: {status: {path: $.eventType}}}]
+`
+
+// ran sends an event of run r, and returns the stored status.
+func (d *desk) ran(kind, minute string, at time.Time) string {
+	d.Helper()
+	event, err := source.DecodeEvent(fmt.Appendf(nil, `{"eventType":%q,"eventTime":"2026-03-03T10:%s:00","producer":"p","schemaURL":"s","run":{"runId":"r"},"job":{"namespace":"n","name":"j"}}`, kind, minute))
+	if err == nil {
+		err = source.CheckLineage(event)
+	}
+	if err != nil {
+		d.Fatal(err)
+	}
+	if _, err := d.intake.Take(ctx, []ingest.Event{{Format: source.OpenLineage, Body: event}}, anyone, at); err != nil {
+		d.Fatal(err)
+	}
+	page, err := d.store.History(ctx, store.HistoryQuery{Pipeline: "orders", Key: "spark", Limit: 1})
+	if err != nil {
+		d.Fatal(err)
+	}
+	if len(page.Items) == 0 {
+		return ""
+	}
+	return fmt.Sprint(page.Items[0].Fields["status"])
+}
+
+func TestNothingIsWrittenAfterTheEndOfARun(t *testing.T) {
+	d := newDesk(t)
+	d.use(fmt.Sprintf(lineage, ""))
+	for n, step := range []struct{ kind, minute, want string }{
+		{"START", "00", "START"},
+		{"RUNNING", "05", "RUNNING"},
+		{"START", "00", "START"}, // nothing says which of them is newer
+		{"FAIL", "10", "FAIL"},
+		{"RUNNING", "15", "FAIL"},
+		{"START", "20", "FAIL"},
+		{"OTHER", "20", "FAIL"},
+		{"COMPLETE", "09", "FAIL"},
+		{"COMPLETE", "11", "COMPLETE"},
+		{"FAIL", "10", "COMPLETE"},
+		{"COMPLETE", "11", "COMPLETE"},
+	} {
+		if got := d.ran(step.kind, step.minute, noon.Add(time.Duration(n)*time.Hour)); got != step.want {
+			t.Errorf("step %d, %s: %s, want %s", n, step.kind, got, step.want)
+		}
+	}
+	if got := d.ran("START", "30", noon.Add(8*24*time.Hour)); got != "START" {
+		t.Errorf("after a week: %s", got)
+	}
+}
+
+// The end counts even if no source matches it.
+func TestEndThatNoSourceMatchesCounts(t *testing.T) {
+	d := newDesk(t)
+	d.use(fmt.Sprintf(lineage, ", {path: $.eventType, in: [START, RUNNING]}"))
+	for _, step := range []struct{ kind, want string }{{"COMPLETE", ""}, {"START", ""}, {"COMPLETE", ""}, {"FAIL", ""}, {"RUNNING", ""}} {
+		if got := d.ran(step.kind, "00", noon); got != step.want {
+			t.Errorf("%s: %q", step.kind, got)
+		}
+	}
+}
+
 // small is a store that accepts three readings at once, each with a mark, as DynamoDB does.
 type small struct{ *memory.Store }
 
