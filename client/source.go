@@ -26,6 +26,16 @@ type EventSource struct {
 	ExpectedBy   *time.Time    `json:"expectedBy"`   // an event is missing after this time
 	Silence      *string       `json:"silence"`      // how long there has been no event, if one is missing
 	Recent       []SourceEvent `json:"recent"`       // newest first
+
+	Confirmation *SourceConfirmation `json:"confirmation"` // that SNS asks for; nil if there is none
+}
+
+// SourceConfirmation is a subscription that SNS asks to confirm. A person must open its link.
+type SourceConfirmation struct {
+	At      time.Time `json:"at" doc:"When SNS asked."`
+	Topic   string    `json:"topic"`
+	Message string    `json:"message" doc:"What SNS asks for."`
+	Link    string    `json:"link" doc:"The link to open in a browser. Interlock never opens it."`
 }
 
 // SourceEvent is an event that a source matched.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,6 +90,9 @@ func (a *app) writeSourceNotes(s client.EventSource) {
 	if s.Silence != nil {
 		fmt.Fprintf(a.stdout, "\n%s\n", a.outStyle.red(printable(*s.Silence)))
 	}
+	if c := s.Confirmation; c != nil {
+		fmt.Fprintf(a.stdout, "\n%s %s. Check the topic, then open this link; interlock does not:\n  %s\n", a.outStyle.yellow(s.ID+":"), printable(c.Message), printable(c.Link))
+	}
 	if s.LastProblem != nil {
 		fmt.Fprintf(a.stdout, "\n%s %s\n", a.outStyle.yellow("problem at "+shortTime(s.ProblemAt)+":"), printable(*s.LastProblem))
 	}
@@ -105,6 +109,7 @@ type wouldWrite struct {
 	Pipeline string         `json:"pipeline"`
 	Key      string         `json:"key"`
 	Date     *string        `json:"date"`
+	Instant  *time.Time     `json:"instant"` // if set, the date is the slice of the pipeline that holds it
 	Data     map[string]any `json:"data"`
 	TTL      *string        `json:"ttl"`
 }
@@ -183,10 +188,17 @@ func testSource(d *source.Definition, event map[string]any) sourceTest {
 		Source: string(d.ID), Format: string(d.Format), Matched: matched, Conditions: d.Conditions(event),
 		Writes: []wouldWrite{}, Problems: append([]source.EventProblem{}, m.Problems...),
 	}
+	if m.Over != "" {
+		t.Problems = append(t.Problems, source.EventProblem{Source: d.ID, Write: -1, Message: "nothing is written: " + m.Over})
+		m.Writes = nil
+	}
 	for _, w := range m.Writes {
 		one := wouldWrite{Pipeline: string(w.Pipeline), Key: string(w.Key), Data: w.Fields}
 		if !w.Period.IsZero() {
 			one.Date = new(w.Period.String())
+		}
+		if !w.Instant.IsZero() {
+			one.Instant = &w.Instant
 		}
 		if w.TTL > 0 {
 			one.TTL = new(document.Duration(w.TTL).String())
@@ -197,7 +209,10 @@ func testSource(d *source.Definition, event map[string]any) sourceTest {
 }
 
 func (a *app) writeSourceTest(t sourceTest) {
-	for _, c := range t.Conditions {
+	for i, c := range t.Conditions {
+		if c.Element != nil && (i == 0 || *t.Conditions[i-1].Element != *c.Element) {
+			fmt.Fprintf(a.stdout, "element %d\n", *c.Element)
+		}
 		mark := a.outStyle.green("✓")
 		if !c.Holds {
 			mark = a.outStyle.red("✗")
@@ -209,7 +224,11 @@ func (a *app) writeSourceTest(t sourceTest) {
 	}
 	for _, w := range t.Writes {
 		data, _ := json.Marshal(w.Data) // never fails: Data was decoded from JSON
-		fmt.Fprintf(a.stdout, "would write %s %s, %s: %s\n", w.Pipeline, w.Key, periodText(orZero(w.Date)), printable(string(data)))
+		when := periodText(orZero(w.Date))
+		if w.Instant != nil {
+			when = fmt.Sprintf("for the slice of %s that holds %s", w.Pipeline, w.Instant.Format(time.RFC3339Nano))
+		}
+		fmt.Fprintf(a.stdout, "would write %s %s, %s: %s\n", w.Pipeline, w.Key, when, printable(string(data)))
 	}
 	for _, p := range t.Problems {
 		fmt.Fprintf(a.stdout, "%s %s\n", a.outStyle.yellow("problem:"), printable(p.String()))

@@ -30,10 +30,10 @@ var (
 // ServeHTTP answers one request: it assigns an id, then checks, serves, counts and logs the
 // request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in ping
-	asPing := isPing(r)
-	if asPing {
-		in, r = takePing(r) // before its path can be logged
+	var parts []string
+	root := tokenRoot(r)
+	if root != "" {
+		parts, r = takeToken(r, root) // before its path can be logged
 	}
 	c := &call{api: a, Context: r.Context(), id: a.ids.of(r.Header.Get("X-Request-Id")), path: r.URL.Path, since: a.now()}
 	c.response = response{ResponseWriter: w, request: r}
@@ -41,8 +41,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer a.finish(answer, c)
 	header := w.Header()
 	header["X-Request-Id"] = []string{c.id}
-	if asPing {
-		a.servePing(c, r, in)
+	switch root {
+	case pingRoot:
+		a.servePing(c, r, readPing(parts, r))
+		return
+	case inRoot:
+		a.serveIn(c, r, parts)
 		return
 	}
 	p := a.check(r, c)

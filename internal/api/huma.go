@@ -103,6 +103,7 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	r.Body = &shallow{ReadCloser: r.Body}
 	if rt.patient {
 		// Without a connection, as in a test's recorder, there is no deadline either.
 		control := http.NewResponseController(w)

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,19 +65,26 @@ func (a *API) take(r *http.Request, read func(*http.Request, []byte) ([]ingest.E
 	if p != nil {
 		return ingest.Result{}, p
 	}
-	admit := func(w *store.Write, size int) (func(), error) {
-		if p := who.may(RoleSensor, w.Pipeline); p != nil {
-			return nil, p
-		}
-		w.Reading.Source = who.by(w.Reading.Source)
-		return viewed(a.admit(r.Context(), a.catalog.Current().Get(w.Pipeline), w.Reading, size))
-	}
+	admit := func(w *store.Write, size int) (func(), error) { return a.admitEvent(r.Context(), who, w, size) }
 	result, err := a.intake.Take(r.Context(), events, admit, a.now())
 	if err != nil {
 		return result, problemOf(err)
 	}
 	a.metrics.took(events, result)
 	return result, nil
+}
+
+// admitEvent decides whether a client may write a reading of an event.
+func (a *API) admitEvent(ctx context.Context, who principal, w *store.Write, size int) (func(), error) {
+	if p := who.may(RoleSensor, w.Pipeline); p != nil {
+		return nil, p
+	}
+	e, p := a.entry(ctx, w.Pipeline)
+	if p != nil {
+		return nil, p
+	}
+	w.Reading.Source = who.by(w.Reading.Source)
+	return viewed(a.admit(ctx, e, w.Reading, size))
 }
 
 // eventBody reads the body of a request, which OpenLineage clients may compress.
@@ -134,17 +143,23 @@ func cloudEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem) {
 	case strings.HasPrefix(media, "application/cloudevents"):
 		return nil, problem(http.StatusUnsupportedMediaType, plainKind, "content type %.60q is not supported; send application/cloudevents+json, application/cloudevents-batch+json, or binary mode", media)
 	}
-	attributes := map[string]string{}
-	for name, values := range r.Header {
-		if attribute, ok := strings.CutPrefix(name, "Ce-"); ok {
-			attributes[strings.ToLower(attribute)] = values[0]
-		}
-	}
+	attributes := attributes(r)
 	if len(attributes) == 0 {
 		return nil, badRequest("the request is not a CloudEvent; send the headers ce-specversion, ce-id, ce-source and ce-type, or the content type application/cloudevents+json")
 	}
 	event, err := source.BinaryEvent(attributes, contentType, body)
 	return oneCloudEvent(event, err)
+}
+
+// attributes returns the attributes of a CloudEvent in binary mode.
+func attributes(r *http.Request) map[string]string {
+	all := map[string]string{}
+	for name, values := range r.Header {
+		if attribute, ok := strings.CutPrefix(name, "Ce-"); ok {
+			all[strings.ToLower(attribute)] = values[0]
+		}
+	}
+	return all
 }
 
 func oneCloudEvent(event map[string]any, err error) ([]ingest.Event, *Problem) {
@@ -223,18 +238,21 @@ func (a *API) jsonEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem
 			source.CloudEvents: cloudEventsPath, source.OpenLineage: lineagePath,
 		}[d.Format])
 	}
-	var list []map[string]any
-	var err error
-	if strings.HasPrefix(strings.TrimLeft(string(body), " \t\r\n"), "[") {
-		list, err = decodeBatch(body)
-	} else {
-		list = make([]map[string]any, 1)
-		list[0], err = source.DecodeEvent(body)
-	}
+	list, _, err := decodeMessages(body)
 	if err != nil {
 		return nil, badRequest("%s", err)
 	}
 	return identified(id, list, r.Header.Get("Idempotency-Key"))
+}
+
+// decodeMessages decodes an object, or a list of objects.
+func decodeMessages(body []byte) (list []map[string]any, batch bool, err error) {
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+		list, err = decodeBatch(body)
+		return list, true, err
+	}
+	event, err := source.DecodeEvent(body)
+	return []map[string]any{event}, false, err
 }
 
 // maxKey is the maximum length of an Idempotency-Key, as in Once.

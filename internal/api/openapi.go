@@ -33,7 +33,7 @@ func describe(h huma.API) []byte {
 	doc := h.OpenAPI()
 	doc.AddOperation(putOperation(h))
 	doc.AddOperation(streamOperation(h))
-	for _, op := range slices.Concat(plainOperations(h), pingOperations(h), eventOperations(h)) {
+	for _, op := range slices.Concat(plainOperations(h), pingOperations(h), eventOperations(h), inOperations(h)) {
 		doc.AddOperation(op)
 	}
 	addWords(doc)

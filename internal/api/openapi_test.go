@@ -282,7 +282,7 @@ func TestDescribedRolesMatchTheServer(t *testing.T) {
 	_, _, all := operations(t)
 	for at, op := range all {
 		method, path, _ := strings.Cut(at, " ")
-		if strings.HasPrefix(path, "/ping/") {
+		if strings.HasPrefix(path, "/ping/") || strings.HasPrefix(path, "/in/") {
 			continue // their token is in the path
 		}
 		body := bytes.ReplaceAll(op.RequestBody.Content["application/json"].Example, []byte("TOKEN"), []byte("viewer-0123456789"))

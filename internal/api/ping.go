@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +23,6 @@ import (
 const (
 	pingPath       = "/ping/{token}/{pipeline}/{key}"
 	pingSignalPath = pingPath + "/{signal}"
-	pingRoot       = "/ping"
 
 	maxPingBody   = 10 << 10 // how much of a ping's body is stored
 	maxExitStatus = 255
@@ -39,37 +37,16 @@ type ping struct {
 	short    bool   // parts are missing, or there are too many
 }
 
-// LoggedPath returns the path of a request in a form that is safe to log: the path of a ping
-// contains a token.
-func LoggedPath(r *http.Request) string {
-	if isPing(r) {
-		return pingRoot
-	}
-	return r.URL.Path
-}
-
-func isPing(r *http.Request) bool {
-	return r.URL.Path == pingRoot || strings.HasPrefix(r.URL.Path, pingRoot+"/")
-}
-
-// takePing parses r as a ping, and returns a request whose URL no longer contains the token.
-func takePing(r *http.Request) (ping, *http.Request) {
-	parts := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), pingRoot+"/"), "/")
-	for i, part := range parts {
-		if text, err := url.PathUnescape(part); err == nil {
-			parts[i] = text
-		}
-	}
-	safe := *r
-	safe.URL, safe.RequestURI, safe.Pattern = &url.URL{Path: pingRoot}, pingRoot, pingPath
+// readPing parses the parts of a ping's path.
+func readPing(parts []string, r *http.Request) ping {
 	if len(parts) != 3 && len(parts) != 4 {
-		return ping{short: true}, &safe
+		return ping{short: true}
 	}
 	p := ping{token: parts[0], pipeline: pipeline.ID(parts[1]), key: parts[2]}
 	if len(parts) == 4 {
-		p.signal, safe.Pattern = parts[3], pingSignalPath
+		p.signal, r.Pattern = parts[3], pingSignalPath
 	}
-	return p, &safe
+	return p
 }
 
 // servePing writes the reading of a ping, and responds as Healthchecks does.
@@ -95,10 +72,7 @@ func (a *API) servePing(c *call, r *http.Request, in ping) {
 // another role or is limited to other pipelines gets the same response as a pipeline that does not
 // exist.
 func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
-	// Even a GET writes, so a page of another origin must not be able to send one.
-	writes := *r
-	writes.Method = http.MethodPost
-	if p := a.checkOrigin(&writes); p != nil {
+	if p := a.checkTokenPath(r); p != nil {
 		return p
 	}
 	switch r.Method {
@@ -109,35 +83,14 @@ func (a *API) checkPing(r *http.Request, c *call, in ping) *Problem {
 	if in.short {
 		return noPing()
 	}
-	who, p := a.pinger(c, in.token)
-	if p != nil {
-		return p
+	who, ok := a.sensorToken(c, in.token)
+	if !ok {
+		return noPing()
 	}
-	c.who = who
-	if who.may(RoleSensor, in.pipeline) != nil {
+	if c.who = who; who.may(RoleSensor, in.pipeline) != nil {
 		return noPing()
 	}
 	return a.checkWrites(false)
-}
-
-// pinger returns the client whose token a ping has. A server without tokens accepts any text.
-// Tokens of roles that may do more than write readings are rejected, because addresses end up in
-// the logs of proxies.
-func (a *API) pinger(c *call, secret string) (principal, *Problem) {
-	if !a.requiresAuth() {
-		if !a.settings.Loopback {
-			return principal{}, noPing()
-		}
-		return principal{role: RoleSensor}, nil
-	}
-	if token := a.keys.Load().find(secret); token != nil {
-		if token.role != RoleSensor {
-			return principal{}, noPing()
-		}
-		return token.principal, nil
-	}
-	a.unknownToken(c, "authenticate")
-	return principal{}, noPing()
 }
 
 func noPing() *Problem {

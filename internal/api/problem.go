@@ -197,6 +197,8 @@ func refusal(r *router.Refusal) *Problem {
 func humaProblem(status int, message string, errs ...error) *Problem {
 	var limit *http.MaxBytesError
 	switch {
+	case errors.Is(errors.Join(errs...), errTooDeep):
+		return badRequest("%s", errTooDeep)
 	case status == http.StatusUnprocessableEntity:
 		status = http.StatusBadRequest
 	case errors.As(errors.Join(errs...), &limit):

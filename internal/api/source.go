@@ -31,10 +31,11 @@ type Source struct {
 	FirstEvent  *time.Time `json:"firstEvent"`
 	LastEvent   *time.Time `json:"lastEvent"`
 
-	UsualSeconds *int64         `json:"usualSeconds" doc:"The usual interval between events; null until there are enough events."`
-	ExpectedBy   *time.Time     `json:"expectedBy" doc:"When the next event is overdue; null until there are enough events."`
-	Silence      *string        `json:"silence" doc:"How long the source has been silent, if an event is overdue."`
-	Recent       []source.Taken `json:"recent" doc:"The latest events that matched, newest first."`
+	UsualSeconds *int64                     `json:"usualSeconds" doc:"The usual interval between events; null until there are enough events."`
+	ExpectedBy   *time.Time                 `json:"expectedBy" doc:"When the next event is overdue; null until there are enough events."`
+	Silence      *string                    `json:"silence" doc:"How long the source has been silent, if an event is overdue."`
+	Confirmation *client.SourceConfirmation `json:"confirmation" doc:"The subscription that SNS asks to confirm; null if there is none."`
+	Recent       []source.Taken             `json:"recent" doc:"The latest events that matched, newest first."`
 }
 
 // SourceList lists all sources, and the events that none of them matched.
@@ -98,6 +99,9 @@ func sourceView(d *source.Definition, a source.Activity, now time.Time) Source {
 		Matched: a.Matched, Written: a.Written, Repeated: a.Repeated, Problems: a.Problems, LastProblem: text(a.Problem), ProblemAt: instant(a.ProblemAt),
 		FirstEvent: instant(a.FirstEvent), LastEvent: instant(a.LastEvent), ExpectedBy: instant(a.ExpectedBy()), Silence: text(a.Silence(d.ID, now)),
 		Recent: append([]source.Taken{}, a.Recent...),
+	}
+	if c := a.Unconfirmed(now); c != nil {
+		v.Confirmation = &client.SourceConfirmation{At: c.At, Topic: c.Topic, Message: c.Asks(), Link: c.Link}
 	}
 	if usual := a.Usual(); usual > 0 {
 		v.UsualSeconds = seconds(usual)

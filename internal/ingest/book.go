@@ -162,6 +162,15 @@ func (i *Intake) Unmatched() Unmatched {
 	return Unmatched{Count: maps.Clone(i.book.none.Count), Samples: slices.Clone(i.book.none.Samples)}
 }
 
+// Confirm stores that SNS asks to confirm a subscription, for a person to do so.
+func (i *Intake) Confirm(ctx context.Context, id source.ID, c source.Confirmation, now time.Time) error {
+	c.At = now.UTC()
+	return Change(ctx, i.store, id, now, func(a *source.Activity) []event.Event {
+		a.Confirmation = &c
+		return nil
+	})
+}
+
 // Flush stores all activity that is not stored yet.
 func (i *Intake) Flush(ctx context.Context, now time.Time) error { return i.book.store(ctx, now, 0) }
 

@@ -170,6 +170,7 @@ func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, each bool, 
 	t.measure()
 	for n := range t.mapped {
 		m := &t.mapped[n]
+		id := identify(e, m)
 		for _, w := range m.Writes {
 			if t.over != "" {
 				break
@@ -186,14 +187,30 @@ func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, each bool, 
 				})
 				continue
 			}
-			if write.Once = once; e.ID != "" {
-				write.Once = store.Mark{ID: markID(e, m.Source.ID, w.Entry), Until: now.Add(remembered).UTC(), Of: e.Of}
+			if write.Once = once; id != "" {
+				write.Once = store.Mark{ID: markID(e.Format, id, m.Source.ID, w.Entry), Until: now.Add(remembered).UTC(), Of: e.Of}
 			}
 			t.readings = append(t.readings, &reading{write, &t.taken[n], undo})
 		}
 		t.taken[n] = source.Taken{At: now.UTC(), Event: name, Problems: texts(m.Problems)}
 	}
 	return t
+}
+
+// identify returns the id by which a source recognises repeats of an event: the one that its sender
+// gave it with a key, else the one at the source's own path, else the event's.
+func identify(e *Event, m *source.Mapped) string {
+	if e.Of != "" {
+		return e.ID
+	}
+	id, given, err := m.Source.Dedupe(e.Body)
+	if !given {
+		return e.ID
+	}
+	if err != nil {
+		m.Problems = append(m.Problems, source.EventProblem{Source: m.Source.ID, Write: -1, Message: err.Error()})
+	}
+	return id
 }
 
 // measure rejects an event that is too large for one of its sources, or gives too many readings.
@@ -260,8 +277,8 @@ func texts(problems []source.EventProblem) []string {
 
 // markID returns the id of the mark of one reading of an event. Each reading has its own, because a
 // problem may keep one from being written while the others are.
-func markID(e *Event, id source.ID, entry string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{string(e.Format), e.ID, string(id), entry}))
+func markID(f source.Format, id string, of source.ID, entry string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{string(f), id, string(of), entry}))
 	return "event/" + hex.EncodeToString(sum[:16])
 }
 

@@ -22,6 +22,20 @@ type Activity struct {
 	Gaps []Gap `json:"gaps,omitempty"`
 	// Quiet is when missing events were reported; zero while none are missing.
 	Quiet time.Time `json:"quiet,omitzero"`
+	// Confirmation is the last subscription that SNS asked to confirm; nil if there was none.
+	Confirmation *Confirmation `json:"confirmation,omitempty"`
+}
+
+// confirmable is how long SNS accepts the link of a confirmation.
+const confirmable = 3 * 24 * time.Hour
+
+// Unconfirmed returns the subscription that SNS still asks to confirm: it does so as long as no event
+// has come since, for three days. It is nil if there is none.
+func (a Activity) Unconfirmed(now time.Time) *Confirmation {
+	if c := a.Confirmation; c != nil && c.At.After(a.LastEvent) && now.Sub(c.At) < confirmable {
+		return c
+	}
+	return nil
 }
 
 // Taken is an event that matched.

@@ -66,7 +66,7 @@ func nextEvent(d *json.Decoder) (map[string]any, error) {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		return nil, errors.New("it is not a JSON object")
 	}
-	return sensor.DecodeObject(text, bounds)
+	return sensor.DecodeObject(text, sensor.Bounds{Bytes: bounds.Bytes, Depth: bounds.Depth - 1}) // the list is a level too
 }
 
 // notJSON returns the error for a list that d cannot read on.

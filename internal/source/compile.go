@@ -90,6 +90,9 @@ func compile(f *File) (*Definition, []document.Finding) {
 		c.def.each = append(c.def.each, c.path(at, Path(step), false))
 	}
 	if f.Dedupe != nil {
+		if f.Source.Format == OpenLineage {
+			c.errorf("dedupe", "a source of format openlineage needs no dedupe: a repeated event writes the same data again, and nothing after the end of its run")
+		}
 		p := c.path("dedupe.path", *f.Dedupe, false)
 		c.def.dedupe = &p
 	}

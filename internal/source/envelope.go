@@ -85,12 +85,21 @@ func ValidationCode(body map[string]any) string {
 	return code
 }
 
-// Confirmation is SNS's request to confirm a subscription. A person must open its link; Interlock
-// never does.
+// Confirmation is SNS's request to confirm a subscription, or its notice that the subscription has
+// ended. A person must open its link; Interlock never does.
 type Confirmation struct {
 	At    time.Time `json:"at"`
 	Topic string    `json:"topic"`
 	Link  string    `json:"link"`
+	Ended bool      `json:"ended,omitempty"` // the link subscribes again
+}
+
+// Asks describes what SNS asks for.
+func (c Confirmation) Asks() string {
+	if c.Ended {
+		return fmt.Sprintf("SNS has ended the subscription to %.200s", c.Topic)
+	}
+	return fmt.Sprintf("SNS asks to confirm the subscription to %.200s", c.Topic)
 }
 
 // ConfirmationOf returns the confirmation that a message of SNS asks for; false if it asks for none.
@@ -108,7 +117,7 @@ func ConfirmationOf(body map[string]any) (Confirmation, bool, error) {
 	if err != nil || u.Scheme != "https" || u.User != nil || !ofSNS(u.Hostname()) {
 		return Confirmation{}, true, errors.New("the SubscribeURL is not an https address of SNS; it is not shown")
 	}
-	return Confirmation{Topic: topic, Link: link}, true, nil
+	return Confirmation{Topic: topic, Link: link, Ended: body["Type"] == "UnsubscribeConfirmation"}, true, nil
 }
 
 // ofSNS reports whether a host is one of SNS's: sns.REGION.amazonaws.com, or that of another partition.
