@@ -223,7 +223,9 @@ func (c *controller) assemble(ctx context.Context) error {
 	})
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "interlock_failing_tasks", Help: "Tasks whose last try by this controller failed.",
-	}, func() float64 { return float64(c.engine.FailingTasks()) }))
+	}, func() float64 { return float64(c.engine.FailingTasks()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "interlock_rejected_sources", Help: "Source files that were rejected when this controller last read them.",
+	}, func() float64 { return float64(len(c.catalog.RefusedSources())) }))
 	c.tail = jobs.tails(who.replica, c.catalog)
 	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,6 +119,9 @@ func (c *controller) health(ctx context.Context) api.Health {
 	}
 	for _, b := range c.catalog.Current().Broken() {
 		checks = append(checks, client.HealthCheck{Name: "pipeline " + string(b.ID), OK: true, Detail: "degraded: " + b.Problem})
+	}
+	for _, r := range c.catalog.RefusedSources() {
+		checks = append(checks, client.HealthCheck{Name: "source " + cmp.Or(string(r.ID), r.File), OK: true, Detail: "degraded: " + r.Problem()})
 	}
 	return api.Health{Ready: h.Ready, Checks: checks}
 }

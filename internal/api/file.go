@@ -20,7 +20,7 @@ type ConfigFile struct {
 	Kind       string               `json:"kind" enum:"pipeline,calendar,archetype,source"`
 	State      string               `json:"state" enum:"in force,refused,read,missing" doc:"in force: this version is active. refused: the file has errors; the last good version, if any, stays active. read: a calendar or archetype that pipelines use. missing: the file can no longer be read; the active version stays active."`
 	Pipeline   *string              `json:"pipeline" doc:"The pipeline in the file; null if unknown."`
-	Version    *string              `json:"version" doc:"The pipeline's active version, which is its last good one."`
+	Version    *string              `json:"version" doc:"The active version of the pipeline or source, which is its last good one."`
 	AcceptedAt *time.Time           `json:"acceptedAt" doc:"When the active version was accepted."`
 	Problems   []client.FileProblem `json:"problems" doc:"Errors and warnings in file order."`
 }
@@ -62,6 +62,9 @@ func fileView(f catalog.File, row store.Pipeline) ConfigFile {
 	v := ConfigFile{
 		File: f.Name, Kind: string(f.Kind), State: "in force", Pipeline: text(f.Pipeline), Version: text(row.Config), AcceptedAt: instant(row.AcceptedAt),
 		Problems: views(f.Problems, problemView),
+	}
+	if f.Kind == pipeline.SourceFile {
+		v.Version, v.AcceptedAt = text(f.Version), instant(f.Accepted)
 	}
 	switch {
 	case f.Missing != "":

@@ -53,7 +53,11 @@ func (b *builder) strays() {
 				}
 			}
 		}
-		b.add(Item{Kind: Rejected, Severity: event.Critical, Reason: flawed(first, errors), Action: Action{"fix-file", "interlock validate " + f.Name}})
+		kind, severity := Rejected, event.Critical
+		if f.Version != "" {
+			kind, severity = Degraded, event.Warning
+		}
+		b.add(Item{Kind: kind, Severity: severity, Reason: flawed(first, errors), Action: Action{"fix-file", "interlock validate " + f.Name}})
 	}
 }
 

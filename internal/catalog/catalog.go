@@ -47,6 +47,8 @@ type Catalog struct {
 
 	sourceFiles sourceFiles
 	sources     atomic.Pointer[source.Set]
+
+	refusedSources atomic.Pointer[[]RefusedSource] // never changed in place
 }
 
 // New returns an empty catalog; Load fills it.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/pipeline"
@@ -18,6 +19,8 @@ type File struct {
 	Kind     pipeline.FileKind
 	Pipeline pipeline.ID // the pipeline it describes; "" if it is not a pipeline file or the pipeline is unknown
 	Refused  bool
+	Version  string             // of a source file: the version that is active, which is its last good one; "" if there is none
+	Accepted time.Time          // of a source file: when that version was accepted
 	Missing  string             // why it can no longer be read; "" if it is present
 	Problems []document.Problem // warnings included, in file order
 }
@@ -74,8 +77,12 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 	for _, r := range set.Refused {
 		ids[r.File], refused[r.File] = c.ownerOf(r), true
 	}
+	sourceOf := map[string]source.ID{}
+	for _, d := range sources.Definitions {
+		sourceOf[d.File] = d.ID
+	}
 	for _, r := range sources.Refused {
-		refused[r.File] = true
+		refused[r.File], sourceOf[r.File] = true, c.sourceFiles.ownerOf(r)
 	}
 	all := make([]File, 0, len(files.Pipelines)+len(files.Calendars)+len(files.Archetypes)+len(files.Sources))
 	add := func(kind pipeline.FileKind, read []pipeline.Source) {
@@ -83,7 +90,11 @@ func (c *Catalog) note(files Files, set *pipeline.Set) {
 			if s.Gone && kind == pipeline.PipelineFile && ids[s.File] == "" && !refused[s.File] {
 				continue // renamed
 			}
-			all = append(all, File{Name: s.File, Kind: kind, Pipeline: ids[s.File], Refused: refused[s.File], Problems: problems[s.File]})
+			f := File{Name: s.File, Kind: kind, Pipeline: ids[s.File], Refused: refused[s.File], Problems: problems[s.File]}
+			if kind == pipeline.SourceFile {
+				f.Version, f.Accepted = c.activeSource(sourceOf[s.File])
+			}
+			all = append(all, f)
 			delete(problems, s.File)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/document"
-	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/source"
 	"github.com/interlock-go/interlock/internal/store"
@@ -22,7 +21,7 @@ import (
 type sourceFiles struct {
 	stored   map[source.ID]storedSource // nil until read
 	stale    bool                       // another replica has stored a change since
-	reported map[string]bool            // rejections, by hash
+	reported map[string]store.Note      // reported rejections, by file
 	loaded   *source.Loaded
 }
 
@@ -30,6 +29,13 @@ type sourceFiles struct {
 type storedSource struct {
 	note store.Note
 	file pipeline.Source
+	at   time.Time // when it was accepted; zero if that is not recorded
+}
+
+// keptSource is the stored form of a version.
+type keptSource struct {
+	pipeline.Source
+	At time.Time `json:",omitzero"`
 }
 
 // sourceKey is the key prefix of the notes that hold the last good version of a source.
@@ -54,7 +60,7 @@ func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) er
 	loaded := source.Load(files, source.Options{
 		Pipelines: func(id pipeline.ID) bool { return c.Current().Get(id) != nil }, Names: c.names, Unknown: document.Warning,
 	})
-	active := map[source.ID]*source.Definition{}
+	active, refused := map[source.ID]*source.Definition{}, []RefusedSource{}
 	texts := map[string]pipeline.Source{}
 	for _, src := range files {
 		texts[src.File] = src
@@ -69,8 +75,11 @@ func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) er
 		if old := s.stored[id].compile(); old != nil && active[id] == nil {
 			active[id] = old
 		}
-		errs = append(errs, c.refuseSource(ctx, r.File, loaded, active[id] != nil, now))
+		stays := RefusedSource{File: r.File, ID: id, Stays: active[id] != nil, problems: errorTexts(loaded.Problems, r.File)}
+		refused = append(refused, stays)
+		errs = append(errs, c.refuseSource(ctx, stays, now))
 	}
+	errs = append(errs, c.forgetRefusals(ctx, refused, now))
 	for id, stored := range s.stored {
 		if slices.Contains(all.Gone, stored.file.File) && active[id] == nil {
 			if old := stored.compile(); old != nil {
@@ -81,6 +90,7 @@ func (c *Catalog) applySources(ctx context.Context, all Files, now time.Time) er
 		}
 	}
 	s.loaded = loaded
+	c.refusedSources.Store(&refused)
 	c.sources.Store(source.NewSet(slices.Collect(maps.Values(active))))
 	return errors.Join(errs...)
 }
@@ -150,19 +160,22 @@ func (c *Catalog) readStoredSources(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the stored sources: %w", err)
 	}
-	stored := map[source.ID]storedSource{}
+	stored, reported := map[source.ID]storedSource{}, map[string]store.Note{}
 	for _, n := range notes {
+		if file, isRefusal := strings.CutPrefix(n.Key, refusalKey); isRefusal {
+			reported[file] = n
+		}
 		id, isFile := strings.CutPrefix(n.Key, sourceKey)
 		if !isFile {
 			continue
 		}
-		var file pipeline.Source
-		if err := json.Unmarshal(n.Data, &file); err != nil {
+		var kept keptSource
+		if err := json.Unmarshal(n.Data, &kept); err != nil {
 			return fmt.Errorf("read the stored source %s: %w", id, err)
 		}
-		stored[source.ID(id)] = storedSource{n, file}
+		stored[source.ID(id)] = storedSource{n, kept.Source, kept.At}
 	}
-	s.stored, s.stale = stored, false
+	s.stored, s.reported, s.stale = stored, reported, false
 	return nil
 }
 
@@ -173,7 +186,7 @@ func (c *Catalog) storeSource(ctx context.Context, id source.ID, file pipeline.S
 	if old.file.File == file.File && string(old.file.Data) == string(file.Data) {
 		return nil
 	}
-	data, err := json.Marshal(pipeline.Source{File: file.File, Data: file.Data})
+	data, err := json.Marshal(keptSource{pipeline.Source{File: file.File, Data: file.Data}, now.UTC()})
 	if err != nil {
 		return fmt.Errorf("store source %s: %w", id, err)
 	}
@@ -182,7 +195,7 @@ func (c *Catalog) storeSource(ctx context.Context, id source.ID, file pipeline.S
 		return fmt.Errorf("store source %s: %w", id, err)
 	}
 	next.Version = old.note.Version + 1
-	s.stored[id] = storedSource{next, file}
+	s.stored[id] = storedSource{next, file, now.UTC()}
 	return nil
 }
 
@@ -214,29 +227,4 @@ func (c *Catalog) swapSource(ctx context.Context, what string, old, next store.N
 		return nil
 	}
 	return err
-}
-
-// refuseSource reports a file with errors, once.
-func (c *Catalog) refuseSource(ctx context.Context, file string, loaded *source.Loaded, stays bool, now time.Time) error {
-	s := &c.sourceFiles
-	var v verdict
-	v.reject(file, loaded.Problems)
-	which := hash(strings.Join(append(v.files, v.problems...), "\n"))
-	if s.reported[which] {
-		return nil
-	}
-	message := v.refusal() + "; no version of the source is active"
-	if stays {
-		message = v.refusal() + "; the last good version of the source stays active"
-	}
-	b := store.Batch{ID: "source/refuse/" + which}
-	b.Emit(event.New(event.ConfigRejected, event.About{Which: "source/" + which, At: now}, message, event.Config{File: file, Problems: v.problems}))
-	if err := c.store.Commit(ctx, b, now); err != nil {
-		return fmt.Errorf("report %s: %w", file, err)
-	}
-	if s.reported == nil {
-		s.reported = map[string]bool{}
-	}
-	s.reported[which] = true
-	return nil
 }

@@ -1148,6 +1148,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/in/{token}/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive a message from a service that cannot set a header, or a list of messages
+         * @description For SNS, Pub/Sub, Event Grid and others that can only call a URL. Needs no header: the token is in the path. The path is not logged. The content type is ignored. What would fail again is a problem in a response with status 200; 429 and 503 ask for the message again.
+         */
+        post: operations["put-message"];
+        delete?: never;
+        /**
+         * Answer the validation request of CloudEvents web hooks
+         * @description Needs no header: the token is in the path.
+         */
+        options: operations["validate-address"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -1273,6 +1297,10 @@ export interface components {
             code: "job-complete" | "rerun" | "trigger" | "backfill" | "explain" | "fix-file" | "retry-alerts" | "resume" | "none";
             /** @description A command line. Replace TEXT, and choose one of a|b. */
             command: string;
+        };
+        AddressValidation: {
+            /** @description The code that Event Grid sent. */
+            validationResponse: string;
         };
         AlertRoute: {
             /** @description The fields that define a group. A burst of events in one group is sent as one alert. */
@@ -1628,7 +1656,7 @@ export interface components {
              * @enum {string}
              */
             state: "in force" | "refused" | "read" | "missing";
-            /** @description The pipeline's active version, which is its last good one. */
+            /** @description The active version of the pipeline or source, which is its last good one. */
             version: string | null;
         };
         Counters: {
@@ -1920,7 +1948,7 @@ export interface components {
             source: string;
             /**
              * Format: int64
-             * @description The index of the entry in write, from 0.
+             * @description The index of the entry in write, from 0; -1 if the problem affects all of them.
              */
             write: number;
         };
@@ -2772,7 +2800,7 @@ export interface components {
             problems: components["schemas"]["EventProblem"][];
             /**
              * Format: int64
-             * @description Number of readings not written because the same event wrote them before.
+             * @description Number of readings not written because the same event, or a later one of its run, wrote them before.
              */
             repeated: number;
             /**
@@ -3306,6 +3334,8 @@ export interface components {
             warnAt: string | null;
         };
         Source: {
+            /** @description The subscription that SNS asks to confirm; null if there is none. */
+            confirmation: components["schemas"]["SourceConfirmation"] | null;
             description: string | null;
             /**
              * Format: date-time
@@ -3355,6 +3385,18 @@ export interface components {
              * @description Number of readings written.
              */
             written: number;
+        };
+        SourceConfirmation: {
+            /**
+             * Format: date-time
+             * @description When SNS asked.
+             */
+            at: string;
+            /** @description The link to open in a browser. Interlock never opens it. */
+            link: string;
+            /** @description What SNS asks for. */
+            message: string;
+            topic: string;
         };
         SourceList: {
             /** @description The items of this page. */
@@ -6240,6 +6282,82 @@ export interface operations {
                         [key: string]: unknown;
                     };
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "put-message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A token with the role sensor; on a server without tokens, any text. */
+                token: string;
+                /**
+                 * @description The source's id.
+                 * @example landed-files
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "*/*": unknown;
+            };
+        };
+        responses: {
+            /** @description The messages were accepted. Event Grid's validation of the address is answered with its code. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Result"] | components["schemas"]["AddressValidation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "validate-address": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A token with the role sensor; on a server without tokens, any text. */
+                token: string;
+                /**
+                 * @description The source's id.
+                 * @example landed-files
+                 */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The address accepts events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
