@@ -150,6 +150,10 @@ func TestAddressIsValidated(t *testing.T) {
 		t.Errorf("the link is not shown: %s", w.get("/api/v1/sources").body)
 	}
 	w.Move(w.Now().Add(time.Minute))
+	w.delivered("lake-sns", strings.Replace(notification("m0", created("orders/2026-03-03/a.csv")), ":lake", ":other", 1), `{"matched":1,"written":1,`)
+	if !shown() {
+		t.Error("a message of another topic hides the link")
+	}
 	w.delivered("lake-sns", notification("m1", created("orders/2026-03-03/a.csv")), `{"matched":1,"written":1,`)
 	if shown() {
 		t.Error("the link is shown although messages come")

@@ -192,7 +192,7 @@ func (i *Intake) prepare(ctx context.Context, e *Event, admit Admit, each bool, 
 			}
 			t.readings = append(t.readings, &reading{write, &t.taken[n], undo})
 		}
-		t.taken[n] = source.Taken{At: now.UTC(), Event: name, Problems: texts(m.Problems)}
+		t.taken[n] = source.Taken{At: now.UTC(), Event: name, Problems: texts(m.Problems), Topic: source.TopicOf(e.Format, e.Body)}
 	}
 	return t
 }

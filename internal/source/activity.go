@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -24,16 +25,18 @@ type Activity struct {
 	Quiet time.Time `json:"quiet,omitzero"`
 	// Confirmation is the last subscription that SNS asked to confirm; nil if there was none.
 	Confirmation *Confirmation `json:"confirmation,omitempty"`
+	// Topics is when the last event came from each topic of SNS, since the activity was stored.
+	Topics map[string]time.Time `json:"-"`
 }
 
 // confirmable is how long SNS accepts the link of a confirmation.
 const confirmable = 3 * 24 * time.Hour
 
-// Unconfirmed returns the subscription that SNS still asks to confirm: it does so as long as no event
-// has come since, for three days. It is nil if there is none.
+// Unconfirmed returns the subscription that SNS asks to confirm: it does so until an event comes from
+// its topic, for three days. It is nil if there is none.
 func (a Activity) Unconfirmed(now time.Time) *Confirmation {
-	if c := a.Confirmation; c != nil && c.At.After(a.LastEvent) && now.Sub(c.At) < confirmable {
-		return c
+	if a.Confirmation != nil && now.Sub(a.Confirmation.At) < confirmable {
+		return a.Confirmation
 	}
 	return nil
 }
@@ -45,6 +48,7 @@ type Taken struct {
 	Written  int       `json:"written" doc:"Number of readings written."`
 	Repeated int       `json:"repeated" doc:"Number of readings not written because the same event wrote them before."`
 	Problems []string  `json:"problems" doc:"Why readings or fields are missing."`
+	Topic    string    `json:"-"` // of SNS that it came from; "" if from none
 }
 
 // Gap is the longest interval without an event that ended on a day.
@@ -70,6 +74,9 @@ func (a *Activity) Add(t Taken) {
 	}
 	if n := len(t.Problems); n > 0 {
 		one.Problem, one.ProblemAt = t.Problems[n-1], t.At
+	}
+	if t.Topic != "" {
+		one.Topics = map[string]time.Time{t.Topic: t.At}
 	}
 	a.Join(one)
 }
@@ -100,6 +107,21 @@ func (a *Activity) Join(later Activity) {
 		a.Problem, a.ProblemAt = later.Problem, later.ProblemAt
 	}
 	a.Recent = recent[:min(len(recent), maxRecent)]
+	a.joinTopics(later.Topics)
+}
+
+// joinTopics adds topics from which events came, and ends the confirmation of one of them.
+func (a *Activity) joinTopics(later map[string]time.Time) {
+	for topic, at := range later {
+		if c := a.Confirmation; c != nil && c.Topic == topic && at.After(c.At) {
+			a.Confirmation = nil
+		}
+	}
+	if len(a.Topics) == 0 {
+		a.Topics = maps.Clone(later)
+		return
+	}
+	maps.Copy(a.Topics, later)
 }
 
 func (a *Activity) addGap(g Gap) {

@@ -130,3 +130,12 @@ func ofSNS(host string) bool {
 	}
 	return false
 }
+
+// TopicOf returns the topic of SNS that a message came from; "" if it did not come from one.
+func TopicOf(f Format, body map[string]any) string {
+	topic, _ := body["TopicArn"].(string)
+	if f != JSON {
+		return ""
+	}
+	return topic
+}
