@@ -18,6 +18,7 @@ type Pipeline struct {
 	Schedule    *string           `json:"schedule" enum:"cron,stream,manual" doc:"The schedule id of its runs."`
 	Period      *string           `json:"period" enum:"quarter,month,week,day,hour,minute" doc:"The slice of data that a run is for."`
 	Timezone    *string           `json:"timezone"`
+	Slice       *Slice            `json:"slice" doc:"The slice of that size, in that time zone, that holds the current instant; no offset is applied. null if the pipeline is not active."`
 	After       []string          `json:"after" doc:"Its upstream pipelines."`
 	JobType     *string           `json:"jobType" doc:"null if the pipeline has no job."`
 	DryRun      bool              `json:"dryRun"`
@@ -40,6 +41,12 @@ type Current struct {
 	Date    string `json:"date"`
 	OpenRun bool   `json:"openRun" doc:"Whether the period has an open run."`
 	Turn
+}
+
+// Slice is a slice of time.
+type Slice struct {
+	StartsAt time.Time `json:"startsAt" doc:"The start of the slice."`
+	EndsAt   time.Time `json:"endsAt" doc:"The end of the slice, exclusive."`
 }
 
 // State is the state of a pipeline.

@@ -148,6 +148,8 @@ func (a *API) pipelineView(ctx context.Context, row store.Pipeline, needs attent
 func (a *API) describePipeline(v *client.Pipeline, e *catalog.Entry, row store.Pipeline) {
 	v.Owner, v.Description, v.File = e.Owner, e.Description, text(e.File)
 	v.Schedule, v.Period, v.Timezone = text(e.Opens), text(e.Schedule.Size().String()), text(e.Schedule.Zone().String())
+	now := a.now()
+	v.Slice = &client.Slice{StartsAt: e.Schedule.SliceStart(now).UTC(), EndsAt: e.Schedule.SliceEnd(now).UTC()}
 	v.DryRun, v.MaxActive = e.DryRun, e.MaxActive
 	if e.Tags != nil {
 		v.Tags = e.Tags
@@ -159,7 +161,7 @@ func (a *API) describePipeline(v *client.Pipeline, e *catalog.Entry, row store.P
 	if e.Opens != pipeline.ByCron {
 		return
 	}
-	v.Next = nextFire(e, row, a.now())
+	v.Next = nextFire(e, row, now)
 }
 
 // problemsOf returns why a pipeline's file is not active; empty if it is.

@@ -43,6 +43,21 @@ func TestPipelinesAreListedWithTheirState(t *testing.T) {
 	}
 }
 
+// The slice is the one that holds now, in the pipeline's zone, whichever period it handles in it.
+func TestPipelineSaysWhichSliceHoldsNow(t *testing.T) {
+	w := newWorld(t) // 2026-03-03T12:00:00Z
+	w.Apply("pipeline: {id: late, owner: data}\nschedule: {cron: 0 3 * * *, offset: -1, timezone: Asia/Kathmandu}\n",
+		"pipeline: {id: monthly, owner: data}\nschedule: {cron: 0 3 1 * *, period: month}\n")
+	for id, want := range map[string]map[string]any{
+		"late":    {"startsAt": "2026-03-02T18:15:00Z", "endsAt": "2026-03-03T18:15:00Z"},
+		"monthly": {"startsAt": "2026-03-01T00:00:00Z", "endsAt": "2026-04-01T00:00:00Z"},
+	} {
+		if diff := cmp.Diff(want, w.get("/api/v1/pipelines/" + id).object(200)["slice"]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
 func TestPipelinesArePaged(t *testing.T) {
 	w := newWorld(t)
 	first := w.get("/api/v1/pipelines?limit=1")
@@ -74,7 +89,9 @@ func TestPipelineStatesDegradedRejectedAndRemoved(t *testing.T) {
 	if items := w.get("/api/v1/pipelines").items(); len(items) != 2 {
 		t.Errorf("removed pipelines are listed: %v", items)
 	}
-	w.get("/api/v1/pipelines/silver-orders").object(200)
+	if slice := w.get("/api/v1/pipelines/silver-orders").object(200)["slice"]; slice != nil {
+		t.Errorf("a removed pipeline is in the slice %v", slice)
+	}
 	w.get("/api/v1/pipelines/none").problem(404, "unknown-pipeline")
 	w.get("/api/v1/pipelines/fresh/gate").problem(404, "unknown-pipeline", "rejected", "owner")
 	w.get("/api/v1/pipelines/silver-orders/gate").problem(404, "unknown-pipeline", "removed at 20")

@@ -76,6 +76,9 @@ func (s *Schedule) PeriodAt(t time.Time) period.Period {
 // undated start condition must not be older.
 func (s *Schedule) SliceStart(t time.Time) time.Time { return s.sliceAt(t).Start(s.zone) }
 
+// SliceEnd returns the end, exclusive, of the period that contains t (offset not applied).
+func (s *Schedule) SliceEnd(t time.Time) time.Time { return s.sliceAt(t).End(s.zone) }
+
 func (s *Schedule) sliceAt(t time.Time) period.Period { return period.At(t, s.size, s.zone) }
 
 // FireFor returns when period p opens by itself: the fire whose PeriodAt is p; zero if there is

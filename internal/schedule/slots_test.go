@@ -340,6 +340,9 @@ func TestSliceStartDoesNotMoveByTheOffset(t *testing.T) {
 	if got := s.SliceStart(fire).Format(time.RFC3339); got != "2026-03-03T05:15:00Z" {
 		t.Errorf("the slice starts at %s", got)
 	}
+	if got := s.SliceEnd(fire).Format(time.RFC3339); got != "2026-03-03T06:15:00Z" {
+		t.Errorf("the slice ends at %s", got)
+	}
 	if got := s.PeriodAt(fire); got != one(t, "2026-03-03T10") || s.Size() != period.Hour || s.Zone().String() != "Asia/Kathmandu" {
 		t.Errorf("the fire is for %s", got)
 	}

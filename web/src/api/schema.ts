@@ -2578,6 +2578,8 @@ export interface components {
              * @enum {string|null}
              */
             schedule: "cron" | "stream" | "manual" | null;
+            /** @description The slice of that size, in that time zone, that holds the current instant; no offset is applied. null if the pipeline is not active. */
+            slice: components["schemas"]["Slice"] | null;
             /**
              * @description degraded: the newest file has errors or cannot be read, and an older version is active. rejected: no version has ever been active.
              * @enum {string}
@@ -3258,6 +3260,18 @@ export interface components {
             alerts: number;
             /** @description The silence's id. */
             by: string;
+        };
+        Slice: {
+            /**
+             * Format: date-time
+             * @description The end of the slice, exclusive.
+             */
+            endsAt: string;
+            /**
+             * Format: date-time
+             * @description The start of the slice.
+             */
+            startsAt: string;
         };
         Slot: {
             /** Format: int64 */
