@@ -1,0 +1,1 @@
+select id, placed_at, status from {{ source('raw', 'orders') }}
