@@ -45,7 +45,7 @@ func TestLakehouseExampleRuns(t *testing.T) {
 	for _, src := range read("target/*.json") {
 		files = append(files, artifact.File{Name: src.File, Data: src.Data})
 	}
-	result, err := artifact.Dbt(files)
+	result, err := artifact.Dbt(files, artifact.Limits{})
 	if err != nil || !result.Passed() {
 		t.Fatal(result, err)
 	}

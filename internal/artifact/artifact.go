@@ -1,15 +1,15 @@
 // Package artifact reads the result files of dbt, Great Expectations and Soda and decides which
-// readings they give. It writes only what a file says: a node that is left out gets no reading, and
-// a check that the tool could not evaluate gets a reading whose status is null, so that a rule on
-// it is unknown instead of seeing an older status.
+// readings they give. It writes only what a file says: a node that is left out gets no reading. A
+// check that the tool could not evaluate gets a reading whose status is null, so that a rule on it
+// is unknown instead of seeing an older status.
 //
-// It does no I/O: the command `interlock ingest` reads the files and sends the readings.
+// It does no I/O: the command `interlock ingest` reads the files and sends the readings. Dbt,
+// GreatExpectations and Soda read the files that Limits lets count; Result.AddLeftOut then adds the
+// checks that a scan with errors left out.
 package artifact
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,10 +18,11 @@ import (
 	"strings"
 )
 
-// File is a result file.
+// File is a result file. Found says that it was found in a directory, and not named by the user.
 type File struct {
-	Name string
-	Data []byte
+	Name  string
+	Data  []byte
+	Found bool
 }
 
 // Reading is one reading that a file gives.
@@ -31,23 +32,51 @@ type Reading struct {
 }
 
 // Result is what files give. Failed and Unknown name what did not pass, and what the tool could not
-// evaluate.
+// evaluate. Warnings name files that are old.
 type Result struct {
 	Readings []Reading
 	Failed   []string
 	Unknown  []string
+	Warnings []string
+
+	incomplete *scan // a scan with errors; nil if nothing is left out
 }
 
 // Passed reports whether everything was evaluated, and nothing failed. Warnings pass.
 func (r *Result) Passed() bool { return len(r.Failed) == 0 && len(r.Unknown) == 0 }
 
+// RejectedError is the error for a file that is intact, but whose results must not be used.
+type RejectedError struct{ reason string }
+
+func (e *RejectedError) Error() string { return e.reason }
+
+func rejected(format string, args ...any) error {
+	return &RejectedError{fmt.Sprintf(format, args...)}
+}
+
 func (r *Result) add(key string, fields map[string]any) {
 	r.Readings = append(r.Readings, Reading{key, fields})
 }
 
-func (r *Result) sort() {
-	slices.SortStableFunc(r.Readings, func(a, b Reading) int { return cmp.Compare(a.Key, b.Key) })
+// keepWorst keeps, of several readings with one key, the worst, and sorts the readings by key.
+func (r *Result) keepWorst() {
+	slices.SortStableFunc(r.Readings, func(a, b Reading) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(badness(b.Fields), badness(a.Fields)))
+	})
+	r.Readings = slices.CompactFunc(r.Readings, func(a, b Reading) bool { return a.Key == b.Key })
 }
+
+// badness orders readings by their status, the best first. A failure is worse than unknown.
+func badness(fields map[string]any) int {
+	status, ok := fields["status"].(string)
+	if !ok {
+		return slices.Index(worse, "")
+	}
+	return slices.Index(worse, countedAs(status))
+}
+
+// worse lists the kinds of status, the best first; "" is unknown.
+var worse = []string{"pass", "warn", "", "skipped", "fail", "error"}
 
 // decode reads JSON; an error names the file and the field.
 func decode(f File, into any) error {
@@ -86,61 +115,26 @@ func set[T any](fields map[string]any, name string, value *T) {
 	}
 }
 
+// orNull returns text, or nil for JSON's null if it is empty.
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
 func missing(f File, field string) error {
 	return fmt.Errorf("%s: field %s is missing", f.Name, field)
 }
 
-// maxName is how long the part of a key behind its prefix may be.
-const maxName = 100
+// maxError is the longest text in the field error of a reading, in bytes.
+const maxError = 500
 
-// keyName makes a name fit for a sensor's key: other characters become _, and a long name ends in a
-// hash.
-func keyName(name string) string {
-	var b strings.Builder
-	for _, c := range name {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._/-", c) {
-			b.WriteRune(c)
-		} else if text := b.String(); text != "" && !strings.HasSuffix(text, "_") {
-			b.WriteByte('_')
-		}
+// shortError returns the first line of a tool's message.
+func shortError(message string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	if len(line) > maxError {
+		line = strings.ToValidUTF8(line[:maxError], "") + "…"
 	}
-	out := strings.Trim(b.String(), "_")
-	if len(out) <= maxName && out != "" {
-		return out
-	}
-	return hashed(out, name)
-}
-
-// hashed ends a name in the hash of id.
-func hashed(name, id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return strings.TrimPrefix(name[:min(len(name), maxName-9)]+"-"+hex.EncodeToString(sum[:4]), "-")
-}
-
-// labels are the names of one thing, from short to long. id differs from that of every other thing.
-type labels struct{ short, long, id string }
-
-// named gives each thing the short name if no other has it, else the long one. Different long names
-// may still become the same key, such as "rows > 0" and "rows < 0"; those end in a hash.
-func named[T any](all []T, of func(T) labels) []string {
-	keys := make([]string, len(all))
-	for i, one := range all {
-		keys[i] = keyName(of(one).short)
-	}
-	rename(keys, func(i int) string { return keyName(of(all[i]).long) })
-	rename(keys, func(i int) string { return hashed(keys[i], of(all[i]).id) })
-	return keys
-}
-
-// rename replaces the keys that occur more than once.
-func rename(keys []string, with func(i int) string) {
-	count := map[string]int{}
-	for _, key := range keys {
-		count[key]++
-	}
-	for i, key := range keys {
-		if count[key] > 1 {
-			keys[i] = with(i)
-		}
-	}
+	return line
 }

@@ -3,22 +3,34 @@ package artifact_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/artifact"
 )
 
-func runResults(version string, results ...string) artifact.File {
-	return artifact.File{Name: "target/run_results.json", Data: fmt.Appendf(nil,
-		`{"metadata":{"dbt_schema_version":"https://schemas.getdbt.com/dbt/run-results/%s.json","generated_at":"2026-03-03T06:00:00Z","invocation_id":"i1"},"results":[%s],"elapsed_time":1.5}`,
-		version, strings.Join(results, ","))}
+// recorded returns a file that a tool wrote; testdata/README.md says how.
+func recorded(t *testing.T, name string) artifact.File {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return artifact.File{Name: name, Data: data}
 }
 
-func node(id, status, more string) string {
-	return fmt.Sprintf(`{"unique_id":%q,"status":%q,"execution_time":1.5,"thread_id":"t","timing":[],"message":null,"adapter_response":{}%s}`, id, status, more)
+// Each file is read without limits unless a test is about age.
+func dbt(files ...artifact.File) (*artifact.Result, error) {
+	return artifact.Dbt(files, artifact.Limits{})
+}
+
+func soda(f artifact.File) (*artifact.Result, error) { return artifact.Soda(f, artifact.Limits{}) }
+
+func gx(f artifact.File) (*artifact.Result, error) {
+	return artifact.GreatExpectations(f, "", artifact.Limits{})
 }
 
 // lines shows what files give, a line each.
@@ -41,186 +53,157 @@ func lines(t *testing.T, r *artifact.Result, err error) []string {
 	return all
 }
 
-// Each version that users have is read; a node that was skipped after an error is no pass, and
-// status words have any case.
-func TestDbtRun(t *testing.T) {
-	for _, version := range []string{"v4", "v5", "v6"} {
-		r, err := artifact.Dbt([]artifact.File{runResults(version,
-			node("model.shop.orders", "success", `,"failures":null`), node("test.shop.not_null_orders_id.cf6c17daed", "Pass", `,"failures":0`),
-			node("test.shop.unique_orders_id.fed79b3a6e", "fail", `,"failures":3`), node("model.shop.broken", "error", ""), node("model.shop.after", "skipped", ""),
-			node("test.shop.w.1", "WARN", `,"failures":1`))})
-		want := []string{
-			`dbt/node/after {"executionTime":1.5,"status":"skipped"}`,
-			`dbt/node/broken {"executionTime":1.5,"status":"error"}`,
-			`dbt/node/not_null_orders_id {"executionTime":1.5,"failures":0,"status":"pass"}`,
-			`dbt/node/orders {"executionTime":1.5,"status":"success"}`,
-			`dbt/node/unique_orders_id {"executionTime":1.5,"failures":3,"status":"fail"}`,
-			`dbt/node/w {"executionTime":1.5,"failures":1,"status":"warn"}`,
-			`dbt/run {"error":1,"fail":1,"generatedAt":"2026-03-03T06:00:00Z","invocationId":"i1","pass":2,"skipped":1,"status":"error","warn":1}`,
-			`failed test.shop.unique_orders_id.fed79b3a6e: fail`, `failed model.shop.broken: error`, `failed model.shop.after: skipped`,
-		}
-		if diff := cmp.Diff(want, lines(t, r, err)); diff != "" {
-			t.Errorf("%s: %s", version, diff)
-		}
+// statuses shows the status of each reading, as JSON.
+func statuses(t *testing.T, r *artifact.Result, err error) map[string]string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
+	all := map[string]string{}
+	for _, one := range r.Readings {
+		status, _ := json.Marshal(one.Fields["status"])
+		all[one.Key] = string(status)
+	}
+	return all
 }
 
-func TestDbtRunStatus(t *testing.T) {
-	for want, statuses := range map[string][]string{
-		"pass": {"success", "pass"}, "warn": {"success", "warn"}, "skipped": {"success", "skipped"}, "fail": {"warn", "fail"}, "error": {"fail", "error"}, "empty": nil,
-	} {
-		var nodes []string
-		for i, s := range statuses {
-			nodes = append(nodes, node(fmt.Sprintf("model.shop.m%d", i), s, ""))
-		}
-		r, err := artifact.Dbt([]artifact.File{runResults("v6", nodes...)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := r.Readings[len(r.Readings)-1].Fields["status"]; got != want || r.Passed() != (want == "pass" || want == "warn") {
-			t.Errorf("%v: %v, passed %v", statuses, got, r.Passed())
+// reading returns the fields of one reading.
+func reading(t *testing.T, r *artifact.Result, key string) map[string]any {
+	t.Helper()
+	for _, one := range r.Readings {
+		if one.Key == key {
+			return one.Fields
 		}
 	}
-}
-
-// Two nodes of one name keep apart; a manifest gives the names.
-func TestDbtNames(t *testing.T) {
-	manifest := artifact.File{Name: "manifest.json", Data: []byte(`{"metadata":{"dbt_schema_version":"https://schemas.getdbt.com/dbt/manifest/v12.json"},"nodes":{"model.a.x.v2":{"name":"x","version":2}}}`)}
-	r, err := artifact.Dbt([]artifact.File{manifest, runResults("v6", node("model.a.same", "success", ""), node("snapshot.b.same", "success", ""), node("model.a.x.v2", "success", ""))})
-	got := lines(t, r, err)
-	want := []string{"dbt/node/model.a.same", "dbt/node/snapshot.b.same", "dbt/node/x.v2", "dbt/run"}
-	for i, key := range want {
-		if !strings.HasPrefix(got[i], key+" ") {
-			t.Errorf("got %s, want %s", got[i], key)
-		}
-	}
-}
-
-func TestDbtFreshness(t *testing.T) {
-	sources := artifact.File{Name: "sources.json", Data: []byte(`{"metadata":{"dbt_schema_version":"https://schemas.getdbt.com/dbt/sources/v3.json"},"results":[
-		{"unique_id":"source.shop.raw.orders","max_loaded_at":"2026-03-03T05:00:00+00:00","snapshotted_at":"x","max_loaded_at_time_ago_in_s":3600.5,"status":"warn","criteria":{}},
-		{"unique_id":"source.shop.raw.lost","error":"no such table","status":"runtime error"},
-		{"unique_id":"source.shop.raw.old","max_loaded_at":"2026-03-01T05:00:00+00:00","max_loaded_at_time_ago_in_s":176400.0,"status":"error"}]}`)}
-	fresh := artifact.File{Name: "freshness.json", Data: []byte(`{"metadata":{"dbt_schema_version":"https://schemas.getdbt.com/dbt/freshness/v0.json"},"results":[
-		{"unique_id":"model.shop.gold","resource_type":"model","max_loaded_at":"2026-03-03T05:00:00Z","max_loaded_at_time_ago_in_s":1.0,"status":"Pass"}]}`)}
-	r, err := artifact.Dbt([]artifact.File{sources, fresh})
-	want := []string{
-		`dbt/freshness/gold {"ageSeconds":1,"maxLoadedAt":"2026-03-03T05:00:00Z","status":"pass"}`,
-		`dbt/freshness/raw.lost {"ageSeconds":null,"maxLoadedAt":null,"status":null}`,
-		`dbt/freshness/raw.old {"ageSeconds":176400,"maxLoadedAt":"2026-03-01T05:00:00+00:00","status":"error"}`,
-		`dbt/freshness/raw.orders {"ageSeconds":3600.5,"maxLoadedAt":"2026-03-03T05:00:00+00:00","status":"warn"}`,
-		`failed source.shop.raw.old: stale`, `unknown source.shop.raw.lost: runtime error`,
-	}
-	if diff := cmp.Diff(want, lines(t, r, err)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestGreatExpectations(t *testing.T) {
-	const good = `{"success":true,"suite_name":"orders suite","statistics":{"evaluated_expectations":2,"successful_expectations":2,"unsuccessful_expectations":0,"success_percent":100.0},"results":[]}`
-	const raised = `{"success":false,"meta":{"expectation_suite_name":"orders"},"results":[{"success":false,"exception_info":{"metric":{"raised_exception":true}}}]}`
-	const both = `{"success":false,"meta":{"expectation_suite_name":"orders"},"results":[{"success":false,"exception_info":{"raised_exception":true}},{"success":false,"exception_info":{"raised_exception":false}}]}`
-	for text, want := range map[string]string{
-		good:   `gx/orders_suite {"evaluated":2,"exceptions":0,"status":"pass","successPercent":100,"successful":2,"unsuccessful":0}`,
-		raised: `gx/orders {"evaluated":null,"exceptions":1,"status":null,"successPercent":null,"successful":null,"unsuccessful":null}|unknown suite orders: 1 expectation raised an exception`,
-		both:   `gx/orders {"evaluated":null,"exceptions":1,"status":"fail","successPercent":null,"successful":null,"unsuccessful":null}|failed suite orders`,
-		`{"run_results":{"b1":{"validation_result":` + good + `},"b2":` + strings.Replace(good, `"success":true`, `"success":false`, 1) + `}}`: `gx/orders_suite {"evaluated":2,"exceptions":0,"status":"fail","successPercent":100,"successful":2,"unsuccessful":0}|failed suite orders suite`,
-	} {
-		r, err := artifact.GreatExpectations(artifact.File{Name: "gx.json", Data: []byte(text)})
-		if got := strings.Join(lines(t, r, err), "|"); got != want {
-			t.Errorf("got %s\nwant %s", got, want)
-		}
-	}
-}
-
-// What Soda could not evaluate is unknown, not failed.
-func TestSoda(t *testing.T) {
-	r, err := artifact.Soda(artifact.File{Name: "scan.json", Data: []byte(`{"hasErrors":true,"checks":[
-		{"name":"row_count > 0","table":"orders","outcome":"pass","diagnostics":{"value":12}},
-		{"name":"No nulls","table":"orders","column":"id","outcome":"fail","diagnostics":{"value":3}},
-		{"name":"freshness(ts) < 1d","table":"orders","outcome":null},
-		{"name":"dup","table":"a","outcome":"Warn"},{"name":"dup","table":"b","outcome":"pass"}]}`)})
-	want := []string{
-		`soda/No_nulls {"status":"fail","table":"orders","value":3}`,
-		`soda/a..dup {"status":"warn","table":"a","value":null}`,
-		`soda/b..dup {"status":"pass","table":"b","value":null}`,
-		`soda/freshness_ts_1d {"status":null,"table":"orders","value":null}`,
-		`soda/row_count_0 {"status":"pass","table":"orders","value":12}`,
-		`failed check "No nulls" of orders`, `unknown check "freshness(ts) < 1d" of orders was not evaluated`,
-	}
-	if diff := cmp.Diff(want, lines(t, r, err)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// Names that differ only in characters that a key cannot have keep their own keys: no check hides
-// another one.
-func TestNamesThatBecomeTheSameKeyStayApart(t *testing.T) {
-	r, err := artifact.Soda(artifact.File{Name: "scan.json", Data: []byte(`{"checks":[
-		{"name":"row_count > 0","table":"orders","outcome":"fail"},{"name":"row_count < 0","table":"orders","outcome":"pass"},
-		{"name":"same","table":"t","definition":"d","outcome":"pass"},{"name":"same","table":"t","definition":"d","outcome":"fail"},
-		{"name":"same","table":"t","definition":"d","outcome":"warn"}]}`)})
-	want := []string{
-		`soda/orders..row_count_0-4024fe84 {"status":"fail","table":"orders","value":null}`,
-		`soda/orders..row_count_0-d984290d {"status":"pass","table":"orders","value":null}`,
-		`soda/t..same-b60159f3 {"status":"fail","table":"t","value":null}`,
-		`failed check "row_count > 0" of orders`, `failed check "same" of t`,
-	}
-	if diff := cmp.Diff(want, lines(t, r, err)); diff != "" {
-		t.Error(diff)
-	}
-	r, err = artifact.Dbt([]artifact.File{runResults("v6", node("model.shop.maß", "error", ""), node("model.shop.maé", "success", ""))})
-	if got := lines(t, r, err); len(got) != 4 || !strings.HasPrefix(got[0], "dbt/node/model.shop.ma-") || !strings.HasPrefix(got[1], "dbt/node/model.shop.ma-") || got[0] == got[1] {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestMissingTimeOfARunIsNull(t *testing.T) {
-	f := runResults("v6", node("model.shop.a", "success", ""))
-	f.Data = []byte(strings.Replace(string(f.Data), `"generated_at":"2026-03-03T06:00:00Z",`, "", 1))
-	r, err := artifact.Dbt([]artifact.File{f})
-	if got := lines(t, r, err); !strings.Contains(got[1], `"generatedAt":null`) {
-		t.Errorf("got %q", got)
-	}
-}
-
-// The results of two runs would overwrite each other.
-func TestTwoRunsAreRejected(t *testing.T) {
-	one, two := runResults("v6", node("model.shop.a", "error", "")), runResults("v6", node("model.shop.a", "success", ""))
-	two.Name = "old/run_results.json"
-	if _, err := artifact.Dbt([]artifact.File{one, two}); err == nil || !strings.HasPrefix(err.Error(), "target/run_results.json and old/run_results.json are both run-results") {
-		t.Errorf("got %v", err)
-	}
+	t.Fatalf("there is no reading %s", key)
+	return nil
 }
 
 func TestUnreadableFilesNameFileAndField(t *testing.T) {
-	dbt := func(f artifact.File) error { _, err := artifact.Dbt([]artifact.File{f}); return err }
-	gx := func(f artifact.File) error { _, err := artifact.GreatExpectations(f); return err }
-	soda := func(f artifact.File) error { _, err := artifact.Soda(f); return err }
+	readDbt := func(f artifact.File) (*artifact.Result, error) { return dbt(f) }
 	for _, c := range []struct {
-		read       func(artifact.File) error
+		read       func(artifact.File) (*artifact.Result, error)
 		text, want string
 	}{
-		{dbt, `{`, "f.json: it is not JSON"},
-		{dbt, `{}`, "f.json: field metadata.dbt_schema_version is missing"},
-		{dbt, string(runResults("v3").Data), "f.json: field metadata.dbt_schema_version: run-results v3 is not supported; supported are v4, v5, v6"},
-		{dbt, string(runResults("v6", `{"status":"pass"}`).Data), "f.json: field results[0].unique_id is missing"},
-		{dbt, string(runResults("v6", `{"unique_id":"a","status":7}`).Data), "f.json: field results[0].status: expected string, found number"},
-		{dbt, string(runResults("v6", `{"unique_id":"a","status":"pass","timing":[{"name":"x"},[]],"message":"{"}`, `{"execution_time":"1s"}`).Data), "f.json: field results[1].execution_time: expected number, found string"},
-		{dbt, string(runResults("v6", `{"unique_id":"a","status":[[1],2]}`).Data), "f.json: field results[0].status: expected string, found array"},
-		{dbt, string(runResults("v6", `[]`).Data), "f.json: field results[0]: expected object, found array"},
-		{dbt, `[1]`, "f.json: expected object, found array"},
-		{dbt, strings.Replace(string(runResults("v6").Data), `"results":[]`, `"results":{}`, 1), "f.json: field results: expected array, found object"},
-		{dbt, strings.Replace(string(runResults("v6").Data), `"results":[]`, `"r":[]`, 1), "f.json: field results is missing"},
-		{dbt, strings.Replace(string(runResults("v6").Data), "run-results/v6", "catalog/v1", 1), "is not supported"},
+		{readDbt, `{`, "f.json: it is not JSON"},
+		{readDbt, `{}`, "f.json: field metadata.dbt_schema_version is missing"},
+		{readDbt, string(runResults("v3").Data), "f.json: field metadata.dbt_schema_version: run-results v3 is not supported; supported are v4, v5, v6"},
+		{readDbt, string(runResults("v6", `{"status":"pass"}`).Data), "f.json: field results[0].unique_id is missing"},
+		{readDbt, string(runResults("v6", `{"unique_id":"a","status":7}`).Data), "f.json: field results[0].status: expected string, found number"},
+		{readDbt, string(runResults("v6", `{"unique_id":"a","status":"pass","timing":[{"name":"x"},[]],"message":"{"}`, `{"execution_time":"1s"}`).Data), "f.json: field results[1].execution_time: expected number, found string"},
+		{readDbt, string(runResults("v6", `{"unique_id":"a","status":[[1],2]}`).Data), "f.json: field results[0].status: expected string, found array"},
+		{readDbt, string(runResults("v6", `[]`).Data), "f.json: field results[0]: expected object, found array"},
+		{readDbt, `[1]`, "f.json: expected object, found array"},
+		{readDbt, strings.Replace(string(runResults("v6").Data), `"results":[]`, `"results":{}`, 1), "f.json: field results: expected array, found object"},
+		{readDbt, strings.Replace(string(runResults("v6").Data), `"results":[]`, `"r":[]`, 1), "f.json: field results is missing"},
+		{readDbt, strings.Replace(string(runResults("v6").Data), `"which":"build"`, `"select":[]`, 1), "f.json: field args.which is missing"},
+		{readDbt, strings.Replace(string(runResults("v6").Data), "run-results/v6", "catalog/v1", 1), "is not supported"},
 		{gx, `{"suite_name":"a"}`, "f.json: field success is missing"},
 		{gx, `{"success":true}`, "f.json: field suite_name"},
+		{gx, `{"run_results":{}}`, "f.json: field run_results is empty"},
+		{gx, `{"validation_results":[]}`, "f.json: field validation_results is empty"},
 		{gx, `{"run_results":{"a::b":{"success":1}}}`, `f.json: field run_results["a::b"].success: expected bool, found number`},
 		{soda, `{}`, "f.json: field checks is missing"},
+		{soda, `{"checks":[{"outcome":"pass"}]}`, `f.json: field checks[0].name is missing`},
 		{soda, `{"checks":[{"name":"a","outcome":"maybe"}]}`, `f.json: field checks[0].outcome: unknown outcome "maybe"`},
 	} {
-		if err := c.read(artifact.File{Name: "f.json", Data: []byte(c.text)}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := c.read(artifact.File{Name: "f.json", Data: []byte(c.text)}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.text, err, c.want)
 		}
+	}
+}
+
+// Keys are accepted by a server, however long and odd the names are.
+func TestLongNamesFitIntoKeys(t *testing.T) {
+	long := strings.Repeat("é x", 100)
+	r, err := soda(artifact.File{Name: "scan.json", Data: fmt.Appendf(nil, `{"checks":[{"name":%q,"table":%q,"outcome":"pass"},{"name":"ß","table":"","outcome":"pass"}]}`, long, long)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := gx(artifact.File{Name: "gx.json", Data: fmt.Appendf(nil, `{"success":true,"suite_name":%q,"results":[{"success":true,"expectation_config":{"kwargs":{"batch_id":%q}}}]}`, long, long)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range append(r.Readings, more.Readings...) {
+		if len(one.Key) > 128 || strings.ContainsFunc(one.Key, func(c rune) bool { return c > 127 || c == ' ' }) || strings.HasSuffix(one.Key, "/") {
+			t.Errorf("key %q", one.Key)
+		}
+	}
+}
+
+// recordedAt is when each recorded file was generated.
+var recordedAt = time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
+
+// A named file that is too old is rejected, with both instants. One that was found in a directory is
+// skipped, unless nothing else is left.
+func TestOldFilesOfDbtDoNotCount(t *testing.T) {
+	const atPeriod = "build.json was generated at 2026-03-03T06:00:00Z, before the pipeline's current period began at 2026-03-03T06:00:01Z"
+	const atAge = "build.json was generated at 2026-03-03T06:00:00Z, before 2026-03-03T06:00:30Z, the limit of --max-age"
+	build := recorded(t, "dbt/build.json")
+	undated := artifact.File{Name: "undated build.json", Data: []byte(strings.ReplaceAll(string(build.Data), `"generated_at"`, `"made_at"`))}
+	for _, c := range []struct {
+		limits artifact.Limits
+		file   artifact.File
+		want   string
+	}{
+		{artifact.Limits{}, build, ""},
+		{artifact.Limits{}, undated, ""},
+		{artifact.Limits{Since: recordedAt}, build, ""},
+		{artifact.Limits{Since: recordedAt.Add(time.Second)}, build, atPeriod},
+		{artifact.Limits{Since: recordedAt}, undated, "undated build.json does not say when it was generated"},
+		{artifact.Limits{MaxAge: time.Minute, Now: recordedAt.Add(time.Minute)}, build, ""},
+		{artifact.Limits{MaxAge: time.Minute, Now: recordedAt.Add(90 * time.Second)}, build, atAge},
+		{artifact.Limits{MaxAge: time.Minute, Now: recordedAt}, undated, "undated build.json does not say when it was generated"},
+	} {
+		_, err := artifact.Dbt([]artifact.File{c.file}, c.limits)
+		if got := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %s, want %s", c.limits, got, c.want)
+		}
+		wantRejected(t, err, c.want != "")
+		c.file.Found = true
+		_, err = artifact.Dbt([]artifact.File{c.file}, c.limits)
+		wantRejected(t, err, c.want != "")
+		fresh := recorded(t, "dbt/freshness.json")
+		fresh.Data = []byte(strings.Replace(string(fresh.Data), "2026-03-03T06:00:00", "2026-03-03T12:00:00", 1))
+		r, err := artifact.Dbt([]artifact.File{c.file, fresh}, c.limits)
+		got := statuses(t, r, err)
+		if _, counted := got["dbt/run"]; counted == (c.want != "") || got["dbt/freshness/raw.orders"] != `"pass"` || len(r.Warnings) > 0 != (c.want != "") {
+			t.Errorf("%+v in a directory: %v, warnings %q", c.limits, got, r.Warnings)
+		}
+	}
+}
+
+// The spec lets files of the other tools that are from before the current period count; the user is
+// warned.
+func TestOldFilesOfTheOtherToolsAreNamed(t *testing.T) {
+	later := artifact.Limits{Since: recordedAt.Add(time.Hour)}
+	beyond := artifact.Limits{MaxAge: time.Minute, Now: recordedAt.Add(time.Hour)}
+	described := func(l artifact.Limits) (*artifact.Result, error) {
+		return artifact.GreatExpectations(recorded(t, "gx/checkpoint-describe.json"), "orders", l)
+	}
+	for name, c := range map[string]struct {
+		read     func(artifact.Limits) (*artifact.Result, error)
+		warnings int
+	}{
+		"soda": {func(l artifact.Limits) (*artifact.Result, error) {
+			return artifact.Soda(recorded(t, "soda/passing.json"), l)
+		}, 1},
+		"gx": {func(l artifact.Limits) (*artifact.Result, error) {
+			return artifact.GreatExpectations(recorded(t, "gx/checkpoint.json"), "", l)
+		}, 1},
+		"described": {described, 0}, // the form has no time
+	} {
+		if r, err := c.read(later); err != nil || len(r.Warnings) != c.warnings || len(r.Readings) == 0 {
+			t.Errorf("%s: %+v %v", name, r, err)
+		}
+		_, err := c.read(beyond)
+		wantRejected(t, err, true)
+	}
+}
+
+func wantRejected(t *testing.T, err error, want bool) {
+	t.Helper()
+	if _, is := err.(*artifact.RejectedError); is != want {
+		t.Errorf("got %v, rejected: want %v", err, want)
 	}
 }

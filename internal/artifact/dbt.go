@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // dbtMetadata is the head of each file of dbt.
@@ -14,15 +15,20 @@ type dbtMetadata struct {
 	InvocationID *string `json:"invocation_id"`
 }
 
-// dbtFile is what run_results.json, sources.json and freshness.json have in common.
+// dbtFile is what run_results.json, sources.json and freshness.json have in common. Only
+// run_results.json has the arguments of the command.
 type dbtFile struct {
 	Metadata *dbtMetadata `json:"metadata"`
 	Results  *[]dbtResult `json:"results"`
+	Args     struct {
+		Which string `json:"which"`
+	} `json:"args"`
 }
 
 type dbtResult struct {
 	UniqueID      string   `json:"unique_id"`
 	Status        string   `json:"status"`
+	Error         any      `json:"error"`
 	Failures      *float64 `json:"failures"`
 	ExecutionTime *float64 `json:"execution_time"`
 	MaxLoadedAt   *string  `json:"max_loaded_at"`
@@ -43,23 +49,33 @@ var dbtVersions = map[string][]string{"run-results": {"v4", "v5", "v6"}, "source
 // DbtFiles are the files that dbt writes to its target directory and that are read.
 var DbtFiles = []string{"run_results.json", "sources.json", "freshness.json", "manifest.json"}
 
+// dbtRuns are the commands of dbt that run nodes. Others, such as compile and docs generate, write a
+// run_results.json too, in which every node is a success although none ran.
+var dbtRuns = []string{"build", "run", "test", "seed", "snapshot", "retry", "run-operation"}
+
 // Dbt reads files of dbt: run_results.json, sources.json, freshness.json, in any order, and a
-// manifest.json for the names of nodes. Which is which says the file itself.
-func Dbt(files []File) (*Result, error) {
+// manifest.json for the names of nodes. Which is which says the file itself. A file that is too old
+// is an error if the user named it, and a warning if it was found in a directory.
+func Dbt(files []File, limits Limits) (*Result, error) {
 	out := &Result{}
-	names := map[string]string{}
+	names, err := readManifests(files)
+	if err != nil {
+		return nil, err
+	}
 	read := map[string]string{} // the file of each kind
 	for _, f := range files {
-		if err := readManifest(f, names); err != nil {
-			return nil, err
-		}
-	}
-	for _, f := range files {
-		kind, err := dbtKind(f)
+		kind, at, err := dbtKind(f)
 		if err != nil {
 			return nil, err
 		}
 		if kind == "manifest" {
+			continue
+		}
+		if old := limits.tooOld(f.Name, at); old != "" {
+			if !f.Found {
+				return nil, rejected("%s", old)
+			}
+			out.Warnings = append(out.Warnings, old)
 			continue
 		}
 		if other, twice := read[kind]; twice {
@@ -71,63 +87,75 @@ func Dbt(files []File) (*Result, error) {
 		}
 	}
 	if len(read) == 0 {
-		return nil, fmt.Errorf("there is no run_results.json, sources.json or freshness.json among the files: %s", strings.Join(fileNames(files), ", "))
+		return nil, nothingRead(files, out.Warnings)
 	}
-	out.sort()
+	out.keepWorst()
 	return out, nil
 }
 
-func fileNames(files []File) []string {
+// nothingRead is the error if no file counts: all are too old, or there is none.
+func nothingRead(files []File, tooOld []string) error {
+	if len(tooOld) > 0 {
+		return rejected("%s", strings.Join(tooOld, "\n"))
+	}
 	all := make([]string, len(files))
 	for i, f := range files {
 		all[i] = f.Name
 	}
-	return all
+	return fmt.Errorf("there is no run_results.json, sources.json or freshness.json among the files: %s", strings.Join(all, ", "))
 }
 
-// dbtKind says which of its files dbt made.
-func dbtKind(f File) (string, error) {
+// dbtKind says which of its files dbt made, and when. The instant is zero if the file does not say.
+func dbtKind(f File) (kind string, at time.Time, err error) {
 	var head struct {
 		Metadata *dbtMetadata `json:"metadata"`
 	}
 	if err := decode(f, &head); err != nil {
-		return "", err
+		return "", at, err
 	}
 	if head.Metadata == nil || head.Metadata.Schema == "" {
-		return "", missing(f, "metadata.dbt_schema_version")
+		return "", at, missing(f, "metadata.dbt_schema_version")
 	}
 	// https://schemas.getdbt.com/dbt/run-results/v6.json
 	version := strings.TrimSuffix(path.Base(head.Metadata.Schema), ".json")
-	kind := path.Base(path.Dir(head.Metadata.Schema))
+	kind = path.Base(path.Dir(head.Metadata.Schema))
 	known, ok := dbtVersions[kind]
 	switch {
 	case kind == "manifest":
-		return kind, nil
 	case !ok:
-		return "", fmt.Errorf("%s: field metadata.dbt_schema_version: %q is not supported; use run_results.json, sources.json or freshness.json", f.Name, head.Metadata.Schema)
+		return "", at, fmt.Errorf("%s: field metadata.dbt_schema_version: %q is not supported; use run_results.json, sources.json or freshness.json", f.Name, head.Metadata.Schema)
 	case !slices.Contains(known, version):
-		return "", fmt.Errorf("%s: field metadata.dbt_schema_version: %s %s is not supported; supported are %s", f.Name, kind, version, strings.Join(known, ", "))
+		return "", at, fmt.Errorf("%s: field metadata.dbt_schema_version: %s %s is not supported; supported are %s", f.Name, kind, version, strings.Join(known, ", "))
 	}
-	return kind, nil
+	return kind, instant(head.Metadata.GeneratedAt), nil
 }
 
-func readManifest(f File, names map[string]string) error {
-	if kind, err := dbtKind(f); err != nil || kind != "manifest" {
-		return err
-	}
-	var m dbtManifest
-	if err := decode(f, &m); err != nil {
-		return err
-	}
-	for id, node := range m.Nodes {
-		if node.Name != "" {
+// readManifests returns the names of the nodes in the manifests among files.
+func readManifests(files []File) (map[string]string, error) {
+	names := map[string]string{}
+	for _, f := range files {
+		kind, _, err := dbtKind(f)
+		if err != nil {
+			return nil, err
+		}
+		if kind != "manifest" {
+			continue
+		}
+		var m dbtManifest
+		if err := decode(f, &m); err != nil {
+			return nil, err
+		}
+		for id, node := range m.Nodes {
+			if node.Name == "" {
+				continue
+			}
 			names[id] = node.Name
 			if node.Version != nil {
 				names[id] += fmt.Sprintf(".v%v", node.Version)
 			}
 		}
 	}
-	return nil
+	return names, nil
 }
 
 func (r *Result) dbt(f File, kind string, names map[string]string) error {
@@ -146,26 +174,41 @@ func (r *Result) dbt(f File, kind string, names map[string]string) error {
 			return missing(f, fmt.Sprintf("results[%d].status", i))
 		}
 	}
-	if kind == "run-results" {
-		r.dbtRun(file, names)
-	} else {
+	if kind != "run-results" {
 		r.dbtFreshness(*file.Results)
+		return nil
 	}
+	switch which := file.Args.Which; {
+	case which == "":
+		return missing(f, "args.which")
+	case !slices.Contains(dbtRuns, which):
+		return rejected("%s was written by dbt %s, whose results say nothing about the data; only those of %s count. "+
+			"Run one of them, and ingest its file before another command overwrites it",
+			f.Name, dbtCommand(which), strings.Join(dbtRuns, ", "))
+	}
+	r.dbtRun(file, names)
 	return nil
+}
+
+// dbtCommand returns the command that a user types, by args.which.
+func dbtCommand(which string) string {
+	if which == "generate" {
+		return "docs generate"
+	}
+	return which
 }
 
 // dbtRun gives the reading of the run and one for each node.
 func (r *Result) dbtRun(file dbtFile, names map[string]string) {
 	all := *file.Results
 	counts := map[string]int{}
-	keys := named(all, func(one dbtResult) labels { return labels{nodeName(one.UniqueID, names), one.UniqueID, one.UniqueID} })
-	for i, one := range all {
+	for _, one := range all {
 		status := strings.ToLower(one.Status)
 		counts[countedAs(status)]++
 		fields := map[string]any{"status": status}
 		set(fields, "failures", one.Failures)
 		set(fields, "executionTime", one.ExecutionTime)
-		r.add("dbt/node/"+keys[i], fields)
+		r.add("dbt/node/"+keyName(nodeName(one.UniqueID, names)), fields)
 		if as := countedAs(status); as == "fail" || as == "error" || as == "skipped" {
 			r.Failed = append(r.Failed, fmt.Sprintf("%s: %s", one.UniqueID, status))
 		}
@@ -180,10 +223,7 @@ func (r *Result) dbtRun(file dbtFile, names map[string]string) {
 		status = "empty"
 		r.Unknown = append(r.Unknown, "dbt ran no node")
 	}
-	run := map[string]any{"status": status, "generatedAt": nil}
-	if file.Metadata.GeneratedAt != "" {
-		run["generatedAt"] = file.Metadata.GeneratedAt
-	}
+	run := map[string]any{"status": status, "which": file.Args.Which, "generatedAt": orNull(file.Metadata.GeneratedAt)}
 	for _, count := range []string{"pass", "warn", "fail", "error", "skipped"} {
 		run[count] = counts[count]
 	}
@@ -224,10 +264,9 @@ func nodeName(id string, names map[string]string) string {
 // dbtFreshness gives a reading for each source table, and each model. A query that failed gives no
 // status.
 func (r *Result) dbtFreshness(all []dbtResult) {
-	keys := named(all, func(one dbtResult) labels { return labels{nodeName(one.UniqueID, nil), one.UniqueID, one.UniqueID} })
-	for i, one := range all {
+	for _, one := range all {
 		fields := map[string]any{"status": nil, "maxLoadedAt": nil, "ageSeconds": nil}
-		r.add("dbt/freshness/"+keys[i], fields)
+		r.add("dbt/freshness/"+keyName(nodeName(one.UniqueID, nil)), fields)
 		status := strings.ToLower(one.Status)
 		switch status {
 		case "pass", "warn":
@@ -235,6 +274,10 @@ func (r *Result) dbtFreshness(all []dbtResult) {
 			r.Failed = append(r.Failed, one.UniqueID+": stale")
 		default: // runtime error
 			r.Unknown = append(r.Unknown, fmt.Sprintf("%s: %s", one.UniqueID, status))
+			fields["error"] = status
+			if text, ok := one.Error.(string); ok && text != "" {
+				fields["error"] = shortError(text)
+			}
 			continue
 		}
 		fields["status"] = status
