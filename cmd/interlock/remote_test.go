@@ -143,6 +143,8 @@ func TestTokenGrantsItsRole(t *testing.T) {
 		{"a sensor writes", "ETL", 0, []string{"sensor", "set", "orders", "x", "n=1"}, "version"},
 		{"a sensor writes its own pipelines alone", "ETL", 1, []string{"sensor", "set", "shelf", "x", "n=1"}, "limited"},
 		{"a sensor sees its own pipelines alone", "ETL", 0, []string{"status"}, "1 pipeline:"},
+		{"a sensor ingests", "ETL", 0, []string{"ingest", "soda", artifactFile(t, "soda/broken.json"), "--pipeline", "orders"}, "wrote 1 reading"},
+		{"a sensor ingests into its own pipelines alone", "ETL", 1, []string{"ingest", "soda", artifactFile(t, "soda/broken.json"), "--pipeline", "shelf"}, "limited"},
 		{"a sensor opens nothing", "ETL", 1, []string{"trigger", "orders"}, "role runner"},
 		{"an operator pauses", "OPS", 0, []string{"pause", "--all"}, "2 pipelines paused"},
 	}
