@@ -1,8 +1,8 @@
 """Makes recorded files neutral: neutral.py ANCHOR FILE...
 
 It shifts all times of a file, so that the first one behind the text ANCHOR, or else the first of all,
-becomes 06:00 on 2026-03-03. It numbers random ids, replaces directories, and drops fields that are
-long and that nothing reads.
+becomes 06:00 on 2026-03-03. It numbers random ids, replaces directories, drops fields that are long
+and that nothing reads, and sorts the rest.
 """
 
 import json
@@ -53,6 +53,6 @@ def neutral(text, anchor):
 for path in sys.argv[2:]:
     with open(path) as file:
         value = trimmed(json.load(file))
-    text = neutral(json.dumps(value, indent=1), sys.argv[1])
+    text = neutral(json.dumps(value, indent=1, sort_keys=True), sys.argv[1])
     with open(path, "w") as file:
         file.write(text + "\n")
