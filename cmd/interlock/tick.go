@@ -19,8 +19,8 @@ import (
 	"github.com/interlock-go/interlock/internal/egress"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/metrics"
-	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
 )

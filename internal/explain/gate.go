@@ -18,16 +18,31 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// live evaluates a gate of def on the current data; a nil g means the pipeline's own gate.
-func (b *builder) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {
+// question is about a gate of def; a nil g means the pipeline's own gate.
+func (b *builder) question(def *pipeline.Definition, g *rule.Gate) gate.Question {
 	q := gate.Question{Definition: def, Upstream: b.Catalog.Current().Definition, Period: b.key.Period, Gate: g}
 	if r := b.x.Run; r != nil && r.Status == run.Pending {
 		q.Opened = r.Progress.WindowStart
 	}
-	view, err := gate.Evaluate(ctx, b.Store, q, b.now)
+	return q
+}
+
+// live evaluates a gate of def on the current data; a nil g means the pipeline's own gate.
+func (b *builder) live(ctx context.Context, def *pipeline.Definition, g *rule.Gate) (*Gate, error) {
+	view, err := gate.Evaluate(ctx, b.Store, b.question(def, g), b.now)
 	if err != nil {
 		return nil, err
 	}
+	return b.shown(ctx, view)
+}
+
+// start asks whether the attempt that waits may start now. The start itself asks the same.
+func (b *builder) start(ctx context.Context, def *pipeline.Definition) (gate.Answer, error) {
+	return gate.Ask(ctx, b.Store, gate.Situation{Question: b.question(def, nil), Row: b.row, Run: *b.x.Run, Starting: true}, b.now)
+}
+
+// shown converts the state of a gate now.
+func (b *builder) shown(ctx context.Context, view gate.View) (*Gate, error) {
 	out := &Gate{
 		Live: true, At: b.now, Outcome: view.Verdict.Outcome,
 		PreferUntil: view.PreferUntil, Degraded: view.Degraded, OpensAt: view.OpensAt,

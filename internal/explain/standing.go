@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/reason"
@@ -222,13 +223,16 @@ func (b *builder) waiting(ctx context.Context) error {
 	p := r.Progress
 	x.State = Waiting
 	def := b.definition(ctx)
+	var ask gate.Answer
 	if def != nil {
-		g, err := b.live(ctx, def, nil)
+		var err error
+		if ask, err = b.start(ctx, def); err == nil {
+			x.Gate, err = b.shown(ctx, ask.View)
+		}
 		if err != nil {
 			return err
 		}
-		g.Bypassed = p.Opening.GateBypassed
-		x.Gate = g
+		x.Gate.Bypassed = p.Opening.GateBypassed
 	}
 	paused := !x.DryRun && b.paused()
 	switch {
@@ -239,6 +243,10 @@ func (b *builder) waiting(ctx context.Context) error {
 	case !p.WaitingSince.IsZero():
 		b.sum("max-active", "the gate is open, but as many jobs are running as schedule.maxActive allows, since %s", b.when(p.WaitingSince))
 		b.opens("slot", "the end of a running job of %s; the oldest period starts first", b.key.Pipeline)
+	case ask.Blocked(gate.StartDeadline):
+		b.sum("start-deadline", "nothing starts by itself since the start condition's deadline, %s", b.when(p.Opening.Until))
+	case ask.Blocked(gate.MaxActive):
+		b.sum("max-active", "the gate is open, but %s", ask.Blocks[0].Reason.String())
 	case x.Gate.Open():
 		if external(def) {
 			b.sum("starts-at", "the gate is open; attempt %d is offered to workers %s", r.Attempt, b.when(p.NextEvaluation))

@@ -15,7 +15,7 @@ export function slot(date: string, over: Partial<Slot> = {}): Slot {
 export function pipeline(id: string, over: Partial<Pipeline> = {}): Pipeline {
   return {
     id, state: "ok", owner: "data", description: "", tags: {}, file: null, version: null, problems: [], schedule: "cron", period: "hour",
-    timezone: "UTC", after: [], jobType: "command", dryRun: false, maxActive: 0, horizon: null, acceptedAt: null, removedAt: null, current: null, openRuns: 0, probes: [],
+    timezone: "UTC", after: [], jobType: "command", dryRun: false, maxActive: 0, horizon: null, acceptedAt: null, removedAt: null, current: null, slice: null, openRuns: 0, probes: [],
     lastRun: null, attention: [], next: { date: null, fireAt: null, warnAt: null, breachAt: null },
     pause: { paused: false, by: null, why: null, since: null, until: null, holdSla: false },
     pauseAll: { paused: false, by: null, why: null, since: null, until: null, holdSla: false }, ...over,
