@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/router"
+	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
@@ -345,4 +346,83 @@ func TestTriggerOfAClosedRunUsesNoBudget(t *testing.T) {
 	w.trigger("closing", "")
 	w.expect("closing/stream/2026-03-03", "RUNNING 1")
 	same(t, "manual reruns", 0, w.run("closing/stream/2026-03-03").Counters.ManualReruns)
+}
+
+const closingAtTen = `
+pipeline: {id: closing, owner: data}
+schedule: {cron: "0 9 * * *", timezone: UTC, maxActive: 1, evaluation: {window: 6h, interval: 5m}, trigger: {key: arrival, check: exists, deadline: "10:00"}}
+job: {type: command, config: {command: "true"}, maxRetries: 3, retryBackoff: 1m, jobPollWindowSeconds: 86400}
+`
+
+// Nothing that nobody ordered starts after the deadline of the start condition. A rerun is ordered.
+func TestNothingStartsByItselfAfterTheStartDeadline(t *testing.T) {
+	const key = "closing/cron/2026-03-04"
+	fail := func(w *world) {
+		_, err := w.Router.Report(ctx, run.Outcome{Key: w.Key(key), Report: run.Report{Result: run.ResultFail, Category: run.Transient, Message: "lost"}}, w.Now())
+		w.Check(err)
+		w.Settle()
+	}
+	// at moves to a time of day on the day of the run.
+	at := func(w *world, clock string) {
+		to, err := time.Parse(time.DateTime, "2026-03-04 "+clock+":00")
+		w.Check(err)
+		w.Pass(to.Sub(w.Now()))
+	}
+	for name, c := range map[string]struct {
+		steps func(w *world)
+		want  string
+		event event.Type
+	}{
+		"a failure at the deadline is not retried": {func(w *world) {
+			w.Write("closing", "arrival#2026-03-04", "n=1")
+			at(w, "10:30")
+			fail(w)
+		}, "FAILED_FINAL 1", event.RetryExhausted},
+		"a retry that waits ends": {func(w *world) {
+			w.Write("closing", "arrival#2026-03-04", "n=1")
+			at(w, "09:50")
+			w.Delete("closing", "arrival#2026-03-04")
+			w.Settle()
+			fail(w)
+			at(w, "10:30")
+			w.Write("closing", "arrival#2026-03-04", "n=2")
+		}, "FAILED_FINAL 2", event.RetryExhausted},
+		"a run that waits for a slot ends": {func(w *world) {
+			at(w, "08:00")
+			w.Write("closing", "arrival#2026-03-03", "n=1")
+			_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "t", Pipeline: "closing", Period: w.Period("2026-03-03"), By: "ada", Reason: "r"}, w.Now())
+			w.Check(err)
+			w.Settle()
+			w.expect("closing/cron/2026-03-03", "RUNNING 1")
+			w.Write("closing", "arrival#2026-03-04", "n=1")
+			at(w, "09:30")
+			w.expect(key, "PENDING 1")
+			at(w, "10:30")
+			w.jobs.running["closing/cron/2026-03-03/1"] = false
+			at(w, "11:00")
+		}, "VALIDATION_EXHAUSTED 1", event.ValidationExhausted},
+		"a triggered run and its retry start": {func(w *world) {
+			w.Write("closing", "arrival#2026-03-04", "n=1")
+			at(w, "09:30")
+			_, err := w.Router.Cancel(ctx, w.Key(key), "ada", "r", w.Now())
+			w.Check(err)
+			w.Settle()
+			at(w, "11:00")
+			_, err = w.Router.Trigger(ctx, router.TriggerRequest{ID: "t", Pipeline: "closing", Period: w.Period("2026-03-04"), By: "ada", Reason: "r"}, w.Now())
+			w.Check(err)
+			w.Settle()
+			w.expect(key, "RUNNING 2")
+			fail(w)
+			at(w, "11:10")
+		}, "RUNNING 3", event.RetryScheduled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, closingAtTen)
+			c.steps(w)
+			w.expect(key, c.want)
+			if w.count(c.event) == 0 {
+				t.Errorf("no event %s", c.event)
+			}
+		})
+	}
 }
