@@ -127,10 +127,15 @@ func (h *hands) claimAtOnce(n int, date string) {
 		h.check(victim.cmd.Process.Signal(syscall.SIGSTOP))
 	}
 	var claims sync.WaitGroup
-	var granted, other atomic.Int64
+	var granted, other, answered atomic.Int64 // answered: by the first replica
 	for i := range 8 {
 		d := h.replicas[i%len(h.replicas)]
 		claims.Go(func() {
+			defer func() {
+				if d == h.replicas[0] {
+					answered.Add(1)
+				}
+			}()
 			switch h.post(d, "runs/"+key.String()+"/claim", `{"worker": "etl"}`) {
 			case http.StatusOK:
 				granted.Add(1)
@@ -142,7 +147,7 @@ func (h *hands) claimAtOnce(n int, date string) {
 	}
 	switch {
 	case suspended:
-		until(h.T, "a claim is granted", func() bool { return granted.Load() > 0 })
+		until(h.T, "the other replica answers", func() bool { return answered.Load() == 4 })
 		h.check(victim.cmd.Process.Signal(syscall.SIGCONT))
 	case killed:
 		victim.kill()

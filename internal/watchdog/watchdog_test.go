@@ -385,6 +385,16 @@ func TestOpenRunWithoutATaskGetsOne(t *testing.T) {
 	}
 }
 
+// Its change was handled, as far as the feed shows. Nothing limits the time of a failed run.
+func TestFailureThatWasOverlookedIsSettled(t *testing.T) {
+	w := newWorld(t, landed)
+	w.endRun(run.ResultFail, eight.Add(time.Minute))
+	w.drain()
+	w.want("at once", nil, w.pass(eight.Add(90*time.Second)))
+	w.want("a while later", []string{"RETRY_EXHAUSTED 2026-03-03"}, w.pass(eight.Add(10*time.Minute)))
+	w.want("again", nil, w.pass(eight.Add(20*time.Minute)))
+}
+
 func TestMissingPostRunSensorIsReportedOncePerKey(t *testing.T) {
 	eitherWay(t, func(t *testing.T, begin beginning) {
 		w := begin(t, landed+"postRun: {rules: [{key: landed, check: exists}, {key: out, check: exists}], sensorTimeout: 1h}\n")
@@ -430,6 +440,12 @@ func TestMissingSensorsWithOneKeyFromTwoPipelinesAreBothReported(t *testing.T) {
 // completeRun stores a completed run of the day.
 func (w *world) completeRun(at time.Time) {
 	w.Helper()
+	w.endRun(run.ResultSuccess, at)
+}
+
+// endRun stores a run of the day whose job had that result.
+func (w *world) endRun(result run.Result, at time.Time) {
+	w.Helper()
 	key := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")}
 	r, err := run.New(key, run.Opening{Cause: run.CauseCondition, At: eight, Limits: run.Limits{Window: time.Hour, Interval: time.Minute}})
 	for _, step := range []func(run.Run) (run.Run, error){
@@ -437,7 +453,7 @@ func (w *world) completeRun(at time.Time) {
 		func(r run.Run) (run.Run, error) { return r.Trigger(run.Start{Snapshot: "s"}, eight) },
 		func(r run.Run) (run.Run, error) { return r.Started("", eight) },
 		func(r run.Run) (run.Run, error) {
-			return r.Reported(run.Outcome{Key: key, Attempt: 1, Report: run.Report{Result: run.ResultSuccess}}, at)
+			return r.Reported(run.Outcome{Key: key, Attempt: 1, Report: run.Report{Result: result}}, at)
 		},
 		func(r run.Run) (run.Run, error) { return r.Complete(at) },
 	} {
