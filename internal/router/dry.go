@@ -71,7 +71,7 @@ func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog
 	if err != nil {
 		return err
 	}
-	next, err := old.Evaluated(view.Open(), now)
+	next, err := old.Evaluated(view.Open() && !old.Progress.Opening.TooLate(now), now)
 	if err != nil {
 		return err
 	}

@@ -291,3 +291,19 @@ job: {type: command, config: {command: "true"}}
 		same(t, name, first.Add(2*time.Hour), w.only(event.DryRunSLAProjection).Detail.Extra.(event.Projection).Deadline)
 	}
 }
+
+func TestDryRunWouldNotStartAfterTheStartDeadline(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: closing, owner: data}
+schedule: {trigger: {key: arrival, check: exists, deadline: "10:00"}, evaluation: {window: 6h, interval: 5m}}
+validation: {rules: [{key: rows, check: exists}]}
+job: {type: command, config: {command: "true"}}
+dryRun: true
+`)
+	w.Write("closing", "arrival", "n=1") // 09:10
+	w.Put("closing", "rows", "n=1")
+	w.sleep(time.Hour) // the controller is away
+	w.Settle()
+	same(t, "events", 0, w.count(event.DryRunWouldTrigger))
+	same(t, "events", 1, w.count(event.DryRunCompleted))
+}
