@@ -80,7 +80,8 @@ type Host struct {
 func NewHost(p Parts) *Host {
 	h := &Host{Parts: p, monitor: slamonitor.New(p.Store, p.Catalog)}
 	h.steps = orchestrator.New(orchestrator.Deps{
-		Store: p.Store, Catalog: p.Catalog, Jobs: p.Jobs, Expand: p.Expand, Replica: replica, Lease: lease,
+		AlwaysPresent: true,
+		Store:         p.Store, Catalog: p.Catalog, Jobs: p.Jobs, Expand: p.Expand, Replica: replica, Lease: lease,
 		LongestStart: job.MaxAWSStart.D(),
 	})
 	deps := router.Deps{

@@ -72,9 +72,11 @@ func (a Answer) Blocked(code Code) bool {
 	return slices.ContainsFunc(a.Blocks, func(b Block) bool { return b.Code == code })
 }
 
-// Passes reports whether the gate is open: the rules pass, and a start that nobody ordered is not
-// too late. A bypassed gate need not pass.
-func (a Answer) Passes() bool { return a.View.Open() && !a.Blocked(StartDeadline) }
+// Passes reports whether the gate is open: the rules pass, the start condition is met, and an
+// automatic start is not too late. A bypassed gate need not pass.
+func (a Answer) Passes() bool {
+	return a.View.Open() && !a.Blocked(StartDeadline) && !a.Blocked(StartCondition)
+}
 
 // RetryAfter returns how long to wait before asking again: until the last of the temporary blocks
 // has ended, or else the interval. It is 0 if a start is allowed, or if asking again is useless.
@@ -212,7 +214,15 @@ func (s Situation) settled() (Block, bool) {
 	r := s.Run
 	const rerun = "; `interlock rerun %s --date %s --reason WHY` opens another attempt"
 	switch r.Status {
-	case "", run.Pending:
+	case "":
+		return Block{}, false
+	case run.Pending:
+		switch {
+		case r.Progress.Report.Result != "":
+			return block(Running, "attempt %d has its result, which is being stored", r.Attempt), true
+		case !s.Starting && r.MayHaveJob():
+			return block(Running, "a start call of attempt %d was not answered, so its job may be running", r.Attempt), true
+		}
 		return Block{}, false
 	case run.Completed:
 		return final(Completed, "the run is COMPLETED in attempt %d"+rerun, r.Attempt, r.Pipeline, r.Period), true
@@ -275,8 +285,8 @@ func (s Situation) notDue(now time.Time) Block {
 	return b
 }
 
-// start returns a block if the deadline of the start condition has passed, after which nothing
-// starts that nobody ordered, or if the condition is not met. Without cron the condition opens the
+// start returns a block if the deadline of the start condition has passed, after which there is no
+// automatic start, or if the condition is not met. Without cron the condition opens the
 // run, so an open run does not check it again.
 func (s Situation) start(a Answer, now time.Time) Block {
 	def, end := s.Definition, s.Run.Progress.Opening.Until
@@ -288,7 +298,7 @@ func (s Situation) start(a Answer, now time.Time) Block {
 		return final(StartDeadline, "the start condition's deadline was at %s; `interlock trigger %s --date %s` starts it anyway",
 			reason.At("deadline", end), def.ID, s.Period)
 	}
-	if a.Start == nil || opened && def.Opens != pipeline.ByCron {
+	if a.Start == nil || opened && def.Opens != pipeline.ByCron || s.Run.Progress.Opening.GateBypassed {
 		return Block{}
 	}
 	return a.startUnmet()

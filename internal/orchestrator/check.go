@@ -110,8 +110,15 @@ func (w *work) checkElsewhere(ctx context.Context) (lifecycle.Step, error) {
 		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now, Reason: "its job belongs to controller " + owner})
 	}
 	reason := fmt.Sprintf("its job belongs to controller %s, which was last seen at %s", owner, w.claim.Task.Due.UTC().Format(time.RFC3339))
-	if w.run.Status == run.Triggering {
+	if w.run.Status == run.Triggering && !w.run.Progress.AskedAt.IsZero() {
 		return w.hold(ctx, reason)
+	}
+	if w.run.Status != run.Running { // only that controller may repeat the start
+		b := w.batch("lost controller")
+		b.Emit(w.infraFailure("lost controller", reason, event.Infra{Error: reason}))
+		next := lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.interval()), Reason: reason}
+		w.schedule(&b, w.run, next)
+		return next, w.send(ctx, b)
 	}
 	next, err := w.run.PollFailed(reason, w.now)
 	if err != nil {

@@ -176,7 +176,7 @@ func (w *work) nextAttempt(ctx context.Context, failed run.Run) (time.Time, erro
 	if err != nil || e == nil || row.Paused() {
 		return time.Time{}, err
 	}
-	v, _ := rerun.Retry(failed, e.Job, w.now)
+	v, _ := rerun.Retry(failed, e.Definition, w.now)
 	return period.Instant(v.At), nil
 }
 

@@ -42,6 +42,8 @@ func (w *work) evaluate(ctx context.Context) (lifecycle.Step, error) {
 		return w.record(ctx, "offered", w.run.StillOffered)
 	case ask.Blocked(gate.MaxActive):
 		return w.waitForSlot(ctx, evaluated, ask.View, row)
+	case !ask.Allowed():
+		return w.wait(ctx, lifecycle.Step{Kind: lifecycle.Wait, Due: w.now.Add(w.interval()), Reason: ask.Blocks[0].Reason.String()})
 	}
 	return w.trigger(ctx, evaluated, ask, row)
 }
@@ -124,14 +126,14 @@ func (w *work) endUnstarted(ctx context.Context, b store.Batch, read run.Run, ro
 	left, trouble := job.Left(w.def, w.run)
 	var next run.Run
 	var err error
-	late := read.Status == run.Pending && read.Progress.Opening.RetryTooLate(w.now)
+	late := (read.Status == run.Pending || read.Offered()) && read.Progress.Opening.RetryTooLate(w.now)
 	if late {
 		reason = "no retry starts after the start condition's deadline, " + period.Stamp(read.Progress.Opening.Until)
 		next, err = read.GiveUp(reason, w.now)
 		next.Progress.Left = left
 	} else {
 		if read.Progress.Opening.TooLate(w.now) {
-			reason = "nothing starts by itself after the start condition's deadline, " + period.Stamp(read.Progress.Opening.Until)
+			reason += "; there is no automatic start after the start condition's deadline, " + period.Stamp(read.Progress.Opening.Until)
 		}
 		next, err = read.Exhausted(reason, left, w.now)
 	}
@@ -140,7 +142,7 @@ func (w *work) endUnstarted(ctx context.Context, b store.Batch, read run.Run, ro
 	}
 	w.leave(&b, row, left)
 	if left != run.NothingLeft {
-		reason += "; " + leftText(left)
+		reason += "; " + w.leftText(left)
 	}
 	if trouble != nil {
 		reason += " (" + brief(trouble.Error()) + ")"

@@ -41,7 +41,7 @@ func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 		return w.record(ctx, "excused", func(now time.Time) (run.Run, error) { return w.run.Excuse(lost, now) })
 	case !proven:
 		return w.wait(ctx, lifecycle.Step{
-			Kind: lifecycle.Wait, Due: w.now.Add(presence.Interval), Reason: "whether a replica could have heard its worker is not recorded yet",
+			Kind: lifecycle.Wait, Due: w.now.Add(presence.Interval), Reason: "the record of the replicas' presence does not cover the worker's silence yet",
 		})
 	}
 	output, err := w.output(ctx)
@@ -56,12 +56,15 @@ func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 // lostAt returns when the worker of the attempt counts as lost, and whether replicas were there to
 // hear it until then.
 func (w *work) lostAt(ctx context.Context) (lost time.Time, proven bool, err error) {
+	p := w.run.Progress
+	if w.o.AlwaysPresent {
+		return p.HeartbeatEnd(), true, nil
+	}
 	record, err := presence.Read(ctx, w.o.Store)
 	if err != nil {
 		return time.Time{}, false, err
 	}
-	p := w.run.Progress
-	lost, proven = record.SilentUntil(p.Offer.Heartbeat, p.Opening.Limits.Heartbeat)
+	lost, proven = record.SilentUntil(p.Offer.Heartbeat, p.Opening.Limits.Heartbeat, w.now)
 	return period.Later(lost, p.HeartbeatEnd()), proven, nil
 }
 

@@ -54,6 +54,9 @@ type Deps struct {
 	// Early means that leases may be lost before they expire, because another controller considered
 	// this one dead. That may be wrong, and may happen during a start call.
 	Early bool
+	// AlwaysPresent means that heartbeats are accepted at any time, as by functions that run on demand:
+	// no record of presence is kept.
+	AlwaysPresent bool
 	// Enter waits for a worker for calls to targets of a job type or, if blocking is set, for calls
 	// that block for the whole job. It returns whether it had to wait: then data read before may be
 	// stale. Nil: there is no limit.
@@ -180,6 +183,9 @@ func (w *work) perform(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 	}
 	switch step.Kind {
 	case lifecycle.Evaluate, lifecycle.Trigger:
+		if w.elsewhere() && w.run.MayHaveStarted() { // another controller would start a second job
+			return w.checkElsewhere(ctx)
+		}
 		// A start depends on its own evaluation, even if an earlier one found the gate open.
 		return w.evaluate(ctx)
 	case lifecycle.ValidationExhausted:

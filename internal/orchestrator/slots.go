@@ -39,12 +39,12 @@ func (w *work) vacate(ctx context.Context, b *store.Batch, keeps bool) error {
 }
 
 // occupy takes a slot for a job that turned up although its attempt has none any more.
-func (w *work) occupy(ctx context.Context, b *store.Batch) error {
-	if w.def.MaxActive == 0 || w.run.HoldsSlot() {
+func (w *work) occupy(ctx context.Context, b *store.Batch, current run.Run) error {
+	if w.def.MaxActive == 0 || current.HoldsSlot() {
 		return nil
 	}
 	row, err := w.row(ctx)
-	if err != nil || row.Version == 0 {
+	if err != nil || row.Version == 0 || slices.Contains(row.Slots, current.ID()) {
 		return err
 	}
 	takeSlots(b, w.run.Pipeline, row, append(slices.Clone(row.Slots), w.run.ID()))

@@ -1,11 +1,13 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
@@ -20,7 +22,7 @@ import (
 func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.Leftover, error) {
 	w, err := o.workOn(ctx, r, now)
 	if err != nil {
-		return run.JobMayRun, err
+		return run.JobStopping, err
 	}
 	if err := w.enter(ctx, false); err != nil && !errors.Is(err, errWaited) {
 		return run.JobStopping, err
@@ -28,9 +30,13 @@ func (o *Orchestrator) Stop(ctx context.Context, r run.Run, now time.Time) (run.
 	return w.stopLeft(ctx)
 }
 
-// workOn returns the work on a run without its task.
+// workOn returns the work on a run without its task. It has no definition if that is not available any
+// more.
 func (o *Orchestrator) workOn(ctx context.Context, r run.Run, now time.Time) (*work, error) {
 	def, err := o.definition(ctx, r)
+	if catalog.IsGone(err) {
+		err = nil
+	}
 	return &work{o: o, run: r, def: def, now: now}, err
 }
 
@@ -41,7 +47,7 @@ func (o *Orchestrator) Sees(r run.Run) bool { return !(&work{o: o, run: r}).else
 // reported before the attempt ended, it is not, whatever its type says. An error means that it is
 // unknown.
 func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) (bool, error) {
-	if !r.Progress.Left.MayRun() || r.Progress.Report.Result != "" {
+	if !r.Progress.Left.MayRun() || resultKnown(r) {
 		return false, nil
 	}
 	w, err := o.workOn(ctx, r, now)
@@ -49,6 +55,8 @@ func (o *Orchestrator) StillRuns(ctx context.Context, r run.Run, now time.Time) 
 		return false, err
 	}
 	switch {
+	case w.def == nil:
+		return false, fmt.Errorf("get the status of the job of %s: its version of the file is not available", r.ID())
 	case w.def.Job == nil:
 		return false, nil
 	case w.external():
@@ -93,7 +101,7 @@ func (w *work) findLeft(ctx context.Context) (bool, error) {
 // callOver returns when the last start call has ended at the latest: it is made within half a lease
 // after it was stored, and has a timeout.
 func (w *work) callOver(kind job.Type, a job.Attempt) time.Time {
-	asked := w.run.Progress.AskedAt
+	asked := cmp.Or(w.run.Progress.AskedAt, w.run.Progress.CalledAt)
 	if asked.IsZero() {
 		return asked
 	}
@@ -117,6 +125,9 @@ func (w *work) stopLeft(ctx context.Context) (run.Leftover, error) {
 		return run.JobStopping, fmt.Errorf("it belongs to controller %s", p.Replica)
 	}
 	kind, attempt, err := w.job()
+	if refusal := refusalIn(err); err != nil && (refusal == nil || refusal.Category != run.Permanent) {
+		return run.JobStopping, err
+	}
 	if err != nil {
 		return run.JobMayRun, err
 	}
@@ -193,6 +204,14 @@ func (w *work) timeOut(ctx context.Context, step lifecycle.Step) (lifecycle.Step
 	return w.abort(ctx, "time-limit", w.run.TimeOut, event.SFNTimeout, fmt.Sprintf("%s while %s", step.Reason, w.run.Status))
 }
 
+// leftText says what becomes of the job when the attempt ends.
+func (w *work) leftText(left run.Leftover) string {
+	if left == run.JobStopping && w.run.MayHaveStarted() {
+		return "its start call was not answered, so its job, if there is one, is being stopped"
+	}
+	return leftText(left)
+}
+
 // abort ends the attempt without its job's result, and reports what is left of the job. The job is
 // stopped after that: if it were stopped before, its end could be taken for its result.
 func (w *work) abort(
@@ -209,7 +228,7 @@ func (w *work) abort(
 	}
 	b := w.batch(what)
 	w.leave(&b, row, left)
-	message := fmt.Sprintf("%s; %s", reason, leftText(left))
+	message := fmt.Sprintf("%s; %s", reason, w.leftText(left))
 	if trouble != nil {
 		message += " (" + brief(trouble.Error()) + ")"
 	}

@@ -154,8 +154,11 @@ func (w *work) storeAnswer(ctx context.Context, c call) (lifecycle.Step, error) 
 		if current, err = w.o.Store.Run(ctx, w.run.Key); err != nil {
 			return lifecycle.Step{}, fmt.Errorf("read it after its start: %w", err)
 		}
-		if !c.concerns(w.run, current) {
-			return w.overtaken(ctx, current, c)
+		if !c.appliesTo(w.run, current) {
+			if step, err = w.overtaken(ctx, current, c); !isConflict(err) {
+				return step, err
+			}
+			continue
 		}
 		if current.Version == w.run.Version {
 			w.claim = nil // the run is unchanged, so the lease is lost
@@ -165,10 +168,10 @@ func (w *work) storeAnswer(ctx context.Context, c call) (lifecycle.Step, error) 
 	return lifecycle.Step{}, err
 }
 
-// concerns reports whether the answer decides what the run does next. A job exists whatever has
-// become of the start meanwhile, so the attempt follows it, even if another worker is about to repeat
-// the start or the gate has closed again. Any other answer is only about the latest start call.
-func (c call) concerns(asked, current run.Run) bool {
+// appliesTo reports whether the answer decides what the run does next. If it says that there is a job,
+// the attempt follows that, even if another worker is about to repeat the start or the gate has closed
+// again. Any other answer is only about the latest start call.
+func (c call) appliesTo(asked, current run.Run) bool {
 	if current.Attempt != asked.Attempt || current.Progress.Report.Result != "" {
 		return false
 	}
@@ -204,7 +207,7 @@ func (w *work) started(ctx context.Context, h run.Handle, found string) (lifecyc
 	}
 	b := w.batch("started")
 	w.emitStarted(&b, h, found)
-	if err := w.occupy(ctx, &b); err != nil {
+	if err := w.occupy(ctx, &b, w.run); err != nil {
 		return lifecycle.Step{}, err
 	}
 	return w.commit(ctx, b, next)

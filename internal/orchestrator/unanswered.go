@@ -143,7 +143,7 @@ func (w *work) overtaken(ctx context.Context, current run.Run, c call) (lifecycl
 	step := lifecycle.Next(current, w.now)
 	b := w.batch("overtaken")
 	switch {
-	case current.Attempt == w.run.Attempt && current.Status.Ended() && current.Progress.StartedAt.IsZero() && !resultKnown(current):
+	case current.Attempt == w.run.Attempt && (current.Status.Ended() || current.Status == run.Failed) && current.Progress.StartedAt.IsZero() && !resultKnown(current):
 		if err := w.answerLeft(ctx, &b, current, c); err != nil {
 			return lifecycle.Step{}, err
 		}
@@ -177,7 +177,10 @@ func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, 
 	switch {
 	case c.err == nil && c.started.Result == nil:
 		next, err = current.LeftStarted(c.started.Handle, w.now)
-		b.Append(w.entry(store.JobLate, c.started.Handle, became+"it is being stopped"))
+		b.Append(w.entry(store.JobLate, c.started.Handle, became+"the job is being stopped"))
+		if err == nil {
+			err = w.occupy(ctx, b, current)
+		}
 	case c.err == nil:
 		b.Append(w.entry(store.JobLate, c.started.Handle, fmt.Sprintf("%sits result is %s", became, c.started.Result.Result)))
 		if !current.Progress.Left.MayRun() {
@@ -194,6 +197,7 @@ func (w *work) answerLeft(ctx context.Context, b *store.Batch, current run.Run, 
 	}
 	b.Swap(current, next)
 	if next.Progress.Left == run.NothingLeft {
+		b.Schedule(store.LeftTask(next, w.now)) // it handles what the job held back
 		return w.vacate(ctx, b, false)
 	}
 	b.Schedule(store.LeftTask(next, w.now))

@@ -101,7 +101,7 @@ func (w *work) schedule(b *store.Batch, r run.Run, step lifecycle.Step) {
 // task returns the task that advances r. While its job belongs to one replica, so does the task.
 func task(r run.Run, due time.Time) store.Task {
 	t := store.Task{ID: lifecycle.TaskID(r.Key), Kind: store.Advance, Pipeline: r.Pipeline, Key: r.Key, Due: due}
-	if r.Status == run.Triggering || r.Status == run.Running {
+	if r.Status == run.Triggering || r.Status == run.Running || r.MayHaveStarted() {
 		t.Replica = r.Progress.Replica
 	}
 	return t

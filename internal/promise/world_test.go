@@ -113,7 +113,8 @@ func (w *world) start(name string) *process {
 	monitor := slamonitor.New(p.store, p.catalog)
 	var host *engine.Engine
 	steps := orchestrator.New(orchestrator.Deps{
-		Store: p.store, Catalog: p.catalog, Jobs: w.target.types(), Replica: name, Lease: lease,
+		AlwaysPresent: true,
+		Store:         p.store, Catalog: p.catalog, Jobs: w.target.types(), Replica: name, Lease: lease,
 		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
 			return host.Enter(ctx, jobType, blocking)
 		},

@@ -41,7 +41,8 @@ type Seen struct {
 func Decide(q Request, f Facts, b Budget, now time.Time) Verdict {
 	r := f.Run
 	exists := r.Status != ""
-	if r.Status == run.Pending && r.Progress.WaitingSince.IsZero() && q.Force && q.BypassGate && !r.MayHaveJob() {
+	startless := r.Progress.Report.Result == "" && !r.MayHaveJob()
+	if r.Status == run.Pending && r.Progress.WaitingSince.IsZero() && q.Force && q.BypassGate && startless {
 		return accept(now, "forced, replaces attempt %d, which had not started", r.Attempt)
 	}
 	if r.Status == run.Pending && r.MayHaveJob() {

@@ -116,14 +116,14 @@ func Next(r run.Run, cause run.Cause, b Budget, now time.Time) Verdict {
 }
 
 // Retry decides what follows a failed attempt: the next one after a backoff, or the end of the run.
-// No retry starts after the deadline of the start condition. It also returns the budget of the
-// failure's category.
-func Retry(failed run.Run, j *pipeline.Job, now time.Time) (Verdict, Budget) {
+// No automatic retry starts after the deadline of the start condition. It also returns the budget of
+// the failure's category. d is the active version of the file.
+func Retry(failed run.Run, d *pipeline.Definition, now time.Time) (Verdict, Budget) {
 	cause := failed.Progress.Report.Category.Cause()
-	budget := BudgetOf(j, failed, cause)
+	budget := BudgetOf(d.Job, failed, cause)
 	v := Next(failed, cause, budget, now)
-	if opening := failed.Progress.Opening; v.Open && opening.TooLate(v.At) {
-		v = reject(StartDeadline, "no retry starts after the start condition's deadline, %s", period.Stamp(opening.Until))
+	if end := d.StartCloses(failed.Period); v.Open && !failed.Progress.Opening.Requested && !end.IsZero() && !v.At.Before(end) {
+		v = reject(StartDeadline, "no retry starts after the start condition's deadline, %s", period.Stamp(end))
 	}
 	return v, budget
 }
@@ -160,7 +160,7 @@ func Reopen(r run.Run, now time.Time) Verdict {
 	case r.Status != run.ValidationExhausted:
 		return refuseState(r, run.CauseReopened, run.ValidationExhausted)
 	case r.MayHaveJob():
-		return reject(JobRunning, "the job of attempt %d may still be running", r.Attempt)
+		return reject(JobRunning, "the job of attempt %d may still be running; `interlock job complete %s fail` records its end", r.Attempt, r.Key)
 	case r.StartDeadlinePassed:
 		return reject(StartDeadline, "the start condition's deadline closed this run; `interlock trigger` opens it")
 	case used >= MaxReopenings:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
@@ -100,9 +101,14 @@ func (h *jobHandler) stopCancelled(ctx context.Context, ended run.Run, now time.
 	return next
 }
 
-// definition returns the version of the file that an attempt opened with; nil if it is not available.
+// definition returns the version of the file that an attempt opened with; nil if it is not available
+// any more.
 func (c *core) definition(ctx context.Context, r run.Run) (*pipeline.Definition, error) {
-	return store.IfFound(c.catalog.Definition(ctx, r.Pipeline, r.Progress.Opening.ConfigVersion))
+	def, err := c.catalog.Definition(ctx, r.Pipeline, r.Progress.Opening.ConfigVersion)
+	if catalog.IsGone(err) {
+		return nil, nil
+	}
+	return def, err
 }
 
 // freeSlot frees the slot of an attempt in the commit that ends it, unless its job keeps it. If other
@@ -132,8 +138,8 @@ func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.
 		}
 		b := store.Batch{ID: fmt.Sprintf("%s/v%d/%d", claim.Task.ID, old.Version, claim.Lease.Token), Lease: &claim.Lease}
 		if old.Progress.Left != run.JobStopping {
-			if old.Status == run.ValidationExhausted { // data that came meanwhile could not reopen it
-				if err := h.replay(ctx, key.Pipeline, old.EndedAt, now); err != nil {
+			if waitsForItsJob(old) {
+				if err := h.replay(ctx, key.Pipeline, endOf(old), now); err != nil {
 					return err
 				}
 			}
@@ -163,13 +169,27 @@ func (h *jobHandler) CheckLeft(ctx context.Context, claim store.Claim, now time.
 		if _, err := h.recordLeft(ctx, &b, old, left, trouble, now); err != nil {
 			return err
 		}
-		if old.Status == run.ValidationExhausted {
+		if waitsForItsJob(old) {
 			b.Schedule(store.LeftTask(old, now))
 		} else {
 			b.Finish(claim.Task.ID)
 		}
 		return h.commit(ctx, b, now)
 	})
+}
+
+// waitsForItsJob reports whether the end of a left job lets the run continue: data that comes
+// meanwhile does not reopen it, or its failure is not retried.
+func waitsForItsJob(r run.Run) bool {
+	return r.Status == run.ValidationExhausted || r.Status == run.Failed
+}
+
+// endOf returns when the latest attempt ended.
+func endOf(r run.Run) time.Time {
+	if r.EndedAt.IsZero() {
+		return r.UpdatedAt
+	}
+	return r.EndedAt
 }
 
 // stillStopping reschedules the task, and reports a job that takes long to stop, once.

@@ -30,10 +30,11 @@ type order struct {
 	forced   bool
 	bypass   bool
 	from     time.Time // when its window starts, if later than now
-	until    time.Time // from when it must not start; zero: no limit
+	until    time.Time // when it must not start any more; zero: no limit
 	causedBy string    // the change or request that caused it
 	message  string    // what happened, as text
 
+	requested bool // see run.Opening
 	recovered bool // it was overlooked before; an event reports that too
 }
 
@@ -43,7 +44,7 @@ func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, 
 	if o.cause != run.CauseManual && e.Schedule.HasTime() {
 		o.from = period.Later(o.from, e.Schedule.EarliestStart(key.Period))
 	}
-	if o.cause != run.CauseManual {
+	if o.requested = o.cause == run.CauseManual; !o.requested {
 		o.until = e.StartCloses(key.Period)
 	}
 	next, err := run.New(key, op.opening(e, o, now))
@@ -57,6 +58,10 @@ func (op *opener) begin(b *store.Batch, e *catalog.Entry, key run.Key, o order, 
 // further adds attempt+1 of old to b. Package rerun has decided, on the same version, that the
 // budget allows it.
 func (op *opener) further(b *store.Batch, e *catalog.Entry, old run.Run, o order, now time.Time) (run.Run, error) {
+	o.requested = o.cause.Requested(old.Progress.Opening)
+	if !o.requested {
+		o.until = e.StartCloses(old.Period)
+	}
 	next, err := old.NextAttempt(op.opening(e, o, now))
 	if err != nil {
 		return run.Run{}, err
@@ -94,7 +99,7 @@ func (op *opener) opening(e *catalog.Entry, o order, now time.Time) run.Opening 
 	}
 	return run.Opening{
 		Cause: o.cause, By: o.by, Reason: o.reason, Forced: o.forced, GateBypassed: o.bypass,
-		ConfigVersion: e.Version, Limits: limits, At: now, From: o.from, Until: period.Instant(o.until),
+		ConfigVersion: e.Version, Limits: limits, At: now, From: o.from, Until: period.Instant(o.until), Requested: o.requested,
 	}
 }
 

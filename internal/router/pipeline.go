@@ -105,12 +105,15 @@ func (h *pipelineHandler) Reopen(ctx context.Context, claim store.Claim, now tim
 	})
 }
 
-// replaySince is replay for the pipeline with that id, if it is active and not paused: the end of a
-// pause replays more.
+// replaySince is replay for the pipeline with that id, if it is active. During a pause it makes the end
+// of the pause do that.
 func (h *pipelineHandler) replaySince(ctx context.Context, id pipeline.ID, since, now time.Time) error {
 	e, row, err := h.catalog.Active(ctx, id)
-	if err != nil || e == nil || row.Paused() {
+	switch {
+	case err != nil || e == nil:
 		return err
+	case row.Paused():
+		return h.holdBack(ctx, row, since, now)
 	}
 	return h.replay(ctx, e, since, now)
 }

@@ -124,6 +124,9 @@ func (h *jobHandler) logLate(ctx context.Context, old run.Run, o run.Outcome, no
 	if ended, err := old.SettleLeft(run.NothingLeft, now); err == nil && o.Attempt == old.Attempt && o.Result.Valid() {
 		current = ended
 		b.Swap(old, current)
+		if waitsForItsJob(old) {
+			b.Schedule(store.LeftTask(old, now))
+		}
 		def, err := h.definition(ctx, old)
 		if err != nil {
 			return Reported{}, err

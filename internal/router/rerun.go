@@ -212,6 +212,7 @@ func (h *requestHandler) replace(b *store.Batch, e *catalog.Entry, old run.Run, 
 	if err != nil {
 		return run.Run{}, err
 	}
+	o.requested = true
 	next, err := ended.NextAttempt(h.opening(e, o, now))
 	if err != nil {
 		return run.Run{}, err

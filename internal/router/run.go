@@ -89,9 +89,12 @@ func (h *runHandler) retryOrGiveUp(ctx context.Context, key run.Key, now time.Ti
 		if e == nil {
 			return h.giveUp(ctx, old, rerun.Budget{}, "the pipeline is no longer active", now)
 		}
-		v, budget := rerun.Retry(old, e.Job, now)
+		v, budget := rerun.Retry(old, e.Definition, now)
 		if !v.Open {
 			return h.giveUp(ctx, old, budget, v.Reason, now)
+		}
+		if old.Progress.Left == run.JobStopping { // its start was answered late: the end of the job comes first
+			return nil
 		}
 		return h.retry(ctx, e, row, old, v, now)
 	})
@@ -117,7 +120,7 @@ func (h *runHandler) retry(ctx context.Context, e *catalog.Entry, row store.Pipe
 	cause := old.Progress.Report.Category.Cause()
 	b := store.Batch{ID: name("retry", old)}
 	b.ExpectPipeline(e.ID, row)
-	o := order{cause: cause, from: v.At, until: old.Progress.Opening.Until, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
+	o := order{cause: cause, from: v.At, causedBy: aboutFailed(old, now).CausedBy, message: v.Reason}
 	next, err := h.further(&b, e, old, o, now)
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (h *windowHandler) reopen(ctx context.Context, sw sensorWrite, old run.Run,
 	}
 	b := store.Batch{ID: nameOf("reopen", sw.entry.DryRun, old.Key, old)}
 	b.ExpectPipeline(sw.entry.ID, row)
-	o := order{cause: run.CauseReopened, from: v.At, until: sw.entry.StartCloses(old.Key.Period), causedBy: sw.cause(), message: "new data arrived after the window; " + v.Reason}
+	o := order{cause: run.CauseReopened, from: v.At, causedBy: sw.cause(), message: "new data arrived after the window; " + v.Reason}
 	if _, err := h.further(&b, sw.entry, old, o, now); err != nil {
 		return err
 	}

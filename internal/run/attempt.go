@@ -135,7 +135,7 @@ func (r Run) Trigger(s Start, now time.Time) (Run, error) {
 	p.shift(next.UpdatedAt)
 	p.GateOpen = false
 	p.Snapshot, p.Degraded, p.Replica = s.Snapshot, s.Degraded, s.Replica
-	p.AskedAt, p.NextTry = next.UpdatedAt, time.Time{}
+	p.AskedAt, p.CalledAt, p.NextTry = next.UpdatedAt, next.UpdatedAt, time.Time{}
 	p.StartTries++
 	next.Progress = p
 	return next, nil
@@ -209,15 +209,20 @@ func (r Run) Hold(reason string, now time.Time) (Run, error) {
 
 // AskedInFuture reports whether the clock was set back since the start call was made: then the stored
 // instant says nothing about how long ago that was.
-func (r Run) AskedInFuture(now time.Time) bool { return r.Progress.AskedAt.After(now) }
+func (r Run) AskedInFuture(now time.Time) bool {
+	return r.Progress.AskedAt.After(now) || r.Progress.CalledAt.After(now)
+}
 
 // AskedNow makes every wait for the start call count from now. See AskedInFuture.
 func (r Run) AskedNow(now time.Time) (Run, error) {
 	if !r.AskedInFuture(now) {
-		return r, fmt.Errorf("move the start call of run %s: it was made at %s", r.ID(), period.Stamp(r.Progress.AskedAt))
+		return r, fmt.Errorf("move the start call of run %s: it was made at %s", r.ID(), period.Stamp(r.Progress.CalledAt))
 	}
 	next := r.touch(now)
-	next.Progress.AskedAt = next.UpdatedAt
+	next.Progress.CalledAt = next.UpdatedAt
+	if !r.Progress.AskedAt.IsZero() {
+		next.Progress.AskedAt = next.UpdatedAt
+	}
 	return next, nil
 }
 

@@ -58,6 +58,13 @@ func (c Cause) Counter() Counter {
 	}
 }
 
+// Requested reports whether a further attempt for this cause, after one with that opening, counts as
+// requested: a rerun does, and a retry if the failed attempt did.
+func (c Cause) Requested(before Opening) bool {
+	on, _ := c.on()
+	return on == OnRerun || on == OnRetry && before.Requested
+}
+
 // on returns the transition of a further attempt for this cause; false for the causes of a first
 // attempt.
 func (c Cause) on() (On, bool) {

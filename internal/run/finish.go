@@ -62,7 +62,7 @@ func (r Run) SucceededAt() time.Time {
 	switch {
 	case r.Status == Completed && (rep.At.IsZero() || rep.At.After(r.EndedAt)):
 		return r.EndedAt
-	case r.Status == Completed, rep.Result == ResultSuccess && (r.Status == Triggering || r.Status == Running):
+	case r.Status == Completed, rep.Result == ResultSuccess && r.Status.Open():
 		return rep.At
 	}
 	return time.Time{}
@@ -88,7 +88,7 @@ func (r Run) Exhausted(reason string, left Leftover, now time.Time) (Run, error)
 // EndedInPause reports whether the window of r ended during a pause: without one, the gate is
 // evaluated once more at the end of the window, so the last evaluation is not before it.
 func (r Run) EndedInPause() bool {
-	return r.Status == ValidationExhausted && !r.StartDeadlinePassed && !r.Unclaimed() && r.Progress.LastEvaluation.Before(r.Progress.WindowEnd)
+	return r.Status == ValidationExhausted && !r.StartDeadlinePassed && !r.Unclaimed() && r.Progress.WaitingSince.IsZero() && r.Progress.LastEvaluation.Before(r.Progress.WindowEnd)
 }
 
 // PollExhausted records that the job had no result within its poll window. FAILED_FINAL follows;
@@ -105,7 +105,7 @@ func (r Run) PollExhausted(left Leftover, now time.Time) (Run, error) {
 // GiveUp ends a failed run that gets no further attempt automatically, or whose retry must not start
 // any more.
 func (r Run) GiveUp(reason string, now time.Time) (Run, error) {
-	if r.Status == JobPollExhausted || r.Status == Pending {
+	if r.Status == JobPollExhausted || r.Status == Pending || r.Offered() {
 		return r.move(OnGivenUp, reason, now)
 	}
 	return r.move(OnBudgetSpent, reason, now)
@@ -149,9 +149,9 @@ func (r Run) SettleLeft(left Leftover, now time.Time) (Run, error) {
 }
 
 // LeftStarted records the response to a start call that arrived after its attempt had ended: the
-// job runs, and must be stopped.
+// job runs, and must be stopped. A failed run is not retried before.
 func (r Run) LeftStarted(h Handle, now time.Time) (Run, error) {
-	if !r.Status.Ended() || !r.Progress.StartedAt.IsZero() || r.Progress.StartTries == 0 {
+	if !r.Status.Ended() && r.Status != Failed || !r.Progress.StartedAt.IsZero() || r.Progress.StartTries == 0 {
 		return r, fmt.Errorf("record the start of run %s: it is %s, and no start call of it is unanswered", r.ID(), r.Status)
 	}
 	next := r.touch(now)

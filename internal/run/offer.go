@@ -84,7 +84,7 @@ func (r Run) Offer(s Start, now time.Time) (Run, error) {
 	}
 	next.Reason = waitingForWorker
 	p := &next.Progress
-	p.AskedAt, p.Offer = time.Time{}, Offer{Since: next.UpdatedAt}
+	p.AskedAt, p.CalledAt, p.Offer = time.Time{}, time.Time{}, Offer{Since: next.UpdatedAt}
 	p.NextEvaluation = next.UpdatedAt.Add(p.Opening.Limits.offerPause())
 	return next, nil
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-go/interlock/internal/period"
 )
 
-// Presence is the record of when some replica could accept heartbeats. Between its spans none could:
-// no worker may be given up for a silence that nobody could have heard. It is a fact like any other,
-// stored by the replicas, so a decision never has to guess how long they were away.
+// Presence is the record of when some replica could accept heartbeats. Between its spans none could,
+// so no worker may be given up for its silence then. The replicas store the record, so a decision
+// never guesses how long they were away.
 type Presence struct {
 	Spans []Span `json:"spans"` // oldest first, with absences between them
 }
@@ -25,15 +25,20 @@ type Span struct {
 const (
 	presenceLife = 48 * time.Hour
 	maxSpans     = 200
+	// maxSkew is how far the clocks of two replicas may differ.
+	maxSkew = 5 * time.Second
 )
 
-// Add returns the record with one more span, without those that ended long before it.
+// Add returns the record with one more span, which ends now, without those that ended long before it.
+// What lies after it was recorded by a clock that was ahead, and says nothing.
 func (p Presence) Add(s Span) Presence {
 	s.From, s.To = period.Instant(s.From), period.Instant(s.To)
+	latest := s.To.Add(maxSkew)
 	spans := make([]Span, 0, len(p.Spans)+1)
 	for _, one := range p.Spans {
+		one.To = period.Earlier(one.To, latest)
 		switch {
-		case s.To.Sub(one.To) > presenceLife:
+		case one.From.After(latest) || s.To.Sub(one.To) > presenceLife:
 		case one.To.Before(s.From) || s.To.Before(one.From):
 			spans = append(spans, one)
 		default: // they touch
@@ -55,14 +60,17 @@ func (p Presence) Covers(s Span, tolerance time.Duration) bool {
 // SilentUntil returns when a worker that was last heard at heard, and may be silent for limit, counts
 // as lost: each absence of all replicas moves that to its end plus the limit. proven means that the
 // replicas were there to hear the worker until then; if not, it is too early to decide.
-func (p Presence) SilentUntil(heard time.Time, limit time.Duration) (lost time.Time, proven bool) {
+func (p Presence) SilentUntil(heard time.Time, limit time.Duration, now time.Time) (lost time.Time, proven bool) {
 	lost = heard.Add(limit)
-	var here time.Time // the end of the span before
+	var presentUntil time.Time
 	for _, s := range p.Spans {
-		if absent := s.From; absent.After(heard) && here.Before(lost) {
-			lost = period.Later(lost, absent.Add(limit))
+		if s.From.After(now.Add(maxSkew)) {
+			break // recorded by a clock that was ahead
 		}
-		here = s.To
+		if back := s.From; back.After(heard) && presentUntil.Before(lost) {
+			lost = period.Later(lost, back.Add(limit))
+		}
+		presentUntil = s.To
 	}
-	return lost, !here.Before(lost)
+	return lost, !presentUntil.Before(lost)
 }

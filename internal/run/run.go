@@ -114,7 +114,11 @@ type Opening struct {
 	Limits        Limits    `json:"limits"`
 	At            time.Time `json:"at"`             // when it is opened
 	From          time.Time `json:"from,omitzero"`  // when its window starts, if later: schedule.time, a backoff
-	Until         time.Time `json:"until,omitzero"` // from when it must not start: schedule.trigger.deadline. Zero for what somebody ordered, and for reruns
+	Until         time.Time `json:"until,omitzero"` // when it must not start any more: schedule.trigger.deadline. Zero without one, and if Requested
+
+	// Requested means that an operator requested the attempt or it is a rerun, or that it retries one
+	// of these. All others are automatic.
+	Requested bool `json:"requested,omitempty"`
 }
 
 // StartBy returns at or, if that is earlier, the instant from which the attempt must not start.
@@ -170,6 +174,7 @@ type Progress struct {
 	StartTries int        `json:"startTries,omitempty"` // start calls made
 	Postponed  int        `json:"postponed,omitempty"`  // start calls that the controller could not make for lack of its own resources
 	AskedAt    time.Time  `json:"askedAt,omitzero"`     // set while a start call has no response
+	CalledAt   time.Time  `json:"calledAt,omitzero"`    // when the last start call was announced, whatever its response
 	NextTry    time.Time  `json:"nextTry,omitzero"`     // when a rejected start may be repeated
 	Unanswered bool       `json:"unanswered,omitempty"` // an earlier start call had no response, and its job may exist
 	Held       Held       `json:"held,omitzero"`

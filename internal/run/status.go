@@ -15,6 +15,7 @@ import (
 //
 //	PENDING ──window closed──> VALIDATION_EXHAUSTED ──reopened──> PENDING
 //	PENDING ──given up──> FAILED_FINAL
+//	TRIGGERING ──given up──> FAILED_FINAL
 //	TRIGGERING ──gate closed──> PENDING
 //	TRIGGERING ──window closed──> VALIDATION_EXHAUSTED
 //	TRIGGERING ──succeeded──> COMPLETED
@@ -124,6 +125,7 @@ var transitions = []Transition{
 	{Pending, Running, OnStarted},
 	{Pending, Completed, OnSucceeded},
 	{Pending, Failed, OnFailed},
+	{Triggering, FailedFinal, OnGivenUp},
 	{Triggering, Pending, OnGateClosed},
 	{Triggering, ValidationExhausted, OnWindowClosed},
 	{Triggering, Running, OnStarted},

@@ -65,7 +65,7 @@ func newController(ctx context.Context, s store.Store, jobs *target) (*controlle
 		return nil, err
 	}
 	c.monitor = slamonitor.New(s, c.catalog)
-	c.steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.catalog, Jobs: jobs.types(), Replica: replica, Lease: lease})
+	c.steps = orchestrator.New(orchestrator.Deps{Store: s, Catalog: c.catalog, Jobs: jobs.types(), Replica: replica, Lease: lease, AlwaysPresent: true})
 	c.router = router.New(router.Deps{Store: s, Catalog: c.catalog, Deadlines: c.monitor, Jobs: c.steps, Limits: limits})
 	c.probes = prober.New(prober.Deps{Store: s, Catalog: c.catalog, Evaluator: jobs})
 	c.dog = watchdog.New(watchdog.Deps{Store: s, Catalog: c.catalog, Router: c.router, Deadlines: c.monitor, Group: group, Interval: interval})

@@ -66,7 +66,7 @@ func (w *watch) endedStaysEnded(before, after run.Run, b store.Batch) {
 func onlyLeft(before, after run.Run) bool {
 	before.Version, before.UpdatedAt = after.Version, after.UpdatedAt
 	before.Progress.Left, before.Progress.Handle, before.Progress.StartedAt = after.Progress.Left, after.Progress.Handle, after.Progress.StartedAt
-	before.Progress.AskedAt = after.Progress.AskedAt // moved if the clock was set back
+	before.Progress.AskedAt, before.Progress.CalledAt = after.Progress.AskedAt, after.Progress.CalledAt // moved if the clock was set back
 	return before == after
 }
 

@@ -101,7 +101,7 @@ func (h *host) assemble() {
 	h.line = &line{Store: below, host: h}
 	h.catalog = catalog.New(&line{Store: below, host: h, whole: true}, kinds)
 	h.monitor = slamonitor.New(h.line, h.catalog)
-	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Enter: h.enter})
+	h.steps = orchestrator.New(orchestrator.Deps{Store: h.line, Catalog: h.catalog, Jobs: w.Jobs, Replica: h.name, Lease: w.Lease, Enter: h.enter, AlwaysPresent: w.chaos == nil})
 	h.router = router.New(router.Deps{Store: h.line, Catalog: h.catalog, Deadlines: h.monitor, Jobs: h.steps, Limits: w.Limits})
 	h.present = presence.New(h.line)
 	h.prober = prober.New(prober.Deps{Store: h.line, Catalog: h.catalog, Evaluator: w.Probes})
