@@ -105,10 +105,11 @@ func (a *API) takeIn(r *http.Request, d *source.Definition) (any, *Problem) {
 	}
 	var events []ingest.Event
 	var faults []string
+	var code string
 	for _, m := range messages {
 		switch {
 		case m.answer != "":
-			return AddressValidation{m.answer}, nil
+			code = m.answer
 		case m.fault != "":
 			faults = append(faults, m.fault)
 		default:
@@ -130,6 +131,9 @@ func (a *API) takeIn(r *http.Request, d *source.Definition) (any, *Problem) {
 	for _, fault := range faults {
 		a.metrics.events[d.Format].refused.Inc()
 		result.Problems = append(result.Problems, source.EventProblem{Source: d.ID, Write: -1, Message: fault})
+	}
+	if code != "" {
+		return AddressValidation{code}, nil
 	}
 	return result, nil
 }

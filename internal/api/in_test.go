@@ -160,6 +160,23 @@ func TestAddressIsValidated(t *testing.T) {
 	}
 }
 
+// A list with Event Grid's validation event is answered with the code, and the other messages of the
+// list are written.
+func TestValidationDropsNoMessage(t *testing.T) {
+	const validation = `{"id":"v","topic":"/s","subject":"","data":{"validationCode":"512d"},"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","eventTime":"2026-03-03T08:00:00Z"}`
+	for name, list := range map[string][]string{"first": {validation, gridEvent("g1")}, "last": {gridEvent("g1"), validation}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, withTokens)
+			w.useSources(lakeAzure)
+			w.delivered("lake-azure", "["+strings.Join(list, ",")+"]", `{"validationResponse":"512d"}`)
+			w.token = viewerToken
+			if got := w.get("/api/v1/pipelines/orders/sensors/landed?date=2026-03-03"); !strings.Contains(string(got.body), `"size":524288`) {
+				t.Errorf("the other message of the list is not written: %d %s", got.status, got.body)
+			}
+		})
+	}
+}
+
 // What would fail in the same way again is answered with 200, so that it does not come again.
 func TestFaultyMessageDoesNotComeAgain(t *testing.T) {
 	w := newWorld(t, withTokens)
