@@ -181,6 +181,9 @@ func (a *API) messageOf(r *http.Request, d *source.Definition, event map[string]
 	if c, is, err := source.ConfirmationOf(event); err != nil {
 		return message{fault: err.Error()}, nil
 	} else if is {
+		if p := mayWriteTo(whoOf(r.Context()), d); p != nil {
+			return message{fault: p.Detail}, nil
+		}
 		return message{fault: c.Asks() + "; `interlock sources` shows the link to open"}, a.intake.Confirm(r.Context(), d.ID, c, a.now())
 	}
 	if err := source.Check(d.Format, event); err != nil {
@@ -197,6 +200,21 @@ func (a *API) messageOf(r *http.Request, d *source.Definition, event map[string]
 		}
 	}
 	return message{event: e}, nil
+}
+
+// mayWriteTo returns a Problem unless a client may write at least one of a source's pipelines. A
+// source that takes the pipeline from the message may write any.
+func mayWriteTo(who principal, d *source.Definition) (p *Problem) {
+	ids, any := d.Pipelines()
+	if any {
+		return who.may(RoleSensor, "")
+	}
+	for _, id := range ids {
+		if p = who.may(RoleSensor, id); p == nil {
+			return nil
+		}
+	}
+	return p
 }
 
 // inOperations describes the address for services that cannot set a header.

@@ -160,6 +160,34 @@ func TestAddressIsValidated(t *testing.T) {
 	}
 }
 
+// A confirmation link counts only from a token that may write a pipeline of the source.
+func TestConfirmationNeedsAPipelineOfTheSource(t *testing.T) {
+	confirm := func(topic string) string {
+		return fmt.Sprintf(`{"Type":"SubscriptionConfirmation","MessageId":"c1","TopicArn":"arn:aws:sns:eu-west-1:1:%[1]s","SubscribeURL":"https://sns.eu-west-1.amazonaws.com/?Topic=%[1]s"}`, topic)
+	}
+	const shared = "source: {id: shared, owner: x, format: json}\nwrite: [{pipeline: orders, key: k, fields: {n: 1}}, {pipeline: silver-orders, key: k, fields: {n: 1}}]\n"
+	const any = "source: {id: any, owner: x, format: json}\nmatch: [{path: $.x, matches: '^(?P<name>[a-z-]+)$'}]\nwrite: [{pipeline: '${name}', key: k, fields: {n: 1}}]\n"
+	w := newWorld(t, withTokens)
+	w.useSources(lakeSNS, shared, any)
+	w.delivered("lake-sns", confirm("real"), `{"matched":0,"written":0,"repeated":0,"problems":[{"source":"lake-sns","write":-1,"pipeline":"","key":"","message":"SNS asks to confirm`)
+	for id, want := range map[string]string{
+		"lake-sns": `"message":"the token is limited to pipelines other than \"orders\""`,
+		"shared":   `"message":"SNS asks to confirm the subscription`,
+		"any":      `"message":"SNS asks to confirm the subscription`,
+	} {
+		w.token = ""
+		got := w.request("POST", "/in/"+limitedToken+"/"+id, confirm("forged"))
+		if got.status != http.StatusOK || !strings.Contains(string(got.body), want) {
+			t.Errorf("%s: %d %s, want %s", id, got.status, got.body, want)
+		}
+	}
+	w.token = viewerToken
+	sources := string(w.get("/api/v1/sources").body)
+	if !strings.Contains(sources, "amazonaws.com/?Topic=real") || strings.Count(sources, "amazonaws.com/?Topic=forged") != 2 {
+		t.Errorf("a token replaced the link of a source that it may not write to, or none of one that it may: %s", sources)
+	}
+}
+
 // A list with Event Grid's validation event is answered with the code, and the other messages of the
 // list are written.
 func TestValidationDropsNoMessage(t *testing.T) {
