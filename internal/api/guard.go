@@ -156,7 +156,7 @@ func (a *API) finish(w *response, c *call) {
 		if cause == http.ErrAbortHandler {
 			panic(cause) // this panic is meant for the server
 		}
-		a.logger.Error("request panicked", "request", c.id, "method", w.request.Method, "path", w.request.URL.Path, "panic", cause)
+		a.logger.Error("request panicked", "request", c.id, "method", w.request.Method, "path", LoggedPath(w.request), "panic", cause)
 		if w.status == 0 {
 			problem(http.StatusInternalServerError, plainKind, "internal error; the server's log has the cause under this request id").write(w, w.request.WithContext(c))
 		}
@@ -172,7 +172,7 @@ func (a *API) finish(w *response, c *call) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("request", c.id), slog.String("method", w.request.Method), slog.String("path", w.request.URL.Path),
+		slog.String("request", c.id), slog.String("method", w.request.Method), slog.String("path", LoggedPath(w.request)),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took),
 		slog.String("by", c.who.name), slog.String("remote", w.request.RemoteAddr),
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -323,6 +324,8 @@ func TestAddressesWithTokensAreNotLogged(t *testing.T) {
 	for _, path := range []string{
 		in("bridge"), in("nothing"), "/in/unknown-0123456789/bridge", "/in/" + viewerToken + "/bridge", "//in/" + sensorToken + "/bridge", "/x/../in/" + sensorToken + "/bridge",
 		"//ping/" + sensorToken + "/orders/x", "/%70ing/" + sensorToken + "/orders/x", "/in/" + sensorToken + "/bridge/more?token=" + viewerToken,
+		"/IN/" + sensorToken + "/bridge", "/Ping/" + sensorToken + "/orders/x", "/api/in/" + sensorToken + "/bridge", "/api/v1/in/" + sensorToken + "/bridge",
+		"/interlock/in/" + sensorToken + "/bridge", "/interlock/ping/" + sensorToken + "/orders/x/fail", "/in/" + sensorToken + "/../..", "/in%2F" + sensorToken + "/../../x",
 	} {
 		for _, method := range []string{"POST", "GET", "OPTIONS", "DELETE"} {
 			w.request(method, path, "{")
@@ -338,6 +341,22 @@ func TestAddressesWithTokensAreNotLogged(t *testing.T) {
 	}
 	if !strings.Contains(log, `"path":"/in"`) || !strings.Contains(log, `route="/in/{token}/{source}"`) {
 		t.Errorf("messages are not logged or counted:\n%s", log)
+	}
+}
+
+func TestLoggedPathEndsBeforeAToken(t *testing.T) {
+	for path, want := range map[string]string{
+		"/in/secret/bridge": "/in", "/ping/secret/orders/x": "/ping", "/IN/secret/bridge": "/IN", "/interlock/in/secret/x": "/interlock/in",
+		"/in/secret/../..": "/in", "/x/../in/secret": "/x/../in", "/%70ing/secret": "/ping", "/in%2Fsecret/x": "/in", "//in//secret": "//in",
+		"/api/v1/ingest/bridge": "/api/v1/ingest/bridge", "/pings": "/pings", "/": "/", "": "",
+	} {
+		u, err := url.Parse("http://interlock.example" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := api.LoggedPath(&http.Request{URL: u}); got != want {
+			t.Errorf("%s is logged as %s, want %s", path, got, want)
+		}
 	}
 }
 

@@ -13,13 +13,19 @@ const (
 	inRoot   = "/in"
 )
 
-// LoggedPath returns the path of a request in a form that is safe to log: of an address that
-// contains a token, only the root.
+// LoggedPath returns the path of a request in a form that is safe to log: up to the first segment
+// named like a root, in upper or lower case. So a token is not logged even if its address is
+// mistyped, or has a prefix that a proxy should have removed.
 func LoggedPath(r *http.Request) string {
-	if root := tokenRoot(r); root != "" {
-		return root
+	whole, end := r.URL.Path, 0
+	for segment := range strings.SplitSeq(whole, "/") {
+		end += len(segment)
+		if strings.EqualFold("/"+segment, pingRoot) || strings.EqualFold("/"+segment, inRoot) {
+			return whole[:end]
+		}
+		end++ // the slash
 	}
-	return r.URL.Path
+	return whole
 }
 
 // tokenRoot returns the root below which the path of a request contains a token, however it is
