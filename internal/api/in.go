@@ -17,8 +17,8 @@ import (
 const inPath = inRoot + "/{token}/{source}"
 
 // serveIn answers a service that pushes messages to a source. A known token gets 200, with the
-// problems, for everything that would fail in the same way again; only what should come again is 429
-// or 503.
+// problems, for everything that would fail in the same way again; only what should be redelivered
+// is 429 or 503.
 func (a *API) serveIn(c *call, r *http.Request, parts []string) {
 	r = r.WithContext(c)
 	c.request = r
@@ -41,8 +41,8 @@ func (a *API) serveIn(c *call, r *http.Request, parts []string) {
 	_ = json.NewEncoder(&c.response).Encode(answer) // it is stored, even if the client has disconnected
 }
 
-// checkIn returns the source of a request, or a Problem. Everything that does not have a token of the
-// role sensor gets the same response.
+// checkIn returns the source of a request, or a Problem. Everything that does not have a token of
+// the role sensor gets the same response.
 func (a *API) checkIn(c *call, r *http.Request, parts []string) (*source.Definition, *Problem) {
 	if p := a.checkTokenPath(r); p != nil {
 		return nil, p
@@ -63,7 +63,7 @@ func (a *API) checkIn(c *call, r *http.Request, parts []string) (*source.Definit
 	}
 	d := a.catalog.Sources().Get(source.ID(parts[1]))
 	if d == nil {
-		return nil, problem(http.StatusServiceUnavailable, plainKind, "no source %.140q is active; add or correct its file, and the message is accepted when it comes again", parts[1]).with("Retry-After", "60")
+		return nil, problem(http.StatusServiceUnavailable, plainKind, "no source %.140q is active; add or correct its file, and the message is accepted when it is redelivered", parts[1]).with("Retry-After", "60")
 	}
 	return d, nil
 }
@@ -72,7 +72,7 @@ func noIn() *Problem {
 	return problem(http.StatusNotFound, plainKind, "unknown address; send messages to /in/TOKEN/SOURCE, with a TOKEN of the role sensor")
 }
 
-// again returns the response to a message that should come again.
+// again returns the response to a message that should be redelivered.
 func again(p *Problem) *Problem {
 	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
 		if p.header.Get("Retry-After") == "" {

@@ -189,8 +189,8 @@ func TestConfirmationNeedsAPipelineOfTheSource(t *testing.T) {
 	}
 }
 
-// A list with Event Grid's validation event is answered with the code, and the other messages of the
-// list are written.
+// A list with Event Grid's validation event is answered with the code, and the other messages of
+// the list are written.
 func TestValidationDropsNoMessage(t *testing.T) {
 	const validation = `{"id":"v","topic":"/s","subject":"","data":{"validationCode":"512d"},"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","eventTime":"2026-03-03T08:00:00Z"}`
 	for name, list := range map[string][]string{"first": {validation, gridEvent("g1")}, "last": {gridEvent("g1"), validation}} {
@@ -206,8 +206,8 @@ func TestValidationDropsNoMessage(t *testing.T) {
 	}
 }
 
-// What would fail in the same way again is answered with 200, so that it does not come again.
-func TestFaultyMessageDoesNotComeAgain(t *testing.T) {
+// What would fail in the same way again is answered with 200, so that it is not redelivered.
+func TestFaultyMessageIsNotRedelivered(t *testing.T) {
 	w := newWorld(t, withTokens)
 	w.useSources(lakeSNS, lakeRaw, lakeAzure, lakeCloud, "source: {id: keyed, owner: x, format: json}\ndedupe: {path: $.id}\nwrite: [{pipeline: orders, key: k, fields: {n: {path: $.n}}}]\n")
 	var many []string
@@ -254,7 +254,7 @@ func (a *flaky) PutReadings(c context.Context, writes []store.Write, now time.Ti
 	return a.Store.PutReadings(c, writes, now)
 }
 
-func TestMessageComesAgain(t *testing.T) {
+func TestMessageIsRedelivered(t *testing.T) {
 	var s *flaky
 	w := newWorld(t, withTokens, func(d *api.Deps) {
 		s = &flaky{Store: d.Store.(*memory.Store)}
@@ -360,8 +360,8 @@ func TestLoggedPathEndsBeforeAToken(t *testing.T) {
 	}
 }
 
-// The body of no route may be nested deeper than 100 levels, and deep data does not keep the rest of
-// a batch from being stored.
+// The body of no route may be nested deeper than 100 levels, and deep data does not keep the rest
+// of a batch from being stored.
 func TestDeepBodiesAreRejected(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(ordersLanded, sparkDone, strings.ReplaceAll(bridge, "$.depth", "$.deep"))

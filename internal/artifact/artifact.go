@@ -1,7 +1,7 @@
 // Package artifact reads the result files of dbt, Great Expectations and Soda and decides which
-// readings they give. It writes only what a file says: a node that is left out gets no reading. A
-// check that the tool could not evaluate gets a reading whose status is null, so that a rule on it
-// is unknown instead of seeing an older status.
+// readings to write for them. It writes only what a file says: a node that is left out gets
+// no reading. A check that the tool could not evaluate gets a reading whose status is null, so that
+// a rule on it is unknown instead of seeing an older status.
 //
 // It does no I/O: the command `interlock ingest` reads the files and sends the readings. Dbt,
 // GreatExpectations and Soda read the files that Limits lets count; Result.AddLeftOut then adds the

@@ -134,8 +134,8 @@ func TestLongNamesFitIntoKeys(t *testing.T) {
 // recordedAt is when each recorded file was generated.
 var recordedAt = time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC)
 
-// A named file that is too old is rejected, with both instants. One that was found in a directory is
-// skipped, unless nothing else is left.
+// A named file that is too old is rejected, with both instants. One that was found in a directory
+// is skipped, unless nothing else is left.
 func TestOldFilesOfDbtDoNotCount(t *testing.T) {
 	const atPeriod = "build.json was generated at 2026-03-03T06:00:00Z, before the pipeline's current period began at 2026-03-03T06:00:01Z"
 	const atAge = "build.json was generated at 2026-03-03T06:00:00Z, before 2026-03-03T06:00:30Z, the limit of --max-age"

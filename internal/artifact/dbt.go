@@ -49,13 +49,13 @@ var dbtVersions = map[string][]string{"run-results": {"v4", "v5", "v6"}, "source
 // DbtFiles are the files that dbt writes to its target directory and that are read.
 var DbtFiles = []string{"run_results.json", "sources.json", "freshness.json", "manifest.json"}
 
-// dbtRuns are the commands of dbt that run nodes. Others, such as compile and docs generate, write a
-// run_results.json too, in which every node is a success although none ran.
+// dbtRuns are the commands of dbt that run nodes. Others, such as compile and docs generate, write
+// a run_results.json too, in which every node is a success although none ran.
 var dbtRuns = []string{"build", "run", "test", "seed", "snapshot", "retry", "run-operation"}
 
 // Dbt reads files of dbt: run_results.json, sources.json, freshness.json, in any order, and a
-// manifest.json for the names of nodes. Which is which says the file itself. A file that is too old
-// is an error if the user named it, and a warning if it was found in a directory.
+// manifest.json for the names of nodes. Each file states its own kind. A file that is too old is
+// an error if the user named it, and a warning if it was found in a directory.
 func Dbt(files []File, limits Limits) (*Result, error) {
 	out := &Result{}
 	names, err := readManifests(files)

@@ -32,7 +32,7 @@ type sodaCheck struct {
 }
 
 // scan identifies a scan among those whose results one pipeline gets. The readings of its checks
-// bear both fields as their mark.
+// carry both fields.
 type scan struct {
 	name, dataSource string
 	reason           string // why it left checks out
@@ -100,8 +100,8 @@ func (s *sodaScan) reason() string {
 	return "the file does not say which"
 }
 
-// summary returns the reading of the scan as a whole. If the scan had errors, it is unknown unless a
-// check failed.
+// summary returns the reading of the scan as a whole. If the scan had errors, it is unknown unless
+// a check failed.
 func (s *sodaScan) summary(counts map[string]int) map[string]any {
 	fields := map[string]any{
 		"status": nil, "pass": counts["pass"], "warn": counts["warn"], "fail": counts["fail"],

@@ -10,7 +10,8 @@ import (
 	"github.com/interlock-go/interlock/internal/artifact"
 )
 
-// A scan of two tables, with checks that pass, warn and fail, two of one name, and one named "scan".
+// A scan of two tables, with checks that pass, warn and fail, two of one name, and one named
+// "scan".
 func TestScanOfSoda(t *testing.T) {
 	r, err := soda(recorded(t, "soda/checks.json"))
 	want := map[string]string{

@@ -1,9 +1,9 @@
 // Package ingest receives events of other tools and writes the readings that the active sources
 // derive from them (package source). A reading of an event with an id is written only once within a
 // day, across restarts and replicas: a mark is stored with it. So a repeated event writes what the
-// first could not write, and nothing else. After the end of an OpenLineage run, nothing is written
-// for its earlier states. The activity of each source is stored too, so that the watchdog can detect
-// missing events.
+// first could not write, and nothing else. After the end of an OpenLineage run, nothing is
+// written for its earlier states. The activity of each source is stored too, so that the watchdog
+// can detect missing events.
 //
 // It does not know HTTP: whatever receives events, from a bus or a queue, calls Take.
 package ingest
@@ -86,7 +86,7 @@ type taking struct {
 	readings []*reading
 	taken    []source.Taken // by index in mapped
 	over     string         // why it is too large; "" if it is not
-	later    *Later         // why it should come again; nil if it need not
+	later    *Later         // why it should be redelivered; nil if it need not
 	end      *store.Mark    // the end of a run, to be marked even if there are no readings
 }
 
@@ -314,8 +314,8 @@ func (i *Intake) check(ctx context.Context, id source.ID, w source.Write, admit 
 	return write, undo, err
 }
 
-// write stores the readings of events, as many events per call as fit, and the ends of runs that give
-// none.
+// write stores the readings of events, as many events per call as fit, and the ends of runs that
+// give none.
 func (i *Intake) write(ctx context.Context, all []*taking, now time.Time) error {
 	for rest := all; len(rest) > 0; {
 		n, readings := together(rest)

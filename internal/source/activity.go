@@ -32,8 +32,8 @@ type Activity struct {
 // confirmable is how long SNS accepts the link of a confirmation.
 const confirmable = 3 * 24 * time.Hour
 
-// Unconfirmed returns the subscription that SNS asks to confirm: it does so until an event comes from
-// its topic, for three days. It is nil if there is none.
+// Unconfirmed returns the subscription that SNS asks to confirm: it does so until an event comes
+// from its topic, for three days. It is nil if there is none.
 func (a Activity) Unconfirmed(now time.Time) *Confirmation {
 	if a.Confirmation != nil && now.Sub(a.Confirmation.At) < confirmable {
 		return a.Confirmation
@@ -60,7 +60,7 @@ type Gap struct {
 const (
 	maxRecent = 5
 	maxGaps   = 14
-	// minGaps is how many days with events are needed to know what is usual.
+	// minGaps is how many days with events are needed before the usual interval is known.
 	minGaps = 3
 	// minSlack is the minimum time beyond the longest known gap before silence is reported.
 	minSlack = 15 * time.Minute

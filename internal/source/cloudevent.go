@@ -19,7 +19,8 @@ import (
 // MaxEvent is the maximum size in bytes of one event, or a batch of them.
 const MaxEvent = 8 << 20
 
-// MaxDepth is how many levels of objects and lists an event may have; the event itself is the first.
+// MaxDepth is how many levels of objects and lists an event may have; the event itself is the
+// first.
 const MaxDepth = 100
 
 // bounds limits one event: the lineage of a large job is longer and deeper than any reading.

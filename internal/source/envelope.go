@@ -16,9 +16,9 @@ const (
 	pubSubID = "X-Goog-Pubsub-Message-Id"
 )
 
-// MessageID returns the id that the sender of a message gave it, and which its repeats share: that of
-// SNS, Pub/Sub, a CloudEvent or Event Grid, from the message or, if that is delivered without its
-// envelope, from the request's headers. It is "" if there is none.
+// MessageID returns the id that the sender of a message gave it, and which its repeats share: that
+// of SNS, Pub/Sub, a CloudEvent or Event Grid, from the message or, if that is delivered without
+// its envelope, from the request's headers. It is "" if there is none.
 func MessageID(header func(name string) string, body map[string]any) string {
 	fields := sensor.Fields(body)
 	text := func(path string) string {
@@ -102,7 +102,8 @@ func (c Confirmation) Asks() string {
 	return fmt.Sprintf("SNS asks to confirm the subscription to %.200s", c.Topic)
 }
 
-// ConfirmationOf returns the confirmation that a message of SNS asks for; false if it asks for none.
+// ConfirmationOf returns the confirmation that a message of SNS asks for; false if it asks for
+// none.
 // The error says that its link is not one of SNS's.
 func ConfirmationOf(body map[string]any) (Confirmation, bool, error) {
 	if kind := body["Type"]; kind != "SubscriptionConfirmation" && kind != "UnsubscribeConfirmation" {
@@ -120,7 +121,8 @@ func ConfirmationOf(body map[string]any) (Confirmation, bool, error) {
 	return Confirmation{Topic: topic, Link: link, Ended: body["Type"] == "UnsubscribeConfirmation"}, true, nil
 }
 
-// ofSNS reports whether a host is one of SNS's: sns.REGION.amazonaws.com, or that of another partition.
+// ofSNS reports whether a host is one of SNS's: sns.REGION.amazonaws.com, or that of another
+// partition.
 func ofSNS(host string) bool {
 	host = strings.ToLower(host)
 	for _, suffix := range []string{".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".api.aws"} {

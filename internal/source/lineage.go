@@ -57,8 +57,8 @@ type RunState struct {
 	Ended bool      // the run has ended: COMPLETE, FAIL or ABORT
 }
 
-// RunStateOf returns what an event that CheckLineage accepted says about its run; false if it is not
-// about one.
+// RunStateOf returns what an event that CheckLineage accepted says about its run; false if it is
+// not about one.
 func RunStateOf(event map[string]any) (RunState, bool) {
 	fields := sensor.Fields(event)
 	id, _ := fields.At("run.runId").(string)

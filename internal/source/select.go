@@ -25,18 +25,19 @@ type path struct {
 	decode  Decodings
 }
 
-// parsePath compiles a path. inElement reports whether a single $ is the element of each.
+// parsePath compiles a path. inElement reports whether a single $ is the element of each; $$ is the
+// message.
 func parsePath(in Path, inElement bool) (path, error) {
-	text, whole := in.Path, strings.HasPrefix(in.Path, "$$")
-	if whole {
+	text, ofMessage := in.Path, strings.HasPrefix(in.Path, "$$")
+	if ofMessage {
 		text = text[1:]
 	}
 	query, err := paths.Parse(text)
 	if err != nil {
 		_, reason, _ := strings.Cut(err.Error(), "jsonpath: ")
-		return path{}, fmt.Errorf("%.100q is not a JSONPath (RFC 9535): %s%s", in.Path, reason, hint(text, whole))
+		return path{}, fmt.Errorf("%.100q is not a JSONPath (RFC 9535): %s%s", in.Path, reason, hint(text, ofMessage))
 	}
-	p := path{name: query.String(), query: query, element: inElement && !whole, decode: in.Decode}
+	p := path{name: query.String(), query: query, element: inElement && !ofMessage, decode: in.Decode}
 	for _, d := range in.Decode {
 		p.name += "|" + string(d)
 	}
@@ -44,8 +45,8 @@ func parsePath(in Path, inElement bool) (path, error) {
 	return p, nil
 }
 
-// shape returns the names of a path that only selects members by name, and whether the order of what
-// it selects may be random.
+// shape returns the names of a path that only selects members by name, and whether the order of
+// what it selects may be random.
 func shape(segments []*spec.Segment) (names []string, sorted bool) {
 	plain := true
 	for _, segment := range segments {
@@ -76,7 +77,7 @@ var (
 )
 
 // hint suggests how to write a path that cannot be parsed; "" if it does not know.
-func hint(text string, whole bool) string {
+func hint(text string, ofMessage bool) string {
 	if !strings.HasPrefix(text, "$") {
 		text = "$." + strings.TrimPrefix(text, ".")
 	}
@@ -90,7 +91,7 @@ func hint(text string, whole bool) string {
 	if _, err := paths.Parse(fixed); err != nil {
 		return ""
 	}
-	if whole {
+	if ofMessage {
 		fixed = "$" + fixed
 	}
 	return fmt.Sprintf("; write %s", fixed)
