@@ -195,11 +195,22 @@ func (a *API) messageOf(r *http.Request, d *source.Definition, event map[string]
 		e.Source = d.ID
 	}
 	if d.Format == source.JSON {
-		if e.ID = source.MessageID(r.Header.Get, event); e.ID != "" && i > 0 {
-			e.ID += fmt.Sprintf(" %d", i) // the headers name the request
-		}
+		e.ID = jsonID(r.Header.Get, event, i)
 	}
 	return message{event: e}, nil
+}
+
+// jsonID returns the id of the i-th message of a request: its own or, as the headers name the
+// request, theirs with its place.
+func jsonID(header func(string) string, event map[string]any, i int) string {
+	id := source.MessageID(header, event)
+	if i == 0 || id == "" {
+		return id
+	}
+	if own := source.MessageID(http.Header{}.Get, event); own != "" {
+		return own
+	}
+	return fmt.Sprintf("%s %d", id, i)
 }
 
 // mayWriteTo returns a Problem unless a client may write at least one of a source's pipelines. A

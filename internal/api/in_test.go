@@ -161,6 +161,14 @@ func TestAddressIsValidated(t *testing.T) {
 	}
 }
 
+// A service may deliver a message again in a list with others, at another place.
+func TestRepeatIsRecognisedAtAnyPlaceOfAList(t *testing.T) {
+	w := newWorld(t, withTokens)
+	w.useSources(lakeAzure)
+	w.delivered("lake-azure", "["+gridEvent("g1")+","+gridEvent("g2")+"]", `{"matched":2,"written":2,"repeated":0,"problems":[]}`)
+	w.delivered("lake-azure", "["+gridEvent("g2")+","+gridEvent("g3")+","+gridEvent("g1")+"]", `{"matched":3,"written":1,"repeated":2,"problems":[]}`)
+}
+
 // A confirmation link counts only from a token that may write a pipeline of the source.
 func TestConfirmationNeedsAPipelineOfTheSource(t *testing.T) {
 	confirm := func(topic string) string {
