@@ -23,6 +23,7 @@ import (
 	"github.com/interlock-go/interlock/internal/orchestrator"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
@@ -111,10 +112,10 @@ func (w *world) start(name string) *process {
 	w.check(p.catalog.Load(w.Context()))
 	p.apply()
 	monitor := slamonitor.New(p.store, p.catalog)
+	present := presence.New(p.store)
 	var host *engine.Engine
 	steps := orchestrator.New(orchestrator.Deps{
-		AlwaysPresent: true,
-		Store:         p.store, Catalog: p.catalog, Jobs: w.target.types(), Replica: name, Lease: lease,
+		Store: p.store, Catalog: p.catalog, Jobs: w.target.types(), Replica: name, Lease: lease,
 		Enter: func(ctx context.Context, jobType string, blocking bool) (bool, error) {
 			return host.Enter(ctx, jobType, blocking)
 		},
@@ -133,10 +134,15 @@ func (w *world) start(name string) *process {
 			},
 			Tasks: p.tasks(steps, monitor),
 			Await: func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, p.clock) },
-			Ticks: []engine.Tick{{Name: "watchdog", Every: interval, First: true, Do: func(ctx context.Context, now time.Time) error {
-				_, err := dog.Pass(ctx, p.at(now))
-				return err
-			}}},
+			Ticks: []engine.Tick{
+				{Name: "watchdog", Every: interval, First: true, Do: func(ctx context.Context, now time.Time) error {
+					_, err := dog.Pass(ctx, p.at(now))
+					return err
+				}},
+				{Name: "presence", Every: presence.Interval, Now: true, Do: func(ctx context.Context, now time.Time) error {
+					return present.Attend(ctx, p.at(now))
+				}},
+			},
 		},
 	})
 	ctx, cancel := context.WithCancel(w.Context())
