@@ -184,17 +184,16 @@ func errorTexts(problems []document.Problem, file string) []string {
 // were open when their file changed.
 const maxOlder = 256
 
-// errUncompiled means that this release cannot compile a stored version.
-var errUncompiled = errors.New("it cannot be compiled")
+// ErrBroken means that this release cannot compile a stored version.
+var ErrBroken = errors.New("this release cannot compile it")
 
 // IsGone reports whether Definition failed because the version is not available, rather than because
 // the store could not be read.
-func IsGone(err error) bool {
-	return errors.Is(err, store.ErrNotFound) || errors.Is(err, errUncompiled)
-}
+func IsGone(err error) bool { return errors.Is(err, store.ErrNotFound) || errors.Is(err, ErrBroken) }
 
 // Definition returns a version of a pipeline, even one no longer active: an attempt finishes on the
-// version it opened with. If the version was never stored, or cannot be compiled, see IsGone.
+// version it opened with. If the version was never stored, the error is store.ErrNotFound; if it
+// cannot be compiled, ErrBroken.
 func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string) (*pipeline.Definition, error) {
 	if e := c.Current().Get(id); e != nil && e.Version == version {
 		return e.Definition, nil
@@ -208,7 +207,7 @@ func (c *Catalog) Definition(ctx context.Context, id pipeline.ID, version string
 	}
 	got := found(pipeline.Load([]pipeline.Source{config.File}, c.options(config)), config)
 	if got.definition == nil {
-		return nil, fmt.Errorf("compile version %s of pipeline %s: %w: %s", version, id, errUncompiled, got.problem)
+		return nil, fmt.Errorf("version %s of pipeline %s: %w: %s", version, id, ErrBroken, got.problem)
 	}
 	c.older.put(id, version, got.definition)
 	return got.definition, nil

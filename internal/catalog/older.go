@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -52,8 +51,8 @@ func (c *Catalog) ForgetOlder(id pipeline.ID, row int64) {
 	c.olderReaders.set(id, olderReads{row: row})
 }
 
-// noteOlder reads which sensors the older versions of rows read. A version that cannot be compiled
-// is left out: its attempts cannot evaluate their gate either.
+// noteOlder reads which sensors the older versions of rows read. A version that is not stored or
+// cannot be compiled is left out: its attempts cannot evaluate their gate either.
 func (c *Catalog) noteOlder(ctx context.Context, rows []store.Pipeline) error {
 	for _, row := range rows {
 		if c.olderReaders.has(row) {
@@ -62,11 +61,11 @@ func (c *Catalog) noteOlder(ctx context.Context, rows []store.Pipeline) error {
 		reads := olderReads{row: row.Version, versions: row.Older}
 		for _, version := range row.Older {
 			def, err := c.Definition(ctx, row.ID, version)
-			switch {
-			case errors.Is(err, store.ErrAway) || ctx.Err() != nil:
-				return fmt.Errorf("read the older versions of pipeline %s: %w", row.ID, err)
-			case err != nil:
+			if IsGone(err) {
 				continue
+			}
+			if err != nil {
+				return fmt.Errorf("read the older versions of pipeline %s: %w", row.ID, err)
 			}
 			for _, up := range def.After { // no pipeline reads a run of its own
 				reads.sensors = append(reads.sensors, address{up, sensor.UpstreamKey(string(up))})

@@ -32,18 +32,22 @@ func (c *Catalog) EntryOf(ctx context.Context, row store.Pipeline) (*Entry, erro
 	if row.Config == "" {
 		return nil, nil
 	}
-	e := c.Current().Get(row.ID)
-	if e == nil || e.Version != row.Config || !e.Horizon.Equal(row.Horizon) {
+	if !c.has(row) {
 		if err := c.Refresh(ctx, row.ID); err != nil {
 			return nil, err
 		}
-		e = c.Current().Get(row.ID)
 	}
-	return e, nil
+	return c.Current().Get(row.ID), nil
+}
+
+// has reports whether the catalog knows both the active version of row and what its older versions
+// read.
+func (c *Catalog) has(row store.Pipeline) bool {
+	return c.Current().has(row) && c.olderReaders.has(row)
 }
 
 // Refresh reloads the catalog from the store if the store has another active version of this
-// pipeline: another replica may have accepted or removed it. Handlers of store.PipelineMoved call
+// pipeline, or others that open attempts may have: another replica may have accepted or removed it. Handlers of store.PipelineMoved call
 // it first. Usually many pipelines have changed together, so it reloads all of them. While Apply or
 // another reload runs, it loads only this one: it never waits for what others do with the store.
 func (c *Catalog) Refresh(ctx context.Context, id pipeline.ID) error {
@@ -52,8 +56,11 @@ func (c *Catalog) Refresh(ctx context.Context, id pipeline.ID) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("read pipeline %s: %w", id, err)
 		}
-		if c.Current().has(row) {
+		if c.has(row) {
 			return nil
+		}
+		if c.Current().has(row) {
+			return c.noteOlder(ctx, []store.Pipeline{row})
 		}
 		if err := c.reload(ctx); err != nil {
 			return err

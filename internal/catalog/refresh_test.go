@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -113,5 +114,72 @@ func TestRefreshDoesNotWaitForASlowStoreOfOthers(t *testing.T) {
 				t.Errorf("orders is %+v, want version %s", e, want)
 			}
 		})
+	}
+}
+
+// gated is a file whose gate reads one sensor.
+func gated(key string) string {
+	return "pipeline: {id: orders, owner: tests}\nvalidation: {rules: [{key: " + key + ", check: exists}]}\n"
+}
+
+// The file changes and changes back while another replica looks away.
+func TestReplicaLearnsOfAVersionThatCameAndWent(t *testing.T) {
+	for name, look := range map[string]func(d *desk) error{
+		"refresh": func(d *desk) error { return d.Refresh(ctx, "orders") },
+		"active":  func(d *desk) error { _, _, err := d.Active(ctx, "orders"); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := replicas(t)
+			for i, key := range []string{"first", "second", "first"} {
+				a.files["orders.yaml"] = gated(key)
+				a.apply()
+				if i == 0 {
+					b.active("orders")
+				}
+			}
+			for range 2 { // nothing is left to learn
+				if err := look(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := b.OlderReaders("orders", "second"); len(got) != 1 {
+				t.Errorf("older readers of the second version's sensor: %v, want orders", got)
+			}
+		})
+	}
+}
+
+// unreadable is a store that cannot read one version for a while.
+type unreadable struct {
+	*memory.Store
+	version string
+}
+
+var errUnreadable = errors.New("the disk reports an error")
+
+func (s *unreadable) Config(ctx context.Context, id pipeline.ID, version string) (store.Config, error) {
+	if version == s.version {
+		return store.Config{}, errUnreadable
+	}
+	return s.Store.Config(ctx, id, version)
+}
+
+func TestOlderVersionThatCouldNotBeReadIsReadAgain(t *testing.T) {
+	other := newDesk(t)
+	for _, key := range []string{"first", "second"} {
+		other.files["orders.yaml"] = gated(key)
+		other.apply()
+	}
+	s := &unreadable{Store: other.store, version: other.row("orders").Older[0]}
+	c := catalog.New(s, all.Kinds())
+	if err := c.Load(ctx); !errors.Is(err, errUnreadable) {
+		t.Fatalf("load: %v, want %v", err, errUnreadable)
+	}
+	s.version = ""
+	if err := c.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.OlderReaders("orders", "first"); len(got) != 1 {
+		t.Errorf("older readers of the first version's sensor: %v, want orders", got)
 	}
 }
