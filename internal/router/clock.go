@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -17,7 +18,7 @@ import (
 const rewindReach = 24 * time.Hour
 
 // Rewind undoes what a clock that was ahead wrote into a pipeline's row: FiredThrough, the horizon
-// and the acceptance of its file. All of them would stop its schedule until that instant. A fire
+// and the acceptances of its file. All of them would stop its schedule until that instant. A fire
 // that has a run, was suppressed, or was reported as missed and can no longer open, stays as it is.
 func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
 	return store.Again(func() error {
@@ -25,15 +26,13 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 		if err != nil || e == nil {
 			return err
 		}
-		next := row
-		at := period.Instant(now)
-		next.Horizon, next.AcceptedAt = period.Earlier(row.Horizon, at), period.Earlier(row.AcceptedAt, at)
+		next, changed := notAfter(row, period.Instant(now))
 		if row.FiredThrough.After(now) {
 			if next.FiredThrough, err = h.accountedThrough(ctx, e, next, now); err != nil {
 				return err
 			}
 		}
-		if next.FiredThrough.Equal(row.FiredThrough) && next.Horizon.Equal(row.Horizon) && next.AcceptedAt.Equal(row.AcceptedAt) {
+		if !changed && next.FiredThrough.Equal(row.FiredThrough) {
 			return nil
 		}
 		b := store.Batch{ID: fmt.Sprintf("rewind/%s/v%d/%d", id, row.Version, now.UnixNano())}
@@ -47,6 +46,22 @@ func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time)
 		}
 		return h.catalog.Refresh(ctx, id)
 	})
+}
+
+// notAfter returns a row whose horizon and acceptances are not after at, and whether any was.
+func notAfter(row store.Pipeline, at time.Time) (next store.Pipeline, changed bool) {
+	next = row
+	next.Earlier = slices.Clone(row.Earlier)
+	all := []*time.Time{&next.Horizon, &next.AcceptedAt}
+	for i := range next.Earlier {
+		all = append(all, &next.Earlier[i].At)
+	}
+	for _, instant := range all {
+		if instant.After(at) {
+			*instant, changed = at, true
+		}
+	}
+	return next, changed
 }
 
 // accountedThrough returns the last instant up to which every fire has a run, was suppressed, or

@@ -324,3 +324,25 @@ func TestFireAlreadyRecordedAsExcludedIsSkipped(t *testing.T) {
 	w.Check(err)
 	same(t, "dealt with", time.Date(2026, 3, 3, 11, 5, 0, 0, time.UTC), row.FiredThrough)
 }
+
+// The version of the first of two edits was not active until the instant that the clock showed.
+func TestEditsWhileTheClockRanAheadDoNotDelayTheActiveSchedule(t *testing.T) {
+	at := func(minute int) string {
+		return strings.Replace(hourly(""), `"5 *`, fmt.Sprintf(`"%d *`, minute), 1)
+	}
+	w := newWorld(t, at(5))
+	start := w.Now() // 09:10
+	w.sleep(48 * time.Hour)
+	w.apply(at(15))
+	w.sleep(time.Minute)
+	w.apply(at(25))
+	w.Move(start.Add(10 * time.Minute)) // 09:20, corrected
+	w.Check(w.Router.Rewind(ctx, "hourly", w.Now()))
+	w.Settle()
+	w.Pass(5 * time.Minute)
+	w.expect("hourly/cron/2026-03-03T09", "RUNNING 1")
+	w.Pass(50 * time.Minute) // 10:15
+	w.expect("hourly/cron/2026-03-03T10", "none")
+	w.Pass(10 * time.Minute)
+	w.expect("hourly/cron/2026-03-03T10", "RUNNING 1")
+}

@@ -1,6 +1,7 @@
 package watchdog_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -27,6 +28,13 @@ func TestFileAcceptedWhileTheClockRanAheadCountsFromNow(t *testing.T) {
 	w.edit(hourly+"dryRun: false\n", eight.Add(30*day))
 	w.want("corrected", []string{"INFRA_ALARM "}, w.drainAndPass(eight.Add(10*time.Minute)))
 	w.want("next", []string{"TRIGGER_STARTED 2026-03-03T09"}, w.drainAndPass(eight.Add(time.Hour+2*time.Minute)))
+}
+
+func TestFileReplacedAfterTheClockWasCorrectedCountsFromNow(t *testing.T) {
+	w := newWorld(t, hourly)
+	w.edit(hourly+"dryRun: false\n", eight.Add(30*day))
+	w.edit(strings.Replace(hourly, "0 *", "5 *", 1), eight.Add(3*time.Minute)) // before a pass noticed
+	w.want("corrected", []string{"INFRA_ALARM ", "TRIGGER_STARTED 2026-03-03T08"}, w.drainAndPass(eight.Add(10*time.Minute)))
 }
 
 func TestFileFirstAcceptedWhileTheClockRanAheadCountsFromNow(t *testing.T) {

@@ -129,6 +129,9 @@ func newWatched(e *catalog.Entry, row store.Pipeline) watched {
 	for _, at := range []time.Time{row.FiredThrough, row.Horizon, row.AcceptedAt} {
 		w.latest = period.Later(w.latest, at)
 	}
+	for _, a := range row.Earlier {
+		w.latest = period.Later(w.latest, a.At)
+	}
 	return w
 }
 
