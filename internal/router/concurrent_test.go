@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -325,4 +327,74 @@ func TestOfTwoConcurrentResultsOneCountsAndTheOtherIsLate(t *testing.T) {
 	outside := say(first, "out of memory")
 	same(t, "late", []bool{false, true}, []bool{inside.Late, outside.Late})
 	same(t, "what counts", "disk full", w.run(crowdRun).Progress.Report.Message)
+}
+
+// edited is a store in which the file changes just before a handler reads the pipeline again.
+type edited struct {
+	*memory.Store
+	reads int // of the pipeline
+	edit  func()
+}
+
+func (s *edited) Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
+	if s.reads++; s.reads == 2 {
+		s.edit()
+	}
+	return s.Store.Pipeline(ctx, id)
+}
+
+// The job of a version that is no longer active would start at once.
+func TestAttemptOpensWithTheVersionThatIsActive(t *testing.T) {
+	const gated = crowd + "validation: {rules: [{key: check, check: exists}]}\n"
+	for name, c := range map[string]struct {
+		completed    bool // the run, before
+		sensor, pair string
+		want         string
+	}{
+		"a run":     {false, "arrival", "n=1", "PENDING 1"},
+		"late data": {true, "arrival", "n=2", "PENDING 2"},
+		"drift":     {true, "audit", "count=200", "PENDING 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, crowd)
+			if c.completed {
+				w.Write("crowd", "arrival", "n=1")
+				w.Write("crowd", "audit", "count=100")
+				w.succeed(crowdRun)
+			}
+			w.sleep(time.Minute)
+			w.Put("crowd", c.sensor, c.pair)
+			written := w.Changes()
+			s := &edited{Store: w.Store, edit: func() {
+				w.apply(gated)
+				w.Settle()
+			}}
+			r := router.New(router.Deps{Store: s, Catalog: w.Catalog, Deadlines: w.Monitor, Jobs: w.Steps})
+			for _, change := range written {
+				w.Check(r.Handle(ctx, change, w.Now()))
+			}
+			w.Settle()
+			w.expect(crowdRun, c.want)
+		})
+	}
+}
+
+func TestRunOpensWithTheVersionThatReopensItsWindow(t *testing.T) {
+	w := newWorld(t, strings.Replace(crowd, "exists}}", "exists}, evaluation: {window: 1h, interval: 5m}}", 1)+
+		"validation: {rules: [{key: check, check: exists}]}\n")
+	w.Write("crowd", "arrival", "n=1")
+	w.Pass(2 * time.Hour)
+	w.expect(crowdRun, "VALIDATION_EXHAUSTED 1")
+	w.Put("crowd", "arrival", "n=2")
+	written := w.Changes()
+	s := &edited{Store: w.Store, edit: func() {
+		w.apply(crowd)
+		w.Settle()
+	}}
+	r := router.New(router.Deps{Store: s, Catalog: w.Catalog, Deadlines: w.Monitor, Jobs: w.Steps})
+	for _, change := range written {
+		w.Check(r.Handle(ctx, change, w.Now()))
+	}
+	w.Settle()
+	w.expect(crowdRun, "RUNNING 2")
 }

@@ -67,8 +67,9 @@ func (c *core) startMet(ctx context.Context, e *catalog.Entry, p period.Period, 
 }
 
 // unlessClosed calls handle with the pipeline's current row, for something that happened at an
-// instant. If the pipeline is paused meanwhile, it calls handle again with the paused row. If at is
-// before the pause but it is handled during the pause, the end of the pause handles it again.
+// instant. If the pipeline is paused or edited meanwhile, it calls handle again with the new row.
+// If at is before the pause but it is handled during the pause, the end of the pause handles it
+// again.
 func (c *core) unlessClosed(ctx context.Context, id pipeline.ID, at, now time.Time, handle func(row store.Pipeline) error) error {
 	return store.Again(func() error {
 		row, err := c.pipelineRow(ctx, id)

@@ -129,7 +129,7 @@ func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.R
 			return err
 		}
 	}
-	row, err := h.openable(ctx, e.ID)
+	row, err := h.openable(ctx, e)
 	if err != nil {
 		return err
 	}

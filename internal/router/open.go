@@ -10,7 +10,6 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -133,26 +132,27 @@ func (op *opener) leastInterval(window time.Duration) time.Duration {
 	return (least + time.Second - 1).Truncate(time.Second)
 }
 
-// errClosed means that nothing may open automatically: the pipeline was paused or removed since the
-// change was received.
-var errClosed = errors.New("the pipeline is paused or removed")
+// errClosed means that nothing may open automatically: the pipeline was paused, edited or removed
+// since the change was received.
+var errClosed = errors.New("the pipeline was paused, edited or removed meanwhile")
 
-// openable returns the row of a pipeline that may open attempts automatically; otherwise errClosed.
-func (op *opener) openable(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
-	row, err := op.pipelineRow(ctx, id)
-	if err == nil && (row.Config == "" || row.Paused()) {
+// openable returns the row of a pipeline that may open attempts of that version automatically;
+// otherwise errClosed.
+func (op *opener) openable(ctx context.Context, e *catalog.Entry) (store.Pipeline, error) {
+	row, err := op.pipelineRow(ctx, e.ID)
+	if err == nil && (row.Config != e.Version || row.Paused()) {
 		err = errClosed
 	}
 	return row, err
 }
 
-// openRun opens the run of a period automatically, unless it exists, the pipeline is paused or
-// removed, or the calendar excludes the period, which it records. The commit expects the pipeline's
+// openRun opens the run of a period automatically, unless it exists, the pipeline was paused, edited
+// or removed, or the calendar excludes the period, which it records. The commit expects the pipeline's
 // row unchanged, so that nothing opens once a pause is acknowledged; commits of further attempts do
 // the same.
 func (op *opener) openRun(ctx context.Context, e *catalog.Entry, key run.Key, o order, now time.Time) error {
 	return store.Again(func() error {
-		row, err := op.openable(ctx, e.ID)
+		row, err := op.openable(ctx, e)
 		if err != nil {
 			return err
 		}

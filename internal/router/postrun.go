@@ -185,7 +185,7 @@ func (h *postRunHandler) drifted(ctx context.Context, c comparison, m moved) (bo
 	if barred != "" {
 		return false, h.reportDrift(ctx, c, m, barred)
 	}
-	row, err := h.openable(ctx, e.ID)
+	row, err := h.openable(ctx, e)
 	if err != nil {
 		return false, err
 	}

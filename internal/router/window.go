@@ -96,7 +96,7 @@ func (h *windowHandler) startNew(ctx context.Context, e *catalog.Entry, old run.
 }
 
 func (h *windowHandler) reopen(ctx context.Context, sw sensorWrite, old run.Run, v rerun.Verdict, now time.Time) error {
-	row, err := h.openable(ctx, sw.entry.ID)
+	row, err := h.openable(ctx, sw.entry)
 	if err != nil {
 		return err
 	}
