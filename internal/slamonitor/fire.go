@@ -35,14 +35,16 @@ func (m *Monitor) fire(ctx context.Context, key run.Key, kind store.DeadlineKind
 		if err != nil {
 			return err
 		}
-		read, err := m.moved(ctx, on, key, kind, now)
+		read, err := m.row(ctx, key, kind)
 		if err != nil {
 			return err
 		}
-		d, events, err := m.evaluate(ctx, on, read, now)
+		edited, events := on.edited(read, now)
+		d, more, err := m.evaluate(ctx, on, edited, now)
 		if err != nil {
 			return err
 		}
+		events = append(events, more...)
 		b := store.Batch{ID: "fire/" + decision(read, d, now), Lease: lease}
 		if len(events) > 0 {
 			b.SwapDeadline(read, d)
@@ -53,25 +55,24 @@ func (m *Monitor) fire(ctx context.Context, key run.Key, kind store.DeadlineKind
 	})
 }
 
-// moved returns the row of a deadline that is about to fire. If an edit gives its period other
-// times, and its Arm task has not run yet, it moves the deadline first.
-func (m *Monitor) moved(ctx context.Context, on Basis, key run.Key, kind store.DeadlineKind, now time.Time) (store.Deadline, error) {
-	read, err := m.row(ctx, key, kind)
-	if err != nil || read.State != sla.Armed || kind != store.Absolute {
-		return read, err
-	}
+// edited returns a deadline with the times that the active file gives it, if its Arm task has not
+// run yet. An edit that was acknowledged before the deadline's instant counts, even if both are
+// found later; times that had passed by then do not.
+func (on Basis) edited(d store.Deadline, now time.Time) (store.Deadline, []event.Event) {
 	e := on.Entry
-	if e == nil || read.Config == e.Version || on.Row.HoldsSLA() || !keeps(e) || !expects(e, key, kind) {
-		return read, nil
+	if e == nil || d.State != sla.Armed || d.Kind != store.Absolute || d.Config == e.Version || d.BreachAt.Before(on.Row.AcceptedAt) {
+		return d, nil
 	}
-	want := e.SLA.For(key.Period, e.Schedule.FireFor(key.Period), e.Schedule)
-	if !want.Breach.After(now) {
-		return read, nil
+	if !keeps(e) || !expects(e, d.Key, d.Kind) || e.Schedule.Excluded(d.Key.Period) != "" {
+		return d, nil
 	}
-	if _, err := m.arm(ctx, on, armed(e, key, kind, want, now), now); err != nil {
-		return read, err
+	next := armed(e, d.Key, d.Kind, e.SLA.For(d.Key.Period, e.Schedule.FireFor(d.Key.Period), e.Schedule), now)
+	if same(d, next) || !next.BreachAt.After(on.Row.AcceptedAt) {
+		return d, nil
 	}
-	return m.row(ctx, key, kind)
+	next.Version = d.Version
+	_, events := Cancelled(d, Replaced, now)
+	return next, events
 }
 
 // evaluate returns the state of a deadline at now, and the events to emit. A success that has been
@@ -168,14 +169,17 @@ func Late(deadlines []store.Deadline, r run.Run) bool {
 }
 
 // Close closes the armed deadlines of a completed run, and records on breached ones when the run
-// succeeded after all. If it is Late, on is the pipeline. A reported breach stands: its run is never earlier than its deadline.
+// succeeded after all. If it is Late, on is the pipeline. A reported breach stands: its run is never
+// earlier than its deadline.
 func Close(deadlines []store.Deadline, r run.Run, on Basis) Closings {
 	var all Closings
 	for _, d := range deadlines {
 		done := r.SucceededAt()
 		closed, events := d, []event.Event(nil)
 		if d.State == sla.Armed {
-			closed, events = on.succeeded(d, done, r.UpdatedAt)
+			edited, replaced := on.edited(d, r.UpdatedAt)
+			closed, events = on.succeeded(edited, done, r.UpdatedAt)
+			events = append(replaced, events...)
 		}
 		late := d.State == sla.Breached && d.DoneAt.IsZero()
 		if late {

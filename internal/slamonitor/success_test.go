@@ -3,6 +3,7 @@ package slamonitor_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,45 @@ func TestDeadlineIsJudgedByWhenTheSuccessWasAcknowledged(t *testing.T) {
 				w.wantSLA(c.want...)
 			})
 		}
+	}
+}
+
+// The file was edited before the deadline, and the controller was down before it could move it.
+func TestDeadlineIsJudgedByAnEditAcknowledgedBeforeIt(t *testing.T) {
+	const due = untilReady + "sla: {deadline: \"13:00\"}\n"
+	const replaced = "14:00 SLA_CANCELLED: the deadline no longer applies: replaced"
+	const completes, fires = "completes the run", "fires the deadline"
+	for _, c := range []struct {
+		edited, to, acknowledged, first string
+		want                            []string
+	}{
+		{"12:40", "13:30", "13:10", completes, []string{replaced, "14:00 SLA_MET: completed 20m0s before its deadline"}},
+		{"12:40", "13:30", "13:10", fires, []string{replaced, "14:00 SLA_MET: completed 20m0s before its deadline"}},
+		{"12:40", "13:30", "13:40", completes, []string{replaced, "14:00 SLA_BREACH: completed 10m0s after its deadline"}},
+		{"12:40", "13:30", "13:40", fires, []string{replaced, "14:00 SLA_BREACH: completed 10m0s after its deadline"}},
+		{"12:40", "13:30", "", fires, []string{replaced, "14:00 SLA_BREACH: not completed by 2026-03-03T13:30:00Z: attempt 1 is RUNNING"}},
+		{"12:40", "12:50", "12:55", fires, []string{replaced, "14:00 SLA_BREACH: completed 5m0s after its deadline"}},
+		{"12:40", "12:30", "12:55", fires, []string{"14:00 SLA_MET: completed 5m0s before its deadline"}},
+		{"13:05", "13:30", "13:10", fires, []string{"14:00 SLA_BREACH: completed 10m0s after its deadline"}},
+	} {
+		t.Run(fmt.Sprintf("at %s to %s, success at %s, first it %s", c.edited, c.to, c.acknowledged, c.first), func(t *testing.T) {
+			w := newController(t, due)
+			w.Write("orders", "a", "status=ready")
+			w.until("12:30")
+			w.Move(at(t, c.edited))
+			w.file(strings.Replace(due, "13:00", c.to, 1))
+			if c.acknowledged != "" {
+				w.Move(at(t, c.acknowledged))
+				w.acknowledge(time.Time{})
+			}
+			w.Move(at(t, "14:00"))
+			task := "deadline/orders/stream/2026-03-03/absolute"
+			if c.first == completes {
+				task = "advance/orders/stream/2026-03-03"
+			}
+			w.first(task)
+			w.wantSLA(c.want...)
+		})
 	}
 }
 
