@@ -109,7 +109,7 @@ type Deadline struct {
 
 // Missed lists periods that should have been opened.
 type Missed struct {
-	Dates []string `json:"dates" doc:"the missed periods, oldest first; date is the newest"`
+	Dates []string `json:"dates" doc:"the missed periods, oldest first; date is the newest; empty if the file of that time cannot be read"`
 }
 
 // Degraded lists what the watchdog could not check.

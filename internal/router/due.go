@@ -2,10 +2,13 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
@@ -139,9 +142,10 @@ type activeVersion struct {
 }
 
 // earlier returns the versions whose fires may not be handled yet, without the active one, oldest
-// first.
+// first. It leaves out those that cannot be read any more, and lists them in unreadable.
 func (t *fires) earlier(ctx context.Context) ([]activeVersion, error) {
 	var all []activeVersion
+	t.unreadable = nil
 	for i, a := range t.row.Earlier {
 		until := t.row.AcceptedAt
 		if i+1 < len(t.row.Earlier) {
@@ -150,15 +154,41 @@ func (t *fires) earlier(ctx context.Context) ([]activeVersion, error) {
 		if !t.from().Before(until) {
 			continue
 		}
-		def, err := store.IfFound(t.handler.catalog.Definition(ctx, t.entry.ID, a.Config))
+		def, err := t.handler.catalog.Definition(ctx, t.entry.ID, a.Config)
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, catalog.ErrBroken) {
+			t.unreadable = append(t.unreadable, unreadable{a, until, err})
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if def != nil && def.Opens == pipeline.ByCron {
+		if def.Opens == pipeline.ByCron {
 			all = append(all, activeVersion{def, a.At, until})
 		}
 	}
 	return all, nil
+}
+
+// unreadable is an earlier version whose fires cannot be known, until when it was active, and why.
+type unreadable struct {
+	store.Acceptance
+	until time.Time
+	why   error
+}
+
+// reportUnreadable reports once, as missed, the fires of each earlier version that cannot be read.
+func (t *fires) reportUnreadable(ctx context.Context) error {
+	for _, v := range t.unreadable {
+		from := period.Stamp(period.Later(t.from(), v.At))
+		message := fmt.Sprintf("any fires from %s to %s open nothing, because the file of that time cannot be read: %s", from, period.Stamp(v.until), v.why)
+		about := event.About{Pipeline: t.entry.ID, Schedule: pipeline.ByCron, At: t.now, Which: v.Config + " until " + period.Stamp(v.until)}
+		mark := fmt.Sprintf("fires-unreadable/%s/%s/%d", t.entry.ID, v.Config, v.until.UnixNano())
+		err := t.handler.emitOnce(ctx, mark, event.New(event.ScheduleMissed, about, message, event.Missed{Dates: []string{}}), t.now)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // judge decides which of the remaining fires are suppressed, open, or are missed.

@@ -41,6 +41,9 @@ func (h *fireHandler) fire(ctx context.Context, id pipeline.ID, lease *store.Lea
 		if err := t.plan(ctx); err != nil {
 			return err
 		}
+		if err := t.reportUnreadable(ctx); err != nil {
+			return err
+		}
 		if err := t.suppressMany(ctx); err != nil {
 			return err
 		}
@@ -64,9 +67,10 @@ type fires struct {
 	now     time.Time
 
 	due         []dueFire
-	next        time.Time // the next fire that is not due yet; zero if there is none
-	more        bool      // there are due fires beyond this plan
-	rescheduled bool      // the task has been rescheduled or finished
+	next        time.Time    // the next fire that is not due yet; zero if there is none
+	more        bool         // there are due fires beyond this plan
+	unreadable  []unreadable // earlier versions that the plan leaves out
+	rescheduled bool         // the task has been rescheduled or finished
 }
 
 // step handles the first due fires in one Batch: those before the next that opens, or that one.

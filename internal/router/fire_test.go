@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -345,4 +346,35 @@ func TestEditsWhileTheClockRanAheadDoNotDelayTheActiveSchedule(t *testing.T) {
 	w.expect("hourly/cron/2026-03-03T10", "none")
 	w.Pass(10 * time.Minute)
 	w.expect("hourly/cron/2026-03-03T10", "RUNNING 1")
+}
+
+// A newer binary may not be able to compile a version that was active before.
+func TestEarlierVersionThatCannotBeReadStopsNoSchedule(t *testing.T) {
+	for name, stored := range map[string]bool{"broken": true, "not stored": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, hourly(""))
+			w.sleep(time.Hour) // 10:10: the fire of 10:05 is pending
+			w.apply(hourly("") + "# edited\n")
+			row, err := w.Store.Pipeline(ctx, "hourly")
+			w.Check(err)
+			next := row
+			next.Earlier = []store.Acceptance{{Config: "old", At: row.Earlier[0].At}}
+			b := store.Batch{ID: "break"}
+			b.SwapPipeline(row, next)
+			if stored {
+				b.Configs = []store.Config{{
+					Pipeline: "hourly", Version: "old", File: pipeline.Source{File: "0.yaml", Data: []byte("pipeline: {id: hourly}")},
+				}}
+			}
+			w.Check(w.Store.Commit(ctx, b, w.Now()))
+			w.Settle()
+			w.Pass(time.Hour) // 11:10
+			w.expect("hourly/cron/2026-03-03T11", "RUNNING 1")
+			told := w.only(event.ScheduleMissed).Detail.Message
+			const want = "any fires from 2026-03-03T09:10:00Z to 2026-03-03T10:10:00Z open nothing, because the file of that time cannot be read: "
+			if !strings.HasPrefix(told, want) {
+				t.Errorf("told %q", told)
+			}
+		})
+	}
 }
