@@ -13,7 +13,7 @@ import (
 // Awaited returns the periods of the upstream up that a run of d for p waits for, oldest first: p
 // itself, the larger period that contains it, or the expected smaller ones inside it that the
 // calendar does not exclude. Slices of another size and another zone are those whose span of
-// instants overlaps p's. Following is the inverse.
+// instants overlaps p's; excluded ones among them count only if all are. Following is the inverse.
 func (d *Definition) Awaited(up *Definition, p period.Period) []period.Period {
 	size := up.Schedule.Size()
 	switch {
@@ -32,7 +32,12 @@ func (d *Definition) Awaited(up *Definition, p period.Period) []period.Period {
 	case byName(d.Schedule, up.Schedule, p.Size(), size):
 		return []period.Period{p.Outer(size)}
 	}
-	return overlapped(up.Schedule, p, d.Schedule)
+	all := overlapped(up.Schedule, p, d.Schedule)
+	excluded := func(q period.Period) bool { return up.Schedule.Excluded(q) != "" }
+	if expected := slices.DeleteFunc(slices.Clone(all), excluded); len(expected) > 0 {
+		return expected
+	}
+	return all
 }
 
 // Following returns the periods of d that a run of its upstream up for p affects, newest first: p
@@ -49,7 +54,9 @@ func (d *Definition) Following(up *Definition, p period.Period) []period.Period 
 		return []period.Period{p}
 	case p.Size() > size:
 		for slot := range within(d.Schedule, p, up.Schedule) {
-			all = append(all, slot.Period)
+			if up.Schedule.Excluded(p) == "" || slices.Contains(d.Awaited(up, slot.Period), p) {
+				all = append(all, slot.Period)
+			}
 		}
 	case byName(d.Schedule, up.Schedule, p.Size(), size):
 		return []period.Period{p.Outer(size)}
