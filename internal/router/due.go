@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -155,7 +154,7 @@ func (t *fires) earlier(ctx context.Context) ([]activeVersion, error) {
 			continue
 		}
 		def, err := t.handler.catalog.Definition(ctx, t.entry.ID, a.Config)
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, catalog.ErrBroken) {
+		if catalog.IsGone(err) {
 			t.unreadable = append(t.unreadable, unreadable{a, until, err})
 			continue
 		}
