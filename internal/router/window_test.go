@@ -354,7 +354,7 @@ schedule: {cron: "0 9 * * *", timezone: UTC, maxActive: 1, evaluation: {window: 
 job: {type: command, config: {command: "true"}, maxRetries: 3, retryBackoff: 1m, jobPollWindowSeconds: 86400}
 `
 
-// Nothing that nobody ordered starts after the deadline of the start condition. A rerun is ordered.
+// No automatic start happens after the deadline of the start condition. A rerun is requested.
 func TestNothingStartsByItselfAfterTheStartDeadline(t *testing.T) {
 	const key = "closing/cron/2026-03-04"
 	fail := func(w *world) {

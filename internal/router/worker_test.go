@@ -352,7 +352,7 @@ func TestCancelledWorkerDoesNotCountAsStoppedAfterADowntime(t *testing.T) {
 	c.Down(10 * time.Minute)
 	c.Settle()
 	if r := c.stands("CANCELLED 1"); r.Progress.Left != run.JobStopping {
-		t.Errorf("the job counts as %q as soon as the controller is back; nobody has asked its worker to stop", r.Progress.Left)
+		t.Errorf("the job counts as %q as soon as the controller is back, before its worker was asked to stop", r.Progress.Left)
 	}
 	c.Pass(3 * time.Minute) // a heartbeat interval after that, its worker has not reported
 	if r := c.stands("CANCELLED 1"); r.Progress.Left != run.JobStopped {

@@ -38,8 +38,8 @@ func TestOnlyARecordedAbsenceExcusesAWorker(t *testing.T) {
 		lost   int
 		proven bool
 	}{
-		"somebody was there":          {[]run.Span{span(0, 20)}, 12, true},
-		"nobody has been there since": {[]run.Span{span(0, 11)}, 12, false},
+		"a replica was there":         {[]run.Span{span(0, 20)}, 12, true},
+		"no replica was there since":  {[]run.Span{span(0, 11)}, 12, false},
 		"nothing is known":            {nil, 12, false},
 		"away, and back":              {[]run.Span{span(0, 11), span(30, 33)}, 32, true},
 		"just back":                   {[]run.Span{span(0, 11), span(30, 30)}, 32, false},

@@ -37,7 +37,7 @@ type notes struct {
 	said      map[run.AttemptID]map[run.Result]bool // reported by targets and people
 	spent     map[run.Key]map[run.Counter]int       // further attempts by the counter that they use
 	forced    map[run.Key]int                       // the last attempt that a person forced
-	ordered   map[run.Key]bool                      // somebody, or a rerun, asked for the attempt or for the one that it retries
+	ordered   map[run.Key]bool                      // an operator or a rerun requested the attempt, or the one that it retries
 	excluded  map[run.Key]bool                      // reported as suppressed
 	workers   map[run.Key]bool                      // a worker may send heartbeats
 	why       map[run.AttemptID]bool                // the reason for its end was reported
