@@ -31,8 +31,8 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 	beat := heartbeat{url: c.file.Watchdog.HeartbeatURL, client: j.guard.Client(10 * time.Second)}
 	return append(append(c.archive.ticks(), c.storeTick()...), []engine.Tick{
 		{Name: "presence", Every: presence.Interval, Now: true, Do: presence.New(c.store).Attend},
-		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, One: true, Do: func(ctx context.Context, now time.Time) error {
-			report, err := dog.Pass(ctx, now)
+		{Name: "watchdog", Every: c.file.Watchdog.Interval.D(), First: true, One: true, Do: func(ctx context.Context, _ time.Time) error {
+			report, err := dog.Pass(ctx, time.Now)
 			o.Watched(report)
 			if err != nil || beat.url == "" {
 				return err

@@ -49,7 +49,7 @@ func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 		return WatchReply{}, err
 	}
 	lost, unread := w.recoverSensors(ctx)
-	report, err := w.dog.Pass(ctx, w.Now())
+	report, err := w.dog.Pass(ctx, w.Now)
 	report.Findings[lostSensors] = lost
 	tasks, failed := w.relayOverdue(ctx)
 	outboxes, unpublished := w.publishOverdue(ctx)

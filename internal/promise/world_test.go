@@ -135,8 +135,8 @@ func (w *world) start(name string) *process {
 			Tasks: p.tasks(steps, monitor),
 			Await: func(ctx context.Context, key run.Key, n int) error { return steps.Await(ctx, key, n, p.clock) },
 			Ticks: []engine.Tick{
-				{Name: "watchdog", Every: interval, First: true, Do: func(ctx context.Context, now time.Time) error {
-					_, err := dog.Pass(ctx, p.at(now))
+				{Name: "watchdog", Every: interval, First: true, Do: func(ctx context.Context, _ time.Time) error {
+					_, err := dog.Pass(ctx, p.clock)
 					return err
 				}},
 				{Name: "presence", Every: presence.Interval, Now: true, Do: func(ctx context.Context, now time.Time) error {

@@ -20,12 +20,14 @@ const rewindReach = 24 * time.Hour
 // Rewind undoes what a clock that was ahead wrote into a pipeline's row: FiredThrough, the horizon
 // and the acceptances of its file. All of them would stop its schedule until that instant. A fire
 // that has a run, was suppressed, or was reported as missed and can no longer open, stays as it is.
-func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, now time.Time) error {
+// The clock is read after the row, which other replicas move with the time.
+func (h *fireHandler) Rewind(ctx context.Context, id pipeline.ID, clock func() time.Time) error {
 	return store.Again(func() error {
 		e, row, err := h.catalog.Active(ctx, id)
 		if err != nil || e == nil {
 			return err
 		}
+		now := clock()
 		next, changed := notAfter(row, period.Instant(now))
 		if row.FiredThrough.After(now) {
 			if next.FiredThrough, err = h.accountedThrough(ctx, e, next, now); err != nil {

@@ -80,7 +80,7 @@ func TestTwoDecisionsOnTheSameVersionsConflict(t *testing.T) {
 		"clock corrections at two instants": func(t *testing.T) (*world, [2]store.Batch) {
 			w := newWorld(t, plain)
 			rewind := func(now time.Time) store.Batch {
-				return w.decide(func(r *router.Router) error { return r.Rewind(ctx, "plain", now) })
+				return w.decide(func(r *router.Router) error { return r.Rewind(ctx, "plain", func() time.Time { return now }) })
 			}
 			return w, [2]store.Batch{rewind(w.Now().Add(-time.Hour)), rewind(w.Now().Add(-2 * time.Hour))}
 		},

@@ -338,7 +338,7 @@ func TestEditsWhileTheClockRanAheadDoNotDelayTheActiveSchedule(t *testing.T) {
 	w.sleep(time.Minute)
 	w.apply(at(25))
 	w.Move(start.Add(10 * time.Minute)) // 09:20, corrected
-	w.Check(w.Router.Rewind(ctx, "hourly", w.Now()))
+	w.Check(w.Router.Rewind(ctx, "hourly", w.Now))
 	w.Settle()
 	w.Pass(5 * time.Minute)
 	w.expect("hourly/cron/2026-03-03T09", "RUNNING 1")

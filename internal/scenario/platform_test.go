@@ -104,7 +104,7 @@ func (c *controller) perform(ctx context.Context, claim store.Claim) error {
 }
 
 func (c *controller) watch(ctx context.Context, now time.Time) error {
-	_, err := c.dog.Pass(ctx, now)
+	_, err := c.dog.Pass(ctx, func() time.Time { return now })
 	return err
 }
 

@@ -167,7 +167,7 @@ func (h *host) read(ctx context.Context) {
 // watchdogPass runs a watchdog pass.
 func (h *host) watchdogPass(ctx context.Context) {
 	h.looks = h.world.now.Add(h.world.Watchdog)
-	if _, err := h.dog.Pass(ctx, h.clock()); err != nil {
+	if _, err := h.dog.Pass(ctx, h.clock); err != nil {
 		h.world.tracef("%s: the watchdog pass failed: %v", h.name, err)
 	}
 }

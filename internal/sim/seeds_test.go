@@ -45,6 +45,7 @@ func TestSeedsKeepEveryPromise(t *testing.T) {
 // found are seeds that broke a promise once.
 var found = []uint64{
 	700454,       // a retry opened with a version whose start deadline had passed
+	811521,       // a watchdog pass was held up over a jump of the clock, and rewound what another replica had handled since
 	990000000901, // the clock was set back while a start call had no answer, and its slot waited for hours
 	990000001521, // a start call that was overtaken reached its target late, and nothing followed its job
 }

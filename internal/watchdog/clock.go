@@ -16,12 +16,14 @@ const clockMark = 30 * 24 * time.Hour
 // correctClock finds pipelines whose row was moved by a clock that ran ahead and has since been
 // corrected. Their schedules would stay silent until that time, so correctClock rewinds them and
 // reports it as INFRA_ALARM. It ignores differences of up to one interval: the clocks of replicas
-// differ.
-func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
+// differ. The rows are compared with a clock that is read after them: the pass may have begun long
+// before, and another replica may have moved them meanwhile.
+func (w *Watchdog) correctClock(ctx context.Context, p *pass, clock func() time.Time) error {
 	var ahead []watched
 	var until time.Time
+	now := clock()
 	for _, e := range p.entries {
-		if at := e.latest; at.After(p.now.Add(w.Interval)) {
+		if at := e.latest; at.After(now.Add(w.Interval)) {
 			ahead = append(ahead, e)
 			until = period.Later(until, at)
 		}
@@ -29,10 +31,10 @@ func (w *Watchdog) correctClock(ctx context.Context, p *pass) error {
 	if len(ahead) == 0 {
 		return nil
 	}
-	if err := w.reportClock(ctx, ahead, until, p.now); err != nil {
+	if err := w.reportClock(ctx, ahead, until, now); err != nil {
 		return err
 	}
-	_, err := w.eachPipeline(ctx, ahead, func(e watched) (int, error) { return 1, w.Router.Rewind(ctx, e.ID, p.now) })
+	_, err := w.eachPipeline(ctx, ahead, func(e watched) (int, error) { return 1, w.Router.Rewind(ctx, e.ID, clock) })
 	if entries, failed := w.together(ctx, w.Catalog.Current().All()); failed == nil {
 		p.entries = entries
 	}

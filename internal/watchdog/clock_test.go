@@ -57,6 +57,20 @@ func TestClockSkewBelowAnIntervalRaisesNoAlarm(t *testing.T) {
 	w.want("one that is behind", nil, w.drainAndPass(nine.Add(-50*time.Second)))
 }
 
+func TestPassOfASuspendedReplicaDoesNotTakeTheProgressOfOthersForAWrongClock(t *testing.T) {
+	w := newWorld(t, hourly)
+	nine := eight.Add(time.Hour)
+	w.want("on time", []string{"TRIGGER_STARTED 2026-03-03T09"}, w.drainAndPass(nine.Add(2*time.Minute)))
+	now := nine.Add(3 * time.Minute)
+	others := []string{"SCHEDULE_MISSED 2026-03-03T11", "TRIGGER_STARTED 2026-03-03T12"}
+	w.flaky.meanwhile = func() {
+		now = nine.Add(3*time.Hour + 2*time.Minute)
+		w.want("another replica", others, w.drainAndPass(now))
+	}
+	w.want("the pass that was held up", others, w.passWith(func() time.Time { return now }))
+	w.want("the next", nil, w.drainAndPass(now.Add(time.Minute)))
+}
+
 func (w *world) drainAndPass(now time.Time) []string {
 	w.Helper()
 	w.drain()

@@ -85,7 +85,7 @@ func eitherWay(t *testing.T, test func(t *testing.T, begin beginning)) {
 
 func TestFailingOverviewIsReported(t *testing.T) {
 	w := worldWith(t, &overview{failing: errors.New("no answer")}, landed)
-	report, err := w.dog.Pass(ctx, eight.Add(time.Hour))
+	report, err := w.dog.Pass(ctx, clockAt(eight.Add(time.Hour)))
 	if err == nil || !cmp.Equal(report.Failed, []string{"unopened-runs"}) {
 		t.Errorf("report %+v, %v", report, err)
 	}

@@ -40,7 +40,7 @@ type mender interface {
 	CatchUp(ctx context.Context, id pipeline.ID, now time.Time) error
 	CloseStart(ctx context.Context, key run.Key, now time.Time) (bool, error)
 	SettleFailed(ctx context.Context, key run.Key, now time.Time) (bool, error)
-	Rewind(ctx context.Context, id pipeline.ID, now time.Time) error
+	Rewind(ctx context.Context, id pipeline.ID, clock func() time.Time) error
 }
 
 // ledger is the part of package slamonitor that the watchdog uses.
@@ -165,15 +165,15 @@ func firstOf(names []string) string {
 
 // Pass runs all checks once. The error joins the errors of checks that failed; the other checks
 // have run all the same.
-func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
+func (w *Watchdog) Pass(ctx context.Context, clock func() time.Time) (Report, error) {
 	report := Report{Findings: map[string]int{}}
-	p, err := w.prepare(ctx, now)
+	p, err := w.prepare(ctx, clock())
 	if err != nil {
 		return report, err
 	}
 	var errs []error
 	var all []degraded
-	if err := w.correctClock(ctx, &p); err != nil {
+	if err := w.correctClock(ctx, &p, clock); err != nil {
 		errs = append(errs, fmt.Errorf("clock: %w", err))
 	}
 	for _, c := range w.checks() {
@@ -187,7 +187,7 @@ func (w *Watchdog) Pass(ctx context.Context, now time.Time) (Report, error) {
 			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
 		}
 	}
-	errs = append(errs, w.emitDegraded(ctx, all, errs, now))
+	errs = append(errs, w.emitDegraded(ctx, all, errs, p.now))
 	return report, errors.Join(errs...)
 }
 
