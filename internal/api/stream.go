@@ -221,7 +221,7 @@ func (f *follower) catchUp(ctx context.Context) (bool, error) {
 	if len(events) == 0 {
 		return false, nil
 	}
-	silenced, err := f.api.silenced(ctx)
+	silenced, err := f.silenced(ctx, events)
 	if err != nil {
 		return false, err
 	}
@@ -242,6 +242,14 @@ func (f *follower) catchUp(ctx context.Context) (bool, error) {
 		err = f.send(out)
 	}
 	return len(events) == streamBatch, err
+}
+
+// silenced returns a function that names the silence which suppressed the alert about an event.
+func (f *follower) silenced(ctx context.Context, events []store.StoredEvent) (func(event.Event) string, error) {
+	if f.api.alerts == nil {
+		return func(event.Event) string { return "" }, nil
+	}
+	return f.api.alerts.SilencedAmong(ctx, events)
 }
 
 // stillAllowed authenticates the request again. A stream may last for weeks; it ends with its

@@ -63,6 +63,7 @@ type Notifier struct {
 	since       time.Time
 	concurrency int
 	tallies     tallies
+	known       known
 }
 
 func New(o Options) *Notifier {

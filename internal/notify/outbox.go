@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -107,12 +106,11 @@ func (o *Outbox) crowded() bool {
 // take routes events to letters. It reads silences after the events, and only if an event is routed
 // to this sink.
 func (o *Outbox) take(ctx context.Context, events []store.StoredEvent, now time.Time) error {
-	silences := sync.OnceValues(func() ([]Silence, error) { return o.n.silences(ctx) })
 	for _, e := range events {
 		route := o.n.route(e.Event)
 		wanted := route != nil && slices.Contains(route.Sinks, o.name)
 		if wanted {
-			all, err := silences()
+			all, err := o.n.silencesAt(ctx, events[len(events)-1].Position)
 			if err != nil {
 				return err
 			}

@@ -109,12 +109,51 @@ func (n *Notifier) Silenced(ctx context.Context) (func(event.Event) string, erro
 	if err != nil {
 		return nil, err
 	}
-	return func(e event.Event) string {
-		if len(all) == 0 || !n.alerts(e) {
-			return ""
+	return func(e event.Event) string { return n.suppressor(all, e) }, nil
+}
+
+// SilencedAmong is Silenced for events that follow one another. It reads silences only if one of the
+// events would be sent, and once for everybody who follows them.
+func (n *Notifier) SilencedAmong(ctx context.Context, events []store.StoredEvent) (func(event.Event) string, error) {
+	var all []Silence
+	if slices.ContainsFunc(events, func(e store.StoredEvent) bool { return n.alerts(e.Event) }) {
+		var err error
+		if all, err = n.silencesAt(ctx, events[len(events)-1].Position); err != nil {
+			return nil, err
 		}
-		return covering(all, e)
-	}, nil
+	}
+	return func(e event.Event) string { return n.suppressor(all, e) }, nil
+}
+
+func (n *Notifier) suppressor(all []Silence, e event.Event) string {
+	if len(all) == 0 || !n.alerts(e) {
+		return ""
+	}
+	return covering(all, e)
+}
+
+// known is the silences as they were last read by somebody who follows events.
+type known struct {
+	mu      sync.Mutex
+	all     []Silence
+	through store.Position // they were read after the event at this position
+}
+
+// silencesAt returns the silences, read after the event at a position. A silence covers no event
+// from before it was made, so later ones do not matter.
+func (n *Notifier) silencesAt(ctx context.Context, at store.Position) ([]Silence, error) {
+	k := &n.known
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at <= k.through {
+		return k.all, nil
+	}
+	all, err := n.silences(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k.all, k.through = all, at
+	return all, nil
 }
 
 // Silence starts s now, until s.Until, and returns it as stored.

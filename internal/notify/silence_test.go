@@ -123,16 +123,24 @@ func TestSilencesAreListedWithSuppressedCountsAndEnd(t *testing.T) {
 	}
 }
 
-// counting is a store that counts the events read.
+// counting is a store that counts what is read.
 type counting struct {
 	*memory.Store
-	events int
+	events   int
+	silences int // times that they were listed
 }
 
 func (c *counting) EventsAfter(ctx context.Context, after store.Position, limit int) ([]store.StoredEvent, error) {
 	events, err := c.Store.EventsAfter(ctx, after, limit)
 	c.events += len(events)
 	return events, err
+}
+
+func (c *counting) Notes(ctx context.Context, kind store.NoteKind) ([]store.Note, error) {
+	if kind == store.SilenceNote {
+		c.silences++
+	}
+	return c.Store.Notes(ctx, kind)
 }
 
 func (c *counting) Events(ctx context.Context, q store.EventQuery) (store.Page[event.Event], error) {
@@ -182,5 +190,41 @@ func TestSilencesAreCountedWithoutReadingAllEvents(t *testing.T) {
 	s.events = 0
 	if diff := cmp.Diff([]int{52, 52, 52, 52, 52}, suppressed()); diff != "" || s.events != 0 {
 		t.Errorf("read %d events for ended silences; suppressed (-want +got):\n%s", s.events, diff)
+	}
+}
+
+func TestEverybodyWhoFollowsEventsSharesOneReadingOfSilences(t *testing.T) {
+	w := newWorld(t)
+	s := &counting{Store: w.store}
+	w.options.Store = s
+	w.begin()
+	follow := func(want string, types ...event.Type) {
+		t.Helper()
+		w.now = w.now.Add(time.Minute)
+		for _, one := range types {
+			w.emit(event.New(one, event.About{Pipeline: "orders", Which: w.now.String(), At: w.now}, "", event.Finished{}))
+		}
+		events, err := w.store.EventsAfter(t.Context(), 0, 100)
+		w.check(err)
+		for range 50 {
+			silenced, err := w.n.SilencedAmong(t.Context(), events)
+			w.check(err)
+			if got := silenced(events[len(events)-1].Event); got != want {
+				t.Fatalf("the last event is silenced by %q, want %q", got, want)
+			}
+		}
+	}
+	follow("", event.JobTriggered)
+	if s.silences != 0 {
+		t.Errorf("silences were read %d times although nothing alerts", s.silences)
+	}
+	follow("", event.JobFailed)
+	one := w.silence("orders", "", time.Hour)
+	follow(one.ID, event.JobFailed)
+	_, err := w.n.EndSilence(t.Context(), one.ID, "ann", "done", w.now.Add(time.Second))
+	w.check(err)
+	follow("", event.JobFailed)
+	if s.silences != 3 {
+		t.Errorf("50 followers read the silences %d times for 3 events that alert", s.silences)
 	}
 }
