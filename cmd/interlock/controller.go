@@ -258,6 +258,7 @@ func (c *controller) newHandlers(s store.Store, jobs *jobs, replica string) hand
 	})
 	h.dog = watchdog.New(watchdog.Deps{
 		Store: s, Catalog: c.catalog, Router: h.routes, Deadlines: h.monitor, Group: engine.Group, Interval: c.file.Watchdog.Interval.D(),
+		History: c.file.Retention.History.D(),
 	})
 	return h
 }

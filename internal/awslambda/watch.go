@@ -32,7 +32,7 @@ const group = "router"
 func NewWatch(r *Router) *Watch {
 	return &Watch{Router: r, dog: watchdog.New(watchdog.Deps{
 		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch, Workers: lookers,
-		Overview: r.Streams.Overview(),
+		History: retention.History, Overview: r.Streams.Overview(),
 	})}
 }
 

@@ -75,9 +75,18 @@ func (w *Watchdog) unjudged(e watched, p pass) time.Time {
 	return w.unseenDue(p)
 }
 
+// readable returns the time from which a sensor is due for runs whose readings have not been trimmed
+// yet. A timeout longer than the history is judged all the same, by what is left.
+func (w *Watchdog) readable(e watched, p pass) time.Time {
+	if w.History <= e.PostRun.SensorTimeout {
+		return time.Time{}
+	}
+	return p.now.Add(e.PostRun.SensorTimeout - w.History)
+}
+
 // missingOf checks the completed runs of one pipeline.
 func (w *Watchdog) missingOf(ctx context.Context, e watched, p pass, names happened) (int, error) {
-	since, found := w.unjudged(e, p), 0
+	since, found := period.Later(w.unjudged(e, p), w.readable(e, p)), 0
 	wanted := wantedRuns{e.Entry, since.Add(-e.PostRun.SensorTimeout), missingPage, names.runs, func(c completion) bool {
 		return !w.followed.has(judgedBy(e.Entry, c.key, c.attempt))
 	}}
@@ -218,8 +227,12 @@ func (x expected) named(named written) []store.WriteID {
 // came reports whether a reading was written after the run completed. A slow clock may have dated
 // it before the end of the run: then the snapshot taken at completion did not contain it.
 func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (bool, error) {
-	if r == nil || r.UpdatedAt.After(x.after.EndedAt) {
-		return r != nil, nil
+	if r != nil && r.UpdatedAt.After(x.after.EndedAt) {
+		return true, nil
+	}
+	if r == nil {
+		post, err := store.IfFound(w.Store.PostRun(ctx, x.after.Key))
+		return post.Attempt == x.after.Attempt && post.Outcome != "", err // it has been judged, and trimmed since
 	}
 	end, err := store.IfFound(w.Store.Snapshot(ctx, x.after.EndSnapshot()))
 	if err != nil || end.ID == "" {

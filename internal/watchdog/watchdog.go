@@ -56,6 +56,7 @@ type Deps struct {
 	Deadlines ledger
 	Group     string // the router's consumer group in the feed
 	Interval  time.Duration
+	History   time.Duration // how long readings are kept; 0 means for ever
 	// Workers is how many pipelines are checked at once, useful for a remote store. 0 and 1 mean
 	// one at a time.
 	Workers int

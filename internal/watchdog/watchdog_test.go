@@ -47,6 +47,7 @@ type world struct {
 	upstreams []string // other pipelines, opened by their own sensor
 	slices    string   // size of their periods
 	dog       *watchdog.Watchdog
+	deps      watchdog.Deps
 	flaky     *flaky
 }
 
@@ -119,7 +120,7 @@ func worldWith(t *testing.T, o *overview, sections string, upstreams ...string) 
 	if o != nil {
 		o.store, deps.Overview = s, o
 	}
-	w.dog = watchdog.New(deps)
+	w.deps, w.dog = deps, watchdog.New(deps)
 	w.drain()
 	return w
 }
@@ -423,6 +424,48 @@ func TestMissingPostRunSensorIsReportedOncePerKey(t *testing.T) {
 		w.want("late", []string{"POST_RUN_SENSOR_MISSING 2026-03-03"}, w.pass(eight.Add(2*time.Hour)))
 		w.want("again", nil, w.pass(eight.Add(3*time.Hour)))
 	})
+}
+
+func TestSensorWhoseReadingsWereTrimmedIsNotMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		history time.Duration
+		outcome event.Type
+	}{
+		"the history is longer than the timeout":      {history: 3 * time.Hour},
+		"it is shorter, but the rules had an outcome": {history: time.Hour, outcome: event.PostRunPassed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, landed+"postRun: {rules: [{key: landed, check: exists}], sensorTimeout: 2h}\n")
+			w.deps.History = c.history
+			w.completeRun(eight.Add(10 * time.Minute))
+			w.put(sensor.Fields{"ok": true}, "2026-03-03", eight.Add(20*time.Minute))
+			w.judge(c.outcome)
+			w.put(sensor.Fields{"ok": true}, "2026-03-04", eight.Add(25*time.Hour))
+			w.drain()
+			now := eight.Add(30 * time.Hour)
+			if n, err := w.store.Trim(ctx, store.Retention{History: c.history}, now); err != nil || n == 0 {
+				t.Fatalf("trimmed %d rows, %v", n, err)
+			}
+			w.dog = watchdog.New(w.deps) // a restart: it checks the runs of the last days anew
+			if n := count(w.pass(now), "POST_RUN_SENSOR_MISSING"); n != 0 {
+				t.Errorf("%d sensors are missing", n)
+			}
+		})
+	}
+}
+
+// judge stores an outcome of the post-run rules of the day's run; none if it is empty.
+func (w *world) judge(outcome event.Type) {
+	w.Helper()
+	if outcome == "" {
+		return
+	}
+	key := run.Key{Pipeline: "orders", Schedule: pipeline.ByStream, Period: parse(w.T, "2026-03-03")}
+	b := store.Batch{ID: "judge"}
+	b.SwapPostRun(store.PostRun{}, store.PostRun{Key: key, Attempt: 1, Outcome: string(outcome)})
+	if err := w.store.Commit(ctx, b, eight); err != nil {
+		w.Fatal(err)
+	}
 }
 
 func TestReadingUnseenAtCompletionCountsAsLaterWhateverItsTime(t *testing.T) {
