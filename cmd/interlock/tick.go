@@ -25,6 +25,27 @@ import (
 	"github.com/interlock-go/interlock/internal/watchdog"
 )
 
+// trimAll deletes what retention no longer keeps, in small steps. It rests after each for as long as
+// the step took, so that a large backlog leaves others half of the store's time.
+func trimAll(ctx context.Context, s trimmer, keep store.Retention, now time.Time) error {
+	for {
+		began := time.Now()
+		n, err := s.Trim(ctx, keep, now)
+		if n == 0 || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Since(began)):
+		}
+	}
+}
+
+type trimmer interface {
+	Trim(ctx context.Context, keep store.Retention, now time.Time) (int, error)
+}
+
 // ticks returns the controller's periodic tasks.
 func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer) []engine.Tick {
 	retention := store.Retention{Events: c.file.Retention.Events.D(), History: c.file.Retention.History.D(), JobLog: c.file.Retention.JobLog.D()}
@@ -47,12 +68,7 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 			if err != nil {
 				return err
 			}
-			for range 100 { // small steps, with an upper bound
-				if n, err := c.store.Trim(ctx, keep, now); n == 0 || err != nil {
-					return err
-				}
-			}
-			return nil
+			return trimAll(ctx, c.store, keep, now)
 		}},
 		{Name: "access", Every: accessPace, Do: func(ctx context.Context, _ time.Time) error { return c.access.Reload(ctx) }},
 		{Name: "sweep", Every: time.Minute, Do: func(ctx context.Context, now time.Time) error {
