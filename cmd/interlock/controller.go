@@ -74,6 +74,8 @@ type surroundings struct {
 	getenv      func(string) string
 	logger      *slog.Logger
 	unsafeRedis bool                  // accept a Redis that may lose acknowledged writes
+	mustExist   bool                  // refuse a data directory that has not been used yet
+	newStore    bool                  // begin with a new store although the directory belonged to another
 	applying    *catalog.Progress     // counts the pipelines stored during startup; may be nil
 	between     func(records) records // set by tests to wrap the store
 }

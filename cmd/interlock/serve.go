@@ -23,7 +23,7 @@ import (
 type serveFlags struct {
 	pipelines, calendars, archetypes, sources []string
 	data, store, listen, config               string
-	unsafeRedis                               bool
+	unsafeRedis, mustExist, newStore          bool
 	logFormat                                 *choice
 }
 
@@ -47,6 +47,8 @@ func newServe(a *app) *cobra.Command {
 	flags.StringVar(&f.data, "data", "", "`DIR` of the embedded store and of running commands (default ./interlock-data)")
 	flags.StringVar(&f.store, "store", "", "`URL` of the store: sqlite, redis://HOST:PORT/DB, rediss://…; dynamodb://ENVIRONMENT?region=REGION is read-only (default sqlite)")
 	flags.BoolVar(&f.unsafeRedis, "unsafe-redis", false, "accept a Redis that may lose acknowledged writes: no append-only file, or eviction")
+	flags.BoolVar(&f.mustExist, "data-must-exist", false, "refuse a data directory that has not been used yet: it may be a volume that is not mounted")
+	flags.BoolVar(&f.newStore, "new", false, "begin with a new store although the data directory belonged to another, which is lost or given up")
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
 	addServerFile(cmd, &f.config)
 	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
@@ -115,7 +117,7 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 			return ""
 		})
 	}
-	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis, applying: applying})
+	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis, mustExist: f.mustExist, newStore: f.newStore, applying: applying})
 	end()
 	if err != nil {
 		return err

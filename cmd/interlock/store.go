@@ -41,7 +41,7 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 		if f.Store != "sqlite" {
 			return records{}, fmt.Errorf("the store must be sqlite or a redis:// URL; see --store")
 		}
-		db, err := sqlite.Open(ctx, f.Data.Dir, sqlite.Options{Reserve: int64(f.Data.Reserve)})
+		db, err := sqlite.Open(ctx, f.Data.Dir, sqlite.Options{Reserve: int64(f.Data.Reserve), MustExist: s.mustExist, New: s.newStore})
 		if err != nil {
 			return records{}, err
 		}
@@ -63,10 +63,29 @@ func openStore(ctx context.Context, f settings.File, s surroundings) (records, e
 	if err != nil {
 		return records{}, errors.Join(err, db.Close())
 	}
+	id, err := store.Identity(ctx, db, time.Now())
+	if err == nil {
+		err = ownRedis(dir, id, s)
+	}
+	if err != nil {
+		return records{}, errors.Join(err, db.Close(), dir.Close())
+	}
 	if s.unsafeRedis {
 		s.logger.Warn("with --unsafe-redis, Redis may lose acknowledged writes, and jobs may start twice")
 	}
 	return records{Store: db, shared: true, trouble: db.Trouble, dir: dir}, nil
+}
+
+// ownRedis makes the data directory belong to the Redis, which may have lost its data.
+func ownRedis(dir *datadir.Dir, id string, s surroundings) error {
+	owner, err := dir.Store()
+	if err == nil && owner == "" && s.mustExist && !s.newStore {
+		err = fmt.Errorf("data directory %s has not been used yet, and it must have been: is the right volume mounted? For the very first start, use --new", dir.Path)
+	}
+	if err != nil {
+		return err
+	}
+	return dir.Own(id, s.newStore)
 }
 
 // redisURL returns the store's URL. If it has no password, redisURL adds the one from the

@@ -14,8 +14,8 @@ import (
 
 // Dir is a directory that this process has locked.
 type Dir struct {
-	Path string // absolute
-	lock *os.File
+	Path string     // absolute
+	held []*os.File // with locks
 }
 
 // Take locks the directory, and creates it if necessary. It refuses a directory that another
@@ -33,11 +33,11 @@ func Take(dir string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{Path: full, lock: held}, nil
+	return &Dir{Path: full, held: held}, nil
 }
 
 // Close releases the lock.
-func (d *Dir) Close() error { return d.lock.Close() }
+func (d *Dir) Close() error { return closeAll(d.held) }
 
 func checkSafe(dir string) error {
 	info, err := os.Stat(dir)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -48,7 +49,8 @@ func deadPid(t *testing.T) int {
 func TestLockThatOutlivesItsProcessIsWaitedFor(t *testing.T) {
 	name, held := locked(t, deadPid(t))
 	waits := 0
-	err := takeLock(lockFile(t, name), func() {
+	file := lockFile(t, name)
+	err := takeLock(file, file, func() {
 		if waits++; waits == 3 {
 			if err := held.Close(); err != nil {
 				t.Fatal(err)
@@ -63,7 +65,8 @@ func TestLockThatOutlivesItsProcessIsWaitedFor(t *testing.T) {
 func TestLockThatNobodyLetsGoIsNotWaitedForForEver(t *testing.T) {
 	name, _ := locked(t, deadPid(t))
 	waits := 0
-	if err := takeLock(lockFile(t, name), func() { waits++ }); !isHeld(err) || waits != lockTries {
+	file := lockFile(t, name)
+	if err := takeLock(file, file, func() { waits++ }); !isHeld(err) || waits != lockTries {
 		t.Errorf("after %d waits: %v", waits, err)
 	}
 }
@@ -71,9 +74,34 @@ func TestLockThatNobodyLetsGoIsNotWaitedForForEver(t *testing.T) {
 func TestLockOfALivingProcessIsNotWaitedFor(t *testing.T) {
 	for _, pid := range []int{os.Getpid(), 1, 0} {
 		name, _ := locked(t, pid)
-		err := takeLock(lockFile(t, name), func() { t.Errorf("waits for process %d", pid) })
+		file := lockFile(t, name)
+		err := takeLock(file, file, func() { t.Errorf("waits for process %d", pid) })
 		if !isHeld(err) {
 			t.Errorf("process %d: %v", pid, err)
 		}
+	}
+}
+
+func TestDirectoryStaysLockedWhenItsLockFileIsDeleted(t *testing.T) {
+	dir := t.TempDir()
+	held, err := Take(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Take(dir); err == nil || !strings.Contains(err.Error(), "is in use") {
+		t.Errorf("taken twice: %v, %v", again, err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Take(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

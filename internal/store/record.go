@@ -297,6 +297,7 @@ const (
 	OutputNote   NoteKind = "output"   // the end of a job's output, as sent by an external worker
 	SessionNote  NoteKind = "session"  // a dashboard login
 	SourceNote   NoteKind = "source"   // the last good file of an event source, and the events it sent
+	IdentityNote NoteKind = "store"    // the store's own name
 	PresenceNote NoteKind = "presence" // when some replica could accept heartbeats
 	AuditNote    NoteKind = "audit"    // a day of the audit record; its entries are of the kind audit/DAY
 )

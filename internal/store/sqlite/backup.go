@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/interlock-go/interlock/internal/datadir"
 )
 
 // Backup writes a consistent copy of the store to path while the store stays in use. The copy is a
@@ -93,5 +95,5 @@ func finishCopy(partial, path string) error {
 	if err := os.Link(partial, path); err != nil { // unlike a rename, it never replaces a file
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return datadir.Sync(filepath.Dir(path))
 }

@@ -60,15 +60,21 @@ func (c *conn) texts(ctx context.Context, query string) (texts []string, err err
 }
 
 // markSuffix is the suffix of a marker file that exists while the database is open, and after a
-// crash. If it exists, the write-ahead log must exist too.
+// crash. If it exists, the write-ahead log must exist too. If it is not empty, the log must have
+// commits.
 const markSuffix = "-open"
 
-func markOpen(path string) error {
-	f, err := os.OpenFile(path+markSuffix, os.O_WRONLY|os.O_CREATE, 0o600)
+func markOpen(path string) error { return mark(path, "") }
+
+func markCommits(path string) error { return mark(path, "commits\n") }
+
+func mark(path, text string) error {
+	f, err := os.OpenFile(path+markSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func unmarkOpen(path string) error {
@@ -78,15 +84,16 @@ func unmarkOpen(path string) error {
 	return nil
 }
 
-// checkLog rejects a database whose write-ahead log is missing after a crash: it holds the last
-// commits.
+// checkLog rejects a database whose write-ahead log is missing or empty after a crash: it holds the
+// last commits.
 func checkLog(path string) error {
 	_, marked := os.Lstat(path + markSuffix)
 	_, log := os.Lstat(path + "-wal")
-	if marked != nil || !errors.Is(log, fs.ErrNotExist) {
+	emptied := size(path+markSuffix) > 0 && size(path+"-wal") == 0
+	if marked != nil || !errors.Is(log, fs.ErrNotExist) && !emptied {
 		return nil
 	}
-	return &store.Fault{Kind: store.Damaged, Remedy: fmt.Sprintf("the write-ahead log %s-wal is missing, "+
+	return &store.Fault{Kind: store.Damaged, Remedy: fmt.Sprintf("the write-ahead log %s-wal is missing or empty, "+
 		"and with it what was acknowledged before the last crash; put it back beside the database. "+
 		"To go on without it, with a restored backup or after another program opened the database, remove %s",
 		path, path+markSuffix)}

@@ -14,8 +14,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/datadir"
+	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/store/row"
 )
@@ -27,7 +29,9 @@ const fileName = "interlock.db"
 
 // Options configure an engine. The zero value is ready to use.
 type Options struct {
-	Reserve int64 // bytes of disk space to reserve and free when the disk is full; 0 for none
+	Reserve   int64 // bytes of disk space to reserve and free when the disk is full; 0 for none
+	MustExist bool  // refuse a directory without a database
+	New       bool  // begin a new database although the directory belonged to one that is gone
 
 	reserve         reserve // set by tests instead of Reserve
 	checkpointAfter int     // pages; 0 means checkpointPages
@@ -84,7 +88,10 @@ func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Engine, error) 
 		o.reserve = dir.Reserve(o.Reserve)
 	}
 	path := filepath.Join(dir.Path, fileName)
-	if err := checkLog(path); err != nil {
+	if err := o.checkThere(dir, path); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(checkLog(path), checkReplay(path)); err != nil {
 		return nil, err
 	}
 	if err := createPrivate(path); err != nil {
@@ -131,7 +138,7 @@ func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
 	if err := setUp(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := truncateLog(ctx, c); err != nil {
+	if err := errors.Join(markOpen(path), truncateLog(ctx, c)); err != nil {
 		return nil, err
 	}
 	if e.writer, err = newWriter(c, o.reserve); err != nil {
@@ -144,9 +151,10 @@ func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
 	if err := e.restoreGroups(ctx); err != nil {
 		return nil, err
 	}
-	// The write-ahead log exists by now. So if the marker exists later without the log, the log was
-	// removed.
-	if err := errors.Join(markOpen(path), syncDir(filepath.Dir(path))); err != nil {
+	if err := datadir.Sync(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if e.files, err = statFiles(path); err != nil {
 		return nil, err
 	}
 	e.checkpointer, err = newCheckpointer(ctx, path, o.checkpointAfter)
@@ -170,16 +178,6 @@ func setUp(ctx context.Context, c *conn) error {
 		return err
 	}
 	return migrate(ctx, c, scripts)
-}
-
-// syncDir makes new files in dir durable across a power failure.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	return errors.Join(err, d.Close())
 }
 
 // isOpen returns row.ErrClosed once the engine is closing.
@@ -232,7 +230,7 @@ func (e *Engine) finish() error {
 				return err
 			}
 		}
-		return e.conn.run(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
+		return errors.Join(markOpen(e.conn.path), e.conn.run(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)"))
 	})
 }
 
@@ -242,13 +240,22 @@ type Store struct {
 	engine *Engine
 }
 
-// Open opens the store of a data directory: see OpenEngine.
+// Open opens the store of a data directory: see OpenEngine. The directory belongs to it from then
+// on.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	e, err := OpenEngine(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{record.New(e, record.Options{Alone: true}), e}, nil
+	s := &Store{record.New(e, record.Options{Alone: true}), e}
+	id, err := store.Identity(ctx, s, time.Now())
+	if err == nil {
+		err = e.dir.Own(id, o.New)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // Backup writes a copy of the database to path: see Engine.Backup.

@@ -14,7 +14,7 @@ import (
 )
 
 const damageRemedy = "the database is damaged or no database at all, and was left as it is; " +
-	"stop the controller and put a backup in its place, or run interlock repair, which saves what can still be read"
+	"stop the controller and put a backup in its place with interlock restore, or run interlock repair, which saves what can still be read"
 
 func cannotOpen(path string, err error) error {
 	return fmt.Errorf("database %s: it cannot be opened or created; check the directory and its permissions: %w",
@@ -60,6 +60,12 @@ func isFull(err error) bool {
 	return f != nil && f.Kind == store.Full
 }
 
+// isDamage reports whether err says that the file is damaged.
+func isDamage(err error) bool {
+	f := store.FaultOf(err)
+	return f != nil && f.Kind == store.Damaged
+}
+
 // reserve is disk space that the writer frees when the disk is full: see datadir.Reserve.
 type reserve interface {
 	Take() error
@@ -100,10 +106,10 @@ func (c *condition) record(err error) {
 
 // recordDamage records that a read failed because the file is damaged.
 func (c *condition) recordDamage(err error) {
-	if f := store.FaultOf(err); f != nil && f.Kind == store.Damaged {
+	if isDamage(err) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.damage = f
+		c.damage = store.FaultOf(err)
 	}
 }
 
@@ -117,8 +123,11 @@ func (c *condition) proved() bool {
 }
 
 // Trouble returns why the store accepts no external changes, as a store.Fault, or nil if it does.
-// It does no I/O.
+// It reads no file.
 func (e *Engine) Trouble() error {
+	if err := e.files.lost(); err != nil {
+		return err
+	}
 	e.condition.mu.Lock()
 	defer e.condition.mu.Unlock()
 	if e.condition.damage != nil {

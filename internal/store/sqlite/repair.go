@@ -48,6 +48,9 @@ func Repair(ctx context.Context, dir string, now time.Time) (Repaired, error) {
 	}
 	defer func() { _ = taken.Close() }() // the process ends anyway
 	report, err := repair(ctx, path, now)
+	if err == nil && report.Kept != "" {
+		err = taken.Disown() // the store's name may be lost
+	}
 	if err != nil {
 		return report, fmt.Errorf("repair %s: %w", path, err)
 	}
@@ -60,14 +63,7 @@ func repair(ctx context.Context, path string, now time.Time) (report Repaired, e
 		return report, err
 	}
 	defer func() { err = errors.Join(err, from.close()) }()
-	if missing := checkLog(path); missing != nil {
-		report.Found = append(report.Found, fmt.Sprintf("the write-ahead log %s-wal is missing", path))
-	}
-	found, checkErr := quickCheck(ctx, from)
-	if checkErr != nil {
-		found = append(found, checkErr.Error())
-	}
-	if report.Found = append(report.Found, found...); len(report.Found) == 0 {
+	if report.Found = damages(ctx, from); len(report.Found) == 0 {
 		return report, nil
 	}
 	fresh := path + ".repaired"
@@ -113,7 +109,7 @@ func replace(path, fresh, kept string) error {
 	if err := os.Rename(fresh, path); err != nil {
 		return err
 	}
-	return errors.Join(unmarkOpen(path), syncDir(filepath.Dir(path)))
+	return errors.Join(unmarkOpen(path), datadir.Sync(filepath.Dir(path)))
 }
 
 // salvage copies all readable rows into a new database.

@@ -25,6 +25,8 @@ type writer struct {
 	progress     progress
 	checkpointer *checkpointer
 	condition    *condition
+	files        openFiles
+	logged       bool // the marker says that the log has commits
 
 	lastChange, lastEvent int64 // positions
 
@@ -181,6 +183,12 @@ func (w *writer) commit(group []*request) {
 		w.commit(group[failed : failed+1])
 		w.commit(group[failed+1:])
 		return
+	}
+	if err == nil {
+		err = w.files.lost() // after the commit: a file that is there now keeps it
+	}
+	if err == nil && !w.logged {
+		w.logged = markCommits(w.conn.path) == nil // otherwise the next commit does it
 	}
 	w.condition.record(err)
 	for i, r := range group {
