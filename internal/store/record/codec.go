@@ -27,9 +27,12 @@ func decode[T any](r row.Row) (T, error) {
 	return unmarshal[T](r)
 }
 
+const damaged = "a stored record is damaged and cannot be read; the server's log names it; " +
+	"restore a backup of the store, or, if the store is the embedded one, run interlock check, which lists the damage, and interlock repair"
+
 func unmarshal[T any](r row.Row) (v T, err error) {
 	if err := json.Unmarshal(r.Body, &v); err != nil {
-		return v, fmt.Errorf("read stored %s: %w", r.Ref, err)
+		return v, &store.Fault{Kind: store.Damaged, Remedy: damaged, Err: fmt.Errorf("read stored %s: %w", r.Ref, err)}
 	}
 	if independent(v) {
 		r.Memo.Store(v)

@@ -3,11 +3,13 @@ package record
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
+	"github.com/interlock-go/interlock/internal/store/row"
 )
 
 // Callers that share a decoded record must not be able to modify it for each other.
@@ -33,5 +35,16 @@ func noneShared(t *testing.T, of reflect.Type, name string) {
 		}
 	case of.Kind() == reflect.Pointer, of.Kind() == reflect.Map, of.Kind() == reflect.Slice, of.Kind() == reflect.Interface:
 		t.Errorf("%s is a %s, which a caller could modify: leave its record out of independent", name, of)
+	}
+}
+
+func TestRecordThatCannotBeReadIsDamage(t *testing.T) {
+	ref := row.Ref{Kind: Runs, Part: "orders", Key: "cron/2026-03-03"}
+	_, err := decode[run.Run](row.Row{Ref: ref, Version: 1, Body: []byte(`{"status": damaged!`)})
+	if f := store.FaultOf(err); f == nil || f.Kind != store.Damaged || !strings.Contains(f.Remedy, "interlock check") {
+		t.Errorf("it is %v", err)
+	}
+	if !strings.Contains(err.Error(), "orders") {
+		t.Errorf("%v does not name the record", err)
 	}
 }
