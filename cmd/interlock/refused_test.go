@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/internal/engine"
@@ -97,4 +98,41 @@ func storedPipelines(t *testing.T, dir string) int {
 		t.Fatal(err)
 	}
 	return len(rows)
+}
+
+func TestServeRefusesAStoreThatIsNotMeant(t *testing.T) {
+	for name, c := range map[string]struct {
+		config string
+		args   []string
+		want   string // "" if it gets as far as the Redis, which is not there
+	}{
+		"several controllers without a store":      {"", []string{"--shared-store"}, "--shared-store: the store is not one that several controllers can share"},
+		"several controllers on SQLite":            {"store: sqlite\n", []string{"--shared-store"}, "--shared-store: the store is not one"},
+		"settings of a Redis that is not named":    {"redis: {passwordEnv: TEST_UNSET}\n", nil, "redis: the file has settings of a Redis and names none"},
+		"two stores":                               {"store: sqlite\nredis: {addr: '127.0.0.1:1'}\n", nil, "redis.addr: store is already set"},
+		"several controllers on a Redis":           {"store: redis://127.0.0.1:1/0\n", []string{"--shared-store"}, ""},
+		"several controllers, Redis in a block":    {"redis: {addr: '127.0.0.1:1'}\n", []string{"--shared-store"}, ""},
+		"several controllers, Redis named by flag": {"redis: {db: 3}\n", []string{"--shared-store", "--store", "redis://127.0.0.1:1/0"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
+			if err := os.Mkdir("pipelines", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile("interlock.yaml", []byte("listen: 127.0.0.1:0\n"+c.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := interlock(append([]string{"serve"}, c.args...)...)
+			if got.code == 0 || c.want != "" && !strings.Contains(got.stderr, c.want) {
+				t.Errorf("want %q, got %+v", c.want, got)
+			}
+			if c.want == "" && !strings.Contains(got.stderr, "127.0.0.1:1") {
+				t.Errorf("it did not ask the Redis: %+v", got)
+			}
+			if _, err := os.Stat("interlock-data"); !os.IsNotExist(err) {
+				t.Errorf("a refused start left a data directory: %v", err)
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -23,7 +24,7 @@ import (
 type serveFlags struct {
 	pipelines, calendars, archetypes, sources []string
 	data, store, listen, config               string
-	unsafeRedis, mustExist, newStore          bool
+	unsafeRedis, shared, mustExist, newStore  bool
 	logFormat                                 *choice
 }
 
@@ -49,6 +50,7 @@ func newServe(a *app) *cobra.Command {
 	flags.BoolVar(&f.unsafeRedis, "unsafe-redis", false, "accept a Redis that may lose acknowledged writes: no append-only file, or eviction")
 	flags.BoolVar(&f.mustExist, "data-must-exist", false, "refuse a data directory that has not been used yet: it may be a volume that is not mounted")
 	flags.BoolVar(&f.newStore, "new", false, "begin with a new store although the data directory belonged to another, which is lost or given up")
+	flags.BoolVar(&f.shared, "shared-store", false, "refuse to start on a store that only this controller can use: for deployments of several controllers")
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
 	addServerFile(cmd, &f.config)
 	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
@@ -97,7 +99,7 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 		}
 		a.takeenv(file.SecretVariables())
 		folders := f.override(&file)
-		return file, folders, nil
+		return file, folders, f.checkStore(file)
 	}
 	file, folders, err := read()
 	if err != nil {
@@ -190,6 +192,20 @@ func checkListen(flag string) error {
 	}
 	if err := settings.CheckListen(flag); err != nil {
 		return usagef("--listen: %s", err)
+	}
+	return nil
+}
+
+// checkStore returns an error if the store is the embedded one although several controllers, or the
+// server's file, mean another.
+func (f *serveFlags) checkStore(file settings.File) error {
+	switch {
+	case settings.IsRedis(file.Store):
+		return nil
+	case f.shared:
+		return errors.New("--shared-store: the store is not one that several controllers can share, and each would run every job; set store: redis://HOST:6379/0 in the server's file")
+	case f.store == "" && file.Redis != nil:
+		return errors.New("redis: the file has settings of a Redis and names none, so the store would be the embedded one; set store: redis://HOST:6379/0, or remove redis")
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type composed struct {
 
 type service struct {
 	Image       string            `yaml:"image"`
+	Command     []string          `yaml:"command"`
 	Environment map[string]string `yaml:"environment"`
 	Ports       []string          `yaml:"ports"`
 	Networks    map[string]struct {

@@ -1,36 +1,64 @@
 package deploy
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"text/template"
 
 	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/interlock-go/interlock/internal/settings"
 )
 
 // The chart is rendered with text/template and the few Helm functions that it uses, not with Helm's
-// own engine, which needs some hundred modules. The chart stays within this subset.
+// own engine, which needs some hundred modules. The chart stays within this subset. Where Helm is
+// installed, TestHelmRendersTheSame compares the two.
 func helm(t *testing.T, change func(values map[string]any)) []manifest {
 	t.Helper()
-	dir := filepath.Join(root, "deploy/helm/interlock")
+	objects, err := release{}.render(t, change)
+	check(t, err)
+	return objects
+}
+
+const chartDir = "deploy/helm/interlock"
+
+// release is an installed chart. Its StatefulSet in the cluster is what lookup finds.
+type release struct{ running map[string]any }
+
+// chartValues returns the default values after a change, as Helm passes them to templates.
+func chartValues(t *testing.T, change func(values map[string]any)) map[string]any {
+	t.Helper()
 	var values map[string]any
+	check(t, yaml.Unmarshal([]byte(read(t, chartDir+"/values.yaml")), &values))
+	change(values)
+	return values
+}
+
+// render returns the objects, or the error of the values' schema or of the template's fail.
+func (r release) render(t *testing.T, change func(values map[string]any)) ([]manifest, error) {
+	t.Helper()
+	values := chartValues(t, change)
+	if err := checkValues(t, values); err != nil {
+		return nil, err
+	}
 	var chart struct {
 		Name, Version string
 		AppVersion    string `yaml:"appVersion"`
 	}
-	check(t, yaml.Unmarshal([]byte(read(t, "deploy/helm/interlock/values.yaml")), &values))
-	check(t, yaml.Unmarshal([]byte(read(t, "deploy/helm/interlock/Chart.yaml")), &chart))
-	change(values)
-	all := template.New("chart").Option("missingkey=error")
-	all.Funcs(helmFunctions(all))
-	files, err := filepath.Glob(filepath.Join(dir, "templates", "*"))
+	check(t, yaml.Unmarshal([]byte(read(t, chartDir+"/Chart.yaml")), &chart))
+	all := template.New("chart")
+	all.Funcs(r.helmFunctions(all))
+	files, err := filepath.Glob(filepath.Join(root, chartDir, "templates", "*"))
 	check(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -44,25 +72,50 @@ func helm(t *testing.T, change func(values map[string]any)) []manifest {
 	var objects []manifest
 	for _, file := range files {
 		var out strings.Builder
-		check(t, all.ExecuteTemplate(&out, filepath.Base(file), data))
-		if !strings.HasSuffix(file, ".yaml") {
-			continue
+		if err := all.ExecuteTemplate(&out, filepath.Base(file), data); err != nil {
+			return nil, err
 		}
-		for part := range strings.SplitSeq(out.String(), "\n---\n") {
-			if strings.TrimSpace(part) == "" {
-				continue
-			}
-			var m manifest
-			if err := yaml.Unmarshal([]byte(part), &m); err != nil {
-				t.Fatalf("%s: %v\n%s", filepath.Base(file), err, part)
-			}
+		if strings.Contains(out.String(), "<no value>") {
+			t.Errorf("%s refers to a value that does not exist:\n%s", filepath.Base(file), out.String())
+		}
+		if strings.HasSuffix(file, ".yaml") {
+			objects = append(objects, objectsOf(t, out.String())...)
+		}
+	}
+	return objects, nil
+}
+
+// objectsOf decodes the objects of a rendered file.
+func objectsOf(t *testing.T, text string) []manifest {
+	t.Helper()
+	var objects []manifest
+	for part := range strings.SplitSeq(text, "\n---\n") {
+		var m manifest
+		if err := yaml.Unmarshal([]byte(part), &m); err != nil {
+			t.Fatalf("%v\n%s", err, part)
+		}
+		if m.Kind != "" {
 			objects = append(objects, m)
 		}
 	}
 	return objects
 }
 
-func helmFunctions(all *template.Template) template.FuncMap {
+// checkValues checks values against the chart's schema.
+func checkValues(t *testing.T, values map[string]any) error {
+	t.Helper()
+	parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(read(t, chartDir+"/values.schema.json")))
+	check(t, err)
+	c := jsonschema.NewCompiler()
+	check(t, c.AddResource("values.schema.json", parsed))
+	schema, err := c.Compile("values.schema.json")
+	check(t, err)
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(jsonText(t, values)))
+	check(t, err)
+	return schema.Validate(value)
+}
+
+func (r release) helmFunctions(all *template.Template) template.FuncMap {
 	indent := func(n int, text string) string {
 		return strings.Repeat(" ", n) + strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", n))
 	}
@@ -80,8 +133,25 @@ func helmFunctions(all *template.Template) template.FuncMap {
 		"quote":      func(v any) string { return fmt.Sprintf("%q", fmt.Sprint(v)) },
 		"trunc":      func(n int, text string) string { return text[:min(n, len(text))] },
 		"trimSuffix": func(suffix, text string) string { return strings.TrimSuffix(text, suffix) },
+		"hasPrefix":  func(prefix, text string) bool { return strings.HasPrefix(text, prefix) },
+		"regexMatch": regexp.MatchString,
+		"toString":   func(v any) string { return fmt.Sprint(v) },
+		"int": func(v any) int {
+			n, _ := strconv.Atoi(fmt.Sprint(v)) // 0 for nothing, as in Helm
+			return n
+		},
+		"sha256sum": func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) },
+		"dict":      func() map[string]any { return map[string]any{} },
+		"list":      func(all ...any) []any { return all },
+		"has":       func(one any, all []any) bool { return slices.Contains(all, one) },
+		"hasKey": func(m map[string]any, key string) bool {
+			_, has := m[key]
+			return has
+		},
+		"fail":   func(message string) (string, error) { return "", errors.New(message) },
+		"lookup": func(_, _, _, _ string) map[string]any { return r.running },
 		"default": func(usual, given any) any {
-			if given == nil || given == "" {
+			if set, _ := template.IsTrue(given); !set {
 				return usual
 			}
 			return given
@@ -134,10 +204,12 @@ func TestChartWithEverythingOn(t *testing.T) {
 	all := helm(t, func(v map[string]any) {
 		v["replicas"] = 3
 		v["pipelines"] = map[string]any{"orders.yaml": "pipeline: {id: orders, owner: data}\n"}
-		v["ingress"].(map[string]any)["enabled"] = true
-		v["ingress"].(map[string]any)["tlsSecret"] = "cert"
-		v["metrics"].(map[string]any)["serviceMonitor"].(map[string]any)["enabled"] = true
-		v["config"].(map[string]any)["store"] = "redis://redis:6379/0"
+		set(v, "ingress.enabled", true)
+		set(v, "ingress.host", "interlock.example.com")
+		set(v, "ingress.tlsSecret", "cert")
+		set(v, "metrics.serviceMonitor.enabled", true)
+		set(v, "metrics.serviceMonitor.tokenSecret.key", "metrics-token")
+		set(v, "config.store", "redis://redis:6379/0")
 		v["env"] = []any{map[string]any{"name": "OTEL_SERVICE_NAME", "value": "interlock"}}
 	})
 	if len(ofKind(all, "Ingress")) != 1 || len(ofKind(all, "ServiceMonitor")) != 1 || ofKind(all, "StatefulSet")[0].Spec.Replicas != 3 {

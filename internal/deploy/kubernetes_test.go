@@ -13,23 +13,35 @@ type manifest struct {
 		Name      string            `yaml:"name"`
 		Namespace string            `yaml:"namespace"`
 		Labels    map[string]string `yaml:"labels"`
+
+		Annotations map[string]string `yaml:"annotations"`
 	} `yaml:"metadata"`
 	Data map[string]string `yaml:"data"`
 	Spec struct {
 		Replicas int           `yaml:"replicas"`
 		Ports    []servicePort `yaml:"ports"`
+		Update   struct {
+			Type string `yaml:"type"`
+		} `yaml:"updateStrategy"`
 		Template struct {
+			Metadata struct {
+				Annotations map[string]string `yaml:"annotations"`
+			} `yaml:"metadata"`
 			Spec struct {
 				Security struct {
 					NonRoot bool `yaml:"runAsNonRoot"`
 					User    int  `yaml:"runAsUser"`
 				} `yaml:"securityContext"`
+				Init       []container `yaml:"initContainers"`
 				Containers []container `yaml:"containers"`
 				Volumes    []object    `yaml:"volumes"`
 			} `yaml:"spec"`
 		} `yaml:"template"`
 		Claims []struct {
 			Metadata object `yaml:"metadata"`
+			Spec     struct {
+				Modes []string `yaml:"accessModes"`
+			} `yaml:"spec"`
 		} `yaml:"volumeClaimTemplates"`
 	} `yaml:"spec"`
 }
@@ -47,6 +59,9 @@ type container struct {
 	Name  string   `yaml:"name"`
 	Image string   `yaml:"image"`
 	Args  []string `yaml:"args"`
+
+	Command []string `yaml:"command"`
+
 	Env   []object `yaml:"env"`
 	Ports []object `yaml:"ports"`
 

@@ -56,3 +56,16 @@ func TestUnitLeavesRunningJobsAlone(t *testing.T) {
 		t.Errorf("its data is not in the state directory: %s", u["ExecStart"])
 	}
 }
+
+func TestUnitWaitsForAStoreThatStartsLater(t *testing.T) {
+	if u := unit(t); u["Restart"] != "always" || u["StartLimitIntervalSec"] != "0" {
+		t.Errorf("systemd gives up after a few starts: Restart=%s, StartLimitIntervalSec=%s", u["Restart"], u["StartLimitIntervalSec"])
+	}
+}
+
+// Two services of one machine share the data directory, whose lock the second cannot get.
+func TestUnitHasOneDataDirectory(t *testing.T) {
+	if u := unit(t); strings.Contains(u["ExecStart"], "%i") || strings.Contains(u["StateDirectory"], "%i") {
+		t.Errorf("instances of the unit would each have a store: %s in %s", u["ExecStart"], u["StateDirectory"])
+	}
+}

@@ -44,10 +44,10 @@ func (r *Redis) url() string {
 	return text
 }
 
-func (r *Redis) check(store string) []document.Finding {
+func (r *Redis) check(storeSet bool) []document.Finding {
 	return slices.Concat(
 		document.When(r.Password != "", document.Finding{Path: "password", Message: "a password does not belong in the file; name an environment variable in passwordEnv"}),
-		document.When(r.Addr != "" && store != "sqlite", document.Finding{Path: "addr", Message: "store is already set; remove one of the two"}),
+		document.When(r.Addr != "" && storeSet, document.Finding{Path: "addr", Message: "store is already set; remove one of the two"}),
 		r.checkUnused(),
 	)
 }

@@ -41,7 +41,7 @@ func Parse(name string, src []byte) (File, []document.Problem) {
 	for i, p := range problems {
 		wrong[i] = p.Path
 	}
-	problems = append(problems, doc.Resolve(doc.Root().Independent(f.check(), wrong)...)...)
+	problems = append(problems, doc.Resolve(doc.Root().Independent(f.check(doc.Has("store")), wrong)...)...)
 	document.SortProblems(problems)
 	f.complete()
 	return f, problems
@@ -153,8 +153,9 @@ func listenHost(address string) (string, bool) {
 	return host, !strings.Contains(host, ":")
 }
 
-// check reports mistakes that the struct tags cannot express.
-func (f *File) check() []document.Finding {
+// check reports mistakes that the struct tags cannot express. storeSet says whether the file names a
+// store, be it the default.
+func (f *File) check(storeSet bool) []document.Finding {
 	return slices.Concat(
 		f.checkAddresses(),
 		document.Each("auth.tokens", f.Auth.Tokens, Token.check),
@@ -162,7 +163,7 @@ func (f *File) check() []document.Finding {
 		document.Each("http.trustedProxies", f.HTTP.TrustedProxies, checkProxy),
 		section("auth.oidc", f.Auth.OIDC, (*OIDC).check),
 		document.Each("egress.allow", f.Egress.Allow, checkEgress),
-		section("redis", f.Redis, func(r *Redis) []document.Finding { return r.check(f.Store) }),
+		section("redis", f.Redis, func(r *Redis) []document.Finding { return r.check(storeSet) }),
 		document.When(f.Archiver != nil && f.Archiver.DSN != "", document.Finding{Path: "archiver.dsn", Severity: document.Warning, Message: "contains a password; put it into an environment variable and name the variable in archive.dsnEnv"}),
 		f.Alerts.check(),
 	)

@@ -133,6 +133,7 @@ func TestMistakesSayWhatWouldBeRight(t *testing.T) {
 		{"tls: {cert: a.pem}\n", `interlock.yaml:1:13: tls.cert: the certificate and the key must be set together (see tls.key at `},
 		{"store: mysql://x\n", `store: "mysql://…" is not a store`},
 		{"store: rediss://x:6379/0\nredis: {addr: 'y:6379'}\n", `redis.addr: store is already set`},
+		{"store: sqlite\nredis: {addr: 'y:6379'}\n", `redis.addr: store is already set`},
 		{"listn: x\n", `unknown key "listn"; did you mean "listen"?`},
 		{"auth: {tokens: [{name: a, role: boss, tokenEnv: X}]}\n", `auth.tokens[0].role: unknown value "boss"`},
 		{"http: {trustedProxies: [10.0.0.0/8, proxy.internal]}\n", `http.trustedProxies[1]: "proxy.internal" is neither an address nor a CIDR block; write 10.0.0.0/8 or 192.0.2.10`},
