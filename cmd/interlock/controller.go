@@ -59,6 +59,7 @@ type controller struct {
 	tail    func(context.Context, run.Run) (string, bool, error) // reads the output so far of a run's running job
 	folders engine.Folders                                       // as the server's file last named them
 	around  surroundings
+	rivals  *rivals
 
 	// reread re-reads the settings that the controller was started with; nil without a server file.
 	reread func() (settings.File, engine.Folders, error)
@@ -195,6 +196,9 @@ func (c *controller) assemble(ctx context.Context) error {
 		return err
 	}
 	registry.MustRegister(metrics.NewOpenRuns(c.store), c.archive)
+	if c.rivals, err = c.newRivals(ctx, jobs.guard); err != nil {
+		return err
+	}
 	if c.file.Metrics.PerPipeline {
 		registry.MustRegister(metrics.NewPipelines(c.store, c.catalog, time.Now))
 	}
@@ -227,7 +231,9 @@ func (c *controller) assemble(ctx context.Context) error {
 		Name: "interlock_failing_tasks", Help: "Tasks whose last try by this controller failed.",
 	}, func() float64 { return float64(c.engine.FailingTasks()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "interlock_rejected_sources", Help: "Source files that were rejected when this controller last read them.",
-	}, func() float64 { return float64(len(c.catalog.RefusedSources())) }))
+	}, func() float64 { return float64(len(c.catalog.RefusedSources())) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "interlock_other_store_seen", Help: "1 while another controller, with another store, answers at this controller's address.",
+	}, c.rivals.gauge))
 	c.tail = jobs.tails(who.replica, c.catalog)
 	return c.assembleServer(ctx, h.routes, callbacks, registry, jobs)
 }
@@ -284,7 +290,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 		return err
 	}
 	handler := api.New(api.Deps{
-		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, CursorKey: cursors, Metrics: registry,
+		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, Identity: c.rivals.own, CursorKey: cursors, Metrics: registry,
 		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Expand: jobs.expand, Dashboard: page, Now: time.Now, Logger: c.logger,
 	})
 	c.api = handler

@@ -71,6 +71,9 @@ func (c *controller) ticks(dog *watchdog.Watchdog, j *jobs, o *metrics.Observer)
 			return trimAll(ctx, c.store, keep, now)
 		}},
 		{Name: "access", Every: accessPace, Do: func(ctx context.Context, _ time.Time) error { return c.access.Reload(ctx) }},
+		{Name: "other stores", Every: c.file.Watchdog.Interval.D(), Now: true, Do: func(ctx context.Context, now time.Time) error {
+			return c.rivals.search(ctx, o.Store(c.store), now)
+		}},
 		{Name: "sweep", Every: time.Minute, Do: func(ctx context.Context, now time.Time) error {
 			return j.sweep(ctx, c.store, now, retention.JobLog)
 		}},
@@ -129,7 +132,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 			checks = append(checks, failure)
 		}
 	}
-	checks = slices.Concat(checks, failingTasks(h), c.waitingCalls(h), c.replicaChecks(h), c.archive.check(ctx), c.reloadCheck())
+	checks = slices.Concat(checks, failingTasks(h), c.waitingCalls(h), c.replicaChecks(h), c.rivals.check(), c.archive.check(ctx), c.reloadCheck())
 	for _, t := range c.catalog.Troubles() {
 		checks = append(checks, client.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", period.Stamp(t.Since), t.Message)})
 	}

@@ -58,6 +58,7 @@ type Deps struct {
 	Alerts   *notify.Notifier // nil: no alerts
 	Audit    *audit.Log       // nil: no audit record
 	Settings Settings
+	Identity Identity
 	// GatePace is how often a request that waits for a gate evaluates it again without a call of
 	// GateChanged. Set it shorter where other processes change what the gate depends on. The
 	// default is 5s.
@@ -89,6 +90,7 @@ type API struct {
 
 	alerts   *notify.Notifier
 	settings Settings
+	identity Identity
 	health   func(context.Context) Health
 	trouble  func() error
 	months   func(context.Context, pipeline.ID, int) ([]Month, error)
@@ -119,7 +121,7 @@ type API struct {
 // New returns an API over d.
 func New(d Deps) *API {
 	a := &API{
-		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.withDefaults(), health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail, expand: d.Expand,
+		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.withDefaults(), identity: d.Identity, health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail, expand: d.Expand,
 		now: d.Now, logger: d.Logger,
 		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
@@ -174,6 +176,7 @@ func (a *API) routes(h huma.API) {
 	a.sessionRoutes(h)
 	a.auditRoutes(h)
 	a.sourceRoutes(h)
+	a.identityRoutes(h)
 }
 
 // serve passes an accepted request to its handler. Responses to reads carry an ETag, except

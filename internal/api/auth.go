@@ -213,8 +213,8 @@ func bearer(r *http.Request) (string, bool) {
 	return strings.TrimSpace(secret), true
 }
 
-// public reports whether a request needs no token: those that show nothing about pipelines, and the
-// dashboard's files, which ask the user to log in.
+// public reports whether a request needs no token: those that show nothing about pipelines, the proof
+// of the controller's identity, and the dashboard's files, which ask the user to log in.
 func public(r *http.Request) bool {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/openapi.json":
@@ -225,7 +225,7 @@ func public(r *http.Request) bool {
 		return r.Method == http.MethodOptions
 	case sessionPath:
 		return r.Method == http.MethodPost || r.Method == http.MethodDelete
-	case prefix + oidcPath, OIDCCallback, prefix + "/session/methods":
+	case prefix + oidcPath, OIDCCallback, prefix + "/session/methods", IdentityPath:
 		return reads(r)
 	}
 	return !strings.HasPrefix(r.URL.Path, prefix+"/") && reads(r)

@@ -53,6 +53,7 @@ var requestExamples = map[string]string{
 var parameterExamples = map[string]string{
 	"id": "orders", "pipeline": "orders", "key": "landed", "schedule": "stream", "date": "2026-03-03", "source": "landed-files", "signal": "fail",
 	"silence": "s1", "from": "2026-03-01", "to": "2026-03-07", "since": "24h", "ttl": "2h", "wait": "30s",
+	"nonce": "3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b",
 }
 
 const problemExample = `{"type": "about:blank", "title": "Not Found", "status": 404, "detail": "there is no pipeline \"order\"; did you mean orders?", "instance": "/api/v1/pipelines/order", "requestId": "m1-27", "errors": []}`

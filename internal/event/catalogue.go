@@ -45,7 +45,7 @@ var groups = []Group{
 			Left{},
 		},
 		{
-			InfraFailure, Critical, "", PerAttempt, "A start call was not answered and may not be repeated, or a step or task keeps failing, or a source file was rejected and no version of it is active. As a warning: a job's status could not be read three times in a row, or the last good version of a rejected source file stays active.",
+			InfraFailure, Critical, "", PerAttempt, "A start call was not answered and may not be repeated, or a step or task keeps failing, or a source file was rejected and no version of it is active, or a controller with another store answers at this controller's address. As a warning: a job's status could not be read three times in a row, or the last good version of a rejected source file stays active.",
 			"Check whether the job is running. If the run is held, " + decide + ". Otherwise see `interlock explain PIPELINE --date DATE`, the server's log and `/readyz`.",
 			Infra{},
 		},

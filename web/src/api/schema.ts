@@ -344,6 +344,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/identity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prove which store the controller uses and which pipelines it has, without revealing either
+         * @description Needs no token.
+         */
+        get: operations["prove-identity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ingest/{source}": {
         parameters: {
             query?: never;
@@ -2712,6 +2732,12 @@ export interface components {
             /** @description The error. */
             message: string;
         };
+        Proof: {
+            /** @description The same for all controllers with the same pipeline files: an HMAC of the nonce with their digest. */
+            pipelines: string;
+            /** @description The same for all controllers on one store, and different for others: an HMAC of the nonce with a key in the store. */
+            store: string;
+        };
         Readiness: {
             /** @description The checks. Empty if the server requires a token and the request has none, or if the token is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
@@ -4363,6 +4389,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListConfigFile"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "prove-identity": {
+        parameters: {
+            query: {
+                /**
+                 * @description 32 random bytes in hexadecimal, new for each request.
+                 * @example 3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b
+                 */
+                nonce: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Proof"];
                 };
             };
             /** @description Error */
