@@ -58,8 +58,8 @@ type Rule struct {
 	Source           *string    `json:"source" doc:"The writer's name, if known."`
 }
 
-// Gate asks whether a start of a pipeline's run is allowed now; an empty date means the period that
-// would fire now.
+// Gate asks whether a start of a pipeline's run is allowed now; an empty date means the
+// current period.
 func (c *Client) Gate(ctx context.Context, id, date string, options ...CallOption) (Gate, error) {
 	return ask[Gate](ctx, c, get(path("pipelines", id, "gate"), query("date", date)), options)
 }
@@ -149,7 +149,7 @@ type Shown struct {
 }
 
 // Explain says why the run of a period waits, how it went, or why there is none. An empty date
-// means the newest open run or, without one, the period that would fire now.
+// means the newest open run or, without one, the current period.
 func (c *Client) Explain(ctx context.Context, id, date string, options ...CallOption) (Explanation, error) {
 	return ask[Explanation](ctx, c, get(path("pipelines", id, "explain"), query("date", date)), options)
 }

@@ -15,7 +15,7 @@ type Asked struct {
 // TriggerRequest asks to open the run of a period.
 type TriggerRequest struct {
 	Pipeline   string `json:"pipeline" doc:"The pipeline's id."`
-	Date       string `json:"date,omitempty" doc:"The period. Default: the period of a fire at the current time."`
+	Date       string `json:"date,omitempty" doc:"The period. Default: the current period: that of a fire now or, if no fire is for it, of the last fire."`
 	Force      bool   `json:"force,omitempty" doc:"Open the run even if the calendar excludes the period or the budget is used up."`
 	BypassGate bool   `json:"bypassGate,omitempty" doc:"Start even if the gate is closed. Needs a reason."`
 	Asked

@@ -59,7 +59,7 @@ func (a *app) evaluate(file string, f *evaluateFlags) error {
 		return err
 	}
 	e := evaluation{def: def, at: cmp.Or(f.at.value, a.now())}
-	e.period = cmp.Or(f.date.Period, def.Schedule.PeriodAt(e.at))
+	e.period = cmp.Or(f.date.Period, def.Schedule.Current(e.at))
 	if err := e.period.CheckName(def.Schedule.Zone()); err != nil {
 		return usagef("--date: %s", err)
 	}

@@ -20,7 +20,7 @@ import (
 func trialAttempt(def *pipeline.Definition, date periodFlag, now time.Time) job.Attempt {
 	var random [4]byte
 	rand.Read(random[:]) // never fails
-	p := cmp.Or(date.Period, def.Schedule.PeriodAt(now))
+	p := cmp.Or(date.Period, def.Schedule.Current(now))
 	key := run.Key{Pipeline: def.ID, Schedule: pipeline.ScheduleID("test-" + hex.EncodeToString(random[:])), Period: p}
 	return job.Attempt{ID: key.Attempt(1), Pipeline: def.ID, Schedule: def.Opens, Period: p, Number: 1, File: def.File}
 }

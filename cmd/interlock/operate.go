@@ -51,7 +51,7 @@ func newTrigger(a *app) *cobra.Command {
 			"COMPLETED is not opened again: use rerun.",
 		Example: "  interlock trigger orders --date 2026-03-03 --reason 'late file'", Args: arguments("PIPELINE"),
 	}
-	addFilled(cmd, &date, "date", "the `PERIOD` (default: of a fire at the current time)")
+	addFilled(cmd, &date, "date", "the `PERIOD` (default: the current one)")
 	s := addSafeguards(cmd, "open the run even if the calendar excludes the period or the budget is used up")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		if err := s.check(); err != nil {

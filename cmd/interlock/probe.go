@@ -58,7 +58,7 @@ func (a *app) probeRun(ctx context.Context, file, name string, f *trialFlags) er
 		return err
 	}
 	t := &probeTrial{def: def, probe: *p, began: a.now()}
-	t.period = cmp.Or(f.date.Period, def.Schedule.PeriodAt(t.began))
+	t.period = cmp.Or(f.date.Period, def.Schedule.Current(t.began))
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	answer, failed := jobs.evaluator.Evaluate(ctx, probe.Request{Pipeline: def.ID, File: def.File, Probe: *p, Period: t.period, Attempt: 1})

@@ -20,7 +20,7 @@ import (
 // OfPeriod is a pipeline and one of its periods.
 type OfPeriod struct {
 	ID   string `path:"id" doc:"The pipeline's id."`
-	Date string `query:"date" doc:"The period. Default: the period of a fire at the current time."`
+	Date string `query:"date" doc:"The period. Default: the current period: that of a fire now or, if no fire is for it, of the last fire."`
 }
 
 // gateInput is a pipeline, one of its periods, and how long to wait for its gate.
@@ -37,7 +37,7 @@ func (a *API) getGate(ctx context.Context, in *gateInput) (*output[client.Gate],
 		return nil, p
 	}
 	if date.IsZero() {
-		date = e.Schedule.PeriodAt(a.now())
+		date = e.Schedule.Current(a.now())
 	}
 	if p := checkName("query.date", e, date); p != nil {
 		return nil, p
@@ -149,7 +149,7 @@ func turnOf(e *catalog.Entry, p period.Period, open bool, now time.Time) client.
 }
 
 func currentOf(e *catalog.Entry, open []run.Run, now time.Time) *client.Current {
-	p := e.Schedule.PeriodAt(now)
+	p := e.Schedule.Current(now)
 	if len(open) > 0 {
 		p = open[len(open)-1].Period
 	}

@@ -58,6 +58,24 @@ func TestPipelineSaysWhichSliceHoldsNow(t *testing.T) {
 	}
 }
 
+func TestPeriodByDefaultIsOneThatTheScheduleHas(t *testing.T) {
+	w := newWorld(t) // 2026-03-03T09:10:00Z
+	w.Apply("pipeline: {id: quarters, owner: data}\nschedule: {cron: 7-59/15 * * * *}\n")
+	const want = "2026-03-03T09:07"
+	if got := w.get("/api/v1/pipelines/quarters").object(200)["current"].(map[string]any)["date"]; got != want {
+		t.Errorf("the current period is %v", got)
+	}
+	if got := w.get("/api/v1/pipelines/quarters/gate").object(200)["date"]; got != want {
+		t.Errorf("the gate is that of %v", got)
+	}
+	if got := w.get("/api/v1/pipelines/quarters/explain").object(200)["date"]; got != want {
+		t.Errorf("explained is %v", got)
+	}
+	if got := w.post("/api/v1/runs", `{"pipeline": "quarters"}`).object(201)["date"]; got != want {
+		t.Errorf("the run is for %v", got)
+	}
+}
+
 func TestPipelinesArePaged(t *testing.T) {
 	w := newWorld(t)
 	first := w.get("/api/v1/pipelines?limit=1")

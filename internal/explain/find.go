@@ -48,7 +48,7 @@ func (b *builder) choosePeriod(ctx context.Context) error {
 		}
 	}
 	if b.key.Period.IsZero() && b.def != nil {
-		b.key.Period = b.def.Schedule.PeriodAt(b.now)
+		b.key.Period = b.def.Schedule.Current(b.now)
 	}
 	return nil
 }

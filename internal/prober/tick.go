@@ -41,7 +41,7 @@ func (t *turn) tick(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	current := e.Schedule.PeriodAt(t.now)
+	current := e.Schedule.Current(t.now)
 	matters, err := t.matters(ctx, e, sensor.Key(p.Key), current)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ type TriggerRequest struct {
 	ID         string // identifies the request
 	Once       Once[run.Run]
 	Pipeline   pipeline.ID
-	Period     period.Period // zero: the period of a fire now
+	Period     period.Period // zero: the current period
 	By, Reason string
 	Force      bool // ignore the calendar, the budget and a job that still runs
 	BypassGate bool
@@ -55,7 +55,7 @@ func (h *requestHandler) Trigger(ctx context.Context, q TriggerRequest, now time
 			return refuse(Conflict, "pipeline %s is paused; %s", e.ID, pauseRemedy(row))
 		}
 		if q.Period.IsZero() {
-			q.Period = e.Schedule.PeriodAt(now)
+			q.Period = e.Schedule.Current(now)
 		}
 		if err := q.Period.CheckName(e.Schedule.Zone()); err != nil {
 			return refuse(Invalid, "%s", err)

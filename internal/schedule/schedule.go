@@ -72,6 +72,21 @@ func (s *Schedule) PeriodAt(t time.Time) period.Period {
 	return s.sliceAt(t).Add(s.offset, s.zone)
 }
 
+// Current returns the period that a request at t is about if it names none: the one that a fire at t
+// is for or, if no fire is for that, the one of the last fire before t. So between two fires of
+// "*/15 * * * *" it is that of the earlier fire.
+func (s *Schedule) Current(t time.Time) period.Period {
+	p := s.PeriodAt(t)
+	if s.cron == nil || !s.FireFor(p).IsZero() {
+		return p
+	}
+	fire := s.cron.Prev(t, s.zone)
+	if fire.IsZero() {
+		return p
+	}
+	return s.PeriodAt(fire)
+}
+
 // SliceStart returns the start of the period that contains a fire at t (offset not applied): an
 // undated start condition must not be older.
 func (s *Schedule) SliceStart(t time.Time) time.Time { return s.sliceAt(t).Start(s.zone) }

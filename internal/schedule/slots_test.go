@@ -225,6 +225,30 @@ func TestNoFireForWhatNothingOpens(t *testing.T) {
 	}
 }
 
+func TestCurrentPeriodBetweenFiresIsThatOfTheLastFire(t *testing.T) {
+	quarters := schedule.Spec{Cron: parseCron(t, "*/15 * * * *"), Size: period.Minute}
+	late := quarters
+	late.Offset = -1
+	for _, c := range []struct {
+		name, now, want string
+		spec            schedule.Spec
+	}{
+		{"between two fires", "2026-03-03T18:06:00Z", "2026-03-03T18:00", quarters},
+		{"at a fire", "2026-03-03T18:15:00Z", "2026-03-03T18:15", quarters},
+		{"in the minute of a fire", "2026-03-03T18:15:59Z", "2026-03-03T18:15", quarters},
+		{"between two fires, for the minute before each", "2026-03-03T18:06:00Z", "2026-03-03T17:59", late},
+		{"every six hours", "2026-03-03T08:30:00Z", "2026-03-03T06", schedule.Spec{Cron: parseCron(t, "0 */6 * * *"), Size: period.Hour}},
+		{"a day whose fire is still to come", "2026-03-03T04:00:00Z", "2026-03-03", schedule.Spec{Cron: parseCron(t, "0 5 * * 1-5"), Size: period.Day}},
+		{"a day without a fire", "2026-03-08T04:00:00Z", "2026-03-06", schedule.Spec{Cron: parseCron(t, "0 5 * * 1-5"), Size: period.Day}},
+		{"an excluded day", "2026-03-08T04:00:00Z", "2026-03-08", schedule.Spec{Cron: parseCron(t, "0 5 * * *"), Size: period.Day, Exclude: []schedule.Calendar{{Days: []time.Weekday{time.Sunday}}}}},
+		{"no cron", "2026-03-03T18:06:00Z", "2026-03-03T18:06", schedule.Spec{Size: period.Minute}},
+	} {
+		if got := schedule.New(c.spec).Current(at(t, c.now)); got != one(t, c.want) {
+			t.Errorf("%s: it is %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 func TestExcludedSaysWhy(t *testing.T) {
 	s := schedule.New(schedule.Spec{Size: period.Hour, Exclude: []schedule.Calendar{
 		{Days: []time.Weekday{time.Saturday, time.Sunday, time.Monday}, Dates: days(t, "2026-03-04")},
