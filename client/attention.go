@@ -7,7 +7,7 @@ import (
 
 // Attention is one thing that needs a person.
 type Attention struct {
-	Code     string     `json:"code" enum:"held,status-unread,failed,exhausted,overdue,missing,rejected,degraded,undelivered,paused" doc:"Open run: held, status-unread. Last ended run: failed, exhausted. Passed deadline: overdue. Missed period: missing. File: rejected, degraded. Sink: undelivered. Pause of a day or longer: paused."`
+	Code     string     `json:"code" enum:"held,status-unread,failed,exhausted,overdue,missing,rejected,degraded,undelivered,paused" doc:"Open run: held, status-unread. Run that failed, or whose gate stayed closed, and has not completed since: failed, exhausted. Passed deadline: overdue. Missed period: missing. File: rejected, degraded. Sink: undelivered. Pause of a day or longer: paused."`
 	Severity string     `json:"severity" enum:"critical,warning,info"`
 	Pipeline *string    `json:"pipeline" doc:"The pipeline; null if the item is about the server."`
 	Schedule *string    `json:"schedule" doc:"The run's schedule; null if the item is not about a run."`

@@ -1,9 +1,9 @@
 // Package attention lists what needs an operator now: held starts, failed, overdue and missing
 // runs, rejected files, undelivered alerts, long pauses. It is read-only.
 //
-// An item disappears when its problem is resolved: the run is rerun, a later period of the pipeline
-// ends, the file is corrected. A gap stays for a week: later periods do not fill it. Package
-// explain says why a run is in its state.
+// An item disappears when its problem is resolved: a run of that period completes, the file is
+// corrected. A later period that completes resolves nothing; it makes older failures less urgent. A
+// failure stays for Keep, a gap for a week. Package explain says why a run is in its state.
 package attention
 
 import (
@@ -34,8 +34,8 @@ type Kind string
 const (
 	Held        Kind = "held"          // it is not known whether a job was started
 	Unread      Kind = "status-unread" // a job's status cannot be read
-	Failed      Kind = "failed"        // the last run failed for good
-	Exhausted   Kind = "exhausted"     // the gate of the last run did not open in time
+	Failed      Kind = "failed"        // a run failed for good
+	Exhausted   Kind = "exhausted"     // the gate of a run did not open in time
 	Overdue     Kind = "overdue"       // a deadline has passed, and its run has not completed
 	Missing     Kind = "missing"       // a run should have opened and did not
 	Rejected    Kind = "rejected"      // a file has errors, and no version of it is active
@@ -68,9 +68,6 @@ type Item struct {
 func (i Item) Place() string {
 	return fmt.Sprintf("%d %s %s %s %s %s %s", rank[i.Severity], store.Nanos(i.Since), i.Pipeline, i.Schedule, i.Period, i.Kind, i.Reason)
 }
-
-// lookBack is how far back deadlines are read.
-const lookBack = 14 * 24 * time.Hour
 
 // LongPause is how long a pause may last before it needs attention.
 const LongPause = 24 * time.Hour
@@ -157,7 +154,7 @@ func (b *builder) lastEnded(ctx context.Context, id pipeline.ID) (run.Run, error
 }
 
 // passed reports whether a later period of the pipeline than key's has ended: earlier problems are
-// then history.
+// then less urgent.
 func (b *builder) passed(ctx context.Context, key run.Key) (bool, error) {
 	last, err := b.lastEnded(ctx, key.Pipeline)
 	return last.Status != "" && last.Period.Compare(key.Period) > 0, err

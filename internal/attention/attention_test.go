@@ -78,7 +78,7 @@ func TestNothingNeedsAttentionIfAllIsWell(t *testing.T) {
 	w.needs()
 }
 
-func TestFailedRunNeedsAttentionUntilALaterOneEnds(t *testing.T) {
+func TestFailedRunNeedsAttentionUntilItsOwnPeriodCompletes(t *testing.T) {
 	w := newWorld(t, daily)
 	w.Pass(23 * time.Hour)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "exit code 75, connection refused", Exited: true, ExitCode: 75})
@@ -95,7 +95,41 @@ func TestFailedRunNeedsAttentionUntilALaterOneEnds(t *testing.T) {
 	w.needs(want) // the breach of its deadline is not a second item
 	w.Pass(14 * time.Hour)
 	w.finish("orders/cron/2026-03-05", run.Report{Result: run.ResultSuccess})
+	w.needs("failed orders 2026-03-04 warning: interlock rerun orders --date 2026-03-04 --reason TEXT") // less urgent, but not resolved
+	_, err := w.Router.Rerun(ctx, router.RerunRequest{ID: "again", Pipeline: "orders", Period: w.Period("2026-03-04"), By: "ada", Reason: "the table is there"}, w.Now())
+	w.Check(err)
+	w.Settle()
+	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess})
 	w.needs()
+}
+
+func TestFailureNobodyResolvesNeedsAttentionForThirtyDays(t *testing.T) {
+	w := newWorld(t, "pipeline: {id: orders, owner: data}\njob: {type: command, maxRetries: 0, config: {command: [load]}}\n")
+	_, err := w.Router.Trigger(ctx, router.TriggerRequest{ID: "one", Pipeline: "orders", Period: w.Period("2026-03-03"), By: "ada"}, w.Now())
+	w.Check(err)
+	w.Settle()
+	w.finish("orders/manual/2026-03-03", run.Report{Result: run.ResultFail, Category: run.Transient})
+	for days, want := range map[int]int{0: 1, 29: 1, 30: 0} {
+		items, err := attention.List(ctx, attention.Sources{Store: w.Store, Catalog: w.Catalog}, "", w.Now().Add(time.Duration(days)*24*time.Hour))
+		w.Check(err)
+		if len(items) != want {
+			t.Errorf("after %d days: %+v", days, items)
+		}
+	}
+}
+
+// Without a fire nothing else lists it.
+func TestPassedDeadlineWithoutARunStaysWhenALaterPeriodCompletes(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: fed, owner: data}
+schedule: {trigger: {key: go, check: exists}}
+sla: {deadline: "12:00"}
+job: {type: command, config: {command: [load]}}
+`)
+	w.Pass(27 * time.Hour) // ten past twelve on Wednesday
+	w.Write("fed", "go#2026-03-05", "on=true")
+	w.finish("fed/stream/2026-03-05", run.Report{Result: run.ResultSuccess})
+	w.needs("overdue fed 2026-03-03 warning: interlock trigger fed --date 2026-03-03", "overdue fed 2026-03-04 warning: interlock trigger fed --date 2026-03-04")
 }
 
 func TestRunningJobIsOverdueOnceItsDeadlineHasPassed(t *testing.T) {

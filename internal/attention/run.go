@@ -42,41 +42,91 @@ func trigger(key run.Key) Action {
 	return Action{"trigger", fmt.Sprintf("interlock trigger %s --date %s", key.Pipeline, key.Period)}
 }
 
-// failed lists the pipelines whose last run did not complete.
+// Keep is how long after its end a failure needs attention if nothing resolves it.
+const Keep = 30 * 24 * time.Hour
+
+// How many unresolved failures are read, and of how many of them the job log and the rules.
+const (
+	maxFailed   = 2 * store.MaxPage
+	maxDetailed = 200
+)
+
+// failed lists the runs that ended without success: until they are rerun and complete, for as long
+// as Keep. A later period that completes does not resolve them.
 func (b *builder) failed(ctx context.Context) error {
-	ids, err := b.suspects(ctx)
-	if err != nil {
-		return err
-	}
 	var runs []run.Run
-	for _, id := range ids {
-		if b.Catalog.Current().Get(id) == nil {
-			continue // a removed pipeline is not rerun
-		}
-		last, err := b.lastEnded(ctx, id)
+	for _, status := range []run.Status{run.FailedFinal, run.ValidationExhausted} {
+		all, err := b.unresolved(ctx, status)
 		if err != nil {
 			return err
 		}
-		if last.Status == run.FailedFinal || last.Status == run.ValidationExhausted {
-			runs = append(runs, last)
-		}
+		runs = append(runs, all...)
 	}
-	logs, err := b.logs(ctx, runs)
+	slices.SortStableFunc(runs, func(a, b run.Run) int { return b.EndedAt.Compare(a.EndedAt) })
+	logs, err := b.logs(ctx, runs[:min(len(runs), maxDetailed)])
 	if err != nil {
 		return err
 	}
-	for _, r := range runs {
-		if err := b.addFailed(ctx, r, logs[r.Key]); err != nil {
+	for i, r := range runs {
+		if err := b.addFailed(ctx, r, logs[r.Key], i < maxDetailed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *builder) addFailed(ctx context.Context, r run.Run, log []store.JobEntry) error {
+// unresolved lists the runs with a status that ended within Keep, latest periods first. If there
+// are more than maxFailed, it adds the last run of each pipeline, so that none is forgotten.
+func (b *builder) unresolved(ctx context.Context, status run.Status) ([]run.Run, error) {
+	found := map[run.Key]bool{}
+	var runs []run.Run
+	add := func(r run.Run) {
+		// A removed pipeline is not rerun.
+		if r.Status == status && !found[r.Key] && r.EndedAt.After(b.now.Add(-Keep)) && b.Catalog.Current().Get(r.Pipeline) != nil {
+			found[r.Key], runs = true, append(runs, r)
+		}
+	}
+	q := store.RunQuery{Pipeline: b.only, Status: status, Limit: store.MaxPage}
+	for read := 0; read < maxFailed; read += q.Limit {
+		page, err := b.Store.Runs(ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("read failed runs: %w", err)
+		}
+		for _, r := range page.Items {
+			add(r)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return runs, nil
+		}
+	}
+	for _, e := range b.Catalog.Current().All() {
+		if b.only != "" && e.ID != b.only {
+			continue
+		}
+		last, err := b.lastEnded(ctx, e.ID)
+		if err != nil {
+			return nil, err
+		}
+		add(last)
+	}
+	return runs, nil
+}
+
+// addFailed adds an unresolved failure. Once a later period has ended it is less urgent than what
+// fails now.
+func (b *builder) addFailed(ctx context.Context, r run.Run, log []store.JobEntry, detailed bool) error {
 	kind, severity, e := Failed, event.Critical, explain.Evidence{Log: log, Now: b.now}
+	passed, err := b.passed(ctx, r.Key)
+	if err != nil {
+		return err
+	}
+	if passed || r.Status == run.ValidationExhausted {
+		severity = b.severity(r.Pipeline, event.Warning)
+	}
 	if r.Status == run.ValidationExhausted {
-		kind, severity = Exhausted, b.severity(r.Pipeline, event.Warning)
+		kind = Exhausted
+	}
+	if kind == Exhausted && detailed {
 		page, err := b.Store.Events(ctx, store.EventQuery{Key: r.Key, Pipeline: r.Pipeline, Type: event.ValidationExhausted, Limit: 1})
 		if err != nil {
 			return fmt.Errorf("read events of %s: %w", r.Key, err)
@@ -114,38 +164,6 @@ func (b *builder) logs(ctx context.Context, runs []run.Run) (map[run.Key][]store
 	return b.Store.JobLogs(ctx, keys)
 }
 
-// suspects lists the pipelines whose last run may have failed: those with any failed run, or all
-// pipelines if there are more failed runs than fit on a page.
-func (b *builder) suspects(ctx context.Context) ([]pipeline.ID, error) {
-	if b.only != "" {
-		return []pipeline.ID{b.only}, nil
-	}
-	var ids []pipeline.ID
-	for _, status := range []run.Status{run.FailedFinal, run.ValidationExhausted} {
-		page, err := b.Store.Runs(ctx, store.RunQuery{Status: status, Limit: store.MaxPage})
-		if err != nil {
-			return nil, fmt.Errorf("read failed runs: %w", err)
-		}
-		if page.Next != "" {
-			return b.all(), nil
-		}
-		for _, r := range page.Items {
-			ids = append(ids, r.Pipeline)
-		}
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
-}
-
-// all lists every active pipeline.
-func (b *builder) all() []pipeline.ID {
-	var ids []pipeline.ID
-	for _, e := range b.Catalog.Current().All() {
-		ids = append(ids, e.ID)
-	}
-	return ids
-}
-
 // Late is a deadline that has passed, and its run, which has not completed; without a Status if
 // none has opened.
 type Late struct {
@@ -154,8 +172,7 @@ type Late struct {
 }
 
 // LateRuns lists the deadlines that have passed and whose runs have not completed, including held
-// and failed ones: for one pipeline, or for all if only is "". Deadlines of a pipeline that has
-// since finished a later period are left out.
+// and failed ones, for as long as Keep: for one pipeline, or for all if only is "".
 func LateRuns(ctx context.Context, s Sources, only pipeline.ID, now time.Time) ([]Late, error) {
 	b := newBuilder(s, only, now)
 	if err := b.read(ctx); err != nil {
@@ -168,7 +185,7 @@ func LateRuns(ctx context.Context, s Sources, only pipeline.ID, now time.Time) (
 func (b *builder) late(ctx context.Context) ([]Late, error) {
 	var due []store.Deadline
 	var keys []run.Key
-	q := store.DeadlineQuery{Pipeline: b.only, From: b.now.Add(-lookBack), To: b.now, Limit: store.MaxPage}
+	q := store.DeadlineQuery{Pipeline: b.only, From: b.now.Add(-Keep), To: b.now, Limit: store.MaxPage}
 	for {
 		page, err := b.Store.Deadlines(ctx, q)
 		if err != nil {
@@ -178,13 +195,7 @@ func (b *builder) late(ctx context.Context) ([]Late, error) {
 			if !d.DoneAt.IsZero() || d.State != sla.Breached && d.State != sla.Armed || b.Catalog.Current().Get(d.Key.Pipeline) == nil {
 				continue
 			}
-			passed, err := b.passed(ctx, d.Key)
-			if err != nil {
-				return nil, err
-			}
-			if !passed {
-				keys, due = append(keys, d.Key), append(due, d)
-			}
+			keys, due = append(keys, d.Key), append(due, d)
 		}
 		if q.Cursor = page.Next; q.Cursor == "" {
 			break
@@ -199,11 +210,28 @@ func (b *builder) late(ctx context.Context) ([]Late, error) {
 	}
 	var out []Late
 	for _, d := range due {
-		if r := runs[d.Key]; r.SucceededAt().IsZero() && r.Status != run.Cancelled {
+		r := runs[d.Key]
+		if !r.SucceededAt().IsZero() || r.Status == run.Cancelled {
+			continue
+		}
+		gone, err := b.skipped(ctx, d.Key, r)
+		if err != nil {
+			return nil, err
+		}
+		if !gone {
 			out = append(out, Late{d, r})
 		}
 	}
 	return out, nil
+}
+
+// skipped reports whether a period without a run has a fire that was missed, and a later period has
+// ended: then the gap is listed, not each of its deadlines.
+func (b *builder) skipped(ctx context.Context, key run.Key, r run.Run) (bool, error) {
+	if r.Status != "" || b.Catalog.Current().Get(key.Pipeline).Schedule.FireFor(key.Period).IsZero() {
+		return false, nil
+	}
+	return b.passed(ctx, key)
 }
 
 // overdue lists the runs past their deadline that have not completed, unless they are listed for
@@ -214,14 +242,26 @@ func (b *builder) overdue(ctx context.Context) error {
 		return err
 	}
 	for _, d := range late {
-		if !b.named[d.Key] {
-			b.addOverdue(d)
+		if b.named[d.Key] {
+			continue
+		}
+		if err := b.addOverdue(ctx, d); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (b *builder) addOverdue(d Late) {
+// addOverdue adds a run past its deadline. Once a later period has ended it is less urgent.
+func (b *builder) addOverdue(ctx context.Context, d Late) error {
+	severity := event.Critical
+	passed, err := b.passed(ctx, d.Key)
+	if err != nil {
+		return err
+	}
+	if passed {
+		severity = b.severity(d.Key.Pipeline, event.Warning)
+	}
 	deadline := reason.At("deadline", d.BreachAt)
 	why := reason.New("overdue", "the deadline {deadline} has passed, and the run is {phase}", deadline, reason.Str("phase", d.Run.Phase(b.now)))
 	do := explained(d.Key)
@@ -229,5 +269,6 @@ func (b *builder) addOverdue(d Late) {
 		why = reason.New("overdue", "the deadline {deadline} has passed, and no run has opened", deadline, reason.Str("phase", "missing"))
 		do = trigger(d.Key)
 	}
-	b.add(about(d.Key, Overdue, event.Critical, why, d.BreachAt, do))
+	b.add(about(d.Key, Overdue, severity, why, d.BreachAt, do))
+	return nil
 }
