@@ -56,7 +56,7 @@ type Slot struct {
 	EndedAt      *time.Time `json:"endedAt"`
 	RetryAt      *time.Time `json:"retryAt" doc:"When the next attempt or start call is made after a failure."`
 	WarnAt       *time.Time `json:"warnAt" doc:"When the warning is sent."`
-	BreachAt     *time.Time `json:"breachAt" doc:"When the deadline is breached."`
+	BreachAt     *time.Time `json:"breachAt" doc:"When the deadline is breached: the absolute one or, without it, the relative one."`
 	Deadline     *string    `json:"deadline" enum:"ARMED,WARNED,MET,BREACHED,CANCELLED" doc:"The state of the deadline, absolute or relative; null if none was ever armed."`
 	DryRun       bool       `json:"dryRun" doc:"Whether this is a dry run, which starts no job."`
 	GateBypassed bool       `json:"gateBypassed" doc:"Whether an operator bypassed the gate."`

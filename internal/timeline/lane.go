@@ -35,11 +35,11 @@ func newBuilder(r *Reader, e *catalog.Entry) *builder {
 	}
 }
 
-// build collects the periods: those with runs, then expected ones, then the open ones and the last
-// that ended.
+// build collects the periods: those with runs, then expected ones, then those with only a deadline,
+// then the open ones and the last that ended.
 func (b *builder) build(ctx context.Context) error {
 	b.chooseWidth()
-	steps := []func(context.Context) error{b.ledger, b.inRange, b.dryRuns, b.elsewhere, b.expected, b.standing}
+	steps := []func(context.Context) error{b.ledger, b.inRange, b.dryRuns, b.elsewhere, b.expected, b.owed, b.standing}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err

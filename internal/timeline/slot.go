@@ -15,7 +15,7 @@ import (
 // bare returns what the schedule alone says about a period. Buckets on the period axis need only
 // its position.
 func (b *builder) bare(key run.Key) Slot {
-	s := Slot{Key: key, Start: key.Period.Start(b.zone), End: key.Period.End(b.zone), Deadline: b.due.state[key]}
+	s := Slot{Key: key, Start: key.Period.Start(b.zone), End: key.Period.End(b.zone), Deadline: b.due.of[key].state}
 	if b.width == 0 || b.reader.Axis == ByExecution {
 		b.fire(&s)
 	}
@@ -25,8 +25,17 @@ func (b *builder) bare(key run.Key) Slot {
 // fire fills in when a period opens and is due.
 func (b *builder) fire(s *Slot) {
 	s.FireAt = b.e.Schedule.FireFor(s.Key.Period)
-	due := b.e.SLA.For(s.Key.Period, s.FireAt, b.e.Schedule)
-	s.Warn, s.Breach = due.Warn, due.Breach
+	s.Warn, s.Breach = b.dueAt(s.Key, s.FireAt)
+}
+
+// dueAt returns when the deadline of a period warns and breaches: as the file says or, if that has
+// none for it, as it was armed.
+func (b *builder) dueAt(key run.Key, fire time.Time) (warn, breach time.Time) {
+	if due := b.e.SLA.For(key.Period, fire, b.e.Schedule); !due.Breach.IsZero() {
+		return due.Warn, due.Breach
+	}
+	armed := b.due.of[key]
+	return armed.warn, armed.breach
 }
 
 // ofRun returns the slot of a run.
@@ -40,7 +49,7 @@ func (b *builder) ofRun(r run.Run) Slot {
 func (b *builder) without(slot schedule.Slot) Slot {
 	s := b.bare(b.e.Key(slot.Period))
 	s.FireAt, s.Excluded, s.DryRun = slot.FireAt, slot.Excluded, b.e.DryRun
-	breach := b.e.SLA.For(slot.Period, slot.FireAt, b.e.Schedule).Breach
+	_, breach := b.dueAt(s.Key, slot.FireAt)
 	s.Phase = vacant(slot.Excluded, slot.Begins(b.zone), b.lastCall(slot, breach), b.row, b.reader.now)
 	if s.Phase == Missing && (b.e.DryRun || slot.FireAt.IsZero() && breach.IsZero()) {
 		// A dry run is never missing: its row may have expired. Nor is a period without a fire or a
@@ -61,8 +70,14 @@ func (b *builder) lastCall(slot schedule.Slot, breach time.Time) time.Time {
 
 // ledger is the state of a lane's deadlines.
 type ledger struct {
-	state    map[run.Key]string // the worse one if there are two
-	inWindow map[run.Key]bool   // a deadline lies in the range
+	of       map[run.Key]due
+	inWindow map[run.Key]bool // a deadline lies in the range
+}
+
+// due is the deadline of a period, the worse one if it has two.
+type due struct {
+	state        string
+	warn, breach time.Time
 }
 
 // Warned is the state of an armed deadline that has warned.
@@ -83,7 +98,7 @@ func StateOf(d store.Deadline) string {
 // the beginning of its period, plus the days that the file adds and the length of a period longer
 // than a day.
 func (b *builder) ledger(ctx context.Context) error {
-	b.due = ledger{state: map[run.Key]string{}, inWindow: map[run.Key]bool{}}
+	b.due = ledger{of: map[run.Key]due{}, inWindow: map[run.Key]bool{}}
 	spec, q := b.e.SLA, b.reader.Query
 	if spec.Deadline == nil && spec.Max == 0 {
 		return nil
@@ -96,8 +111,8 @@ func (b *builder) ledger(ctx context.Context) error {
 			return err
 		}
 		for _, d := range page.Items {
-			if state := StateOf(d); weight[state] > weight[b.due.state[d.Key]] {
-				b.due.state[d.Key] = state
+			if state := StateOf(d); weight[state] > weight[b.due.of[d.Key].state] {
+				b.due.of[d.Key] = due{state, d.WarnAt, d.BreachAt}
 			}
 			if q.holds(d.BreachAt) {
 				b.due.inWindow[d.Key] = true
@@ -107,6 +122,33 @@ func (b *builder) ledger(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// owed adds the periods that have a deadline and no run, and that the schedule does not list: the
+// first reading of the start condition set it, the pipeline was accepted during the period, or the
+// file had another schedule then.
+func (b *builder) owed(ctx context.Context) error {
+	var keys []run.Key
+	for key, d := range b.due.of {
+		if !b.seen[key] && weight[d.state] >= weight[string(sla.Armed)] {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	runs, err := b.reader.Store.RunsAt(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if _, there := runs[key]; !there {
+			s := b.without(schedule.Slot{Period: key.Period, FireAt: b.e.Schedule.FireFor(key.Period), Excluded: b.e.Schedule.Excluded(key.Period)})
+			s.Key = key
+			b.add(s)
+		}
+	}
+	return nil
 }
 
 // lookBack is how long before the range an attempt may have opened that still ran in it.

@@ -65,7 +65,7 @@ type Slot struct {
 	Phase      Phase
 	Run        run.Run // run of the period; without a Status if there is none
 	DryRun     bool
-	Warn       time.Time // of its absolute deadline
+	Warn       time.Time // of its deadline; the relative one only if it has no other
 	Breach     time.Time
 	Deadline   string    // state of its deadlines, the worse if there are two; "" if none was ever armed
 	RetryAt    time.Time // when the job is retried; zero unless it is retrying

@@ -251,9 +251,10 @@ func TestPeriodOfAStreamIsMissingOnlyAfterItsDeadline(t *testing.T) {
 	w.Pass(150 * time.Second)
 	w.shows(w.lane("stream", w.around(time.Minute, 30*time.Second)), "2026-03-03T09:11 due", "2026-03-03T09:12 due")
 	w.Pass(135 * time.Minute) // not yet half past eleven
-	w.shows(w.lane("bound", w.around(80*time.Minute, 0)), "2026-03-03T10 due", "2026-03-03T11 due")
+	// The deadline of the hour in which the file was accepted counts, too: its breach was reported.
+	w.shows(w.lane("bound", w.around(80*time.Minute, 0)), "2026-03-03T09 missing", "2026-03-03T10 due", "2026-03-03T11 due")
 	w.Pass(10 * time.Minute)
-	w.shows(w.lane("bound", w.around(90*time.Minute, 0)), "2026-03-03T10 missing", "2026-03-03T11 due")
+	w.shows(w.lane("bound", w.around(90*time.Minute, 0)), "2026-03-03T09 missing", "2026-03-03T10 missing", "2026-03-03T11 due")
 }
 
 func TestRunOfAnOldPeriodIsShownWhereItRan(t *testing.T) {
@@ -265,4 +266,39 @@ func TestRunOfAnOldPeriodIsShownWhereItRan(t *testing.T) {
 	w.Pass(30 * time.Hour)
 	q := timeline.Query{From: controllertest.Tuesday.Add(-time.Hour), To: controllertest.Tuesday.Add(time.Hour), Axis: timeline.ByExecution}
 	w.shows(w.lane("stream", q), "2025-12-24 completed", "2026-03-03 completed")
+}
+
+func TestPeriodWithOnlyADeadlineIsShown(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: fed, owner: data}
+schedule: {trigger: {key: go, check: equals, field: status, value: ready}, period: day}
+sla: {maxDuration: 2h}
+job: {type: command, config: {command: [load]}}
+`, `
+pipeline: {id: noon, owner: data}
+schedule: {trigger: {key: go, check: exists}, period: day}
+sla: {deadline: "12:00"}
+job: {type: command, config: {command: [load]}}
+`) // accepted 2026-03-03T09:10:00Z
+	w.shows(w.lane("noon", w.around(12*time.Hour, 12*time.Hour)), "2026-03-03 due")
+	if got := shown(w.lane("fed", w.around(12*time.Hour, 12*time.Hour))); len(got) != 0 { // it has no deadline yet
+		t.Errorf("shown: %v", got)
+	}
+	for _, date := range []string{"2026-02-27", "2026-03-03"} {
+		w.Write("fed", "go#"+date, "status=loading")
+	}
+	lane := w.lane("fed", w.around(12*time.Hour, 12*time.Hour))
+	w.shows(lane, "2026-02-27 due", "2026-03-03 due")
+	for _, s := range lane.Slots {
+		if s.Deadline != "ARMED" || !s.Breach.Equal(w.Now().Add(2*time.Hour)) {
+			t.Errorf("%s: deadline %s, due %s", s.Key.Period, s.Deadline, s.Breach)
+		}
+	}
+	w.Pass(3 * time.Hour)
+	w.shows(w.lane("fed", w.around(12*time.Hour, 8*time.Hour)), "2026-02-27 missing", "2026-03-03 due")
+	counted := w.around(12*time.Hour, 8*time.Hour)
+	counted.Width = 4 * time.Hour
+	if got := w.lane("fed", counted); got.Counts[timeline.Due] != 1 || got.Buckets[0].Breached != 1 {
+		t.Errorf("counted: %v", got)
+	}
 }
