@@ -49,6 +49,8 @@ type Rule struct {
 	Level            string     `json:"level" enum:"required,preferred,advisory" doc:"A preferred rule closes the gate only until preferUntil."`
 	Time             *string    `json:"time" doc:"settled and over in words; null if the rule has neither."`
 	Group            *string    `json:"group" doc:"The rule's position in its group, as text."`
+	Negated          bool       `json:"negated" doc:"Whether the rule is inside a not, and so must fail."`
+	Closes           bool       `json:"closes" doc:"Whether the rule keeps the gate closed. A rule of a group that passes without it does not."`
 	Outcome          string     `json:"outcome" enum:"pass,fail,unknown" doc:"The outcome of the rule itself."`
 	EffectiveOutcome string     `json:"effectiveOutcome" enum:"pass,fail,unknown" doc:"The outcome after every enclosing not; this is what counts for the gate."`
 	Value            any        `json:"value" doc:"The value of the field; null if there is none."`
@@ -85,6 +87,7 @@ type Explanation struct {
 	Opens     []string   `json:"opens" doc:"What would open the gate or the run, most direct first."`
 	Said      Said       `json:"said" doc:"The summary, the reasons and opens, with codes and parameters."`
 	Next      Next       `json:"next" doc:"What the run needs to continue."`
+	Actions   []Possible `json:"actions" doc:"What an operator can do now, most direct first; the role of the client is not considered."`
 	DryRun    bool       `json:"dryRun"`
 	Run       *Run       `json:"run" doc:"The run; null if there is none."`
 	Budgets   Budgets    `json:"budgets" doc:"Remaining attempts by cause, according to the active file."`
@@ -112,6 +115,21 @@ type Next struct {
 	At     *time.Time `json:"at" doc:"When it continues if no data changes; null if unknown."`
 	Until  *time.Time `json:"until" doc:"When it stops waiting; null if never."`
 	Action *string    `json:"action" enum:"resume,trigger,rerun,job-complete,exec" doc:"The most direct operator action; null if there is none."`
+
+	Outlook *Reason `json:"outlook" doc:"What happens if no person acts, in one sentence; null where the summary says it."`
+}
+
+// Possible is something that an operator can do about a run in its state. What the server would
+// reject is not listed, except for what it finds out only when it is asked: whether an input has
+// changed, and whether a job still runs.
+type Possible struct {
+	Kind     string         `json:"kind" enum:"resume,push,start,trigger,rerun,force,complete,cancel" doc:"resume: end a pause. push: write a reading that satisfies a closed rule. start: replace the waiting attempt with one that bypasses the gate. trigger: open the run. rerun: open another attempt. force: open another attempt without the checks of a rerun. complete: report the result of its job. cancel: end it."`
+	Pipeline *string        `json:"pipeline" doc:"The pipeline whose sensor is pushed, or that is resumed; null to resume all pipelines."`
+	Key      *string        `json:"key" doc:"The sensor to push; null for other kinds."`
+	Date     *string        `json:"date" doc:"The period of the reading to push; null if it is undated."`
+	Data     map[string]any `json:"data" doc:"The fields of the reading to push; empty for other kinds."`
+	Effect   Reason         `json:"effect" doc:"What it does, in one or more sentences."`
+	Skips    []string       `json:"skips" doc:"The checks that it skips."`
 }
 
 // Line is a line of an explanation.

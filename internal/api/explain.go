@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -57,7 +58,7 @@ func (a *API) explanationView(x explain.Explanation) client.Explanation {
 		Pipeline: string(x.Key.Pipeline), Schedule: text(x.Key.Schedule), Date: date(x.Key.Period), At: x.At.UTC(),
 		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),
 		Said: client.Said{Summary: reasonView(x.Said.Summary), Reasons: views(x.Said.Reasons, reasonView), Opens: views(x.Said.Opens, reasonView)},
-		Next: nextView(x.Next()), DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
+		Next: nextView(x.Next()), Actions: views(x.Actions, possibleView), DryRun: x.DryRun, Attempts: views(x.Attempts, attemptView), JobLog: views(x.Log, jobEntryView),
 		Reruns: views(x.Reruns, rerunView), Deadlines: views(x.Deadlines, deadlineView), Text: x.Text(),
 		Lines:    views(x.Lines(), func(l explain.Line) client.Line { return client.Line{Style: string(l.Style), Text: l.Text} }),
 		Probes:   views(x.Probes, probeView),
@@ -75,7 +76,16 @@ func (a *API) explanationView(x explain.Explanation) client.Explanation {
 }
 
 func nextView(n explain.Next) client.Next {
-	return client.Next{By: string(n.By), At: instant(n.At), Until: instant(n.Until), Action: text(n.Action)}
+	return client.Next{By: string(n.By), At: instant(n.At), Until: instant(n.Until), Action: text(n.Action), Outlook: maybeReason(n.Outlook)}
+}
+
+func possibleView(a explain.Action) client.Possible {
+	data := map[string]any{}
+	maps.Copy(data, a.Fields)
+	return client.Possible{
+		Kind: string(a.Kind), Pipeline: text(a.Pipeline), Key: text(a.Key), Date: date(a.Period), Data: data,
+		Effect: reasonView(a.Effect), Skips: append([]string{}, a.Skips...),
+	}
 }
 
 // explainedRun returns the run of an explanation. The job of a dry run never ran, so it has no
@@ -98,6 +108,7 @@ func shownView(g explain.Gate) client.Shown {
 		PreferUntil: instant(g.PreferUntil), Degraded: append([]string{}, g.Degraded...), OpensAt: instant(g.OpensAt),
 		Rules: views(g.Leaves, func(l explain.Leaf) client.Rule {
 			r := ruleView(l.SeenLeaf)
+			r.Closes = g.Closes(l)
 			r.Version, r.UpdatedAt, r.Source = number(l.Version), instant(l.UpdatedAt), text(l.Source)
 			return r
 		}),

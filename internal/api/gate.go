@@ -71,7 +71,9 @@ func (a *API) gateView(ctx context.Context, e *catalog.Entry, date period.Period
 		}),
 	}
 	for i, leaf := range ask.Leaves() {
-		out.Rules = append(out.Rules, liveRule(leaf, ask.Verdict.Leaves[i], now))
+		r := liveRule(leaf, ask.Verdict.Leaves[i], now)
+		r.Closes = ask.Closes(ask.Verdict.Leaves[i], now)
+		out.Rules = append(out.Rules, r)
 	}
 	if ask.Start != nil {
 		out.StartCondition = new(liveRule(gate.SeenLeaf(*ask.Start), *ask.Start, now))
@@ -133,7 +135,7 @@ func ruleView(leaf store.SeenLeaf) client.Rule {
 	}
 	return client.Rule{
 		Key: leaf.Key, Check: string(leaf.Check), Field: text(leaf.Field), Needs: leaf.Needs, From: text(leaf.From), Level: string(level), Time: text(leaf.Time),
-		Group: text(leaf.Group), Outcome: leaf.Outcome.String(), EffectiveOutcome: leaf.Outcome.In(leaf.Negated).String(), Value: leaf.Value, Reason: leaf.Reason,
+		Group: text(leaf.Group), Negated: leaf.Negated, Outcome: leaf.Outcome.String(), EffectiveOutcome: leaf.Outcome.In(leaf.Negated).String(), Value: leaf.Value, Reason: leaf.Reason,
 	}
 }
 

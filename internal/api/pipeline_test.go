@@ -161,7 +161,7 @@ func TestGateAnswersMayIRun(t *testing.T) {
 	}
 	rule := open["rules"].([]any)[0].(map[string]any)
 	want := map[string]any{
-		"key": "source", "check": "equals", "field": "status", "needs": "ready", "from": nil, "level": "required", "time": nil, "group": nil,
+		"key": "source", "check": "equals", "field": "status", "needs": "ready", "from": nil, "level": "required", "negated": false, "closes": false, "time": nil, "group": nil,
 		"outcome": "pass", "effectiveOutcome": "pass", "value": "ready", "reason": `status is "ready"`, "version": rule["version"], "updatedAt": "2026-03-04T08:10:00Z", "source": nil,
 	}
 	if diff := cmp.Diff(want, rule); diff != "" {

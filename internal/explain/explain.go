@@ -68,6 +68,7 @@ type Explanation struct {
 	Reasons []string // why it is in this state, most important first
 	Opens   []string // what would open it, most direct first
 	Said    Said     // the same three with their codes and parameters
+	Actions []Action // what an operator can do, most direct first
 
 	DryRun bool
 	Run    *run.Run // nil if there is none
@@ -152,6 +153,7 @@ func Explain(ctx context.Context, s Sources, q Question, now time.Time) (Explana
 	if err != nil {
 		return Explanation{}, fmt.Errorf("explain %s: %w", b.key, err)
 	}
+	b.actions()
 	return *x, nil
 }
 

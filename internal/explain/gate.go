@@ -156,15 +156,20 @@ func (g *Gate) lapsed() bool { return !g.PreferUntil.IsZero() && !g.At.Before(g.
 // Closed lists the rules that keep the gate closed.
 func (g *Gate) Closed() []Leaf {
 	var closed []Leaf
-	if g == nil || g.Outcome == rule.Pass {
+	if g == nil {
 		return nil
 	}
 	for _, leaf := range g.Leaves {
-		if !leaf.Holds && !leaf.Advisory && !leaf.Moot && !(leaf.Preferred && g.lapsed()) {
+		if g.Closes(leaf) {
 			closed = append(closed, leaf)
 		}
 	}
 	return closed
+}
+
+// Closes reports whether a rule keeps the gate closed.
+func (g *Gate) Closes(leaf Leaf) bool {
+	return g.Outcome != rule.Pass && !leaf.Holds && !leaf.Advisory && !leaf.Moot && !(leaf.Preferred && g.lapsed())
 }
 
 // Open reports whether the gate allows a start.

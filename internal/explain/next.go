@@ -28,6 +28,8 @@ type Next struct {
 	At     time.Time   // when it continues without new data; zero if unknown
 	Until  time.Time   // when it stops waiting; zero if it does not
 	Action reason.Code // the most direct one: trigger, rerun, resume, job-complete, …; "" without one
+	// Outlook says what happens if no person acts; zero where the state says it.
+	Outlook reason.Reason
 }
 
 // actions are the codes of Opens entries that a person can carry out.
@@ -36,6 +38,7 @@ var actions = []reason.Code{"resume", "trigger", "rerun", "again", "job-complete
 // Next says how the run continues.
 func (x Explanation) Next() Next {
 	n := x.next()
+	n.Outlook = x.outlook(n)
 	for _, r := range x.Said.Opens {
 		if n.Action == "" && n.By != ByJob && slices.Contains(actions, r.Code) {
 			n.Action = r.Code

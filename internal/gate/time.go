@@ -54,6 +54,11 @@ func (v View) Lapsed(now time.Time) bool {
 	return !v.PreferUntil.IsZero() && !now.Before(v.PreferUntil)
 }
 
+// Closes reports whether a rule keeps the gate closed now.
+func (v View) Closes(l rule.Leaf, now time.Time) bool {
+	return !v.Open() && l.Closes() && !(l.Preferred && v.Lapsed(now))
+}
+
 // Lacking lists the sensors of the preferred rules without which the gate is open, without
 // duplicates, separated by commas.
 func (v View) Lacking() string {

@@ -1401,7 +1401,7 @@ export interface components {
             /** @description What to do. */
             action: components["schemas"]["Action"];
             /**
-             * @description Open run: held, status-unread. Last ended run: failed, exhausted. Passed deadline: overdue. Missed period: missing. File: rejected, degraded. Sink: undelivered. Pause of a day or longer: paused.
+             * @description Open run: held, status-unread. Run that failed, or whose gate stayed closed, and has not completed since: failed, exhausted. Passed deadline: overdue. Missed period: missing. File: rejected, degraded. Sink: undelivered. Pause of a day or longer: paused.
              * @enum {string}
              */
             code: "held" | "status-unread" | "failed" | "exhausted" | "overdue" | "missing" | "rejected" | "degraded" | "undelivered" | "paused";
@@ -1985,6 +1985,8 @@ export interface components {
             type: string;
         };
         Explanation: {
+            /** @description What an operator can do now, most direct first; the role of the client is not considered. */
+            actions: components["schemas"]["Possible"][];
             /** Format: date-time */
             at: string;
             attempts: components["schemas"]["Attempt"][];
@@ -2445,6 +2447,8 @@ export interface components {
              * @enum {string}
              */
             by: "start" | "time" | "data" | "slot" | "worker" | "job" | "operator" | "nothing";
+            /** @description What happens if no person acts, in one sentence; null where the summary says it. */
+            outlook: components["schemas"]["Reason"] | null;
             /**
              * Format: date-time
              * @description When it stops waiting; null if never.
@@ -2611,6 +2615,27 @@ export interface components {
             timezone: string | null;
             /** @description The active version. */
             version: string | null;
+        };
+        Possible: {
+            /** @description The fields of the reading to push; empty for other kinds. */
+            data: {
+                [key: string]: unknown;
+            };
+            /** @description The period of the reading to push; null if it is undated. */
+            date: string | null;
+            /** @description What it does, in one or more sentences. */
+            effect: components["schemas"]["Reason"];
+            /** @description The sensor to push; null for other kinds. */
+            key: string | null;
+            /**
+             * @description resume: end a pause. push: write a reading that satisfies a closed rule. start: replace the waiting attempt with one that bypasses the gate. trigger: open the run. rerun: open another attempt. force: open another attempt without the checks of a rerun. complete: report the result of its job. cancel: end it.
+             * @enum {string}
+             */
+            kind: "resume" | "push" | "start" | "trigger" | "rerun" | "force" | "complete" | "cancel";
+            /** @description The pipeline whose sensor is pushed, or that is resumed; null to resume all pipelines. */
+            pipeline: string | null;
+            /** @description The checks that it skips. */
+            skips: string[];
         };
         Probe: {
             /** @description The last answer; all fields are null if there is none. */
@@ -2856,6 +2881,8 @@ export interface components {
         };
         Rule: {
             check: string;
+            /** @description Whether the rule keeps the gate closed. A rule of a group that passes without it does not. */
+            closes: boolean;
             /**
              * @description The outcome after every enclosing not; this is what counts for the gate.
              * @enum {string}
@@ -2874,6 +2901,8 @@ export interface components {
             level: "required" | "preferred" | "advisory";
             /** @description The value that the field is compared with. */
             needs: unknown;
+            /** @description Whether the rule is inside a not, and so must fail. */
+            negated: boolean;
             /**
              * @description The outcome of the rule itself.
              * @enum {string}
@@ -3304,7 +3333,7 @@ export interface components {
             attempt: number | null;
             /**
              * Format: date-time
-             * @description When the deadline is breached.
+             * @description When the deadline is breached: the absolute one or, without it, the relative one.
              */
             breachAt: string | null;
             /** @description Why the period has this phase: the first rule that does not pass and its value, the exit code and last output line of a failed job, or the time of the retry; null if there is no cause. */
@@ -3589,7 +3618,7 @@ export interface components {
         TriggerRequest: {
             /** @description Start even if the gate is closed. Needs a reason. */
             bypassGate?: boolean;
-            /** @description The period. Default: the period of a fire at the current time. */
+            /** @description The period. Default: the current period: that of a fire now or, if no fire is for it, of the last fire. */
             date?: string;
             /** @description Open the run even if the calendar excludes the period or the budget is used up. */
             force?: boolean;
@@ -4699,7 +4728,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The period. Default: the period of a fire at the current time.
+                 * @description The period. Default: the current period: that of a fire now or, if no fire is for it, of the last fire.
                  * @example 2026-03-03
                  */
                 date?: string;
@@ -4742,7 +4771,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The period. Default: the period of a fire at the current time.
+                 * @description The period. Default: the current period: that of a fire now or, if no fire is for it, of the last fire.
                  * @example 2026-03-03
                  */
                 date?: string;
