@@ -33,6 +33,7 @@ type Node struct {
 	Date     *string `json:"date" doc:"The latest period with a run."`
 	Schedule *string `json:"schedule"`
 	Status   *string `json:"status" doc:"The status of that run."`
+	Phase    *string `json:"phase" doc:"The phase of that run, more specific than its status."`
 }
 
 // Edge connects a pipeline with one that waits for it.
@@ -199,6 +200,7 @@ func (a *API) node(ctx context.Context, id pipeline.ID, distance int) (Node, err
 	}
 	for _, r := range last.Items { // at most one
 		n.Date, n.Schedule, n.Status = date(r.Period), text(r.Schedule), text(r.Status)
+		n.Phase = text(r.Phase(a.now()))
 	}
 	return n, nil
 }

@@ -2478,6 +2478,8 @@ export interface components {
              * @description Steps downstream; negative is upstream, 0 is the pipeline itself.
              */
             distance: number;
+            /** @description The phase of that run, more specific than its status. */
+            phase: string | null;
             pipeline: string;
             schedule: string | null;
             /**

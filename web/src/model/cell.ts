@@ -34,14 +34,17 @@ const promiseRank: (Promise | undefined)[] = ["breached", "warned", "armed", "me
 const worsePromise = (a: Promise | undefined, b: Promise | undefined) => (promiseRank.indexOf(a) <= promiseRank.indexOf(b) ? a : b);
 
 /** Kinds that need no attention: outside the window they are omitted, while others are shown at its edge. */
-const calm: ReadonlySet<Kind> = new Set<Kind>(["completed", "dryrun", "due", "upcoming", "excluded"]);
+const calmKinds: ReadonlySet<Kind> = new Set<Kind>(["completed", "dryrun", "due", "upcoming", "excluded"]);
+
+/** Whether a period may be omitted. One that should have a run, with a deadline, may not. */
+const calm = (kind: Kind, promise: Promise | undefined) => calmKinds.has(kind) && !(kind === "due" && promise !== undefined && promise !== "met");
 
 const stretch = (slot: Slot, axis: Axis, now: number) => (axis === "execution" ? executionOf(slot, now) : { from: startOf(slot), to: endOf(slot) });
 const inside = (c: { from: number; to: number }, w: Window) => c.from < w.to && (c.to > w.from || c.from >= w.from);
 
 /** Whether a period is drawn at all: in the window, or at its edge. */
 export function isDrawn(slot: Slot, w: Window, axis: Axis): boolean {
-  return !calm.has(kindOf(slot)) || inside(stretch(slot, axis, 0), w);
+  return !calm(kindOf(slot), promiseOf(slot)) || inside(stretch(slot, axis, 0), w);
 }
 
 /** Positions the periods of a lane in a window of the given width in pixels. */
@@ -55,7 +58,7 @@ export function cells(lane: Pick<Lane, "slots" | "buckets">, w: Window, width: n
   for (const c of drawn) {
     const placed = counted ? undefined : place(c, w, scale);
     if (placed) add(out, placed);
-    else if (!calm.has(c.kind)) edges.push({ ...c, outside: true, left: c.from < w.from ? 0 : width - edge, width: edge });
+    else if (!calm(c.kind, c.promise)) edges.push({ ...c, outside: true, left: c.from < w.from ? 0 : width - edge, width: edge });
   }
   return [...merged(edges.filter((c) => c.left === 0)), ...out, ...merged(edges.filter((c) => c.left !== 0))];
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { box, layout } from "./graph";
 
-const node = (pipeline: string, distance: number) => ({ pipeline, distance, state: "ok" as const, date: null, schedule: null, status: null });
+const node = (pipeline: string, distance: number) => ({ pipeline, distance, state: "ok" as const, date: null, schedule: null, status: null, phase: null });
 
 test("what is upstream stands at the left, what is downstream at the right", () => {
   const g = layout({

@@ -17,5 +17,6 @@ export function lateness(d: Pick<Deadline, "state" | "breachAt" | "doneAt" | "wa
     case "BREACHED": return { word: d.doneAt ? "late by" : "overdue by", by: (d.doneAt ? Date.parse(d.doneAt) : now) - breach, late: true };
     case "ARMED": break;
   }
+  if (now >= breach) return { word: "overdue by", by: now - breach, late: true };
   return { word: d.warned ? "near, in" : "in", by: breach - now, late: false };
 }

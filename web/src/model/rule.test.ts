@@ -1,18 +1,17 @@
 import { expect, test } from "vitest";
-import { asks, closing, figure, neededBy, type Rule, ruleText, spark } from "./rule";
+import { asks, closing, figure, type Rule, ruleText, spark } from "./rule";
 
 test("rules are told in a few words", () => {
   expect(asks({ check: "gte", field: "count", needs: 20 })).toBe("count ≥ 20");
   expect(asks({ check: "exists", field: null, needs: null })).toBe("exists");
+  expect(asks({ check: "equals", field: "on", needs: true, negated: true })).toBe("not on = true");
   expect(asks({ check: "age_lt", field: "updatedAt", needs: "2h" })).toBe("updatedAt age lt 2h");
   expect(asks({ check: "gte", field: "count", needs: 20, time: "settled for 15m" })).toBe("count ≥ 20, settled for 15m");
 });
 
-test("a preferred rule keeps a gate closed for a while, an advisory one never", () => {
-  const rules = ["required", "preferred", "advisory"].map((level) => ({ key: level, level, effectiveOutcome: "fail" })) as unknown as Rule[];
-  const at = (time: string) => closing({ at: time, preferUntil: "2026-03-03T10:00:00Z", rules }).map((r) => r.key);
-  expect(at("2026-03-03T09:59:59.5Z")).toEqual(["required", "preferred"]);
-  expect(at("2026-03-03T10:00:00Z")).toEqual(["required"]);
+test("the server says which rules keep a gate closed", () => {
+  const rules = [true, false].map((closes) => ({ key: String(closes), level: "required", effectiveOutcome: "fail", closes })) as unknown as Rule[];
+  expect(closing({ rules }).map((r) => r.key)).toEqual(["true"]);
   expect(closing(null)).toEqual([]);
 });
 
@@ -26,13 +25,6 @@ test("what a rule saw is drawn as a figure", () => {
   expect([figure(2, gte), figure("2.5", gte), figure(true, gte), figure("x", gte), figure(null, gte)]).toEqual([2, 2.5, 1, undefined, undefined]);
   const ready = { check: "equals", needs: "ready" };
   expect([figure("ready", ready), figure("loading", ready)]).toEqual([1, 0]);
-});
-
-test("a push is filled in with what the rule needs", () => {
-  expect(neededBy({ check: "gte", field: "count", needs: 1000 })).toEqual({ count: 1000 });
-  expect(neededBy({ check: "gt", field: "load.rows", needs: 5 })).toEqual({ load: { rows: 6 } });
-  expect(neededBy({ check: "in", field: "state", needs: ["done", "skipped"] })).toEqual({ state: "done" });
-  expect(neededBy({ check: "exists", field: null, needs: null })).toEqual({ status: "ready" });
 });
 
 test("a closed rule is told with the value it saw", () => {

@@ -10,17 +10,17 @@ export function value(v: unknown): string {
 }
 
 /** A rule's requirement, in a few words. */
-export function asks(r: Pick<Rule, "check" | "field" | "needs"> & Partial<Pick<Rule, "time">>): string {
+export function asks(r: Pick<Rule, "check" | "field" | "needs"> & Partial<Pick<Rule, "time" | "negated">>): string {
+  if (r.negated) return `not ${asks({ ...r, negated: false })}`;
   const time = r.time ? `, ${r.time}` : "";
   if (r.check === "exists") return `${r.field ? `${r.field} ` : ""}exists${time}`;
   const needs = r.needs === null || r.needs === undefined ? "" : ` ${value(r.needs)}`;
   return `${r.field ? `${r.field} ` : ""}${signs[r.check] ?? r.check.replaceAll("_", " ")}${needs}${time}`;
 }
 
-/** The rules that keep a gate closed: a preferred one does until preferUntil, an advisory one never. */
-export function closing(gate: { at: string; preferUntil: string | null; rules: readonly Rule[] } | null): Rule[] {
-  const preferred = gate?.preferUntil ? Date.parse(gate.at) < Date.parse(gate.preferUntil) : false;
-  return gate?.rules.filter((r) => r.effectiveOutcome !== "pass" && (r.level === "required" || (r.level === "preferred" && preferred))) ?? [];
+/** The rules that keep a gate closed. */
+export function closing(gate: { rules: readonly Rule[] } | null): Rule[] {
+  return gate?.rules.filter((r) => r.closes) ?? [];
 }
 
 /** A closed rule's requirement and the observed value, such as "rows: count ≥ 1000, but it is 12". */
@@ -61,26 +61,4 @@ export function historyOf(all: readonly RuleHistory[] | undefined, pipeline: str
 /** Who wrote the reading that a rule saw. */
 export function writer(r: Rule, h: RuleHistory | undefined): string | null {
   return r.source ?? h?.points.find((p) => p.version === r.version)?.source ?? null;
-}
-
-/** The fields of a reading that makes a rule pass, as far as they can be known. */
-export function neededBy(r: Pick<Rule, "check" | "field" | "needs">, now = Date.now()): Record<string, unknown> {
-  if (!r.field || r.field === "updatedAt") return { status: "ready" };
-  let out = neededValue(r, now);
-  for (const name of r.field.split(".").toReversed()) out = { [name]: out };
-  return out as Record<string, unknown>;
-}
-
-function neededValue(r: Pick<Rule, "check" | "needs">, now: number): unknown {
-  const n = Number(r.needs);
-  switch (r.check) {
-    case "gt": return Number.isNaN(n) ? 1 : n + 1;
-    case "lt": return Number.isNaN(n) ? 0 : n - 1;
-    case "in": return Array.isArray(r.needs) ? (r.needs as unknown[])[0] : r.needs;
-    case "not_equals": return typeof r.needs === "boolean" ? !r.needs : "";
-    case "age_lt": return new Date(now).toISOString();
-    case "exists": return true;
-    case "matches": return "";
-    default: return r.needs ?? true;
-  }
 }

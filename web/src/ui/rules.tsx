@@ -18,8 +18,8 @@ interface Props {
   rules: readonly Rule[];
   now: number;
   when: "live" | "then";
-  /** Opens a dialog that pushes what a closed rule needs; absent if the user may not push. */
-  push?: ((r: Rule) => void) | undefined;
+  /** Returns what opens a dialog that pushes a reading which satisfies a rule; nothing if there is none, or the user may not push. */
+  push?: ((r: Rule) => (() => void) | undefined) | undefined;
   /** With the history of what its rules read, each has a small chart and opens to its last writes. */
   lately?: { pipeline: string; histories: readonly RuleHistory[] | undefined };
 }
@@ -34,6 +34,7 @@ export function Rules({ rules, now, when, push, lately }: Props) {
         <tbody>
           {rules.map((r, i) => {
             const h = lately && historyOf(lately.histories, lately.pipeline, r);
+            const pushes = push?.(r);
             return [
               <tr key={i} className={`o-${r.effectiveOutcome}${r.level === "advisory" ? " advisory" : ""}`}>
                 <td><RuleMark outcome={r.effectiveOutcome} /></td>
@@ -48,7 +49,7 @@ export function Rules({ rules, now, when, push, lately }: Props) {
                 <td className="num">{when === "live" ? <Age at={r.updatedAt} now={now} /> : <Time at={r.updatedAt} />}</td>
                 <td>{writer(r, h) ?? <span className="none">–</span>}</td>
                 {lately && <td>{h && <Lately rule={r} history={h} />}</td>}
-                {push && <td className="r">{r.effectiveOutcome !== "pass" && <button type="button" aria-label={`Push ${r.key}…`} onClick={() => push(r)}>Push…</button>}</td>}
+                {push && <td className="r">{pushes && <button type="button" aria-label={`Push ${r.key}…`} onClick={pushes}>Push…</button>}</td>}
               </tr>,
               h && open === i && <tr key={`${i} history`} className="history"><td /><td colSpan={7}><Writes history={h} /></td></tr>,
             ];

@@ -6,7 +6,8 @@ import { asks, closing, ruleText } from "../../model/rule";
 import { Ask, field, useAsk } from "../../ui/ask";
 import { Dialog } from "../../ui/dialog";
 import { useMay } from "../../ui/me";
-import { Trigger } from "./pipeline";
+import { type Reason, ReasonText } from "../../ui/reason";
+import { type Possible, Resume, Trigger } from "./pipeline";
 
 type Explanation = components["schemas"]["Explanation"];
 type Rerun = components["schemas"]["Rerun"];
@@ -24,19 +25,24 @@ const named = (k: Key) => `${k.pipeline} ${k.date}`;
 /** Why a run is as it is; undefined until it is read. */
 export function useExplanation(k: Key | null): Explanation | undefined {
   const path = k && `/pipelines/${encodeURIComponent(k.pipeline)}/explain?date=${encodeURIComponent(k.date)}&schedule=${encodeURIComponent(k.schedule)}`;
-  return useResource<Explanation>(path, { on: (e) => e.detail.pipelineId === k?.pipeline }).data;
+  return useResource<Explanation>(path, { on: (e) => e.detail.pipelineId === k?.pipeline, every: 5000 }).data;
 }
-
-/** The text for a run that needs a person to continue. */
-export const stuck = "Nothing more happens automatically.";
 
 function answered(r: Rerun): string {
   if (!r.accepted) throw new Failure(`Rejected: ${r.why}.`, 409);
   return `Attempt ${r.attempt ?? ""} is open.`;
 }
 
+/** The action of that kind, if it is possible now. */
+const possible = (x: Explanation, kind: Possible["kind"]) => x.actions.find((a) => a.kind === kind);
+
+/** Opens another attempt. Where only a forced one is possible, it asks for that. */
 export function RerunOne({ k }: { k: Key }) {
   const { open } = useAsk();
+  const x = useExplanation(k);
+  if (!x) return null;
+  const rerun = possible(x, "rerun");
+  if (!rerun) return possible(x, "force") ? <Force k={k} /> : <NotNow k={k} x={x} />;
   return (
     <Ask
       title={`Rerun ${named(k)}`} submit="Rerun" reason="required"
@@ -46,49 +52,46 @@ export function RerunOne({ k }: { k: Key }) {
           return answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason }, key));
         } catch (cause) {
           if (!(cause instanceof Failure) || cause.status !== 409) throw cause;
-          open(<Refused k={k} why={cause.message} reason={reason} />);
+          open(<Refused k={k} why={cause.message} reason={reason} force={possible(x, "force") !== undefined} />);
           return null;
         }
       }}
     >
-      <p>Opens another attempt if an input has changed since the last one and the budget allows it. The gate is evaluated again.</p>
+      <p><ReasonText reason={rerun.effect} /></p>
     </Ask>
   );
 }
 
-/** What a forced rerun skips, in words. */
-export function skipped(x: Pick<Explanation, "run" | "gate">): string[] {
-  const spent = x.run?.counters.manualReruns ?? 0;
-  const all = [
-    "the circuit breaker, which requires that an input has changed since the last attempt",
-    `the budget of manual reruns, of which ${spent} ${spent === 1 ? "is" : "are"} used`,
-    "the calendar, which may exclude the period",
-  ];
-  all.push(x.run?.jobMayRun ? "the check for a running job: the job of the last attempt may still be running, so two may run at once" : "the check for a running job of the last attempt");
-  return all;
-}
-
-/** Whether a run waits for something that a start without the gate does not wait for: not for a slot, nor for the end of a pause. */
-export function canStartAnyway(x: Pick<Explanation, "run" | "dryRun" | "said">): boolean {
-  return x.run?.status === "PENDING" && !x.dryRun && x.run.phase !== "max-active" && x.said.summary.code !== "paused";
+/** Why a run is not rerun now. */
+function NotNow({ k, x }: { k: Key; x: Explanation }) {
+  const { close } = useAsk();
+  return (
+    <Dialog label={`Rerun ${named(k)}`} className="ask" close={close}>
+      <form onSubmit={(e) => e.preventDefault()}>
+        <h2>No rerun is possible now</h2>
+        <p className="notice"><ReasonText reason={x.said.summary} />{x.next.outlook && <> <ReasonText reason={x.next.outlook} /></>}</p>
+        <div className="buttons"><button type="button" autoFocus onClick={close}>Close</button></div>
+      </form>
+    </Dialog>
+  );
 }
 
 /** Starts a run that waits for its gate, without the gate. */
-export function StartAnyway({ k, x }: { k: Key; x: Explanation }) {
+export function StartAnyway({ k, x, effect }: { k: Key; x: Explanation; effect: Reason }) {
   const closed = closing(x.gate);
   return (
     <Ask
       title={`Start ${named(k)} anyway`} submit="Start anyway" danger reason="required"
       act={async (form, key) => answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason: field(form, "reason"), force: true, bypassGate: true }, key))}
     >
-      <p>Replaces the waiting attempt with one that bypasses the gate. The deadlines stay armed.</p>
+      <p><ReasonText reason={effect} /></p>
       {closed.length > 0 && <ul className="reasons">{closed.map((r, i) => <li key={i}>{ruleText(r)}</li>)}</ul>}
     </Ask>
   );
 }
 
-/** A refused rerun, with the option to force it. */
-function Refused({ k, why, reason }: { k: Key; why: string; reason: string }) {
+/** A refused rerun, with the option to force it, if that is possible. */
+function Refused({ k, why, reason, force }: { k: Key; why: string; reason: string; force: boolean }) {
   const { open, close } = useAsk();
   return (
     <Dialog label={`Rerun ${named(k)}`} className="ask" close={close}>
@@ -97,7 +100,7 @@ function Refused({ k, why, reason }: { k: Key; why: string; reason: string }) {
         <p className="notice bad" role="alert">{why}</p>
         <div className="buttons">
           <button type="button" onClick={close}>Cancel</button>
-          <button type="button" className="danger" autoFocus onClick={() => open(<Force k={k} reason={reason} />)}>Force…</button>
+          {force && <button type="button" className="danger" autoFocus onClick={() => open(<Force k={k} reason={reason} />)}>Force…</button>}
         </div>
       </form>
     </Dialog>
@@ -107,21 +110,28 @@ function Refused({ k, why, reason }: { k: Key; why: string; reason: string }) {
 function Force({ k, reason }: { k: Key; reason?: string }) {
   const x = useExplanation(k);
   if (!x) return null;
-  const closed = closing(x.gate);
+  const force = possible(x, "force");
+  if (!force) return <NotNow k={k} x={x} />;
+  const closed = x.gate?.live ? closing(x.gate) : [];
   return (
     <Ask
       title={`Force a rerun of ${named(k)}`} submit="Force rerun" danger reason="required" because={reason}
       act={async (form, key) => answered(await act<Rerun>("POST", `${at(k)}/reruns`, { reason: field(form, "reason"), force: true, bypassGate: form.has("bypass") }, key))}
     >
-      <p>This skips</p>
-      <ul className="reasons">{skipped(x).map((s) => <li key={s}>{s}</li>)}</ul>
-      <label className="check"><input type="checkbox" required autoFocus /> I understand that these checks are skipped</label>
-      <label className="check"><input type="checkbox" name="bypass" /> Skip the gate as well{closed.length > 0 && `: ${closed.map((r) => `${r.key} ${asks(r)}`).join(", ")} ${closed.length === 1 ? "does" : "do"} not pass`}</label>
+      <p><ReasonText reason={force.effect} /></p>
+      {force.skips.length > 0 && (
+        <>
+          <p>This skips</p>
+          <ul className="reasons">{force.skips.map((s) => <li key={s}>{s}</li>)}</ul>
+          <label className="check"><input type="checkbox" required autoFocus /> I understand that these checks are skipped</label>
+        </>
+      )}
+      <label className="check"><input type="checkbox" name="bypass" /> Skip the gate as well{closed.length > 0 && `: ${closed.map((r) => `${r.key} ${asks(r)}`).join(", ")} ${closed.length === 1 ? "does" : "do"} not hold`}</label>
     </Ask>
   );
 }
 
-function Cancel({ k, running }: { k: Key; running: boolean }) {
+function Cancel({ k, effect }: { k: Key; effect: Reason }) {
   return (
     <Ask
       title={`Cancel ${named(k)}`} submit="Cancel the run" danger reason="required"
@@ -130,12 +140,12 @@ function Cancel({ k, running }: { k: Key; running: boolean }) {
         return `The run of ${named(k)} is cancelled.`;
       }}
     >
-      <p>Ends the run and its deadlines.{running && " Its job is asked to stop, if its type supports that."}</p>
+      <p><ReasonText reason={effect} /></p>
     </Ask>
   );
 }
 
-function Report({ k, attempt }: { k: Key; attempt: number }) {
+function Report({ k, attempt, effect }: { k: Key; attempt: number; effect: Reason }) {
   return (
     <Ask
       title={`Report the result of ${named(k)}`} submit="Report"
@@ -145,7 +155,7 @@ function Report({ k, attempt }: { k: Key; attempt: number }) {
         return done.late ? "The attempt had already ended: the result is logged and changes nothing." : "The result is recorded.";
       }}
     >
-      <p>For jobs whose end Interlock cannot see by itself. It counts for attempt {attempt}.</p>
+      <p><ReasonText reason={effect} /></p>
       <label>Result<select name="result" defaultValue="success" autoFocus><option value="success">success</option><option value="fail">fail</option><option value="timeout">timeout</option></select></label>
       <label>Message<input name="message" maxLength={4000} /></label>
       <label>Failure category<select name="category" defaultValue=""><option value="">unknown</option><option>TRANSIENT</option><option>PERMANENT</option><option>TIMEOUT</option></select></label>
@@ -156,26 +166,40 @@ function Report({ k, attempt }: { k: Key; attempt: number }) {
 /** Reports the result of a run's latest attempt. */
 export function ReportOne({ k }: { k: Key }) {
   const x = useExplanation(k);
-  return x?.run ? <Report k={k} attempt={x.run.attempt} /> : null;
+  const complete = x && possible(x, "complete");
+  if (!x?.run) return null;
+  return complete ? <Report k={k} attempt={x.run.attempt} effect={complete.effect} /> : <NotNow k={k} x={x} />;
 }
 
-const open = new Set(["PENDING", "TRIGGERING", "RUNNING", "FAILED"]);
+export interface RunAction {
+  kind: Possible["kind"];
+  name: string;
+  run: () => void;
+}
 
-/** The actions on a run that the user may take and that make sense in its state. */
-export function useRunActions(k: Key, x: Explanation | undefined): { name: string; run: () => void }[] {
+const names: Record<Exclude<Possible["kind"], "push">, string> = {
+  resume: "Resume…", start: "Start anyway…", trigger: "Trigger…", rerun: "Rerun…", force: "Force…", complete: "Report result…", cancel: "Cancel…",
+};
+
+/** The possible actions on a run, as the server lists them, that the user may take. Readings are pushed beside their rules. */
+export function useRunActions(k: Key, x: Explanation | undefined): RunAction[] {
   const may = useMay();
   const ask = useAsk();
-  if (!x || x.dryRun || !may("operator", k.pipeline)) return [];
-  const run = x.run;
-  if (!run) return [{ name: "Trigger…", run: () => ask.open(<Trigger id={k.pipeline} date={k.date} />) }];
-  if (open.has(run.status)) {
-    const started = run.status === "RUNNING" || run.status === "TRIGGERING";
-    const report = started ? [{ name: "Report result…", run: () => ask.open(<Report k={k} attempt={run.attempt} />) }] : [];
-    const anyway = canStartAnyway(x) ? [{ name: "Start anyway…", run: () => ask.open(<StartAnyway k={k} x={x} />) }] : [];
-    return [...anyway, ...report, { name: "Cancel…", run: () => ask.open(<Cancel k={k} running={started} />) }];
-  }
-  return [
-    { name: "Rerun…", run: () => ask.open(<RerunOne k={k} />) },
-    { name: "Force…", run: () => ask.open(<Force k={k} />) },
-  ];
+  if (!x || !may("operator", k.pipeline)) return [];
+  const dialog = (a: Possible) => {
+    switch (a.kind) {
+      case "push": return null;
+      case "resume": return <Resume id={a.pipeline} />;
+      case "start": return <StartAnyway k={k} x={x} effect={a.effect} />;
+      case "trigger": return <Trigger id={k.pipeline} date={k.date} effect={a.effect} />;
+      case "rerun": return <RerunOne k={k} />;
+      case "force": return <Force k={k} />;
+      case "complete": return x.run && <Report k={k} attempt={x.run.attempt} effect={a.effect} />;
+      case "cancel": return <Cancel k={k} effect={a.effect} />;
+    }
+  };
+  return x.actions.flatMap((a): RunAction[] => {
+    if (a.kind === "push" || (a.pipeline === null && !may("operator"))) return [];
+    return [{ kind: a.kind, name: a.pipeline === null ? "Resume all…" : names[a.kind], run: () => ask.open(dialog(a)) }];
+  });
 }

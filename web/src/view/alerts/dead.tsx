@@ -26,7 +26,7 @@ export function DeadLetters() {
             <h2>Not delivered</h2>{letters > 0 && <span className="count">{letters}</span>}<span className="gap" />
             {may("operator") && items.length > 1 && <button type="button" onClick={() => ask.open(<Retry all={letters} />)}>Send all {letters} again…</button>}
           </header>
-          {items.length === 0 ? <p className="none">Every alert was delivered.</p> : (
+          {items.length === 0 ? <p className="none">No sink has rejected an alert.</p> : (
             <ul className="letters">
               {items.map((g) => (
                 <li key={`${g.sink}/${g.type}/${g.reason}`}>

@@ -46,7 +46,7 @@ function Board() {
       {pipeline && <div className="controls"><span>Only {pipeline}</span><button type="button" className="quiet" onClick={() => change({ pipeline: undefined })}>Show all</button></div>}
       <Show resource={board} what="deadlines">
         {({ items, more }) => {
-          if (items.length === 0) return <Empty><p>No deadline is due in the next two days. A pipeline with <code>sla</code> in its file has one for each period.</p></Empty>;
+          if (items.length === 0) return <Empty><p>No deadline is due in the next two days. <code>sla</code> in a pipeline's file sets them.</p></Empty>;
           return (
             <>
               <div className="board-columns">{columns.map(([state, name, look]) => <ColumnOf key={state} name={name} look={look} cards={items.filter((d) => d.state === state)} now={now} />)}</div>

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import { useResource } from "../../api/resource";
 import { box, type Graph as Answer, layout, type Placed } from "../../model/graph";
-import { kindName, kindOfStatus } from "../../model/slot";
+import { kindName, kindOfPhase } from "../../model/slot";
 import { pipelinePath, runPath } from "../../route/route";
 import { Age, useNow } from "../../ui/clock";
 import { Link } from "../../ui/link";
@@ -66,8 +66,8 @@ function arrow(path: string): string {
 }
 
 function Box({ n, self }: { n: Placed; self: boolean }) {
-  const kind = n.status ? kindOfStatus(n.status) : "upcoming";
-  const word = n.state === "unknown" ? "there is no such pipeline" : n.status ? `${n.date}: ${kindName[kind]}` : "no run yet";
+  const kind = n.phase ? kindOfPhase(n.phase) : "upcoming";
+  const word = n.state === "unknown" ? "there is no such pipeline" : n.phase ? `${n.date}: ${kindName[kind]}` : "no run yet";
   const style = { left: n.x + margin, top: n.y + margin, width: box.width, height: box.height };
   const inner = <><span className={`k-${kind} last`}><Glyph kind={kind} /></span><span className="cut">{n.pipeline}</span>{n.state !== "ok" && <span className={`flag s-${n.state}`}>{n.state}</span>}</>;
   const label = `${n.pipeline}, ${word}`;

@@ -10,6 +10,7 @@ import { ReasonText } from "../../ui/reason";
 import { GateTimes, Rules } from "../../ui/rules";
 import { Empty, Show } from "../../ui/state";
 import { usePipelineActions, usePushRule } from "../action/pipeline";
+import { useExplanation } from "../action/run";
 import { Graph } from "./graph";
 import { Periods } from "./periods";
 import { Versions } from "./versions";
@@ -80,7 +81,8 @@ function GateCard({ p }: { p: Pipeline }) {
   const [query, change] = useQuery();
   const asked = query.get("date");
   const date = asked ?? p.current?.date ?? null; // that of the open run, if there is one
-  const push = usePushRule(id, date);
+  const x = useExplanation(date && p.schedule ? { pipeline: id, schedule: p.schedule, date } : null);
+  const push = usePushRule(id, x?.actions);
   const histories = useResource<Histories>(`/pipelines/${encodeURIComponent(id)}/gate/history`, { every: 2000 });
   const gate = useResource<Gate>(`/pipelines/${encodeURIComponent(id)}/gate${date ? `?date=${encodeURIComponent(date)}` : ""}`, { every: 1000 });
   const now = useNow(1000);
@@ -97,7 +99,7 @@ function GateCard({ p }: { p: Pipeline }) {
               {asked && <button type="button" className="quiet" onClick={() => change({ date: undefined })}>current</button>}
             </header>
             {g.blockedBy.filter((b) => b.code !== "rules").map((b) => <Block key={b.code} b={b} gate={g} />)}
-            <GateTimes gate={g} starts={g.run?.status === "PENDING"} />
+            <GateTimes gate={g} starts={g.run?.status === "PENDING" && g.blockedBy.every((b) => b.code === "rules")} />
             {g.rules.length === 0 ? <p className="none">This gate has no rules.</p> : <Rules rules={g.rules} now={now} when="live" push={push} lately={{ pipeline: id, histories: histories.data?.items }} />}
           </>
         )}
@@ -134,7 +136,7 @@ function Next({ p }: { p: Pipeline }) {
       <dl className="facts">
         <dt>last run</dt>
         <dd>{last ? <Link href={runPath(p.id, last.schedule, last.date)}><Badge kind={kindOfRun(last)}>{kindName[kindOfRun(last)]}</Badge> {last.date}</Link> : "none yet"}</dd>
-        <dt>open runs</dt><dd className="num">{p.openRuns}{p.maxActive > 0 && ` of at most ${p.maxActive}`}</dd>
+        <dt>open runs</dt><dd className="num">{p.openRuns}{p.maxActive > 0 && <small> (at most {p.maxActive} {p.maxActive === 1 ? "job" : "jobs"} at once)</small>}</dd>
         <dt>opens next</dt><dd><Opens p={p} now={now} /></dd>
         {p.next.date && !p.pause.paused && !p.pauseAll.paused && <><dt>for</dt><dd>{p.next.date}</dd></>}
         {p.next.breachAt && <><dt>deadline</dt><dd><Time at={p.next.breachAt} /></dd></>}
@@ -146,10 +148,11 @@ function Next({ p }: { p: Pipeline }) {
 
 /** When the next run opens. While the pipeline is paused, nothing opens. */
 function Opens({ p, now }: { p: Pipeline; now: number }) {
+  if (!p.version) return "never: no version of its file is active";
   const pause = p.pause.paused ? p.pause : p.pauseAll.paused ? p.pauseAll : undefined;
   if (pause) return <span className="warn-text">{pause.until ? <>not before <Time at={pause.until} />: paused</> : "not until it is resumed: paused"}</span>;
   if (p.next.fireAt) return <><Time at={p.next.fireAt} /> (<Age at={p.next.fireAt} now={now} />)</>;
-  return p.schedule === "stream" ? "when its start condition or upstream is met" : "by hand";
+  return p.schedule === "stream" ? "when its start condition is met, or its upstreams have completed" : "by hand";
 }
 
 /** The fires after the next one, and the deadline of each. */

@@ -12,6 +12,17 @@ const shown = (run: object) => {
   return renderToStaticMarkup(createElement(Zone.Provider, { value: "UTC" }, lifecycle)).replace(/<[^>]+>/g, "");
 };
 
+describe("the step at which a run ended", () => {
+  const order = (run: object) => shown(run).match(/Waiting for the gate|Starting the job|Running|Cancelled|Failed/g);
+  it("is after its job started", () => {
+    expect(order({ startedAt: "2026-03-03T09:00:00Z" })).toEqual(["Waiting for the gate", "Starting the job", "Running", "Cancelled"]);
+  });
+  it("is before, if no job started", () => {
+    expect(order({ startedAt: null })).toEqual(["Waiting for the gate", "Cancelled", "Starting the job", "Running"]);
+    expect(order({ startedAt: null, status: "FAILED_FINAL" })).toEqual(["Waiting for the gate", "Starting the job", "Failed", "Running"]);
+  });
+});
+
 describe("a run that ended before its job", () => {
   it("says since when the job is stopping", () => {
     expect(shown({ jobStopping: true })).toMatch(/Its job has been stopping since .*09:10.*\. It keeps its slot, and a rerun is rejected, until it has ended\./);

@@ -13,13 +13,16 @@ const path: { status: Status; name: string }[] = [
   { status: "COMPLETED", name: "Completed" },
 ];
 
-const ends: Partial<Record<Status, { name: string; after: Status }>> = {
-  FAILED: { name: "Failed; another attempt follows", after: "RUNNING" },
-  FAILED_FINAL: { name: "Failed", after: "RUNNING" },
-  JOB_POLL_EXHAUSTED: { name: "No result in time", after: "RUNNING" },
-  VALIDATION_EXHAUSTED: { name: "Window ended without a start", after: "PENDING" },
-  CANCELLED: { name: "Cancelled", after: "PENDING" },
+const ends: Partial<Record<Status, string>> = {
+  FAILED: "Failed; whether another attempt follows is being decided", FAILED_FINAL: "Failed", JOB_POLL_EXHAUSTED: "No result in time",
+  VALIDATION_EXHAUSTED: "Window ended without a start", CANCELLED: "Cancelled",
 };
+
+/** The last step that a run reached before it ended without success. */
+function lastStep(run: Pick<NonNullable<Explanation["run"]>, "status" | "startedAt">): Status {
+  if (run.startedAt) return "RUNNING";
+  return run.status === "VALIDATION_EXHAUSTED" || run.status === "CANCELLED" ? "PENDING" : "TRIGGERING";
+}
 
 /** What a step is called in the run's current phase. */
 const phases: Partial<Record<string, string>> = {
@@ -32,7 +35,8 @@ export function Lifecycle({ x }: { x: Explanation }) {
   const run = x.run;
   const status = run?.status;
   const end = status && ends[status];
-  const reached = path.findIndex((s) => s.status === (end ? end.after : status));
+  const last = end ? lastStep(run) : status;
+  const reached = path.findIndex((s) => s.status === last);
   const at = run && { PENDING: run.openedAt, TRIGGERING: run.lastEvaluation, RUNNING: run.startedAt, COMPLETED: run.endedAt };
   return (
     <section className="card" aria-label="Lifecycle">
@@ -43,7 +47,7 @@ export function Lifecycle({ x }: { x: Explanation }) {
           const been = run && i <= reached;
           return [
             <Step key={s.status} kind={lit && run ? kindOfRun(run) : kindOfStatus(s.status)} lit={lit} been={Boolean(been)} name={(lit && run && phases[run.phase]) || (x.dryRun && s.status === "COMPLETED" ? "Would have started" : s.name)} at={been ? at?.[s.status as keyof typeof at] ?? null : null} />,
-            end && end.after === s.status && <Step key={status} kind={kindOfStatus(status)} lit been name={end.name} at={run!.endedAt} branch />,
+            end && last === s.status && <Step key={status} kind={kindOfStatus(status)} lit been name={end} at={run!.endedAt} branch />,
           ];
         })}
       </ol>
@@ -54,7 +58,6 @@ export function Lifecycle({ x }: { x: Explanation }) {
       {run?.worker && <p className="hint">Worker {run.worker}, claimed at <Time at={run.claimedAt} />{run.lastHeartbeat && <>, last heartbeat at <Time at={run.lastHeartbeat} /></>}.</p>}
       {run?.jobStopping && <p className="notice">Its job has been stopping since <Time at={run.endedAt} />. It keeps its slot, and a rerun is rejected, until it has ended.</p>}
       {run?.jobMayRun && <p className="notice bad">Its job could not be stopped and may still be running.</p>}
-      {run?.nextEvaluation && <p className="hint">Its gate is evaluated again at <Time at={run.nextEvaluation} />, until <Time at={run.windowEnd} />.</p>}
     </section>
   );
 }

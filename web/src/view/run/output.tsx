@@ -64,7 +64,7 @@ export function Output({ attempts, running }: Props) {
             <Marked text={text} hits={hits} length={search.length} current={hit} />
           </pre>
         )
-        : <p className="none">{running ? "The job has printed nothing yet." : "The job printed nothing."}</p>}
+        : <p className="none">{running ? "No output has been read yet." : "No output is stored."}</p>}
       {shown?.truncated && <p className="hint">Only the end of the output is kept.</p>}
     </section>
   );

@@ -14,7 +14,7 @@ import { Older, useOlder } from "../../ui/older";
 import { Badge } from "../../ui/mark";
 import { ReasonText } from "../../ui/reason";
 import { Copy, Show } from "../../ui/state";
-import { stuck, useRunActions } from "../action/run";
+import { useRunActions } from "../action/run";
 import { Attempts } from "./attempts";
 import { Lifecycle } from "./lifecycle";
 import { useLiveOutput } from "./live";
@@ -93,7 +93,7 @@ function Heading({ x, pipeline, schedule, date }: { x: Explanation } & Key) {
       {x.why
         ? <p className={bad ? "cause-line bad-text" : "summary"} role="status"><ReasonText reason={x.why} />{retrying && next && <>; next attempt <Age at={next} now={now} /></>}</p>
         : <p className="summary"><ReasonText reason={x.said.summary} /></p>}
-      {x.next.by === "operator" && <p className="summary">{stuck}</p>}
+      {x.next.outlook && <p className="summary"><ReasonText reason={x.next.outlook} /></p>}
     </header>
   );
 }

@@ -4,7 +4,7 @@ import { Time, useNow } from "../../ui/clock";
 import { ReasonText } from "../../ui/reason";
 import { GateTimes, Rules } from "../../ui/rules";
 import { usePushRule } from "../action/pipeline";
-import { useRunActions } from "../action/run";
+import { type RunAction, useRunActions } from "../action/run";
 import type { Key } from "./run";
 
 type Explanation = components["schemas"]["Explanation"];
@@ -18,19 +18,21 @@ export function verdict({ gate, run }: Pick<Explanation, "gate" | "run">): { wor
   return gate.outcome === "pass" ? { word: "rules pass, no start now", className: "" } : { word: "closed", className: "closed" };
 }
 
+/** The actions that open a run, or let it start. */
+const opening = new Set<RunAction["kind"]>(["resume", "start", "trigger", "rerun"]);
+
 /** The rules and what they saw, with the actions that would open the gate. */
 export function Why({ x, k }: { x: Explanation; k: Key }) {
   const now = useNow(1000);
-  const push = usePushRule(k.pipeline, k.date);
+  const push = usePushRule(k.pipeline, x.actions);
   const offered = useRunActions(k, x);
   const told = x.said.reasons;
   if (told.length + x.said.opens.length === 0 && !x.gate) return null;
   const live = !x.gate || x.gate.live;
   const is = verdict(x);
   const closed = live ? closing(x.gate) : [];
-  // Readings alone do not open a run that only a trigger does, nor one that has ended.
-  const opening = ["Start anyway…", x.next.action === "trigger" && "Trigger…", x.said.opens.length > 0 && "Rerun…"];
-  const actions = offered.filter((a) => opening.includes(a.name));
+  const actions = offered.filter((a) => opening.has(a.kind));
+  const pushes = closed.flatMap((r) => push(r) ?? []).length > 0;
   return (
     <section className="card" aria-label="Why">
       <header>
@@ -43,10 +45,11 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
       {x.gate && <GateTimes gate={x.gate} starts={x.next.by === "data" && x.run !== null} />}
       {x.gate && x.gate.rules.length > 0 && <Rules rules={x.gate.rules} now={now} when={live ? "live" : "then"} push={live ? push : undefined} />}
       {x.said.opens.length > 0 && <h3>What would open it</h3>}
-      {((closed.length > 0 && push) || actions.length > 0) && (
+      {(pushes || actions.length > 0) && (
         <div className="actions" role="group" aria-label="What would open it">
-          {push && closed.map((r, i) => <button key={i} type="button" onClick={() => push(r)}>Push {r.key}…</button>)}
-          {actions.map((a) => <button key={a.name} type="button" onClick={a.run}>{a.name}</button>)}
+          {actions.filter((a) => a.kind === "resume").map((a) => <button key={a.name} type="button" onClick={a.run}>{a.name}</button>)}
+          {closed.map((r, i) => push(r) && <button key={i} type="button" onClick={push(r)}>Push {r.key}…</button>)}
+          {actions.filter((a) => a.kind !== "resume").map((a) => <button key={a.name} type="button" onClick={a.run}>{a.name}</button>)}
         </div>
       )}
       {x.said.opens.length > 0 && <ul className="reasons">{x.said.opens.map((o, i) => <li key={i}><ReasonText reason={o} /></li>)}</ul>}

@@ -4,7 +4,7 @@ import type { components } from "../../api/schema";
 import type { Kind } from "../../model/slot";
 import { pipelinePath, runPath } from "../../route/route";
 import { useAsk } from "../../ui/ask";
-import { Age, useNow } from "../../ui/clock";
+import { Age, Time, useNow } from "../../ui/clock";
 import { Link } from "../../ui/link";
 import { Badge } from "../../ui/mark";
 import { useMay } from "../../ui/me";
@@ -31,11 +31,13 @@ export function NeedsAttention() {
   const [all, setAll] = useState(false);
   const now = useNow(1000);
   if (!list.data) return list.failure ? <Failed what="what needs attention" message={list.failure.message} /> : <section className="attention" aria-label="Needs attention"><p className="none">Reading…</p></section>;
-  const { items, total } = list.data;
-  if (total === 0) return <section className="attention" aria-label="Needs attention"><p className="calm"><Badge kind="completed">Nothing needs attention</Badge></p></section>;
+  const { items, total, at } = list.data;
+  const old = list.failure && <p className="old" role="status">What needs attention could not be read since <Time at={at} />: {list.failure.message}</p>;
+  if (total === 0) return <section className="attention" aria-label="Needs attention">{old ?? <p className="calm"><Badge kind="completed">Nothing needs attention</Badge></p>}</section>;
   const shown = all ? items : items.slice(0, few);
   return (
     <section className="attention" aria-label="Needs attention">
+      {old}
       <header><h2>Needs attention</h2><span className="count">{total}</span></header>
       <ul>{shown.map((i) => <Row key={`${i.code} ${i.pipeline} ${i.schedule} ${i.date}`} i={i} now={now} />)}</ul>
       {(items.length > few || total > items.length) && (
@@ -51,7 +53,7 @@ function Row({ i, now }: { i: Item; now: number }) {
   return (
     <li>
       <Badge kind={kind}>{word}</Badge>
-      <span className="what">{i.pipeline ? <Link href={pipelinePath(i.pipeline)}>{i.pipeline}</Link> : "alerts"}{i.pipeline && i.schedule && i.date && <> · <Link href={runPath(i.pipeline, i.schedule, i.date)}>{i.date}</Link></>}</span>
+      <span className="what">{i.pipeline ? <Link href={pipelinePath(i.pipeline)}>{i.pipeline}</Link> : i.code === "undelivered" ? "alerts" : i.code === "paused" ? "all pipelines" : "the server"}{i.pipeline && i.schedule && i.date && <> · <Link href={runPath(i.pipeline, i.schedule, i.date)}>{i.date}</Link></>}</span>
       <span className="why-line"><ReasonText reason={i.why} /></span>
       <span className="num age">{i.since && <Age at={i.since} now={now} />}</span>
       <Act i={i} />
@@ -71,7 +73,7 @@ function Act({ i }: { i: Item }) {
     case "rerun": return key && operator ? <button type="button" onClick={() => open(<RerunOne k={key} />)}>Rerun…</button> : null;
     case "trigger": return pipeline && operator ? <button type="button" onClick={() => open(<Trigger id={pipeline} {...(date ? { date } : {})} />)}>Trigger…</button> : null;
     case "backfill": return pipeline && date && operator ? <button type="button" onClick={() => open(<Backfill id={pipeline} from={i.why.parts.find((p) => p.name === "first")?.text ?? date} to={date} />)}>Backfill…</button> : null;
-    case "resume": return pipeline && operator ? <button type="button" onClick={() => open(<Resume id={pipeline} />)}>Resume…</button> : null;
+    case "resume": return operator ? <button type="button" onClick={() => open(<Resume id={pipeline} />)}>Resume…</button> : null;
     case "fix-file": return <Link className="button" href="/config?show=problems">Problems</Link>;
     case "retry-alerts": return <Link className="button" href="/alerts">Alerts</Link>;
     case "explain": return key ? <Link className="button" href={runPath(key.pipeline, key.schedule, key.date)}>Open</Link> : null;

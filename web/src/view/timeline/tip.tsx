@@ -10,7 +10,7 @@ import { Link } from "../../ui/link";
 import { Badge, PromiseMark } from "../../ui/mark";
 import { ReasonText } from "../../ui/reason";
 import { GateTimes } from "../../ui/rules";
-import { stuck, useExplanation, useRunActions } from "../action/run";
+import { useExplanation, useRunActions } from "../action/run";
 import type { TipState } from "./board";
 
 const Pinned = lazy(async () => ({ default: (await import("./pinned")).Pinned }));
@@ -60,7 +60,7 @@ function Many({ cell }: { cell: Cell }) {
 
 function One({ slot, cell, lane, now }: { slot: Slot; cell: Cell; lane: Lane; now: number }) {
   const key = { pipeline: lane.pipeline.id, schedule: slot.schedule, date: slot.date };
-  const quiet = slot.state === "upcoming" || slot.state === "excluded";
+  const quiet = (slot.state === "upcoming" && slot.phase === "upcoming") || slot.state === "excluded";
   const x = useExplanation(quiet ? null : key);
   const actions = useRunActions(key, x);
   const bad = cell.kind === "final" || cell.kind === "held" || cell.kind === "exhausted" || cell.kind === "missing";
@@ -71,7 +71,7 @@ function One({ slot, cell, lane, now }: { slot: Slot; cell: Cell; lane: Lane; no
       {slot.retryAt && Date.parse(slot.retryAt) > now && <p>Next attempt at <Time at={slot.retryAt} /> (<Age at={slot.retryAt} now={now} />)</p>}
       {!x?.gate && slot.degraded.length > 0 && <p className="warn-text">Started without {slot.degraded.join(", ")}, which did not pass.</p>}
       {x?.gate && <GateTimes gate={x.gate} starts={x.next.by === "data" && x.run !== null} />}
-      {x?.next.by === "operator" && <p>{stuck}</p>}
+      {x?.next.outlook && <p><ReasonText reason={x.next.outlook} /></p>}
       {slot.excluded && <p>{slot.excluded}</p>}
       <Facts slot={slot} cell={cell} />
       {x && <div className="tip-actions"><Actions actions={actions} /><Link href={runPath(key.pipeline, key.schedule, key.date)}>Open the run</Link></div>}
