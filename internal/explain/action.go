@@ -162,7 +162,7 @@ func (b *builder) reruns() {
 	if rerun.Decide(rerun.Request{}, rerun.Facts{Run: r, Excluded: excluded, Now: changed}, budget, b.now).Open {
 		b.act(ActRerun, "%s", b.rerunEffect(r, budget))
 	}
-	b.act(ActForce, "Opens attempt %d without these checks. Its gate is evaluated, unless that is skipped, too.", r.Attempt+1).Skips = forced(r, budget, excluded)
+	b.act(ActForce, "Opens attempt %d. Its gate is evaluated, unless that is skipped, too.", r.Attempt+1).Skips = forced(r, budget, excluded)
 }
 
 // rerunEffect says what a rerun does to a run as it ended.

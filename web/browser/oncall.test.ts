@@ -27,6 +27,7 @@ beforeAll(async () => {
       ...files,
       "final.yaml": `pipeline: {id: final, owner: ops}\n${command("echo connecting; echo no such table; exit 3", 0)}`,
       "retry.yaml": `pipeline: {id: retry, owner: ops}\n${command("echo connection refused; exit 75")}`,
+      "done.yaml": `pipeline: {id: done, owner: ops}\n${command("echo loaded")}`,
       "slow.yaml": `pipeline: {id: slow, owner: ops}\n${command("echo first line; sleep 600")}`,
       "gated.yaml": `pipeline: {id: gated, owner: ops}\nvalidation: {rules: [{key: ready, check: gte, field: count, value: 1000}]}\n${command("echo worked")}`,
       "lost.yaml": `pipeline: {id: lost, owner: ops}\njob: {type: http, config: {url: "http://127.0.0.1:${port}/", method: POST, timeout: 5s}, maxRetries: 0}\n`,
@@ -35,7 +36,7 @@ beforeAll(async () => {
   );
   server.remember();
   await server.start();
-  for (const pipeline of ["final", "retry", "slow", "gated", "lost"]) await server.send("POST", "/runs", { pipeline, date: day });
+  for (const pipeline of ["final", "retry", "done", "slow", "gated", "lost"]) await server.send("POST", "/runs", { pipeline, date: day });
 });
 afterAll(async () => {
   await browser?.close();
@@ -100,18 +101,27 @@ test("the run page leads with the cause and the output, which can be searched", 
 });
 
 test("a refused rerun offers to force it, with the reason that was typed", async () => {
-  await visit(page, server, `/runs/final/manual/${day}`);
-  for (let n = 0; n < 2; n++) { // the budget allows one
-    await page.getByRole("group", { name: "What would open it" }).getByRole("button", { name: "Rerun…" }).click();
-    await dialog().getByLabel("Reason").fill("the table is there");
-    await dialog().getByRole("button", { name: "Rerun", exact: true }).click();
-    await page.getByText("Attempt 2 is open.").or(dialog().getByRole("button", { name: "Force…" })).first().waitFor();
-    if (await dialog().count()) break;
-    await page.getByText(/failed after 2 attempts/).first().waitFor();
-  }
+  await visit(page, server, `/runs/done/manual/${day}`);
+  await page.locator(".lifecycle [aria-current=step]", { hasText: "Completed" }).waitFor();
+  await page.getByRole("button", { name: "Rerun…" }).first().click();
+  await dialog().getByText(/^Opens attempt 2, if an input has changed since attempt 1 started/).waitFor();
+  await dialog().getByLabel("Reason").fill("the table is there");
+  await dialog().getByRole("button", { name: "Rerun", exact: true }).click();
+  await dialog().getByText(/no reading of its gate or start condition has changed/).waitFor();
   await dialog().getByRole("button", { name: "Force…" }).click();
   await dialog().getByRole("heading", { name: /^Force a rerun/ }).waitFor();
+  await dialog().getByText(/^the circuit breaker/).waitFor();
   expect(await dialog().getByLabel("Reason").inputValue()).toBe("the table is there");
+});
+
+test("once the budget is used up, only a forced rerun is offered", async () => {
+  await visit(page, server, `/runs/final/manual/${day}`);
+  await page.getByRole("group", { name: "What would open it" }).getByRole("button", { name: "Rerun…" }).click();
+  await dialog().getByLabel("Reason").fill("the table is there");
+  await dialog().getByRole("button", { name: "Rerun", exact: true }).click();
+  await page.getByText(/failed after 2 attempts/).first().waitFor();
+  await page.getByRole("button", { name: "Force…" }).first().waitFor();
+  expect(await page.getByRole("button", { name: "Rerun…" }).count()).toBe(0);
 });
 
 test("a closed rule pushes what it needs, and a waiting run can start anyway", async () => {

@@ -31,7 +31,7 @@ export function Why({ x, k }: { x: Explanation; k: Key }) {
   const live = !x.gate || x.gate.live;
   const is = verdict(x);
   const closed = live ? closing(x.gate) : [];
-  const actions = offered.filter((a) => opening.has(a.kind));
+  const actions = x.said.opens.length > 0 ? offered.filter((a) => opening.has(a.kind)) : [];
   const pushes = closed.flatMap((r) => push(r) ?? []).length > 0;
   return (
     <section className="card" aria-label="Why">
