@@ -97,6 +97,9 @@ type External interface {
 	// HeartbeatLimit returns how long the worker that claimed an attempt may be silent; 0 means for
 	// ever.
 	HeartbeatLimit() time.Duration
+	// StopsOnSilence reports whether the worker ends its command before it counts as lost, when it
+	// cannot send heartbeats.
+	StopsOnSilence() bool
 }
 
 // Offers returns the limits of a job that is run by an external worker, and whether it is one.

@@ -113,7 +113,7 @@ func (op *opener) limitsOf(e *catalog.Entry) run.Limits {
 		l.PollInterval, l.PollWindow = e.Job.PollInterval, e.Job.PollWindow
 	}
 	if external, ok := job.Offers(e.Job); ok {
-		l.PollInterval, l.Heartbeat = 0, external.HeartbeatLimit()
+		l.PollInterval, l.Heartbeat, l.StopOnSilence = 0, external.HeartbeatLimit(), external.StopsOnSilence()
 	}
 	l.Interval = max(l.Interval, op.leastInterval(l.Window))
 	if l.PollInterval > 0 {

@@ -230,14 +230,15 @@ func (p *Progress) shift(now time.Time) {
 // Limits are the limits of an attempt. They are copied from its config version when it opens, so
 // that an edit of the file never changes an open window.
 type Limits struct {
-	Window       time.Duration `json:"window"`              // how long the gate is evaluated
-	Interval     time.Duration `json:"interval"`            // the interval between evaluations
-	PollInterval time.Duration `json:"pollInterval"`        // the interval between polls of the job; 0: its result is only reported
-	PollWindow   time.Duration `json:"pollWindow"`          // how long the job is polled
-	Heartbeat    time.Duration `json:"heartbeat,omitempty"` // how long an external worker may be silent; 0: no limit
-	RunTimeout   time.Duration `json:"runTimeout"`          // the server's limit for a whole attempt
-	StartTries   int           `json:"startTries"`          // the most start calls, including the first
-	StartBackoff time.Duration `json:"startBackoff"`        // the wait after the first rejection, doubled after each
+	Window        time.Duration `json:"window"`                  // how long the gate is evaluated
+	Interval      time.Duration `json:"interval"`                // the interval between evaluations
+	PollInterval  time.Duration `json:"pollInterval"`            // the interval between polls of the job; 0: its result is only reported
+	PollWindow    time.Duration `json:"pollWindow"`              // how long the job is polled
+	Heartbeat     time.Duration `json:"heartbeat,omitempty"`     // how long an external worker may be silent; 0: no limit
+	StopOnSilence bool          `json:"stopOnSilence,omitempty"` // the worker ends its command when it cannot report
+	RunTimeout    time.Duration `json:"runTimeout"`              // the server's limit for a whole attempt
+	StartTries    int           `json:"startTries"`              // the most start calls, including the first
+	StartBackoff  time.Duration `json:"startBackoff"`            // the wait after the first rejection, doubled after each
 }
 
 const (

@@ -19,7 +19,17 @@ import (
 // Config is job.config of an external job.
 type Config struct {
 	Heartbeat Heartbeat `yaml:"heartbeat" default:"2m" doc:"How long a worker may go without a heartbeat before its attempt fails with the category TIMEOUT, at least 10s; 0 turns heartbeats off."`
+	OnSilence Silence   `yaml:"onSilence" default:"continue" enum:"continue,stop" doc:"What a worker does that cannot send heartbeats. continue: the command goes on, and another worker may start it again. stop: the worker ends the command before another one may start it; this needs a heartbeat of at least 30s."`
 }
+
+// Silence is what a worker does that cannot send heartbeats.
+type Silence string
+
+// The values of Silence.
+const (
+	Continue Silence = "continue"
+	Stop     Silence = "stop"
+)
 
 var (
 	_ job.External      = (*Config)(nil)
@@ -30,15 +40,28 @@ var (
 // minHeartbeat limits the load that the heartbeats of many workers put on the controller.
 const minHeartbeat = 10 * time.Second
 
+// minStopping is the least heartbeat with which a worker can end its command in time.
+const minStopping = 30 * time.Second
+
 func (c *Config) Check() []document.Finding {
-	if d := time.Duration(c.Heartbeat); d != 0 && d < minHeartbeat {
-		return []document.Finding{{Path: "heartbeat", Message: "is " + document.Duration(d).String() + "; must be at least 10s, or 0 for no heartbeat"}}
+	d := time.Duration(c.Heartbeat)
+	switch shown := document.Duration(d).String(); {
+	case d != 0 && d < minHeartbeat:
+		return []document.Finding{{Path: "heartbeat", Message: "is " + shown + "; must be at least 10s, or 0 for no heartbeat"}}
+	case c.OnSilence == Stop && d < minStopping:
+		return []document.Finding{{
+			Path:    "onSilence",
+			Message: "stop needs a heartbeat of at least 30s, so that the worker can end its command in time; heartbeat is " + shown + ": write heartbeat: 30s or more, or onSilence: continue",
+		}}
 	}
 	return nil
 }
 
 // HeartbeatLimit returns how long a worker may be silent; 0 means for ever.
 func (c *Config) HeartbeatLimit() time.Duration { return time.Duration(c.Heartbeat) }
+
+// StopsOnSilence reports whether a worker that cannot send heartbeats ends its command.
+func (c *Config) StopsOnSilence() bool { return c.OnSilence == Stop }
 
 // ReportsItself returns true: only the worker knows the result.
 func (c *Config) ReportsItself() bool { return true }

@@ -44,6 +44,28 @@ func TestHeartbeatIsTwoMinutesUnlessTheFileSaysOtherwise(t *testing.T) {
 	}
 }
 
+func TestStopOnSilenceNeedsTimeToStop(t *testing.T) {
+	for config, rejected := range map[string]bool{
+		"{}":                                    false,
+		"onSilence: continue":                   false,
+		"onSilence: stop":                       false, // the heartbeat is 2m
+		"{onSilence: stop, heartbeat: 30s}":     false,
+		"{onSilence: stop, heartbeat: 29s}":     true,
+		"{onSilence: stop, heartbeat: 0}":       true,
+		"{onSilence: continue, heartbeat: 0}":   false,
+		"{onSilence: continue, heartbeat: 10s}": false,
+	} {
+		_, c := attempt(t, config)
+		findings := c.Check()
+		if got := len(findings) > 0; got != rejected {
+			t.Errorf("%s: %v", config, findings)
+		}
+		if rejected && (findings[0].Path != "onSilence" || !strings.Contains(findings[0].Message, "at least 30s")) {
+			t.Errorf("%s: %v", config, findings)
+		}
+	}
+}
+
 // Only a worker knows the state of the job, so no call may return one.
 func TestOnlyAWorkerKnowsTheJob(t *testing.T) {
 	a, _ := attempt(t, "{}")
