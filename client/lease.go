@@ -164,13 +164,25 @@ func (l *Lease) settled(ctx context.Context, done JobReported) JobReported {
 	return done
 }
 
+// OnSilence is what a worker does that cannot send heartbeats.
+type OnSilence string
+
+// The values of OnSilence.
+const (
+	OnSilenceContinue OnSilence = "continue"
+	OnSilenceStop     OnSilence = "stop"
+)
+
 // Claim is a claimed attempt: the worker runs the job, sends heartbeats, and reports the result.
 type Claim struct {
 	RunID            string            `json:"runId" doc:"The attempt's id, which its job may use as an idempotency key."`
 	Attempt          int               `json:"attempt"`
 	Permit           string            `json:"permit" doc:"The bearer token for heartbeats and the result of this attempt only."`
 	HeartbeatSeconds int64             `json:"heartbeatSeconds" doc:"After this many seconds without a heartbeat, the worker counts as lost. Send one at every third of this time. 0: no heartbeats are needed."`
-	Deadline         time.Time         `json:"deadline" doc:"When the result must be reported at the latest (jobPollWindowSeconds)."`
+	Deadline         time.Time         `json:"deadline" doc:"When the result must be reported at the latest (jobPollWindowSeconds). It never moves."`
+	NextBy           *time.Time        `json:"nextBy" doc:"When the worker counts as lost without a heartbeat; null if none is needed."`
+	Seq              int64             `json:"seq" doc:"The highest number of a heartbeat of this attempt so far; the next one must be higher."`
+	OnSilence        OnSilence         `json:"onSilence" enum:"continue,stop" doc:"What to do when no heartbeat can be sent (job.config.onSilence). stop: end the command before nextBy."`
 	Traceparent      *string           `json:"traceparent" doc:"The attempt's trace (W3C Trace Context), for the job to continue; null if tracing is off."`
 	Env              map[string]string `json:"env" doc:"Environment variables for the job, including TRACEPARENT."`
 	Worker           string            `json:"worker"`
@@ -189,8 +201,9 @@ func (c *Client) Claim(ctx context.Context, key RunKey, worker string, options .
 type HeartbeatTaken struct {
 	RunID    string     `json:"runId"`
 	Attempt  int        `json:"attempt"`
-	NextBy   *time.Time `json:"nextBy" doc:"When the next heartbeat is due; null if none is needed."`
-	Deadline time.Time  `json:"deadline" doc:"When the result must be reported at the latest."`
+	NextBy   *time.Time `json:"nextBy" doc:"When the worker counts as lost without another heartbeat; null if none is needed."`
+	Deadline time.Time  `json:"deadline" doc:"When the result must be reported at the latest. It never moves."`
+	Seq      int64      `json:"seq" doc:"The highest number of a heartbeat of this attempt so far."`
 }
 
 // Heartbeat reports that the worker of an attempt is alive, and sends the end of its output, at

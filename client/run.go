@@ -42,6 +42,8 @@ type Run struct {
 	Worker         *string    `json:"worker" doc:"The worker that claimed the attempt."`
 	ClaimedAt      *time.Time `json:"claimedAt"`
 	LastHeartbeat  *time.Time `json:"lastHeartbeat" doc:"When the worker sent its last heartbeat."`
+	NextBy         *time.Time `json:"nextBy" doc:"When the worker counts as lost without another heartbeat; null unless a worker may be running the job and sends heartbeats."`
+	Deadline       *time.Time `json:"deadline" doc:"When the running job must have its result at the latest; it never moves. Null unless a job is running."`
 	Result         *string    `json:"result" enum:"success,fail,timeout" doc:"The result of the latest attempt's job."`
 	Category       *string    `json:"category" enum:"PERMANENT,TRANSIENT,TIMEOUT" doc:"The failure category; null if unknown."`
 	Message        *string    `json:"message" doc:"The message of the job's result."`

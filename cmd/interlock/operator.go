@@ -147,8 +147,8 @@ func (t tableOperator) Claim(ctx context.Context, q router.ClaimRequest, now tim
 }
 
 // Heartbeat records a worker's heartbeat.
-func (t tableOperator) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
-	return t.workers().Heartbeat(ctx, key, attempt, output, now)
+func (t tableOperator) Heartbeat(ctx context.Context, key run.Key, attempt int, beat router.Heartbeat, now time.Time) (run.Run, error) {
+	return t.workers().Heartbeat(ctx, key, attempt, beat, now)
 }
 
 // Trace returns the trace of an attempt.

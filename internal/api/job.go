@@ -43,16 +43,21 @@ func (a *API) report(ctx context.Context, in *struct {
 		return nil, fmt.Errorf("report the job of %s: %w", key, err)
 	}
 	if permitted && done.Late {
-		return nil, lateProblem(a.runView(done.Run), attempt)
+		return nil, a.lateProblem(done.Run, attempt)
 	}
 	return answer(client.JobReported{Run: a.runView(done.Run), Late: done.Late}), nil
 }
 
 // lateProblem rejects the result of a worker whose attempt is over.
-func lateProblem(r client.Run, attempt int) *Problem {
-	p := problem(http.StatusConflict, claimRefused+kind(router.ClaimDone),
+func (a *API) lateProblem(r run.Run, attempt int) *Problem {
+	code := router.ClaimDone
+	if no := router.NotHeld(r, attempt); no != nil {
+		code = no.Code
+	}
+	p := problem(http.StatusConflict, claimRefused+kind(code),
 		"attempt %d has ended: the run is %s in attempt %d; the result is logged and changes nothing", attempt, r.Status, r.Attempt)
-	p.ClaimRefusal = &ClaimRefusal{Code: string(router.ClaimDone), Worker: r.Worker, Since: r.ClaimedAt, Rules: []client.Rule{}, Run: r}
+	v := a.runView(r)
+	p.ClaimRefusal = &ClaimRefusal{Code: string(code), Worker: v.Worker, Since: v.ClaimedAt, Rules: []client.Rule{}, Run: v}
 	return p
 }
 

@@ -23,7 +23,7 @@ type Operator interface {
 	Cancel(ctx context.Context, key run.Key, by, why string, now time.Time) (run.Run, error)
 	Report(ctx context.Context, o run.Outcome, now time.Time) (router.Reported, error)
 	Claim(ctx context.Context, q router.ClaimRequest, now time.Time) (run.Run, error)
-	Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error)
+	Heartbeat(ctx context.Context, key run.Key, attempt int, beat router.Heartbeat, now time.Time) (run.Run, error)
 	Trace(ctx context.Context, key run.Key) (string, error)
 	Pause(ctx context.Context, id pipeline.ID, p store.Pause, now time.Time) (store.Pause, error)
 	PauseAll(ctx context.Context, p store.Pause, now time.Time) ([]pipeline.ID, error)

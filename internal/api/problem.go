@@ -58,7 +58,7 @@ const (
 	notReady        kind = "not-ready"
 	storeFault      kind = "store-" // followed by the kind of the fault
 	limitReached    kind = "limit-reached"
-	claimRefused    kind = "claim-" // followed by the code: held, done, not-offered, paused
+	claimRefused    kind = "claim-" // followed by the code: held, done, lost, not-offered, paused
 )
 
 const typePrefix = "urn:interlock:problem:"

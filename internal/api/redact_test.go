@@ -80,7 +80,7 @@ func TestReportedTextsShowNoTokens(t *testing.T) {
 	if r := w.get(nightlyRun).object(200); !strings.Contains(fmt.Sprint(r["attempts"]), "exit code 1: ***") {
 		t.Errorf("the message is not redacted but missing: %v", r["attempts"])
 	}
-	w.post(nightlyRun+"/job", fmt.Sprintf(`{"result":"success","message":"late %s"}`, permit), bearer).problem(409, "claim-done")
+	w.post(nightlyRun+"/job", fmt.Sprintf(`{"result":"success","message":"late %s"}`, permit), bearer).problem(409, "claim-lost")
 	w.shows(permit)
 }
 

@@ -38,10 +38,14 @@ func (a *API) runView(r run.Run) client.Run {
 			v.ClaimedAt = instant(p.StartedAt)
 		}
 	}
+	if o := p.Offer; o.Worker != "" && (r.Status == run.Running || p.Left == run.JobStopping) {
+		v.NextBy = instant(p.NextBy())
+	}
 	if r.Status == run.Pending {
 		v.NextEvaluation = instant(p.NextEvaluation)
 	}
 	if r.Status == run.Running {
+		v.Deadline = instant(p.Deadline())
 		v.Unread, v.UnreadSince = text(p.Unread.Reason), instant(p.Unread.Since)
 	}
 	if p.Report.Exited {

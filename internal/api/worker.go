@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/router"
@@ -24,16 +25,23 @@ type ClaimRequest struct {
 
 // ClaimRefusal holds the additional fields of a problem if a worker was rejected.
 type ClaimRefusal struct {
-	Code   string        `json:"code" required:"false" enum:"held,done,not-offered,paused" doc:"held: another worker holds the attempt. done: the attempt or the run has ended. not-offered: the attempt is not offered. paused: the pipeline is paused."`
+	Code   string        `json:"code" required:"false" enum:"held,done,lost,not-offered,paused" doc:"held: another worker holds the attempt. done: the attempt or the run has ended. lost: the worker's attempt was given up, or another one was opened. not-offered: the attempt is not offered. paused: the pipeline is paused."`
 	Worker *string       `json:"worker" required:"false" doc:"The worker that holds the attempt, or held it last."`
 	Since  *time.Time    `json:"since" required:"false" doc:"When the worker claimed it."`
 	Rules  []client.Rule `json:"rules" required:"false" doc:"The rules that keep the gate closed."`
 	Run    client.Run    `json:"run" required:"false"`
 }
 
+// ClaimKey is the header of a claim that names its execution.
+type ClaimKey struct {
+	Key string `header:"Idempotency-Key" maxLength:"100" doc:"A random key, made once for each execution of the job and kept while it is deferred. A repeated claim with the same key returns the same permit as long as the attempt is open, whatever the worker's name; after that it is rejected. The same key for another run returns 422."`
+}
+
 // Heartbeat is a heartbeat of the worker that claimed an attempt.
 type Heartbeat struct {
-	Output string `json:"output,omitempty" maxLength:"65536" doc:"The last output of the job so far, at most 64 KiB."`
+	NextWithin string `json:"nextWithin,omitempty" doc:"Announces a silence that is longer than the heartbeat interval, such as 6h. It is granted until the deadline at most; nextBy says how much." example:"6h"`
+	Seq        int64  `json:"seq,omitempty" minimum:"1" doc:"Numbers the heartbeats of an attempt. One with a lower number than an earlier one changes nothing."`
+	Output     string `json:"output,omitempty" maxLength:"65536" doc:"The last output of the job so far, at most 64 KiB."`
 }
 
 func (a *API) workerRoutes(h huma.API) {
@@ -47,7 +55,7 @@ func (a *API) workerRoutes(h huma.API) {
 
 func (a *API) claim(ctx context.Context, in *struct {
 	OfRun
-	Once
+	ClaimKey
 	Body ClaimRequest
 },
 ) (*output[client.Claim], error) {
@@ -63,41 +71,38 @@ func (a *API) claim(ctx context.Context, in *struct {
 			return nil, badRequest("the worker's name contains a control character").at("body.worker", "control character")
 		}
 	}
-	// The permit is not part of the stored response: each repeat signs it again.
-	fresh := false
-	view := func(r run.Run) (*output[client.Claim], *Problem) { return answer(a.claimView(r)), nil }
-	out, err := once(ctx, a, in.Once, []any{"claim", key.String(), in.Body}, view, func(o router.Once[run.Run]) (run.Run, error) {
-		r, err := a.operator.Claim(ctx, router.ClaimRequest{Once: o, Key: key, Worker: in.Body.Worker, By: whoOf(ctx).name}, a.now())
-		if err != nil {
-			return run.Run{}, fmt.Errorf("claim run %s: %w", key, a.workerRefused(err))
-		}
-		fresh = true
-		return r, nil
-	})
-	if err != nil {
-		return nil, err
+	q := router.ClaimRequest{Key: key, Worker: in.Body.Worker, By: whoOf(ctx).name}
+	if in.Key != "" {
+		q.Once = requestKey(ctx, in.Key)
 	}
-	// A worker that repeats its claim has not started the job yet, so the attempt must still be its
-	// own. The repeat counts as a heartbeat.
-	if !fresh {
-		if _, err := a.operator.Heartbeat(ctx, key, out.Body.Attempt, "", a.now()); err != nil {
-			return nil, fmt.Errorf("claim run %s: %w", key, a.workerRefused(err))
-		}
+	r, err := a.operator.Claim(ctx, q, a.now())
+	if errors.Is(err, router.ErrKeyReused) {
+		return nil, reusedKey()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("claim run %s: %w", key, a.workerRefused(err))
 	}
 	trace, err := a.operator.Trace(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("claim run %s: %w", key, err)
 	}
-	a.permit(&out.Body, key, trace)
-	return out, nil
+	c := a.claimView(r)
+	a.permit(&c, key, trace)
+	return answer(c), nil
 }
 
 // claimView returns a claim without its permit.
 func (a *API) claimView(r run.Run) client.Claim {
-	return client.Claim{
-		RunID: string(r.ID()), Attempt: r.Attempt, HeartbeatSeconds: int64(r.Progress.Opening.Limits.Heartbeat / time.Second), Deadline: r.Progress.PollEnd.UTC(),
-		Worker: r.Progress.Offer.Worker, Run: a.runView(r),
+	p := r.Progress
+	c := client.Claim{
+		RunID: string(r.ID()), Attempt: r.Attempt, HeartbeatSeconds: int64(p.Opening.Limits.Heartbeat / time.Second),
+		Deadline: p.Deadline().UTC(), NextBy: instant(p.NextBy()), Seq: p.Offer.Seq, OnSilence: client.OnSilenceContinue,
+		Worker: p.Offer.Worker, Run: a.runView(r),
 	}
+	if p.Opening.Limits.StopOnSilence {
+		c.OnSilence = client.OnSilenceStop
+	}
+	return c
 }
 
 // permit adds the permit, which only the worker gets, and the trace that its job continues.
@@ -130,20 +135,39 @@ func (a *API) heartbeat(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	message, sent := "", "" // a heartbeat has no message
-	if in.Body != nil {
-		sent = in.Body.Output
+	beat, p := in.Body.read()
+	if p != nil {
+		return nil, p
 	}
-	if err := a.redact(ctx, key, &message, &sent); err != nil {
+	message := "" // a heartbeat has no message
+	if err := a.redact(ctx, key, &message, &beat.Output); err != nil {
 		return nil, err
 	}
-	r, err := a.operator.Heartbeat(ctx, key, attempt, sent, a.now())
+	r, err := a.operator.Heartbeat(ctx, key, attempt, beat, a.now())
 	if err != nil {
 		return nil, fmt.Errorf("heartbeat of run %s: %w", key, a.workerRefused(err))
 	}
 	return answer(client.HeartbeatTaken{
-		RunID: string(r.ID()), Attempt: r.Attempt, NextBy: instant(r.Progress.HeartbeatEnd()), Deadline: r.Progress.PollEnd.UTC(),
+		RunID: string(r.ID()), Attempt: r.Attempt, NextBy: instant(r.Progress.NextBy()), Deadline: r.Progress.Deadline().UTC(), Seq: r.Progress.Offer.Seq,
 	}), nil
+}
+
+// read returns the heartbeat that a request carries; the usual one if it has no body.
+func (b *Heartbeat) read() (router.Heartbeat, *Problem) {
+	if b == nil {
+		return router.Heartbeat{}, nil
+	}
+	beat := router.Heartbeat{Output: b.Output, Heartbeat: run.Heartbeat{Seq: b.Seq}}
+	if b.NextWithin == "" {
+		return beat, nil
+	}
+	d, err := document.ParseDuration(b.NextWithin)
+	if err != nil || d <= 0 {
+		return beat, badRequest("nextWithin %.60q is not a duration above 0; write it like 90s, 6h or 2d", b.NextWithin).
+			at("body.nextWithin", "not a duration above 0")
+	}
+	beat.Within = d
+	return beat, nil
 }
 
 // workerRefused turns a worker's rejection into a problem; other errors stay as they are.

@@ -49,9 +49,14 @@ func TestWorkerClaimsSendsHeartbeatsAndReports(t *testing.T) {
 	first := w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key)
 	c := first.object(200)
 	w.Settle()
-	sameAnswer(t, "the claim again", first, w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key))
+	again := w.post(nightlyRun+"/claim", `{"worker":"another name"}`, key).object(200)
+	for _, field := range []string{"runId", "permit", "deadline", "nextBy", "onSilence", "env", "worker"} {
+		if fmt.Sprint(again[field]) != fmt.Sprint(c[field]) {
+			t.Errorf("claimed again, %s is %v, and was %v", field, again[field], c[field])
+		}
+	}
 	env := c["env"].(map[string]any)
-	if c["runId"] != "nightly/manual/2026-03-02/1" || c["attempt"] != 1.0 || c["heartbeatSeconds"] != 120.0 || c["deadline"] != "2026-03-03T10:10:00Z" ||
+	if c["runId"] != "nightly/manual/2026-03-02/1" || c["attempt"] != 1.0 || c["heartbeatSeconds"] != 120.0 || c["deadline"] != "2026-03-03T10:10:00Z" || c["nextBy"] != "2026-03-03T09:12:00Z" || c["onSilence"] != "continue" ||
 		env["INTERLOCK_RUN_ID"] != c["runId"] || env["INTERLOCK_DATE"] != "2026-03-02" || env["INTERLOCK_ATTEMPT"] != "1" || env["INTERLOCK_CALLBACK_TOKEN"] != c["permit"] {
 		t.Errorf("the claim is %s", first.body)
 	}
@@ -65,10 +70,10 @@ func TestWorkerClaimsSendsHeartbeatsAndReports(t *testing.T) {
 	}
 	permit := "Authorization: Bearer " + c["permit"].(string)
 	w.Pass(time.Minute)
-	if b := w.post(nightlyRun+"/heartbeat", `{"output":"half of it"}`, permit).object(200); b["nextBy"] != "2026-03-03T09:13:00Z" {
+	if b := w.post(nightlyRun+"/heartbeat", `{"output":"half of it"}`, permit).object(200); b["nextBy"] != "2026-03-03T09:13:00Z" || b["deadline"] != c["deadline"] {
 		t.Errorf("the heartbeat was answered with %v", b)
 	}
-	if r := w.get(nightlyRun).object(200); r["worker"] != "w1" || r["lastHeartbeat"] != "2026-03-03T09:11:00Z" || r["output"] != "half of it" {
+	if r := w.get(nightlyRun).object(200); r["worker"] != "w1" || r["lastHeartbeat"] != "2026-03-03T09:11:00Z" || r["nextBy"] != "2026-03-03T09:13:00Z" || r["deadline"] != c["deadline"] || r["output"] != "half of it" {
 		t.Errorf("the run shows worker %v, heartbeat %v, output %v", r["worker"], r["lastHeartbeat"], r["output"])
 	}
 	w.post(nightlyRun+"/job", `{"result":"success","output":"all of it"}`, permit).object(200)
@@ -107,8 +112,8 @@ func TestLateReportOfALostWorkerIsRejectedAndLogged(t *testing.T) {
 	if before["attempt"] != 2.0 || before["phase"] != "offered" {
 		t.Fatalf("the run is %v in attempt %v", before["phase"], before["attempt"])
 	}
-	w.post(nightlyRun+"/heartbeat", "", permit).problem(409, "claim-done", "attempt 1 of run nightly/manual/2026-03-02 has ended")
-	w.post(nightlyRun+"/job", `{"result":"success","message":"loaded"}`, permit).problem(409, "claim-done", "attempt 1 has ended", "is logged and changes nothing")
+	w.post(nightlyRun+"/heartbeat", "", permit).problem(409, "claim-lost", "attempt 1 of run nightly/manual/2026-03-02 has ended")
+	w.post(nightlyRun+"/job", `{"result":"success","message":"loaded"}`, permit).problem(409, "claim-lost", "attempt 1 has ended", "is logged and changes nothing")
 	after := w.get(nightlyRun).object(200)
 	if after["version"] != before["version"] {
 		t.Error("the late report changed the run")
@@ -142,10 +147,77 @@ func TestRepeatedClaimIsGrantedOnlyWhileItsAttemptIsHeld(t *testing.T) {
 		t.Errorf("the run is %v in attempt %v", r["status"], r["attempt"])
 	}
 	w.Pass(time.Minute)
-	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).problem(409, "claim-done", "attempt 1 of run nightly/manual/2026-03-02 has ended")
+	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).problem(409, "claim-lost", "attempt 1 of run nightly/manual/2026-03-02 has ended")
 	if c := w.post(nightlyRun+"/claim", `{"worker":"w1"}`, "Idempotency-Key: next").object(200); c["attempt"] != 2.0 {
 		t.Errorf("granted attempt %v", c["attempt"])
 	}
+}
+
+func TestWorkerAnnouncesASilence(t *testing.T) {
+	w := newNightly(t)
+	w.Write("nightly", "landed#2026-03-02", "state=ready")
+	c := w.post(nightlyRun+"/claim", `{"worker":"w1"}`, "Idempotency-Key: mine").object(200)
+	permit := "Authorization: Bearer " + c["permit"].(string)
+	w.Settle()
+	for _, one := range []struct{ body, nextBy string }{
+		{`{"nextWithin":"30m","seq":7}`, "2026-03-03T09:40:00Z"},
+		{`{"seq":6}`, "2026-03-03T09:40:00Z"},
+		{`{"nextWithin":"6h","seq":8}`, "2026-03-03T10:10:00Z"}, // the deadline
+		{`{"nextWithin":"1d","seq":9}`, "2026-03-03T10:10:00Z"},
+		{`{"nextWithin":"40m","seq":10,"output":"so far"}`, "2026-03-03T09:50:00Z"},
+	} {
+		b := w.post(nightlyRun+"/heartbeat", one.body, permit).object(200)
+		if b["nextBy"] != one.nextBy || b["deadline"] != "2026-03-03T10:10:00Z" {
+			t.Errorf("%s is answered with %v", one.body, b)
+		}
+	}
+	for body, says := range map[string]string{
+		`{"nextWithin":"-1h"}`: "is not a duration above 0; write it like 90s, 6h or 2d",
+		`{"nextWithin":"0s"}`:  "not a duration above 0",
+		`{"nextWithin":"six"}`: "body.nextWithin",
+		`{"nextWithin":21600}`: "nextWithin",
+		`{"seq":0}`:            "seq",
+		`{"seq":-1}`:           "seq",
+		`{"seq":1.5}`:          "seq",
+	} {
+		if r := w.post(nightlyRun+"/heartbeat", body, permit); r.status != 400 && r.status != 422 || !strings.Contains(string(r.body), says) {
+			t.Errorf("%s is answered with %d %s", body, r.status, r.body)
+		}
+	}
+	w.Pass(39 * time.Minute)
+	if r := w.get(nightlyRun).object(200); r["status"] != "RUNNING" || r["nextBy"] != "2026-03-03T09:50:00Z" {
+		t.Errorf("the run is %v until %v", r["status"], r["nextBy"])
+	}
+	// Its process was replaced, and goes on with the same key and a higher number.
+	again := w.post(nightlyRun+"/claim", `{"worker":"w2"}`, "Idempotency-Key: mine").object(200)
+	if again["permit"] != c["permit"] || again["seq"] != 10.0 {
+		t.Errorf("claimed again with %v", again)
+	}
+}
+
+func TestClaimSaysWhatToDoInSilence(t *testing.T) {
+	w := newNightly(t)
+	w.Apply(strings.Replace(nightly, "heartbeat: 2m", "heartbeat: 2m, onSilence: stop", 1))
+	w.post("/api/v1/runs", `{"pipeline":"nightly","date":"2026-03-01"}`).object(201)
+	w.Write("nightly", "landed#2026-03-01", "state=ready")
+	w.Write("nightly", "landed#2026-03-02", "state=ready")
+	if c := w.post("/api/v1/runs/nightly/manual/2026-03-01/claim", `{"worker":"w1"}`).object(200); c["onSilence"] != "stop" {
+		t.Errorf("onSilence is %v", c["onSilence"])
+	}
+	if c := w.post(nightlyRun+"/claim", `{"worker":"w1"}`).object(200); c["onSilence"] != "continue" {
+		t.Errorf("the attempt opened before the edit, but onSilence is %v", c["onSilence"])
+	}
+}
+
+func TestKeyOfAClaimIsOfOneRequest(t *testing.T) {
+	w := newNightly(t)
+	w.Write("nightly", "landed#2026-03-02", "state=ready")
+	const key = "Idempotency-Key: mine"
+	w.post(nightlyRun+"/claim", `{"worker":"w1"}`, key).object(200)
+	w.post("/api/v1/runs", `{"pipeline":"nightly","date":"2026-03-01"}`, key).problem(422, "idempotency-key-reused")
+	w.post("/api/v1/runs", `{"pipeline":"nightly","date":"2026-03-01"}`, "Idempotency-Key: other").object(201)
+	w.post("/api/v1/runs/nightly/manual/2026-03-01/claim", `{"worker":"w1"}`, key).problem(422, "idempotency-key-reused")
+	w.post("/api/v1/runs/nightly/manual/2026-03-01/claim", `{"worker":"w1"}`, "Idempotency-Key: other").problem(422, "idempotency-key-reused")
 }
 
 // waiting requests a gate in the background, and returns once n requests wait.

@@ -57,7 +57,7 @@ func (b *builder) standing(ctx context.Context) error {
 // leftover explains a job that may still be running although its attempt has ended.
 func (b *builder) leftover() {
 	r := b.x.Run
-	worker, lost := r.Progress.Offer.Worker, r.Progress.HeartbeatEnd()
+	worker, lost := r.Progress.Offer.Worker, r.Progress.NextBy()
 	switch left := r.Progress.Left; {
 	case left == run.JobMayRun && worker != "":
 		b.because("job-may-run", "worker %s sends no heartbeats, so it was not asked to stop and may still be running attempt %d; a rerun is rejected until the worker reports a result", worker, r.Attempt)
@@ -139,7 +139,7 @@ func (b *builder) claimed() {
 	p := r.Progress
 	b.x.State = Running
 	b.sum("running", "worker %s has been running attempt %d since %s", p.Offer.Worker, r.Attempt, b.when(p.StartedAt))
-	if lost := p.HeartbeatEnd(); lost.IsZero() {
+	if lost := p.NextBy(); lost.IsZero() {
 		b.because("heartbeat", "it sends no heartbeats (job.config.heartbeat: 0)")
 	} else {
 		b.because("heartbeat", "its last heartbeat was %s; without another one, the worker counts as lost %s and the attempt fails (%s)", b.when(p.Offer.Heartbeat), b.when(lost), run.Timeout)

@@ -83,7 +83,7 @@ func TestClaimedAttemptSaysByWhomAndWhenItCountsAsLost(t *testing.T) {
 	)
 	key, err := run.ParseKey(outsideDay)
 	w.Check(err)
-	_, err = w.Router.Heartbeat(ctx, key, 1, "half way", w.Now())
+	_, err = w.Router.Heartbeat(ctx, key, 1, router.Heartbeat{Output: "half way"}, w.Now())
 	w.Check(err)
 	w.says(w.explain("outside", ""), explain.Running, "its last heartbeat was 2026-03-04T08:11:00Z (now); without another one, the worker counts as lost 2026-03-04T08:13:00Z (in 2m)")
 }

@@ -193,9 +193,9 @@ func offered(p run.Progress, now time.Time) Step {
 
 // claimed waits for the result that the worker reports.
 func claimed(p run.Progress, now time.Time) Step {
-	lost := p.HeartbeatEnd()
+	lost := p.NextBy()
 	switch {
-	case p.Lost(now):
+	case p.Lost(now) && lost.Before(p.PollEnd): // otherwise its time was over first
 		return due(CheckJob, lost, now, fmt.Sprintf("worker %s stopped reporting", p.Offer.Worker))
 	case !now.Before(p.PollEnd):
 		return due(JobPollExhausted, p.PollEnd, now, fmt.Sprintf("worker %s reported no result by %s", p.Offer.Worker, period.Stamp(p.PollEnd)))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/lifecycle"
-	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/presence"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -37,7 +36,7 @@ func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 	switch {
 	case err != nil:
 		return lifecycle.Step{}, err
-	case lost.After(p.HeartbeatEnd()):
+	case lost.After(p.NextBy()):
 		return w.record(ctx, "excused", func(now time.Time) (run.Run, error) { return w.run.Excuse(lost, now) })
 	case !proven:
 		return w.wait(ctx, lifecycle.Step{
@@ -58,14 +57,14 @@ func (w *work) checkWorker(ctx context.Context) (lifecycle.Step, error) {
 func (w *work) lostAt(ctx context.Context) (lost time.Time, proven bool, err error) {
 	p := w.run.Progress
 	if w.o.AlwaysPresent {
-		return p.HeartbeatEnd(), true, nil
+		return p.NextBy(), true, nil
 	}
 	record, err := presence.Read(ctx, w.o.Store)
 	if err != nil {
 		return time.Time{}, false, err
 	}
-	lost, proven = record.SilentUntil(p.Offer.Heartbeat, p.Opening.Limits.Heartbeat, w.now)
-	return period.Later(lost, p.HeartbeatEnd()), proven, nil
+	lost, proven = record.SilentUntil(p.Offer.Heartbeat, p.NextBy(), p.Opening.Limits.Heartbeat, w.now)
+	return lost, proven, nil
 }
 
 // leaveWorker returns the state of a job that a worker runs. The reply to the worker's next
@@ -76,7 +75,7 @@ func (w *work) leaveWorker(ctx context.Context) (run.Leftover, error) {
 	switch {
 	case p.Offer.Worker == "":
 		return run.NothingLeft, nil
-	case p.HeartbeatEnd().IsZero():
+	case p.NextBy().IsZero():
 		return run.JobMayRun, fmt.Errorf("worker %s sends no heartbeats, so it cannot be asked to stop", p.Offer.Worker)
 	}
 	lost, proven, err := w.lostAt(ctx)

@@ -93,7 +93,7 @@ func claimSurvivesTheController(w *world) {
 	if granted := w.claimAll(3); len(granted) != 0 {
 		w.Errorf("the attempt was also granted to %v", granted)
 	}
-	_, err := w.processes()[0].router.Heartbeat(w.Context(), w.key(workersRun), 1, "", w.clock())
+	_, err := w.processes()[0].router.Heartbeat(w.Context(), w.key(workersRun), 1, router.Heartbeat{}, w.clock())
 	w.check(err)
 	w.pass(110 * time.Second)
 	w.expect(workersRun, "RUNNING 1")

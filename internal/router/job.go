@@ -195,8 +195,7 @@ func endOf(r run.Run) time.Time {
 // stillStopping reschedules the task, and reports a job that takes long to stop, once.
 func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 	since := now.Sub(old.UpdatedAt)
-	wait := min(max(since, time.Second), max(old.Progress.Opening.Limits.PollInterval, time.Second))
-	b.Schedule(store.LeftTask(old, now.Add(wait)))
+	b.Schedule(store.LeftTask(old, nextStopCheck(old, now)))
 	if since < stopPatience {
 		return
 	}
@@ -204,9 +203,29 @@ func stillStopping(b *store.Batch, old run.Run, trouble error, now time.Time) {
 	if trouble != nil {
 		text = trouble.Error()
 	}
+	reports := "its target"
+	if worker := old.Progress.Offer.Worker; worker != "" {
+		reports = fmt.Sprintf("worker %s, which may be silent until %s,", worker, period.Stamp(old.Progress.NextBy()))
+	}
 	reportLeft(b, old, "stopping", fmt.Sprintf(
-		"the job has not ended %s after the stop request; it keeps its slot until its target or `interlock job complete %s fail` reports its end",
-		since.Round(time.Second), old.Key), text, now)
+		"the job has not ended %s after the stop request; it keeps its slot until %s or `interlock job complete %s fail` reports its end",
+		since.Round(time.Second), reports, old.Key), text, now)
+}
+
+// nextStopCheck returns when to check again whether a left job has ended. A worker cannot be asked: it
+// reports, or is silent until its next heartbeat is overdue.
+func nextStopCheck(old run.Run, now time.Time) time.Time {
+	p := old.Progress
+	since, limits := now.Sub(old.UpdatedAt), p.Opening.Limits
+	next := now.Add(min(max(since, time.Second), max(limits.PollInterval, limits.Heartbeat/10, time.Second)))
+	if p.Offer.Worker == "" {
+		return next
+	}
+	next = period.Later(next, p.NextBy())
+	if patience := old.UpdatedAt.Add(stopPatience); patience.After(now) {
+		next = period.Earlier(next, patience)
+	}
+	return next
 }
 
 // recordLeft records that a left job has ended, or that its state cannot be read, and frees its

@@ -212,7 +212,7 @@ func (h *requestHandler) KeepAnswer(ctx context.Context, key string, a Answer, n
 		return err
 	}
 	b := store.Batch{ID: fmt.Sprintf("answer/%s/%d/%d", key, read.Version, now.UnixNano())}
-	if err := putAnswer(&b, read, key, a, now); err != nil {
+	if err := putAnswer(&b, read, key, a, now.Add(answerLife)); err != nil {
 		return err
 	}
 	if err := h.commit(ctx, b, now); !errors.Is(err, store.ErrConflict) {
@@ -238,15 +238,15 @@ func answered[T any](ctx context.Context, c *core, b *store.Batch, o Once[T], re
 	if err != nil {
 		return fmt.Errorf("write the answer to request %s: %w", o.Key, err)
 	}
-	return putAnswer(b, read, o.Key, Answer{o.Request, data}, now)
+	return putAnswer(b, read, o.Key, Answer{o.Request, data}, now.Add(answerLife))
 }
 
-func putAnswer(b *store.Batch, read store.Note, key string, a Answer, now time.Time) error {
+func putAnswer(b *store.Batch, read store.Note, key string, a Answer, until time.Time) error {
 	data, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("write the answer to request %s: %w", key, err)
 	}
-	b.SwapNote(read, store.Note{Kind: store.AnswerNote, Key: key, Data: data, Until: period.Instant(now.Add(answerLife))})
+	b.SwapNote(read, store.Note{Kind: store.AnswerNote, Key: key, Data: data, Until: period.Instant(until)})
 	return nil
 }
 

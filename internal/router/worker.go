@@ -2,8 +2,10 @@ package router
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
@@ -27,7 +29,7 @@ type workerHandler struct {
 
 // ClaimRequest is a worker's request to run the job of a run's open attempt.
 type ClaimRequest struct {
-	Once   Once[run.Run]
+	Once   string // identifies the execution among those of all clients; "" if it has no key
 	Key    run.Key
 	Worker string
 	By     string // the client's name, if it has one
@@ -40,6 +42,7 @@ type ClaimCode string
 const (
 	ClaimHeld       ClaimCode = "held"        // another worker holds it
 	ClaimDone       ClaimCode = "done"        // the run has ended, or has its result
+	ClaimLost       ClaimCode = "lost"        // the worker's attempt was given up, or another one was opened
 	ClaimNotOffered ClaimCode = "not-offered" // its gate is closed, it waits for its turn, or its offer has expired
 	ClaimPaused     ClaimCode = "paused"      // an operator paused the pipeline
 )
@@ -55,8 +58,9 @@ type ClaimRefused struct {
 func (e *ClaimRefused) Error() string { return e.Reason }
 
 // Claim assigns the open attempt of a run to a worker, after evaluating its gate. Exactly one claim
-// of an attempt is granted. Any other returns a *ClaimRefused, or a *Refusal if there is no such
-// run or workers do not run its job.
+// of an attempt is granted, and granted again to the same execution as long as it holds the attempt:
+// then it is a heartbeat. Any other returns a *ClaimRefused, or a *Refusal if there is no such run or
+// workers do not run its job.
 func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time) (run.Run, error) {
 	if q.Worker == "" {
 		return run.Run{}, refuse(Invalid, "a claim needs the worker's name")
@@ -67,6 +71,14 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 		if err != nil {
 			return err
 		}
+		before, err := h.claimedBefore(ctx, q, now)
+		if err != nil {
+			return err
+		}
+		if before != 0 {
+			claimed, err = h.beat(ctx, old, before, repeated(old, now), now)
+			return err
+		}
 		ctx, err := h.inTraceOf(ctx, q.Key)
 		if err != nil {
 			return err
@@ -75,6 +87,50 @@ func (h *workerHandler) Claim(ctx context.Context, q ClaimRequest, now time.Time
 		return err
 	})
 	return claimed, err
+}
+
+// A claim's key is stored with the attempt that it was granted, so that its execution gets this
+// attempt again and never a later one.
+
+// claimLife is how long that is stored after the attempt's deadline.
+const claimLife = 7 * 24 * time.Hour
+
+// ErrKeyReused is returned for a claim whose key was used for another request.
+var ErrKeyReused = errors.New("the key of the claim was used for another request")
+
+// claimedBefore returns the attempt that an execution was granted; 0 if there is none.
+func (h *workerHandler) claimedBefore(ctx context.Context, q ClaimRequest, now time.Time) (int, error) {
+	if q.Once == "" {
+		return 0, nil
+	}
+	note, err := h.answerNote(ctx, q.Once)
+	if err != nil || !answers(note, now) {
+		return 0, err
+	}
+	var a Answer
+	if err := json.Unmarshal(note.Data, &a); err != nil {
+		return 0, fmt.Errorf("read the claim of %s: %w", q.Key, err)
+	}
+	if a.Request != q.request() {
+		return 0, ErrKeyReused
+	}
+	return strconv.Atoi(string(a.Data))
+}
+
+// request returns what a repeat of the claim has in common with it. The worker is not part of it.
+func (q ClaimRequest) request() string { return "claim " + q.Key.String() }
+
+// putClaim adds the attempt that an execution is granted to b.
+func (h *workerHandler) putClaim(ctx context.Context, b *store.Batch, q ClaimRequest, granted run.Run) error {
+	if q.Once == "" {
+		return nil
+	}
+	read, err := h.answerNote(ctx, q.Once)
+	if err != nil {
+		return err
+	}
+	a := Answer{q.request(), []byte(strconv.Itoa(granted.Attempt))}
+	return putAnswer(b, read, q.Once, a, granted.Progress.Deadline().Add(claimLife))
 }
 
 // Trace returns the trace of a run's open attempt, as a traceparent, so that the worker's job
@@ -102,23 +158,29 @@ func (h *workerHandler) claim(ctx context.Context, q ClaimRequest, old run.Run, 
 	if err != nil {
 		return run.Run{}, err
 	}
-	b := store.Batch{ID: name("claim", old) + "/" + q.Worker + "/" + h.request(q)}
+	b := store.Batch{ID: name("claim", old) + "/" + q.Worker + "/" + h.unique(q)}
 	b.ExpectPipeline(old.Pipeline, row)
 	b.Swap(old, next)
 	b.Snapshots = append(b.Snapshots, snapshot)
 	b.Schedule(advance(false, old.Key, lifecycle.Next(next, now).Due))
 	recordClaim(&b, next, q, now)
-	if err := answered(ctx, &h.core, &b, q.Once, next, now); err != nil {
+	if err := h.putClaim(ctx, &b, q, next); err != nil {
 		return run.Run{}, err
 	}
 	return next, h.commit(ctx, b, now)
 }
 
-// request returns what distinguishes a claim from every other one. Only an equal idempotency key
+// repeated returns the heartbeat that a repeated claim is. It ends no announced silence: the repeat may
+// be a delayed copy.
+func repeated(old run.Run, now time.Time) Heartbeat {
+	return Heartbeat{Heartbeat: run.Heartbeat{Within: old.Progress.Offer.Announced.Sub(now)}}
+}
+
+// unique returns what distinguishes a claim from every other one. Only an equal idempotency key
 // makes a claim a repeat.
-func (h *workerHandler) request(q ClaimRequest) string {
-	if q.Once.Key != "" {
-		return "key " + q.Once.Key
+func (h *workerHandler) unique(q ClaimRequest) string {
+	if q.Once != "" {
+		return "key " + q.Once
 	}
 	return "without a key" + h.claims.Suffix()
 }
@@ -205,39 +267,57 @@ func recordClaim(b *store.Batch, claimed run.Run, q ClaimRequest, now time.Time)
 // MaxOutput is how much of a job's output is stored.
 const MaxOutput = 64 << 10
 
-// Heartbeat records a heartbeat of an attempt's worker, and the end of the job's output if it sends
-// one. It returns a *ClaimRefused if the worker no longer holds the attempt: it was given up, was
-// cancelled, or has its result.
-func (h *workerHandler) Heartbeat(ctx context.Context, key run.Key, attempt int, output string, now time.Time) (run.Run, error) {
+// Heartbeat is a heartbeat of a worker, with the end of its job's output, if it sends one.
+type Heartbeat struct {
+	run.Heartbeat
+	Output string
+}
+
+// Heartbeat records a heartbeat of an attempt's worker. It returns a *ClaimRefused if the worker no
+// longer holds the attempt: it was given up, was cancelled, or has its result.
+func (h *workerHandler) Heartbeat(ctx context.Context, key run.Key, attempt int, beat Heartbeat, now time.Time) (run.Run, error) {
 	var beaten run.Run
 	err := store.Again(func() error {
 		old, err := h.found(ctx, key)
 		if err != nil {
 			return err
 		}
-		if old.Attempt != attempt || !old.Claimed() || old.Progress.Report.Result != "" {
-			return notHeld(old, attempt)
-		}
-		if beaten, err = old.Beat(now); err != nil {
-			return err
-		}
-		b := store.Batch{ID: fmt.Sprintf("%s/%d", name("heartbeat", old), now.UnixNano())}
-		b.Swap(old, beaten)
-		if err := h.putOutput(ctx, &b, old, output); err != nil {
-			return err
-		}
-		return h.commit(ctx, b, now)
+		beaten, err = h.beat(ctx, old, attempt, beat, now)
+		return err
 	})
 	return beaten, err
 }
 
-// notHeld returns the refusal for a worker that no longer holds its attempt.
-func notHeld(old run.Run, attempt int) *ClaimRefused {
-	reason := fmt.Sprintf("attempt %d of run %s has ended: the run is %s in attempt %d", attempt, old.Key, old.Status, old.Attempt)
-	if old.Reason != "" {
-		reason += ", " + old.Reason
+func (h *workerHandler) beat(ctx context.Context, old run.Run, attempt int, beat Heartbeat, now time.Time) (run.Run, error) {
+	if no := NotHeld(old, attempt); no != nil {
+		return run.Run{}, no
 	}
-	return &ClaimRefused{Code: ClaimDone, Run: old, Reason: reason}
+	next, err := old.Beat(beat.Heartbeat, now)
+	if err != nil || next == old {
+		return next, err
+	}
+	b := store.Batch{ID: fmt.Sprintf("%s/%d/%d", name("heartbeat", old), now.UnixNano(), beat.Seq)}
+	b.Swap(old, next)
+	if err := h.putOutput(ctx, &b, old, beat.Output); err != nil {
+		return run.Run{}, err
+	}
+	return next, h.commit(ctx, b, now)
+}
+
+// NotHeld returns why the worker that claimed an attempt of r no longer holds it; nil if it does.
+func NotHeld(r run.Run, attempt int) *ClaimRefused {
+	if r.Attempt == attempt && r.Claimed() && r.Progress.Report.Result == "" {
+		return nil
+	}
+	code := ClaimDone
+	if r.Attempt != attempt || r.GivenUp() {
+		code = ClaimLost
+	}
+	reason := fmt.Sprintf("attempt %d of run %s has ended: the run is %s in attempt %d", attempt, r.Key, r.Status, r.Attempt)
+	if r.Reason != "" {
+		reason += ", " + r.Reason
+	}
+	return &ClaimRefused{Code: code, Run: r, Reason: reason}
 }
 
 // outputLife is how long the end of a job's output is stored after its time limit, unless the job

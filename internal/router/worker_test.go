@@ -49,7 +49,7 @@ func (c *crew) claim(worker string) error {
 }
 
 func (c *crew) beat(attempt int, output string) error {
-	_, err := c.Router.Heartbeat(ctx, c.Key(nightly), attempt, output, c.Now())
+	_, err := c.Router.Heartbeat(ctx, c.Key(nightly), attempt, router.Heartbeat{Output: output}, c.Now())
 	c.Settle()
 	return err
 }
@@ -190,7 +190,7 @@ func TestSilentWorkerLosesItsAttempt(t *testing.T) {
 		t.Errorf("events: %q", events)
 	}
 	c.Check(c.claim("w2"))
-	c.refused(c.beat(1, ""), router.ClaimDone, "attempt 1 of run "+nightly+" has ended")
+	c.refused(c.beat(1, ""), router.ClaimLost, "attempt 1 of run "+nightly+" has ended")
 	if done := c.report(1, run.Report{Result: run.ResultSuccess}, ""); !done.Late {
 		t.Error("the late result counts")
 	}

@@ -24,6 +24,14 @@ type Offer struct {
 	Worker    string    `json:"worker,omitempty"`   // who claimed it; "" until claimed
 	Heartbeat time.Time `json:"heartbeat,omitzero"` // the last heartbeat of the worker, or its claim
 	Excused   time.Time `json:"excused,omitzero"`   // silence before this time does not count: no replica could accept heartbeats
+	Announced time.Time `json:"announced,omitzero"` // until when the worker has announced to be silent
+	Seq       int64     `json:"seq,omitempty"`      // the highest number of a heartbeat
+}
+
+// Heartbeat is what a worker says with a heartbeat.
+type Heartbeat struct {
+	Within time.Duration // announces a silence of that length; 0: the usual heartbeat interval
+	Seq    int64         // numbers the heartbeats of an attempt from 1 up, so that a delayed one changes nothing; 0: not numbered
 }
 
 // The reasons of an attempt that waits for a worker, and of one that no worker claimed.
@@ -52,14 +60,35 @@ func (p Progress) OfferEnd() time.Time {
 	return p.Opening.StartBy(p.Offer.Since.Add(p.Opening.Limits.Interval))
 }
 
-// HeartbeatEnd returns when the worker of a claimed attempt counts as lost without another
-// heartbeat; zero if it never does.
-func (p Progress) HeartbeatEnd() time.Time {
+// Deadline returns the end of the time that a started attempt has for its result. It never moves.
+func (p Progress) Deadline() time.Time {
+	if p.LimitAt.IsZero() {
+		return p.PollEnd
+	}
+	return period.Earlier(p.PollEnd, p.LimitAt)
+}
+
+// NextBy returns when the worker of a claimed attempt counts as lost without another heartbeat; zero
+// if it never does. Heartbeats move it, and absences of all replicas.
+func (p Progress) NextBy() time.Time {
 	limit := p.Opening.Limits.Heartbeat
 	if limit <= 0 || p.Offer.Heartbeat.IsZero() {
 		return time.Time{}
 	}
-	return period.Later(p.Offer.Heartbeat, p.Offer.Excused).Add(limit)
+	return period.Later(period.Later(p.Offer.Heartbeat, p.Offer.Excused).Add(limit), p.Offer.Announced)
+}
+
+// GivenUp reports whether the controller ended the latest attempt without a result of its worker,
+// which was silent for too long or had no result in time.
+func (r Run) GivenUp() bool {
+	switch p := r.Progress; {
+	case p.Offer.Worker == "":
+		return false
+	case r.Status == JobPollExhausted || r.Status == FailedFinal && p.Report.Result == "":
+		return true
+	default:
+		return p.Report.Result == ResultFail && p.Report.Category == Timeout && p.Report.By == ""
+	}
 }
 
 // offerPause returns the time until the gate of an offer is evaluated again. It is at most the
@@ -129,13 +158,21 @@ func (r Run) Claim(worker string, s Start, now time.Time) (Run, error) {
 }
 
 // Beat records a heartbeat of the worker of a claimed attempt. A late one counts as long as the run
-// has not been given up. It returns an error if the attempt is not claimed, or has its result.
-func (r Run) Beat(now time.Time) (Run, error) {
+// has not been given up. One with a lower number than an earlier one changes nothing. It returns an
+// error if the attempt is not claimed, or has its result.
+func (r Run) Beat(h Heartbeat, now time.Time) (Run, error) {
 	if !r.Claimed() || r.Progress.Report.Result != "" {
 		return r, fmt.Errorf("record a heartbeat of run %s: no worker runs it, it is %s", r.ID(), r.Status)
 	}
+	if h.Seq != 0 && h.Seq < r.Progress.Offer.Seq {
+		return r, nil
+	}
 	next := r.touch(now)
-	next.Progress.Offer.Heartbeat = next.UpdatedAt
+	p := &next.Progress
+	p.Offer.Heartbeat, p.Offer.Announced, p.Offer.Seq = next.UpdatedAt, time.Time{}, max(h.Seq, p.Offer.Seq)
+	if h.Within > p.Opening.Limits.Heartbeat && p.Opening.Limits.Heartbeat > 0 {
+		p.Offer.Announced = period.Earlier(next.UpdatedAt.Add(min(h.Within, longest)), p.Deadline())
+	}
 	return next, nil
 }
 
@@ -143,9 +180,9 @@ func (r Run) Beat(now time.Time) (Run, error) {
 // to lost.
 func (r Run) Excuse(lost, now time.Time) (Run, error) {
 	limit := r.Progress.Opening.Limits.Heartbeat
-	if !r.Claimed() || limit <= 0 || !lost.After(r.Progress.HeartbeatEnd()) {
+	if !r.Claimed() || limit <= 0 || !lost.After(r.Progress.NextBy()) {
 		return r, fmt.Errorf("excuse the worker of run %s until %s: it is %s, and counts as lost at %s",
-			r.ID(), period.Stamp(lost), r.Status, period.Stamp(r.Progress.HeartbeatEnd()))
+			r.ID(), period.Stamp(lost), r.Status, period.Stamp(r.Progress.NextBy()))
 	}
 	next := r.touch(now)
 	next.Progress.Offer.Excused = period.Instant(lost.Add(-limit))
@@ -154,6 +191,6 @@ func (r Run) Excuse(lost, now time.Time) (Run, error) {
 
 // Lost reports whether the worker of a claimed attempt has been silent for too long.
 func (p Progress) Lost(now time.Time) bool {
-	end := p.HeartbeatEnd()
+	end := p.NextBy()
 	return p.Offer.Worker != "" && !end.IsZero() && !now.Before(end)
 }

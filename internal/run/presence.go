@@ -57,11 +57,12 @@ func (p Presence) Covers(s Span, tolerance time.Duration) bool {
 	})
 }
 
-// SilentUntil returns when a worker that was last heard at heard, and may be silent for limit, counts
-// as lost: each absence of all replicas moves that to its end plus the limit. proven means that the
-// replicas were there to hear the worker until then; if not, it is too early to decide.
-func (p Presence) SilentUntil(heard time.Time, limit time.Duration, now time.Time) (lost time.Time, proven bool) {
-	lost = heard.Add(limit)
+// SilentUntil returns when a worker counts as lost that was last heard at heard and has to be heard
+// again by nextBy: each absence of all replicas before that moves it to the end of the absence plus
+// limit, if that is later. proven means that the replicas were there to hear the worker until then; if
+// not, it is too early to decide.
+func (p Presence) SilentUntil(heard, nextBy time.Time, limit time.Duration, now time.Time) (lost time.Time, proven bool) {
+	lost = nextBy
 	var presentUntil time.Time
 	for _, s := range p.Spans {
 		if s.From.After(now.Add(maxSkew)) {

@@ -51,7 +51,7 @@ func TestOnlyARecordedAbsenceExcusesAWorker(t *testing.T) {
 	} {
 		var p run.Presence
 		p.Spans = c.spans
-		if lost, proven := p.SilentUntil(at(10), 2*time.Minute, at(60)); !lost.Equal(at(c.lost)) || proven != c.proven {
+		if lost, proven := p.SilentUntil(at(10), at(12), 2*time.Minute, at(60)); !lost.Equal(at(c.lost)) || proven != c.proven {
 			t.Errorf("%s: lost at %s, proven: %t", name, lost, proven)
 		}
 	}

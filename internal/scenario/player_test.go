@@ -175,7 +175,7 @@ func (p *player) request(ctx context.Context, r *router.Router, id string, s ste
 	case s.Claim != "":
 		_, err = r.Claim(ctx, router.ClaimRequest{Key: p.key(s.Claim), Worker: s.Worker}, now)
 	case s.Beat != "":
-		_, err = r.Heartbeat(ctx, p.key(s.Beat), s.Attempt, "", now)
+		_, err = r.Heartbeat(ctx, p.key(s.Beat), s.Attempt, router.Heartbeat{}, now)
 	case s.Report != "":
 		_, err = r.Report(ctx, run.Outcome{Key: p.key(s.Report), Attempt: s.Attempt, Report: run.Report{
 			Result: run.Result(s.Result), Category: run.Category(s.Category), Message: s.Message, By: s.By,

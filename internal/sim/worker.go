@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/router"
@@ -34,6 +33,8 @@ type shift struct {
 	dead    bool          // it never sends anything again
 	over    bool          // it has reported, or was told that the attempt is over
 	heard   time.Time     // when it last asked and was told that it holds the attempt: a worker counts from its request
+	nextBy  time.Time     // until when it counts as alive after that
+	seq     int64         // the number of its last heartbeat
 	skew    time.Duration // the error of all clocks at that time
 }
 
@@ -76,40 +77,20 @@ func (w *World) claimable(d *dice) (run.Key, bool) {
 
 // claim has a worker claim an attempt, and repeat the request until it is answered.
 func (w *World) claim(key run.Key, worker, id string, keyless bool) {
-	q := router.ClaimRequest{Key: key, Worker: worker, Once: router.Once[run.Run]{Key: id, Request: id, Answer: func(r run.Run) ([]byte, error) {
-		return []byte(strconv.Itoa(r.Attempt)), nil
-	}}}
+	q := router.ClaimRequest{Key: key, Worker: worker, Once: id}
 	if keyless {
-		q.Once = router.Once[run.Run]{}
+		q.Once = ""
 	}
 	w.ask("the "+id+" of "+key.String(), 0, func(ctx context.Context, h *host) error {
 		asked := w.now
-		r, failed := h.router.Claim(ctx, q, h.clock())
-		if failed == nil {
+		r, err := h.router.Claim(ctx, q, h.clock())
+		switch {
+		case err == nil:
 			w.granted(key, r.Attempt, worker, id, asked)
+		case refused(err):
 			return nil
 		}
-		answer, found, err := h.router.Answered(ctx, id, h.clock())
-		if err != nil {
-			return err
-		}
-		if found {
-			attempt, err := strconv.Atoi(string(answer.Data))
-			if err == nil {
-				_, err = h.router.Heartbeat(ctx, key, attempt, "", h.clock()) // as the API does for a repeat
-			}
-			switch {
-			case err == nil:
-				w.granted(key, attempt, worker, id, asked)
-			case refused(err):
-				return nil
-			}
-			return err
-		}
-		if refused(failed) {
-			return nil
-		}
-		return failed
+		return err
 	})
 }
 
@@ -120,7 +101,7 @@ func refused(err error) bool {
 
 // granted has a worker run the job of an attempt.
 func (w *World) granted(key run.Key, attempt int, worker, claim string, asked time.Time) {
-	s := &shift{key: key, attempt: attempt, claim: claim, worker: worker, heard: asked, skew: w.skew}
+	s := &shift{key: key, attempt: attempt, claim: claim, worker: worker, heard: asked, nextBy: asked.Add(heartbeat), skew: w.skew}
 	for _, before := range w.shifts[s.id()] {
 		if before.claim == claim {
 			return // a repeated answer
@@ -166,12 +147,20 @@ func (w *World) beat(s *shift) {
 	if h == nil {
 		return
 	}
+	s.seq++
+	beat := router.Heartbeat{Heartbeat: run.Heartbeat{Seq: s.seq}}
+	if s.dice.chance(0.1) {
+		beat.Within = 2*heartbeat + s.dice.span(20*heartbeat)
+	}
 	h.do(what, func(ctx context.Context) {
 		asked := w.now
-		_, err := h.router.Heartbeat(ctx, s.key, s.attempt, "", h.clock())
+		r, err := h.router.Heartbeat(ctx, s.key, s.attempt, beat, h.clock())
 		switch {
 		case err == nil:
-			s.heard, s.skew = asked, w.skew
+			s.heard, s.nextBy, s.skew = asked, asked.Add(r.Progress.NextBy().Sub(r.Progress.Offer.Heartbeat)), w.skew
+			if beat.Within > 0 { // it is silent for as long as it may be
+				s.silent = s.nextBy.Add(-beats)
+			}
 		case refused(err):
 			s.over = true
 			w.tracef("%s learns that %s is over: %v", s.worker, s.id(), err)
@@ -198,14 +187,14 @@ func (w *watch) claimedOnce(s *shift) {
 }
 
 // claimedAlone is AttemptsDoNotOverlap for workers: no attempt is granted while the worker of an
-// earlier one still reports.
+// earlier one still reports, or is within the silence that it announced.
 func (w *watch) claimedAlone(s *shift) {
 	if w.runs[s.key].Progress.Opening.Forced {
 		return
 	}
 	for n := max(w.notes.forced[s.key], 1); n < s.attempt; n++ {
 		for _, earlier := range w.world.shifts[s.key.Attempt(n)] {
-			reports := !earlier.over && earlier.skew == w.world.skew && w.world.now.Sub(earlier.heard) < heartbeat
+			reports := !earlier.over && earlier.skew == w.world.skew && w.world.now.Before(earlier.nextBy)
 			if reports && len(w.notes.said[earlier.id()]) == 0 {
 				w.fail(AttemptsDoNotOverlap, "%s is given to %s while %s reports on %s", s.id(), s.worker, earlier.worker, earlier.id())
 			}
