@@ -36,11 +36,14 @@ type BatchWritten struct {
 
 // putSensors stores many readings, all or none. The error names the first invalid one.
 func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[BatchWritten]], error) {
+	who, permits := whoOf(ctx), grants{}
+	if p := who.mayWrite(""); p != nil {
+		return nil, p
+	}
 	items, p := in.items()
 	if p != nil {
 		return nil, p
 	}
-	who := whoOf(ctx)
 	writes := make([]store.Write, 0, len(items))
 	var releases []func() // return what the readings took of their pipelines' limits
 	defer func() {
@@ -52,9 +55,11 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 		id := pipeline.ID(item.Pipeline)
 		var write store.Write
 		var release func()
-		p := who.may(RoleSensor, id)
+		p := who.mayWrite(id)
 		if p == nil {
-			write, release, p = a.reading(ctx, who, incoming{pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt})
+			write, release, p = a.reading(ctx, who, permits, incoming{
+				pipeline: id, key: item.Key, data: item.Data, source: item.Source, ttl: item.TTL, expiresAt: item.ExpiresAt,
+			})
 		}
 		if p != nil {
 			a.metrics.refusals.Add(float64(len(items)))

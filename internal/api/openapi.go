@@ -93,7 +93,7 @@ func word(in, name, doc string) *huma.Param {
 
 func putOperation(h huma.API) *huma.Operation {
 	put := route{
-		method: http.MethodPut, path: sensorPath[len(prefix):], name: "put-sensor", tag: "Sensors", role: RoleSensor,
+		method: http.MethodPut, path: sensorPath[len(prefix):], name: "put-sensor", tag: "Sensors", role: RoleSensor, needs: needsSensor,
 		summary: "Write a reading: the body is its data",
 	}.operation()
 	put.Middlewares = nil

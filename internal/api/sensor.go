@@ -46,7 +46,7 @@ func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
 
 // putReading checks and stores a reading.
 func (a *API) putReading(c *call, in incoming) (client.Written, *Problem) {
-	write, undo, p := a.reading(c, c.who, in)
+	write, undo, p := a.reading(c, c.who, grants{}, in)
 	if p != nil {
 		return client.Written{}, p
 	}
@@ -66,7 +66,7 @@ func writtenView(put store.Put, p period.Period) client.Written {
 
 // read fills in the reading that a request carries, if its client may write it.
 func (in *incoming) read(who principal, r *http.Request) (p *Problem) {
-	if p := who.may(RoleSensor, in.pipeline); p != nil {
+	if p := who.mayWrite(in.pipeline); p != nil {
 		return p
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
@@ -115,12 +115,8 @@ type incoming struct {
 const maxSource = 200
 
 // reading checks an incoming reading, and counts it against the limits of its pipeline. It does not
-// retain in.data.
-func (a *API) reading(ctx context.Context, who principal, in incoming) (write store.Write, undo func(), p *Problem) {
-	e, p := a.entry(ctx, in.pipeline)
-	if p != nil {
-		return store.Write{}, nil, p
-	}
+// retain in.data. g are the grants of the request.
+func (a *API) reading(ctx context.Context, who principal, g grants, in incoming) (write store.Write, undo func(), p *Problem) {
 	key, suffix, err := sensor.ExternalKey(in.key)
 	if err != nil {
 		return store.Write{}, nil, badRequest("%s", err)
@@ -133,9 +129,22 @@ func (a *API) reading(ctx context.Context, who principal, in incoming) (write st
 		return store.Write{}, nil, badRequest("%s", err)
 	}
 	date, err := sensor.PeriodOf(fields, suffix)
-	if err == nil {
-		err = a.catalog.Current().CheckDate(in.pipeline, key, date, a.now(), a.settings.MaxFuture)
+	if err != nil {
+		return store.Write{}, nil, badRequest("%s", err)
 	}
+	if who, p = g.writer(ctx, a, who, in.pipeline, key, date); p != nil {
+		return store.Write{}, nil, p
+	}
+	return a.write(ctx, who, in, sensor.Reading{Key: key, Period: date, Fields: fields})
+}
+
+// write completes a reading that the client may write.
+func (a *API) write(ctx context.Context, who principal, in incoming, r sensor.Reading) (write store.Write, undo func(), p *Problem) {
+	e, p := a.entry(ctx, in.pipeline)
+	if p != nil {
+		return store.Write{}, nil, p
+	}
+	err := a.catalog.Current().CheckDate(in.pipeline, r.Key, r.Period, a.now(), a.settings.MaxFuture)
 	if errors.Is(err, catalog.ErrTooFar) {
 		err = fmt.Errorf("%w, or raise sensors.maxFuture in the server's file", err)
 	}
@@ -145,15 +154,12 @@ func (a *API) reading(ctx context.Context, who principal, in incoming) (write st
 	if len(in.source) > maxSource {
 		return store.Write{}, nil, badRequest("source has %d characters; at most %d are allowed", len(in.source), maxSource)
 	}
-	expires, p := a.expiry(in)
-	if p != nil {
+	if r.ExpiresAt, p = a.expiry(in); p != nil {
 		return store.Write{}, nil, p
 	}
-	write = store.Write{Pipeline: in.pipeline, Reading: sensor.Reading{
-		Key: key, Period: date, Fields: fields, Source: who.by(in.source), ExpiresAt: expires,
-	}}
-	undo, p = a.admit(ctx, e, write.Reading, len(in.data))
-	return write, undo, p
+	r.Source = who.by(in.source)
+	undo, p = a.admit(ctx, e, r, len(in.data))
+	return store.Write{Pipeline: in.pipeline, Reading: r}, undo, p
 }
 
 // expiry returns when a reading expires.

@@ -67,3 +67,12 @@ func ParseAttemptID(s string) (Key, int, error) {
 	}
 	return k, n, nil
 }
+
+// Source returns the source of the readings that the attempt itself writes, with its permit. No
+// other client can use it: their names are added to the sources that they send.
+func (id AttemptID) Source() string { return "attempt " + string(id) }
+
+// Wrote reports whether the attempt itself wrote a reading with that source.
+func (id AttemptID) Wrote(source string) bool {
+	return source == id.Source() || strings.HasSuffix(source, " ("+id.Source()+")")
+}

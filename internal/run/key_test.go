@@ -110,3 +110,19 @@ func FuzzParseAttemptID(f *testing.F) {
 		}
 	})
 }
+
+func TestSourceOfAReadingNamesTheAttemptThatWroteIt(t *testing.T) {
+	id := run.AttemptID("orders/cron/2026-03-03/2")
+	for source, want := range map[string]bool{
+		id.Source():                              true,
+		"dbt (attempt orders/cron/2026-03-03/2)": true,
+		"attempt orders/cron/2026-03-03/21":      false,
+		"dbt (attempt orders/cron/2026-03-03/1)": false,
+		"attempt orders/cron/2026-03-03/2 (etl)": false, // a token named etl sent the rest
+		"":                                       false,
+	} {
+		if got := id.Wrote(source); got != want {
+			t.Errorf("%q: %t", source, got)
+		}
+	}
+}
