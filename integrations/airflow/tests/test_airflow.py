@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import pathlib
 import sys
@@ -38,6 +39,11 @@ class Answers(BaseHTTPRequestHandler):
 
     gates: List[Dict[str, Any]] = []
     seen: List[Any] = []
+    keys: List[Any] = []
+    over = False  # whether the attempt has ended
+
+    def seq(self) -> int:
+        return max([body.get("seq", 0) for _, body, _ in self.seen])
 
     def do_GET(self) -> None:
         if "/gate" not in self.path:
@@ -47,16 +53,22 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.seen.append((self.path.rsplit("/", 1)[1], body, self.headers["Authorization"]))
-        if self.path.endswith("/claim"):
+        asked = self.path.rsplit("/", 1)[1]
+        self.seen.append((asked, body, self.headers["Authorization"]))
+        self.keys.append(self.headers["Idempotency-Key"])
+        if asked == "claim" and self.over:
+            self.send({"status": 409, "detail": "attempt 1 has ended: cancelled by ada", "code": "done"}, 409)
+        elif asked == "claim":
             claim = {"runId": "orders/manual/2026-03-03/1", "attempt": 1, "permit": "p", "heartbeatSeconds": 120, "deadline": None}
-            self.send({**claim, "env": {}, "worker": body["worker"], "run": RUN})
+            self.send({**claim, "env": {}, "worker": body["worker"], "run": RUN, "seq": self.seq()})
+        elif asked == "heartbeat":
+            self.send({"nextBy": "2026-03-04T00:00:00Z", "deadline": None})
         else:
             self.send({"run": {**RUN, "status": "COMPLETED"}, "late": False})
 
-    def send(self, body: Dict[str, Any]) -> None:
+    def send(self, body: Dict[str, Any], status: int = 200) -> None:
         data = json.dumps(body).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -84,6 +96,26 @@ class GatedLoad(InterlockAttempt, Load):
     pass
 
 
+class Submit:
+    """An operator that is deferred twice."""
+
+    def __init__(self, *, task_id: str, timeout: Any = None) -> None:
+        self.timeout = timeout
+
+    def execute(self, context: Any) -> None:
+        raise TaskDeferred(trigger="first", method_name="again", kwargs={"job": 7}, timeout=self.timeout)
+
+    def again(self, context: Any, job: int, event: Any = None) -> None:
+        raise TaskDeferred(trigger="second", method_name="done", kwargs={"job": job + 1})
+
+    def done(self, context: Any, job: int, event: Any = None) -> Any:
+        return job, event
+
+
+class GatedSubmit(InterlockAttempt, Submit):
+    pass
+
+
 class AirflowTest(unittest.TestCase):
     def setUp(self) -> None:
         server = HTTPServer(("127.0.0.1", 0), Answers)
@@ -93,7 +125,7 @@ class AirflowTest(unittest.TestCase):
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         BaseHook.connections = {"interlock_default": Connection("127.0.0.1", server.server_port, "http", "token")}
-        Answers.seen = []
+        Answers.seen, Answers.keys, Answers.over = [], [], False
 
     def gates(self, *gates: Dict[str, Any]) -> None:
         Answers.gates = list(gates)
@@ -164,6 +196,38 @@ class AirflowTest(unittest.TestCase):
         self.gates(DONE)
         with self.assertRaises(AirflowSkipException):
             GatedLoad(task_id="load", interlock_pipeline="orders").execute({})
+
+    def test_deferred_task_resumes_its_attempt(self) -> None:
+        self.gates(OPEN)
+
+        def task() -> GatedSubmit:  # each part runs in another process
+            return GatedSubmit(task_id="submit", interlock_pipeline="orders", timeout=datetime.timedelta(hours=6))
+
+        with self.assertRaises(TaskDeferred) as first:
+            task().execute({})
+        self.assertEqual((first.exception.trigger, first.exception.timeout), ("first", datetime.timedelta(hours=6)))
+        kwargs = json.loads(json.dumps(first.exception.kwargs))  # Airflow stores them
+        with self.assertRaises(TaskDeferred) as second:
+            getattr(task(), first.exception.method_name)({}, **kwargs, event="fired")
+        kwargs = json.loads(json.dumps(second.exception.kwargs))
+        self.assertEqual(getattr(task(), second.exception.method_name)({}, **kwargs, event="fired"), (8, "fired"))
+        self.assertEqual([asked for asked, _, _ in Answers.seen], ["claim", "heartbeat", "claim", "heartbeat", "claim", "job"])
+        self.assertEqual([body for asked, body, _ in Answers.seen if asked == "heartbeat"], [
+            {"nextWithin": "22200s", "seq": 1}, {"nextWithin": "7d", "seq": 2},
+        ])
+        claims = {key for key, (asked, _, _) in zip(Answers.keys, Answers.seen) if asked == "claim"}
+        self.assertEqual(len(claims), 1)
+        self.assertNotIn("orders", claims.pop())
+        self.assertEqual(Answers.seen[-1][1]["result"], "success")
+
+    def test_deferred_task_that_has_lost_its_attempt_fails(self) -> None:
+        self.gates(OPEN)
+        task = GatedSubmit(task_id="submit", interlock_pipeline="orders")
+        with self.assertRaises(TaskDeferred) as deferred:
+            task.execute({})
+        Answers.over = True
+        with self.assertRaisesRegex(AirflowException, "lost its attempt: attempt 1 has ended: cancelled by ada"):
+            task.interlock_resume({}, **deferred.exception.kwargs, event="fired")
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import datetime
+from typing import Any, Callable, Dict, Optional
 
-from interlock import Completed
+from interlock import Attempt, Completed, Lost
 
-from .compat import AirflowSkipException
+from .compat import AirflowException, AirflowSkipException, TaskDeferred
 from .hook import DEFAULT_CONNECTION, client_of
 
 
@@ -19,7 +20,8 @@ class InterlockAttempt:
         Load(task_id="load", bash_command="./load.sh", interlock_pipeline="orders", interlock_date="{{ ds }}")
 
     The operator's execute runs once its attempt is claimed. What it raises is reported as a failure; a run that is
-    COMPLETED already skips the task. The attempt of a deferred operator cannot be held: use an operator that is not.
+    COMPLETED already skips the task. A deferred operator announces how long it will be silent, for its timeout or else
+    until the attempt's deadline, and resumes the same attempt; if that was cancelled or given up meanwhile, the task fails.
     """
 
     def __init__(
@@ -43,12 +45,48 @@ class InterlockAttempt:
         # Airflow 2.10 passes a keyword that shows the operator's own execute that a task instance
         # called it.
         client = client_of(self.interlock_conn_id, worker=worker_of(context))
+        attempt = client.attempt(self.interlock_pipeline, self.interlock_date, wait=self.interlock_wait)
+        run = super().execute  # type: ignore[misc]
         try:
-            with client.attempt(self.interlock_pipeline, self.interlock_date, wait=self.interlock_wait) as attempt:
-                self.interlock_attempt = attempt
-                return super().execute(context, **kwargs)  # type: ignore[misc]
+            return self._interlock_run(attempt, lambda: run(context, **kwargs))
         except Completed as completed:
             raise AirflowSkipException(str(completed)) from None
+
+    def interlock_resume(self, context: Any, interlock: Dict[str, Any], **kwargs: Any) -> Any:
+        """Goes on with the attempt of a deferred task."""
+        client = client_of(self.interlock_conn_id, worker=worker_of(context))
+        state = interlock["attempt"]
+        attempt = client.attempt(state["pipeline"], state["date"], wait=self.interlock_wait, resume=state)
+        run = getattr(self, interlock["method"])
+        try:
+            return self._interlock_run(attempt, lambda: run(context, **kwargs))
+        except Lost as lost:
+            raise AirflowException(f"the deferred task has lost its attempt: {lost}") from None
+
+    def _interlock_run(self, attempt: Attempt, run: Callable[[], Any]) -> Any:
+        with attempt:
+            self.interlock_attempt = attempt
+            try:
+                return run()
+            except TaskDeferred as deferred:
+                state = attempt.defer(silence_of(deferred.timeout))
+                resume = {"attempt": state, "method": deferred.method_name}
+                kwargs = {**(deferred.kwargs or {}), "interlock": resume}
+                raise TaskDeferred(
+                    trigger=deferred.trigger, method_name="interlock_resume", kwargs=kwargs, timeout=deferred.timeout
+                ) from None
+
+
+# What Airflow needs at most to resume a task whose trigger has fired or timed out.
+RESUME_SECONDS = 600
+
+
+def silence_of(timeout: Any) -> str:
+    """How long a deferred task may be silent. The server grants it until the attempt's deadline at most."""
+    if timeout is None:
+        return "7d"
+    seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else float(timeout)
+    return f"{int(seconds) + RESUME_SECONDS}s"
 
 
 def worker_of(context: Any) -> Optional[str]:

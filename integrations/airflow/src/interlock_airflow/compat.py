@@ -8,7 +8,7 @@ except ImportError:  # Airflow 2.10
     from airflow.hooks.base import BaseHook
     from airflow.sensors.base import BaseSensorOperator
 
-from airflow.exceptions import AirflowException, AirflowSkipException
+from airflow.exceptions import AirflowException, AirflowSkipException, TaskDeferred
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-__all__ = ["AirflowException", "AirflowSkipException", "BaseHook", "BaseSensorOperator", "BaseTrigger", "TriggerEvent"]
+__all__ = ["AirflowException", "AirflowSkipException", "BaseHook", "BaseSensorOperator", "BaseTrigger", "TaskDeferred", "TriggerEvent"]

@@ -20,14 +20,16 @@ from .errors import (
     NotClaimed,
     PermanentError,
     Problem,
+    Stopped,
     TransientError,
     Unavailable,
     Unreachable,
 )
-from .model import Claim, Gate, Rule, Run, StartBlock, Written
+from .model import Beaten, Claim, Gate, Rule, Run, StartBlock, Written
 
 __all__ = [
     "Attempt",
+    "Beaten",
     "Claim",
     "Client",
     "Completed",
@@ -42,6 +44,7 @@ __all__ = [
     "Rule",
     "Run",
     "StartBlock",
+    "Stopped",
     "TransientError",
     "Unavailable",
     "Unreachable",

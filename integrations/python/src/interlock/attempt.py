@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import threading
 import time
 import traceback
 import uuid
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Type
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Type
 
-from .errors import Completed, GateClosed, Held, Lost, Problem, Unavailable, Unreachable
-from .model import Claim, Gate
+from .errors import Completed, GateClosed, Held, Lost, Problem, Stopped, Unavailable, Unreachable
+from .heartbeat import Heartbeats, clock
+from .model import Claim, Gate, instant
 
 if TYPE_CHECKING:
     from .client import Client
@@ -33,21 +33,38 @@ class Attempt:
     Unavailable where there is nothing to run. An exception inside is reported as a failure and raised again; its
     category is its attribute interlock_category, if it has one, as PermanentError and TransientError do.
 
-    Lost is raised by check, and at the end, if the attempt was given up or cancelled meanwhile.
+    If the attempt is cancelled or given up meanwhile, or job.config.onSilence is stop and the server cannot be reached,
+    Stopped is raised inside, which is no Exception. A job that goes on is ended after the grace, with its process. Around
+    the context, Lost is raised. In an event loop and in Airflow's triggerer nothing is raised or ended; check says so.
+
+    A job that goes on in another process, such as a deferred task, lets go with defer and resumes with what it returned.
     """
 
-    def __init__(self, client: "Client", pipeline: str, date: Optional[str], *, wait: float, worker: str) -> None:
+    def __init__(
+        self,
+        client: "Client",
+        pipeline: str,
+        date: Optional[str],
+        *,
+        wait: float,
+        worker: str,
+        grace: float = 30.0,
+        resume: Optional[Mapping[str, Any]] = None,
+    ) -> None:
         self._client = client
         self.pipeline = pipeline
         self.worker = worker
         self._asked_date = date
         self._wait = wait
-        self._key = uuid.uuid4().hex
+        self._grace = grace
+        self._resume = resume
+        self._key = uuid.uuid4().hex  # of this execution, kept while it is deferred
+        self._unsure: Optional[Gate] = None  # the gate of a claim without an answer, which may have been granted
         self._schedule: Optional[str] = None
         self._claim: Optional[Claim] = None
-        self._stop = threading.Event()
-        self._lost: Optional[Problem] = None
-        self._thread: Optional[threading.Thread] = None
+        self._claimed = 0.0  # when the claim was sent
+        self._beats: Optional[Heartbeats] = None
+        self._deferred = False
         self._output: List[str] = []
         self._lock = threading.Lock()
 
@@ -76,12 +93,45 @@ class Attempt:
     @property
     def lost(self) -> bool:
         """Whether the attempt is no longer this worker's."""
-        return self._lost is not None
+        return self._beats is not None and self._beats.lost != ""
 
     def check(self) -> None:
-        """Raises Lost if the attempt is no longer this worker's. A long job calls it now and then."""
-        if self._lost is not None:
-            raise Lost(self._lost.detail)
+        """Raises Lost if the attempt is no longer this worker's. A job in a shared thread calls it now and then."""
+        if self._beats is not None and self._beats.lost:
+            raise Lost(self._beats.lost)
+
+    def announce(self, within: str) -> Optional[str]:
+        """Announces that there may be no heartbeat for so long, such as "6h". Returns until when that is granted."""
+        end = time.monotonic() + OFFER_GRACE
+        while True:
+            try:
+                return self._running().announce(within).next_by
+            except Problem as problem:
+                if problem.status == 409:
+                    raise Lost(problem.detail) from None
+                if problem.status < 500 and problem.status != 429 or time.monotonic() >= end:
+                    raise
+            except Unreachable:
+                if time.monotonic() >= end:
+                    raise
+            time.sleep(1.0)
+
+    def defer(self, within: str) -> Dict[str, str]:
+        """Announces a silence and lets go of the attempt without a result: the job goes on elsewhere.
+
+        What it returns is given to Client.attempt as resume there. It is no secret, and can be written as JSON.
+        """
+        beats = self._running()
+        _leave(beats)
+        beats.stop()
+        self.announce(within)
+        self._deferred = True
+        return {"pipeline": self.claim.pipeline, "schedule": self.claim.schedule, "date": self.claim.date, "key": self._key}
+
+    def _running(self) -> Heartbeats:
+        if self._beats is None:
+            raise RuntimeError("the attempt is not claimed; use it as a context: with client.attempt(…) as attempt")
+        return self._beats
 
     def log(self, text: str) -> None:
         """Adds a line to the output, the end of which the server keeps (64 KiB)."""
@@ -91,55 +141,48 @@ class Attempt:
                 self._output = ["".join(self._output)[-MAX_OUTPUT:]]
 
     def __enter__(self) -> "Attempt":
-        self._claim = self._acquire()
-        self._thread = threading.Thread(target=self._beat, name=f"interlock {self._claim.run_id}", daemon=True)
-        self._thread.start()
+        self._claim = self._acquire() if self._resume is None else self._resumed(self._resume)
+        self._beats = Heartbeats(self._client, self._claim, self._claimed, self._tail, self._grace)
         return self
 
     def __exit__(
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
     ) -> None:
+        if self._deferred:
+            return
+        beats = self._running()
         try:
-            if error is None or isinstance(error, SystemExit) and error.code in (None, 0):
-                self._report("success", "", None)
-            else:
-                if where is not None:
-                    self.log("".join(traceback.format_exception(kind, error, where)).rstrip("\n"))
-                category = getattr(error, "interlock_category", None)
-                if category is None and not isinstance(error, Exception):
-                    category = "TRANSIENT"  # the worker was stopped
-                self._report("fail", f"{type(error).__name__}: {error}", category)
+            _leave(beats)
+            if beats.lost:
+                raise Lost(beats.lost) from (None if isinstance(error, Stopped) else error)
+            self._finish(kind, error, where)
         except Exception:
-            if error is None:
+            if error is None or isinstance(error, Stopped):
                 raise
             # The job's own error says more than that it could not be reported.
         finally:
-            self._stop.set()
-            if self._thread is not None:
-                self._thread.join(timeout=20)
+            beats.stop()
+
+    def _finish(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
+    ) -> None:
+        if error is None or isinstance(error, SystemExit) and error.code in (None, 0):
+            self._report("success", "", None)
+            return
+        if where is not None:
+            self.log("".join(traceback.format_exception(kind, error, where)).rstrip("\n"))
+        category = getattr(error, "interlock_category", None)
+        if category is None and not isinstance(error, Exception):
+            category = "TRANSIENT"  # the worker was stopped
+        self._report("fail", f"{type(error).__name__}: {error}", category)
 
     def _tail(self) -> str:
         with self._lock:
             return "".join(self._output)[-MAX_OUTPUT:]
 
-    def _beat(self) -> None:
-        sent, wait = "", self.claim.every
-        while not self._stop.wait(wait):
-            output = self._tail()
-            try:
-                self._client.heartbeat(self.claim, "" if output == sent else output)
-                sent, wait = output, self.claim.every
-            except Problem as problem:
-                if problem.status == 409:
-                    self._lost = problem
-                    return
-                wait = min(self.claim.every, 3.0)
-            except Unreachable:
-                wait = min(self.claim.every, 3.0)
-
     def _report(self, result: str, message: str, category: Optional[str]) -> None:
         """Reports until the server answers or the attempt's deadline has passed."""
-        end, wait = _instant(self.claim.deadline), 0.25
+        end, wait = instant(self.claim.deadline), 0.25
         while True:
             try:
                 done = self._client.report(self.claim, result, message=message, category=category, output=self._tail())
@@ -167,6 +210,40 @@ class Attempt:
             except (Problem, Unreachable):
                 return  # the result is stored
 
+    def _resumed(self, state: Mapping[str, Any]) -> Claim:
+        """Claims the attempt again that another process has deferred."""
+        self._key = state["key"]
+        end = time.monotonic() + max(self._wait, OFFER_GRACE)
+        while True:
+            try:
+                return self._claim_once(state["date"], state["schedule"])
+            except Problem as problem:
+                if problem.status == 409:
+                    raise Lost(problem.detail) from None
+                if problem.status < 500 and problem.status != 429 or time.monotonic() >= end:
+                    raise
+            except Unreachable:
+                if time.monotonic() >= end:
+                    raise
+            time.sleep(1.0)
+
+    def _claim_once(self, date: str, schedule: str) -> Claim:
+        self._claimed = clock()
+        return self._client.claim(self.pipeline, date, schedule=schedule, worker=self.worker, key=self._key)
+
+    def _claim_offered(self, gate: Gate) -> Claim:
+        """Claims the attempt of an open gate. As long as there is no answer, it may have been granted."""
+        assert gate.run is not None
+        self._unsure = gate
+        try:
+            return self._claim_once(gate.date, gate.run.schedule)
+        except Problem as problem:
+            if problem.status < 500 and problem.status != 429:
+                self._unsure = None
+            if problem.body.get("code") in ("done", "lost"):
+                self._key = uuid.uuid4().hex  # it was granted, and has ended before this worker knew
+            raise
+
     def _acquire(self) -> Claim:
         """Waits for the gate and claims the attempt."""
         date, began = self._asked_date, time.monotonic()
@@ -181,16 +258,12 @@ class Attempt:
                 hold = max(0.0, min(MAX_HOLD, max(self._wait - spent, _grace(gate) - spent)))
             asked, acted = time.monotonic(), False
             try:
+                if self._unsure is not None:
+                    return self._claim_offered(self._unsure)
                 gate = self._client.gate(self.pipeline, date, wait=hold)
                 date = gate.date
                 if gate.open and gate.run is not None:
-                    return self._client.claim(
-                        self.pipeline,
-                        date,
-                        schedule=gate.run.schedule,
-                        worker=self.worker,
-                        key=f"{self._key}/{gate.run.attempt}",
-                    )
+                    return self._claim_offered(gate)
                 if self._schedule is None:
                     self._check_job()
                 if gate.run is None and self._schedule == "manual" and not gate.blocked("excluded", "paused", "dry-run"):
@@ -209,9 +282,10 @@ class Attempt:
                 time.sleep(0.1 if acted else 2.0)
                 continue
             except Unreachable:
-                if spent >= self._wait:
+                patience = max(self._wait, OFFER_GRACE) if self._unsure is not None else self._wait
+                if spent >= patience:
                     raise
-                time.sleep(min(2.0, max(0.0, self._wait - spent)))
+                time.sleep(min(2.0, max(0.0, patience - spent)))
                 continue
             if _settling(gate) and spent < self._wait + OFFER_GRACE:
                 time.sleep(0.05)
@@ -259,6 +333,14 @@ class Attempt:
         raise GateClosed(f"the gate of {gate.pipeline} is closed for {gate.date}: {gate.reason}", gate)
 
 
+def _leave(beats: Heartbeats) -> None:
+    """Says that the job has ended, which it may just have been told to do."""
+    try:
+        beats.left()
+    except Stopped:
+        beats.left()
+
+
 def _settling(gate: Gate) -> bool:
     """Whether the run's job has ended, and what follows from its result is about to be decided."""
     run = gate.run
@@ -268,14 +350,3 @@ def _settling(gate: Gate) -> bool:
 def _grace(gate: Gate) -> float:
     """Seconds that are waited in any case: a run is opened and offered a moment after its time."""
     return OFFER_GRACE if all(b.code in ("not-opened", "not-offered") for b in gate.blocked_by) else 0.0
-
-
-def _instant(text: Optional[str]) -> float:
-    if not text:
-        return time.time() + 3600
-    whole = text.replace("Z", "+00:00")
-    if "." in whole:  # before 3.11, fromisoformat takes fractions of three or six digits only
-        head, rest = whole.split(".", 1)
-        sign = max(rest.find("+"), rest.find("-"))
-        whole = f"{head}.{rest[:sign][:6].ljust(6, '0')}{rest[sign:]}"
-    return datetime.datetime.fromisoformat(whole).timestamp()

@@ -7,16 +7,17 @@ import json
 import os
 import socket
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from .attempt import Attempt
 from .errors import GateClosed, Problem, Unavailable, Unreachable
-from .model import Claim, Gate, Run, Written
+from .model import Beaten, Claim, Gate, Run, Written
 
 DEFAULT_SERVER = "http://127.0.0.1:8740"
 MAX_HOLD = 60.0  # how long the server holds a question
@@ -41,7 +42,7 @@ class Client:
         url: Optional[str] = None,
         token: Optional[str] = None,
         *,
-        timeout: float = 30.0,
+        timeout: float = 10.0,
         worker: Optional[str] = None,
         context: Optional[ssl.SSLContext] = None,
     ) -> None:
@@ -156,13 +157,33 @@ class Client:
             deadline=got["deadline"],
             env=got["env"],
             traceparent=got.get("traceparent"),
+            next_by=got.get("nextBy"),
+            seq=got.get("seq", 0),
+            on_silence=got.get("onSilence", "continue"),
         )
 
-    def heartbeat(self, claim: Claim, output: str = "") -> None:
-        """Shows that the worker is alive, with the end of the job's output, if any."""
-        body = {"output": self.redacted(output, claim)[-65536:]} if output else {}
+    def heartbeat(
+        self,
+        claim: Claim,
+        output: str = "",
+        *,
+        next_within: Optional[str] = None,
+        seq: Optional[int] = None,
+        timeout: Optional[float] = None,
+    ) -> Beaten:
+        """Shows that the worker is alive, with the end of the job's output, if any.
+
+        next_within announces a longer silence, such as "6h". seq numbers the heartbeats, so that a delayed one changes
+        nothing.
+        """
+        body: Dict[str, Any] = {"output": self.redacted(output, claim)[-65536:]} if output else {}
+        if next_within:
+            body["nextWithin"] = next_within
+        if seq:
+            body["seq"] = seq
         path = f"{_run(claim.pipeline, claim.schedule, claim.date)}/heartbeat"
-        self.request("POST", path, body, token=claim.permit, timeout=min(self.timeout, 15.0), traceparent=claim.traceparent)
+        got = self.request("POST", path, body, token=claim.permit, timeout=timeout, traceparent=claim.traceparent)
+        return Beaten(got.get("nextBy"), got.get("deadline"))
 
     def report(
         self,
@@ -195,10 +216,18 @@ class Client:
         return text
 
     def attempt(
-        self, pipeline: str, date: Optional[str] = None, *, wait: float = 0, worker: Optional[str] = None
+        self,
+        pipeline: str,
+        date: Optional[str] = None,
+        *,
+        wait: float = 0,
+        worker: Optional[str] = None,
+        grace: float = 30.0,
+        resume: Optional[Mapping[str, Any]] = None,
     ) -> Attempt:
-        """The next attempt of a run, as a context: see Attempt."""
-        return Attempt(self, pipeline, date, wait=wait, worker=worker or self.worker)
+        """The next attempt of a run, as a context: see Attempt. grace are the seconds that a job has that must end, at most a
+        third of the heartbeat. resume is what Attempt.defer has returned: then it is that attempt."""
+        return Attempt(self, pipeline, date, wait=wait, worker=worker or self.worker, grace=grace, resume=resume)
 
     def request(
         self,
@@ -228,8 +257,12 @@ class Client:
             headers["Content-Type"] = "application/json"
             data = json.dumps(body).encode()
         request = urllib.request.Request(url, data=data, headers=headers, method=method)
+        limit = timeout or self.timeout
+        return _within(limit, lambda: self._send(request, limit), f"{self.url} did not answer within {limit:g} s")
+
+    def _send(self, request: urllib.request.Request, timeout: float) -> Dict[str, Any]:
         try:
-            with self._opener.open(request, timeout=timeout or self.timeout) as answer:
+            with self._opener.open(request, timeout=timeout) as answer:
                 return _decode(answer.read(), self.url)
         except urllib.error.HTTPError as error:
             with error:
@@ -237,6 +270,27 @@ class Client:
         except (OSError, ValueError, http.client.HTTPException) as error:  # URLError is an OSError; an answer cut short is neither
             reason = getattr(error, "reason", error)
             raise Unreachable(f"cannot reach the server at {self.url}: {reason}") from None
+
+
+def _within(seconds: float, ask: Callable[[], Dict[str, Any]], late: str) -> Dict[str, Any]:
+    """Asks in a thread: the timeout of a socket only limits the time between two bytes."""
+    answers: List[Any] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except Exception as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=run, name="interlock request", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not answers:
+        raise Unreachable(late)
+    if isinstance(answers[0], Exception):
+        raise answers[0]
+    got: Dict[str, Any] = answers[0]
+    return got
 
 
 def _part(text: str) -> str:

@@ -56,6 +56,12 @@ class Lost(InterlockError):
     """The attempt is no longer this worker's: it was given up, cancelled, or has a result."""
 
 
+class Stopped(BaseException):
+    """Raised inside an attempt that may not go on: it is no longer this worker's, or the server cannot be reached and
+    job.config.onSilence is stop. Like KeyboardInterrupt it is no Exception. Clean up and let it pass: around the attempt it
+    becomes Lost. A job that goes on is ended with its process."""
+
+
 class PermanentError(Exception):
     """Raise it inside an attempt for a failure that another try would meet again: its category is PERMANENT."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional
 
@@ -115,9 +117,16 @@ class Claim:
     permit: str = field(repr=False)
     heartbeat_seconds: float
     deadline: Optional[str]
+    """When the result must be reported at the latest. It never moves."""
     env: Dict[str, str] = field(repr=False)
     traceparent: Optional[str] = None
     """The attempt's trace (W3C Trace Context), for the job to continue."""
+    next_by: Optional[str] = None
+    """When the worker counts as lost without a heartbeat."""
+    seq: int = 0
+    """The highest number of a heartbeat of the attempt so far."""
+    on_silence: str = "continue"
+    """What to do when no heartbeat can be sent: continue, or stop the job before next_by."""
 
     @property
     def every(self) -> float:
@@ -125,3 +134,24 @@ class Claim:
         if self.heartbeat_seconds <= 0:
             return 30.0
         return min(max(self.heartbeat_seconds / 3, 1.0), 30.0)
+
+
+@dataclass(frozen=True)
+class Beaten:
+    """The answer to a heartbeat."""
+
+    next_by: Optional[str]
+    """When the worker counts as lost without another heartbeat; None if it never does."""
+    deadline: Optional[str]
+
+
+def instant(text: Optional[str]) -> float:
+    """The seconds since the epoch of an instant as the server writes it; an hour from now without one."""
+    if not text:
+        return time.time() + 3600
+    whole = text.replace("Z", "+00:00")
+    if "." in whole:  # before 3.11, fromisoformat takes fractions of three or six digits only
+        head, rest = whole.split(".", 1)
+        sign = max(rest.find("+"), rest.find("-"))
+        whole = f"{head}.{rest[:sign][:6].ljust(6, '0')}{rest[sign:]}"
+    return datetime.datetime.fromisoformat(whole).timestamp()

@@ -1,9 +1,6 @@
 from typing import Any, Dict
 
-
-class TaskDeferred(BaseException):
-    def __init__(self, trigger: Any, method_name: str) -> None:
-        self.trigger, self.method_name = trigger, method_name
+from airflow.exceptions import TaskDeferred
 
 
 class Connection:
@@ -24,4 +21,4 @@ class BaseSensorOperator:
         self.task_id, self.timeout = task_id, timeout
 
     def defer(self, *, trigger: Any, method_name: str) -> None:
-        raise TaskDeferred(trigger, method_name)
+        raise TaskDeferred(trigger=trigger, method_name=method_name)
