@@ -206,11 +206,33 @@ type HeartbeatTaken struct {
 	Seq      int64      `json:"seq" doc:"The highest number of a heartbeat of this attempt so far."`
 }
 
+// Beat is a heartbeat with everything that it can say.
+type Beat struct {
+	Output string // the end of the output, at most 64 KiB
+	// NextWithin announces a silence that is longer than the heartbeat interval. It is granted until
+	// the attempt's deadline at most; NextBy of the answer says how much.
+	NextWithin time.Duration
+	// Seq numbers the heartbeats of an attempt from 1 up, so that a delayed one changes nothing; 0: it
+	// has no number.
+	Seq int64
+}
+
+// Beat sends a heartbeat. It needs the Permit of the claim. A worker that has lost its attempt gets a
+// *Problem with status 409.
+func (c *Client) Beat(ctx context.Context, key RunKey, b Beat, options ...CallOption) (HeartbeatTaken, error) {
+	body := struct {
+		Output     string `json:"output,omitempty"`
+		NextWithin string `json:"nextWithin,omitempty"`
+		Seq        int64  `json:"seq,omitempty"`
+	}{Output: b.Output, Seq: b.Seq}
+	if b.NextWithin != 0 {
+		body.NextWithin = b.NextWithin.String()
+	}
+	return ask[HeartbeatTaken](ctx, c, post(key.path("heartbeat"), body), options)
+}
+
 // Heartbeat reports that the worker of an attempt is alive, and sends the end of its output, at
-// most 64 KiB. It needs the Permit of the claim. A worker that has lost its attempt gets a *Problem
-// with status 409.
+// most 64 KiB: see Beat.
 func (c *Client) Heartbeat(ctx context.Context, key RunKey, output string, options ...CallOption) (HeartbeatTaken, error) {
-	return ask[HeartbeatTaken](ctx, c, post(key.path("heartbeat"), struct {
-		Output string `json:"output,omitempty"`
-	}{output}), options)
+	return c.Beat(ctx, key, Beat{Output: output}, options...)
 }

@@ -658,7 +658,7 @@ export interface paths {
         get: operations["get-sensor"];
         /**
          * Write a reading: the body is its data
-         * @description Needs the role sensor.
+         * @description Needs the role sensor. The permit of a claim allows writing keys of dbt/, gx/ and soda/ for the period of its run, except those that the run's own gate reads.
          */
         put: operations["put-sensor"];
         post?: never;
@@ -947,7 +947,7 @@ export interface paths {
         put?: never;
         /**
          * Write up to 1000 readings, all or none
-         * @description Needs the role sensor.
+         * @description Needs the role sensor. The permit of a claim allows writing keys of dbt/, gx/ and soda/ for the period of its run, except those that the run's own gate reads.
          */
         post: operations["put-sensors"];
         delete?: never;
@@ -1619,7 +1619,7 @@ export interface components {
             attempt: number;
             /**
              * Format: date-time
-             * @description When the result must be reported at the latest (jobPollWindowSeconds).
+             * @description When the result must be reported at the latest (jobPollWindowSeconds). It never moves.
              */
             deadline: string;
             /** @description Environment variables for the job, including TRACEPARENT. */
@@ -1631,11 +1631,26 @@ export interface components {
              * @description After this many seconds without a heartbeat, the worker counts as lost. Send one at every third of this time. 0: no heartbeats are needed.
              */
             heartbeatSeconds: number;
+            /**
+             * Format: date-time
+             * @description When the worker counts as lost without a heartbeat; null if none is needed.
+             */
+            nextBy: string | null;
+            /**
+             * @description What to do when no heartbeat can be sent (job.config.onSilence). stop: end the command before nextBy.
+             * @enum {string}
+             */
+            onSilence: "continue" | "stop";
             /** @description The bearer token for heartbeats and the result of this attempt only. */
             permit: string;
             run: components["schemas"]["Run"];
             /** @description The attempt's id, which its job may use as an idempotency key. */
             runId: string;
+            /**
+             * Format: int64
+             * @description The highest number of a heartbeat of this attempt so far; the next one must be higher.
+             */
+            seq: number;
             /** @description The attempt's trace (W3C Trace Context), for the job to continue; null if tracing is off. */
             traceparent: string | null;
             worker: string;
@@ -2112,23 +2127,38 @@ export interface components {
             ok: boolean;
         };
         Heartbeat: {
+            /**
+             * @description Announces a silence that is longer than the heartbeat interval, such as 6h. It is granted until the deadline at most; nextBy says how much.
+             * @example 6h
+             */
+            nextWithin?: string;
             /** @description The last output of the job so far, at most 64 KiB. */
             output?: string;
+            /**
+             * Format: int64
+             * @description Numbers the heartbeats of an attempt. One with a lower number than an earlier one changes nothing.
+             */
+            seq?: number;
         };
         HeartbeatTaken: {
             /** Format: int64 */
             attempt: number;
             /**
              * Format: date-time
-             * @description When the result must be reported at the latest.
+             * @description When the result must be reported at the latest. It never moves.
              */
             deadline: string;
             /**
              * Format: date-time
-             * @description When the next heartbeat is due; null if none is needed.
+             * @description When the worker counts as lost without another heartbeat; null if none is needed.
              */
             nextBy: string | null;
             runId: string;
+            /**
+             * Format: int64
+             * @description The highest number of a heartbeat of this attempt so far.
+             */
+            seq: number;
         };
         HistoryPoint: {
             /** Format: date-time */
@@ -2718,10 +2748,10 @@ export interface components {
          */
         Problem: {
             /**
-             * @description held: another worker holds the attempt. done: the attempt or the run has ended. not-offered: the attempt is not offered. paused: the pipeline is paused.
+             * @description held: another worker holds the attempt. done: the attempt or the run has ended. lost: the worker's attempt was given up, or another one was opened. not-offered: the attempt is not offered. paused: the pipeline is paused.
              * @enum {string}
              */
-            code?: "held" | "done" | "not-offered" | "paused";
+            code?: "held" | "done" | "lost" | "not-offered" | "paused";
             /** @description The problem with this request, and the fix. */
             detail: string;
             /** @description The individual errors, if there are several or if they have a location. */
@@ -2956,6 +2986,11 @@ export interface components {
             counters: components["schemas"]["Counters"];
             /** @description The period of the run. */
             date: string;
+            /**
+             * Format: date-time
+             * @description When the running job must have its result at the latest; it never moves. Null unless a job is running.
+             */
+            deadline: string | null;
             /** @description The sensors of the preferred rules that the latest attempt started without; usually empty. */
             degraded: string[];
             /** @description Whether this is a dry run, which starts no job. */
@@ -2985,6 +3020,11 @@ export interface components {
             lastHeartbeat: string | null;
             /** @description The message of the job's result. */
             message: string | null;
+            /**
+             * Format: date-time
+             * @description When the worker counts as lost without another heartbeat; null unless a worker may be running the job and sends heartbeats.
+             */
+            nextBy: string | null;
             /** Format: date-time */
             nextEvaluation: string | null;
             /**
@@ -3069,6 +3109,11 @@ export interface components {
             counters: components["schemas"]["Counters"];
             /** @description The period of the run. */
             date: string;
+            /**
+             * Format: date-time
+             * @description When the running job must have its result at the latest; it never moves. Null unless a job is running.
+             */
+            deadline: string | null;
             deadlines: components["schemas"]["Deadline"][];
             /** @description The sensors of the preferred rules that the latest attempt started without; usually empty. */
             degraded: string[];
@@ -3103,6 +3148,11 @@ export interface components {
             lastHeartbeat: string | null;
             /** @description The message of the job's result. */
             message: string | null;
+            /**
+             * Format: date-time
+             * @description When the worker counts as lost without another heartbeat; null unless a worker may be running the job and sends heartbeats.
+             */
+            nextBy: string | null;
             /** Format: date-time */
             nextEvaluation: string | null;
             /**
@@ -3645,10 +3695,10 @@ export interface components {
             /** @description The checks. Empty if the server requires a token and the request has none, or if the token is limited to pipelines. */
             checks: components["schemas"]["HealthCheck"][];
             /**
-             * @description held: another worker holds the attempt. done: the attempt or the run has ended. not-offered: the attempt is not offered. paused: the pipeline is paused.
+             * @description held: another worker holds the attempt. done: the attempt or the run has ended. lost: the worker's attempt was given up, or another one was opened. not-offered: the attempt is not offered. paused: the pipeline is paused.
              * @enum {string}
              */
-            code?: "held" | "done" | "not-offered" | "paused";
+            code?: "held" | "done" | "lost" | "not-offered" | "paused";
             /** @description The problem with this request, and the fix. */
             detail: string;
             /** @description The individual errors, if there are several or if they have a location. */
@@ -5626,7 +5676,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description A repeated request with the same key returns the first response and changes nothing, for 24 hours. The same key with a different request returns 422. */
+                /** @description A random key, made once for each execution of the job and kept while it is deferred. A repeated claim with the same key returns the same permit as long as the attempt is open, whatever the worker's name; after that it is rejected. The same key for another run returns 422. */
                 "Idempotency-Key"?: string;
             };
             path: {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from typing import Any, Callable, Dict, Optional
 
 from interlock import Attempt, Completed, Lost
@@ -38,8 +39,20 @@ class InterlockAttempt:
         self.interlock_date = interlock_date
         self.interlock_wait = interlock_wait
         self.interlock_conn_id = interlock_conn_id
-        fields = tuple(getattr(type(self), "template_fields", ()))
-        self.template_fields = fields + ("interlock_pipeline", "interlock_date")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        fields = tuple(getattr(cls, "template_fields", ()))
+        cls.template_fields = fields + tuple(f for f in ("interlock_pipeline", "interlock_date") if f not in fields)
+        if "__init__" in cls.__dict__:
+            return
+
+        # Airflow prepares the constructor that an operator's own class defines, and needs one.
+        @functools.wraps(InterlockAttempt.__init__)
+        def init(self: Any, **given: Any) -> None:
+            super(cls, self).__init__(**given)  # type: ignore[misc]
+
+        cls.__init__ = init  # type: ignore[method-assign]
 
     def execute(self, context: Any, **kwargs: Any) -> Any:
         # Airflow 2.10 passes a keyword that shows the operator's own execute that a task instance
@@ -57,7 +70,8 @@ class InterlockAttempt:
         client = client_of(self.interlock_conn_id, worker=worker_of(context))
         state = interlock["attempt"]
         attempt = client.attempt(state["pipeline"], state["date"], wait=self.interlock_wait, resume=state)
-        run = getattr(self, interlock["method"])
+        method = interlock["method"]
+        run = super().execute if method == "execute" else getattr(self, method)  # type: ignore[misc]
         try:
             return self._interlock_run(attempt, lambda: run(context, **kwargs))
         except Lost as lost:
