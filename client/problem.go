@@ -20,6 +20,7 @@ type Problem struct {
 	Instance  string          `json:"instance"`
 	RequestID string          `json:"requestId"` // as in the server's log
 	Errors    []ProblemDetail `json:"errors"`
+	Code      string          `json:"code"` // why a worker was refused: held, done, lost, not-offered, paused; else empty
 }
 
 // ProblemDetail is one error in a request.
