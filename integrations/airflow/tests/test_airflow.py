@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import inspect
 import json
 import pathlib
 import sys
@@ -178,6 +179,11 @@ class AirflowTest(unittest.TestCase):
         self.assertEqual(task.execute({}), "loaded")
         (claim, _, token), (report, body, permit) = Answers.seen
         self.assertEqual((claim, token, report, body["result"], permit), ("claim", "Bearer token", "job", "success", "Bearer p"))
+
+    def test_each_class_has_a_constructor_of_its_own(self) -> None:
+        # Airflow 2.10 prepares it by its signature, and cannot make an operator without one.
+        given = inspect.signature(vars(GatedLoad)["__init__"]).parameters
+        self.assertIn("interlock_pipeline", given)
 
     def test_keyword_of_the_task_runner_reaches_the_operator(self) -> None:
         self.gates(OPEN)
