@@ -17,41 +17,14 @@ import (
 // one.
 func executable() (string, error) { return "/proc/self/exe", nil }
 
-// stat is the part of /proc/PID/stat that is used.
-type stat struct {
-	state   string
-	group   int
-	threads int
-	start   string // in ticks since the machine started
-}
-
-func statOf(pid int) (stat, bool) {
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return stat{}, false
-	}
-	// The second field is the program's name in brackets, and may contain anything.
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	const state, group, threads, start = 0, 2, 17, 19 // counted from the third
-	if len(fields) <= start {
-		return stat{}, false
-	}
-	number, badGroup := strconv.Atoi(fields[group])
-	count, badCount := strconv.Atoi(fields[threads])
-	return stat{fields[state], number, count, fields[start]}, badGroup == nil && badCount == nil
-}
-
-// dead reports whether a process is a zombie.
-func (s stat) dead() bool { return s.state == "Z" || s.state == "X" }
-
 // identify returns the identity of the process with that PID, without a start time if there is
 // none.
 func identify(pid int) process {
-	s, ok := statOf(pid)
-	if !ok || s.dead() {
+	s, ok := program.StatOf(pid)
+	if !ok || s.Dead() {
 		return process{PID: pid}
 	}
-	return process{PID: pid, Start: s.start, Boot: bootID()}
+	return process{PID: pid, Start: s.Start, Boot: bootID()}
 }
 
 // bootID changes with each boot of the machine; "" if it is unknown.
@@ -86,7 +59,7 @@ func killBearers(id run.AttemptID) (found bool) {
 		if err != nil || !bears(pid, id) {
 			continue
 		}
-		if s, ok := statOf(pid); ok && !s.dead() {
+		if s, ok := program.StatOf(pid); ok && !s.Dead() {
 			found = syscall.Kill(pid, syscall.SIGKILL) == nil || found
 		}
 	}

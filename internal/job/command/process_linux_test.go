@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/interlock-go/interlock/internal/program"
 )
 
 func TestAProcessIsIdentifiedByMoreThanItsPID(t *testing.T) {
@@ -35,7 +37,7 @@ func TestAZombieIsDead(t *testing.T) {
 	born := identify(cmd.Process.Pid)
 	for out.Read(make([]byte, 1)); born.lives(); { // its end of the pipe closes shortly before it is dead
 	}
-	if _, ok := statOf(cmd.Process.Pid); !ok {
+	if _, ok := program.StatOf(cmd.Process.Pid); !ok {
 		t.Error("the process is gone, so this test proves nothing")
 	}
 	cmd.Wait()

@@ -106,9 +106,9 @@ func (k *keeper) sample(none <-chan struct{}) {
 // counting there: a fork bomb leaves little time to count.
 func exceeded(memory int64, processes int) string {
 	used, count := int64(0), 0
-	for pid, p := range descendants() {
+	for pid, p := range program.Descendants() {
 		// Zombies count: most processes of a fork bomb are short-lived.
-		if count += max(1, p.threads); processes > 0 && count > processes {
+		if count += max(1, p.Threads); processes > 0 && count > processes {
 			return fmt.Sprintf("ran more than %d processes and threads (jobs.processes in the server's file)", processes)
 		}
 		if memory > 0 {
