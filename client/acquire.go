@@ -18,6 +18,13 @@ type AcquireRequest struct {
 	Wait        time.Duration // how long to wait for the gate; 0: do not wait
 	Patience    time.Duration // how long to retry a server that was never reached; Wait unless it is above 0 and shorter
 	Traceparent string        // the trace that the claim belongs to
+
+	// Standby waits for a run that another worker has, and takes its next attempt if that one fails:
+	// until Wait is over or, with a Wait of 0, until the run ends.
+	Standby bool
+	// Grace is how long the job needs to end after it was asked to; see Lease.Grace. DefaultGrace
+	// if 0, none if negative.
+	Grace time.Duration
 }
 
 // Refused is the kind of reason why Acquire claimed nothing.
@@ -41,9 +48,20 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
+// ContactLostError means that Acquire lost a server that had answered for the run. Another worker
+// may have it, or this one: the answer to a claim may have been lost.
+type ContactLostError struct{ Err error }
+
+func (e *ContactLostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the last call.
+func (e *ContactLostError) Unwrap() error { return e.Err }
+
 // Acquire waits until a start of a pipeline's run is allowed, and claims its attempt. It opens the
 // run if no schedule does. If there is nothing to run, the error is a *RefusedError. It retries a
-// server that cannot be reached until the wait is over; then the error is an *UnreachableError.
+// server that cannot be reached until the wait is over; then the error is an *UnreachableError, in a
+// *ContactLostError if the server has answered before. No request takes longer than 10 seconds, in
+// addition to the time for which it asks the server to hold it.
 //
 // The caller must end the lease with Finish. Until then it sends heartbeats.
 func (c *Client) Acquire(ctx context.Context, q AcquireRequest) (*Lease, error) {
@@ -67,6 +85,8 @@ type waiter struct {
 	since time.Time
 
 	gate     *Gate     // its last known state
+	answered time.Time // when the server last answered with the gate's state
+	other    bool      // another worker had the run
 	pipeline *Pipeline // nil until it is read
 	early    int       // responses that came early without ending the wait, less one for each that did not come early
 	failed   int       // failed requests in a row
@@ -81,6 +101,9 @@ const (
 	maxHold    = time.Minute      // the longest that a server holds a request
 	mostEarly  = 5                // early responses after which the pace is one request per maxHold
 	slowest    = 15 * time.Second // the longest wait between two attempts to reach a server
+	most       = 10 * time.Second // the longest that a request may take, besides the time for which it is held
+	claimAgain = 30 * time.Second // how long a claim without an answer is repeated, at least
+	awayLimit  = 5 * time.Minute  // how long a standby without Wait tries to reach the server again
 	settlePace = 50 * time.Millisecond
 )
 
@@ -92,7 +115,7 @@ func (w *waiter) step(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, w.unanswered(ctx, err)
 	}
-	w.failed, w.acted, w.gate, w.q.Date = 0, false, &g, g.Date
+	w.failed, w.acted, w.gate, w.q.Date, w.answered = 0, false, &g, g.Date, time.Now()
 	if g.Open && g.Run != nil {
 		a, err := w.claim(ctx)
 		switch {
@@ -139,19 +162,25 @@ func (g Gate) settling() bool {
 // ask requests the gate; the server holds the response for up to hold.
 func (w *waiter) ask(ctx context.Context, hold time.Duration) (Gate, error) {
 	if hold <= 0 {
-		return w.c.Gate(ctx, w.q.Pipeline, w.q.Date)
+		return w.c.Gate(ctx, w.q.Pipeline, w.q.Date, Within(most))
 	}
-	ctx, cancel := context.WithTimeout(ctx, hold+usualTimeout)
-	defer cancel()
-	return w.c.AwaitGate(ctx, w.q.Pipeline, w.q.Date, hold.Round(time.Millisecond))
+	return w.c.AwaitGate(ctx, w.q.Pipeline, w.q.Date, hold.Round(time.Millisecond), Within(hold+most))
 }
 
 // left returns the rest of the wait.
-func (w *waiter) left() time.Duration { return w.q.Wait - time.Since(w.since) }
+func (w *waiter) left() time.Duration {
+	if w.untilEnd() {
+		return maxHold
+	}
+	return w.q.Wait - time.Since(w.since)
+}
+
+// untilEnd reports whether the wait lasts until the end of a run that another worker has.
+func (w *waiter) untilEnd() bool { return w.q.Standby && w.other && w.q.Wait <= 0 }
 
 // overdue reports whether the wait is over, including the time that a run needs to be opened,
 // offered and settled.
-func (w *waiter) overdue() bool { return time.Since(w.since) >= w.q.Wait+offerGrace }
+func (w *waiter) overdue() bool { return w.left() <= -offerGrace }
 
 // hold returns how long the server should hold the next request: not the first one, because the
 // gate is mostly open.
@@ -185,7 +214,7 @@ func (w *waiter) grace() time.Duration {
 // open opens the run. It is no error if another client has opened it meanwhile.
 func (w *waiter) open(ctx context.Context) error {
 	_, err := w.c.Trigger(ctx, TriggerRequest{Pipeline: w.q.Pipeline, Date: w.q.Date, Asked: Asked{Reason: "a worker asked for it", RequestedBy: w.q.Worker}},
-		IdempotencyKey("open/"+w.key), Traceparent(w.q.Traceparent))
+		IdempotencyKey("open/"+w.key), Traceparent(w.q.Traceparent), Within(most))
 	if err != nil && !conflict(err) {
 		return w.unanswered(ctx, err)
 	}
@@ -199,7 +228,7 @@ func (w *waiter) checkJob(ctx context.Context) error {
 	if w.pipeline != nil {
 		return nil
 	}
-	p, err := w.c.Pipeline(ctx, w.q.Pipeline)
+	p, err := w.c.Pipeline(ctx, w.q.Pipeline, Within(most))
 	if err != nil {
 		return w.unanswered(ctx, err)
 	}
@@ -215,7 +244,12 @@ func (w *waiter) checkJob(ctx context.Context) error {
 	return nil
 }
 
+// refuse returns the error if nothing is claimed. To a standby, a run that another worker had and
+// that is not COMPLETED is held.
 func (w *waiter) refuse(why Refused, format string, args ...any) error {
+	if w.q.Standby && w.other && why != RefusedCompleted {
+		why = RefusedHeld
+	}
 	return &RefusedError{Why: why, Reason: fmt.Sprintf(format, args...), Gate: w.gate}
 }
 
@@ -236,6 +270,10 @@ func (w *waiter) refusal() error {
 	case w.blocked("excluded", "dry-run"):
 		return w.refuse(RefusedUnavailable, "%s", reason)
 	case w.blocked("running", "held") && g.Run != nil && (g.Run.Status == Running || g.Run.Status == Triggering):
+		w.other = true
+		if w.q.Standby && w.left() > 0 {
+			return nil
+		}
 		return w.refuse(RefusedHeld, "%s", reason)
 	case w.blocked("ended", "start-deadline"):
 		return w.refuse(RefusedClosed, "%s", reason)
@@ -249,15 +287,45 @@ func (w *waiter) refusal() error {
 	return w.refuse(RefusedClosed, "the gate of %s is closed for %s: %s", g.Pipeline, g.Date, reason)
 }
 
-// claim claims the attempt, with the same idempotency key on every try.
+// claim claims the attempt. A claim without an answer may have been granted, so it is repeated with
+// the same idempotency key, and nothing else is asked meanwhile.
 func (w *waiter) claim(ctx context.Context) (*Lease, error) {
-	key := w.gate.Run.Key()
-	name := fmt.Sprintf("claim/%s/%d", w.key, w.gate.Run.Attempt)
-	claim, err := w.c.Claim(ctx, key, w.q.Worker, IdempotencyKey(name), Traceparent(w.q.Traceparent))
+	began := time.Now()
+	for again := false; ; again = true {
+		lease, err := w.claimOnce(ctx, again)
+		switch {
+		case err == nil:
+			return lease, nil
+		case again && conflict(err):
+			w.key = rand.Text() // the attempt of the old one is over
+			return nil, err
+		case final(err), ctx.Err() != nil:
+			return nil, err
+		}
+		left := max(w.patience(), claimAgain-time.Since(began))
+		if left <= 0 {
+			return nil, err
+		}
+		w.failed++
+		if interrupted := rest(ctx, min(left, w.backoff())); !errors.Is(interrupted, errAgain) {
+			return nil, interrupted
+		}
+	}
+}
+
+// claimOnce sends one claim. A repeated one is confirmed by a heartbeat, because the attempt may
+// have been claimed long ago.
+func (w *waiter) claimOnce(ctx context.Context, again bool) (*Lease, error) {
+	key, sent := w.gate.Run.Key(), startWatch()
+	claim, err := w.c.Claim(ctx, key, w.q.Worker, IdempotencyKey(w.key), Traceparent(w.q.Traceparent), Within(most))
+	if err == nil && again {
+		sent = startWatch()
+		_, err = w.c.Heartbeat(ctx, key, "", Permit(claim.Permit), Traceparent(w.q.Traceparent), Within(most))
+	}
 	if err != nil {
 		return nil, err
 	}
-	return newLease(w.c, key, claim), nil
+	return newLease(w.c, key, claim, w.q.Grace, sent), nil
 }
 
 // noSuchPeriod is the type of the problem if a period does not exist.
@@ -274,17 +342,29 @@ func (w *waiter) unanswered(ctx context.Context, err error) error {
 	case final(err):
 		return err
 	}
-	limit := w.q.Wait
-	if w.gate == nil && w.q.Patience > 0 {
-		limit = min(limit, w.q.Patience)
+	switch left := w.patience(); {
+	case left > 0:
+		w.failed++
+		return rest(ctx, min(left, w.backoff()))
+	case w.gate != nil:
+		return &ContactLostError{err}
 	}
-	left := limit - time.Since(w.since)
-	if left <= 0 {
-		return err
-	}
-	w.failed++
-	return rest(ctx, min(left, slowest, time.Second<<min(w.failed-1, 4)))
+	return err
 }
+
+// patience returns for how much longer to retry a server that cannot be reached.
+func (w *waiter) patience() time.Duration {
+	switch {
+	case w.untilEnd():
+		return awayLimit - time.Since(w.answered)
+	case w.gate == nil && w.q.Patience > 0:
+		return min(w.left(), w.q.Patience-time.Since(w.since))
+	}
+	return w.left()
+}
+
+// backoff returns the wait after failed requests.
+func (w *waiter) backoff() time.Duration { return min(slowest, time.Second<<min(w.failed-1, 4)) }
 
 // pause returns errAgain. If it is called often, it first waits for the rest of the hold.
 func (w *waiter) pause(ctx context.Context, left time.Duration) error {

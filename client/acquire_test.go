@@ -60,7 +60,7 @@ func gateAnswer(open bool, code string) map[string]any {
 
 var (
 	external = map[string]any{"id": "orders", "schedule": "cron", "jobType": "external"}
-	refused  = map[string]any{"status": http.StatusConflict, "detail": "attempt 1 is over"}
+	refused  = map[string]any{"status": http.StatusConflict, "code": "lost", "detail": "attempt 1 is over"}
 )
 
 func TestLongWaitSendsOneRequestPerMinute(t *testing.T) {

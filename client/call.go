@@ -49,7 +49,8 @@ type call struct {
 	header http.Header
 	raw    *json.RawMessage
 
-	long bool // has the longer timeout
+	long   bool          // has the longer timeout
+	within time.Duration // this timeout instead, whatever HTTP client is used; 0: the usual one
 }
 
 // The timeouts of calls.
@@ -58,12 +59,21 @@ const (
 	longTimeout  = 11 * time.Minute // a little more than the server's own timeout
 )
 
-func (r call) limit() time.Duration {
-	if r.long {
+// limit returns the call's timeout; 0 if it has none. timed is that of the client.
+func (r call) limit(timed bool) time.Duration {
+	switch {
+	case r.within > 0:
+		return r.within
+	case !timed:
+		return 0
+	case r.long:
 		return longTimeout
 	}
 	return usualTimeout
 }
+
+// Within limits how long a call may take, also with the HTTP client of WithHTTPClient.
+func Within(limit time.Duration) CallOption { return func(r *call) { r.within = limit } }
 
 func get(path string, query url.Values) call {
 	return call{method: http.MethodGet, path: path, query: query}
@@ -124,9 +134,9 @@ func (r *call) apply(options []CallOption) {
 func ask[T any](ctx context.Context, c *Client, r call, options []CallOption) (T, error) {
 	var answer T
 	r.apply(options)
-	if c.timed {
+	if limit := r.limit(c.timed); limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, r.limit(), lateError{r.limit(), r.method == http.MethodGet})
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, lateError{limit, r.method == http.MethodGet})
 		defer cancel()
 	}
 	resp, err := c.send(ctx, c.http, r)

@@ -95,9 +95,11 @@ func (c *Client) refusal(ctx context.Context, resp *http.Response) error {
 }
 
 // unanswered returns the error of a call without a response. If this package's timeout ended it,
-// the error says so.
+// the error says so. The next call then uses another connection: the network may have dropped this
+// one, and HTTP/2 would go on using it.
 func (c *Client) unanswered(ctx context.Context, err error) error {
 	if late, ok := errors.AsType[lateError](context.Cause(ctx)); ok {
+		c.http.CloseIdleConnections()
 		return &UnreachableError{Server: c.server(), Late: true, Err: late}
 	}
 	return c.unreachable(err)
