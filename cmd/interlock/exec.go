@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -8,7 +9,9 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -49,6 +52,8 @@ type execution struct {
 	pipeline, date, worker string
 	wait                   time.Duration
 	open                   bool // run the command if the server does not answer
+	standby                bool // wait for a run that another worker has
+	grace                  time.Duration
 	argv                   []string
 	program                string // path of the command
 	traceparent            string
@@ -56,7 +61,7 @@ type execution struct {
 
 func newExec(a *app) *cobra.Command {
 	var x execution
-	var wait string
+	var wait, grace string
 	unreachable := &choice{value: onUnreachableClosed, options: []string{onUnreachableClosed, onUnreachableOpen}}
 	cmd := &cobra.Command{
 		Use:   "exec PIPELINE -- COMMAND [ARGUMENT...]",
@@ -78,12 +83,20 @@ func newExec(a *app) *cobra.Command {
 	addFilled(cmd, &x.date, "date", "the `PERIOD` (default the pipeline's current one)")
 	addFilled(cmd, &wait, "wait", "how long to wait for the gate, a `DURATION` such as 2h (default 0s)")
 	addFilled(cmd, &x.worker, "worker", "`NAME` of this worker (default HOST:PID)")
+	cmd.Flags().BoolVar(&x.standby, "standby", false, "wait for a run that another worker has until --wait is over or, without --wait, the run ends; take its next attempt if that one fails")
+	addFilled(cmd, &grace, "grace", "how long COMMAND has between SIGTERM and SIGKILL, a `DURATION` such as 10s; at most a third of the heartbeat (default 30s)")
 	addChoice(cmd, unreachable, "on-unreachable", "", "if the server does not answer: closed runs nothing, open runs COMMAND without the gate")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		x.pipeline, x.argv, x.open = args[0], args[1:], unreachable.value == onUnreachableOpen
 		var err error
 		if x.wait, err = parseLength("wait", wait, "90s or 2h"); err != nil {
 			return err
+		}
+		if x.grace, err = parseLength("grace", cmp.Or(grace, client.DefaultGrace.String()), "10s or 1m"); err != nil {
+			return err
+		}
+		if x.standby && x.open {
+			return usagef("use --standby or --on-unreachable open, not both: a standby runs COMMAND only if it is the only one")
 		}
 		if err := checkWorker(x.worker); err != nil {
 			return err
@@ -120,7 +133,7 @@ func execArguments(cmd *cobra.Command, args []string) error {
 // exec runs the command under the gate.
 func (a *app) exec(ctx context.Context, x execution) error {
 	var err error
-	if x.program, err = exec.LookPath(x.argv[0]); err != nil {
+	if x.program, err = findCommand(x.argv[0]); err != nil {
 		return a.cannotRun(x.argv[0], err)
 	}
 	if x.worker == "" {
@@ -138,6 +151,7 @@ func (a *app) exec(ctx context.Context, x execution) error {
 	defer func() { _ = end() }() // every request has been answered
 	lease, err := c.Acquire(waiting, client.AcquireRequest{
 		Pipeline: x.pipeline, Date: x.date, Worker: x.worker, Wait: x.wait, Patience: x.patience(), Traceparent: x.traceparent,
+		Standby: x.standby, Grace: cmp.Or(x.grace, -1),
 	})
 	if err != nil {
 		return a.notAcquired(x, err, signals)
@@ -185,16 +199,31 @@ func (a *app) traceparent() string {
 	return fmt.Sprintf("00-%x-%x-01", id[:16], id[16:])
 }
 
+// findCommand returns the path of a command. The error is an *exec.Error, as that of exec.LookPath,
+// which does not tell a file that is not executable from one that does not exist.
+func findCommand(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err == nil || !errors.Is(err, exec.ErrNotFound) || strings.ContainsRune(name, filepath.Separator) {
+		return path, err
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if info, missing := os.Stat(filepath.Join(dir, name)); missing == nil && info.Mode().IsRegular() && name != "" {
+			return "", &exec.Error{Name: name, Err: fmt.Errorf("%s: %w", filepath.Join(dir, name), os.ErrPermission)}
+		}
+	}
+	return "", err
+}
+
 // cannotRun reports that the command cannot be run, and returns the exit code.
 func (a *app) cannotRun(name string, err error) error {
 	if failed, ok := errors.AsType[*exec.Error](err); ok {
 		err = failed.Err
 	}
 	a.note("cannot run %s: %v; nothing was claimed", name, err)
-	if errors.Is(err, os.ErrPermission) {
-		return codeError(exitNotRunnable)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, syscall.ENOTDIR) {
+		return codeError(exitNotFound)
 	}
-	return codeError(exitNotFound)
+	return codeError(exitNotRunnable)
 }
 
 // notAcquired reports why the command does not run. If the server is unreachable and
@@ -212,6 +241,9 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	case code != exitUnreachable: // for example a missing token or an invalid date
 		a.note("%v; %s did not run", hinted(err), x.argv[0])
 		return codeError(exitUsage)
+	case x.open && contactLost(err):
+		a.note("%v; %s did not run: the server answered before, so another worker may have the run", err, x.argv[0])
+		return codeError(exitUnreached)
 	case x.open && a.answered(err):
 		a.note("%v; %s did not run: --on-unreachable open is for a server that does not answer", hinted(err), x.argv[0])
 		return codeError(exitUnreached)
@@ -225,6 +257,12 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 		return a.cannotRun(x.argv[0], err)
 	}
 	return end.code()
+}
+
+// contactLost reports whether the server had answered for the run before it could not be reached.
+func contactLost(err error) bool {
+	_, lost := errors.AsType[*client.ContactLostError](err)
+	return lost
 }
 
 // answered reports whether a server answered, other than a proxy whose server is away. An Interlock

@@ -36,6 +36,15 @@ type childEnd struct {
 	signal syscall.Signal // the signal that killed it, or 0
 	output string         // the end of its output
 	lost   string         // why part of its output could not be passed on, with the stream; "" if all was
+
+	stopped error // why exec stopped it; nil if it did not
+}
+
+// silenced reports whether exec stopped the command because the server was silent. Then even exit
+// code 0 does not mean that the command has done all its work.
+func (e childEnd) silenced() bool {
+	_, is := errors.AsType[*client.SilenceError](e.stopped)
+	return is
 }
 
 // failedItself reports whether the command failed, other than by the SIGPIPE that it gets if its
@@ -53,6 +62,8 @@ func (e childEnd) code() error {
 		return codeError(exitBySignal + int(e.signal))
 	case e.exit != 0:
 		return codeError(e.exit)
+	case e.silenced():
+		return codeError(exitBySignal + int(syscall.SIGTERM))
 	}
 	return nil
 }
@@ -61,6 +72,9 @@ func (e childEnd) code() error {
 func (e childEnd) report() client.JobReport {
 	r := client.JobReport{Result: "success", Message: "exit code 0", Output: e.output, ExitCode: &e.exit}
 	switch {
+	case e.silenced():
+		r.Result, r.Category, r.ExitCode = "fail", "TRANSIENT", nil
+		r.Message = fmt.Sprintf("was stopped: %v", e.stopped)
 	case e.lost != "" && !e.failedItself():
 		r.Result, r.Category, r.ExitCode = "fail", "TRANSIENT", nil
 		r.Message = e.lost
@@ -130,6 +144,48 @@ func (a *app) deliver(ctx context.Context, lease *client.Lease, r client.JobRepo
 	}
 }
 
+// child is the running command.
+type child struct {
+	cmd   *exec.Cmd
+	group bool          // it has a process group of its own
+	guard *guard        // nil if there is none
+	over  chan struct{} // closed once the command itself has ended
+}
+
+// start starts the command, and a guard for its process group. The caller must call close, also if
+// the command does not start.
+func (c *child) start() error {
+	adoptOrphans()
+	if c.group {
+		// If the guard cannot start and exec is killed, only the command is killed, not its child
+		// processes.
+		if g, err := startGuard(); err == nil {
+			c.guard = g
+		}
+	}
+	if err := c.cmd.Start(); err != nil {
+		return err
+	}
+	if c.guard != nil {
+		c.guard.watch(c.cmd.Process.Pid)
+	}
+	return nil
+}
+
+func (c *child) close() {
+	if c.guard != nil {
+		c.guard.end()
+	}
+}
+
+// helpers lists the children of exec that do not belong to the command.
+func (c *child) helpers() []int {
+	if c.guard == nil {
+		return nil
+	}
+	return []int{c.guard.pid}
+}
+
 // runChild runs the command until it ends. lease is nil if the command runs without the gate. An
 // error means that the command could not be started.
 func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (childEnd, error) {
@@ -140,36 +196,18 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 	tail, group := job.NewOutputTail(a.reportedSecrets(lease)), ownGroup()
 	cmd := &exec.Cmd{Path: x.program, Args: x.argv, Env: a.childEnv(x, lease), Stdin: a.stdin, SysProcAttr: childAttributes(group), WaitDelay: drainLimit}
 	streams := a.passThrough(cmd, tail)
-	watch := func(int) {}
-	if group {
-		// If the guard cannot start and exec is killed, only the command is killed, not its child
-		// processes.
-		if g, err := startGuard(); err == nil {
-			watch = g.watch
-			defer g.end()
-		}
-	}
-	if err := cmd.Start(); err != nil {
+	c := &child{cmd: cmd, group: group, over: make(chan struct{})}
+	defer c.close()
+	if err := c.start(); err != nil {
 		return childEnd{}, err
 	}
-	watch(cmd.Process.Pid)
+	defer reapOrphans(append(c.helpers(), cmd.Process.Pid)...)()
 	signals.forward(cmd.Process, group)
 	defer signals.forward(nil, false)
-	over := make(chan struct{})
-	defer close(over)
-	if lease != nil {
-		lease.SendOutput(func() string { return textOf(tail) })
-		go func() {
-			select {
-			case <-lease.Lost():
-				a.note("%v; stopping %s", lease.Why(), x.argv[0])
-				_ = stopChild(cmd.Process, group) // it may have just exited
-			case <-over:
-			}
-		}()
-	}
+	stopped := a.stopsWhenLost(x, lease, c, tail)
 	_ = cmd.Wait() // the error is in ProcessState, and in streams
-	end := childEnd{exit: cmd.ProcessState.ExitCode(), output: textOf(tail)}
+	close(c.over)
+	end := childEnd{exit: cmd.ProcessState.ExitCode(), output: textOf(tail), stopped: <-stopped}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		end.signal = status.Signal()
 	}
@@ -180,6 +218,28 @@ func (a *app) runChild(x execution, lease *client.Lease, signals *signals) (chil
 		}
 	}
 	return end, nil
+}
+
+// stopsWhenLost stops the command and all its descendants if the lease is lost while it runs. The
+// channel returns the reason once they have ended, or nil.
+func (a *app) stopsWhenLost(x execution, lease *client.Lease, c *child, tail *job.OutputTail) <-chan error {
+	stopped := make(chan error, 1)
+	if lease == nil {
+		stopped <- nil
+		return stopped
+	}
+	lease.SendOutput(func() string { return textOf(tail) })
+	go func() {
+		select {
+		case <-lease.Lost():
+			a.note("%v; stopping %s", lease.Why(), x.argv[0])
+			c.end(lease.Grace())
+			stopped <- lease.Why()
+		case <-c.over:
+			stopped <- nil
+		}
+	}()
+	return stopped
 }
 
 // reportedSecrets hides the tokens that the command can see, in what exec reports to the server.

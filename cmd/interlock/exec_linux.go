@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
+
+	"github.com/interlock-go/interlock/internal/program"
 )
 
 // ownGroup reports whether the command gets its own process group, so that signals also reach the
@@ -31,7 +35,10 @@ const guardArg = "__guard-exec"
 // guard is a process that kills the command's process group if exec is killed: the kernel kills
 // only the command itself, not its children. It starts before the command, so that exec has a guard
 // as soon as the command runs.
-type guard struct{ pipe *os.File }
+type guard struct {
+	pipe *os.File
+	pid  int
+}
 
 // startGuard starts a guard. The caller must call end, also if the command does not start.
 func startGuard() (*guard, error) {
@@ -52,7 +59,7 @@ func startGuard() (*guard, error) {
 		return nil, err
 	}
 	go func() { _ = process.Wait() }() // only to reap it
-	return &guard{write}, nil
+	return &guard{write, process.Process.Pid}, nil
 }
 
 // watch tells the guard which process group to kill if exec is killed.
@@ -85,4 +92,44 @@ func guards(args []string) bool {
 		_ = syscall.Kill(-group, syscall.SIGKILL) // the group may have ended with its command
 	}
 	return true
+}
+
+// adoptOrphans makes this process the parent of the command's orphaned descendants, so that they can
+// be found and ended.
+func adoptOrphans() { program.AdoptOrphans() }
+
+// reapOrphans reaps the orphans that this process has adopted, also as PID 1 of a container, until
+// the returned function is called. own are the children that are waited for elsewhere.
+func reapOrphans(own ...int) (stop func()) {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	go func() {
+		for more := true; more; _, more = <-ended {
+			program.ReapOrphans(own...)
+		}
+	}()
+	return func() {
+		signal.Stop(ended)
+		close(ended)
+	}
+}
+
+// aliveTick is how often a command that was asked to end is checked.
+const aliveTick = 10 * time.Millisecond
+
+// end ends the command and all its descendants, also those with a session of their own: it sends
+// SIGTERM, and SIGKILL after the grace period.
+func (c *child) end(grace time.Duration) {
+	tree := program.Tree{Except: c.helpers()}
+	if c.group {
+		tree.Group = c.cmd.Process.Pid
+	}
+	none := make(chan struct{})
+	go func() {
+		defer close(none)
+		for tree.Alive() {
+			time.Sleep(aliveTick)
+		}
+	}()
+	tree.End(grace, none)
 }

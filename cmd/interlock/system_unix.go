@@ -33,8 +33,6 @@ func signalChild(p *os.Process, group bool, s syscall.Signal) error {
 	return p.Signal(s)
 }
 
-func stopChild(p *os.Process, group bool) error { return signalChild(p, group, syscall.SIGTERM) }
-
 // descriptors returns the limit of open files. Go raises it to the hard limit at start.
 func descriptors() int {
 	var limit syscall.Rlimit

@@ -18,7 +18,5 @@ func fromTerminal(syscall.Signal) bool { return true }
 
 func signalChild(p *os.Process, _ bool, s syscall.Signal) error { return p.Signal(s) }
 
-func stopChild(p *os.Process, _ bool) error { return p.Kill() }
-
 // descriptors returns the limit of open files: Windows has none.
 func descriptors() int { return math.MaxInt32 }
