@@ -54,6 +54,8 @@ type execution struct {
 	open                   bool // run the command if the server does not answer
 	standby                bool // wait for a run that another worker has
 	grace                  time.Duration
+	harvests               []harvest
+	client                 *client.Client
 	argv                   []string
 	program                string // path of the command
 	traceparent            string
@@ -62,6 +64,7 @@ type execution struct {
 func newExec(a *app) *cobra.Command {
 	var x execution
 	var wait, grace string
+	var ingest []string
 	unreachable := &choice{value: onUnreachableClosed, options: []string{onUnreachableClosed, onUnreachableOpen}}
 	cmd := &cobra.Command{
 		Use:   "exec PIPELINE -- COMMAND [ARGUMENT...]",
@@ -85,6 +88,9 @@ func newExec(a *app) *cobra.Command {
 	addFilled(cmd, &x.worker, "worker", "`NAME` of this worker (default HOST:PID)")
 	cmd.Flags().BoolVar(&x.standby, "standby", false, "wait for a run that another worker has until --wait is over or, without --wait, the run ends; take its next attempt if that one fails")
 	addFilled(cmd, &grace, "grace", "how long COMMAND has between SIGTERM and SIGKILL, a `DURATION` such as 10s; at most a third of the heartbeat (default 30s)")
+	cmd.Flags().StringArrayVar(&ingest, "ingest", nil, "write readings from the results that COMMAND leaves, as interlock ingest does: `dbt[=DIR]`, gx=FILE or soda=FILE; may be repeated")
+	// Registering fails only if the flag does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("ingest", cobra.FixedCompletions([]string{"dbt", "dbt=", "gx=", "soda="}, cobra.ShellCompDirectiveNoSpace))
 	addChoice(cmd, unreachable, "on-unreachable", "", "if the server does not answer: closed runs nothing, open runs COMMAND without the gate")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		x.pipeline, x.argv, x.open = args[0], args[1:], unreachable.value == onUnreachableOpen
@@ -93,6 +99,9 @@ func newExec(a *app) *cobra.Command {
 			return err
 		}
 		if x.grace, err = parseLength("grace", cmp.Or(grace, client.DefaultGrace.String()), "10s or 1m"); err != nil {
+			return err
+		}
+		if x.harvests, err = a.parseHarvests(ingest); err != nil {
 			return err
 		}
 		if x.standby && x.open {
@@ -149,6 +158,7 @@ func (a *app) exec(ctx context.Context, x execution) error {
 		return a.notAcquired(x, err, signals)
 	}
 	defer func() { _ = end() }() // every request has been answered
+	x.client = c
 	lease, err := c.Acquire(waiting, client.AcquireRequest{
 		Pipeline: x.pipeline, Date: x.date, Worker: x.worker, Wait: x.wait, Patience: x.patience(), Traceparent: x.traceparent,
 		Standby: x.standby, Grace: cmp.Or(x.grace, -1),
@@ -255,6 +265,9 @@ func (a *app) notAcquired(x execution, err error, signals *signals) error {
 	end, err := a.runChild(x, nil, signals)
 	if err != nil {
 		return a.cannotRun(x.argv[0], err)
+	}
+	if len(x.harvests) > 0 {
+		a.note("the artifacts of %s were not written: it ran without the gate", x.argv[0])
 	}
 	return end.code()
 }

@@ -19,6 +19,7 @@ import (
 )
 
 const (
+	maxMessage = 2000            // bytes of the message; the server accepts twice as many characters
 	maxLine    = 300             // bytes of the last line of output in the message
 	drainLimit = 5 * time.Second // for output that the command's child processes write after it has exited
 )
@@ -103,10 +104,15 @@ func withLastLine(text, output string) string {
 	if last == "" {
 		return text
 	}
-	if len(last) > maxLine {
-		last = strings.ToValidUTF8(last[:maxLine], "") + "…"
+	return text + ": " + cutText(last, maxLine)
+}
+
+// cutText returns the first bytes of text.
+func cutText(text string, most int) string {
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return text + ": " + last
+	return text
 }
 
 // runClaimed runs the command of a claimed attempt and reports its result.
@@ -116,6 +122,10 @@ func (a *app) runClaimed(ctx context.Context, x execution, lease *client.Lease, 
 		return codeError(exitBySignal + sig)
 	}
 	x.date = lease.Key.Date
+	for i := range x.harvests {
+		x.harvests[i].remember()
+	}
+	started := time.Now()
 	end, err := a.runChild(x, lease, signals)
 	if err != nil {
 		what := fmt.Sprintf("cannot run %s: %v", x.argv[0], err)
@@ -123,7 +133,11 @@ func (a *app) runClaimed(ctx context.Context, x execution, lease *client.Lease, 
 		a.deliver(ctx, lease, client.JobReport{Result: "fail", Category: "PERMANENT", Message: what}, signals)
 		return codeError(exitNotRunnable)
 	}
-	a.deliver(ctx, lease, end.report(), signals)
+	report := end.report()
+	if told := a.gather(ctx, x, lease, started, signals); told != "" {
+		report.Message = cutText(report.Message+"; "+told, maxMessage)
+	}
+	a.deliver(ctx, lease, report, signals)
 	return end.code()
 }
 
