@@ -68,7 +68,7 @@ func TestArtifactsOfTheCommandAreWrittenBeforeItsResult(t *testing.T) {
 func TestArtifactsOfAnEarlierAttemptDoNotStand(t *testing.T) {
 	d := execGround(t, "")
 	first := d.copies("dbt/run.json", "target/run_results.json") + d.copies("dbt/freshness.json", "target/sources.json") + d.copies("soda/passing.json", "soda.json")
-	keys := []string{"dbt/run", "dbt/node/customers", "dbt/freshness/raw.orders", "soda/scan"}
+	keys := []string{"dbt/run", "dbt/node/orders", "dbt/freshness/raw.orders", "soda/scan"}
 	if got := d.ingesting(first+"exit 1", "dbt", "soda=soda.json"); got.code != 1 {
 		t.Fatalf("%+v", got)
 	}
@@ -136,7 +136,7 @@ func TestReadingThatCannotBeWrittenIsTold(t *testing.T) {
 	if message := *run.Attempts[0].Message; !strings.Contains(message, "dbt/run") {
 		t.Errorf("the run says %q", message)
 	}
-	r, err := d.api.Sensor(t.Context(), "self", "dbt/node/customers", execDay)
+	r, err := d.api.Sensor(t.Context(), "self", "dbt/node/orders", execDay)
 	if err != nil || r.Data["status"] != "success" {
 		t.Errorf("another reading of the same file: %+v %v", r, err)
 	}

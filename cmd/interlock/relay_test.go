@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -43,15 +44,27 @@ const (
 // relayTo starts a relay to the server at an address.
 func relayTo(t *testing.T, address string) *relay {
 	t.Helper()
+	return relayAt(t, address, "127.0.0.1")
+}
+
+// relayAt starts a relay that listens at an address of this machine.
+func relayAt(t *testing.T, address, host string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	to, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &relay{faults: map[string]fault{}}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
-	proxy.ModifyResponse = r.changed
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+	proxy := &httputil.ReverseProxy{
+		Rewrite:        func(p *httputil.ProxyRequest) { p.SetURL(to) },
+		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+		ModifyResponse: r.changed,
+	}
+	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
 		switch r.take(in) {
 		case unanswered:
 			_, _ = io.Copy(io.Discard, in.Body) // so that the server notices when the client gives up
@@ -70,6 +83,9 @@ func relayTo(t *testing.T, address string) *relay {
 			proxy.ServeHTTP(w, in)
 		}
 	}))
+	_ = r.Listener.Close() // another one takes its place
+	r.Listener = listener
+	r.Start()
 	t.Cleanup(func() {
 		r.CloseClientConnections()
 		r.Close()
