@@ -155,7 +155,7 @@ func (d *decoder) structure(n *node, v reflect.Value, p *plan, at *frame) {
 		d.expected(at, "a mapping", n)
 		return
 	}
-	var seen [maxFields]bool
+	var seen, held [maxFields]bool // held: with a value
 	for i := range n.fields {
 		key := &n.fields[i]
 		f, known := p.byName[key.name]
@@ -164,11 +164,14 @@ func (d *decoder) structure(n *node, v reflect.Value, p *plan, at *frame) {
 			d.unknownKey(&here, key.name, p)
 			continue
 		}
-		seen[f] = true
+		held[f] = key.value.kind != Null
+		if seen[f] = held[f] || p.fields[f].unless == ""; !seen[f] {
+			continue // whether null is right depends on the other field
+		}
 		d.field(key.value, v, &p.fields[f], &here)
 	}
 	for i := range p.fields {
-		if f := &p.fields[i]; f.required && !seen[i] {
+		if f := &p.fields[i]; f.required && !seen[i] && (f.unless == "" || !held[p.byName[f.unless]]) {
 			d.add(at.child(f.name), f.wish("is required"))
 		}
 	}

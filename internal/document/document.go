@@ -116,6 +116,7 @@ type Document struct {
 //	doc:"one sentence"    the description
 //	required:"true"       must be there and not null; a required text must not be empty. A pointer to a struct with such
 //	                      a field may be absent, but not null
+//	unless:"other"        with required: may be absent or null if the field other is set
 //	default:"5m"          a scalar, taken when the key is absent or null
 //	min, max, above       inclusive bounds and an exclusive lower bound, of numbers and Durations
 //	minItems:"1"          of lists and mappings

@@ -63,7 +63,8 @@ type fieldPlan struct {
 	plan       *plan
 	limits     limits
 	required   bool
-	defaultIs  *node // nil if there is none
+	unless     string // not required beside this field; "" without
+	defaultIs  *node  // nil if there is none
 	defaultSet reflect.Value
 }
 
@@ -167,7 +168,7 @@ func (p *plan) addFields(t reflect.Type, parent []int, building map[reflect.Type
 func newField(t reflect.Type, f reflect.StructField, index []int, building map[reflect.Type]*plan) fieldPlan {
 	field := fieldPlan{
 		name: f.Tag.Get("yaml"), doc: f.Tag.Get("doc"), index: index,
-		plan: makePlan(f.Type, building), required: f.Tag.Get("required") == "true",
+		plan: makePlan(f.Type, building), required: f.Tag.Get("required") == "true", unless: f.Tag.Get("unless"),
 	}
 	var err error
 	if field.limits, err = newLimits(f.Tag, field.plan.scalar()); err != nil {

@@ -144,16 +144,25 @@ func (b *schemaBuilder) object(p *plan) *jsonschema.Schema {
 	for i := range p.fields {
 		f := &p.fields[i]
 		s.Properties[f.name] = b.property(f)
-		if f.required {
+		switch {
+		case f.required && f.unless != "":
+			s.AnyOf = append(s.AnyOf, holds(f.name), holds(f.unless))
+		case f.required:
 			s.Required = append(s.Required, f.name)
 		}
 	}
 	return s
 }
 
+// holds requires a key with a value.
+func holds(name string) *jsonschema.Schema {
+	notNull := &jsonschema.Schema{Not: &jsonschema.Schema{Type: "null"}}
+	return &jsonschema.Schema{Required: []string{name}, Properties: map[string]*jsonschema.Schema{name: notNull}}
+}
+
 func (b *schemaBuilder) property(f *fieldPlan) *jsonschema.Schema {
 	s := f.limits.describe(b.schema(f.plan), f.plan)
-	if !f.required && !f.plan.mustHold() {
+	if (!f.required || f.unless != "") && !f.plan.mustHold() {
 		s = orNull(s)
 	}
 	if s.Description == "" {

@@ -247,3 +247,37 @@ func TestTagsThatCannotBeAreNoticed(t *testing.T) {
 		})
 	}
 }
+
+func TestFieldThatAnotherReplacesMayBeAbsentBesideIt(t *testing.T) {
+	type part struct {
+		Rules []string `yaml:"rules" required:"true" unless:"late" minItems:"1" doc:"The rules."`
+		Late  string   `yaml:"late" enum:"report,ignore" doc:"What follows."`
+	}
+	schema := validator(t, part{})
+	for text, right := range map[string]bool{
+		"rules: [a]\n":                true,
+		"late: report\n":              true,
+		"rules: ~\nlate: report\n":    true,
+		"rules: [a]\nlate: report\n":  true,
+		"{}\n":                        false,
+		"late: ~\n":                   false,
+		"rules: ~\n":                  false,
+		"rules: []\nlate: report\n":   false,
+		"rules: [a]\nlate: never\n":   false,
+		"rules: ~\nlate: ~\n":         false,
+		"rules: [a]\nlate: ~\n":       true,
+		"rules: text\nlate: report\n": false,
+	} {
+		d, problems := document.Parse("a.yaml", []byte(text))
+		if len(problems) > 0 {
+			t.Fatalf("%q: %v", text, problems)
+		}
+		var into part
+		if found := d.Decode(&into); (len(found) == 0) != right {
+			t.Errorf("%q: problems %v", text, found)
+		}
+		if got := accepts(t, schema, d); got != right {
+			t.Errorf("%q: the schema accepts it: %v", text, got)
+		}
+	}
+}

@@ -19,10 +19,13 @@ func (b *builder) buildGate(a additions) {
 	var own []rule.Part
 	if v := b.file.Validation; v != nil {
 		fine = b.checkRules("validation.rules", v.Rules) && fine
-		own = append(own, rule.Part{Mode: v.Trigger, Rules: v.Rules})
+		if len(v.Rules) > 0 {
+			own = append(own, rule.Part{Mode: v.Trigger, Rules: v.Rules})
+		}
 		if v.PreferUntil != nil {
 			b.def.Prefer = &v.PreferUntil.Prefer
 		}
+		b.def.LateData = v.LateData
 		fine = b.checkTimes(v) && fine
 	}
 	if !fine || a.failed {

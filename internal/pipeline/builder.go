@@ -43,6 +43,7 @@ func (b *builder) build() {
 	b.warnAboutDeadlines()
 	b.warnAboutPastDates()
 	b.warnAboutReports()
+	b.warnAboutLateData()
 	if b.shelf.platform == AWS {
 		b.checkAWS()
 	}

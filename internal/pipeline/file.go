@@ -94,8 +94,9 @@ type SLASection struct {
 // ValidationSection is the gate.
 type ValidationSection struct {
 	Trigger     rule.Mode   `yaml:"trigger" enum:"ALL,ANY" fold:"true" default:"ALL" doc:"ALL: all rules must pass. ANY: one must pass."`
-	Rules       []rule.Rule `yaml:"rules" required:"true" minItems:"1" doc:"The rules."`
+	Rules       []rule.Rule `yaml:"rules" required:"true" unless:"lateData" minItems:"1" doc:"The rules. Without them, lateData must be set."`
 	PreferUntil *preferText `yaml:"preferUntil" doc:"Until when rules with level: preferred close the gate: HH:MM, :MM, or a duration from the opening of the run."`
+	LateData    LateData    `yaml:"lateData" enum:"report,rerun,ignore" doc:"What follows if an input changes after its run has used it: an event (report), an event and a rerun within job.maxDriftReruns (rerun), or nothing (ignore). Default: rerun for the key of schedule.trigger, report for all others."`
 }
 
 // JobSection is the job and its budgets.

@@ -68,6 +68,7 @@ type Definition struct {
 	After     []ID       // upstream pipelines
 	AtLeast   map[ID]int // how many runs of an upstream are enough, if not all
 	Prefer    *Prefer    // until when preferred rules close the gate; nil without
+	LateData  LateData   // "" if the file does not set it: see AfterLate
 	Window    time.Duration
 	Interval  time.Duration
 	MaxActive int
@@ -127,6 +128,29 @@ func (d *Definition) PreferUntil(p period.Period, opened time.Time) time.Time {
 		return sla.Close(*d.Prefer.Clock, p, d.Schedule)
 	}
 	return opened.Add(d.Prefer.For)
+}
+
+// LateData is what follows if an input changes after a run has used it.
+type LateData string
+
+// An event, an event and another attempt, or nothing.
+const (
+	LateReport LateData = "report"
+	LateRerun  LateData = "rerun"
+	LateIgnore LateData = "ignore"
+)
+
+// AfterLate returns what follows a change of an input; start is whether it is the sensor of the
+// start condition.
+func (d *Definition) AfterLate(start bool) LateData {
+	switch {
+	case d.LateData != "":
+		return d.LateData
+	case start:
+		return LateRerun
+	default:
+		return LateReport
+	}
 }
 
 // CatchUp determines which fires missed during downtime are still opened.

@@ -205,6 +205,9 @@ func TestMistakesNameTheRemedy(t *testing.T) {
 		{"probe's environment with our names", "probes: [{key: a, command: x, env: {INTERLOCK_DATE: b}}]\n", `"INTERLOCK_DATE" is not allowed`},
 		{"probe twice", "probes: [{key: a, command: x}, {key: a, command: y}]\n", `two probes write the sensor "a"`},
 		{"watch interval", "watch: {interval: 500ms}\n", `watch.interval: is 500ms; must be at least 1s`},
+		{"neither rules nor late data", "validation: {trigger: ANY}\n", `validation.rules: is required`},
+		{"no rules beside late data", "validation: {rules: [], lateData: report}\n", `validation.rules: is empty; must have at least one item`},
+		{"unknown late data", "validation: {lateData: repeat}\n", `validation.lateData: unknown value "repeat"; did you mean "report"?`},
 		{"probe of the engine's key", "probes: [{key: run/x, command: x}]\n", `probes[0].key: `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -231,6 +234,11 @@ func TestWarningsDoNotFail(t *testing.T) {
 		{"deadline of a listed day", "schedule: {include: {dates: [2026-03-03]}, time: \"10:00\"}\nsla: {deadline: \"10:00\"}\n", `sla.deadline: "10:00" is not after the run opens (10:00 UTC)`},
 		{"deadline shortly before its fire", "schedule: {cron: \"0 9 * * *\"}\nsla: {deadline: \"08:30\"}\n", `sla.deadline: "08:30" is before the run opens (09:00 UTC), so the deadline is on the next day, 23h30m later`},
 		{"start deadline at the fire", "schedule: {cron: \"0 9 * * *\", trigger: {key: a, check: exists, deadline: \"09:00\"}}\n", `schedule.trigger.deadline: "09:00" is when the run opens (09:00 UTC), so its start condition can never be met in time; choose a later time`},
+		{"late data of nothing", "validation: {lateData: report}\n", `validation.lateData: has no effect, because no rule and no start condition reads a sensor`},
+		{
+			"late data without a budget", "schedule: {trigger: {key: a, check: exists}}\nvalidation: {lateData: rerun}\njob: {type: command, config: {command: [load]}, maxDriftReruns: 0}\n",
+			`validation.lateData: is rerun, but job.maxDriftReruns is 0`,
+		},
 		{"monitoring without rules", "watch: {monitoring: {duration: 2h}}\n", `there are no postRun.rules to watch`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -274,7 +282,8 @@ validation:
 
 func TestEmptySectionIsNotAnAbsentOne(t *testing.T) {
 	for section, want := range map[string]string{
-		"validation:":              `a.yaml:2:1: validation.rules: is required: The rules`,
+		"validation:":              `a.yaml:2:1: validation.rules: is required: The rules. Without them, lateData must be set`,
+		"validation:\n  lateData:": `a.yaml:2:1: validation.rules: is required: The rules. Without them, lateData must be set`,
 		"postRun:":                 `a.yaml:2:1: postRun.rules: is required: Rules, all of which must pass`,
 		"job:":                     `a.yaml:2:1: job.type: is required: The kind of job`,
 		"schedule:\n  include:":    `a.yaml:3:3: schedule.include.dates: is required: Dates, YYYY-MM-DD`,

@@ -156,6 +156,17 @@ func (b *builder) warnAboutReport(path string) {
 	}
 }
 
+// warnAboutLateData warns of a validation.lateData that has no effect.
+func (b *builder) warnAboutLateData() {
+	switch d := b.def; {
+	case d.LateData == "" || d.Gate == nil:
+	case d.Start == nil && len(d.Facts.Refs()) == 0:
+		b.warnf("validation.lateData", "has no effect, because no rule and no start condition reads a sensor; add one, or remove it")
+	case d.LateData == LateRerun && d.Job != nil && d.Job.MaxDriftReruns == 0:
+		b.warnClashf("validation.lateData", "job.maxDriftReruns", "is rerun, but job.maxDriftReruns is 0, so late data reruns nothing; raise it, or write lateData: report")
+	}
+}
+
 // comparesStatus reports whether r compares the content of a reading, rather than an amount or an
 // age.
 func comparesStatus(r rule.Rule) bool {
