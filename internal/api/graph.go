@@ -11,7 +11,6 @@ import (
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/pipeline"
-	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -67,7 +66,8 @@ func (a *API) getGraph(ctx context.Context, in *OfPipeline) (*output[Graph], err
 	current, who := a.catalog.Current(), whoOf(ctx)
 	w := &walk{current: current, sees: who.sees, at: map[pipeline.ID]int{e.ID: 0}}
 	w.spread(e.ID, -1, w.upstreams)
-	w.spread(e.ID, 1, w.downstreams())
+	waiting := current.Waiting()
+	w.spread(e.ID, 1, func(id pipeline.ID) []pipeline.ID { return waiting[id] })
 	out := Graph{Pipeline: in.ID, Nodes: []Node{}, Edges: w.edges(), Truncated: w.full}
 	for _, id := range w.sorted() {
 		n, err := a.node(ctx, id, w.at[id])
@@ -91,29 +91,6 @@ type walk struct {
 	full    bool
 }
 
-// waitsFor returns the pipelines that a pipeline waits for, by id, and how it waits for each.
-func waitsFor(e *catalog.Entry) map[pipeline.ID]string {
-	found := map[pipeline.ID]string{}
-	gates := []*rule.Gate{e.Gate}
-	if e.Start != nil {
-		gates = append(gates, e.Start.Gate)
-	}
-	for _, g := range gates {
-		if g == nil {
-			continue
-		}
-		for _, ref := range g.Refs() {
-			if ref.From != "" && ref.From != string(e.ID) {
-				found[pipeline.ID(ref.From)] = "sensor"
-			}
-		}
-	}
-	for _, id := range e.After {
-		found[id] = "after"
-	}
-	return found
-}
-
 func (w *walk) add(id pipeline.ID, distance int) bool {
 	if _, known := w.at[id]; known || !w.sees(id) {
 		return false
@@ -132,18 +109,7 @@ func (w *walk) upstreams(id pipeline.ID) []pipeline.ID {
 	if e == nil {
 		return nil
 	}
-	return sortedIDs(waitsFor(e))
-}
-
-// downstreams returns a function that lists the pipelines that wait for a pipeline.
-func (w *walk) downstreams() func(pipeline.ID) []pipeline.ID {
-	waiting := map[pipeline.ID][]pipeline.ID{}
-	for _, e := range w.current.All() {
-		for up := range waitsFor(e) {
-			waiting[up] = append(waiting[up], e.ID)
-		}
-	}
-	return func(id pipeline.ID) []pipeline.ID { return waiting[id] }
+	return sortedIDs(e.WaitsFor())
 }
 
 // spread adds the neighbours of a pipeline, theirs, and so on. Each is one step further away.
@@ -174,7 +140,7 @@ func (w *walk) edges() []Edge {
 		if e == nil {
 			continue
 		}
-		for up, kind := range waitsFor(e) {
+		for up, kind := range e.WaitsFor() {
 			if _, there := w.at[up]; there {
 				out = append(out, Edge{From: string(up), To: string(id), Kind: kind})
 			}
@@ -210,7 +176,7 @@ func (a *API) blocks(ctx context.Context, w *walk, truncated *bool) ([]Block, er
 	out, looked := []Block{}, 0
 	for _, id := range w.sorted() {
 		e := w.current.Get(id)
-		if e == nil || len(waitsFor(e)) == 0 {
+		if e == nil || len(e.WaitsFor()) == 0 {
 			continue
 		}
 		open, err := a.store.OpenRuns(ctx, id)

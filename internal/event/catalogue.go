@@ -109,7 +109,7 @@ var groups = []Group{
 	}},
 	{"Around and after the run", []Entry{
 		{
-			LateDataArrival, Warning, "", PerAttempt, "An input of the run changed after it completed, or arrived after its window closed.",
+			LateDataArrival, Warning, "", PerAttempt, "An input of the run changed after its job had used it, once per attempt and sensor; as info if the new data would still have passed. Or data arrived after the window closed.",
 			"If no rerun follows: " + runAgain + ".",
 			Late{},
 		},
@@ -169,7 +169,7 @@ var groups = []Group{
 	}},
 	{"Dry runs", []Entry{
 		{DryRunWouldTrigger, Info, "", PerRun, "The gate is open; without `dryRun` the job would start now.", "", Gate{}},
-		{DryRunLateData, Info, "", PerRun, "An input changed after the dry run; without `dryRun` a rerun would follow.", "", Late{}},
+		{DryRunLateData, Info, "", PerRun, "An input changed after the dry run; the reason says what would follow without `dryRun`.", "", Late{}},
 		{DryRunSLAProjection, Info, "", PerRun, "A forecast from the expected duration: whether the deadline would be met.", "", Projection{}},
 		{DryRunDrift, Info, "", PerRun, "A post-run sensor changed; without `dryRun` a rerun would follow.", "", Drift{}},
 		{DryRunCompleted, Info, "", PerRun, "The dry run of the period is over.", "", nil},

@@ -3,6 +3,8 @@ package event
 import (
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 )
 
@@ -118,10 +120,17 @@ type Degraded struct {
 	Pipelines []string `json:"pipelines" doc:"the pipelines that the checks failed for; empty if they failed as a whole"`
 }
 
-// Late describes input that arrived after its run.
+// Late describes an input that changed after its run had used it, or arrived after its window.
 type Late struct {
-	Sensors []string `json:"sensors" doc:"the sensors whose data changed"`
-	Reason  string   `json:"reason" doc:"the consequence: a rerun, or no rerun because the budget is used up or the window is closed"`
+	Sensors         []string       `json:"sensors" doc:"the sensors whose data changed, each with its pipeline"`
+	Reason          string         `json:"reason" doc:"what follows: rerun; report (only this event); budget spent or window closed (no rerun)"`
+	Pipeline        pipeline.ID    `json:"pipeline" doc:"the pipeline of the sensor"`
+	Period          period.Period  `json:"period" doc:"the period of the reading; the run's if it is undated"`
+	Key             string         `json:"key" doc:"the sensor's key"`
+	Was             map[string]any `json:"was" doc:"the fields that changed, as the run used them"`
+	Now             map[string]any `json:"now" doc:"the same fields now"`
+	SnapshotVersion int64          `json:"snapshotVersion" doc:"the version of the reading that the run used; 0 if there was none"`
+	Downstream      []string       `json:"downstream" doc:"the pipelines that wait for this one, directly or not; at most 100"`
 }
 
 // Exclusion says why the calendar suppresses a period.

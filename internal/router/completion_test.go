@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,7 @@ func TestInputThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 const dated = `
 pipeline: {id: dated, owner: data}
 schedule: {trigger: {key: arrival, check: exists}}
-validation: {rules: [{key: rows, check: exists}]}
+validation: {rules: [{key: rows, check: exists}], lateData: rerun}
 job: {type: command, config: {command: "true"}}
 `
 
@@ -100,8 +101,8 @@ func TestRuleThatChangesWhileACompletionIsCommittedIsLateData(t *testing.T) {
 	}
 }
 
-func TestChangeAfterTheEndIsNotLateDataHoweverLateTheEndIsHandled(t *testing.T) {
-	w := newWorld(t, dated)
+func TestChangeAfterTheEndIsReportedHoweverLateTheEndIsHandled(t *testing.T) {
+	w := newWorld(t, strings.Replace(dated, ", lateData: rerun", "", 1))
 	w.Put("dated", "rows#2026-03-03", "n=1")
 	w.Write("dated", "arrival", "n=1")
 	w.sleep(time.Minute)
@@ -112,6 +113,7 @@ func TestChangeAfterTheEndIsNotLateDataHoweverLateTheEndIsHandled(t *testing.T) 
 	w.Put("dated", "rows#2026-03-03", "n=2") // the router has not handled the completion yet
 	w.Settle()
 	w.expect(datedRun, "COMPLETED 1")
+	same(t, "late data", "dated/rows: report", lateText(w.only(event.LateDataArrival)))
 }
 
 func TestInputChangedTwiceAroundACompletionIsLateData(t *testing.T) {

@@ -197,23 +197,29 @@ func (h *dryHandler) captureDry(ctx context.Context, b *store.Batch, e *catalog.
 	return nil
 }
 
-// reportDryLate reports late data, and whether a real run would be rerun for it: once per content
-// or, without a budget, once.
-func (h *dryHandler) reportDryLate(ctx context.Context, old run.Run, changed []rerun.Seen, causedBy string, now time.Time) error {
-	about, sensors := aboutDry(old, now), names(changed)
-	about.CausedBy = causedBy
-	late, follows := event.Late{Sensors: sensors, Reason: "rerun"}, "a rerun would follow"
-	if v := h.dryRerun(old, lateCause(sensors), now); v.Open {
-		for _, s := range changed {
-			about.Which += " " + s.Sensor + " " + s.Content
+// reportDryLate reports late data, and what would follow for a real run: for a rerun once per
+// content, otherwise once per sensor.
+func (h *dryHandler) reportDryLate(ctx context.Context, found lateData) error {
+	v := h.dryRerun(found.run, lateCause(found.all), found.now)
+	var b store.Batch
+	for _, l := range found.all {
+		about := aboutDry(found.run, found.now)
+		about.CausedBy = found.cause
+		why, follows := found.noRerun(l, v.Reason)
+		if found.wantsRerun() && v.Open {
+			why, follows = lateRerun, "a rerun would follow"
+			about.Which += " " + l.Sensor() + " " + l.Content
+		} else {
+			follows = strings.Replace(follows, "no rerun follows", "no rerun would follow", 1)
+			about.Which += " " + l.Sensor() + " " + why
 		}
-	} else {
-		about.Which += " " + budgetSpent
-		late.Reason, follows = budgetSpent, "no rerun would follow: "+v.Reason
+		b.ID = "dry-late/" + about.Which
+		b.Events = append(b.Events[:0:0], event.New(event.DryRunLateData, about, found.message(l, "the dry run", follows), found.detail(l, why)))
+		if err := h.commit(ctx, b, found.now); err != nil {
+			return err
+		}
 	}
-	b := store.Batch{ID: "dry-late/" + about.Which}
-	b.Emit(event.New(event.DryRunLateData, about, fmt.Sprintf("%s changed after the dry run; %s", strings.Join(sensors, ", "), follows), late))
-	return h.commit(ctx, b, now)
+	return nil
 }
 
 // dryRerun decides whether the file of a dry run would allow a rerun for that cause.

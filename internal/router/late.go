@@ -2,54 +2,78 @@ package router
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/rerun"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// budgetSpent is the reason of late data that opens no attempt.
-const budgetSpent = "budget spent"
+// The reasons of late data: what follows.
+const (
+	lateRerun   = "rerun"        // another attempt
+	lateReport  = "report"       // nothing but the event
+	budgetSpent = "budget spent" // no attempt, because the budget is used up
+)
 
-// lateHandler opens another attempt for data that arrived after the job of a completed run had
-// started.
+// lateHandler reacts to inputs that changed after the job of a completed run had started: it
+// reports them, and opens another attempt if the file says so.
 type lateHandler struct {
 	opener
 	dry dryHandler
 }
 
-// afterCompletion handles a write for a period whose run has completed. The write may be late data
-// if it meets the start condition, announces an upstream's run, or was made before the end but not
-// read by the completion.
+// afterCompletion handles a write for a period whose run has completed.
 func (h *lateHandler) afterCompletion(ctx context.Context, sw sensorWrite, key run.Key, now time.Time) error {
+	in := input{cause: sw.cause(), held: sw.row.Paused(), wanted: sw.isSensor, counts: sw.until}
 	switch {
-	case sw.row.Paused():
-		return nil
 	case sw.upstream != nil:
-		return h.rerunIfNew(ctx, sw.entry, key, input{cause: sw.cause(), counts: gate.IsUpstream}, now)
+		in.upstream, in.counts = true, gate.IsUpstream
+	case sw.entry.LateData == pipeline.LateIgnore:
+		return nil
 	case sw.start && sw.startsPeriod().Holds(key.Period):
 		met, err := h.startMet(ctx, sw.entry, key.Period, now)
-		if err != nil || !met {
+		if err != nil {
 			return err
 		}
-		return h.rerunIfNew(ctx, sw.entry, key, input{cause: sw.cause(), counts: sw.until}, now)
+		if met && sw.entry.AfterLate(true) == pipeline.LateRerun {
+			in.announced, in.wanted = true, everySensor
+		}
 	case sw.gate && !sw.Period.IsZero():
-		unseen, err := h.missedByTheEnd(ctx, sw, key)
-		if err != nil || !unseen {
-			return err
+		if sw.entry.AfterLate(false) == pipeline.LateRerun {
+			in.wanted = sw.isInput
 		}
-		return h.rerunIfNew(ctx, sw.entry, key, input{cause: sw.cause(), counts: sw.until}, now)
+	default:
+		return nil
 	}
-	return nil
+	return h.judge(ctx, sw.entry, key, in, now)
 }
+
+// isSensor reports whether a sensor is the written one.
+func (sw sensorWrite) isSensor(id pipeline.ID, key sensor.Key) bool {
+	return id == sw.Pipeline && key == sw.Sensor
+}
+
+// isInput reports whether a sensor is the written one, or that of the start condition, without
+// which no attempt opens.
+func (sw sensorWrite) isInput(id pipeline.ID, key sensor.Key) bool {
+	if sw.entry.Start == nil || sw.isSensor(id, key) {
+		return sw.isSensor(id, key)
+	}
+	of, start := sw.entry.StartSensor()
+	return id == of && key == start
+}
+
+func everySensor(_ pipeline.ID, key sensor.Key) bool { return !key.Engine() }
 
 // until reports whether a sensor shows this write or an earlier one. Later writes are handled by
 // their own changes.
@@ -65,137 +89,111 @@ func (sw sensorWrite) precedes(s store.SeenSensor) bool {
 	return s.Version > sw.Version
 }
 
-// missedByTheEnd reports whether a write is dated before the end of the run, but stored after the
-// completion had read its inputs.
-func (h *lateHandler) missedByTheEnd(ctx context.Context, sw sensorWrite, key run.Key) (bool, error) {
-	old, err := h.row(ctx, sw.entry, key)
-	if err != nil || sw.At.After(old.EndedAt) {
-		return false, err
-	}
-	end, err := h.ending(ctx, sw.entry, old)
-	return !sw.seenBy(end), err
-}
-
 // seenBy reports whether a decision on s has read the write. For upstreams it reads their runs, not
 // the readings that announce them.
 func (sw sensorWrite) seenBy(s store.Snapshot) bool {
 	return sw.upstream == nil && s.HasRead(store.ReadVersion{Pipeline: sw.Pipeline, Key: sw.Sensor, Period: sw.Period, Version: sw.Version})
 }
 
-// input describes possible late data: its cause, and which inputs of the run count. These are the
-// current readings or, if attempt is set, the readings when that attempt ended.
+// input says which inputs of a completed run to compare with those on which its job started.
 type input struct {
-	cause   string
-	counts  func(store.SeenSensor) bool
-	attempt int
+	cause  string
+	wanted func(pipeline.ID, sensor.Key) bool
+	counts func(store.SeenSensor) bool
+
+	attempt   int  // if not 0, those that changed before this attempt ended
+	upstream  bool // an upstream has completed again
+	announced bool // a write meets the start condition: other inputs that have changed count with it
+	held      bool // the pipeline is paused: the end of the pause opens the attempt
 }
 
 // whileRunning is the input that changed before an attempt ended.
-func whileRunning(ended run.Run) input {
-	return input{cause: "run/" + string(ended.ID()), counts: func(store.SeenSensor) bool { return true }, attempt: ended.Attempt}
+func whileRunning(e *catalog.Entry, ended run.Run, held bool) input {
+	return input{
+		cause: "run/" + string(ended.ID()), attempt: ended.Attempt, held: held, counts: func(store.SeenSensor) bool { return true },
+		wanted: func(_ pipeline.ID, key sensor.Key) bool { return key.Engine() || e.LateData != pipeline.LateIgnore },
+	}
 }
 
-// rerunIfNew compares the inputs of a completed run at its start with its inputs now, and opens
-// another attempt for new data, if the budget allows it. It is called for each write that may be
-// late, and once at completion for changes while the job ran.
-func (h *lateHandler) rerunIfNew(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
+// judge compares inputs of a completed run with those on which its job started, reports those that
+// differ, and opens another attempt if the file and the budget allow it. It is called for each write
+// that may be late, and once at completion for changes while the job ran. Each sensor is reported
+// once per attempt, which the ids of the events ensure.
+func (h *lateHandler) judge(ctx context.Context, e *catalog.Entry, key run.Key, in input, now time.Time) error {
 	return store.Again(func() error {
 		old, err := h.row(ctx, e, key)
 		if err != nil || old.Status != run.Completed || in.attempt != 0 && in.attempt != old.Attempt {
 			return err
 		}
-		changed, err := h.changedSince(ctx, e, old, in, now)
-		if err != nil || len(changed) == 0 {
+		all, err := h.changedSince(ctx, e, old, in, now)
+		if err != nil || len(all) == 0 {
 			return err
 		}
-		barred, err := h.barred(ctx, e, key)
-		if err != nil || barred != "" {
+		if barred, err := h.barred(ctx, e, key); err != nil || barred != "" {
 			return err
 		}
+		found := lateData{entry: e, run: old, input: in, all: all, downstream: h.downstream(e.ID), now: now}
 		if e.DryRun {
-			return h.dry.reportDryLate(ctx, old, changed, in.cause, now)
+			return h.dry.reportDryLate(ctx, found)
 		}
-		return h.rerunLate(ctx, e, old, names(changed), in.cause, now)
+		return h.react(ctx, found)
 	})
-}
-
-// rerunLate opens another attempt for late data, or reports once that its budget is used up.
-func (h *lateHandler) rerunLate(ctx context.Context, e *catalog.Entry, old run.Run, changed []string, causedBy string, now time.Time) error {
-	cause := lateCause(changed)
-	if cause == run.CauseUpstream {
-		// With an incomplete upstream the attempt would only wait; the upstream's completion
-		// triggers this again.
-		if done, err := h.upstreamsDone(ctx, e, old.Key, now); err != nil || !done {
-			return err
-		}
-	}
-	row, err := h.openable(ctx, e)
-	if err != nil {
-		return err
-	}
-	v := rerun.Next(old, cause, rerun.BudgetOf(e.Job, old, cause), now)
-	if !v.Open {
-		return h.reportSpent(ctx, old, changed, v.Reason, causedBy, now)
-	}
-	b := store.Batch{ID: name("late", old)}
-	b.ExpectPipeline(e.ID, row)
-	about := event.Of(old, now)
-	about.CausedBy = causedBy
-	message := fmt.Sprintf("%s changed after the job of attempt %d started; %s", strings.Join(changed, ", "), old.Attempt, v.Reason)
-	b.Emit(event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: "rerun"}))
-	o := order{cause: cause, from: v.At, causedBy: causedBy, message: v.Reason}
-	if _, err := h.further(&b, e, old, o, now); err != nil {
-		return err
-	}
-	return h.commit(ctx, b, now)
-}
-
-// reportSpent reports late data that opens no attempt, and why, once per attempt rather than per
-// write.
-func (h *lateHandler) reportSpent(ctx context.Context, old run.Run, changed []string, why, causedBy string, now time.Time) error {
-	about := event.Of(old, now)
-	about.Which, about.CausedBy = budgetSpent, causedBy
-	message := fmt.Sprintf("%s changed after the job of attempt %d started; no rerun follows (%s)", strings.Join(changed, ", "), old.Attempt, why)
-	return h.emitOnce(ctx, fmt.Sprintf("late-spent/%s/%d", old.Key, old.Attempt),
-		event.New(event.LateDataArrival, about, message, event.Late{Sensors: changed, Reason: budgetSpent}), now)
-}
-
-// lateCause returns CauseUpstream if only upstreams changed. Both causes use the same budget.
-func lateCause(changed []string) run.Cause {
-	for _, s := range changed {
-		if _, key, _ := strings.Cut(s, "/"); !sensor.Key(key).Engine() {
-			return run.CauseLateData
-		}
-	}
-	return run.CauseUpstream
 }
 
 // changedSince lists the inputs of a completed run whose data differs from the start of its job.
 // Without a stored snapshot of the start nothing can be compared, and the list is empty.
-func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]rerun.Seen, error) {
+func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]gate.Late, error) {
 	start, err := h.snapshot(ctx, old.Progress.Snapshot)
 	if err != nil || start.ID == "" {
 		return nil, err
 	}
-	sensors, err := h.shown(ctx, e, old, in, now)
+	q := h.question(e, old.Period)
+	if !in.upstream { // the attempt may have run with an earlier version of the file
+		if q.Definition, err = h.ranWith(ctx, e, start.Config); err != nil {
+			return nil, err
+		}
+	}
+	sensors, err := gate.Inputs(ctx, h.store, q, in.wanted)
 	if err != nil {
 		return nil, err
 	}
-	current := gate.Compared(slices.DeleteFunc(ofPeriod(sensors), func(s store.SeenSensor) bool {
-		return !in.counts(s) || h.probed(s) || addedSince(start, s)
-	}))
-	changed := rerun.Changed(gate.Compared(start.Sensors), current)
-	return slices.DeleteFunc(current, func(s rerun.Seen) bool { return !slices.Contains(changed, s.Sensor) }), nil
+	asAtEnd, err := h.asAtEnd(ctx, e, old, in)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range sensors {
+		if s.Version != 0 && (!in.counts(s) || !asAtEnd(s) || h.probed(s) || ofOther(e, s, old.Period)) {
+			sensors[i] = store.SeenSensor{}
+		}
+	}
+	return h.byOthers(ctx, old, gate.LateInputs(q.Definition, start, sensors))
 }
 
-// shown returns the inputs of a completed run, now or when it ended.
-func (h *lateHandler) shown(ctx context.Context, e *catalog.Entry, old run.Run, in input, now time.Time) ([]store.SeenSensor, error) {
-	if in.attempt != 0 {
-		end, err := h.ending(ctx, e, old)
-		return end.Sensors, err
+// ranWith returns the version of the file with which an attempt started; the active one if that
+// version is no longer available.
+func (h *lateHandler) ranWith(ctx context.Context, e *catalog.Entry, version string) (*pipeline.Definition, error) {
+	if version == e.Version {
+		return e.Definition, nil
 	}
-	view, err := h.evaluate(ctx, e, nil, old.Period, now)
-	return view.Sensors, err
+	d, err := h.catalog.Definition(ctx, e.ID, version)
+	if catalog.IsGone(err) {
+		return e.Definition, nil
+	}
+	return d, err
+}
+
+// asAtEnd returns a function that reports whether a sensor shows the same data as when the attempt
+// ended, if only changes before that count. Later writes are handled by their own changes.
+func (h *lateHandler) asAtEnd(ctx context.Context, e *catalog.Entry, old run.Run, in input) (func(store.SeenSensor) bool, error) {
+	if in.attempt == 0 {
+		return func(store.SeenSensor) bool { return true }, nil
+	}
+	end, err := h.ending(ctx, e, old)
+	return func(s store.SeenSensor) bool {
+		return slices.ContainsFunc(end.Sensors, func(then store.SeenSensor) bool {
+			return then.Pipeline == s.Pipeline && then.Key == s.Key && then.Start == s.Start && then.Content == s.Content
+		})
+	}, err
 }
 
 // probed reports whether a probe writes the sensor. Its readings are observations, not new data.
@@ -203,37 +201,119 @@ func (h *lateHandler) probed(s store.SeenSensor) bool {
 	return h.catalog.Current().Probe(s.Pipeline, s.Key) != nil
 }
 
-// addedSince reports whether the attempt that began with start did not read the sensor at all: an
-// edit has added it since the attempt opened. Its data need not have changed.
-func addedSince(start store.Snapshot, s store.SeenSensor) bool {
-	return !gate.IsUpstream(s) && !slices.ContainsFunc(start.Sensors, func(then store.SeenSensor) bool {
-		return then.Pipeline == s.Pipeline && then.Key == s.Key
-	})
+// ofOther reports whether an undated reading of the start condition was written in another period.
+func ofOther(e *catalog.Entry, s store.SeenSensor, p period.Period) bool {
+	return s.Start && s.Period.IsZero() && !e.Schedule.PeriodAt(s.UpdatedAt).Holds(p)
 }
 
-// names returns the names of the sensors, each once.
-func names(seen []rerun.Seen) []string {
-	var all []string
-	for _, s := range seen {
-		all = append(all, s.Sensor)
+// byOthers drops the inputs that the attempt itself has written: they are its results.
+func (h *lateHandler) byOthers(ctx context.Context, old run.Run, all []gate.Late) ([]gate.Late, error) {
+	var queries []store.ReadingQuery
+	for _, l := range all {
+		queries = append(queries, store.ReadingQuery{Pipeline: l.Pipeline, Key: l.Key, Period: l.Period})
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	if len(queries) == 0 {
+		return nil, nil
+	}
+	answers, err := h.store.Readings(ctx, queries)
+	if err != nil {
+		return nil, fmt.Errorf("read the late data of %s: %w", old.ID(), err)
+	}
+	var others []gate.Late
+	for i, l := range all {
+		own := func(r *sensor.Reading) bool { return r != nil && r.Version == l.Version && old.ID().Wrote(r.Source) }
+		if !slices.ContainsFunc(answers[i], own) {
+			others = append(others, l)
+		}
+	}
+	return others, nil
 }
 
-// ofPeriod drops inputs that are not data of the run's own period: undated readings, which change
-// all the time and apply to every period, and upstreams that are not COMPLETED, whose data is yet
-// to come.
-func ofPeriod(sensors []store.SeenSensor) []store.SeenSensor {
-	var own []store.SeenSensor
-	for _, s := range sensors {
-		if s.Period.IsZero() && !s.Start {
-			continue
+// react reports late data, and opens another attempt for it if one is wanted.
+func (h *lateHandler) react(ctx context.Context, found lateData) error {
+	if found.wantsRerun() {
+		if found.held {
+			found.all = slices.DeleteFunc(found.all, found.wants)
+			return h.report(ctx, found, "")
 		}
-		if gate.IsUpstream(s) && s.Fields["status"] != string(run.Completed) {
-			continue
+		if lateCause(found.all) == run.CauseUpstream {
+			// With an incomplete upstream the attempt would only wait; the upstream's completion
+			// triggers this again.
+			if done, err := h.upstreamsDone(ctx, found.entry, found.run.Key, found.now); err != nil || !done {
+				return err
+			}
 		}
-		own = append(own, s)
+		return h.rerunLate(ctx, found)
 	}
-	return own
+	return h.report(ctx, found, "")
+}
+
+// rerunLate opens another attempt for late data, or reports that its budget is used up.
+func (h *lateHandler) rerunLate(ctx context.Context, found lateData) error {
+	e, old := found.entry, found.run
+	row, err := h.openable(ctx, e)
+	if err != nil {
+		return err
+	}
+	cause := lateCause(found.all)
+	v := rerun.Next(old, cause, rerun.BudgetOf(e.Job, old, cause), found.now)
+	if !v.Open {
+		return h.report(ctx, found, v.Reason)
+	}
+	var events []event.Event
+	for _, l := range found.all {
+		events = append(events, found.event(l, lateRerun, v.Reason))
+	}
+	if more := len(events) - maxTogether; more > 0 { // they do not fit into the commit of the attempt
+		if err := h.emit(ctx, found, events[maxTogether:]); err != nil {
+			return err
+		}
+		events = events[:maxTogether]
+	}
+	b := store.Batch{ID: name("late", old)}
+	b.ExpectPipeline(e.ID, row)
+	b.Emit(events...)
+	o := order{cause: cause, from: v.At, causedBy: found.cause, message: v.Reason}
+	if _, err := h.further(&b, e, old, o, found.now); err != nil {
+		return err
+	}
+	return h.commit(ctx, b, found.now)
+}
+
+// report reports late data that opens no attempt. spent is why its budget allows none; "" if none is
+// wanted.
+func (h *lateHandler) report(ctx context.Context, found lateData, spent string) error {
+	var events []event.Event
+	for _, l := range found.all {
+		why, follows := found.noRerun(l, spent)
+		events = append(events, found.event(l, why, follows))
+	}
+	return h.emit(ctx, found, events)
+}
+
+// maxTogether is how many events are emitted in one commit: a store limits its size.
+const maxTogether = 50
+
+// emit emits events about late data. Events that were emitted before are skipped by their ids.
+func (h *lateHandler) emit(ctx context.Context, found lateData, events []event.Event) error {
+	for chunk := range slices.Chunk(events, maxTogether) {
+		ids := sha256.New()
+		for _, e := range chunk {
+			ids.Write([]byte(e.ID))
+		}
+		b := store.Batch{ID: fmt.Sprintf("late-report/%s/%x", found.run.ID(), ids.Sum(nil)[:16])}
+		b.Emit(chunk...)
+		if err := h.commit(ctx, b, found.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lateCause returns CauseUpstream if only upstreams changed. Both causes use the same budget.
+func lateCause(all []gate.Late) run.Cause {
+	if slices.ContainsFunc(all, func(l gate.Late) bool { return !l.Key.Engine() }) {
+		return run.CauseLateData
+	}
+	return run.CauseUpstream
 }

@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,12 @@ import (
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/store"
 )
+
+// lateText returns the sensors and the reason of an event about late data.
+func lateText(e event.Event) string {
+	late := e.Detail.Extra.(event.Late)
+	return strings.Join(late.Sensors, ", ") + ": " + late.Reason
+}
 
 // completed returns a world in which plain has completed for the third of March.
 func completed(t *testing.T) *world {
@@ -26,16 +33,23 @@ func TestChangedInputOfACompletedRunIsLateDataAndRerunsIt(t *testing.T) {
 	w.Write("plain", "arrival", "status=ready", "n=2")
 	w.expect("plain/stream/2026-03-03", "RUNNING 2")
 	late := w.only(event.LateDataArrival)
-	same(t, "what follows", event.Late{Sensors: []string{"plain/arrival"}, Reason: "rerun"}, late.Detail.Extra.(event.Late))
+	same(t, "what follows", "plain/arrival: rerun", lateText(late))
 	same(t, "attempt", 1, late.Detail.Attempt)
 	same(t, "counter", 1, w.run("plain/stream/2026-03-03").Counters.DriftReruns)
 }
 
-func TestChangedInputThatDoesNotMeetTheStartConditionIsNotLateData(t *testing.T) {
+func TestDataThatNoLongerMeetsTheStartConditionIsReportedAndRerunsNothing(t *testing.T) {
 	w := completed(t)
 	w.Write("plain", "arrival", "status=pending", "n=2")
-	w.expect("plain/stream/2026-03-03", "COMPLETED 1")
-	same(t, "late data", 0, w.count(event.LateDataArrival))
+	w.expect(plainRun, "COMPLETED 1")
+	late := w.only(event.LateDataArrival)
+	same(t, "what follows", "plain/arrival: report", lateText(late))
+	same(t, "severity", event.Warning, late.Detail.Severity)
+	same(t, "message", `plain/arrival changed after the job of attempt 1 started: n was "1", is "2", status was "ready", is "pending"; `+
+		"the start condition would not have been met; no rerun follows (the start condition is not met)", late.Detail.Message)
+	w.Write("plain", "arrival", "status=ready", "n=2")
+	w.expect(plainRun, "RUNNING 2")
+	same(t, "late data", 1, w.count(event.LateDataArrival))
 }
 
 func TestSameFactDatedInAnotherWayIsNotLateData(t *testing.T) {
@@ -128,7 +142,7 @@ func TestUsedLateDataBudgetIsReportedOncePerAttempt(t *testing.T) {
 	w.expect(run, "COMPLETED 3")
 	same(t, "late data", 3, w.count(event.LateDataArrival))
 	last := w.events()[len(w.events())-1]
-	same(t, "the last", event.Late{Sensors: []string{"plain/arrival"}, Reason: "budget spent"}, last.Detail.Extra.(event.Late))
+	same(t, "the last", "plain/arrival: budget spent", lateText(last))
 
 	w.rerun(router.RerunRequest{ID: "1", Pipeline: "plain", Period: w.Period("2026-03-03")})
 	w.sleep(time.Minute)
@@ -140,7 +154,7 @@ func TestUsedLateDataBudgetIsReportedOncePerAttempt(t *testing.T) {
 }
 
 func TestRedeliveredOldWriteIsNotLateData(t *testing.T) {
-	w := newWorld(t, orders)
+	w := newWorld(t, strings.Replace(orders, "check: equals, field: verdict, value: good", "check: exists", 1))
 	w.Put("orders", "quality#2026-03-02", "verdict=good", "n=1")
 	w.Put("orders", "arrival#2026-03-02", "status=ready")
 	first := w.Changes()

@@ -66,10 +66,7 @@ func (h *runHandler) completed(ctx context.Context, e *catalog.Entry, current ru
 		return nil
 	}
 	err := h.unlessClosed(ctx, e.ID, current.EndedAt, now, func(row store.Pipeline) error {
-		if row.Paused() {
-			return nil
-		}
-		return h.late.rerunIfNew(ctx, e, current.Key, whileRunning(current), now)
+		return h.late.judge(ctx, e, current.Key, whileRunning(e, current, row.Paused()), now)
 	})
 	return errors.Join(err, h.postRun.planPostRun(ctx, e, current, now))
 }

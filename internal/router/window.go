@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,10 @@ func (h *windowHandler) reportWindowClosed(ctx context.Context, sw sensorWrite, 
 	about.Which, about.CausedBy = windowClosed, sw.cause()
 	return h.emitOnce(ctx, fmt.Sprintf("window-closed/%s/%d", old.Key, old.Attempt), event.New(event.LateDataArrival, about,
 		fmt.Sprintf("its gate would be open now, but its window is closed; `%s` starts it%s", command, aside),
-		event.Late{Sensors: sw.changed(end, view), Reason: windowClosed}), now)
+		event.Late{
+			Sensors: sw.changed(end, view), Reason: windowClosed, Pipeline: sw.Pipeline, Period: cmp.Or(sw.Period, old.Period), Key: string(sw.Sensor),
+			Was: map[string]any{}, Now: map[string]any{}, Downstream: h.downstream(e.ID),
+		}), now)
 }
 
 // changed lists the sensors whose data differs from that of the last evaluation; the written sensor

@@ -104,7 +104,7 @@ func TestWriteThatWouldOpenTheGateOfAnExhaustedRunIsReportedOnceWithTheCommand(t
 	}
 	w.expect(day3, "VALIDATION_EXHAUSTED 1")
 	late := w.only(event.LateDataArrival)
-	same(t, "what follows", event.Late{Sensors: []string{"orders/quality"}, Reason: "window closed"}, late.Detail.Extra.(event.Late))
+	same(t, "what follows", "orders/quality: window closed", lateText(late))
 	if want := "interlock rerun orders --date 2026-03-03"; !strings.Contains(late.Detail.Message, want) {
 		t.Errorf("%q does not name %q", late.Detail.Message, want)
 	}
@@ -122,7 +122,7 @@ func TestUndatedWriteThatWouldOpenTheGateOfAnotherPeriodIsReported(t *testing.T)
 	w.expect("orders/stream/2026-02-01", "VALIDATION_EXHAUSTED 1")
 	late := w.only(event.LateDataArrival)
 	same(t, "date", "2026-02-01", late.Detail.Date.String())
-	same(t, "what follows", event.Late{Sensors: []string{"orders/quality"}, Reason: "window closed"}, late.Detail.Extra.(event.Late))
+	same(t, "what follows", "orders/quality: window closed", lateText(late))
 }
 
 func TestUndatedWriteReportsNothingAboutWindowsOfLongAgo(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/internal/controllertest"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
@@ -238,7 +239,7 @@ func (w *world) types(id string) []event.Type {
 
 func same[T any](t controllertest.T, what string, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(run.Key{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(run.Key{}, period.Period{})); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

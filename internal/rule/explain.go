@@ -168,6 +168,9 @@ func (p *predicate) fill(l *Leaf, w *writer, s Snapshot, now time.Time) {
 	if int(p.slot) < len(s) {
 		seen = &s[p.slot]
 	}
+	if !seen.At.IsZero() {
+		now = seen.At
+	}
 	w.begin()
 	switch {
 	case p.timed && p.more.time.over:

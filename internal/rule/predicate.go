@@ -76,10 +76,14 @@ func (p *predicate) eval(s Snapshot, now time.Time) Outcome {
 	if int(p.slot) >= len(s) {
 		return p.absent
 	}
-	if p.timed {
-		return p.overTime(&s[p.slot], now)
+	seen := &s[p.slot]
+	if !seen.At.IsZero() {
+		now = seen.At
 	}
-	return p.on(s[p.slot].Reading, now)
+	if p.timed {
+		return p.overTime(seen, now)
+	}
+	return p.on(seen.Reading, now)
 }
 
 // on returns the outcome on one reading, which may be nil.

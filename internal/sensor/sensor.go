@@ -56,6 +56,7 @@ type Seen struct {
 	For     period.Period // the requested period
 	Other   period.Period // without a Reading: the newest period that has one; zero if there is none
 	Note    string        // why a reading does not count, or a remark on the one that does; often ""
+	At      time.Time     // the instant to evaluate it at, if not that of the whole evaluation; often zero
 	Over    []Seen        // for a rule over several periods: each of them, in order; then there is no Reading
 }
 

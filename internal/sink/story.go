@@ -3,11 +3,14 @@ package sink
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/sensor"
 )
 
 // Story is the text of an alert, the same in every sink. Nothing in it is escaped.
@@ -117,7 +120,8 @@ func why(extra event.Extra) []string {
 	case event.Alarm:
 		return lines(fact("alarm", x.Alarm), fact("state", x.State))
 	case event.Late:
-		return lines(fact("changed", list(x.Sensors)), fact("what follows", x.Reason))
+		return lines(fact("changed", list(x.Sensors)), values("used", x.Was), values("came", x.Now), fact("what follows", x.Reason),
+			fact("affected downstream", list(x.Downstream)))
 	case event.Exclusion:
 		return lines(fact("excluded by", x.Rule))
 	case event.Drift:
@@ -164,6 +168,22 @@ func lines(all ...string) []string {
 }
 
 func fact(name, value string) string { return when(value != "", name+": "+value) }
+
+// values is the fact of some fields: "used: count 120, status \"ready\"".
+func values(name string, fields map[string]any) string {
+	var all []string
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		value := "missing"
+		if v := fields[field]; v != nil {
+			value = Cut(sensor.Literal(v), maxValue)
+		}
+		all = append(all, field+" "+value)
+	}
+	return fact(name, list(all))
+}
+
+// maxValue is how many characters of a value are shown.
+const maxValue = 60
 
 func when(holds bool, text string) string {
 	if holds {

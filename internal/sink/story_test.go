@@ -81,6 +81,18 @@ func TestEveryDetailHasItsFacts(t *testing.T) {
 	}
 }
 
+func TestLateDataSaysWhatWasUsedWhatCameAndWhatIsAffected(t *testing.T) {
+	late := event.Late{
+		Sensors: []string{"orders/rows"}, Reason: "report", Was: map[string]any{"count": float64(1200000), "status": "final"},
+		Now: map[string]any{"count": int64(80), "status": nil}, Downstream: []string{"gold", "report"},
+	}
+	got := sink.Alert{Event: newEvent(event.LateDataArrival, late)}.Story().Why
+	want := []string{"changed: orders/rows", `used: count 1200000, status "final"`, "came: count 80, status missing", "what follows: report", "affected downstream: gold, report"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestLongListsAreCutWithTheirCount(t *testing.T) {
 	dates := strings.Split(strings.Repeat("x ", 11)+"y", " ")
 	got := sink.Alert{Event: newEvent(event.ScheduleMissed, event.Missed{Dates: dates})}.Story()

@@ -1,0 +1,49 @@
+package gate
+
+import (
+	"cmp"
+
+	"github.com/interlock-go/interlock/internal/period"
+	"github.com/interlock-go/interlock/internal/rule"
+	"github.com/interlock-go/interlock/internal/sensor"
+	"github.com/interlock-go/interlock/internal/store"
+)
+
+// Facts returns what the stored sensors of a snapshot showed to the rules of a gate with that many
+// Refs. It is the inverse of what View.Snapshot stores.
+func Facts(refs int, sensors []store.SeenSensor) rule.Snapshot {
+	seen := make(rule.Snapshot, min(refs, len(sensors)))
+	for i := range seen {
+		seen[i] = shownBy(sensors[i])
+	}
+	return seen
+}
+
+// shownBy returns what one stored sensor showed.
+func shownBy(s store.SeenSensor) sensor.Seen {
+	var seen sensor.Seen
+	for _, one := range s.Slices {
+		slice := sensor.Seen{For: one.Date}
+		if one.Version != 0 {
+			slice.Reading = readingOf(s.Key, one)
+		}
+		seen.Over = append(seen.Over, slice)
+	}
+	if len(s.Slices) == 0 && (s.Version != 0 || s.Fields != nil) {
+		seen.Reading = &sensor.Reading{
+			Key: s.Key, Period: s.Period, Fields: s.Fields, Version: s.Version,
+			UpdatedAt: s.UpdatedAt, ChangedAt: s.ChangedAt, ExpiresAt: s.ExpiresAt,
+		}
+	}
+	return seen
+}
+
+// readingOf returns the reading of one period among several.
+func readingOf(key sensor.Key, s store.SeenSlice) *sensor.Reading {
+	return &sensor.Reading{
+		Key: key, Period: periodOf(s), Fields: s.Fields, Version: s.Version,
+		UpdatedAt: s.UpdatedAt, ChangedAt: s.ChangedAt, ExpiresAt: s.ExpiresAt,
+	}
+}
+
+func periodOf(s store.SeenSlice) period.Period { return cmp.Or(s.Of, s.Date) }
