@@ -250,6 +250,6 @@ func TestCompletedRunNamesUnusedData(t *testing.T) {
 	}
 	w.Write("stream", "landed#2026-03-03", "status=ready", "part=2")
 	w.says(w.explain("stream", "2026-03-03"), explain.Completed,
-		"stream/landed changed after the job of attempt 1 started; no rerun follows (maxDriftReruns: 0)",
+		"stream/landed changed after the job of attempt 1 started: part was missing, is \"2\"; the gate would still have opened; no rerun follows (maxDriftReruns: 0)",
 		"`interlock rerun stream --date 2026-03-03 --reason TEXT` runs it again")
 }

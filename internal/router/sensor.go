@@ -253,8 +253,8 @@ func (h *readingHandler) closedLately(ctx context.Context, sw sensorWrite) ([]ru
 	return slices.DeleteFunc(page.Items, func(r run.Run) bool { return sw.At.Sub(r.EndedAt) > closedSince || r.Schedule != sw.entry.Opens }), nil
 }
 
-// runsOver lists the runs inside the period of the write, and the open runs whose gate reads that
-// period among several.
+// runsOver lists the runs inside the period of the write, and the open and completed runs whose gate
+// reads that period among several.
 func (h *readingHandler) runsOver(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
 	runs, err := h.runsInside(ctx, sw.entry, sw.Period)
 	if err != nil {
@@ -264,13 +264,37 @@ func (h *readingHandler) runsOver(ctx context.Context, sw sensorWrite) ([]run.Ru
 	if err != nil {
 		return nil, fmt.Errorf("list open runs of %s: %w", sw.entry.ID, err)
 	}
-	for _, one := range open {
+	completed, err := h.completedOver(ctx, sw)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range append(open, completed...) {
 		same := func(r run.Run) bool { return r.Key == one.Key }
 		if sw.sliceOf(one.Period) && !slices.ContainsFunc(runs, same) {
 			runs = append(runs, one)
 		}
 	}
 	return runs, nil
+}
+
+// completedOver lists the completed runs that may have read the write's period among several: those
+// from that period on, as far as the longest range of the gate reaches back.
+func (h *readingHandler) completedOver(ctx context.Context, sw sensorWrite) ([]run.Run, error) {
+	zone := sw.entry.Schedule.Zone()
+	end := sw.Period.End(zone)
+	for _, ref := range sw.entry.Gate.Refs() {
+		if ref.Over.Last > 0 && isOf(sw.entry.Definition, ref, sw.Change) {
+			last := period.At(sw.Period.End(zone).Add(-time.Second), ref.Over.Size, zone)
+			end = period.Later(end, sw.entry.Schedule.After(last, ref.Over.Last).End(zone))
+		}
+	}
+	from := sw.Period.FirstDay().Outer(sw.entry.Schedule.Size())
+	if from.IsZero() {
+		from = sw.Period
+	}
+	return h.listRuns(ctx, sw.entry, store.RunQuery{
+		Pipeline: sw.entry.ID, Status: run.Completed, From: from, To: period.At(end, period.Minute, zone), Limit: store.MaxPage,
+	}, func(r run.Run) bool { return r.Schedule == sw.entry.Opens })
 }
 
 // sliceOf reports whether the write's period is, or contains, one of the periods that the gate of a
@@ -299,19 +323,26 @@ func (h *readingHandler) runsInside(ctx context.Context, e *catalog.Entry, outer
 		Pipeline: e.ID, From: from, Limit: store.MaxPage,
 		To: period.At(outer.End(zone).Add(-time.Second), period.Minute, zone),
 	}
-	var inside []run.Run
+	return h.listRuns(ctx, e, q, func(r run.Run) bool {
+		return outer.Holds(r.Period) && (r.Schedule == e.Opens || r.Status.Open())
+	})
+}
+
+// listRuns lists the wanted runs among those that match q, from all its pages.
+func (h *readingHandler) listRuns(ctx context.Context, e *catalog.Entry, q store.RunQuery, wanted func(run.Run) bool) ([]run.Run, error) {
+	var all []run.Run
 	for {
 		page, err := h.store.Runs(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("list runs of %s in %s: %w", e.ID, outer, err)
+			return nil, fmt.Errorf("list runs of %s from %s to %s: %w", e.ID, q.From, q.To, err)
 		}
 		for _, one := range page.Items {
-			if outer.Holds(one.Period) && (one.Schedule == e.Opens || one.Status.Open()) {
-				inside = append(inside, one)
+			if wanted(one) {
+				all = append(all, one)
 			}
 		}
 		if page.Next == "" {
-			return inside, nil
+			return all, nil
 		}
 		q.Cursor = page.Next
 	}

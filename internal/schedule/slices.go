@@ -51,6 +51,21 @@ func (s *Schedule) LastSlices(p period.Period, size period.Size, n int) []period
 	return all
 }
 
+// After returns the period n periods after p, without counting those that the calendar excludes.
+func (s *Schedule) After(p period.Period, n int) period.Period {
+	last := p
+	for n > 0 {
+		p = p.Add(1, s.zone)
+		if p.IsZero() || p.Start(s.zone).Sub(last.Start(s.zone)) > maxGap*24*time.Hour {
+			return last
+		}
+		if s.counting(p) != nil {
+			last, n = p, n-1
+		}
+	}
+	return p
+}
+
 // counting returns p, unless the calendar excludes it.
 func (s *Schedule) counting(p period.Period) []period.Period {
 	if p.IsZero() || s.Excluded(p) != "" {

@@ -205,6 +205,15 @@ func TestLastSlicesEndInsideALongerPeriod(t *testing.T) {
 	}
 }
 
+func TestPeriodsAfterAnotherLeaveOutExcludedOnes(t *testing.T) {
+	on := schedule.New(schedule.Spec{Size: period.Day, Exclude: []schedule.Calendar{{Days: []time.Weekday{time.Saturday, time.Sunday}}}})
+	for n, want := range map[int]string{0: "2026-03-05", 1: "2026-03-06", 2: "2026-03-09", 7: "2026-03-16"} {
+		if got := on.After(one(t, "2026-03-05"), n).String(); got != want {
+			t.Errorf("%d after Thursday: %s, want %s", n, got, want)
+		}
+	}
+}
+
 func TestExpectedQuarterOfASmallerPeriod(t *testing.T) {
 	on := schedule.New(schedule.Spec{Size: period.Quarter, Cron: parseCron(t, "0 6 5 1,4,7 *"), Offset: -1})
 	for of, want := range map[string]string{"2026-03-31": "2026-Q1", "2026-02": "2026-Q1", "2026-W14": "2026-Q2", "2026-Q4": "2026-Q4", "2026-07": ""} {
