@@ -200,7 +200,7 @@ func (h *dryHandler) captureDry(ctx context.Context, b *store.Batch, e *catalog.
 // reportDryLate reports late data, and what would follow for a real run: for a rerun once per
 // content, otherwise once per sensor.
 func (h *dryHandler) reportDryLate(ctx context.Context, found lateData) error {
-	v := h.dryRerun(found.run, lateCause(found.all), found.now)
+	v := h.dryRerun(found.run, found.rerunCause(), found.now)
 	var b store.Batch
 	for _, l := range found.all {
 		about := aboutDry(found.run, found.now)

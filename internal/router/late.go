@@ -231,21 +231,24 @@ func (h *lateHandler) byOthers(ctx context.Context, old run.Run, all []gate.Late
 
 // react reports late data, and opens another attempt for it if one is wanted.
 func (h *lateHandler) react(ctx context.Context, found lateData) error {
-	if found.wantsRerun() {
-		if found.held {
-			found.all = slices.DeleteFunc(found.all, found.wants)
-			return h.report(ctx, found, "")
-		}
-		if lateCause(found.all) == run.CauseUpstream {
-			// With an incomplete upstream the attempt would only wait; the upstream's completion
-			// triggers this again.
-			if done, err := h.upstreamsDone(ctx, found.entry, found.run.Key, found.now); err != nil || !done {
-				return err
-			}
-		}
-		return h.rerunLate(ctx, found)
+	if !found.wantsRerun() {
+		return h.report(ctx, found, "")
 	}
-	return h.report(ctx, found, "")
+	later := found.held
+	if !later && found.rerunCause() == run.CauseUpstream {
+		// With an incomplete upstream the attempt would only wait; the upstream's completion
+		// triggers this again.
+		done, err := h.upstreamsDone(ctx, found.entry, found.run.Key, found.now)
+		if err != nil {
+			return err
+		}
+		later = !done
+	}
+	if later {
+		found.all = slices.DeleteFunc(found.all, found.wants)
+		return h.report(ctx, found, "")
+	}
+	return h.rerunLate(ctx, found)
 }
 
 // rerunLate opens another attempt for late data, or reports that its budget is used up.
@@ -255,7 +258,7 @@ func (h *lateHandler) rerunLate(ctx context.Context, found lateData) error {
 	if err != nil {
 		return err
 	}
-	cause := lateCause(found.all)
+	cause := found.rerunCause()
 	v := rerun.Next(old, cause, rerun.BudgetOf(e.Job, old, cause), found.now)
 	if !v.Open {
 		return h.report(ctx, found, v.Reason)
@@ -308,12 +311,4 @@ func (h *lateHandler) emit(ctx context.Context, found lateData, events []event.E
 		}
 	}
 	return nil
-}
-
-// lateCause returns CauseUpstream if only upstreams changed. Both causes use the same budget.
-func lateCause(all []gate.Late) run.Cause {
-	if slices.ContainsFunc(all, func(l gate.Late) bool { return !l.Key.Engine() }) {
-		return run.CauseLateData
-	}
-	return run.CauseUpstream
 }

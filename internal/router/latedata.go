@@ -41,6 +41,15 @@ func (d lateData) wants(l gate.Late) bool {
 
 func (d lateData) wantsRerun() bool { return slices.ContainsFunc(d.all, d.wants) }
 
+// rerunCause returns CauseUpstream if only upstreams lead to another attempt. Both causes use the
+// same budget.
+func (d lateData) rerunCause() run.Cause {
+	if slices.ContainsFunc(d.all, func(l gate.Late) bool { return !l.Key.Engine() && d.wants(l) }) {
+		return run.CauseLateData
+	}
+	return run.CauseUpstream
+}
+
 func (d lateData) unmet() bool {
 	return slices.ContainsFunc(d.all, func(l gate.Late) bool { return l.Unmet })
 }
