@@ -61,7 +61,13 @@ func (w *watch) told(e event.Event) {
 		n.excluded[key] = true
 	case event.Late:
 		n.late[key] = true
-		n.spentOn[key.Attempt(d.Attempt)] = true
+		for _, s := range extra.Sensors {
+			name := lateName(key.Attempt(d.Attempt), s)
+			if e.Type == event.LateDataArrival && extra.Reason != "window closed" {
+				w.once(EventOnce, n.once, "late "+name, "late data of "+name)
+			}
+			n.lateOn[name] = true
+		}
 	}
 	if e.Type == event.PostRunPassed || e.Type == event.PostRunFailed || e.Type == event.PostRunDrift {
 		n.judged[key.Attempt(d.Attempt)] = true

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,6 +28,7 @@ func (w *watch) inputsAreNotLost(settled time.Time) {
 			continue
 		}
 		w.startedOnTheLatest(r, f, settled)
+		w.changedInputsAreReported(r, f, settled)
 		w.postRunIsJudged(r, f, settled)
 	}
 }
@@ -43,7 +45,7 @@ func (w *watch) currentVersion(id pipeline.ID) (activeVersion, bool) {
 // startedOnTheLatest checks that the last attempt started on the latest reading of the start
 // condition for the period, or that this was reported as late data.
 func (w *watch) startedOnTheLatest(r run.Run, f activeVersion, settled time.Time) {
-	if f.def.Start == nil || r.Progress.Snapshot == "" || w.notes.spentOn[r.ID()] {
+	if f.def.Start == nil || r.Progress.Snapshot == "" {
 		return
 	}
 	at := sensorID{f.def.ID, sensor.Key(f.def.Start.Rule.Key)}
@@ -51,6 +53,9 @@ func (w *watch) startedOnTheLatest(r run.Run, f activeVersion, settled time.Time
 		at.pipeline = pipeline.ID(from)
 	}
 	latest, there := w.best(at, r.Period, w.lastVersion)
+	if w.notes.lateOn[lateName(r.ID(), at.String())] {
+		return
+	}
 	if !there || latest.Period != r.Period || !f.undisturbed(latest.UpdatedAt, settled) {
 		return
 	}
@@ -69,6 +74,39 @@ func (w *watch) startedOnTheLatest(r run.Run, f activeVersion, settled time.Time
 			r.ID(), seen.Version, at.key, r.EndedAt, latest.Version, latest.UpdatedAt)
 	}
 }
+
+// changedInputsAreReported checks that each dated input of the last attempt's rules whose data has
+// changed since was reported as late data.
+func (w *watch) changedInputsAreReported(r run.Run, f activeVersion, settled time.Time) {
+	if r.Progress.Snapshot == "" || f.def.LateData == pipeline.LateIgnore {
+		return
+	}
+	s, err := w.rows.Snapshot(context.Background(), r.Progress.Snapshot)
+	if err != nil {
+		return // reported where the start condition is checked
+	}
+	for _, seen := range s.Sensors {
+		at := sensorID{seen.Pipeline, seen.Key}
+		latest, there := w.best(at, r.Period, w.lastVersion)
+		if seen.Start || seen.Key.Engine() || seen.Version == 0 || !there || latest.Period.IsZero() || latest.Period != seen.Period || latest.Version <= seen.Version {
+			continue
+		}
+		if !f.undisturbed(latest.UpdatedAt, settled) || w.undone(span{latest.UpdatedAt, latest.UpdatedAt}, time.Time{}) || w.notes.lateOn[lateName(r.ID(), at.String())] {
+			continue
+		}
+		for _, leaf := range s.Leaves {
+			of := sensorID{cmp.Or(pipeline.ID(leaf.From), r.Pipeline), sensor.Key(leaf.Key)}
+			if of == at && !leaf.Advisory && !leaf.Over && leaf.Field != "" &&
+				!sensor.SameData(sensor.Fields{"": seen.Fields.At(leaf.Field)}, sensor.Fields{"": latest.Fields.At(leaf.Field)}) {
+				w.fail(InputsAreNotLost, "%s started on version %d of %s and completed at %s; %s differs in version %d, written at %s, and that was not reported",
+					r.ID(), seen.Version, at, r.EndedAt, leaf.Field, latest.Version, latest.UpdatedAt)
+			}
+		}
+	}
+}
+
+// lateName names a sensor whose late data is reported after an attempt.
+func lateName(id run.AttemptID, sensor string) string { return string(id) + " " + sensor }
 
 // seenIn returns what a snapshot recorded of a sensor; zero if nothing.
 func seenIn(s store.Snapshot, at sensorID) store.SeenSensor {

@@ -104,7 +104,7 @@ var templates = []template{
 	}},
 	{id: "web", variants: []string{
 		"schedule: {cron: '*/30 * * * *', timezone: %[1]s, maxActive: 1, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3}]}\n" + web,
-		"schedule: {cron: '15 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3}]}\nsla: {deadline: ':30'}\n" + web,
+		"schedule: {cron: '15 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3}], lateData: rerun}\nsla: {deadline: ':30'}\n" + web,
 	}},
 	{id: handed, variants: []string{
 		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, evaluation: {window: 15m, interval: 5m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 2}]}\n" + outside,

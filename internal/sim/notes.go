@@ -47,7 +47,7 @@ type notes struct {
 	setBacks  []setBack
 	missing   map[string]bool                 // run, attempt and key of post-run sensors reported as missing
 	late      map[run.Key]bool                // reported as late data
-	spentOn   map[run.AttemptID]bool          // late data was reported for the attempt
+	lateOn    map[string]bool                 // attempt and sensor whose late data was reported
 	judged    map[run.AttemptID]bool          // an outcome of its post-run rules was reported, or drift
 	waits     map[run.AttemptID]time.Time     // since when it has waited although it could continue
 	due       map[string]time.Time            // since when a task has been seen as due
@@ -63,7 +63,7 @@ func newNotes() notes {
 		jobs: map[run.AttemptID]int{}, completed: map[run.Key]bool{}, said: map[run.AttemptID]map[run.Result]bool{}, spent: map[run.Key]map[run.Counter]int{},
 		forced: map[run.Key]int{}, ordered: map[run.Key]bool{}, excluded: map[run.Key]bool{}, workers: map[run.Key]bool{}, why: map[run.AttemptID]bool{}, ids: map[string]bool{}, once: map[string]bool{},
 		missed: map[string]time.Time{}, missing: map[string]bool{}, late: map[run.Key]bool{},
-		spentOn: map[run.AttemptID]bool{}, judged: map[run.AttemptID]bool{}, waits: map[run.AttemptID]time.Time{},
+		lateOn: map[string]bool{}, judged: map[run.AttemptID]bool{}, waits: map[run.AttemptID]time.Time{},
 		answers: map[string]int{}, ends: map[string]bool{}, asked: map[string]bool{}, handled: map[store.Position]bool{}, aside: map[store.Position]store.Change{},
 	}
 }

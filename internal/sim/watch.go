@@ -50,6 +50,8 @@ type sensorID struct {
 	key      sensor.Key
 }
 
+func (s sensorID) String() string { return string(s.pipeline) + "/" + string(s.key) }
+
 type write struct {
 	pipeline pipeline.ID
 	sensor.Reading
