@@ -90,7 +90,8 @@ func (w *watch) lateDataIsNew(before, after run.Run) {
 		}
 		for _, v := range w.bySensor[sensorID{seen.Pipeline, seen.Key}] {
 			r := w.written[v]
-			fits := r.Period.IsZero() || r.Period == after.Period || r.Period.Holds(after.Period)
+			inSlice := func(s store.SeenSlice) bool { return r.Period.Holds(s.Date) }
+			fits := r.Period.IsZero() || r.Period == after.Period || r.Period.Holds(after.Period) || slices.ContainsFunc(seen.Slices, inSlice)
 			if v > seen.Version && fits && gate.Content(r.Facts()) != seen.Content {
 				return
 			}
