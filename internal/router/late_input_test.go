@@ -368,3 +368,39 @@ func TestLateDataOfADryRun(t *testing.T) {
 		w.expect(checkedRun, "none")
 	}
 }
+
+func TestAgesOfLateDataCountAsAtTheStart(t *testing.T) {
+	const rules = `- {key: rows, check: age_lt, field: updatedAt, value: 1h}
+    - {key: rows, check: gte, field: count, value: 1, settled: 1s}
+    - {key: other, check: age_lt, field: updatedAt, value: 1h}
+    - {key: rows, check: age_lt, field: made, value: 1h}`
+	for made, want := range map[string]string{"2026-03-03T14:00:00Z": "info", "2026-03-03T09:00:00Z": "warning"} {
+		w := newWorld(t, fmt.Sprintf(checked, "", rules))
+		w.Put("checked", "rows#2026-03-03", "count=12", "made=2026-03-03T09:00:00Z")
+		w.Put("checked", "other#2026-03-03", "n=1")
+		w.sleep(time.Minute)
+		w.Write("checked", "arrival#2026-03-03", "status=ready")
+		w.sleep(time.Minute)
+		w.succeed(checkedRun)
+		w.expect(checkedRun, "COMPLETED 1")
+		w.Move(time.Date(2026, 3, 3, 14, 30, 0, 0, time.UTC))
+		w.Write("checked", "rows#2026-03-03", "count=13", "made="+made)
+		same(t, made, []string{"checked/rows: report " + want}, w.late())
+	}
+}
+
+func TestUpstreamThatIsOpenAgainDoesNotHideLateData(t *testing.T) {
+	w := newWorld(t, "pipeline: {id: raw, owner: data}\nschedule: {trigger: {key: upload, check: exists}}\njob: {type: command, config: {command: \"true\"}}\n",
+		"pipeline: {id: clean, owner: data}\nschedule: {after: [raw]}\nvalidation: {rules: [{key: rows, check: exists}]}\njob: {type: command, config: {command: \"true\"}}\n")
+	w.writeAll("clean/rows#2026-03-03 n=1", "raw/upload#2026-03-03 n=1")
+	w.succeed("raw/stream/2026-03-03")
+	w.expect("clean/stream/2026-03-03", "RUNNING 1")
+	w.sleep(time.Minute)
+	w.writeAll("clean/rows#2026-03-03 n=2", "raw/upload#2026-03-03 n=2")
+	w.succeed("clean/stream/2026-03-03")
+	w.expect("clean/stream/2026-03-03", "COMPLETED 1")
+	same(t, "late data", []string{"raw/upload: rerun info", "clean/rows: report info"}, w.late())
+	w.succeed("raw/stream/2026-03-03")
+	w.expect("clean/stream/2026-03-03", "RUNNING 2")
+	same(t, "then", "clean/run/raw: rerun warning", w.late()[2])
+}
