@@ -134,8 +134,8 @@ type Possible struct {
 
 // Line is a line of an explanation.
 type Line struct {
-	Style string `json:"style" enum:"plain,title,heading,pass,fail,unknown" doc:"The kind of line; for a rule, its outcome."`
-	Text  string `json:"text" doc:"The text; for a rule, without the mark for its outcome."`
+	Style string `json:"style" enum:"plain,title,heading,pass,fail,unknown,command" doc:"The kind of line; for a rule, its outcome. A command can be run as it is."`
+	Text  string `json:"text" doc:"The text; for a rule, without the mark for its outcome; for a command, without its indentation."`
 }
 
 // Budgets are how many attempts each cause may open, according to the active file.

@@ -14,7 +14,8 @@ func newExplain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain PIPELINE", Short: "Explain why a run is waiting, how it ended, or why there is none",
 		Long: "Explain why a run is waiting: which rule does not pass, its value, who wrote it and when, how long the run has waited,\n" +
-			"until when the window is open, and what would open the gate. For a run that started: the facts it started on and\n" +
+			"until when the window is open, and what would open the gate. The commands printed there, run in this order,\n" +
+			"open it at once or at the printed time; a push states a fact, so run it only if it is true. For a run that started: the facts it started on and\n" +
 			"how it ended. For a run that does not exist: why not.",
 		Example: "  interlock explain orders --date 2026-03-03", Args: arguments("PIPELINE"),
 	}
@@ -35,6 +36,8 @@ func (a *app) writeExplanation(lines []client.Line) {
 			text = "  " + mark + " " + text
 		} else if l.Style == "title" || l.Style == "heading" {
 			text = s.bold(text)
+		} else if l.Style == "command" {
+			text = "      " + text
 		}
 		fmt.Fprintln(a.stdout, text)
 	}

@@ -128,7 +128,12 @@ var ErrUnknownPipeline = errors.New("there is no such pipeline")
 
 // Explain explains the run selected by q.
 func Explain(ctx context.Context, s Sources, q Question, now time.Time) (Explanation, error) {
-	b := builder{Sources: s, now: now}
+	return explained(ctx, s, q, now, nil)
+}
+
+// explained is Explain. depth counts the upstream runs that are explained with it.
+func explained(ctx context.Context, s Sources, q Question, now time.Time, depth *int) (Explanation, error) {
+	b := builder{Sources: s, now: now, depth: depth}
 	if err := b.find(ctx, q); err != nil {
 		return Explanation{}, err
 	}
@@ -191,8 +196,8 @@ type builder struct {
 	events []event.Event        // about the run, oldest first
 	x      Explanation
 
-	triggered bool   // only a manual trigger opens the run
-	others    []Leaf // state of the start condition and the other rules, for the hints
+	triggered bool // only a manual trigger opens the run
+	depth     *int // how many upstream runs have been explained; nil before the first
 }
 
 // maxEvents bounds how many of a run's events are read: attempts are few.

@@ -75,7 +75,7 @@ func TestWaitingRunSaysWhichRuleIsClosedAndWhatWouldOpenIt(t *testing.T) {
 		"written 2026-03-04T08:10:00Z (2m ago) by etl for 2026-03-04",
 		"✓ rows", "✗ note", "(advisory: does not count)",
 		"waiting since 2026-03-04T08:00:00Z (12m ago); the window is open until 2026-03-04T11:00:00Z (in 2h48m)",
-		"`interlock sensor set orders source#2026-03-04 status=ready`",
+		"interlock sensor set orders source#2026-03-04 status=ready",
 		"absolute deadline 2026-03-04T12:00:00Z (in 3h48m): ARMED, warning 2026-03-04T11:30:00Z",
 	)
 }
@@ -85,7 +85,7 @@ func TestMissingSensorIsUnknownAndHinted(t *testing.T) {
 	w.Write("orders", "source#2026-03-03", "status=ready")
 	w.says(w.explain("orders", "2026-03-04"), explain.Waiting,
 		"2 of 2 rules do not pass", "? source", "2026-03-03",
-		"`interlock sensor set orders source#2026-03-04 status=ready`", "`interlock sensor set orders rows#2026-03-04 count=1000`",
+		"interlock sensor set orders source#2026-03-04 status=ready", "interlock sensor set orders rows#2026-03-04 count=1000",
 	)
 }
 
@@ -115,7 +115,7 @@ func TestFailedRunListsEachAttempt(t *testing.T) {
 	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nattempt 1 failed (no network); attempt 2 starts 2026-03-04T08:10:", "attempt 1 (cron)", "failed 2026-03-04T08:10:00Z (TRANSIENT): no network")
 	w.Pass(time.Hour)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "still none", Exited: true, ExitCode: 75})
-	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "FAILED\nfailed after 2 attempts: still none (maxRetries: 1 used up)\n", "attempt 2 (retry: transient)", "(TRANSIENT, exit code 75): still none", "`interlock rerun orders --date 2026-03-04 --reason TEXT`")
+	w.says(w.explain("orders", "2026-03-04"), explain.Failed, "FAILED\nfailed after 2 attempts: still none (maxRetries: 1 used up)\n", "attempt 2 (retry: transient)", "(TRANSIENT, exit code 75): still none", "interlock rerun orders --date 2026-03-04 --reason TEXT")
 }
 
 func TestExhaustedRunShowsTheGateAsItIsNow(t *testing.T) {
@@ -139,12 +139,12 @@ func TestPauseComesFirst(t *testing.T) {
 	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ann", Why: "migration", Until: w.Now().Add(2 * time.Hour)}, w.Now())
 	w.Check(err)
 	w.says(w.explain("orders", ""), explain.Waiting, "WAITING\nthe pipeline is paused, so attempt 1 does not start\n",
-		"paused since 2026-03-04T08:10:00Z (now) by ann: migration; the pause ends 2026-03-04T10:10:00Z (in 2h)", "`interlock resume orders`")
+		"paused since 2026-03-04T08:10:00Z (now) by ann: migration; the pause ends 2026-03-04T10:10:00Z (in 2h)", "interlock resume orders")
 	_, err = w.Router.PauseAll(ctx, store.Pause{By: "bob", Why: "maintenance"}, w.Now())
 	w.Check(err)
 	w.says(w.explain("orders", "2026-03-05"), explain.NotOpened, "NOT OPENED\nthe pipeline is paused, so no run opens\n")
 	w.says(w.explain("orders", ""), explain.Waiting, "by ann: migration", "all pipelines have been paused since 2026-03-04T08:10:00Z (now) by bob: maintenance",
-		"`interlock resume orders`", "`interlock resume --all`")
+		"interlock resume orders", "interlock resume --all")
 }
 
 func TestMissingRunIsExplained(t *testing.T) {
@@ -154,13 +154,13 @@ func TestMissingRunIsExplained(t *testing.T) {
 		want     []string
 	}{
 		{"orders", "2026-03-04", []string{"the schedule opens this run 2026-03-04T08:00:00Z (in 22h50m)"}},
-		{"orders", "2026-03-02", []string{"its fire at 2026-03-02T08:00:00Z came before the pipeline was first accepted, 2026-03-03T09:10:00Z", "`interlock trigger orders --date 2026-03-02`"}},
+		{"orders", "2026-03-02", []string{"its fire at 2026-03-02T08:00:00Z came before the pipeline was first accepted, 2026-03-03T09:10:00Z", "interlock trigger orders --date 2026-03-02"}},
 		{"orders", "2026-03-03T10", []string{"the schedule has no fire for this period", "each run of this pipeline is for one day"}},
 		{"weekdays", "2026-03-07", []string{"the calendar excludes this period: weekend", "--force"}},
-		{"stream", "2026-03-03", []string{"the start condition is not met", "`interlock sensor set stream landed#2026-03-03 status=ready`"}},
+		{"stream", "2026-03-03", []string{"the start condition is not met", "interlock sensor set stream landed#2026-03-03 status=ready"}},
 		{"stream", "2026-03-09", []string{"the start condition is not met; the period begins 2026-03-09T00:00:00Z"}},
-		{"stream", "2026-03-01", []string{"the start condition was not met before its deadline, 2026-03-01T18:00:00Z", "`interlock trigger stream --date 2026-03-01`"}},
-		{"downstream", "2026-03-03", []string{"not all upstream runs are COMPLETED", "no run of orders for 2026-03-03", "`interlock explain orders --date 2026-03-03`"}},
+		{"stream", "2026-03-01", []string{"the start condition was not met before its deadline, 2026-03-01T18:00:00Z", "interlock trigger stream --date 2026-03-01"}},
+		{"downstream", "2026-03-03", []string{"not all upstream runs are COMPLETED", "no run of orders for 2026-03-03", "for a COMPLETED run of orders for 2026-03-03:"}},
 	} {
 		w.says(w.explain(c.id, c.date), explain.NotOpened, c.want...)
 	}
@@ -187,14 +187,14 @@ func TestUnopenedRunNamesTheRulesBesideItsStartCondition(t *testing.T) {
 	}
 	w.says(x, explain.NotOpened, "? landed", "✓ rows")
 	// A run that only an operator opens does not need the start condition.
-	w.says(w.explain("stream", "2026-03-02"), explain.NotOpened, "`interlock trigger stream --date 2026-03-02`", "that run also needs rows with count gt 10")
+	w.says(w.explain("stream", "2026-03-02"), explain.NotOpened, "interlock trigger stream --date 2026-03-02", "that run also needs rows with count gt 10")
 }
 
 func TestLateStartConditionOpensNothing(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Write("stream", "landed#2026-03-02", "status=ready")
 	w.says(w.explain("stream", "2026-03-02"), explain.NotOpened,
-		"the start condition was met only after its deadline, 2026-03-02T18:00:00Z", "`interlock trigger stream --date 2026-03-02`")
+		"the start condition was met only after its deadline, 2026-03-02T18:00:00Z", "interlock trigger stream --date 2026-03-02")
 }
 
 func TestRemovedPipelineOpensNothing(t *testing.T) {
@@ -230,7 +230,7 @@ func TestHintedRerunWouldBeAccepted(t *testing.T) {
 	w.Check(err)
 	_, err = w.Router.Cancel(ctx, key, "ann", "wrong day", w.Now())
 	w.Check(err)
-	w.says(w.explain("weekdays", "2026-03-07"), explain.Cancelled, "`interlock rerun weekdays --date 2026-03-07 --force --reason TEXT`")
+	w.says(w.explain("weekdays", "2026-03-07"), explain.Cancelled, "interlock rerun weekdays --date 2026-03-07 --force --reason TEXT")
 	w.Apply(orders)
 	if x := w.explain("weekdays", "2026-03-07"); strings.Contains(x.Text(), "rerun") {
 		t.Errorf("a removed pipeline cannot be rerun:\n%s", x.Text())
@@ -261,7 +261,7 @@ func TestHeldStartWaitsForAnOperator(t *testing.T) {
 	b.ID = "hold"
 	b.Swap(r, held)
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
-	w.says(w.explain("orders", ""), explain.Held, "the start of attempt 1 has been held since 2026-03-04T08:10:00Z (now): the target does not answer", "`interlock job complete orders/cron/2026-03-04 success` or `fail`",
+	w.says(w.explain("orders", ""), explain.Held, "the start of attempt 1 has been held since 2026-03-04T08:10:00Z (now): the target does not answer", "interlock job complete orders/cron/2026-03-04 success",
 		"its time limit is 2026-03-04T12:30:00Z (in 4h20m); the run then ends as FAILED_FINAL")
 }
 

@@ -15,7 +15,7 @@ import (
 func (w *world) promisesNoReading(x explain.Explanation) {
 	w.Helper()
 	for _, hint := range x.Opens {
-		if strings.Contains(hint, "interlock sensor set") {
+		if strings.Contains(hint, "interlock sensor set") && !strings.Contains(hint, "also needs") {
 			w.Errorf("it recommends a write that does nothing: %s\n%s", hint, x.Text())
 		}
 	}
@@ -30,7 +30,7 @@ func TestEditOfAStartConditionDoesNotPromiseToOpenThePast(t *testing.T) {
 	w.Pass(10 * time.Minute)
 	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened,
 		"the start condition was met 2026-03-03T09:10:00Z (1h10m ago), before this version of the file was accepted, 2026-03-03T10:10:00Z (10m ago)",
-		"an edit does not open past periods", "`interlock trigger stream --date 2026-03-03`")
+		"an edit does not open past periods", "interlock trigger stream --date 2026-03-03")
 }
 
 // The stream of a table has whole seconds: a write in the second of the acceptance counts as before
@@ -44,7 +44,7 @@ func TestReadingFromBeforeThePipelineDoesNotPromiseToOpenThePast(t *testing.T) {
 	x := w.explain("stream", "2026-03-03")
 	w.says(x, explain.NotOpened,
 		"the start condition was met 2026-03-03T09:10:00Z (10m ago), before the pipeline was first accepted, 2026-03-03T09:10:00Z (10m ago)",
-		"a new pipeline does not open past periods", "`interlock trigger stream --date 2026-03-03`")
+		"a new pipeline does not open past periods", "interlock trigger stream --date 2026-03-03")
 	if strings.Contains(x.Text(), "edit") {
 		t.Errorf("it was not edited:\n%s", x.Text())
 	}
@@ -60,7 +60,7 @@ func TestNewUpstreamDoesNotPromiseToOpenThePast(t *testing.T) {
 	w.Settle()
 	w.says(w.explain("downstream", "2026-03-04"), explain.NotOpened,
 		"the last upstream run completed 2026-03-04T08:10:00Z (1h ago), before the pipeline was first accepted, 2026-03-04T09:10:00Z (now)",
-		"a new pipeline does not open past periods", "`interlock trigger downstream --date 2026-03-04`")
+		"a new pipeline does not open past periods", "interlock trigger downstream --date 2026-03-04")
 }
 
 func TestEditOfUpstreamsDoesNotPromiseToOpenThePast(t *testing.T) {
@@ -73,7 +73,7 @@ func TestEditOfUpstreamsDoesNotPromiseToOpenThePast(t *testing.T) {
 	w.Apply(orders, downstream)
 	w.Settle()
 	w.says(w.explain("downstream", "2026-03-04"), explain.NotOpened,
-		"before this version of the file was accepted, 2026-03-04T09:10:00Z (now)", "an edit does not open past periods", "`interlock trigger downstream --date 2026-03-04`")
+		"before this version of the file was accepted, 2026-03-04T09:10:00Z (now)", "an edit does not open past periods", "interlock trigger downstream --date 2026-03-04")
 }
 
 func TestEditOfACronDoesNotPromiseToOpenThePast(t *testing.T) {
@@ -85,7 +85,7 @@ func TestEditOfACronDoesNotPromiseToOpenThePast(t *testing.T) {
 	w.Pass(time.Minute)
 	w.says(w.explain("weekdays", "2026-03-04"), explain.NotOpened,
 		"its fire at 2026-03-04T15:00:00Z came before this version of the file was accepted, 2026-03-04T15:10:00Z (1m ago)", "an edit does not open past periods",
-		"`interlock trigger weekdays --date 2026-03-04`")
+		"interlock trigger weekdays --date 2026-03-04")
 }
 
 // The watchdog opens what was overlooked in the last day; anything older is left to an operator.
@@ -95,16 +95,16 @@ func TestOverlookedStartConditionIsPromisedOnlyAsFarAsTheWatchdogLooksBack(t *te
 	w.Changes() // the change is lost
 	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "the start condition was met 2026-03-03T09:10:00Z (now); the run opens within one watchdog interval")
 	w.Move(w.Now().Add(25 * time.Hour))
-	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "longer ago than the watchdog looks back (1d)", "`interlock trigger stream --date 2026-03-03`")
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "longer ago than the watchdog looks back (1d)", "interlock trigger stream --date 2026-03-03")
 }
 
 func TestAfterTheStartDeadlineNoReadingIsRecommended(t *testing.T) {
 	w := newWorld(t, stream)
 	w.Pass(8 * time.Hour) // 17:10
-	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "`interlock sensor set stream landed#2026-03-03 status=ready`")
+	w.says(w.explain("stream", "2026-03-03"), explain.NotOpened, "interlock sensor set stream landed#2026-03-03 status=ready")
 	w.Pass(time.Hour) // before the watchdog's next pass
 	x := w.explain("stream", "2026-03-03")
-	w.says(x, explain.NotOpened, "the start condition was not met before its deadline, 2026-03-03T18:00:00Z (10m ago)", "`interlock trigger stream --date 2026-03-03`")
+	w.says(x, explain.NotOpened, "the start condition was not met before its deadline, 2026-03-03T18:00:00Z (10m ago)", "interlock trigger stream --date 2026-03-03")
 	w.promisesNoReading(x)
 
 	w.Move(w.Now().Add(7 * time.Minute)) // at the watchdog's pass
@@ -114,7 +114,7 @@ func TestAfterTheStartDeadlineNoReadingIsRecommended(t *testing.T) {
 	}
 	x = w.explain("stream", "2026-03-03")
 	w.says(x, explain.Exhausted, "the start condition was not met before its deadline, 2026-03-03T18:00:00Z (17m ago)",
-		"after the deadline no reading opens the run", "`interlock trigger stream --date 2026-03-03` opens the run", "that attempt also needs rows with count gt 10")
+		"after the deadline no reading opens the run", "opening the run:", "interlock trigger stream --date 2026-03-03\n", "that attempt also needs rows with count gt 10")
 	if strings.Contains(x.Text(), "reopens") || strings.Contains(x.Text(), "landed") {
 		t.Errorf("no reading of the start condition matters any more:\n%s", x.Text())
 	}
@@ -132,7 +132,7 @@ job: {type: command, config: {command: [load]}}
 	w.Pass(24 * time.Hour)
 	x := w.explain("nightly", "2026-03-04")
 	w.says(x, explain.Exhausted, "the gate stayed closed until the start condition's deadline, 2026-03-04T09:00:00Z (10m ago)",
-		"after the deadline no reading opens the run", "`interlock rerun nightly --date 2026-03-04 --reason TEXT`")
+		"after the deadline no reading opens the run", "interlock rerun nightly --date 2026-03-04 --reason TEXT")
 	if strings.Contains(x.Summary, "window") {
 		t.Errorf("got %q", x.Summary)
 	}
@@ -162,7 +162,7 @@ func TestRerunThatNeedsForceIsHintedWithForce(t *testing.T) {
 	b.Swap(r, spent)
 	w.Check(w.Store.Commit(ctx, b, w.Now()))
 	w.says(w.explain("orders", "2026-03-04"), explain.Cancelled,
-		"`interlock rerun orders --date 2026-03-04 --force --reason TEXT` opens another attempt (maxManualReruns: 1 used up)")
+		"another attempt (maxManualReruns: 1 used up):", "interlock rerun orders --date 2026-03-04 --force --reason TEXT\n")
 }
 
 func TestFailureOfAPausedPipelineSaysThatNoRetryOpens(t *testing.T) {
@@ -172,7 +172,7 @@ func TestFailureOfAPausedPipelineSaysThatNoRetryOpens(t *testing.T) {
 	_, err := w.Router.Pause(ctx, "orders", store.Pause{By: "ann", Why: "migration"}, w.Now())
 	w.Check(err)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultFail, Category: run.Transient, Message: "no network"})
-	w.says(w.explain("orders", "2026-03-04"), explain.Settling, "attempt 1 failed (no network); the pipeline is paused, so no retry opens", "`interlock resume orders`")
+	w.says(w.explain("orders", "2026-03-04"), explain.Settling, "attempt 1 failed (no network); the pipeline is paused, so no retry opens", "interlock resume orders")
 }
 
 func TestRunWithoutAResultInTimePromisesNoRetry(t *testing.T) {
@@ -214,9 +214,9 @@ schedule: {trigger: {key: landed, check: equals, field: complete, value: true}}
 validation: {rules: [{key: landed, check: gte, field: count, value: 1000}]}
 `)
 	w.Write("gated", "landed#2026-03-03", "complete=false", "count=12")
-	w.says(w.explain("gated", "2026-03-03"), explain.NotOpened, "`interlock sensor set gated landed#2026-03-03 complete=true count=1000`")
+	w.says(w.explain("gated", "2026-03-03"), explain.NotOpened, "interlock sensor set gated landed#2026-03-03 complete=true count=1000")
 	w.Write("gated", "landed#2026-03-03", "complete=false", "count=2000")
-	w.says(w.explain("gated", "2026-03-03"), explain.NotOpened, "`interlock sensor set gated landed#2026-03-03 complete=true count=")
+	w.says(w.explain("gated", "2026-03-03"), explain.NotOpened, "interlock sensor set gated landed#2026-03-03 complete=true count=")
 }
 
 func TestWindowOfARunThatWaitsForASlotStandsStill(t *testing.T) {
@@ -251,5 +251,5 @@ func TestCompletedRunNamesUnusedData(t *testing.T) {
 	w.Write("stream", "landed#2026-03-03", "status=ready", "part=2")
 	w.says(w.explain("stream", "2026-03-03"), explain.Completed,
 		"stream/landed changed after the job of attempt 1 started: part was missing, is \"2\"; the gate would still have opened; no rerun follows (maxDriftReruns: 0)",
-		"`interlock rerun stream --date 2026-03-03 --reason TEXT` runs it again")
+		"interlock rerun stream --date 2026-03-03 --reason TEXT\n")
 }

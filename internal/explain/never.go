@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/reason"
+	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
@@ -30,8 +31,10 @@ func (b *builder) never(ctx context.Context) error {
 	if why := b.excluded(); why != "" {
 		b.sum("excluded", "the calendar excludes this period: %s", why)
 		b.because("excluded", "only a forced trigger opens it")
-		b.opens("trigger", "`interlock trigger %s --date %s --force --reason TEXT`", b.key.Pipeline, b.key.Period)
-		return nil
+		b.opens("trigger", "a forced trigger: `interlock trigger %s --date %s --force --reason TEXT`", b.key.Pipeline, b.key.Period)
+		b.paused()
+		b.triggered = true
+		return b.needs(ctx)
 	}
 	paused := b.paused()
 	if err := b.notYet(ctx); err != nil {
@@ -43,38 +46,41 @@ func (b *builder) never(ctx context.Context) error {
 			x.resumesAt = until // start conditions that are met then open their runs
 		}
 	}
-	if x.Gate == nil {
-		var err error
-		if x.Gate, err = b.live(ctx, b.def, nil); err != nil {
-			return err
-		}
-	}
-	switch {
-	case b.def.Opens == pipeline.ByStream && b.def.Start != nil:
-		return b.startAndRules(ctx)
-	case b.triggered:
-		return b.hints(ctx, "that run also needs ")
-	}
-	return b.hints(ctx, "")
+	return b.needs(ctx)
 }
 
-// startAndRules adds the other rules to the start condition: they do not open the run, but it does
-// not start without them. A run that is triggered needs only them.
-func (b *builder) startAndRules(ctx context.Context) error {
-	start, prefix := b.x.Gate, "that run also needs "
-	if !b.triggered {
-		prefix = "the run also needs "
-		if err := b.hints(ctx, ""); err != nil {
-			return err
-		}
-	}
-	var err error
-	if b.x.Gate, err = b.live(ctx, b.def, nil); err != nil {
+// needs adds the rules, and what they need. The start condition opens the run, which does not start
+// without the other rules. A run that is triggered needs only those.
+func (b *builder) needs(ctx context.Context) error {
+	rules, err := b.live(ctx, b.def, nil)
+	if err != nil {
 		return err
 	}
-	err = b.hints(ctx, prefix)
-	b.x.Gate = start.and(b.x.Gate)
-	return err
+	gates := []*rule.Gate{b.def.Gate}
+	start := b.def.Start
+	switch {
+	case b.def.Opens != pipeline.ByStream || start == nil:
+		b.x.Gate = rules
+	default:
+		condition, err := b.live(ctx, b.def, start.Gate)
+		if err != nil {
+			return err
+		}
+		if !b.triggered {
+			gates = []*rule.Gate{start.Gate, b.def.Gate}
+			b.x.Gate = condition.and(rules)
+			break
+		}
+		b.x.Gate = rules
+		err = b.hints(ctx, b.def, "that run also needs ", gates...)
+		b.x.Gate = condition.and(rules)
+		return err
+	}
+	prefix := ""
+	if b.triggered {
+		prefix = "that run also needs "
+	}
+	return b.hints(ctx, b.def, prefix, gates...)
 }
 
 func (b *builder) gone() {
@@ -115,8 +121,8 @@ func (b *builder) notYet(ctx context.Context) error {
 	}
 	if external(b.def) {
 		b.sum("manual", "the pipeline has no schedule: a worker or `interlock trigger` opens the run")
-		b.opens("exec", "`interlock exec %s --date %s -- COMMAND` opens it, and runs the command once the gate is open", b.key.Pipeline, b.key.Period)
-		b.triggered = true
+		b.opens("exec", "a worker, which opens it and runs the command once the gate is open: interlock exec %s --date %s -- COMMAND", b.key.Pipeline, b.key.Period)
+		b.trigger()
 		return nil
 	}
 	b.sum("manual", "the pipeline has no schedule: `interlock trigger` opens the run")
@@ -246,7 +252,7 @@ func (b *builder) trigger() {
 	if b.def.Opens != pipeline.ByHand {
 		b.because("not-automatic", "the run no longer opens automatically")
 	}
-	b.opens("trigger", "`interlock trigger %s --date %s`", b.key.Pipeline, b.key.Period)
+	b.opens("trigger", "a trigger: `interlock trigger %s --date %s`", b.key.Pipeline, b.key.Period)
 }
 
 // startDeadline returns when the start condition's deadline closes the automatic window of a run;

@@ -25,7 +25,7 @@ func TestExplanationHasCodesAndParts(t *testing.T) {
 	if x.Said.Summary.Code != "paused" || len(x.Said.Reasons) == 0 || x.Said.Reasons[0].Code != "paused" || x.Said.Reasons[0].Param("by") != "ada" {
 		t.Errorf("got %+v", x.Said)
 	}
-	if opens := x.Said.Opens; len(opens) == 0 || opens[0].Code != "resume" || opens[0].Parts[0].Kind != reason.Command || opens[0].Parts[0].Text != "interlock resume nightly" {
+	if opens := x.Said.Opens; len(opens) == 0 || opens[0].Code != "resume" || opens[0].Parts[1].Kind != reason.Command || opens[0].Parts[1].Text != "interlock resume nightly" {
 		t.Errorf("got %+v", opens)
 	}
 	if len(x.Said.Reasons) != len(x.Reasons) || len(x.Said.Opens) != len(x.Opens) {

@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rerun"
+	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
 )
@@ -18,6 +19,7 @@ import (
 // standing explains a run that exists.
 func (b *builder) standing(ctx context.Context) error {
 	r := b.x.Run
+	var err error
 	switch r.Status {
 	case run.Pending:
 		return b.waiting(ctx)
@@ -42,16 +44,31 @@ func (b *builder) standing(ctx context.Context) error {
 	case run.FailedFinal:
 		b.x.State = Failed
 		b.sum("failed", "%s", orUnknown(r.Reason))
-		b.anotherAttempt("opens another attempt")
+		err = b.nextAttempt(ctx)
 	case run.Cancelled:
 		b.x.State = Cancelled
 		b.sum("cancelled", "%s", orUnknown(r.Reason))
-		b.anotherAttempt("opens another attempt")
+		err = b.nextAttempt(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	b.leftover()
-	var err error
 	b.x.Gate, err = b.stored(ctx)
 	return err
+}
+
+// nextAttempt adds the command that opens another attempt, and what would keep that one waiting.
+func (b *builder) nextAttempt(ctx context.Context) error {
+	b.anotherAttempt("another attempt")
+	if b.def == nil {
+		return nil
+	}
+	var err error
+	if b.x.Gate, err = b.live(ctx, b.def, nil); err != nil {
+		return err
+	}
+	return b.hints(ctx, b.def, "that attempt also needs ", b.def.Gate)
 }
 
 // leftover explains a job that may still be running although its attempt has ended.
@@ -82,8 +99,8 @@ func (b *builder) starting() {
 		b.sum("held", "the start of attempt %d has been held since %s: %s", r.Attempt, b.when(p.Held.Since), p.Held.Reason)
 		b.because("held", "it is unknown whether the job started, so it is not started again")
 		b.timeLimit()
-		b.opens("job-complete", "`interlock job complete %s success` or `fail`, once you know how the job ended", b.key)
-		b.opens("cancel", "`interlock cancel %s`", b.key)
+		b.opens("job-complete", "a report of how the job ended, once you know it (fail in place of success if it failed): `interlock job complete %s success`", b.key)
+		b.opens("cancel", "or give it up: interlock cancel %s", b.key)
 		return
 	}
 	b.x.State = Starting
@@ -129,7 +146,7 @@ func (b *builder) offered() {
 	}
 	b.because("offer-expires", "the offer expires %s; if no worker claims it, the run ends as %s", b.when(p.OfferEnd()), run.ValidationExhausted)
 	if !b.row.Removed() { // exec asks the gate first, which a removed pipeline has not
-		b.opens("exec", "`interlock exec %s --date %s -- COMMAND` claims it and runs the command", r.Pipeline, r.Period)
+		b.opens("exec", "a worker that claims it and runs the command: interlock exec %s --date %s -- COMMAND", r.Pipeline, r.Period)
 	}
 }
 
@@ -162,14 +179,19 @@ func (b *builder) running() {
 	switch interval := p.Opening.Limits.PollInterval; {
 	case interval > 0 && b.reportsItself():
 		b.because("reported-outside", "its job reports the result itself, until %s", b.when(p.PollEnd))
-		b.opens("job-complete", "`interlock job complete %s success` or `fail`", b.key)
+		b.reportHint()
 	case interval > 0:
 		b.because("poll-window", "its job is polled every %s until %s", reason.For("interval", interval), b.when(p.PollEnd))
 	default:
 		b.because("reported-outside", "the pipeline has no job: its result is reported from outside, until %s", b.when(p.LimitAt))
 		b.unreported()
-		b.opens("job-complete", "`interlock job complete %s success` or `fail`", b.key)
+		b.reportHint()
 	}
+}
+
+// reportHint adds the command that reports the result of a job from outside.
+func (b *builder) reportHint() {
+	b.opens("job-complete", "its result, only if true (fail in place of success if it failed): `interlock job complete %s success`", b.key)
 }
 
 // unreported says when the run's deadlines are breached if its result is not reported.
@@ -213,7 +235,7 @@ func (b *builder) unused() {
 		}
 	}
 	if found {
-		b.anotherAttempt("runs it again")
+		b.anotherAttempt("to run it again")
 	}
 }
 
@@ -272,7 +294,15 @@ func (b *builder) waiting(ctx context.Context) error {
 	case !p.LastEvaluation.IsZero():
 		b.because("evaluation", "the gate was last evaluated %s; next %s, and at once when one of its sensors is written", b.when(p.LastEvaluation), b.when(p.NextEvaluation))
 	}
-	return b.hints(ctx, "")
+	return b.hints(ctx, def, "", gateOf(def)...)
+}
+
+// gateOf returns the gate of a definition, which may be nil.
+func gateOf(def *pipeline.Definition) []*rule.Gate {
+	if def == nil {
+		return nil
+	}
+	return []*rule.Gate{def.Gate}
 }
 
 // unevaluated explains a waiting attempt whose gate is not evaluated because of a pause. If the
@@ -364,15 +394,15 @@ func (b *builder) exhausted(ctx context.Context) error {
 	if x.Gate.Open() {
 		b.because("open-now", "the gate would be open now")
 	}
-	opens := "opens another attempt with a new window"
+	opens := "another attempt with a new window"
 	if r.Attempt == 0 {
-		opens = "opens the run"
+		opens = "opening the run"
 	}
 	b.anotherAttempt(opens)
 	if start := b.def.Start; start != nil && !final && rerun.Reopen(*r, b.now).Open {
 		b.opens("reading", "a changed reading of %s that meets the start condition reopens the run", start.Rule.Key)
 	}
-	return b.hints(ctx, "that attempt also needs ")
+	return b.hints(ctx, b.def, "that attempt also needs ", b.def.Gate)
 }
 
 // expired returns the deadline that closed the run's automatic window: the reported one, or else
@@ -425,7 +455,7 @@ func (b *builder) anotherAttempt(does string) {
 		does += "; a worker must claim it"
 	}
 	_, command := Again(b.def, r)
-	b.opens("again", "`%s` %s", command, does)
+	b.opens("again", "%s: `%s`", does, command)
 }
 
 // manualSpent reports whether the budget for manual reruns of r is used up. The first attempt uses
@@ -462,7 +492,7 @@ func (b *builder) paused() bool {
 			name = "--all"
 		}
 		b.why(pausedSince(p))
-		b.opens("resume", "`interlock resume %s`", name)
+		b.opens("resume", "the end of the pause: `interlock resume %s`", name)
 	}
 	return b.row.Paused()
 }

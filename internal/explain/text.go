@@ -26,12 +26,14 @@ const (
 	Pass    Style = "pass"
 	Fail    Style = "fail"
 	Unknown Style = "unknown"
+	Command Style = "command" // a command line that can be run as it is
 )
 
-// marks are the prefixes of lines about rules.
-var marks = map[Style]string{Pass: "  ✓ ", Fail: "  ✗ ", Unknown: "  ? "}
+// marks are the prefixes of lines about rules, and of commands.
+var marks = map[Style]string{Pass: "  ✓ ", Fail: "  ✗ ", Unknown: "  ? ", Command: "      "}
 
-// Line is a line of an explanation. The text of a rule excludes its mark.
+// Line is a line of an explanation. The text of a rule excludes its mark, that of a command its
+// indentation.
 type Line struct {
 	Style Style
 	Text  string
@@ -72,7 +74,7 @@ func (x Explanation) Lines() []Line {
 		x.rules(&w)
 	}
 	w.block("Probes", x.probing())
-	w.block("What would open it", x.Opens)
+	x.commands(&w)
 	w.block("Attempts", each(x.Attempts, Attempt.line))
 	x.output(&w)
 	w.block("Deadlines", each(x.Deadlines, func(d store.Deadline) string { return deadline(d, x.At) }))
@@ -106,6 +108,23 @@ func (l *lines) block(title string, items []string) {
 	}
 	for _, item := range items {
 		l.add(Plain, "  - %s", printable(item))
+	}
+}
+
+// commands adds what would open the run, with each command on a line of its own.
+func (x Explanation) commands(w *lines) {
+	if len(x.Said.Opens) > 0 {
+		w.heading("What would open it")
+	}
+	for _, r := range x.Said.Opens {
+		text, commands := r.Commands(x.At)
+		if len(commands) > 0 {
+			text += ":"
+		}
+		w.add(Plain, "  - %s", printable(text))
+		for _, c := range commands {
+			w.add(Command, "%s", printable(c))
+		}
 	}
 }
 

@@ -45,11 +45,11 @@ func TestOfferedAttemptSaysThatNoWorkerHasClaimedIt(t *testing.T) {
 	w.says(w.explain("outside", ""), explain.Offered,
 		"OFFERED\nattempt 1 has been offered since 2026-03-04T08:10:00Z (20m ago); no worker has claimed it\n",
 		"the offer expires 2026-03-04T11:00:00Z (in 2h30m); if no worker claims it, the run ends as VALIDATION_EXHAUSTED",
-		"`interlock exec outside --date 2026-03-04 -- COMMAND` claims it and runs the command",
+		"a worker that claims it and runs the command: interlock exec outside --date 2026-03-04 -- COMMAND",
 	)
 	_, err := w.Router.Pause(ctx, "outside", store.Pause{By: "ann", Why: "migration"}, w.Now())
 	w.Check(err)
-	w.says(w.explain("outside", ""), explain.Offered, "by ann: migration", "no worker can claim it while the pipeline is paused", "`interlock resume outside`")
+	w.says(w.explain("outside", ""), explain.Offered, "by ann: migration", "no worker can claim it while the pipeline is paused", "interlock resume outside")
 }
 
 // exec asks the gate first, and a removed pipeline has none.
@@ -68,7 +68,7 @@ func TestUnclaimedRunSaysSo(t *testing.T) {
 	w.Pass(3 * time.Hour)
 	w.says(w.explain("outside", "2026-03-04"), explain.Exhausted,
 		"attempt 1 was offered from 2026-03-04T08:10:00Z (3h ago) until 2026-03-04T11:00:00Z (10m ago), and no worker claimed it",
-		"`interlock rerun outside --date 2026-03-04 --reason TEXT` opens another attempt with a new window; a worker must claim it",
+		"another attempt with a new window; a worker must claim it:", "interlock rerun outside --date 2026-03-04 --reason TEXT\n",
 	)
 }
 
@@ -104,7 +104,7 @@ func TestLostWorkerIsNamedUntilTheNextAttemptIsClaimed(t *testing.T) {
 	w.Pass(2 * time.Minute)
 	w.says(w.explain("outside", "2026-03-04"), explain.Failed,
 		"FAILED\nfailed after 2 attempts: worker host-8 stopped reporting (maxRetries: 1 used up)\n",
-		"`interlock rerun outside --date 2026-03-04 --reason TEXT` opens another attempt; a worker must claim it")
+		"another attempt; a worker must claim it:", "interlock rerun outside --date 2026-03-04 --reason TEXT\n")
 }
 
 func TestCancelledWorkerIsToldToStop(t *testing.T) {
@@ -122,5 +122,5 @@ func TestCancelledWorkerIsToldToStop(t *testing.T) {
 func TestRunThatAWorkerOpensIsHintedWithExec(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: outside, owner: data}\njob: {type: external}\n")
 	w.says(w.explain("outside", "2026-03-04"), explain.NotOpened, "a worker or `interlock trigger` opens the run",
-		"`interlock exec outside --date 2026-03-04 -- COMMAND` opens it, and runs the command once the gate is open")
+		"a worker, which opens it and runs the command once the gate is open: interlock exec outside --date 2026-03-04 -- COMMAND", "interlock trigger outside --date 2026-03-04\n")
 }

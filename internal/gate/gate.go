@@ -36,8 +36,8 @@ type Question struct {
 	// Gate is the gate to evaluate; nil means the pipeline's own. The start condition and the
 	// post-run rules are evaluated in the same way.
 	Gate *rule.Gate
-	// Opened is when the window of the run's attempt begins. Zero means the earliest time at which
-	// Period can open.
+	// Opened is when the window of the run's attempt begins. Zero means that no attempt waits: it is
+	// then the earliest time at which Period can still open.
 	Opened time.Time
 	// PostRun also reads the sensors of the post-run rules. They do not affect the verdict.
 	PostRun bool

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
@@ -17,7 +18,11 @@ import (
 // opens without new data.
 func (v *View) overTime(q Question, g *rule.Gate, seen rule.Snapshot, now time.Time) {
 	if g.Prefers() {
-		v.PreferUntil = q.Definition.PreferUntil(q.Period, q.Opened)
+		opened := q.Opened
+		if opened.IsZero() { // a run that does not wait yet opens now at the earliest
+			opened = period.Later(q.Definition.Schedule.OpensFrom(q.Period), now)
+		}
+		v.PreferUntil = q.Definition.PreferUntil(q.Period, opened)
 	}
 	decide := func(at time.Time) rule.Outcome {
 		if !v.PreferUntil.IsZero() && !at.Before(v.PreferUntil) {

@@ -214,7 +214,7 @@ func (t *turn) need(ctx context.Context) error {
 // lacking returns the probe tasks an attempt needs: for its gate or, once it has completed, for its
 // post-run rules.
 func (t *turn) lacking(ctx context.Context, a attempt) ([]store.Task, error) {
-	q := gate.Question{Definition: a.def, Upstream: t.Catalog.Current().Definition, Period: a.run.Period}
+	q := gate.Question{Definition: a.def, Upstream: t.Catalog.Current().Definition, Period: a.run.Period, Opened: a.run.Progress.WindowStart}
 	switch {
 	case a.run.Status == run.Completed && a.def.PostRun != nil:
 		q.Gate = a.def.PostRun.Gate

@@ -143,6 +143,26 @@ func (r Reason) StringAt(now time.Time) string {
 	})
 }
 
+// Commands returns the sentence at now without its command lines, and these.
+func (r Reason) Commands(now time.Time) (sentence string, commands []string) {
+	words := Reason{}
+	for _, p := range r.Parts {
+		if p.Kind == Command {
+			commands = append(commands, p.Text)
+			p = Part{Kind: Text}
+		}
+		words.Parts = append(words.Parts, p)
+	}
+	sentence = strings.TrimSpace(words.StringAt(now))
+	return strings.TrimSuffix(strings.ReplaceAll(sentence, ":  [", " ["), ":"), commands
+}
+
+// Prefixed returns the sentence after other words.
+func (r Reason) Prefixed(words string) Reason {
+	r.Parts = append([]Part{{Kind: Text, Text: words}}, r.Parts...)
+	return r
+}
+
 func (r Reason) text(show func(Part) string) string {
 	var w strings.Builder
 	for _, p := range r.Parts {

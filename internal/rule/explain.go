@@ -41,8 +41,8 @@ type Leaf struct {
 	Advisory bool // the rule, or an enclosing group, is advisory
 	// Preferred means that the rule, or an enclosing group, closes the gate only for a time.
 	Preferred bool
-	// PassesAt is when the rule passes if its data does not change; zero if it passes already, or
-	// if time alone does not help.
+	// PassesAt is when the rule stops closing the gate if its data does not change: it passes or,
+	// inside a "not", fails. Zero if it does so already, or if time alone does not help.
 	PassesAt time.Time
 	Negated  bool    // it is inside an odd number of "not" groups
 	Moot     bool    // a group around it passes whatever its outcome, as an "any" with another rule that passes
@@ -194,6 +194,9 @@ func (p *predicate) fillReading(l *Leaf, w *writer, seen *sensor.Seen, now time.
 	p.found(l, w, reading, now)
 	if p.timed {
 		p.settling(l, w, reading, now)
+	}
+	if l.Effective() != Pass && l.PassesAt.IsZero() {
+		l.PassesAt = p.turns(!l.Negated, reading, now)
 	}
 	if seen.Note != "" {
 		w.WriteString("; ")

@@ -113,17 +113,55 @@ func (p *predicate) overTime(seen *sensor.Seen, now time.Time) Outcome {
 	return p.counted(count)
 }
 
-// settledOn returns the outcome on one reading. If it fails only because its data changed recently,
+// settledOn returns the outcome on one reading. If it fails only because too little time has passed,
 // at is when it passes.
 func (p *predicate) settledOn(r *sensor.Reading, now time.Time) (out Outcome, at time.Time) {
 	out = p.on(r, now)
-	if out != Pass || p.more.time.settled == 0 {
+	if out != Pass {
+		if at = p.ages(true, r, now); !at.IsZero() && p.more.time.settled > 0 {
+			at = period.Later(at, r.Unchanged().Add(p.more.time.settled))
+		}
 		return out, at
+	}
+	if p.more.time.settled == 0 {
+		return Pass, at
 	}
 	if at = r.Unchanged().Add(p.more.time.settled); now.Before(at) {
 		return Fail, at
 	}
 	return Pass, time.Time{}
+}
+
+// ages returns when an age check passes, or fails, because the age grows; zero if it does not.
+func (p *predicate) ages(pass bool, r *sensor.Reading, now time.Time) time.Time {
+	if p.op != opOlder && p.op != opYounger || pass != (p.op == opOlder) || r == nil || expired(r, now) {
+		return time.Time{}
+	}
+	v := p.value(r)
+	if v == nil && !p.own {
+		return time.Time{}
+	}
+	age, ok := ageOf(v, r, now)
+	if out := p.compareAge(age, ok); out == Unknown || (out == Pass) == pass {
+		return time.Time{}
+	}
+	at := now.Add(p.age() - age)
+	if p.op == opOlder { // it must be older than the age, and stores keep milliseconds
+		at = at.Truncate(time.Millisecond).Add(time.Millisecond)
+	}
+	if !r.ExpiresAt.IsZero() && !at.Before(r.ExpiresAt) {
+		return time.Time{}
+	}
+	return at
+}
+
+// turns returns when the rule on one reading passes, or fails, without new data; zero if it does
+// not.
+func (p *predicate) turns(pass bool, r *sensor.Reading, now time.Time) time.Time {
+	if !pass && p.absent == Fail && !r.ExpiresAt.IsZero() { // a reading that must be absent
+		return r.ExpiresAt
+	}
+	return p.ages(pass, r, now)
 }
 
 // counted returns the outcome for the number of periods with each outcome.
@@ -150,7 +188,7 @@ func (p *predicate) need(total int) int {
 
 // settling adds to the report on a reading how long its data has been unchanged.
 func (p *predicate) settling(l *Leaf, w *writer, reading *sensor.Reading, now time.Time) {
-	if l.Outcome == Pass {
+	if p.more.time.settled > 0 && l.Outcome == Pass {
 		w.unchanged(now.Sub(reading.Unchanged()), p.more.time.settled)
 	}
 	l.Outcome, l.PassesAt = p.settledOn(reading, now)
@@ -242,7 +280,7 @@ func (p *predicate) slice(w *writer, seen *sensor.Seen, whole period.Period, now
 		w.expired(now.Sub(r.ExpiresAt))
 		return
 	}
-	if _, at := p.settledOn(r, now); !at.IsZero() {
+	if _, at := p.settledOn(r, now); !at.IsZero() && p.on(r, now) == Pass {
 		w.WriteString("changed ")
 		w.duration(max(now.Sub(r.Unchanged()), 0))
 		w.WriteString(" ago")
