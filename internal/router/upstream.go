@@ -70,11 +70,19 @@ func (c *core) upstreamsDone(ctx context.Context, e *catalog.Entry, key run.Key,
 		return false, err
 	}
 	for _, l := range view.Verdict.Leaves {
-		if sensor.Key(l.Rule.Key).Engine() && l.Rule.From == "" && l.Outcome != rule.Pass {
+		if requires(e, l.Rule) && l.Outcome != rule.Pass {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// requires reports whether a rule is the one that schedule.after adds for an upstream. Other rules
+// may read the engine's keys, too, and need not pass for the run to open.
+func requires(e *catalog.Entry, r *rule.Asked) bool {
+	name, engine := sensor.Key(r.Key).Upstream()
+	return engine && r.From == "" && r.Check == rule.Equals && r.Field == "status" && r.Value == string(run.Completed) &&
+		slices.Contains(e.After, pipeline.ID(name))
 }
 
 // openAfter opens the run of a pipeline that only upstreams open, once all of them are COMPLETED.

@@ -40,6 +40,17 @@ func TestCompletionOfTheLastUpstreamOpensTheRun(t *testing.T) {
 	same(t, "cause", run.CauseUpstream, w.run("c/stream/2026-03-03").Progress.Opening.Cause)
 }
 
+// Only the upstreams open the run; another rule may read a run that never completes.
+func TestRuleOnARunThatIsNoUpstreamDoesNotKeepTheRunFromOpening(t *testing.T) {
+	rules := "validation: {rules: [{any: [{key: run/x, check: exists}, {key: run/a, check: equals, field: status, value: CANCELLED}, {key: ready, check: exists}]}]}\n"
+	w := newWorld(t, source("a", ""), after("c", "a", "")+rules)
+	w.Write("a", "arrival", "n=1")
+	w.succeed("a/stream/2026-03-03")
+	w.expect("c/stream/2026-03-03", "PENDING 1")
+	w.Write("c", "ready#2026-03-03", "n=1")
+	w.expect("c/stream/2026-03-03", "RUNNING 1")
+}
+
 func TestAllHoursOfADayOpenTheDay(t *testing.T) {
 	w := newWorld(t, source("hours", ", period: hour"), after("day", "hours", ", period: day"))
 	for h := range 24 {
