@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 type drawnGate struct {
 	*rand.Rand
 	id, date string
+	day      string            // that holds the date
 	opening  string            // how its run comes to wait, or does not
 	files    map[string]string // the sections of each pipeline file, by id
 	readings []drawnReading    // what is stored before its gate is explained
@@ -44,15 +46,24 @@ type drawnField struct {
 
 // The openings of a drawn gate.
 var openings = []string{
-	"manual", "stream", "stream", "waiting", "waiting", "waiting", "paused", "excluded", "cron", "cron trigger", "deadline", "cancelled", "upstream", "upstream", "after and trigger",
+	"manual", "stream", "stream", "waiting", "waiting", "waiting", "paused", "excluded", "cron", "cron trigger", "deadline", "cancelled", "failed", "upstream", "upstream", "after and trigger",
 }
+
+// hourly are the openings that are drawn for hours, too.
+var hourly = map[string]bool{"manual": true, "stream": true, "waiting": true, "paused": true, "excluded": true, "cancelled": true, "failed": true}
+
+// hours reports whether the gate is that of an hour.
+func (g *drawnGate) hours() bool { return g.date != g.day }
 
 // drawGate returns the gate of a seed. It is the same in every test run.
 func drawGate(seed int) *drawnGate {
 	g := &drawnGate{Rand: rand.New(rand.NewPCG(uint64(seed), 34)), id: fmt.Sprintf("g%03d", seed), files: map[string]string{}, reach: map[string]client.Status{}}
 	day := time.Date(2020, 1, 1+seed%25, 0, 0, 0, 0, time.UTC)
-	g.date = day.Format(time.DateOnly)
-	g.opening = openings[g.IntN(len(openings))]
+	g.day = day.Format(time.DateOnly)
+	g.opening, g.date = pick(g, openings...), g.day
+	if g.IntN(5) == 0 && hourly[g.opening] {
+		g.date += "T07"
+	}
 	g.own = []string{"k", []string{"-dash", "a/b.c_d", "UPPER-9", "x"}[g.IntN(4)]}
 	var rules []string
 	for range 1 + g.IntN(3) {
@@ -69,6 +80,9 @@ func drawGate(seed int) *drawnGate {
 		validation += ", trigger: ANY"
 	}
 	g.files[g.id] = g.schedule() + validation + "}\n" + g.probe()
+	if g.opening == "failed" {
+		g.files[g.id] += "job: {type: command, config: {command: 'false'}, pollInterval: 1s, maxRetries: 0, maxCodeRetries: 0}\n"
+	}
 	g.state()
 	return g
 }
@@ -78,6 +92,9 @@ func pick[T any](g *drawnGate, from ...T) T { return from[g.IntN(len(from))] }
 // schedule returns the section that says how the run opens.
 func (g *drawnGate) schedule() string {
 	evaluation := "evaluation: {window: 100h, interval: 1h}"
+	if g.hours() {
+		evaluation = "period: hour, " + evaluation
+	}
 	start := func(deadline string) string {
 		f := g.field("start")
 		return fmt.Sprintf("trigger: {key: start, %s%s}", g.check(f, true), deadline)
@@ -86,7 +103,7 @@ func (g *drawnGate) schedule() string {
 	case "manual":
 		return fmt.Sprintf("schedule: {%s}\n", evaluation)
 	case "excluded":
-		return fmt.Sprintf("schedule: {%s, %s, exclude: {dates: [%s]}}\n", start(""), evaluation, g.date)
+		return fmt.Sprintf("schedule: {%s, %s, exclude: {dates: [%s]}}\n", start(""), evaluation, g.day)
 	case "cron":
 		return fmt.Sprintf("schedule: {cron: '0 6 * * *', %s}\n", evaluation)
 	case "cron trigger":
@@ -162,7 +179,9 @@ func (g *drawnGate) rule(depth int, pass, outermost bool) string {
 	if !pass || !outermost {
 		return g.leaf(pass)
 	}
-	switch g.IntN(8) {
+	switch g.IntN(9) {
+	case 3:
+		return g.run()
 	case 0:
 		return g.absent()
 	case 1:
@@ -201,6 +220,16 @@ func (g *drawnGate) group(depth int, pass bool) string {
 	return fmt.Sprintf("{not: %s}", g.rule(depth, !pass, false))
 }
 
+// run returns a rule on the run of a pipeline that another one waits for.
+func (g *drawnGate) run() string {
+	if g.hours() {
+		return g.absent()
+	}
+	g.files[g.id+"-far"] = "schedule: {trigger: {key: go, check: equals, field: on, value: true}}\njob: {type: command, config: {command: 'true'}, pollInterval: 1s}\n"
+	g.files[g.id+"-mid"] = fmt.Sprintf("schedule: {after: [%s-far]}\n", g.id)
+	return fmt.Sprintf("{key: run/%s-far, from: %s-mid, check: equals, field: status, value: COMPLETED}", g.id, g.id)
+}
+
 // absent returns a rule that needs a reading, or a field, to be absent.
 func (g *drawnGate) absent() string {
 	g.holds++
@@ -208,7 +237,7 @@ func (g *drawnGate) absent() string {
 		return fmt.Sprintf("{not: {key: k, check: exists, field: gone%d}}", g.holds)
 	}
 	key := fmt.Sprintf("hold%d", g.holds)
-	for _, where := range []string{"", "#" + g.date, "#" + g.date[:7]} {
+	for _, where := range []string{"", "#" + g.date, "#" + g.day[:7], "#" + g.day} {
 		if g.IntN(2) == 0 {
 			g.store(g.id, key+where, map[string]any{"why": "it's \"on\" hold"})
 		}
@@ -221,12 +250,21 @@ func (g *drawnGate) over() string {
 	g.holds++
 	f := g.newField(fmt.Sprintf("slice%d", g.holds))
 	over := pick(g, "{slices: hour, atLeast: 3}", "{last: 3, of: day}", "{last: 4, of: day, atLeast: 2}", "{slices: hour, atLeast: 1}")
+	if g.hours() {
+		over = pick(g, "{last: 3, of: hour}", "{last: 4, of: hour, atLeast: 2}")
+	}
 	suffix := ""
 	if strings.Contains(over, "hour") {
 		suffix = "T05"
 	}
 	if g.IntN(2) == 0 {
-		g.store(g.id, f.key+"#"+g.date+suffix, map[string]any{f.name: f.value})
+		g.store(g.id, f.key+"#"+g.day+suffix, map[string]any{f.name: f.value})
+	}
+	switch g.IntN(4) {
+	case 0:
+		return fmt.Sprintf("{not: {key: %s, %s, over: %s}}", quote(f.key), g.check(f, false), over)
+	case 1:
+		over += ", settled: 1s"
 	}
 	return fmt.Sprintf("{key: %s, %s, over: %s}", quote(f.key), g.check(f, true), over)
 }
@@ -375,7 +413,7 @@ func (g *drawnGate) numeric(f *drawnField, pass bool) string {
 func (g *drawnGate) state() {
 	all := map[string]map[string]any{}
 	for _, f := range g.fields {
-		where := f.key + pick(g, "", "#"+g.date)
+		where := f.key + pick(g, "", "#"+g.date, "#"+g.day)
 		if all[where] == nil {
 			all[where] = map[string]any{}
 		}
@@ -384,7 +422,7 @@ func (g *drawnGate) state() {
 		}
 	}
 	for _, key := range []string{g.own[0], g.own[1], "shared"} {
-		for _, where := range []string{key, key + "#" + g.date} {
+		for _, where := range slices.Compact([]string{key, key + "#" + g.day, key + "#" + g.date}) {
 			owner := g.id
 			if key == "shared" {
 				owner = g.id + "-src"

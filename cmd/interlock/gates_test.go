@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,8 @@ var gateCount = flag.Int("gates", 48, "how many gates TestCommandsOfExplainOpenT
 // explainedGates are generated gates on one controller.
 type explainedGates struct {
 	*daemon
-	bin string // a directory in which the binary is found by its name
+	bin    string       // a directory in which the binary is found by its name
+	closed atomic.Int64 // gates with commands
 }
 
 // TestCommandsOfExplainOpenTheGate draws pipelines with closed gates, runs the commands that
@@ -56,6 +58,9 @@ func TestCommandsOfExplainOpenTheGate(t *testing.T) {
 	}
 	close(next)
 	workers.Wait()
+	if closed := int(e.closed.Load()); closed < *gateCount*8/10 {
+		t.Errorf("only %d of %d gates needed commands", closed, *gateCount)
+	}
 }
 
 // open brings a gate into its state, and runs the commands that open it.
@@ -65,6 +70,9 @@ func (e *explainedGates) open(t *testing.T, g *drawnGate) {
 	commands := commandsOf(text)
 	if len(commands) == 0 && !strings.Contains(text, "time:") && strings.Contains(text, "What would open it") {
 		t.Fatalf("no command is printed:\n%s\n%s", text, g.files[g.id])
+	}
+	if len(commands) > 0 {
+		e.closed.Add(1)
 	}
 	for _, c := range commands {
 		if engineOwned.MatchString(c) {
@@ -77,7 +85,7 @@ func (e *explainedGates) open(t *testing.T, g *drawnGate) {
 	if err != nil {
 		t.Fatalf("%v: %s\n%s\n%s", err, out, text, g.files[g.id])
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -128,15 +136,20 @@ func (e *explainedGates) prepare(t *testing.T, g *drawnGate) {
 		return
 	}
 	asked := client.Asked{RequestedBy: "ada", Reason: "test"}
+	q := client.TriggerRequest{Pipeline: g.id, Date: g.date, Asked: asked}
 	switch g.opening {
-	case "waiting", "cancelled":
-		if _, err := e.api.Trigger(t.Context(), client.TriggerRequest{Pipeline: g.id, Date: g.date}); err != nil {
+	case "waiting", "cancelled", "failed":
+		q.BypassGate = g.opening == "failed"
+		if _, err := e.api.Trigger(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	case "paused":
 		if _, err := e.api.Pause(t.Context(), g.id, client.PauseRequest{Asked: asked}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if g.opening == "failed" {
+		until(t, g.id+" fails", func() bool { return e.status(t.Context(), g.id, g.date) == client.FailedFinal })
 	}
 	if g.opening == "cancelled" && !e.started(t.Context(), g) {
 		_, _ = e.api.Cancel(t.Context(), e.key(t, g), asked) // it may have started meanwhile
@@ -161,11 +174,16 @@ func (e *explainedGates) status(ctx context.Context, id, date string) client.Sta
 	return page.Items[0].Status
 }
 
-// started reports whether the run of a gate has started.
+// started reports whether the run of a gate has started, if it failed before: started again.
 func (e *explainedGates) started(ctx context.Context, g *drawnGate) bool {
-	switch e.status(ctx, g.id, g.date) {
-	case client.Running, client.Triggering, client.Completed:
-		return true
+	page, err := e.api.Runs(ctx, client.RunQuery{Pipeline: g.id, Date: g.date})
+	if err != nil || len(page.Items) == 0 {
+		return false
 	}
-	return false
+	switch r := page.Items[0]; r.Status {
+	case client.Running, client.Triggering, client.Completed, client.Failed:
+		return true
+	default:
+		return r.Status == client.FailedFinal && r.Attempt > 1
+	}
 }

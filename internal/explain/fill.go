@@ -220,7 +220,10 @@ func (c *cell) read() []string {
 // value returns a value of a field that is as all demands on it need it: the current one if it is.
 // A nil value means that the reading does not have the field.
 func (c *cell) value(field string, demands []demand, current any, now time.Time) (any, bool) {
-	candidates := []any{current}
+	if c.holds(field, demands, current, now, false) {
+		return current, true
+	}
+	var candidates []any
 	for _, d := range demands {
 		candidates = append(candidates, d.term.Examples(d.pass, now)...)
 	}
@@ -234,16 +237,26 @@ func (c *cell) value(field string, demands []demand, current any, now time.Time)
 			candidates = append(candidates, sensor.Literal(v))
 		}
 	}
-	for _, v := range append(candidates, nil) {
-		r := &sensor.Reading{Key: c.key, Period: c.period, Fields: sensor.Fields{}, UpdatedAt: now, ChangedAt: now}
-		if v != nil {
-			r.Fields[field] = asText(v)
-		}
-		if !slices.ContainsFunc(demands, func(d demand) bool { return !d.holds(r, now) }) {
-			return v, true
+	for _, atOnce := range []bool{true, false} {
+		for _, v := range append(candidates, nil) {
+			if c.holds(field, demands, v, now, atOnce) {
+				return v, true
+			}
 		}
 	}
 	return nil, false
+}
+
+// holds reports whether a reading with only that field is as demanded; if not at once, it may also
+// become so in time.
+func (c *cell) holds(field string, demands []demand, value any, now time.Time, atOnce bool) bool {
+	r := &sensor.Reading{Key: c.key, Period: c.period, Fields: sensor.Fields{}, UpdatedAt: now, ChangedAt: now}
+	if value != nil {
+		r.Fields[field] = asText(value)
+	}
+	return !slices.ContainsFunc(demands, func(d demand) bool {
+		return !d.holds(r, now) || atOnce && d.term.InTime(d.pass, r, now)
+	})
 }
 
 // with sets a field, which may be a dotted path into an object that fields has. A nil value removes

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -33,6 +34,42 @@ type View struct {
 
 // Open reports whether the view allows a start.
 func (v View) Open() bool { return v.Verdict.Outcome == rule.Pass }
+
+// maxNamed is how many rules a message names.
+const maxNamed = 5
+
+// Unmet returns the end of a message that names the rules which close the gate, with what each saw:
+// "; not satisfied: rows (count is 12, needs ≥ 1000)". It is empty if the gate is open.
+func (v View) Unmet(now time.Time) string {
+	if v.Open() {
+		return ""
+	}
+	var named []string
+	more := 0
+	for _, l := range v.Verdict.Leaves {
+		if !l.Closes() || l.Preferred && v.Lapsed(now) {
+			continue
+		}
+		if more++; more > maxNamed {
+			continue
+		}
+		name := l.Rule.Key
+		if l.Rule.From != "" {
+			name = l.Rule.From + ":" + name
+		}
+		if text := fmt.Sprintf("%s (%s)", name, l.Reason); !slices.Contains(named, text) {
+			named = append(named, text)
+		}
+	}
+	if more == 0 {
+		return ""
+	}
+	text := "; not satisfied: " + strings.Join(named, ", ")
+	if more > maxNamed {
+		text += fmt.Sprintf(" and %d more rules", more-maxNamed)
+	}
+	return text
+}
 
 // Leaves returns the result of each rule, in the form stored with a start.
 func (v View) Leaves() []store.SeenLeaf {

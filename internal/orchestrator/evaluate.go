@@ -148,6 +148,7 @@ func (w *work) endUnstarted(ctx context.Context, b store.Batch, read run.Run, ro
 		reason += " (" + brief(trouble.Error()) + ")"
 	}
 	b.Snapshots = append(b.Snapshots, ending(next, view))
+	reason += view.Unmet(w.now)
 	if late {
 		cause := read.Progress.Opening.Cause
 		budget := rerun.BudgetOf(w.def.Job, read, cause)

@@ -53,7 +53,10 @@ func (h *dryHandler) AdvanceDry(ctx context.Context, claim store.Claim, now time
 		case lifecycle.None:
 			b.Finish(claim.Task.ID)
 		default: // the window is over, or the time limit has passed since the last step
-			err = exhaustDry(&b, old, step.Reason, now)
+			var view gate.View
+			if view, err = h.evaluate(ctx, e, nil, old.Period, now); err == nil {
+				err = exhaustDry(&b, old, step.Reason, view.Unmet(now), now)
+			}
 		}
 		if err != nil {
 			return err
@@ -83,7 +86,7 @@ func (h *dryHandler) evaluateDry(ctx context.Context, b *store.Batch, e *catalog
 	}
 	step := lifecycle.Next(next, now)
 	if step.Kind == lifecycle.ValidationExhausted {
-		return exhaustDry(b, old, step.Reason, now)
+		return exhaustDry(b, old, step.Reason, view.Unmet(now), now)
 	}
 	b.SwapDryRun(old, next)
 	b.Schedule(advance(true, old.Key, next.Progress.NextEvaluation))
@@ -105,15 +108,15 @@ func leaveDry(b *store.Batch, old run.Run, now time.Time) error {
 	return nil
 }
 
-// exhaustDry ends a dry run whose gate stayed closed.
-func exhaustDry(b *store.Batch, old run.Run, reason string, now time.Time) error {
+// exhaustDry ends a dry run whose gate stayed closed; unmet names the rules.
+func exhaustDry(b *store.Batch, old run.Run, reason, unmet string, now time.Time) error {
 	next, err := old.Exhausted(reason, run.NothingLeft, now)
 	if err != nil {
 		return err
 	}
 	b.SwapDryRun(old, next)
 	b.Finish(dryID(old.Key))
-	b.Emit(event.New(event.DryRunCompleted, aboutDry(old, now), "nothing would have started: "+reason, nil))
+	b.Emit(event.New(event.DryRunCompleted, aboutDry(old, now), "nothing would have started: "+reason+unmet, nil))
 	return nil
 }
 

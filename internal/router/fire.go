@@ -76,7 +76,10 @@ type fires struct {
 // step handles the first due fires in one Batch: those before the next that opens, or that one.
 func (t *fires) step(ctx context.Context) error {
 	b := store.Batch{Lease: t.lease}
-	n := t.addUnopened(&b)
+	n, err := t.addUnopened(ctx, &b)
+	if err != nil {
+		return err
+	}
 	if n == 0 {
 		if err := t.open(&b, t.due[0]); err != nil {
 			return err
@@ -188,7 +191,7 @@ func (t *fires) suppressMany(ctx context.Context) error {
 }
 
 // addUnopened adds the fires before the first that opens to b, and returns how many they are.
-func (t *fires) addUnopened(b *store.Batch) int {
+func (t *fires) addUnopened(ctx context.Context, b *store.Batch) (int, error) {
 	var missed []dueFire
 	n := 0
 	for ; n < len(t.due) && t.due[n].fate != opens; n++ {
@@ -204,14 +207,13 @@ func (t *fires) addUnopened(b *store.Batch) int {
 		case opens, settled:
 		}
 	}
-	t.reportMissed(b, missed)
-	return n
+	return n, t.reportMissed(ctx, b, missed)
 }
 
 // reportMissed reports all fires whose window is over, in one event.
-func (t *fires) reportMissed(b *store.Batch, missed []dueFire) {
+func (t *fires) reportMissed(ctx context.Context, b *store.Batch, missed []dueFire) error {
 	if len(missed) == 0 {
-		return
+		return nil
 	}
 	dates := make([]string, len(missed))
 	for i, d := range missed {
@@ -237,5 +239,10 @@ func (t *fires) reportMissed(b *store.Batch, missed []dueFire) {
 	default:
 		message += "only the latest is opened"
 	}
-	b.Emit(event.New(kind, about, message, event.Missed{Dates: dates}))
+	view, err := t.handler.evaluate(ctx, t.entry, nil, last.Period, t.now)
+	if err != nil {
+		return err
+	}
+	b.Emit(event.New(kind, about, message+view.Unmet(t.now), event.Missed{Dates: dates}))
+	return nil
 }

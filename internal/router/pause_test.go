@@ -144,7 +144,7 @@ job: {type: command, config: {command: "true"}}
 	}
 	w.resume("due")
 	w.Pass(24 * time.Hour)
-	same(t, "breached on the first day after the pause", []string{"SLA_BREACH 2026-03-04 0: not completed by 2026-03-04T12:00:00Z: there is no run yet"}, w.eventLines(event.SLABreach))
+	same(t, "breached on the first day after the pause", []string{"SLA_BREACH 2026-03-04 0: not completed by 2026-03-04T12:00:00Z: there is no run yet; not satisfied: arrival (no reading)"}, w.eventLines(event.SLABreach))
 }
 
 func TestDeadlinesOfAFileThatReturnsCountAgain(t *testing.T) {
@@ -160,7 +160,7 @@ job: {type: command, config: {command: "true"}}
 	w.apply(due)
 	w.Pass(4 * time.Hour)
 	same(t, "cancelled", 2, w.count(event.SLACancelled))
-	same(t, "breached", []string{"SLA_BREACH 2026-03-03 0: not completed by 2026-03-03T12:00:00Z: there is no run yet"}, w.eventLines(event.SLABreach))
+	same(t, "breached", []string{"SLA_BREACH 2026-03-03 0: not completed by 2026-03-03T12:00:00Z: there is no run yet; not satisfied: arrival (no reading)"}, w.eventLines(event.SLABreach))
 }
 
 func TestDeadlinesOfARemovedPipelineAreCancelled(t *testing.T) {

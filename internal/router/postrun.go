@@ -283,7 +283,7 @@ func reportRules(b *store.Batch, old run.Run, next *store.PostRun, view gate.Vie
 	next.Outcome = string(outcome)
 	message := "the post-run rules pass"
 	if outcome == event.PostRunFailed {
-		message = "the post-run rules do not pass: " + firstReason(view)
+		message = "the post-run rules do not pass" + view.Unmet(now)
 	}
 	about := event.Of(old, now)
 	about.Which, about.CausedBy = fmt.Sprintf("v%d", next.Version), causedBy // each event changes the row's version
@@ -300,16 +300,6 @@ func outcomeOf(view gate.View) event.Type {
 		return event.PostRunFailed
 	}
 	return ""
-}
-
-// firstReason returns why the first failing rule fails.
-func firstReason(view gate.View) string {
-	for _, l := range view.Verdict.Leaves {
-		if l.Closes() {
-			return fmt.Sprintf("%s: %s", l.Rule.Key, l.Reason)
-		}
-	}
-	return "see the rules"
 }
 
 // planPostRun schedules the evaluation of a completed run's post-run rules each interval, if its

@@ -201,7 +201,7 @@ postRun:
 	w.succeed(auditedRun)
 	w.sleep(time.Minute)
 	w.Write("audited", "audit", "count=5", "state=broken")
-	same(t, "message", `the post-run rules do not pass: audit: state is "broken"`, w.only(event.PostRunFailed).Detail.Message)
+	same(t, "message", `the post-run rules do not pass; not satisfied: audit (state is "broken")`, w.only(event.PostRunFailed).Detail.Message)
 }
 
 func TestReadingOutsideThePostRunWindowIsIgnored(t *testing.T) {

@@ -213,7 +213,11 @@ func (h *windowHandler) closeStart(ctx context.Context, e *catalog.Entry, key ru
 	}
 	b := store.Batch{ID: fmt.Sprintf("close-start/%s/%d", key, now.UnixNano())}
 	b.Create(closed)
-	message := fmt.Sprintf("the start condition was not met before %s; `interlock trigger %s --date %s` runs it", period.Stamp(at), e.ID, key.Period)
+	unmet, err := h.evaluate(ctx, e, e.Start.Gate, key.Period, now)
+	if err != nil {
+		return false, err
+	}
+	message := fmt.Sprintf("the start condition was not met before %s%s; `interlock trigger %s --date %s` runs it", period.Stamp(at), unmet.Unmet(now), e.ID, key.Period)
 	about := event.Of(closed, now)
 	about.Critical = e.SLA.Critical
 	b.Emit(event.New(event.SensorDeadlineExpired, about, message, event.Deadline{Deadline: at}))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/event"
+	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/sla"
@@ -103,22 +104,46 @@ func (m *Monitor) evaluate(ctx context.Context, on Basis, d store.Deadline, now 
 		d, events := Cancelled(d, why, now)
 		return d, events, nil
 	}
-	d, events := warnOrBreach(d, r, now)
+	unmet := ""
+	if due := next(d); !due.IsZero() && !now.Before(due) {
+		if unmet, err = m.unmet(ctx, on, r, d.Key, now); err != nil {
+			return d, nil, err
+		}
+	}
+	d, events := warnOrBreach(d, r, unmet, now)
 	return d, events, nil
 }
 
+// unmet names the rules that a run waits for, or that would open it; "" if it waits for none.
+func (m *Monitor) unmet(ctx context.Context, on Basis, r run.Run, key run.Key, now time.Time) (string, error) {
+	waits := r.Status == "" || r.Status == run.Pending || r.Status == run.ValidationExhausted
+	if on.Entry == nil || !waits {
+		return "", nil
+	}
+	def := on.Entry.Definition
+	q := gate.Question{Definition: def, Upstream: m.catalog.Current().Definition, Period: key.Period, Opened: r.Progress.WindowStart}
+	if def.Start != nil && r.Attempt == 0 && r.Status != run.Pending { // it opens the run
+		q.Gate = def.Start.Gate
+	}
+	view, err := gate.Evaluate(ctx, m.store, q, now)
+	if err != nil {
+		return "", err
+	}
+	return view.Unmet(now), nil
+}
+
 // warnOrBreach warns of a deadline whose run has not succeeded, or breaches it, if it is time.
-func warnOrBreach(d store.Deadline, r run.Run, now time.Time) (store.Deadline, []event.Event) {
+func warnOrBreach(d store.Deadline, r run.Run, unmet string, now time.Time) (store.Deadline, []event.Event) {
 	var events []event.Event
 	breached, err := d.Breach(now)
 	if !d.Warned && !d.WarnAt.IsZero() && !now.Before(d.WarnAt) && err != nil {
 		d.Warned = true
-		message := fmt.Sprintf("due at %s: %s", period.Stamp(d.BreachAt), stands(r))
+		message := fmt.Sprintf("due at %s: %s", period.Stamp(d.BreachAt), stands(r)+unmet)
 		events = append(events, newEvent(kinds[d.Kind].warning, d, message, event.Deadline{Failed: failed(r)}, now))
 	}
 	if err == nil {
 		d.Deadline, d.ClosedAt = breached, now
-		events = append(events, breachEvent(d, r, now))
+		events = append(events, breachEvent(d, r, unmet, now))
 	}
 	return d, events
 }
@@ -221,9 +246,9 @@ var kinds = map[store.DeadlineKind]struct{ warning, breach event.Type }{
 }
 
 // breachEvent returns the event for a breach. If the run's final failure was already reported, its
-// severity is INFO, to avoid a second alert.
-func breachEvent(d store.Deadline, r run.Run, now time.Time) event.Event {
-	message := fmt.Sprintf("not completed by %s: %s", period.Stamp(d.BreachAt), stands(r))
+// severity is INFO, to avoid a second alert. unmet names the rules that the run waits for.
+func breachEvent(d store.Deadline, r run.Run, unmet string, now time.Time) event.Event {
+	message := fmt.Sprintf("not completed by %s: %s", period.Stamp(d.BreachAt), stands(r)+unmet)
 	e := newEvent(kinds[d.Kind].breach, d, message, event.Deadline{Failed: failed(r)}, now)
 	if exhausted(r) {
 		e.Detail.Severity = event.Info

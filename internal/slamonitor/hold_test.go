@@ -79,7 +79,7 @@ func TestPauseThatHoldsNoDeadlinesBringsThemBack(t *testing.T) {
 			c.Settle()
 			c.ledger("2026-03-03 relative ARMED 03T13:10")
 			c.until("18:00")
-			c.wantBreaches("03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet")
+			c.wantBreaches("03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet; not satisfied: a (status is \"pending\", needs \"ready\")")
 		})
 	}
 }

@@ -245,8 +245,8 @@ func TestEachDeadlineHasItsOwnTimer(t *testing.T) {
 	relativeToo := func(c *controller, m *slamonitor.Monitor) {
 		c.Check(store.Again(func() error { return m.ArmRelative(ctx, c.basis(), c.Period("2026-03-03"), c.Now(), c.Now()) }))
 	}
-	absolute := "03T10:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T10:00:00Z: there is no run yet"
-	rel := "03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet"
+	absolute := "03T10:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T10:00:00Z: there is no run yet; not satisfied: a (no reading)"
+	rel := "03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet; not satisfied: a (no reading)"
 	for _, c := range []struct {
 		name  string
 		steps func(c *controller)

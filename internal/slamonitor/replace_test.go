@@ -108,14 +108,14 @@ func TestEditThatDropsOneDeadlineLeavesTheOther(t *testing.T) {
 			[]string{
 				"2026-03-03 relative ARMED 03T13:10", "2026-03-03 absolute CANCELLED 03T14:00 replaced", "2026-03-04 absolute CANCELLED 04T14:00 replaced",
 			},
-			"03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet",
+			"03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet; not satisfied: a (status is \"pending\", needs \"ready\")",
 		},
 		{
 			", maxDuration: 4h",
 			[]string{
 				"2026-03-03 relative CANCELLED 03T13:10 replaced", "2026-03-03 absolute ARMED 03T14:00", "2026-03-04 absolute ARMED 04T14:00",
 			},
-			"03T14:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T14:00:00Z: there is no run yet",
+			"03T14:00 SLA_BREACH 2026-03-03: not completed by 2026-03-03T14:00:00Z: there is no run yet; not satisfied: a (status is \"pending\", needs \"ready\")",
 		},
 	} {
 		t.Run(c.dropped, func(t *testing.T) {

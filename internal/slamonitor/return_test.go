@@ -37,7 +37,7 @@ func TestRelativeDeadlineReturnsWithItsOriginalTimes(t *testing.T) {
 			w.ledger("2026-03-03 relative ARMED 03T13:10")
 			w.Write("orders", "a", "status=almost") // it is not the first
 			w.until("18:00")
-			w.wantBreaches("03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet")
+			w.wantBreaches("03T13:10 RELATIVE_SLA_BREACH 2026-03-03: not completed by 2026-03-03T13:10:00Z: there is no run yet; not satisfied: a (status is \"almost\", needs \"ready\")")
 		})
 	}
 }

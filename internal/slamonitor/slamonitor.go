@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -22,6 +23,9 @@ import (
 type ledger interface {
 	Commit(ctx context.Context, b store.Batch, now time.Time) error
 	Run(ctx context.Context, key run.Key) (run.Run, error)
+	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
+	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
+	Readings(ctx context.Context, queries []store.ReadingQuery) ([][]*sensor.Reading, error)
 	Deadlines(ctx context.Context, q store.DeadlineQuery) (store.Page[store.Deadline], error)
 	store.Marks
 }

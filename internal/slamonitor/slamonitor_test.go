@@ -427,7 +427,7 @@ func TestBreachOfARunThatNeverOpenedNamesItsStartDeadline(t *testing.T) {
 	if err != nil || len(page.Items) != 1 {
 		t.Fatal(page.Items, err)
 	}
-	want := "not completed by 2026-03-03T10:00:00Z: its start condition was not met before its own deadline"
+	want := "not completed by 2026-03-03T10:00:00Z: its start condition was not met before its own deadline; not satisfied: a (no reading)"
 	if got := page.Items[0].Detail.Message; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
