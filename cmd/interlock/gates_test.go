@@ -85,7 +85,7 @@ func (e *explainedGates) open(t *testing.T, g *drawnGate) {
 	if err != nil {
 		t.Fatalf("%v: %s\n%s\n%s", err, out, text, g.files[g.id])
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

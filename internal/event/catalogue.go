@@ -11,7 +11,7 @@ var groups = []Group{
 	{"The life of an attempt", []Entry{
 		{ValidationPassed, Info, "", PerAttempt, "The gate is open.", "", Gate{}},
 		{
-			ValidationExhausted, Warning, "", PerAttempt, "The window ended before the gate opened, or before a worker claimed the attempt; the run ends.",
+			ValidationExhausted, Warning, "", PerAttempt, "The window ended before the gate opened, or before a worker claimed the attempt; the run ends. The message names the rules that are not satisfied, with what was seen.",
 			explain + "the rule that did not pass, or that no worker claimed it; then " + runAgain + ".",
 			Gate{},
 		},
@@ -62,12 +62,12 @@ var groups = []Group{
 	}},
 	{"Deadlines", []Entry{
 		{
-			SLAWarning, Warning, Critical, PerRun, "The run was not COMPLETED at the warning instant.",
+			SLAWarning, Warning, Critical, PerRun, "The run was not COMPLETED at the warning instant. If it waits, the message names the rules that are not satisfied, with what was seen.",
 			explain + "what it is waiting for.",
 			Deadline{},
 		},
 		{
-			SLABreach, Warning, Critical, PerRun, "The run was not COMPLETED at the deadline, or was never opened.",
+			SLABreach, Warning, Critical, PerRun, "The run was not COMPLETED at the deadline, or was never opened. The message names the rules that it waits for, with what was seen.",
 			explain + "what it is waiting for, or why it failed.",
 			Deadline{},
 		},
@@ -86,17 +86,17 @@ var groups = []Group{
 	}},
 	{"Missing runs and data", []Entry{
 		{
-			ScheduleMissed, Warning, "", PerPipeline, "Cron fires passed without a run, and their window is over.",
+			ScheduleMissed, Warning, "", PerPipeline, "Cron fires passed without a run, and their window is over. The message names the rules that are not satisfied, with what was seen.",
 			"`interlock backfill PIPELINE --from FIRST --to DATE --only-missing` runs the missed periods.",
 			Missed{},
 		},
 		{
-			IrregularScheduleMissed, Warning, "", PerPipeline, "Include dates passed without a run, and their window is over.",
+			IrregularScheduleMissed, Warning, "", PerPipeline, "Include dates passed without a run, and their window is over. The message names the rules that are not satisfied, with what was seen.",
 			"`interlock trigger PIPELINE --date DATE` runs it.",
 			Missed{},
 		},
 		{
-			SensorDeadlineExpired, Warning, "", PerRun, "The deadline of the start condition passed without a run for the period, which is now closed.",
+			SensorDeadlineExpired, Warning, "", PerRun, "The deadline of the start condition passed without a run for the period, which is now closed. The message says what was seen of it.",
 			explain + "what did not arrive; `interlock trigger PIPELINE --date DATE` runs it.",
 			Deadline{},
 		},

@@ -2278,11 +2278,11 @@ export interface components {
         };
         Line: {
             /**
-             * @description The kind of line; for a rule, its outcome.
+             * @description The kind of line; for a rule, its outcome. A command can be run as it is.
              * @enum {string}
              */
-            style: "plain" | "title" | "heading" | "pass" | "fail" | "unknown";
-            /** @description The text; for a rule, without the mark for its outcome. */
+            style: "plain" | "title" | "heading" | "pass" | "fail" | "unknown" | "command";
+            /** @description The text; for a rule, without the mark for its outcome; for a command, without its indentation. */
             text: string;
         };
         ListAlertRoute: {
