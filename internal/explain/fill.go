@@ -26,6 +26,11 @@ type place struct {
 	slice  bool          // of a rule over several periods, which sees no undated reading
 }
 
+// sameReading reports whether a write at either place replaces the same reading.
+func (at place) sameReading(other place) bool {
+	return at.owner == other.owner && at.key == other.key && at.period == other.period
+}
+
 // demand is what one target needs of the reading at a place.
 type demand struct {
 	place
@@ -58,8 +63,9 @@ func (p *planner) current(ctx context.Context, f *facts, at place) (*sensor.Read
 // demands returns what a target needs of each reading that its rule sees.
 func (p *planner) demands(ctx context.Context, t rule.Target, dated bool) ([]demand, error) {
 	term, leaf := p.terms[t.Rule], p.leaves[t.Rule]
-	d := demand{term: term, pass: t.Pass, rule: t.Rule, place: place{owner: p.owner(leaf.SeenLeaf), key: term.Ref.Key, period: p.key.Period}}
-	d.unmet = leaf.Outcome != map[bool]rule.Outcome{true: rule.Pass, false: rule.Fail}[t.Pass]
+	at := place{owner: p.owner(leaf.SeenLeaf), key: term.Ref.Key, period: p.key.Period}
+	d := demand{term: term, pass: t.Pass, rule: t.Rule, place: at}
+	d.unmet = leaf.Outcome != outcome(t.Pass)
 	if term.Ref.Over != (rule.Range{}) {
 		return p.slices(ctx, d)
 	}
@@ -102,13 +108,17 @@ func (p *planner) slices(ctx context.Context, d demand) ([]demand, error) {
 	return append(met, unmet[:min(max(need-len(met), 0), len(unmet))]...), nil
 }
 
+// outcome returns the outcome that a target needs.
+func outcome(pass bool) rule.Outcome {
+	if pass {
+		return rule.Pass
+	}
+	return rule.Fail
+}
+
 // holds reports whether a reading is as demanded, or will be in time.
 func (d demand) holds(r *sensor.Reading, now time.Time) bool {
-	want := rule.Fail
-	if d.pass {
-		want = rule.Pass
-	}
-	return d.term.On(r, now) == want || d.term.InTime(d.pass, r, now)
+	return d.term.On(r, now) == outcome(d.pass) || d.term.InTime(d.pass, r, now)
 }
 
 func (c *cell) satisfied(r *sensor.Reading, now time.Time) bool {
@@ -139,7 +149,9 @@ func (p *planner) fill(ctx context.Context, f *facts, c *cell) ([]step, error) {
 	if !ok {
 		return nil, nil
 	}
-	r := &sensor.Reading{Key: c.key, Period: c.period, Fields: fields, UpdatedAt: p.now, ChangedAt: p.now, Version: math.MaxInt64}
+	r := &sensor.Reading{
+		Key: c.key, Period: c.period, Fields: fields, UpdatedAt: p.now, ChangedAt: p.now, Version: math.MaxInt64,
+	}
 	if at, err := sensor.PeriodOf(stored(fields), c.period); err != nil || at != c.period {
 		return nil, nil
 	}
@@ -299,7 +311,7 @@ func asText(v any) any {
 // reports whether they meet it.
 func (p *planner) completeUpstream(ctx context.Context, w *work, t rule.Target) (bool, error) {
 	leaf, term := p.leaves[t.Rule], p.terms[t.Rule]
-	if (leaf.Outcome == rule.Pass) == t.Pass && leaf.Outcome != rule.Unknown {
+	if leaf.Outcome == outcome(t.Pass) {
 		return true, nil
 	}
 	name, _ := term.Ref.Key.Upstream()

@@ -136,9 +136,12 @@ func (p *planner) groups(s step) string {
 // waits adds the closed rules of the plan that only need time.
 func (p *planner) waits(prefix string, found *plan) {
 	for i, leaf := range p.leaves {
-		if found.relied[i] && !leaf.PassesAt.IsZero() && !slices.ContainsFunc(found.steps, func(s step) bool { return slices.Contains(s.rules, i) }) {
-			p.say("time", "%stime: %s %s at %s if its data does not change until then", p.also(prefix, i), sensorName(leaf.SeenLeaf), passes(leaf), reason.On("at", shown(leaf.PassesAt)))
+		pushed := slices.ContainsFunc(found.steps, func(s step) bool { return slices.Contains(s.rules, i) })
+		if !found.relied[i] || leaf.PassesAt.IsZero() || pushed {
+			continue
 		}
+		p.say("time", "%stime: %s %s at %s if its data does not change until then",
+			p.also(prefix, i), sensorName(leaf.SeenLeaf), passes(leaf), reason.On("at", shown(leaf.PassesAt)))
 	}
 }
 
@@ -172,12 +175,14 @@ func (b *builder) times(found *plan) {
 	switch {
 	case g.OpensAt.IsZero():
 	case g.OpensAt.Equal(g.PreferUntil):
-		b.say("hint", "time: the run starts without the preferred rules %s (validation.preferUntil)", reason.At("at", shown(g.OpensAt)))
+		b.say("hint", "time: the run starts without the preferred rules %s (validation.preferUntil)",
+			reason.At("at", shown(g.OpensAt)))
 	case len(found.steps) > 0 || len(g.Closed()) > 1:
 		b.say("hint", "time: the gate opens %s if the data does not change until then", reason.At("at", shown(g.OpensAt)))
 	}
 	if len(found.steps) > 0 && !found.opensAt.IsZero() {
-		b.say("then", "then time: if that is so now, the gate opens %s, unless the data changes again", reason.At("at", shown(found.opensAt)))
+		b.say("then", "then time: if that is so now, the gate opens %s, unless the data changes again",
+			reason.At("at", shown(found.opensAt)))
 	}
 }
 
@@ -270,7 +275,8 @@ func (p *planner) upstreamHint(ctx context.Context, prefix string, key run.Key) 
 		return nil
 	}
 	*p.depth++
-	up, err := explained(ctx, p.Sources, Question{Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Real: true}, p.now, p.depth)
+	q := Question{Pipeline: key.Pipeline, Schedule: key.Schedule, Period: key.Period, Real: true}
+	up, err := explained(ctx, p.Sources, q, p.now, p.depth)
 	if errors.Is(err, ErrUnknownPipeline) {
 		p.say("upstream", "%s", needed)
 		return nil

@@ -113,12 +113,8 @@ func (p *planner) price(ctx context.Context, t rule.Target) (int, error) {
 
 func (p *planner) estimate(ctx context.Context, t rule.Target) (int, error) {
 	leaf, term := p.leaves[t.Rule], p.terms[t.Rule]
-	met := leaf.Outcome == rule.Fail
-	if t.Pass {
-		met = leaf.Outcome == rule.Pass
-	}
 	switch {
-	case met:
+	case leaf.Outcome == outcome(t.Pass):
 		return 0, nil
 	case !leaf.PassesAt.IsZero() && t.Pass != leaf.Negated:
 		return costTime, nil
@@ -204,7 +200,7 @@ func (p *planner) work(ctx context.Context, targets []rule.Target, dated bool) (
 			return nil, err
 		}
 		for _, d := range demands {
-			i := slices.IndexFunc(cells, func(c *cell) bool { return c.owner == d.owner && c.key == d.key && c.period == d.period })
+			i := slices.IndexFunc(cells, func(c *cell) bool { return c.sameReading(d.place) })
 			if i < 0 {
 				i = len(cells)
 				cells = append(cells, &cell{place: d.place})
