@@ -123,7 +123,7 @@ func (c *controller) recordStart(ctx context.Context) {
 	for _, t := range c.file.Auth.Tokens {
 		tokens = append(tokens, t.Name+": "+t.Role)
 	}
-	c.record(ctx, "start", map[string]any{"version": version, "listen": c.file.Listen, "tokens": tokens})
+	c.record(ctx, "start", map[string]any{"version": version, "listen": c.file.Listen, "tokens": tokens, "paused": c.around.paused})
 }
 
 // changedTokens returns the names of tokens that were added or removed, or whose secret, role or

@@ -62,8 +62,8 @@ func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog
 	if err != nil {
 		return nil, err
 	}
-	if c.listen, err = net.Listen("tcp", listen); err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", listen, err)
+	if c.listen, err = listenTCP(ctx, listen); err != nil {
+		return nil, err
 	}
 	handler := api.New(api.Deps{
 		Store: db, Catalog: c.catalog, Operator: tableOperator{c}, Settings: api.Settings{Loopback: true, ReadOnly: readOnly}, Dashboard: page, Now: time.Now, Logger: logger,
@@ -122,7 +122,7 @@ func (a *app) serveTables(ctx context.Context, file settings.File, logger *slog.
 	if _, isJSON := logger.Handler().(*slog.JSONHandler); isJSON {
 		logger.Info("interlock shows a deployment", "store", file.Store, "address", c.address())
 	} else {
-		fmt.Fprintf(a.stderr, "interlock shows %s at %s; stop it with Ctrl-C\n", file.Store, c.address())
+		fmt.Fprintf(a.stderr, "interlock shows %s; stop it with Ctrl-C\ndashboard: %s/\n", file.Store, c.address())
 	}
 	c.follow(ctx)
 	return c.close()

@@ -46,6 +46,7 @@ type controller struct {
 	store   records
 	catalog *catalog.Catalog
 	reload  *engine.Reloader
+	routes  *router.Router
 	engine  *engine.Engine
 	server  *http.Server
 	api     *api.API
@@ -77,13 +78,14 @@ type surroundings struct {
 	unsafeRedis bool                  // accept a Redis that may lose acknowledged writes
 	mustExist   bool                  // refuse a data directory that has not been used yet
 	newStore    bool                  // begin with a new store although the directory belonged to another
+	paused      bool                  // pause all pipelines before anything starts
 	applying    *catalog.Progress     // counts the pipelines stored during startup; may be nil
 	between     func(records) records // set by tests to wrap the store
 }
 
 // newController checks the settings, listens, opens the store and reads the files. It starts no
-// work. Files are applied last, so that a failed start writes nothing; it closes everything it
-// opened.
+// work. Files are applied last, so that a failed start writes nothing but a pause; it closes
+// everything it opened.
 func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
 	c := &controller{file: f, logger: s.logger, began: time.Now(), folders: folders, around: s}
 	var opened []io.Closer
@@ -121,6 +123,9 @@ func newController(ctx context.Context, f settings.File, folders engine.Folders,
 		return nil, err
 	}
 	if err := c.assemble(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.pauseFirst(ctx); err != nil {
 		return nil, err
 	}
 	return c, c.load(ctx)
@@ -204,6 +209,7 @@ func (c *controller) assemble(ctx context.Context) error {
 	}
 	counted := observer.Store(c.store)
 	h := c.newHandlers(counted, jobs, who.replica)
+	c.routes = h.routes
 	probes := prober.New(prober.Deps{Store: counted, Catalog: c.catalog, Evaluator: jobs.evaluator})
 	sinks, err := newSinks(c.file.Alerts, sinkParts{
 		guard: jobs.guard, getenv: c.around.getenv, threads: notify.NewThreads(c.store), logger: c.logger,
@@ -366,6 +372,15 @@ func (c *controller) address() string {
 		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(at.Port))
 	}
 	return scheme + "://" + host
+}
+
+// dashboard is the address of the dashboard for a browser on the same machine; "" if the server
+// listens on a socket, which no browser opens.
+func (c *controller) dashboard() string {
+	if _, ok := c.file.Socket(); ok {
+		return ""
+	}
+	return c.address() + "/"
 }
 
 // run works until ctx ends.

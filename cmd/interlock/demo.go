@@ -158,7 +158,7 @@ func (a *app) demoController(ctx context.Context, f *demoFlags, dir string) (*co
 	around := surroundings{getenv: a.getenv, logger: slog.New(slog.NewTextHandler(log, nil))}
 	file.Listen = cmp.Or(f.listen, file.Listen)
 	c, err := newController(ctx, file, folders, around)
-	if f.listen == "" && errors.Is(err, syscall.EADDRINUSE) {
+	if f.listen == "" && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, usedOnWindows)) {
 		file.Listen = "127.0.0.1:0"
 		c, err = newController(ctx, file, folders, around)
 	}

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -20,17 +22,61 @@ const maxSocketPath = 80
 
 // listenOn listens on the address or socket in the server's file.
 func listenOn(ctx context.Context, f settings.File) (net.Listener, error) {
-	var l net.Listener
-	var err error
-	if path, ok := f.Socket(); ok {
-		l, err = listenOnSocket(ctx, path, f.SocketMode)
-	} else {
-		l, err = net.Listen("tcp", f.Listen)
+	path, ok := f.Socket()
+	if !ok {
+		return listenTCP(ctx, f.Listen)
 	}
+	l, err := listenOnSocket(ctx, path, f.SocketMode)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", f.Listen, err)
 	}
 	return l, nil
+}
+
+// listenTCP listens on an address. An error says what prevents that and what to do.
+func listenTCP(ctx context.Context, address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err == nil {
+		return l, nil
+	}
+	const choose = "choose another address with --listen ADDR, or `listen` in the server's file"
+	failed := "listen on " + address + ": "
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, usedOnWindows):
+		return nil, hint{err, failed + takenBy(ctx, address) + "; stop it, or " + choose + nextPort(address)}
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, hint{err, failed + "this machine does not have that address; " + choose}
+	case errors.Is(err, syscall.EACCES):
+		return nil, hint{err, failed + "this user may not open that port, as is usual below 1024; " + choose}
+	}
+	return nil, fmt.Errorf("listen on %s: %w", address, err)
+}
+
+// takenWait is how long the program at a taken address may take to say what it is.
+const takenWait = 2 * time.Second
+
+// takenBy says which program has an address: another interlock if it answers like one.
+func takenBy(ctx context.Context, address string) string {
+	ctx, cancel := context.WithTimeout(ctx, takenWait)
+	defer cancel()
+	if c, err := client.New("http://" + address); err == nil {
+		state, err := c.Ready(ctx)
+		problem, answered := errors.AsType[*client.Problem](err)
+		if state.Status == "ready" || answered && strings.HasPrefix(problem.Type, "urn:interlock:") {
+			return "another interlock already listens there"
+		}
+	}
+	return "another program already listens there"
+}
+
+// nextPort returns the address with the next port as an example for --listen; "" if there is none.
+func nextPort(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	n, numberErr := strconv.Atoi(port)
+	if err != nil || numberErr != nil || n >= 1<<16-1 {
+		return ""
+	}
+	return ", such as " + net.JoinHostPort(host, strconv.Itoa(n+1))
 }
 
 // listenOnSocket creates a Unix socket, sets its mode, and then moves it to path, so that path
@@ -63,7 +109,11 @@ func listenOnSocket(ctx context.Context, path, mode string) (net.Listener, error
 	return &socket{UnixListener: l, path: path}, nil
 }
 
-const refusedOnWindows = syscall.Errno(10061) // WSAECONNREFUSED
+// The errors of Windows that its package syscall does not map to those of Unix.
+const (
+	refusedOnWindows = syscall.Errno(10061) // WSAECONNREFUSED
+	usedOnWindows    = syscall.Errno(10048) // WSAEADDRINUSE
+)
 
 // checkSocket returns an error unless path is free or is the socket of a server that is gone.
 func checkSocket(ctx context.Context, path string) error {

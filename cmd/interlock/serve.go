@@ -25,6 +25,7 @@ type serveFlags struct {
 	pipelines, calendars, archetypes, sources []string
 	data, store, listen, config               string
 	unsafeRedis, shared, mustExist, newStore  bool
+	paused                                    bool
 	logFormat                                 *choice
 }
 
@@ -36,9 +37,12 @@ func newServe(a *app) *cobra.Command {
 		Long: "Run the controller: accept sensor readings over HTTP, start jobs when their gates open, watch\n" +
 			"deadlines, and report missing runs and data. Its state is in the data directory, or in a\n" +
 			"Redis that several controllers share, each with its own data directory.\n" +
-			"Without --config, ./interlock.yaml is read if it exists; flags override the file.",
-		Example: "  interlock serve --pipelines ./pipelines --data ./interlock-data",
-		Args:    noArguments,
+			"Without --config, ./interlock.yaml is read if it exists; flags override the file.\n" +
+			"With --paused, all pipelines are paused before anything can start, so that a restored copy can be\n" +
+			"inspected; `interlock resume --all` ends the pause. The dashboard is at the server's address.",
+		Example: "  interlock serve --pipelines ./pipelines --data ./interlock-data\n" +
+			"  interlock serve --data ./restored --paused",
+		Args: noArguments,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.pipelines, "pipelines", nil, "`DIR` of pipeline files; can be repeated (default ./pipelines)")
@@ -52,6 +56,7 @@ func newServe(a *app) *cobra.Command {
 	flags.BoolVar(&f.newStore, "new", false, "begin with a new store although the data directory belonged to another, which is lost or given up")
 	flags.BoolVar(&f.shared, "shared-store", false, "refuse to start on a store that only this controller can use: for deployments of several controllers")
 	flags.StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740)")
+	flags.BoolVar(&f.paused, "paused", false, "pause all pipelines before anything can start, until resume --all")
 	addServerFile(cmd, &f.config)
 	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
 	addChoice(cmd, f.logFormat, "log-format", "", "log format")
@@ -105,6 +110,9 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	if err != nil {
 		return err
 	}
+	if isDeployed(file.Store) && f.paused {
+		return usagef("--paused is for a server that starts jobs; pause an AWS deployment with `interlock pause --all --store %s`", file.Store)
+	}
 	if isDeployed(file.Store) {
 		return a.serveTables(ctx, file, logger)
 	}
@@ -119,18 +127,14 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 			return ""
 		})
 	}
-	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis, mustExist: f.mustExist, newStore: f.newStore, applying: applying})
+	c, err := newController(ctx, file, folders, surroundings{getenv: a.getenv, logger: logger, unsafeRedis: f.unsafeRedis, mustExist: f.mustExist, newStore: f.newStore, paused: f.paused, applying: applying})
 	end()
 	if err != nil {
 		return err
 	}
 	c.reread = read
 	go c.reloadOn(ctx, hangups)
-	if active := len(c.catalog.Current().All()); f.logFormat.value == jsonFormat {
-		logger.Info("interlock listens", "address", c.address(), "pipelines", active, "version", version)
-	} else {
-		fmt.Fprintf(a.stderr, "interlock listens on %s with %s; stop it with Ctrl-C\n", c.address(), plural(active, "pipeline"))
-	}
+	a.announce(ctx, c, f.logFormat.value, logger)
 	logged := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		logger.Info("interlock is stopping; it finishes or hands back the work in progress")
@@ -141,6 +145,22 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 		<-logged
 	}
 	return err
+}
+
+// announce says where the server and its dashboard are, and whether all pipelines are paused.
+func (a *app) announce(ctx context.Context, c *controller, format string, logger *slog.Logger) {
+	active, paused := len(c.catalog.Current().All()), c.pausedNotice(ctx)
+	if format == jsonFormat {
+		logger.Info("interlock listens", "address", c.address(), "dashboard", c.dashboard(), "pipelines", active, "paused", paused, "version", version)
+		return
+	}
+	fmt.Fprintf(a.stderr, "interlock listens on %s with %s; stop it with Ctrl-C\n", c.address(), plural(active, "pipeline"))
+	if at := c.dashboard(); at != "" {
+		fmt.Fprintf(a.stderr, "dashboard: %s\n", at)
+	}
+	if paused != "" {
+		fmt.Fprintf(a.stderr, "%s\n", paused)
+	}
 }
 
 // problemLog returns a function that reports a problem in the server's file: as text with its

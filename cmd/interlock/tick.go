@@ -132,7 +132,7 @@ func (c *controller) health(ctx context.Context) api.Health {
 			checks = append(checks, failure)
 		}
 	}
-	checks = slices.Concat(checks, failingTasks(h), c.waitingCalls(h), c.replicaChecks(h), c.rivals.check(), c.archive.check(ctx), c.reloadCheck())
+	checks = slices.Concat(checks, failingTasks(h), c.waitingCalls(h), c.replicaChecks(h), c.rivals.check(), c.archive.check(ctx), c.reloadCheck(), c.pauseCheck(ctx))
 	for _, t := range c.catalog.Troubles() {
 		checks = append(checks, client.HealthCheck{Name: "files", Detail: fmt.Sprintf("degraded since %s: %s", period.Stamp(t.Since), t.Message)})
 	}

@@ -169,7 +169,7 @@ func (h *pauseHandler) PauseAll(ctx context.Context, p store.Pause, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	return h.spreadPause(ctx, now)
+	return h.SpreadPause(ctx, now)
 }
 
 // ResumeAll ends the pause of all pipelines. It returns the pipelines that are no longer paused; a
@@ -185,7 +185,7 @@ func (h *pauseHandler) ResumeAll(ctx context.Context, by, why string, now time.T
 	if err != nil {
 		return nil, err
 	}
-	return h.spreadPause(ctx, now)
+	return h.SpreadPause(ctx, now)
 }
 
 // changeAll commits a change to the row of store.AllPipelines.
@@ -215,10 +215,11 @@ func resumeAll(all store.Pipeline, by, why string) store.Batch {
 	return b
 }
 
-// spreadPause copies the pause of all pipelines, or its end, to every pipeline's row that differs.
+// SpreadPause copies the pause of all pipelines, or its end, to every pipeline's row that differs.
 // It returns the active pipelines that are now paused or, at the end of the pause, no longer
-// paused.
-func (h *pauseHandler) spreadPause(ctx context.Context, now time.Time) ([]pipeline.ID, error) {
+// paused. It is safe to repeat. A server calls it before it starts any work, because the process
+// before may have died between the pause and its copies.
+func (h *pauseHandler) SpreadPause(ctx context.Context, now time.Time) ([]pipeline.ID, error) {
 	rows, err := h.store.Pipelines(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list pipelines: %w", err)

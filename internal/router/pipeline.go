@@ -26,7 +26,7 @@ type pipelineHandler struct {
 // taken or freed; and of the pause of all pipelines.
 func (h *pipelineHandler) pipelineMoved(ctx context.Context, id pipeline.ID, now time.Time) error {
 	if id == store.AllPipelines {
-		_, err := h.pause.spreadPause(ctx, now)
+		_, err := h.pause.SpreadPause(ctx, now)
 		return err
 	}
 	if err := h.catalog.Refresh(ctx, id); err != nil {
