@@ -166,8 +166,20 @@ type Shown struct {
 	OpensAt     *time.Time `json:"opensAt" doc:"When a closed gate opens if no data changes; null if time alone does not open it."`
 }
 
+// WithSchedule makes Explain explain the run of that schedule, cron, stream or manual, instead of the
+// pipeline's own. "" changes nothing.
+func WithSchedule(id string) CallOption {
+	return func(r *call) {
+		if id != "" {
+			r.query.Set("schedule", id)
+		}
+	}
+}
+
 // Explain says why the run of a period waits, how it went, or why there is none. An empty date
 // means the newest open run or, without one, the current period.
+//
+// [WithSchedule] names the schedule of the run.
 func (c *Client) Explain(ctx context.Context, id, date string, options ...CallOption) (Explanation, error) {
 	return ask[Explanation](ctx, c, get(path("pipelines", id, "explain"), query("date", date)), options)
 }

@@ -134,7 +134,7 @@ func (c *Client) Pause(ctx context.Context, id string, q PauseRequest, options .
 }
 
 // PauseAll pauses all pipelines, including those added later, and returns the ids of the active
-// ones. It does not change the pipelines' own pauses.
+// ones. It does not change the pipelines' own pauses. It needs a reason.
 func (c *Client) PauseAll(ctx context.Context, q PauseRequest, options ...CallOption) ([]string, error) {
 	return items[string](ctx, c, postLong(path("pause"), q), options)
 }

@@ -11,6 +11,7 @@ type Written struct {
 	Version   int64     `json:"version" doc:"The reading's version, which increases with every write."`
 	UpdatedAt time.Time `json:"updatedAt" doc:"When the store wrote it."`
 	Date      *string   `json:"date" doc:"The period of the reading; null if it is undated."`
+	Warning   *string   `json:"warning,omitempty" doc:"Only if nothing of the pipeline reads the key: says so, and names the key that was most likely meant."`
 }
 
 // Reading is one write of a sensor. Numbers in Data are json.Number.

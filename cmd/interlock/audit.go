@@ -41,6 +41,9 @@ func newAudit(a *app) *cobra.Command {
 			q.Paging = p
 			return c.Audit(ctx, q, c.raw())
 		})
+		if err == nil {
+			_, err = none(ctx, c, l, q.Pipeline)
+		}
 		return showList(c, l, err, func(entries []client.AuditEntry) {
 			if len(entries) == 0 {
 				fmt.Fprintln(a.stdout, "No entries match.")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -39,7 +40,7 @@ func newCompletion(a *app) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.stdout)
 			default:
-				return usagef("there is no completion script for %q; use %s", args[0], strings.Join(shells, ", "))
+				return usagef("there is no completion script for %q%s", args[0], document.Choice(args[0], shells))
 			}
 		},
 	}
@@ -57,7 +58,7 @@ func addCompletions(root *cobra.Command, a *app) {
 	byFlag := map[string]completer{
 		"pipeline": a.completePipeline, "type": fixed(event.Types()), "context": a.completeContext, "status": fixed(statuses()),
 	}
-	byArgument := map[string]completer{"PIPELINE": a.completePipeline, "RUN": a.completeRun, "NAME": a.completeContext}
+	byArgument := map[string]completer{"PIPELINE": a.completePipeline, "RUN": a.completeRun, "PIPELINE|RUN": a.completePipelineOrRun, "NAME": a.completeContext}
 	var visit func(*cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		for _, sub := range cmd.Commands() {
@@ -146,6 +147,14 @@ func (a *app) completeRun(begin string) []string {
 		}
 		return keys, err
 	})
+}
+
+// completePipelineOrRun lists pipelines or, once the pipeline's name is complete, its runs.
+func (a *app) completePipelineOrRun(begin string) []string {
+	if strings.Contains(begin, "/") {
+		return a.completeRun(begin)
+	}
+	return a.completePipeline(begin)
 }
 
 func (a *app) completeContext(string) []string {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+
+	"github.com/interlock-go/interlock/internal/document"
 )
 
 // contexts is the contexts file: the servers that a user works with, by name.
@@ -111,7 +113,8 @@ func (a *app) editContexts(edit func(all *contexts) (message string, err error))
 func (c contexts) find(name string) (serverContext, error) {
 	found, ok := c.Contexts[name]
 	if !ok {
-		return found, usagef("there is no context %q; `interlock context list` lists them, `interlock context add %s --server URL` adds it", name, name)
+		return found, usagef("there is no context %q%s", name, cmp.Or(document.DidYouMean(name, slices.Sorted(maps.Keys(c.Contexts))),
+			fmt.Sprintf("; `interlock context list` lists them, `interlock context add %s --server URL` adds it", name)))
 	}
 	return found, nil
 }

@@ -134,11 +134,7 @@ func (e *evaluation) unreadNotes() []string {
 	}
 	var notes []string
 	for _, name := range e.unread() {
-		note := fmt.Sprintf("no rule reads the sensor %q", name)
-		if near, ok := document.Suggest(name.String(), known); ok {
-			note += fmt.Sprintf("; did you mean %q?", near)
-		}
-		notes = append(notes, note)
+		notes = append(notes, fmt.Sprintf("no rule reads the sensor %q%s", name, document.DidYouMean(name.String(), known)))
 	}
 	slices.Sort(notes)
 	return notes

@@ -103,6 +103,11 @@ func (a *app) eventTable(rows [][]cell) string {
 func (a *app) followEvents(ctx context.Context, c *connection, f *eventFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	if f.pipeline != "" { // a misspelt name must not look like a pipeline without events
+		if _, err := c.Pipeline(ctx, f.pipeline); err != nil {
+			return err
+		}
+	}
 	a.wide = c.format.value == wideFormat
 	q := client.Following{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Lost: a.lost}
 	err := c.Follow(ctx, q, func(e client.Event) error {

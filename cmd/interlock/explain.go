@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,18 +11,26 @@ import (
 )
 
 func newExplain(a *app) *cobra.Command {
-	var date string
 	cmd := &cobra.Command{
-		Use: "explain PIPELINE", Short: "Explain why a run is waiting, how it ended, or why there is none",
+		Use: "explain PIPELINE|RUN", Short: "Explain why a run is waiting, how it ended, or why there is none",
 		Long: "Explain why a run is waiting: which rule does not pass, its value, who wrote it and when, how long the run has waited,\n" +
 			"until when the window is open, and what would open the gate. The commands printed there, run in this order,\n" +
 			"open it at once or at the printed time; a push states a fact, so run it only if it is true. For a run that started: the facts it started on and\n" +
-			"how it ended. For a run that does not exist: why not.",
-		Example: "  interlock explain orders --date 2026-03-03", Args: arguments("PIPELINE"),
+			"how it ended. For a run that does not exist: why not. The default period is that of the newest open run, else the current one.",
+		Example: "  interlock explain orders --date 2026-03-03\n" +
+			"  interlock explain orders/stream/2026-03-03",
+		Args: arguments("PIPELINE or RUN"),
 	}
-	addFilled(cmd, &date, "date", "the `PERIOD` (default: of the newest open run, else of a fire now)")
+	flags := addRunFlags(cmd)
 	return a.watchable(cmd, func(ctx context.Context, c *connection, args []string) error {
-		x, err := c.Explain(ctx, args[0], date, c.raw())
+		key := client.RunKey{Pipeline: args[0], Schedule: flags.schedule, Date: flags.date}
+		if strings.Contains(args[0], "/") {
+			var err error
+			if key, err = flags.key(ctx, c.Client, args[0]); err != nil {
+				return err
+			}
+		}
+		x, err := c.Explain(ctx, key.Pipeline, key.Date, client.WithSchedule(key.Schedule), c.raw())
 		return c.show(err, func() { a.writeExplanation(x.Lines) })
 	})
 }

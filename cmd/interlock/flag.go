@@ -29,7 +29,7 @@ func (c *choice) Type() string   { return strings.Join(c.options, "|") }
 
 func (c *choice) Set(s string) error {
 	if !slices.Contains(c.options, s) {
-		return fmt.Errorf("it must be %s", strings.Join(c.options, " or "))
+		return fmt.Errorf("it must be %s%s", strings.Join(c.options, " or "), document.DidYouMean(s, c.options))
 	}
 	c.value = s
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,14 +31,15 @@ func newLogs(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs RUN", Short: "Print the output of a run's job, or follow it live",
 		Long: "Print the last output of a run's job, at most 64 KiB, for the latest attempt or another one. With\n" +
-			"--follow, wait for the job to start, print new output until the job ends, then exit. As JSON, --follow prints one\n" +
-			"object per line, each with the whole output.",
+			"--follow, wait for the job to start and print new output. If the attempt fails and is retried, continue with the\n" +
+			"next one, after a line on stderr that says so; exit when the run ends. With --attempt, exit when that attempt ends.\n" +
+			"As JSON, --follow prints one object per line, each with the attempt and its whole output.",
 		Example: "  interlock logs orders/stream/2026-03-03 --follow\n" +
 			"  interlock logs orders --date 2026-03-03 --attempt 1",
 		Args: arguments("RUN"),
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new output until the job ends or Ctrl-C")
-	cmd.Flags().Var(attempt, "attempt", "the attempt (default the latest)")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new output until the run ends or Ctrl-C")
+	cmd.Flags().Var(attempt, "attempt", "the attempt (default the latest); with --follow, only this one")
 	flags := addRunFlags(cmd)
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
 		key, err := flags.key(ctx, c.Client, args[0])
@@ -48,6 +50,7 @@ func newLogs(a *app) *cobra.Command {
 		if l.query.Attempt = attempt.value; attempt.value == 0 {
 			l.query.Attempt = attemptOf(args[0])
 		}
+		l.only = l.query.Attempt > 0
 		if follow {
 			return l.follow(ctx)
 		}
@@ -75,18 +78,20 @@ type logs struct {
 	client *connection
 	key    client.RunKey
 	query  client.OutputQuery
+	only   bool // only the attempt in query, not the next ones
 	json   bool
-	shown  string // the end of the printed output
+	shown  string // the end of the printed output of this attempt
 	noted  string // the latest note
+	absent int    // how often there was no such run or attempt
 }
 
-// follow prints output as it arrives, until the job ends. It returns an error only for the first
+// follow prints output as it arrives, until the run ends. It returns an error only for the first
 // request; after that, it reports an unreachable server and retries.
 func (l *logs) follow(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	for first := true; ; first = false {
-		seen := l.query.Seen
+		asked := l.query
 		goesOn, err := l.next(ctx)
 		_, away := errors.AsType[*client.UnreachableError](err)
 		switch {
@@ -98,7 +103,7 @@ func (l *logs) follow(ctx context.Context) error {
 			l.lost(err)
 		case !goesOn:
 			return nil
-		case l.query.Seen != seen:
+		case l.query.Seen != asked.Seen || l.query.Attempt != asked.Attempt:
 			continue // the server holds the request until there is more
 		}
 		select {
@@ -112,19 +117,19 @@ func (l *logs) follow(ctx context.Context) error {
 // next requests new output and prints it. It reports whether there may be more.
 func (l *logs) next(ctx context.Context) (bool, error) {
 	out, err := l.client.Output(ctx, l.key, l.query, l.client.raw())
+	if problem, ok := errors.AsType[*client.Problem](err); ok && problem.Type == "urn:interlock:problem:unknown-run" {
+		return l.await(ctx, err)
+	}
 	if err != nil {
 		return false, err
 	}
-	changed := out.Seen != l.query.Seen || !out.Running
-	if out.Running && !out.Live {
-		l.note(unreadable)
-	}
-	if !out.Running && out.Output == "" {
-		starts, err := l.starts(ctx, out.Attempt)
-		if err != nil {
+	answer, changed := l.client.answer, out.Seen != l.query.Seen || !out.Running
+	var r client.RunDetail
+	if !out.Running {
+		if r, err = l.client.Run(ctx, l.key); err != nil {
 			return false, err
 		}
-		if starts {
+		if r.Attempt == out.Attempt && unstarted(r.Status) {
 			l.note("waiting for the job to start")
 			return true, nil
 		}
@@ -132,28 +137,85 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 	// From now on, request this attempt only: the output of a retry must not look like a
 	// continuation.
 	l.query = client.OutputQuery{Attempt: out.Attempt, Seen: out.Seen, Follow: logsHold}
-	switch {
-	case l.json && changed:
+	if l.json && changed {
 		var line bytes.Buffer
-		if err := json.Compact(&line, l.client.answer); err != nil {
+		if err := json.Compact(&line, answer); err != nil {
 			return false, fmt.Errorf("print the answer: %w", err)
 		}
 		fmt.Fprintln(l.stdout, line.String())
-	case !l.json:
+	} else if !l.json {
 		l.more(out)
 	}
-	return out.Running, l.flush()
+	if out.Running {
+		return true, l.flush()
+	}
+	return l.proceed(r, out.Attempt), l.flush()
 }
 
-// starts reports whether the attempt's job has not started yet, or started after its output was
-// read.
-func (l *logs) starts(ctx context.Context, attempt int) (bool, error) {
+// opening is how often follow asks again for a run or an attempt that does not exist.
+const opening = 5
+
+// await waits for a run or an attempt that does not exist; why is the answer that says so. Either may
+// be about to open: a reading is handled just after its write was acknowledged. It gives up after a
+// while, unless the run goes on and may still reach the attempt.
+func (l *logs) await(ctx context.Context, why error) (bool, error) {
 	r, err := l.client.Run(ctx, l.key)
-	return err == nil && r.Attempt == attempt && slices.Contains([]client.Status{client.Pending, client.Triggering, client.Running}, r.Status), err
+	if err != nil || runOver(r.Status) {
+		if l.absent++; l.absent > opening {
+			return false, why
+		}
+	}
+	what := "run to open"
+	if err == nil {
+		what = fmt.Sprintf("start of attempt %d", l.query.Attempt)
+	}
+	l.note("waiting for the " + what)
+	return true, nil
+}
+
+// unstarted reports whether a run's latest attempt has not ended: if it has no output, its job has
+// not started, or started after the output was read.
+func unstarted(s client.Status) bool {
+	return s == client.Pending || s == client.Triggering || s == client.Running
+}
+
+// runOver reports whether a run has ended.
+func runOver(s client.Status) bool {
+	return slices.Contains([]client.Status{client.Completed, client.FailedFinal, client.ValidationExhausted, client.Cancelled}, s)
+}
+
+// proceed says what follows the end of an attempt, and reports whether that is another attempt or
+// not known yet.
+func (l *logs) proceed(r client.RunDetail, attempt int) bool {
+	switch {
+	case l.only:
+		return false
+	case r.Attempt > attempt:
+		result := "ended"
+		if i := slices.IndexFunc(r.Attempts, func(a client.Attempt) bool { return a.Attempt == attempt }); i >= 0 {
+			result = howEnded(r.Attempts[i])
+		}
+		l.note(fmt.Sprintf("attempt %d %s; attempt %d follows", attempt, result, attempt+1))
+		l.query, l.shown = client.OutputQuery{Attempt: attempt + 1, Follow: logsHold}, ""
+		return true
+	}
+	return !runOver(r.Status)
+}
+
+// howEnded says how an attempt ended.
+func howEnded(a client.Attempt) string {
+	text := map[string]string{"success": "succeeded", "fail": "failed", "timeout": "timed out"}[orZero(a.Result)]
+	if text = cmp.Or(text, "ended"); orZero(a.Message) != "" {
+		text += " (" + *a.Message + ")"
+	}
+	return text
 }
 
 // more prints the output that earlier answers did not contain.
 func (l *logs) more(out client.RunOutput) {
+	if out.Running && !out.Live {
+		l.note(unreadable)
+	}
 	fresh, gap := since(l.shown, out.Output)
 	if gap {
 		l.note("some output is missing here: the job prints faster than the output is read")

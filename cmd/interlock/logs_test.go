@@ -62,6 +62,42 @@ func TestLogsFollowAJobToItsEnd(t *testing.T) {
 	}
 }
 
+func TestLogsFollowTheNewestAttempt(t *testing.T) {
+	dir := t.TempDir()
+	script := fmt.Sprintf(`echo "try $INTERLOCK_ATTEMPT"; if [ ! -e %[1]s/tried ]; then touch %[1]s/tried; exit 75; fi; while [ ! -e %[1]s/gate ]; do sleep 0.05; done; echo done`, dir)
+	s := serve(t, site{pipelines: map[string]string{
+		"orders.yaml": fmt.Sprintf("pipeline: {id: orders, owner: data}\njob: {type: command, config: {command: [sh, -c, %q]}, pollInterval: 1s, maxRetries: 1, retryBackoff: 1s}\n", script),
+	}})
+	before := followLogs(s, "orders/manual/2026-03-03") // the run does not exist yet
+	s.must(0, "trigger", "orders", "--date", "2026-03-03")
+	second := followLogs(s, "orders/manual/2026-03-03", "--attempt", "2")
+	f := followLogs(s, "orders/manual/2026-03-03")
+	f.until(t, "try 2\n")
+	if err := os.WriteFile(filepath.Join(dir, "gate"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		f    *following
+		want string
+	}{"newest": {f, "try 1\ntry 2\ndone\n"}, "before the run": {before, "try 1\ntry 2\ndone\n"}, "second": {second, "try 2\ndone\n"}} {
+		if code := <-c.f.code; code != 0 || c.f.stdout.String() != c.want {
+			t.Errorf("%s: exit code %d: %q, want %q; %s", name, code, c.f.stdout.String(), c.want, c.f.stderr.String())
+		}
+	}
+	if got := f.stderr.String(); !in(got, "interlock: attempt 1 failed (exit code 75", "); attempt 2 follows\n") {
+		t.Errorf("stderr: %s", got)
+	}
+	if got := s.must(0, "logs", "orders/manual/2026-03-03", "--follow", "--attempt", "1"); got.stdout != "try 1\n" || in(got.stderr, "follows") {
+		t.Errorf("got %+v", got)
+	}
+	for _, args := range [][]string{{"orders/manual/2026-03-03", "--attempt", "7"}, {"orders/manual/2026-03-04"}} {
+		f := followLogs(s, args...)
+		if code := <-f.code; code != 1 || !in(f.stderr.String(), "waiting for", " no ") {
+			t.Errorf("%s: exit code %d: %s", args, code, f.stderr.String())
+		}
+	}
+}
+
 func TestLogsSayWhyThereAreNone(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"watched.yaml": watchedFile}})
 	s.must(0, "trigger", "watched", "--date", "2026-03-03")

@@ -70,19 +70,19 @@ func newTrigger(a *app) *cobra.Command {
 }
 
 func newRerun(a *app) *cobra.Command {
-	var date, schedule string
 	cmd := &cobra.Command{
-		Use: "rerun PIPELINE --date PERIOD --reason WHY", Short: "Request another attempt of a run",
-		Example: "  interlock rerun orders --date 2026-03-03 --reason 'source was corrected'", Args: arguments("PIPELINE"),
+		Use: "rerun RUN --reason WHY", Short: "Request another attempt of a run",
+		Example: "  interlock rerun orders/stream/2026-03-03 --reason 'source was corrected'\n" +
+			"  interlock rerun orders --date 2026-03-03 --reason 'source was corrected'",
+		Args: arguments("RUN"),
 	}
-	addFilled(cmd, &date, "date", "the `PERIOD`")
-	addFilled(cmd, &schedule, "schedule", "the `SCHEDULE` (default the pipeline's own)")
+	flags := addRunFlags(cmd)
 	s := addSafeguards(cmd, "skip the circuit breaker, the budget and the calendar, and open the run if it does not exist")
 	return a.asking(cmd, func(ctx context.Context, c *connection, args []string) error {
-		if date == "" || blank(s.reason) {
-			return usagef("rerun needs --date PERIOD and --reason WHY")
+		if blank(s.reason) {
+			return usagef("rerun needs --reason WHY")
 		}
-		key, err := ownRun(ctx, c.Client, client.RunKey{Pipeline: args[0], Schedule: schedule, Date: date})
+		key, err := flags.key(ctx, c.Client, args[0])
 		if err != nil {
 			return err
 		}

@@ -351,7 +351,7 @@ func TestPauseAndResume(t *testing.T) {
 	if got := s.must(1, "resume", "orders").stderr; !strings.Contains(got, "not paused") {
 		t.Errorf("got %s", got)
 	}
-	if got := s.must(0, "pause", "--all").stdout; got != "2 pipelines paused: orders, shelf\n" {
+	if got := s.must(0, "pause", "--all", "--reason", "migration").stdout; got != "2 pipelines paused: orders, shelf\n" {
 		t.Errorf("got %s", got)
 	}
 	resumed, _ := items(t, s.must(0, "resume", "--all", "--reason", "over", "--format", "json").stdout)

@@ -17,9 +17,11 @@ func newPause(a *app) *cobra.Command {
 	var until instant
 	cmd := &cobra.Command{
 		Use: "pause PIPELINE | --all", Short: "Pause a pipeline: readings are stored, nothing opens or starts",
-		Example: "  interlock pause orders --for 2h --reason 'source is down'", Args: pipelineOrAll(&all),
+		Example: "  interlock pause orders --for 2h --reason 'source is down'\n" +
+			"  interlock pause --all --reason 'migration'",
+		Args: pipelineOrAll(&all),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "pause all pipelines, including those added later; individual pauses are not affected")
+	cmd.Flags().BoolVar(&all, "all", false, "pause all pipelines, including those added later; individual pauses are not affected; needs a reason")
 	cmd.Flags().BoolVar(&hold, "hold-sla", false, "cancel deadlines during the pause")
 	addFilled(cmd, &length, "for", "end the pause automatically after this `DURATION`")
 	cmd.Flags().Var(&until, "until", "end the pause automatically at this time")
@@ -28,6 +30,9 @@ func newPause(a *app) *cobra.Command {
 		end, err := endOf(length, until)
 		if err != nil {
 			return err
+		}
+		if all && blank(reason) {
+			return usagef("pause --all stops everything; say why with --reason")
 		}
 		q := client.PauseRequest{Until: end, HoldSLA: hold, Asked: a.asked(reason)}
 		if all {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -75,13 +74,10 @@ func noProbe(file, name string, def *pipeline.Definition) error {
 	for _, p := range def.Probes {
 		names = append(names, p.Key)
 	}
-	if near, ok := document.Suggest(name, names); ok {
-		return usagef("%s has no probe %q; did you mean %q?", file, name, near)
-	}
 	if len(names) == 0 {
 		return usagef("%s has no probes", file)
 	}
-	return usagef("%s has no probe %q; it has %s", file, name, strings.Join(names, ", "))
+	return usagef("%s has no probe %q%s", file, name, document.Choice(name, names))
 }
 
 // probeTrial is a probe that is run by hand.

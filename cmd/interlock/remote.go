@@ -16,6 +16,7 @@ import (
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/archive"
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/store/dynamo"
 )
 
@@ -239,7 +240,7 @@ func hinted(err error) error {
 	switch {
 	case problem.Type == "urn:interlock:problem:unknown-pipeline" && cut:
 		return hint{err, what + "; `interlock status` lists them"}
-	case problem.Type == "urn:interlock:problem:unknown-run":
+	case problem.Type == "urn:interlock:problem:unknown-run" && cut:
 		return hint{err, fmt.Sprintf("%s; `interlock explain %s` says why", what, explainedBy(problem))}
 	}
 	return err
@@ -283,6 +284,12 @@ func remoteCode(err error) (code int, ok bool) {
 	}
 }
 
+// warn prints a warning to stderr: the command has done what it was asked to do, and that may not be
+// what was meant.
+func (a *app) warn(text string) {
+	fmt.Fprintf(a.stderr, "%s %s\n", a.errStyle.yellow("interlock: warning:"), printable(text))
+}
+
 // maxName is the maximum length of the name of a person or a worker on the server.
 const maxName = 200
 
@@ -321,7 +328,7 @@ func below(cmd *cobra.Command) string {
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usagef("%s has no command %q", below(cmd), args[0])
+			return usagef("%s has no command %q%s", below(cmd), args[0], document.Choice(args[0], commandNames(cmd)))
 		}
 		return nil
 	}, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}

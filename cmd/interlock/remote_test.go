@@ -37,7 +37,7 @@ var remoteCommands = [][]string{
 	{"cancel", "orders/stream/2026-03-03"},
 	{"cancel", "orders", "--date", "2026-03-03"},
 	{"pause", "orders"},
-	{"pause", "--all"},
+	{"pause", "--all", "--reason", "migration"},
 	{"resume", "orders"},
 	{"resume", "--all"},
 	{"job", "complete", "orders/stream/2026-03-03", "success"},
@@ -146,7 +146,7 @@ func TestTokenGrantsItsRole(t *testing.T) {
 		{"a sensor ingests", "ETL", 0, []string{"ingest", "soda", artifactFile(t, "soda/broken.json"), "--pipeline", "orders"}, "wrote 1 reading"},
 		{"a sensor ingests into its own pipelines alone", "ETL", 1, []string{"ingest", "soda", artifactFile(t, "soda/broken.json"), "--pipeline", "shelf"}, "limited"},
 		{"a sensor opens nothing", "ETL", 1, []string{"trigger", "orders"}, "role runner"},
-		{"an operator pauses", "OPS", 0, []string{"pause", "--all"}, "2 pipelines paused"},
+		{"an operator pauses", "OPS", 0, []string{"pause", "--all", "--reason", "migration"}, "2 pipelines paused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestWrongUseOfAServerCommandIsExplained(t *testing.T) {
 		{[]string{"trigger"}, "PIPELINE"},
 		{[]string{"trigger", "a", "--force"}, "--reason"},
 		{[]string{"trigger", "a", "--bypass-gate"}, "--reason"},
-		{[]string{"rerun", "a"}, "--date PERIOD and --reason WHY"},
+		{[]string{"rerun", "a"}, "--reason WHY"},
 		{[]string{"rerun", "a", "--date", "2026-03-03"}, "--reason"},
 		{[]string{"rerun", "a", "--reason", "x"}, "--date"},
 		{[]string{"backfill", "a", "--from", "2026-03-03"}, "--to"},

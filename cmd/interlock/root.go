@@ -158,7 +158,8 @@ func newHelp(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("unknown command %q", strings.Join(args, " "))
+				last := args[len(args)-1]
+				return usagef("unknown command %q%s", strings.Join(args, " "), document.DidYouMean(last, commandNames(cmd)))
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
@@ -166,20 +167,24 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// unknownCommand returns a one-line error with the closest command names.
+// unknownCommand returns a one-line error with the closest command name.
 func unknownCommand(root *cobra.Command, err error) error {
 	var word string
 	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q for", &word); scanErr != nil {
 		return err
 	}
-	var known []string
-	for _, cmd := range root.Commands() {
-		known = append(known, cmd.Name())
+	return usagef("unknown command %q%s", word, document.DidYouMean(word, commandNames(root)))
+}
+
+// commandNames lists the commands directly below cmd.
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
 	}
-	if near, ok := document.Suggest(word, known); ok {
-		return usagef("unknown command %q; did you mean %q?", word, near)
-	}
-	return usagef("unknown command %q", word)
+	return names
 }
 
 // flagError turns pflag's error into a usage error, and suggests the closest flag.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/spf13/cobra"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/job/all"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/settings"
@@ -50,8 +51,11 @@ func newSchema(a *app) *cobra.Command {
 			if dir != "" && len(args) > 0 {
 				return usagef("--dir writes all schemas; remove %q", args[0])
 			}
-			if len(args) > 1 || len(args) == 1 && !slices.Contains(names, args[0]) {
+			if len(args) > 1 {
 				return usagef("schema takes one of %s, not %q", strings.Join(names, ", "), strings.Join(args, " "))
+			}
+			if len(args) == 1 && !slices.Contains(names, args[0]) {
+				return usagef("there is no schema %q%s", args[0], document.Choice(args[0], names))
 			}
 			return nil
 		},

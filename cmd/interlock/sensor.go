@@ -48,6 +48,9 @@ func newSensorSet(a *app) *cobra.Command {
 			return err
 		}
 		written, err := c.PutSensor(ctx, args[0], args[1], fields, append(options, c.raw())...)
+		if err == nil && written.Warning != nil {
+			a.warn(*written.Warning)
+		}
 		return c.show(err, func() {
 			key, _, _ := strings.Cut(args[1], "#")
 			fmt.Fprintf(a.stdout, "%s %s is written %s, version %d\n", args[0], key, periodText(orZero(written.Date)), written.Version)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +47,11 @@ func newSilenceAdd(a *app) *cobra.Command {
 		}
 		q.RequestedBy = a.person()
 		s, err := c.Silence(ctx, q, c.raw())
+		if err == nil && !strings.ContainsAny(q.Pipeline, `*?[\`) {
+			if _, missing := c.Pipeline(ctx, q.Pipeline); missing != nil { // a misspelt id silences nothing
+				a.warn(missing.Error())
+			}
+		}
 		return c.show(err, func() {
 			fmt.Fprintf(a.stdout, "silence %s holds back alerts about %s until %s\n", s.ID, silenced(s), shortTime(&s.Until))
 		})

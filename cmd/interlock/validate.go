@@ -109,9 +109,13 @@ func (f validateFlags) offers() (*pipeline.Offers, error) {
 	case f.jobs == nil:
 		return nil, usagef("--env, --secrets and --parameters need --job-types")
 	}
+	var known []string
+	for _, k := range all.Kinds() {
+		known = append(known, k.Name)
+	}
 	for _, name := range f.jobs {
-		if !slices.ContainsFunc(all.Kinds(), func(k pipeline.JobKind) bool { return k.Name == name }) {
-			return nil, usagef("--job-types: there is no job type %q", name)
+		if !slices.Contains(known, name) {
+			return nil, usagef("--job-types: there is no job type %q%s", name, document.Choice(name, known))
 		}
 	}
 	return &pipeline.Offers{Jobs: f.jobs, Env: f.env, Secrets: f.secrets, Parameters: f.params}, nil

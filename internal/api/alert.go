@@ -51,6 +51,9 @@ func (a *API) deadQuery(ctx context.Context, q client.RetryRequest) (*notify.Not
 	if err == nil && (len(q.IDs) > 0) == q.All {
 		err = badRequest("name the dead letters: set ids, or all: true").at("body.ids", "set ids or all")
 	}
+	if err == nil {
+		err = a.noSink(ctx, q.Sink)
+	}
 	return n, notify.DeadQuery{Sink: q.Sink, Events: q.IDs}, err
 }
 
@@ -99,6 +102,11 @@ func (a *API) listDead(ctx context.Context, in *struct {
 	Sink string `query:"sink" doc:"Only dead letters of this sink."`
 },
 ) (*output[List[DeadLetter]], error) {
+	if _, err := a.notifier(ctx); err == nil {
+		if err := a.noSink(ctx, in.Sink); err != nil {
+			return nil, err
+		}
+	}
 	letters, err := a.deadLetters(ctx, in.Sink)
 	if err != nil {
 		return nil, err
@@ -157,7 +165,7 @@ func (a *API) testRoute(ctx context.Context, in *struct{ Body TestRequest }) (*o
 	said, err := n.Test(ctx, in.Body.Route, askedBy(ctx, &client.Asked{RequestedBy: in.Body.RequestedBy}), a.now())
 	if errors.Is(err, notify.ErrNoRoute) {
 		names := views(n.Routes(), func(r notify.Route) string { return r.Name })
-		return nil, problem(http.StatusNotFound, plainKind, "there is no alert route %.60q; there are %s", in.Body.Route, strings.Join(names, ", "))
+		return nil, missing(plainKind, fmt.Sprintf("there is no alert route %.60q", in.Body.Route), in.Body.Route, names, "; there are "+strings.Join(names, ", "))
 	}
 	if err != nil {
 		return nil, err

@@ -37,7 +37,9 @@ func TestDeadLettersAreListedAndRetried(t *testing.T) {
 	e := event.New(event.PipelinePaused, event.About{Pipeline: "orders", At: w.Now()}, "paused", event.Pause{})
 	letter := store.DeadLetter{Sink: "hook", Event: e, Reason: "410", Tries: 3, At: w.Now(), Count: 7, Since: w.Now()}
 	w.Check(w.Store.Commit(ctx, store.Batch{ID: "dead", Dead: []store.DeadLetter{letter}}, w.Now()))
-	for query, want := range map[string]int{"": 1, "?sink=hook": 1, "?sink=other": 0} {
+	w.get("/api/v1/alerts/dead?sink=hok").problem(404, "did you mean", "hook")
+	w.post("/api/v1/alerts/dead/retry", `{"all": true, "sink": "hok"}`).problem(404, "did you mean", "hook")
+	for query, want := range map[string]int{"": 1, "?sink=hook": 1} {
 		items := w.get("/api/v1/alerts/dead" + query).items()
 		if len(items) != want {
 			t.Fatalf("%s: got %v", query, items)

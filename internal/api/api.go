@@ -214,13 +214,13 @@ func (a *API) entry(ctx context.Context, id pipeline.ID) (*catalog.Entry, *Probl
 	case err != nil:
 		return nil, problemOf(err)
 	case e == nil:
-		return nil, notActive(id, row)
+		return nil, a.notActive(ctx, id, row)
 	}
 	return e, nil
 }
 
 // notActive returns the Problem for a pipeline that is not active; row is its row in the store.
-func notActive(id pipeline.ID, row store.Pipeline) *Problem {
+func (a *API) notActive(ctx context.Context, id pipeline.ID, row store.Pipeline) *Problem {
 	switch {
 	case row.Problem != "":
 		first := row.Problems()[0] + andMore(len(row.Problems()))
@@ -228,11 +228,7 @@ func notActive(id pipeline.ID, row store.Pipeline) *Problem {
 	case !row.RemovedAt.IsZero():
 		return problem(http.StatusNotFound, unknownPipeline, "pipeline %.140q is not active: its file was removed at %s; restore the file", id, period.Stamp(row.RemovedAt))
 	}
-	return noPipeline(id)
-}
-
-func noPipeline(id pipeline.ID) *Problem {
-	return problem(http.StatusNotFound, unknownPipeline, "there is no pipeline %.140q; GET %s/pipelines lists them", id, prefix)
+	return a.noPipeline(ctx, id)
 }
 
 // Close ends the event streams and the requests that wait for a gate: both would otherwise delay

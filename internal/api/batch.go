@@ -79,6 +79,7 @@ func (a *API) putSensors(ctx context.Context, in *batchInput) (*output[List[Batc
 	for i, put := range puts {
 		r := writes[i].Reading
 		out.Items[i] = BatchWritten{Pipeline: string(writes[i].Pipeline), Key: string(r.Key), Written: writtenView(put, r.Period)}
+		out.Items[i].Warning = a.unread(writes[i].Pipeline, r.Key)
 	}
 	return answer(out), nil
 }

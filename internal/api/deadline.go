@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/sla"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -53,5 +54,6 @@ func parseState(sent string) (string, *Problem) {
 	if state == "ALL" {
 		return "", nil
 	}
-	return "", badRequest("state %.40q is unknown; use ARMED, MET, BREACHED, CANCELLED or all", sent).at("query.state", "unknown")
+	known := []string{string(sla.Armed), string(sla.Met), string(sla.Breached), string(sla.Cancelled), "all"}
+	return "", badRequest("state %.40q is unknown%s", sent, document.Choice(sent, known)).at("query.state", "unknown")
 }

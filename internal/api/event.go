@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -122,7 +124,7 @@ func (a *API) findEvents(ctx context.Context, q store.EventQuery, f eventFilter)
 }
 
 func unknownType(at, name string) *Problem {
-	return badRequest("event type %.60q is unknown; docs/EVENTS.md lists them", name).at(at, "unknown")
+	return badRequest("event type %.60q is unknown%s", name, cmp.Or(document.DidYouMean(name, event.Types()), "; docs/EVENTS.md lists them")).at(at, "unknown")
 }
 
 // seesEvent reports whether p may see an event. The audit record is for admins.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,11 +25,12 @@ func budgetsOf(e *catalog.Entry) client.Budgets {
 
 func (a *API) explain(ctx context.Context, in *struct {
 	OfPeriod
-	Schedule string `query:"schedule" enum:"cron,stream,manual" doc:"Default: the pipeline's own."`
+	Schedule string `query:"schedule" doc:"cron, stream or manual. Default: the pipeline's own."`
 },
 ) (*output[client.Explanation], error) {
-	date, p := parsePeriod("query.date", in.Date)
-	if p != nil {
+	date, p1 := parsePeriod("query.date", in.Date)
+	schedule, p2 := parseSchedule("query.schedule", in.Schedule)
+	if p := cmp.Or(p1, p2); p != nil {
 		return nil, p
 	}
 	if e := a.catalog.Current().Get(pipeline.ID(in.ID)); e != nil {
@@ -36,14 +38,14 @@ func (a *API) explain(ctx context.Context, in *struct {
 			return nil, p
 		}
 	}
-	q := explain.Question{Pipeline: pipeline.ID(in.ID), Schedule: pipeline.ScheduleID(in.Schedule), Period: date}
+	q := explain.Question{Pipeline: pipeline.ID(in.ID), Schedule: schedule, Period: date}
 	silenced, err := a.silenced(ctx)
 	if err != nil {
 		return nil, err
 	}
 	x, err := explain.Explain(ctx, explain.Sources{Store: a.store, Catalog: a.catalog, Silenced: silenced}, q, a.now())
 	if errors.Is(err, explain.ErrUnknownPipeline) {
-		return nil, noPipeline(q.Pipeline)
+		return nil, a.noPipeline(ctx, q.Pipeline)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("explain %.140s: %w", in.ID, err)

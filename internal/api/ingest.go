@@ -232,7 +232,7 @@ func (a *API) jsonEvents(r *http.Request, body []byte) ([]ingest.Event, *Problem
 	d := a.catalog.Sources().Get(id)
 	switch {
 	case d == nil:
-		return nil, problem(http.StatusNotFound, plainKind, "there is no source %.140q; GET %s/sources lists them", id, prefix)
+		return nil, noSource(a.catalog, string(id))
 	case d.Format != source.JSON:
 		return nil, problem(http.StatusConflict, plainKind, "source %s is of format %s; send its events to %s", id, d.Format, map[source.Format]string{
 			source.CloudEvents: cloudEventsPath, source.OpenLineage: lineagePath,

@@ -40,7 +40,7 @@ func (a *API) report(ctx context.Context, in *struct {
 	}
 	done, err := a.operator.Report(ctx, o, a.now())
 	if err != nil {
-		return nil, fmt.Errorf("report the job of %s: %w", key, err)
+		return nil, fmt.Errorf("report the job of %s: %w", key, a.orNoRun(ctx, key, err))
 	}
 	if permitted && done.Late {
 		return nil, a.lateProblem(done.Run, attempt)

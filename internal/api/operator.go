@@ -75,7 +75,7 @@ func (a *API) operatorRoutes(h huma.API) {
 	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Pause a pipeline: readings are stored, nothing opens or starts"), a.pause)
 	register(h, post("/pipelines/{id}/resume", "resume", "Pipelines", "End a pause"), a.resume)
 	register(h, many("/pipelines/{id}/backfill", "backfill", "Open the runs of all expected periods in a range"), a.backfill)
-	register(h, many("/pause", "pause-all", "Pause all pipelines, including those added later"), a.pauseAll)
+	register(h, many("/pause", "pause-all", "Pause all pipelines, including those added later; needs a reason"), a.pauseAll)
 	register(h, many("/resume", "resume-all", "End the pause of all pipelines"), a.resumeAll)
 	accept := many("/config/accept-removal", "accept-removal", "Remove the pipelines whose files are missing")
 	accept.tag = "Files"
@@ -98,7 +98,7 @@ func (a *API) cancel(ctx context.Context, in *struct {
 	}
 	r, err := a.operator.Cancel(ctx, key, askedBy(ctx, in.Body), askedWhy(in.Body), a.now())
 	if err != nil {
-		return nil, fmt.Errorf("cancel %s: %w", key, err)
+		return nil, fmt.Errorf("cancel %s: %w", key, a.orNoRun(ctx, key, err))
 	}
 	return answer(a.runView(r)), nil
 }

@@ -71,7 +71,7 @@ func parseFollow(sent string) (time.Duration, *Problem) {
 func (a *API) outputOf(ctx context.Context, key run.Key, attempt int) (client.RunOutput, error) {
 	r, err := a.store.Run(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
-		return client.RunOutput{}, problem(http.StatusNotFound, unknownRun, "there is no run %s", key)
+		return client.RunOutput{}, a.noRun(ctx, key)
 	}
 	if err != nil {
 		return client.RunOutput{}, fmt.Errorf("read run %s: %w", key, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/client"
@@ -79,6 +80,9 @@ func (a *API) pauseAll(ctx context.Context, in *struct{ Body *client.PauseReques
 	q, p := a.pauseOf(ctx, in.Body)
 	if p = cmp.Or(p, forAll(ctx)); p != nil {
 		return nil, p
+	}
+	if in.Body == nil || strings.TrimSpace(in.Body.Reason) == "" {
+		return nil, badRequest("a pause of all pipelines needs a reason").at("body.reason", "missing")
 	}
 	ids, err := a.operator.PauseAll(ctx, q, a.now())
 	if err != nil {

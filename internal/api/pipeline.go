@@ -89,7 +89,7 @@ func (a *API) getPipeline(ctx context.Context, in *OfPipeline) (*output[client.P
 func (a *API) row(ctx context.Context, id pipeline.ID) (store.Pipeline, error) {
 	row, err := a.store.Pipeline(ctx, id)
 	if errors.Is(err, store.ErrNotFound) || id == store.AllPipelines {
-		return row, noPipeline(id)
+		return row, a.noPipeline(ctx, id)
 	}
 	if err != nil {
 		return row, fmt.Errorf("read pipeline %s: %w", id, err)

@@ -386,12 +386,15 @@ func TestPauseAndResume(t *testing.T) {
 func TestPauseOfAllPipelinesIsShownBesideTheirOwn(t *testing.T) {
 	w := newWorld(t)
 	w.post("/api/v1/pipelines/orders/pause", `{"reason":"migration","requestedBy":"ann"}`).object(200)
-	if got := w.post("/api/v1/pause", "").object(200); cmp.Diff([]any{"orders", "silver-orders"}, got["items"]) != "" {
+	for _, unexplained := range []string{"", `{}`, `{"reason":" "}`} {
+		w.post("/api/v1/pause", unexplained).problem(400, "needs a reason")
+	}
+	if got := w.post("/api/v1/pause", `{"reason":"deploy"}`).object(200); cmp.Diff([]any{"orders", "silver-orders"}, got["items"]) != "" {
 		t.Errorf("got %v", got)
 	}
 	none := map[string]any{"paused": false, "by": nil, "why": nil, "since": nil, "until": nil, "holdSla": false}
 	own := map[string]any{"paused": true, "by": "ann", "why": "migration", "since": "2026-03-03T09:10:00Z", "until": nil, "holdSla": false}
-	all := map[string]any{"paused": true, "by": "local", "why": "no reason given", "since": "2026-03-03T09:10:00Z", "until": nil, "holdSla": false}
+	all := map[string]any{"paused": true, "by": "local", "why": "deploy", "since": "2026-03-03T09:10:00Z", "until": nil, "holdSla": false}
 	shown := func(when string, orders, both, silver map[string]any) {
 		t.Helper()
 		var got []any
@@ -406,7 +409,7 @@ func TestPauseOfAllPipelinesIsShownBesideTheirOwn(t *testing.T) {
 	shown("both", own, all, none)
 	w.get("/api/v1/pipelines/*").problem(404)
 	gate := w.get("/api/v1/pipelines/orders/gate").object(200)
-	if got := at(gate, "blockedBy", 0, "reason"); got != "the pipeline is paused by ann: migration; all pipelines are paused by local: no reason given" {
+	if got := at(gate, "blockedBy", 0, "reason"); got != "the pipeline is paused by ann: migration; all pipelines are paused by local: deploy" {
 		t.Errorf("the gate is blocked: %v", got)
 	}
 	w.post("/api/v1/pipelines/silver-orders/resume", "").problem(409, "the pause of all pipelines by local", "refused")
@@ -415,7 +418,7 @@ func TestPauseOfAllPipelinesIsShownBesideTheirOwn(t *testing.T) {
 	}
 	shown("its own", own, none, none)
 	w.post("/api/v1/resume", "").problem(409, "no pause of all pipelines", "refused")
-	w.post("/api/v1/pause", "").object(200)
+	w.post("/api/v1/pause", `{"reason":"deploy"}`).object(200)
 	left := w.post("/api/v1/pipelines/orders/resume", "").object(200)
 	if diff := cmp.Diff(all, left); diff != "" {
 		t.Errorf("what still pauses it (-want +got):\n%s", diff)

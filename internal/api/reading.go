@@ -97,7 +97,7 @@ func (a *API) getSensor(ctx context.Context, in *OfSensor) (*output[client.Readi
 	if q.Period.IsZero() {
 		r, err := a.latest(ctx, id, q.Key)
 		if err == nil && r == nil {
-			err = noReading(id, q.Key, "")
+			err = a.noReading(ctx, id, q.Key, "")
 		}
 		if err != nil {
 			return nil, err
@@ -113,9 +113,9 @@ func (a *API) getSensor(ctx context.Context, in *OfSensor) (*output[client.Readi
 	case seen.Reading != nil:
 		return answer(readingView(id)(seen.Reading)), nil
 	case !seen.Other.IsZero():
-		return nil, noReading(id, q.Key, fmt.Sprintf(" for %s; there is one for %s", q.Period, seen.Other))
+		return nil, a.noReading(ctx, id, q.Key, fmt.Sprintf(" for %s; there is one for %s", q.Period, seen.Other))
 	}
-	return nil, noReading(id, q.Key, "")
+	return nil, a.noReading(ctx, id, q.Key, "")
 }
 
 // latest returns the last written reading of any period that is not deleted; nil if there is none.
@@ -183,14 +183,13 @@ func (a *API) deletable(ctx context.Context, id pipeline.ID, q store.ReadingQuer
 			note = fmt.Sprintf("; there is one for %s", r.Period)
 		}
 	}
+	if q.Period.IsZero() && note == "" {
+		return a.noReading(ctx, id, q.Key, "")
+	}
 	if q.Period.IsZero() {
 		return problem(http.StatusNotFound, unknownSensor, "pipeline %s has no undated reading of %s%s", id, q.Key, note)
 	}
-	return noReading(id, q.Key, fmt.Sprintf(" for %s%s", q.Period, note))
-}
-
-func noReading(id pipeline.ID, key sensor.Key, note string) *Problem {
-	return problem(http.StatusNotFound, unknownSensor, "pipeline %s has no reading of %s%s", id, key, note)
+	return a.noReading(ctx, id, q.Key, fmt.Sprintf(" for %s%s", q.Period, note))
 }
 
 func (a *API) sensorHistory(ctx context.Context, in *historyInput) (*output[List[client.Reading]], error) {
@@ -201,6 +200,9 @@ func (a *API) sensorHistory(ctx context.Context, in *historyInput) (*output[List
 	page, err := a.store.History(ctx, store.HistoryQuery{Pipeline: id, Key: q.Key, Period: q.Period, Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
 		return nil, fmt.Errorf("read history of sensor %s of %s: %w", q.Key, id, err)
+	}
+	if len(page.Items) == 0 && in.Cursor == "" && q.Period.IsZero() && !a.catalog.Uses(id, q.Key) {
+		return nil, a.noReading(ctx, id, q.Key, "")
 	}
 	return answer(list(page, everything, readingView(id))), nil
 }

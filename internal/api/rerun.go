@@ -63,7 +63,7 @@ func (a *API) rerun(ctx context.Context, in *struct {
 			a.quotas.opened(key.Pipeline, 0)
 		}
 		if err != nil {
-			return store.Rerun{}, fmt.Errorf("rerun %s: %w", key, err)
+			return store.Rerun{}, fmt.Errorf("rerun %s: %w", key, a.orNoRun(ctx, key, err))
 		}
 		return answer, nil
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -140,7 +139,7 @@ func (a *API) getRun(ctx context.Context, in *OfRun) (*output[client.RunDetail],
 	}
 	r, err := a.store.Run(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, problem(http.StatusNotFound, unknownRun, "there is no run %s; GET %s/pipelines/%s/explain?date=%s says why", key, prefix, key.Pipeline, key.Period)
+		return nil, a.noRun(ctx, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", key, err)

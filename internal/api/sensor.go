@@ -57,7 +57,9 @@ func (a *API) putReading(c *call, in incoming) (client.Written, *Problem) {
 		undo()
 		return client.Written{}, problemOf(fmt.Errorf("store reading %s of %s: %w", write.Reading.Key, write.Pipeline, err))
 	}
-	return writtenView(puts[0], write.Reading.Period), nil
+	written := writtenView(puts[0], write.Reading.Period)
+	written.Warning = a.unread(write.Pipeline, write.Reading.Key)
+	return written, nil
 }
 
 func writtenView(put store.Put, p period.Period) client.Written {

@@ -14,6 +14,55 @@ import (
 	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
+func TestWriteThatNothingReadsIsStoredWithAWarning(t *testing.T) {
+	w := newWorld(t)
+	for key, want := range map[string]any{
+		"rows": nil, "rosw": `; did you mean "rows"?`, "entirely-new": "",
+	} {
+		got := w.put(ordersSensors+key, `{"a":1}`).object(http.StatusOK)["warning"]
+		if want != nil {
+			want = fmt.Sprintf("no rule, probe, source or upstream of orders reads %q%s", key, want)
+		}
+		if got != want {
+			t.Errorf("%s: got %v, want %v", key, got, want)
+		}
+		w.get(ordersSensors + key).object(http.StatusOK)
+	}
+	batch := w.post("/api/v1/sensors", `[{"pipeline":"orders","key":"rosw","data":{}},{"pipeline":"orders","key":"rows","data":{}}]`).items()
+	if batch[0]["warning"] == nil || batch[1]["warning"] != nil {
+		t.Errorf("got %v", batch)
+	}
+}
+
+func TestMisspeltNamesAreAnsweredWithTheRightOne(t *testing.T) {
+	w := newWorld(t)
+	w.put(ordersSensors+"note", `{"a":1}`).object(http.StatusOK)
+	for path, want := range map[string]string{
+		"/api/v1/pipelines/ordres":                      `there is no pipeline "ordres"; did you mean "orders"?`,
+		"/api/v1/pipelines/ordres/explain":              `did you mean "orders"?`,
+		"/api/v1/pipelines/ordres/gate":                 `did you mean "orders"?`,
+		"/api/v1/attention?pipeline=ordres":             `did you mean "orders"?`,
+		"/api/v1/runs/ordres/cron/2026-03-03":           `did you mean "orders"?`,
+		"/api/v1/pipelines/orders/sensors/rosw":         `no reading of rosw; did you mean "rows"?`,
+		"/api/v1/pipelines/orders/sensors/noet":         `did you mean "note"?`,
+		"/api/v1/pipelines/orders/sensors/noet/history": `did you mean "note"?`,
+	} {
+		w.get(path).problem(http.StatusNotFound, want)
+	}
+	for path, want := range map[string]string{
+		"/api/v1/runs/orders/corn/2026-03-03":           `schedule "corn" is unknown; did you mean "cron"?`,
+		"/api/v1/pipelines/orders/explain?schedule=crn": `did you mean "cron"?`,
+		"/api/v1/events?type=SLA_BREECH":                `did you mean "SLA_BREACH"?`,
+		"/api/v1/runs?status=COMPLETE":                  `did you mean "COMPLETED"?`,
+		"/api/v1/deadlines?state=ARMD":                  `did you mean "ARMED"?`,
+	} {
+		w.get(path).problem(http.StatusBadRequest, want)
+	}
+	w.post("/api/v1/runs/ordres/cron/2026-03-03/reruns", `{"reason":"x"}`).problem(http.StatusNotFound, `did you mean "orders"?`)
+	w.post("/api/v1/runs/ordres/cron/2026-03-03/cancel", "").problem(http.StatusNotFound, `did you mean "orders"?`)
+	w.post("/api/v1/pipelines/ordres/pause", `{}`).problem(http.StatusNotFound, `did you mean "orders"?`)
+}
+
 const ordersSensors = "/api/v1/pipelines/orders/sensors/"
 
 func TestSensorWriteReturnsVersionTimeAndDate(t *testing.T) {
@@ -28,6 +77,7 @@ func TestSensorWriteReturnsVersionTimeAndDate(t *testing.T) {
 		{"a%2F%2Fb", `{"a":1}`, "<nil>", "a//b"},
 	} {
 		got := w.put(ordersSensors+c.key, c.body).object(http.StatusOK)
+		delete(got, "warning") // its test is below
 		if keys := len(got); keys != 3 || fmt.Sprint(got["date"]) != c.date || got["updatedAt"] != "2026-03-03T09:10:00Z" || got["version"].(float64) < 1 {
 			t.Errorf("%s %s: got %v", c.key, c.body, got)
 		}

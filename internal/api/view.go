@@ -149,8 +149,20 @@ func parseWidth(sent string) (time.Duration, *Problem) {
 	return d, nil
 }
 
+// parseSchedule parses the schedule id in the field name; "" if it is empty.
+func parseSchedule(name, sent string) (pipeline.ScheduleID, *Problem) {
+	s := pipeline.ScheduleID(sent)
+	if sent == "" || s.Valid() {
+		return s, nil
+	}
+	return "", badRequest("schedule %.60q is unknown%s", sent, document.Choice(sent, pipeline.ScheduleIDs())).at(name, "unknown")
+}
+
 // parseKey parses the three parts of a run's path.
 func parseKey(id, schedule, date string) (run.Key, *Problem) {
+	if _, p := parseSchedule("path.schedule", schedule); p != nil {
+		return run.Key{}, p
+	}
 	key, err := run.ParseKey(strings.Join([]string{id, schedule, date}, "/"))
 	if err != nil {
 		return run.Key{}, badRequest("%s", err)
@@ -170,7 +182,7 @@ func parseStatus(sent string) (run.Status, *Problem) {
 		}
 		known = append(known, string(s))
 	}
-	return "", badRequest("status %.60q is unknown; use one of %s", sent, strings.Join(known, ", ")).at("query.status", "unknown")
+	return "", badRequest("status %.60q is unknown%s", sent, document.Choice(sent, known)).at("query.status", "unknown")
 }
 
 // parseID parses a pipeline's id in a query; "" if it is empty. It need not be active: the history

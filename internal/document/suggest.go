@@ -29,6 +29,24 @@ func Suggest(word string, known []string) (string, bool) {
 	return best, best != ""
 }
 
+// DidYouMean ends an error about an unknown name with the known one that was most likely meant; ""
+// if none is close.
+func DidYouMean(word string, known []string) string {
+	if near, ok := Suggest(word, known); ok {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// Choice ends an error about an unknown word with the one that was most likely meant, or else with
+// all that are allowed.
+func Choice(word string, known []string) string {
+	if near := DidYouMean(word, known); near != "" {
+		return near
+	}
+	return "; use one of " + strings.Join(known, ", ")
+}
+
 // distance counts the letters to insert, remove, change or swap with their neighbour.
 func distance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

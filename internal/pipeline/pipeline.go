@@ -48,6 +48,9 @@ const (
 // Valid reports whether s is one of the three.
 func (s ScheduleID) Valid() bool { return s == ByCron || s == ByStream || s == ByHand }
 
+// ScheduleIDs lists the three.
+func ScheduleIDs() []string { return []string{string(ByCron), string(ByStream), string(ByHand)} }
+
 // Definition is a pipeline, resolved and compiled. It is immutable; holders share it freely.
 type Definition struct {
 	ID          ID

@@ -78,16 +78,7 @@ func levelFindings(l Level) []document.Finding {
 	if slices.Contains(levels, l) {
 		return nil
 	}
-	return []document.Finding{{Path: "level", Message: fmt.Sprintf("unknown level %q%s", l, choice(string(l), []string{string(Required), string(Preferred), string(Advisory)}))}}
-}
-
-// choice completes a message about an unknown word: with the closest known word, or else with all
-// of them.
-func choice(word string, known []string) string {
-	if meant, ok := document.Suggest(word, known); ok {
-		return fmt.Sprintf("; did you mean %q?", meant)
-	}
-	return "; use one of " + strings.Join(known, ", ")
+	return []document.Finding{{Path: "level", Message: fmt.Sprintf("unknown level %q%s", l, document.Choice(string(l), []string{string(Required), string(Preferred), string(Advisory)}))}}
 }
 
 func (p *parser) check() {
@@ -96,7 +87,7 @@ func (p *parser) check() {
 		p.errorf("check", "is required: one of %s", strings.Join(checks, ", "))
 		return
 	case !slices.Contains(checks, string(check)):
-		p.errorf("check", "unknown check %q%s", check, choice(string(check), checks))
+		p.errorf("check", "unknown check %q%s", check, document.Choice(string(check), checks))
 		return
 	case check == Exists:
 		p.exists()

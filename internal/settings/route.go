@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/interlock-go/interlock/internal/document"
 	"github.com/interlock-go/interlock/internal/event"
@@ -145,10 +144,10 @@ func known(path, kind string, names, all []string) []document.Finding {
 			return nil
 		}
 		message := fmt.Sprintf("there is no %s %q", kind, name)
-		if near, ok := document.Suggest(name, all); ok {
-			message += fmt.Sprintf("; did you mean %q?", near)
-		} else if len(all) <= 10 {
-			message += "; use one of " + strings.Join(all, ", ")
+		if len(all) <= 10 {
+			message += document.Choice(name, all)
+		} else {
+			message += document.DidYouMean(name, all)
 		}
 		return []document.Finding{{Message: message}}
 	})

@@ -120,8 +120,8 @@ func (d *Definition) unknown(opts Options) []document.Finding {
 		}
 		names := opts.Names()
 		message := fmt.Sprintf("there is no pipeline %q, so its readings would be rejected", id)
-		if near, ok := document.Suggest(id, names); ok {
-			message = fmt.Sprintf("there is no pipeline %q; did you mean %q?", id, near)
+		if near := document.DidYouMean(id, names); near != "" {
+			message = fmt.Sprintf("there is no pipeline %q%s", id, near)
 		} else if len(names) > 0 && len(names) <= 10 {
 			message += "; use one of " + strings.Join(names, ", ")
 		}

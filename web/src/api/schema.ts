@@ -414,7 +414,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause all pipelines, including those added later
+         * Pause all pipelines, including those added later; needs a reason
          * @description Needs the role operator.
          */
         post: operations["pause-all"];
@@ -1523,6 +1523,8 @@ export interface components {
              * @description The reading's version, which increases with every write.
              */
             version: number;
+            /** @description Only if nothing of the pipeline reads the key: says so, and names the key that was most likely meant. */
+            warning?: string;
         };
         Block: {
             /** @description The pipeline that the run waits for. */
@@ -3771,6 +3773,8 @@ export interface components {
              * @description The reading's version, which increases with every write.
              */
             version: number;
+            /** @description Only if nothing of the pipeline reads the key: says so, and names the key that was most likely meant. */
+            warning?: string;
         };
     };
     responses: never;
@@ -4784,8 +4788,11 @@ export interface operations {
                  * @example 2026-03-03
                  */
                 date?: string;
-                /** @description Default: the pipeline's own. */
-                schedule?: "cron" | "stream" | "manual";
+                /**
+                 * @description cron, stream or manual. Default: the pipeline's own.
+                 * @example stream
+                 */
+                schedule?: string;
             };
             header?: never;
             path: {
