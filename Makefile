@@ -25,8 +25,8 @@ FROM = 1000
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build ## see Interlock at work: a controller, two simulated sources, and their failures
-	@bin/interlock demo
+demo: build ## see Interlock at work: a controller, two simulated sources, and their failures (make demo DEMO='--speed 3')
+	@bin/interlock demo $(DEMO)
 
 tour: build ## walk through the offline commands on the medallion example
 	@sh scripts/tour.sh

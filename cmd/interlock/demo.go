@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/demo"
@@ -26,7 +28,7 @@ import (
 type demoFlags struct {
 	speed        float64
 	data, listen string
-	once         bool
+	once, stay   bool
 }
 
 func newDemo(a *app) *cobra.Command {
@@ -36,7 +38,8 @@ func newDemo(a *app) *cobra.Command {
 		Short: "Run a demo of Interlock",
 		Long: "Run a demo: a real controller, real jobs and files, two simulated sources, and a\n" +
 			"story in eight parts, of a little over a minute. It needs no setup and leaves no files behind.\n" +
-			"After the story the sources continue until Ctrl-C; with --once the demo ends by itself.",
+			"After the story, on a terminal, the sources and the dashboard continue until Enter or Ctrl-C; without a\n" +
+			"terminal the demo ends by itself. When it ends, its port is free again.",
 		Example: "  interlock demo\n" +
 			"  interlock demo --speed 3 --data ./interlock-demo",
 		Args: noArguments,
@@ -44,12 +47,16 @@ func newDemo(a *app) *cobra.Command {
 			if !(f.speed >= 0.1 && f.speed <= 100) {
 				return usagef("--speed is %g; use 0.1 to 100", f.speed)
 			}
+			if f.once && f.stay {
+				return usagef("use --once or --stay, not both")
+			}
 			return a.demo(cmd.Context(), f)
 		},
 	}
 	cmd.Flags().Float64Var(&f.speed, "speed", 1, "speed of the sources and the story; the controller's clock is not affected")
 	cmd.Flags().StringVar(&f.data, "data", "", "`DIR` of the project, new or empty (default a temporary one)")
-	cmd.Flags().BoolVar(&f.once, "once", false, "end after the story instead of continuing until Ctrl-C")
+	cmd.Flags().BoolVar(&f.once, "once", false, "end after the story, also on a terminal")
+	cmd.Flags().BoolVar(&f.stay, "stay", false, "continue after the story until Ctrl-C, also without a terminal")
 	cmd.Flags().StringVar(&f.listen, "listen", "", "`ADDR` of the HTTP API (default 127.0.0.1:8740, or a free port if that is in use)")
 	return cmd
 }
@@ -129,10 +136,24 @@ func (a *app) playDemo(ctx context.Context, f *demoFlags, dir string, c *control
 	}()
 	played := demo.Run(playing, demo.Options{
 		Project: dir, Address: c.address(), Store: c.store, Out: flushing{a, quit}, Colours: a.outStyle.colours,
-		Speed: f.speed, Stay: !f.once, Command: commandFor(c.address()), Now: time.Now,
+		Speed: f.speed, Stay: f.stay || a.watched() && !f.once, Enough: a.enter(), Command: commandFor(c.address()), Now: time.Now,
 	})
 	halt()
 	return errors.Join(played, <-worked)
+}
+
+// watched reports whether a person can see the output and press a key.
+func (a *app) watched() bool {
+	f, ok := a.stdin.(*os.File)
+	return ok && a.terminal && term.IsTerminal(int(f.Fd()))
+}
+
+// enter returns a function that waits for Enter; nil if nobody can press it.
+func (a *app) enter() func() {
+	if !a.watched() {
+		return nil
+	}
+	return func() { _, _ = bufio.NewReader(a.stdin).ReadString('\n') } // any end of the input will do
 }
 
 // demoController opens the controller of the demo's project. Unless --listen is given, it uses any

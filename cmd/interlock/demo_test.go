@@ -45,7 +45,7 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	binary, temp := demoProgram(t), t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	out, err := demoProcess(ctx, binary, temp, "--once").CombinedOutput()
+	out, err := demoProcess(ctx, binary, temp).CombinedOutput() // without a terminal it ends by itself
 	text := string(out)
 	if err != nil || strings.Count(text, "\n  ✓ ") != 8 || strings.Contains(text, "\x1b") {
 		t.Fatalf("%v\n%s", err, text)
@@ -68,7 +68,7 @@ func TestAnInterruptedDemoLeavesNothingRunning(t *testing.T) {
 	binary, temp, project := demoProgram(t), t.TempDir(), filepath.Join(t.TempDir(), "project")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := demoProcess(ctx, binary, temp, "--data", project)
+	cmd := demoProcess(ctx, binary, temp, "--data", project, "--stay")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdout, err := cmd.StdoutPipe()

@@ -34,7 +34,8 @@ type Options struct {
 	Out     io.Writer
 	Colours bool
 	Speed   float64 // of the sources and the narration; 1 is for reading along
-	Stay    bool    // continue after the story, until ctx ends
+	Stay    bool    // continue after the story, until ctx ends or Enough returns
+	Enough  func()  // returns when the viewer wants to end the demo; it is called after the story, and may be nil
 	Now     func() time.Time
 }
 
@@ -48,7 +49,17 @@ func Run(ctx context.Context, o Options) error {
 	err = s.tell(ctx)
 	s.summary()
 	if err == nil && o.Stay {
-		err = s.live(ctx)
+		living, end := context.WithCancel(ctx)
+		defer end()
+		if o.Enough != nil {
+			go func() {
+				o.Enough()
+				end()
+			}()
+		}
+		if err = s.live(living); living.Err() != nil {
+			return nil
+		}
 	}
 	if ctx.Err() != nil {
 		return nil

@@ -42,7 +42,7 @@ func (s *story) epilogue() {
 	s.say.heading("The demo is complete. The sources catch up and continue, minute by minute.")
 	s.say.line("")
 	s.tryThese("  Explore the dashboard at " + s.Address + "/, or run:")
-	s.say.line("\n  Interlock watches the project's files: change one in %s/pipelines\n  and the change takes effect within two seconds. Press Ctrl-C to stop.\n", s.Project)
+	s.say.line("\n  Interlock watches the project's files: change one in %s/pipelines\n  and the change takes effect within two seconds. Press Enter or Ctrl-C to stop;\n  that also stops the controller and frees its port.\n", s.Project)
 }
 
 // short returns a minute's name as the story shows it.
