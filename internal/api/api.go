@@ -102,6 +102,7 @@ type API struct {
 	keys     atomic.Pointer[keys]
 	sessions *sessions
 	guesses  *guesses
+	codes    codeChecks
 	auditor  auditor
 	origins  *http.CrossOriginProtection
 	ids      *ids
@@ -123,7 +124,7 @@ func New(d Deps) *API {
 	a := &API{
 		cursors: newCursors(d.CursorKey), catalog: d.Catalog, operator: d.Operator, alerts: d.Alerts, settings: d.Settings.withDefaults(), identity: d.Identity, health: d.Health, trouble: d.Trouble, months: d.Months, tail: d.Tail, expand: d.Expand,
 		now: d.Now, logger: d.Logger,
-		guesses: newGuesses(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
+		guesses: newGuesses(), codes: newCodeChecks(), origins: http.NewCrossOriginProtection(), ids: newIDs(), ledger: trend.NewLedger(d.Store), mux: http.NewServeMux(),
 	}
 	a.keys.Store(newKeys(d.Settings.Tokens))
 	a.p90s.kept = map[pipeline.ID]keptP90{}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"hash/maphash"
 	"net/netip"
 	"sync"
 	"time"
@@ -9,80 +8,104 @@ import (
 
 // The limits on failed logins.
 const (
-	guessSlots   = 1024             // all addresses share these, so memory is bounded
+	maxGuessers  = 4096             // addresses that are remembered, so memory is bounded
 	freeGuesses  = 5                // failed logins of one address before it must wait
 	longestWait  = 5 * time.Minute  // the wait doubles from one second up to this
 	forgetAfter  = 15 * time.Minute // failures expire this long after the last
-	freeForAll   = 200              // failed logins of all addresses together before addresses with failures must wait
-	forAllPer    = 10               // how many of these expire each second
-	waitForAll   = 10 * time.Second
-	ipv6Prefix   = 64 // an IPv6 customer has at least this much
-	maxDoublings = 9  // 512 s is above longestWait
+	ipv6Prefix   = 64               // an IPv6 customer has at least this much
+	maxDoublings = 9                // 512 s is above longestWait
 )
 
-// guesses slows down clients that log in with unknown tokens: per address, and all of them
-// together. Its memory does not grow with the number of addresses. Two addresses may share a slot,
-// and then also share its waits.
-//
-// An address without failures may always try once, so that attackers who fail from many addresses
-// cannot lock out an operator.
+// guesses slows down clients that log in with unknown tokens, per address. A known token is never
+// delayed, so that a client with a stale token delays only itself. If too many addresses fail, it
+// forgets the one whose last failure is oldest; this cannot delay any other address.
 type guesses struct {
-	mu    sync.Mutex
-	seed  maphash.Seed
-	slots [guessSlots]guessSlot
-	all   bucket // failures of all addresses that have not expired yet
+	mu             sync.Mutex
+	of             map[netip.Addr]*guesser
+	oldest, newest *guesser // in the order of their last failures
 }
 
-type guessSlot struct {
-	failures int
-	last     time.Time
+// guesser is an address that sent unknown tokens.
+type guesser struct {
+	address      netip.Addr
+	failures     int
+	last         time.Time
+	older, newer *guesser
 }
 
-func newGuesses() *guesses { return &guesses{seed: maphash.MakeSeed()} }
+func newGuesses() *guesses { return &guesses{of: map[netip.Addr]*guesser{}} }
 
-// wait returns how long an address must wait before it may log in; 0 if it may now.
+// wait returns how long an address must wait before its next unknown token is answered; 0 if it
+// need not.
 func (g *guesses) wait(from netip.Addr, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.slot(from, now)
-	if s.failures == 0 {
+	one := g.of[network(from)]
+	if one == nil || now.Sub(one.last) > forgetAfter || one.failures < freeGuesses {
 		return 0
 	}
-	g.all.drain(forAllPer, now)
-	var wait time.Duration
-	if over := s.failures - freeGuesses; over >= 0 {
-		wait = min(time.Second<<min(over, maxDoublings), longestWait)
-	}
-	if g.all.level >= freeForAll {
-		wait = max(wait, waitForAll)
-	}
-	return max(s.last.Add(wait).Sub(now), 0)
+	wait := min(time.Second<<min(one.failures-freeGuesses, maxDoublings), longestWait)
+	return max(one.last.Add(wait).Sub(now), 0)
 }
 
 // failed counts an unknown token.
 func (g *guesses) failed(from netip.Addr, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.slot(from, now)
-	s.failures++
-	s.last = now
-	g.all.drain(forAllPer, now)
-	g.all.level++
+	address := network(from)
+	one := g.of[address]
+	switch {
+	case one != nil:
+		g.unlink(one)
+		if now.Sub(one.last) > forgetAfter {
+			one.failures = 0
+		}
+	default:
+		if len(g.of) >= maxGuessers {
+			delete(g.of, g.oldest.address)
+			g.unlink(g.oldest)
+		}
+		one = &guesser{address: address}
+		g.of[address] = one
+	}
+	one.failures++
+	one.last = now
+	g.append(one)
 }
 
-// slot returns the counter of an address, reset if its failures have expired.
-func (g *guesses) slot(from netip.Addr, now time.Time) *guessSlot {
-	if from.Is6() {
+// unlink removes a guesser from the order.
+func (g *guesses) unlink(one *guesser) {
+	if one.older == nil {
+		g.oldest = one.newer
+	} else {
+		one.older.newer = one.newer
+	}
+	if one.newer == nil {
+		g.newest = one.older
+	} else {
+		one.newer.older = one.older
+	}
+	one.older, one.newer = nil, nil
+}
+
+// append makes a guesser the newest.
+func (g *guesses) append(one *guesser) {
+	if one.older = g.newest; one.older == nil {
+		g.oldest = one
+	} else {
+		one.older.newer = one
+	}
+	g.newest = one
+}
+
+// network returns the address that failures count for: that of an IPv6 customer's network.
+func network(from netip.Addr) netip.Addr {
+	if from.Is6() && !from.Is4In6() {
 		if p, err := from.WithZone("").Prefix(ipv6Prefix); err == nil {
-			from = p.Addr()
+			return p.Addr()
 		}
 	}
-	b := from.As16()
-	s := &g.slots[maphash.Bytes(g.seed, b[:])%guessSlots]
-	if now.Sub(s.last) > forgetAfter {
-		*s = guessSlot{}
-	}
-	return s
+	return from.Unmap()
 }
 
 // bucket counts what happened lately: its level falls at a steady rate.

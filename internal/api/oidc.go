@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -160,10 +161,6 @@ func (a *API) finishOIDC(ctx context.Context, in *struct {
 	if a.settings.OIDC == nil {
 		return nil, noOIDC()
 	}
-	from := c.address()
-	if a.guesses.wait(from, now) > 0 {
-		return a.backToLogin(ctx, "wait"), nil
-	}
 	pending, ok := a.pending(c.request, in.State, now)
 	if !ok {
 		return a.backToLogin(ctx, "expired"), nil
@@ -171,9 +168,14 @@ func (a *API) finishOIDC(ctx context.Context, in *struct {
 	if in.Code == "" { // the provider, or the user there, refused
 		return a.oidcFailed(ctx, "refused", "the provider sent no authorization code"), nil
 	}
+	leave, ok := a.codes.enter(ctx, c.address(), now)
+	if !ok {
+		return a.backToLogin(ctx, "wait"), nil
+	}
 	name, groups, err := a.settings.OIDC.Provider.Exchange(ctx, in.Code, pending.Nonce, pending.Verifier)
+	leave()
 	if err != nil {
-		a.guesses.failed(from, now)
+		a.codes.guesses.failed(c.address(), now)
 		c.err = err
 		return a.oidcFailed(ctx, "failed", err.Error()), nil
 	}
@@ -187,6 +189,36 @@ func (a *API) finishOIDC(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return &redirect{Location: "/", SetCookie: []http.Cookie{a.pendingCookie(ctx, ""), cookie}}, nil
+}
+
+// codeChecks bounds the requests to the provider for codes from addresses whose codes were wrong. Only
+// the provider can tell a wrong code from a right one, so such an address is not rejected: it takes
+// turns with the others like it. An address without failures need not.
+type codeChecks struct {
+	guesses *guesses
+	turns   chan struct{}
+}
+
+const (
+	codeTurns = 4               // codes that are checked at once
+	codeWait  = 5 * time.Second // how long a login waits for its turn
+)
+
+func newCodeChecks() codeChecks { return codeChecks{newGuesses(), make(chan struct{}, codeTurns)} }
+
+// enter waits for the turn of an address, and returns how to end it; false if there was none.
+func (c codeChecks) enter(ctx context.Context, from netip.Addr, now time.Time) (leave func(), ok bool) {
+	if c.guesses.wait(from, now) == 0 {
+		return func() {}, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, codeWait)
+	defer cancel()
+	select {
+	case c.turns <- struct{}{}:
+		return func() { <-c.turns }, true
+	case <-ctx.Done():
+		return nil, false
+	}
 }
 
 // known returns the groups that have a role; no others need to be stored.

@@ -70,18 +70,18 @@ func (a *API) requiresAuth() bool {
 	return len(a.keys.Load().who) > 0 || len(a.settings.Certificates) > 0 || a.settings.OIDC != nil
 }
 
-// login opens a session for a token. An address that sent several unknown tokens has to wait before
-// it may try again.
+// login opens a session for a token. It compares the token first: only an unknown one has to wait
+// after several others from its address, so a known one is accepted at any time.
 func (a *API) login(ctx context.Context, in *struct{ Body LoginRequest }) (*loggedIn, error) {
 	if len(a.keys.Load().who) == 0 {
 		return nil, badRequest("this server requires no token, so there is no login")
 	}
 	now := a.now()
-	if wait := a.guesses.wait(callOf(ctx).address(), now); wait > 0 {
-		return nil, tooManyLogins(wait)
-	}
 	token := a.keys.Load().find(in.Body.Token)
 	if token == nil {
+		if wait := a.guesses.wait(callOf(ctx).address(), now); wait > 0 {
+			return nil, tooManyLogins(wait)
+		}
 		return nil, a.unknownToken(callOf(ctx), "login")
 	}
 	if _, ok := token.logins.take(now); !ok {
@@ -110,7 +110,7 @@ func (a *API) openSession(ctx context.Context, s session, token *key, who *princ
 func tooManyLogins(wait time.Duration) *Problem {
 	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 	return problem(http.StatusTooManyRequests, plainKind,
-		"too many failed logins; try again in %s s, or send a token in the header Authorization: Bearer TOKEN", seconds).with("Retry-After", seconds)
+		"unknown token, and too many failed logins from this address; a known token is accepted at once, the next unknown one in %s s", seconds).with("Retry-After", seconds)
 }
 
 // logout revokes the session, so that copies of its cookie become invalid.
