@@ -114,9 +114,12 @@ type API struct {
 	close    context.CancelFunc
 	quotas   *quotas
 	permits  Callbacks
-	waits    *waits
-	intake   *ingest.Intake
-	mux      *http.ServeMux
+
+	bodies, jobBodies budget // the memory for request bodies, and for those of workers and jobs
+
+	waits  *waits
+	intake *ingest.Intake
+	mux    *http.ServeMux
 }
 
 // New returns an API over d.
@@ -146,7 +149,9 @@ func New(d Deps) *API {
 	if registry == nil {
 		registry = prometheus.NewRegistry()
 	}
+	a.bodies.size, a.jobBodies.size = bodyBudget, jobBudget
 	a.metrics = newMetrics(registry)
+	a.countBodies(registry)
 	a.closing, a.close = context.WithCancel(context.Background())
 	a.streams = &streams{max: a.settings.MaxStreams, maxPerToken: a.settings.StreamsPerToken, openByToken: map[string]int{}, closing: a.closing}
 	a.quotas = newQuotas(a.settings.Limits, d.Store)

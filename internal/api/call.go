@@ -16,12 +16,14 @@ type call struct {
 	context.Context // the request's context
 	response
 
-	api   *API
-	id    string
-	path  string
-	who   principal
-	since time.Time
-	err   error // an internal error, for the log
+	api     *API
+	id      string
+	path    string
+	who     principal
+	body    body
+	attempt int // that its callback token or permit is for
+	since   time.Time
+	err     error // an internal error, for the log
 }
 
 type callKey struct{}

@@ -29,3 +29,14 @@ func (a *API) Concerned(c store.Change) int {
 	defer a.waits.mu.Unlock()
 	return len(a.waits.waitingFor(c))
 }
+
+// ReservedForBodies returns how much memory is reserved for request bodies.
+func (a *API) ReservedForBodies() int64 { return a.bodies.used.Load() + a.jobBodies.used.Load() }
+
+// ReserveForBodies reserves a part of the budget for bodies, but not of that for workers, and
+// returns how to free it.
+func (a *API) ReserveForBodies(part, of int64) (free func()) {
+	n := a.bodies.size / of * part
+	a.bodies.used.Add(n)
+	return func() { a.bodies.release(n) }
+}

@@ -17,9 +17,6 @@ import (
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// maxBody is the largest request body.
-const maxBody = 1 << 20
-
 // Headers of every response; they are shared and must not be changed.
 var (
 	nosniff    = []string{"nosniff"}
@@ -61,9 +58,6 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.WithContext(c)
 	c.request = r
-	if r.ContentLength < 0 || r.ContentLength > maxBody { // otherwise the server reads no more than ContentLength
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	}
 	a.serve(answer, r)
 }
 
@@ -152,6 +146,7 @@ func traced(r *http.Request, status int) {
 
 // finish counts and logs a request, even if its handler panicked.
 func (a *API) finish(w *response, c *call) {
+	c.body.free()
 	if cause := recover(); cause != nil {
 		if cause == http.ErrAbortHandler {
 			panic(cause) // this panic is meant for the server
@@ -166,6 +161,7 @@ func (a *API) finish(w *response, c *call) {
 	}
 	took := a.now().Sub(c.since)
 	a.metrics.answered(w.request, w.status, took)
+	a.metrics.rejectedBody(c.body.err)
 	traced(w.request, w.status)
 	level := levelOf(w, c.err)
 	if !a.logger.Enabled(w.request.Context(), level) {

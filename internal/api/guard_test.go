@@ -127,12 +127,6 @@ func withDashboard(d *api.Deps) {
 	d.Dashboard = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>page</title>") })
 }
 
-func TestBodiesAreBounded(t *testing.T) {
-	w := newWorld(t)
-	w.post("/api/v1/runs", `{"pipeline":"orders","reason":"`+strings.Repeat("x", 1<<20)+`"}`).problem(413, "1048576 bytes")
-	w.post("/api/v1/sensors", `[`+strings.Repeat(" ", 1<<20)+`]`).problem(413)
-}
-
 func TestRequestIDsAreReturned(t *testing.T) {
 	w := newWorld(t)
 	if got := w.get("/healthz", "X-Request-Id: trace-7.a").header.Get("X-Request-Id"); got != "trace-7.a" {

@@ -51,8 +51,14 @@ type route struct {
 	public  bool   // needs no token
 	status  int    // on success; 200 by default
 	patient bool   // may take longer than other requests
+	small   int64  // the most bytes of its body, if it is about one run or pipeline; 0 means maxBody
+	ofJobs  bool   // workers and jobs use it: its bodies have their own budget
 
 	recorded bool // in the audit record, whatever its role
+
+	// proves rejects a request whose headers and path do not prove that it may use the route, if
+	// that takes more than the role.
+	proves func(a *API, ctx context.Context, of OfRun) error
 }
 
 // patience is how long a patient route may take. Package client waits a little longer for these.
@@ -69,7 +75,7 @@ func (rt route) operation() huma.Operation {
 	}
 	return huma.Operation{
 		Method: rt.method, Path: prefix + rt.path, OperationID: rt.name, Summary: rt.summary, Tags: []string{rt.tag},
-		Description: needs, DefaultStatus: rt.status, MaxBodyBytes: maxBody + 1,
+		Description: needs, DefaultStatus: rt.status, MaxBodyBytes: rt.body(nil).bytes + 1, BodyReadTimeout: bodyTime,
 		Security:    security,
 		Middlewares: huma.Middlewares{rt.let},
 	}
@@ -92,8 +98,9 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 		id = ctx.Param("pipeline")
 	}
 	r, w := humago.Unwrap(ctx)
-	if p := whoOf(r.Context()).may(rt.role, pipeline.ID(id)); p != nil {
-		if c := callOf(r.Context()); rt.audits() {
+	c := callOf(r.Context())
+	if p := rt.check(c, pipeline.ID(id), OfRun{id, ctx.Param("schedule"), ctx.Param("date")}); p != nil {
+		if rt.audits() {
 			c.api.recordRefusal(c, rt.name, &c.api.auditor.rejected, p)
 		}
 		p.write(w, r)
@@ -103,14 +110,44 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	r.Body = &shallow{ReadCloser: r.Body}
+	control := http.NewResponseController(w)
+	c.limit(r, rt.body(c.api))
+	c.body.control = control // huma sets a deadline for every body
 	if rt.patient {
 		// Without a connection, as in a test's recorder, there is no deadline either.
-		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Now().Add(patience))
 		_ = control.SetReadDeadline(time.Now().Add(patience)) // after this deadline the request counts as cancelled
 	}
 	next(ctx)
+}
+
+// check returns a Problem if a client may not use the route. It needs no body.
+func (rt route) check(c *call, id pipeline.ID, of OfRun) *Problem {
+	if p := c.who.may(rt.role, id); p != nil || rt.proves == nil {
+		return p
+	}
+	if err := rt.proves(c.api, c, of); err != nil {
+		return problemOf(err)
+	}
+	return nil
+}
+
+// body returns what the body of a request may be; without an API, without its budget.
+func (rt route) body(a *API) bodyRule {
+	rule := bodyRule{bytes: maxBody, values: maxValues}
+	if rt.small > 0 {
+		rule.bytes, rule.values = rt.small, maxFewValues
+	}
+	if rt.patient {
+		rule.time = patience
+	}
+	if a != nil {
+		rule.from = &a.bodies
+	}
+	if a != nil && rt.ofJobs {
+		rule.from = &a.jobBodies
+	}
+	return rule
 }
 
 // output is a response that has only a body.
@@ -141,6 +178,12 @@ func registerAs[I, O any](h huma.API, op huma.Operation, handle func(context.Con
 // patiently marks a route that may take longer than others.
 func (rt route) patiently() route {
 	rt.patient = true
+	return rt
+}
+
+// briefly marks a route whose requests are small.
+func (rt route) briefly() route {
+	rt.small = maxRequest
 	return rt
 }
 

@@ -23,7 +23,6 @@ func (a *API) serveIn(c *call, r *http.Request, parts []string) {
 	r = r.WithContext(c)
 	c.request = r
 	c.Header()["X-Content-Type-Options"] = nosniff
-	r.Body = http.MaxBytesReader(&c.response, r.Body, maxBody)
 	d, p := a.checkIn(c, r, parts)
 	if p == nil && r.Method == http.MethodOptions {
 		webhookHandshake(&c.response, r)
@@ -142,11 +141,15 @@ func (a *API) takeIn(r *http.Request, d *source.Definition) (any, *Problem) {
 // type. An error means that the store failed.
 func (a *API) messages(r *http.Request, d *source.Definition) ([]message, error) {
 	none := func(why string) []message { return []message{{fault: "nothing is written: " + why}} }
-	body, p := eventBody(r)
+	binary := d.Format == source.CloudEvents && r.Header.Get("Ce-Specversion") != ""
+	body, p := a.eventBody(r, !binary || source.IsJSON(r.Header.Get("Content-Type")), true)
+	if p != nil && p.Status == http.StatusServiceUnavailable {
+		return nil, p
+	}
 	if p != nil {
 		return none(p.Detail), nil
 	}
-	if d.Format == source.CloudEvents && r.Header.Get("Ce-Specversion") != "" {
+	if binary {
 		event, err := source.BinaryEvent(attributes(r), r.Header.Get("Content-Type"), body)
 		if err != nil {
 			return none(err.Error()), nil

@@ -398,7 +398,9 @@ func TestDeepBodiesAreRejected(t *testing.T) {
 			if c[1] != "" {
 				headers = append(headers, c[1], "ce-id: a", "ce-source: /b", "ce-type: t")
 			}
-			if got := w.request(method, path, c[0], headers...); got.status != http.StatusBadRequest && n < 60_000 || got.status >= 500 || !strings.Contains(string(got.body), "nested deeper than") && n < 10_000 {
+			if got := w.request(method, path, c[0], headers...); got.status == http.StatusRequestEntityTooLarge && n > 2_000 {
+				continue
+			} else if got.status != http.StatusBadRequest && n < 60_000 || got.status >= 500 || !strings.Contains(string(got.body), "nested deeper than") && n < 10_000 {
 				t.Errorf("%s with %d levels: %d %.300s", at, n, got.status, got.body)
 			}
 		}

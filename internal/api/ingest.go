@@ -40,7 +40,7 @@ func (a *API) ingestRoutes() {
 // events returns a handler that ingests the events which read parses from a request.
 func (a *API) events(format source.Format, read func(*http.Request, []byte) ([]ingest.Event, *Problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		result, p := a.take(r, read)
+		result, p := a.take(r, format, read)
 		if p != nil {
 			a.metrics.events[format].refused.Inc()
 			p.write(w, r)
@@ -52,12 +52,12 @@ func (a *API) events(format source.Format, read func(*http.Request, []byte) ([]i
 	}
 }
 
-func (a *API) take(r *http.Request, read func(*http.Request, []byte) ([]ingest.Event, *Problem)) (ingest.Result, *Problem) {
+func (a *API) take(r *http.Request, format source.Format, read func(*http.Request, []byte) ([]ingest.Event, *Problem)) (ingest.Result, *Problem) {
 	who := whoOf(r.Context())
 	if p := who.may(RoleSensor, ""); p != nil {
 		return ingest.Result{}, p
 	}
-	body, p := eventBody(r)
+	body, p := a.eventBody(r, format != source.CloudEvents || source.IsJSON(r.Header.Get("Content-Type")), format != source.OpenLineage)
 	if p != nil {
 		return ingest.Result{}, p
 	}
@@ -87,34 +87,41 @@ func (a *API) admitEvent(ctx context.Context, who principal, w *store.Write, siz
 	return viewed(a.admit(ctx, e, w.Reading, size))
 }
 
-// eventBody reads the body of a request, which OpenLineage clients may compress.
-func eventBody(r *http.Request) ([]byte, *Problem) {
-	var in io.Reader = r.Body
+// eventBody reads the body of a request, which OpenLineage clients may compress. isJSON says whether
+// it will be decoded, and nested whether a source may decode its texts once more.
+func (a *API) eventBody(r *http.Request, isJSON, nested bool) ([]byte, *Problem) {
+	rule := bodyRule{bytes: maxBody, from: &a.bodies, nested: nested}
+	if isJSON {
+		rule.values = maxValues
+	}
 	remedy := "send fewer events, or compress them with gzip"
+	c := callOf(r.Context())
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
+	case "gzip":
+		remedy = "send fewer events"
 		if r.ContentLength > maxBody {
 			return nil, tooMany(remedy)
 		}
-	case "gzip":
-		remedy = "send fewer events"
-		unzipped, err := gzip.NewReader(in)
+		packed := http.MaxBytesReader(&c.response, r.Body, maxBody)
+		unzipped, err := gzip.NewReader(packed)
 		if err != nil {
 			return nil, badRequest("Content-Encoding is gzip, but the body is not: %s", err)
 		}
-		in = unzipped
+		r.Body, r.ContentLength, rule.bytes = unzipped, -1, source.MaxEvent
 	default:
 		return nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send gzip or none", encoding)
 	}
-	body, err := io.ReadAll(io.LimitReader(in, source.MaxEvent+1))
-	if _, over := errors.AsType[*http.MaxBytesError](err); over {
+	c.limit(r, rule)
+	body, err := io.ReadAll(r.Body)
+	if limit, over := errors.AsType[*http.MaxBytesError](err); over && limit.Limit == maxBody {
 		return nil, tooMany(remedy)
+	} else if over {
+		return nil, problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large when unzipped; at most %d bytes are allowed: send fewer events", source.MaxEvent)
 	}
 	if err != nil {
-		return nil, badRequest("read the request body: %s", err)
-	}
-	if len(body) > source.MaxEvent {
-		return nil, problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large when unzipped; at most %d bytes are allowed: send fewer events", source.MaxEvent)
+		p, _ := problemOfBody(err)
+		return nil, p
 	}
 	return body, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/interlock-go/interlock/client"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/router"
 	"github.com/interlock-go/interlock/internal/run"
 )
@@ -19,7 +20,7 @@ func (a *API) report(ctx context.Context, in *struct {
 	if p != nil {
 		return nil, p
 	}
-	attempt, err := a.reports(ctx, key, in.Body.Attempt)
+	attempt, err := reported(callOf(ctx), in.Body.Attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -61,20 +62,26 @@ func (a *API) lateProblem(r run.Run, attempt int) *Problem {
 	return p
 }
 
-// reports returns the attempt of key that the client may report on, given the attempt it asked for.
-// An operator may report on any, a runner on those of a pipeline without a job, the job itself on
-// its own.
-func (a *API) reports(ctx context.Context, key run.Key, asked int) (int, error) {
-	who := whoOf(ctx)
-	if who.callback == "" {
-		if p := a.mayReport(ctx, key.Pipeline); p != nil {
-			return 0, p
-		}
+// provesReporter returns an error unless the client may report on an attempt of the run. An operator
+// may report on any, a runner on those of a pipeline without a job, the job itself on its own.
+func (a *API) provesReporter(ctx context.Context, of OfRun) error {
+	if whoOf(ctx).callback != "" {
+		return a.provesAttempt(ctx, of)
+	}
+	if p := a.mayReport(ctx, pipeline.ID(of.Pipeline)); p != nil {
+		return p
+	}
+	return nil
+}
+
+// reported returns the attempt to report on, given the attempt that the body names; 0 means the
+// latest.
+func reported(c *call, asked int) (int, error) {
+	if c.who.callback == "" {
 		return asked, nil
 	}
-	own, err := a.permits.attempt(ctx, who.callback, key)
-	if err == nil && asked != 0 && asked != own {
-		return 0, badRequest("the token is for attempt %d, but the body names attempt %d; leave attempt out", own, asked).at("body.attempt", "another attempt")
+	if asked != 0 && asked != c.attempt {
+		return 0, badRequest("the token is for attempt %d, but the body names attempt %d; leave attempt out", c.attempt, asked).at("body.attempt", "another attempt")
 	}
-	return own, err
+	return c.attempt, nil
 }

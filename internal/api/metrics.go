@@ -1,6 +1,8 @@
 package api
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -21,6 +23,7 @@ type metrics struct {
 	streams  prometheus.Gauge
 	events   map[source.Format]eventCounters
 	readings map[string]prometheus.Counter // of events, by result
+	bodies   map[string]prometheus.Counter // that were rejected, by reason
 
 	// For accepted sensor writes; looked up beforehand, because writes are frequent.
 	taken     prometheus.Counter
@@ -46,6 +49,34 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	r.MustRegister(m.requests, m.duration, m.streams, written)
 	m.countEvents(r)
 	return m
+}
+
+// countBodies adds the metrics of request bodies.
+func (a *API) countBodies(r *prometheus.Registry) {
+	rejected := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "interlock_http_bodies_rejected_total", Help: "Request bodies that were rejected before they were decoded, by reason.",
+	}, []string{"reason"})
+	a.metrics.bodies = map[string]prometheus.Counter{}
+	for _, why := range []string{bodyTooLarge, bodyTooDeep, bodyTooWide, bodyTooSlow, bodyNoRoom} {
+		a.metrics.bodies[why] = rejected.WithLabelValues(why)
+	}
+	r.MustRegister(rejected)
+	for name, b := range map[string]*budget{"jobs": &a.jobBodies, "other": &a.bodies} {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "interlock_http_bodies_reserved_bytes", Help: "Memory reserved for request bodies, by budget.",
+			ConstLabels: prometheus.Labels{"budget": name},
+		}, func() float64 { return float64(b.used.Load()) }))
+	}
+}
+
+// rejectedBody counts a body that could not be read.
+func (m *metrics) rejectedBody(err error) {
+	if err == nil || errors.Is(err, io.EOF) {
+		return
+	}
+	if _, why := problemOfBody(err); why != "" {
+		m.bodies[why].Inc()
+	}
 }
 
 // eventCounters count the events of one format.

@@ -62,6 +62,7 @@ func (a *API) operatorRoutes(h huma.API) {
 	trigger := post("/runs", "trigger", "Runs", "Open the run of a period")
 	trigger.status = http.StatusCreated
 	trigger.role, trigger.recorded = RoleRunner, true // the handler checks what a runner may open
+	trigger.small = maxRequest
 	trigger.needs = needsRole(RoleRunner) + " Triggering a pipeline that has a schedule, force and bypassGate need the role operator."
 	register(h, trigger, a.trigger)
 	rerun := post("/runs/{pipeline}/{schedule}/{date}/reruns", "rerun", "Runs", "Request another attempt of a run")
@@ -69,14 +70,15 @@ func (a *API) operatorRoutes(h huma.API) {
 	register(h, rerun, a.rerun)
 	register(h, post("/runs/{pipeline}/{schedule}/{date}/cancel", "cancel", "Runs", "Cancel an open run"), a.cancel)
 	report := post("/runs/{pipeline}/{schedule}/{date}/job", "report", "Runs", "Report the result of a run's job; the attempt's callback token is accepted too")
-	report.role, report.recorded = RoleNone, true // the handler checks the role: the job itself may report
+	report.role, report.recorded = RoleNone, true // the job itself may report, without a role
+	report.small, report.ofJobs, report.proves = maxJobReport, true, (*API).provesReporter
 	report.needs = needsRole(RoleRunner) + " Pipelines with a job need the role operator, or the attempt's own callback token or permit."
 	register(h, report, a.report)
-	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Pause a pipeline: readings are stored, nothing opens or starts"), a.pause)
-	register(h, post("/pipelines/{id}/resume", "resume", "Pipelines", "End a pause"), a.resume)
+	register(h, post("/pipelines/{id}/pause", "pause", "Pipelines", "Pause a pipeline: readings are stored, nothing opens or starts").briefly(), a.pause)
+	register(h, post("/pipelines/{id}/resume", "resume", "Pipelines", "End a pause").briefly(), a.resume)
 	register(h, many("/pipelines/{id}/backfill", "backfill", "Open the runs of all expected periods in a range"), a.backfill)
-	register(h, many("/pause", "pause-all", "Pause all pipelines, including those added later; needs a reason"), a.pauseAll)
-	register(h, many("/resume", "resume-all", "End the pause of all pipelines"), a.resumeAll)
+	register(h, many("/pause", "pause-all", "Pause all pipelines, including those added later; needs a reason").briefly(), a.pauseAll)
+	register(h, many("/resume", "resume-all", "End the pause of all pipelines").briefly(), a.resumeAll)
 	accept := many("/config/accept-removal", "accept-removal", "Remove the pipelines whose files are missing")
 	accept.tag = "Files"
 	register(h, accept, a.acceptRemoval)

@@ -118,6 +118,7 @@ func (a *API) writePing(c *call, r *http.Request, in ping) *Problem {
 	if p != nil {
 		return p
 	}
+	c.limit(r, bodyRule{bytes: maxBody, from: &a.bodies})
 	if data.Body, p = pingBody(r); p != nil {
 		return p
 	}
@@ -164,7 +165,8 @@ func readSignal(signal string) (pinged, *Problem) {
 func pingBody(r *http.Request) (*string, *Problem) {
 	var buf bytes.Buffer
 	if _, err := io.Copy(&buf, io.LimitReader(r.Body, maxPingBody+utf8.UTFMax)); err != nil {
-		return nil, badRequest("read the request body: %s", err)
+		p, _ := problemOfBody(err)
+		return nil, p
 	}
 	text := buf.Bytes()
 	if len(text) == 0 {

@@ -58,6 +58,7 @@ const (
 	notReady        kind = "not-ready"
 	storeFault      kind = "store-" // followed by the kind of the fault
 	limitReached    kind = "limit-reached"
+	busy            kind = "busy"
 	claimRefused    kind = "claim-" // followed by the code: held, done, lost, not-offered, paused
 )
 
@@ -195,14 +196,11 @@ func refusal(r *router.Refusal) *Problem {
 // unprocessable is a bad request here. It does not repeat the values that were sent: they may be
 // long or secret.
 func humaProblem(status int, message string, errs ...error) *Problem {
-	var limit *http.MaxBytesError
-	switch {
-	case errors.Is(errors.Join(errs...), errTooDeep):
-		return badRequest("%s", errTooDeep)
-	case status == http.StatusUnprocessableEntity:
+	if p, why := problemOfBody(errors.Join(errs...)); why != "" {
+		return p
+	}
+	if status == http.StatusUnprocessableEntity {
 		status = http.StatusBadRequest
-	case errors.As(errors.Join(errs...), &limit):
-		return problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large; at most %d bytes are allowed", limit.Limit)
 	}
 	k := plainKind
 	if status == http.StatusBadRequest {
@@ -241,6 +239,9 @@ func init() {
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
 		p := humaProblem(status, message, errs...)
 		p.place(ctx.Context())
+		for name := range p.header {
+			ctx.SetHeader(name, p.header.Get(name)) // huma sends those of handlers only
+		}
 		return p
 	}
 	// A list is [] and never null.

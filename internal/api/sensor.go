@@ -29,7 +29,7 @@ const (
 func (a *API) putSensor(w http.ResponseWriter, r *http.Request) {
 	in := incoming{pipeline: pipeline.ID(r.PathValue("id")), key: r.PathValue("key")}
 	c := callOf(r.Context())
-	p := in.read(c.who, r)
+	p := in.read(c, r)
 	var answer client.Written
 	if p == nil {
 		answer, p = a.putReading(c, in)
@@ -67,13 +67,14 @@ func writtenView(put store.Put, p period.Period) client.Written {
 }
 
 // read fills in the reading that a request carries, if its client may write it.
-func (in *incoming) read(who principal, r *http.Request) (p *Problem) {
-	if p := who.mayWrite(in.pipeline); p != nil {
+func (in *incoming) read(c *call, r *http.Request) (p *Problem) {
+	if p := c.who.mayWrite(in.pipeline); p != nil {
 		return p
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send plain JSON", encoding)
 	}
+	c.limit(r, bodyRule{bytes: sensor.MaxBytes, values: maxValues, from: &c.api.bodies})
 	if in.data, p = readBody(r); p != nil {
 		return p
 	}
@@ -86,17 +87,15 @@ func (in *incoming) read(who principal, r *http.Request) (p *Problem) {
 
 // readBody reads the data of one reading.
 func readBody(r *http.Request) ([]byte, *Problem) {
-	if r.ContentLength > sensor.MaxBytes {
+	data, err := io.ReadAll(r.Body)
+	p, why := problemOfBody(err)
+	switch {
+	case err == nil:
+		return data, nil
+	case why == bodyTooLarge:
 		return nil, tooLarge()
 	}
-	data, err := io.ReadAll(io.LimitReader(r.Body, sensor.MaxBytes+1))
-	if err != nil {
-		return nil, badRequest("read the request body: %s", err)
-	}
-	if len(data) > sensor.MaxBytes {
-		return nil, tooLarge()
-	}
-	return data, nil
+	return nil, p
 }
 
 func tooLarge() *Problem {

@@ -46,7 +46,7 @@ type loggedOut struct {
 func (a *API) sessionRoutes(h huma.API) {
 	register(h, get("/session", "get-session", "Session", "Get the name and role of the client that makes this request"), a.getSession)
 	in := post("/session", "login", "Session", "Open a browser session, with an HttpOnly cookie")
-	in.role, in.public = RoleNone, true // login records itself, once the client has a name
+	in.role, in.public, in.small = RoleNone, true, maxLogin // login records itself, once the client has a name
 	register(h, in, a.login)
 	out := route{method: http.MethodDelete, path: "/session", name: "logout", tag: "Session", summary: "End the session", role: RoleNone, public: true}
 	out.status = http.StatusNoContent

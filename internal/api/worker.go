@@ -46,10 +46,11 @@ type Heartbeat struct {
 
 func (a *API) workerRoutes(h huma.API) {
 	claim := post("/runs/{pipeline}/{schedule}/{date}/claim", "claim", "Workers", "Claim the offered attempt of an external job; exactly one claim succeeds")
-	claim.role, claim.needs = RoleNone, needsRole(RoleRunner) // the handler checks the role; the job log records claims
+	claim.role, claim.small, claim.ofJobs = RoleRunner, maxRequest, true // the job log records claims
 	register(h, claim, a.claim)
 	beat := post("/runs/{pipeline}/{schedule}/{date}/heartbeat", "heartbeat", "Workers", "Send a heartbeat and the last output of a claimed attempt")
-	beat.role, beat.needs = RoleNone, "Needs the permit from the claim, as the bearer token." // the handler checks it
+	beat.role, beat.needs = RoleNone, "Needs the permit from the claim, as the bearer token."
+	beat.small, beat.ofJobs, beat.proves = maxJobReport, true, (*API).provesPermit
 	register(h, beat, a.heartbeat)
 }
 
@@ -61,9 +62,6 @@ func (a *API) claim(ctx context.Context, in *struct {
 ) (*output[client.Claim], error) {
 	key, p := in.key()
 	if p != nil {
-		return nil, p
-	}
-	if p := whoOf(ctx).may(RoleRunner, key.Pipeline); p != nil {
 		return nil, p
 	}
 	for _, c := range in.Body.Worker {
@@ -118,6 +116,25 @@ func (a *API) permit(c *client.Claim, key run.Key, trace string) {
 	}
 }
 
+// provesPermit returns an error unless the request has the permit of an attempt of the run.
+func (a *API) provesPermit(ctx context.Context, of OfRun) error {
+	if !isPermit(whoOf(ctx).callback) {
+		return problem(http.StatusForbidden, plainKind, "a heartbeat needs the permit of the attempt: send the header Authorization: Bearer PERMIT")
+	}
+	return a.provesAttempt(ctx, of)
+}
+
+// provesAttempt verifies the callback token or permit of the request, and sets its attempt.
+func (a *API) provesAttempt(ctx context.Context, of OfRun) error {
+	key, p := of.key()
+	if p != nil {
+		return p
+	}
+	attempt, err := a.permits.attempt(ctx, whoOf(ctx).callback, key)
+	callOf(ctx).attempt = attempt
+	return err
+}
+
 func (a *API) heartbeat(ctx context.Context, in *struct {
 	OfRun
 	Body *Heartbeat
@@ -127,14 +144,6 @@ func (a *API) heartbeat(ctx context.Context, in *struct {
 	if p != nil {
 		return nil, p
 	}
-	who := whoOf(ctx)
-	if !isPermit(who.callback) {
-		return nil, problem(http.StatusForbidden, plainKind, "a heartbeat needs the permit of the attempt: send the header Authorization: Bearer PERMIT")
-	}
-	attempt, err := a.permits.attempt(ctx, who.callback, key)
-	if err != nil {
-		return nil, err
-	}
 	beat, p := in.Body.read()
 	if p != nil {
 		return nil, p
@@ -143,7 +152,7 @@ func (a *API) heartbeat(ctx context.Context, in *struct {
 	if err := a.redact(ctx, key, &message, &beat.Output); err != nil {
 		return nil, err
 	}
-	r, err := a.operator.Heartbeat(ctx, key, attempt, beat, a.now())
+	r, err := a.operator.Heartbeat(ctx, key, callOf(ctx).attempt, beat, a.now())
 	if err != nil {
 		return nil, fmt.Errorf("heartbeat of run %s: %w", key, a.workerRefused(err))
 	}

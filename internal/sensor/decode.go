@@ -29,8 +29,9 @@ func Decode(data []byte) (Fields, error) {
 	return DecodeObject(data, Bounds{Bytes: MaxBytes, Depth: maxDepth})
 }
 
-// Bounds limit DecodeObject. The object itself is the first level of Depth.
-type Bounds struct{ Bytes, Depth int }
+// Bounds limit DecodeObject. The object itself is the first level of Depth. Values counts what is in
+// it, without names; 0 means no limit but that of Bytes.
+type Bounds struct{ Bytes, Depth, Values int }
 
 // DecodeObject is Decode for an object that is not a reading, such as an event, with other bounds.
 func DecodeObject(data []byte, most Bounds) (Fields, error) {
@@ -40,7 +41,7 @@ func DecodeObject(data []byte, most Bounds) (Fields, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("data is not valid UTF-8; send JSON in UTF-8")
 	}
-	d := decoder{json.NewDecoder(bytes.NewReader(data)), most.Depth}
+	d := &decoder{Decoder: json.NewDecoder(bytes.NewReader(data)), most: most}
 	d.UseNumber()
 	first, err := d.next()
 	if errors.Is(err, io.EOF) {
@@ -94,11 +95,12 @@ func (f *Fields) UnmarshalJSON(data []byte) error {
 // decoder builds values from JSON tokens.
 type decoder struct {
 	*json.Decoder
-	most int // levels
+	most Bounds
+	n    int // values so far
 }
 
 // next is Token with this package's error messages; io.EOF is returned unchanged.
-func (d decoder) next() (json.Token, error) {
+func (d *decoder) next() (json.Token, error) {
 	token, err := d.Token()
 	if err == nil || errors.Is(err, io.EOF) {
 		return token, err
@@ -110,9 +112,9 @@ func (d decoder) next() (json.Token, error) {
 }
 
 // object decodes the rest of an object after its {.
-func (d decoder) object(path string, depth int) (map[string]any, error) {
-	if depth > d.most {
-		return nil, tooDeep(d.most)
+func (d *decoder) object(path string, depth int) (map[string]any, error) {
+	if depth > d.most.Depth {
+		return nil, tooDeep(d.most.Depth)
 	}
 	object := map[string]any{}
 	for {
@@ -134,9 +136,9 @@ func (d decoder) object(path string, depth int) (map[string]any, error) {
 }
 
 // list decodes the rest of a list after its [.
-func (d decoder) list(path string, depth int) ([]any, error) {
-	if depth > d.most {
-		return nil, tooDeep(d.most)
+func (d *decoder) list(path string, depth int) ([]any, error) {
+	if depth > d.most.Depth {
+		return nil, tooDeep(d.most.Depth)
 	}
 	list := []any{}
 	for d.More() {
@@ -150,7 +152,10 @@ func (d decoder) list(path string, depth int) ([]any, error) {
 	return list, err
 }
 
-func (d decoder) value(path string, depth int) (any, error) {
+func (d *decoder) value(path string, depth int) (any, error) {
+	if d.n++; d.n > d.most.Values && d.most.Values > 0 {
+		return nil, fmt.Errorf("data has more than %d values; send fewer", d.most.Values)
+	}
 	token, err := d.next()
 	if err != nil {
 		return nil, err

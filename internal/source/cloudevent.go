@@ -23,8 +23,16 @@ const MaxEvent = 8 << 20
 // first.
 const MaxDepth = 100
 
+const (
+	// MaxValues is how many objects, lists, texts and other values an event, or a batch of them, may
+	// have.
+	MaxValues = 100_000
+	// MaxNested is how many values the texts of an event may have that are decoded as JSON.
+	MaxNested = 25_000
+)
+
 // bounds limits one event: the lineage of a large job is longer and deeper than any reading.
-var bounds = sensor.Bounds{Bytes: MaxEvent, Depth: MaxDepth}
+var bounds = sensor.Bounds{Bytes: MaxEvent, Depth: MaxDepth, Values: MaxValues}
 
 // DecodeEvent decodes one event, which is a JSON object.
 func DecodeEvent(body []byte) (map[string]any, error) {
@@ -67,7 +75,7 @@ func nextEvent(d *json.Decoder) (map[string]any, error) {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		return nil, errors.New("it is not a JSON object")
 	}
-	return sensor.DecodeObject(text, sensor.Bounds{Bytes: bounds.Bytes, Depth: bounds.Depth - 1}) // the list is a level too
+	return sensor.DecodeObject(text, sensor.Bounds{Bytes: bounds.Bytes, Depth: bounds.Depth - 1, Values: bounds.Values}) // the list is a level too
 }
 
 // notJSON returns the error for a list that d cannot read on.
@@ -95,7 +103,7 @@ func BinaryEvent(attributes map[string]string, contentType string, data []byte) 
 		event["datacontenttype"] = contentType
 	}
 	if len(data) > 0 {
-		if err := setData(event, contentType, data); err != nil {
+		if err := setData(event, contentType, data, MaxValues); err != nil {
 			return nil, err
 		}
 	}
@@ -150,10 +158,11 @@ func unquote(value string) string {
 }
 
 // setData adds the data: JSON as it is, other text as a string, and everything else as data_base64.
-func setData(event map[string]any, contentType string, data []byte) error {
+// JSON may have at most this many values.
+func setData(event map[string]any, contentType string, data []byte, values int) error {
 	switch {
-	case isJSON(contentType):
-		value, err := decodeJSON(data)
+	case IsJSON(contentType):
+		value, err := decodeJSON(data, values)
 		if err != nil {
 			return fmt.Errorf("datacontenttype is JSON, but attribute data is not: %w", err)
 		}
@@ -166,19 +175,19 @@ func setData(event map[string]any, contentType string, data []byte) error {
 	return nil
 }
 
-// decodeJSON decodes data that may be any JSON value. DecodeObject decodes objects only, so it
-// wraps the value in one.
-func decodeJSON(data []byte) (any, error) {
+// decodeJSON decodes data that may be any JSON value, and has at most this many values.
+// DecodeObject decodes objects only, so it wraps the value in one.
+func decodeJSON(data []byte, values int) (any, error) {
 	wrapped := append(append([]byte(`{"data":`), data...), '}')
-	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth + 1})
+	object, err := sensor.DecodeObject(wrapped, sensor.Bounds{Bytes: bounds.Bytes + len(wrapped) - len(data), Depth: bounds.Depth + 1, Values: values})
 	if err == nil && len(object) != 1 {
 		err = errors.New("unexpected data after the JSON value")
 	}
 	return object["data"], err
 }
 
-// isJSON reports whether a media type is JSON; an empty one counts as JSON.
-func isJSON(contentType string) bool {
+// IsJSON reports whether a media type is JSON; an empty one counts as JSON.
+func IsJSON(contentType string) bool {
 	if contentType == "" {
 		return true
 	}
@@ -259,10 +268,10 @@ func decodeBase64(event map[string]any) error {
 		return errors.New("attribute data_base64 is not base64")
 	}
 	contentType, _ := event["datacontenttype"].(string)
-	if contentType == "" || !isJSON(contentType) && !utf8.Valid(data) {
+	if contentType == "" || !IsJSON(contentType) && !utf8.Valid(data) {
 		return nil // of unknown type, or not text
 	}
-	if err := setData(event, contentType, data); err != nil {
+	if err := setData(event, contentType, data, MaxNested); err != nil {
 		return err
 	}
 	delete(event, "data_base64")

@@ -106,10 +106,12 @@ func (p *path) find(root any) ([]any, error) {
 	}
 	var fault error
 	decoded := make([]any, 0, len(values))
+	left := MaxNested
 	for _, v := range values {
-		v, err := p.decode.decode(v)
+		v, err := p.decode.decode(v, left)
 		if err == nil {
 			decoded = append(decoded, v)
+			left = max(left-count(v), 1)
 		} else if fault == nil {
 			fault = err
 		}
@@ -142,10 +144,26 @@ func (p *path) selected(root any) []any {
 	return []any{value}
 }
 
-// decode applies each decoding to a value.
-func (d Decodings) decode(v any) (out any, err error) {
+// count returns how many values a decoded value has, with itself.
+func count(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			n += count(member)
+		}
+	case []any:
+		for _, element := range v {
+			n += count(element)
+		}
+	}
+	return n
+}
+
+// decode applies each decoding to a value. JSON may have at most this many values.
+func (d Decodings) decode(v any, values int) (out any, err error) {
 	for _, how := range d {
-		if v, err = how.decode(v); err != nil {
+		if v, err = how.decode(v, values); err != nil {
 			return nil, err
 		}
 	}
@@ -153,7 +171,7 @@ func (d Decodings) decode(v any) (out any, err error) {
 }
 
 // decode decodes one value.
-func (how Decoding) decode(v any) (any, error) {
+func (how Decoding) decode(v any, values int) (any, error) {
 	text, isText := v.(string)
 	if !isText {
 		return nil, fmt.Errorf("cannot decode %.80s as %s: it is not text", sensor.Literal(v), how)
@@ -166,7 +184,7 @@ func (how Decoding) decode(v any) (any, error) {
 	case DecodeBase64:
 		out, err = decodeBase64Text(text)
 	case DecodeJSON:
-		if out, err = decodeJSON([]byte(text)); err != nil && strings.HasPrefix(err.Error(), "data is not JSON") {
+		if out, err = decodeJSON([]byte(text), values); err != nil && strings.HasPrefix(err.Error(), "data is not JSON") {
 			err = errors.New("it is not JSON") // the error counts bytes of another text
 		}
 	}
