@@ -204,9 +204,6 @@ func (c *controller) assemble(ctx context.Context) error {
 	if c.rivals, err = c.newRivals(ctx, jobs.guard); err != nil {
 		return err
 	}
-	if c.file.Metrics.PerPipeline {
-		registry.MustRegister(metrics.NewPipelines(c.store, c.catalog, time.Now))
-	}
 	counted := observer.Store(c.store)
 	h := c.newHandlers(counted, jobs, who.replica)
 	c.routes = h.routes
@@ -295,10 +292,14 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	if err != nil {
 		return err
 	}
-	handler := api.New(api.Deps{
+	deps := api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, Identity: c.rivals.own, CursorKey: cursors, Metrics: registry,
 		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Expand: jobs.expand, Dashboard: page, Now: time.Now, Logger: c.logger,
-	})
+	}
+	if c.file.Metrics.PerPipeline {
+		deps.PipelineMetrics = metrics.NewPipelines(c.store, c.catalog, time.Now).Of
+	}
+	handler := api.New(deps)
 	c.api = handler
 	c.access = &access{file: c.file, getenv: c.around.getenv, api: handler, logger: c.logger, tokens: who.Tokens, record: c.record}
 	if err := c.access.Reload(ctx); err != nil {

@@ -20,7 +20,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
@@ -63,11 +62,14 @@ type Deps struct {
 	// GateChanged. Set it shorter where other processes change what the gate depends on. The
 	// default is 5s.
 	GatePace  time.Duration
-	CursorKey []byte                                                                // the key that encrypts cursors; nil: a random one for this process
-	Health    func(context.Context) Health                                          // nil: always ready
-	Trouble   func() error                                                          // why the store accepts no changes from clients, as a store.Fault; nil: it always does
-	Metrics   *prometheus.Registry                                                  // nil: a new registry
-	Months    func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // from the archive, newest first; nil: no archive
+	CursorKey []byte                       // the key that encrypts cursors; nil: a random one for this process
+	Health    func(context.Context) Health // nil: always ready
+	Trouble   func() error                 // why the store accepts no changes from clients, as a store.Fault; nil: it always does
+	Metrics   *prometheus.Registry         // nil: a new registry
+	// PipelineMetrics returns the collector of the metrics that name pipelines, for a client that sees
+	// only these. nil: there are none.
+	PipelineMetrics func(sees func(pipeline.ID) bool) prometheus.Collector
+	Months          func(ctx context.Context, id pipeline.ID, limit int) ([]Month, error) // from the archive, newest first; nil: no archive
 	// Tail returns the end of the output of a run's running job; false if it cannot be read here.
 	// It may be nil.
 	Tail func(ctx context.Context, r run.Run) (string, bool, error)
@@ -163,7 +165,7 @@ func New(d Deps) *API {
 	a.mux.HandleFunc("GET /healthz", a.healthz)
 	a.mux.HandleFunc("GET /readyz", a.readyz)
 	a.mux.HandleFunc("GET /openapi.json", a.describe)
-	a.mux.Handle("GET /metrics", a.guarded(RoleViewer, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
+	a.mux.Handle("GET /metrics", a.guarded(RoleViewer, figures(registry, d.PipelineMetrics)))
 	a.mux.Handle("/", a.otherwise(d.Dashboard))
 	return a
 }

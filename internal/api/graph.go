@@ -195,7 +195,7 @@ func (a *API) blocks(ctx context.Context, w *walk, truncated *bool) ([]Block, er
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, blockedBy(e, r, view)...)
+			out = append(out, slices.DeleteFunc(blockedBy(e, r, view), func(b Block) bool { return !w.sees(pipeline.ID(b.By)) })...)
 		}
 	}
 	return out, nil

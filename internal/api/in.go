@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -127,6 +128,7 @@ func (a *API) takeIn(r *http.Request, d *source.Definition) (any, *Problem) {
 		return nil, again(problemOf(err))
 	}
 	a.metrics.took(events, result)
+	result.Problems = a.seenProblems(whoOf(r.Context()), string(d.ID), result.Problems)
 	for _, fault := range faults {
 		a.metrics.events[d.Format].refused.Inc()
 		result.Problems = append(result.Problems, source.EventProblem{Source: d.ID, Write: -1, Message: fault})
@@ -218,17 +220,15 @@ func jsonID(header func(string) string, event map[string]any, i int) string {
 
 // mayWriteTo returns a Problem unless a client may write at least one of a source's pipelines. A
 // source that takes the pipeline from the message may write any.
-func mayWriteTo(who principal, d *source.Definition) (p *Problem) {
+func mayWriteTo(who principal, d *source.Definition) *Problem {
 	ids, any := d.Pipelines()
-	if any {
-		return who.may(RoleSensor, "")
+	if p := who.may(RoleSensor, ""); p != nil || any {
+		return p
 	}
-	for _, id := range ids {
-		if p = who.may(RoleSensor, id); p == nil {
-			return nil
-		}
+	if !slices.ContainsFunc(ids, who.sees) {
+		return problem(http.StatusForbidden, plainKind, "the token may write to none of the pipelines of source %s", d.ID)
 	}
-	return p
+	return nil
 }
 
 // inOperations describes the address for services that cannot set a header.

@@ -180,7 +180,7 @@ func TestConfirmationNeedsAPipelineOfTheSource(t *testing.T) {
 	w.useSources(lakeSNS, shared, any)
 	w.delivered("lake-sns", confirm("real"), `{"matched":0,"written":0,"repeated":0,"problems":[{"source":"lake-sns","write":-1,"pipeline":"","key":"","message":"SNS asks to confirm`)
 	for id, want := range map[string]string{
-		"lake-sns": `"message":"the token is limited to pipelines other than \"orders\""`,
+		"lake-sns": `"message":"the token may write to none of the pipelines of source lake-sns"`,
 		"shared":   `"message":"SNS asks to confirm the subscription`,
 		"any":      `"message":"SNS asks to confirm the subscription`,
 	} {
@@ -321,7 +321,7 @@ func TestInRevealsNothing(t *testing.T) {
 	w.request("POST", in("bridge"), "{}", "Sec-Fetch-Site: cross-site").problem(403, "cross-origin writes are rejected")
 	w.token = ""
 	got := w.request("POST", "/in/"+limitedToken+"/bridge", `{"depth":1}`)
-	if !strings.Contains(string(got.body), `limited to pipelines other than \"orders\"`) {
+	if !strings.Contains(string(got.body), "pipelines that the token may not see (problems: 1)") {
 		t.Errorf("a limited token: %d %s", got.status, got.body)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/interlock-go/interlock/internal/ingest"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/source"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -71,7 +73,40 @@ func (a *API) take(r *http.Request, format source.Format, read func(*http.Reques
 		return result, problemOf(err)
 	}
 	a.metrics.took(events, result)
+	result.Problems = a.seenProblems(who, r.PathValue("source"), result.Problems)
 	return result, nil
+}
+
+// seenProblems returns the problems of a request without those about pipelines that the client may
+// not see, and about sources that write to such pipelines, unless the request names the source. A
+// last problem says how many there are.
+func (a *API) seenProblems(who principal, named string, all []source.EventProblem) []source.EventProblem {
+	seen := make([]source.EventProblem, 0, len(all))
+	for _, p := range all {
+		whole := string(p.Source) == named || a.seesSource(who, p.Source)
+		if p.Pipeline == "" && whole || p.Pipeline != "" && who.sees(pipeline.ID(p.Pipeline)) {
+			seen = append(seen, p)
+		}
+	}
+	if hidden := len(all) - len(seen); hidden > 0 {
+		seen = append(seen, source.EventProblem{
+			Source: source.ID(named), Write: -1, Message: fmt.Sprintf("nothing is written to pipelines that the token may not see (problems: %d)", hidden),
+		})
+	}
+	return seen
+}
+
+// seesSource reports whether a client may see all pipelines that a source writes to.
+func (a *API) seesSource(who principal, id source.ID) bool {
+	if who.unlimited() {
+		return true
+	}
+	d := a.catalog.Sources().Get(id)
+	if d == nil {
+		return false
+	}
+	ids, any := d.Pipelines()
+	return !any && !slices.ContainsFunc(ids, func(id pipeline.ID) bool { return !who.sees(id) })
 }
 
 // admitEvent decides whether a client may write a reading of an event.

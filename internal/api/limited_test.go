@@ -93,3 +93,39 @@ func TestLimitedOperatorWorksOnItsPipelines(t *testing.T) {
 	w.get("/api/v1/pipelines/silver-orders").object(200)
 	w.post("/api/v1/pipelines/silver-orders/pause", `{}`).problem(403, "operator")
 }
+
+// Problems of an event, and what keeps a run waiting, may concern pipelines of others.
+func TestAnswersNameOnlyPipelinesThatTheTokenSees(t *testing.T) {
+	w := opened(t, withTokens, withLimited)
+	w.useSources(bridge, ordersLanded, sparkDone, lakeSNS)
+	sensor := limitedSecret(api.RoleSensor)
+	const lineage = `{"eventTime":"2026-03-09T01:00:00Z","eventType":"COMPLETE","producer":"p","schemaURL":"s","run":{"runId":"r","facets":{"nominalTime":{"nominalStartTime":"2026-03-04T00:00:00Z"}}},"job":{"namespace":"n","name":"orders_silver"}}`
+	for path, body := range map[string]string{
+		"/api/v1/ingest/bridge": `{"depth":1}`, "/in/" + sensor + "/bridge": `{"depth":1}`, "/in/" + sensor + "/lake-sns": `{"Type":"SubscriptionConfirmation","TopicArn":"t","SubscribeURL":"https://sns.eu-west-1.amazonaws.com/"}`,
+		"/api/v1/cloudevents": landedJSON("a", "2026-03-03"), "/api/v1/lineage": lineage,
+	} {
+		w.token = sensor
+		media := "Content-Type: application/json"
+		if strings.HasSuffix(path, "cloudevents") {
+			media = structured
+		}
+		got := w.request("POST", path, body, media)
+		text := strings.ReplaceAll(string(got.body), "orders_silver", "")
+		if got.status != 200 || !onlySilver(text) || strings.Contains(text, "spark-done") || strings.Contains(path, "v1") && !strings.Contains(text, "problems: 1") {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	w.Apply(orders, silver, "pipeline: {id: silver-sum, owner: data}\nvalidation: {rules: [{key: source, from: orders, check: exists}]}\njob: {type: command, config: {command: [load]}}\n")
+	w.Settle()
+	w.token = operatorToken
+	w.post("/api/v1/runs", `{"pipeline":"silver-sum"}`).object(201)
+	w.Settle()
+	const graph = "/api/v1/pipelines/silver-sum/graph"
+	if got := string(w.get(graph).body); !strings.Contains(got, `"by":"orders"`) {
+		t.Errorf("the whole graph lacks the block: %s", got)
+	}
+	w.token = limitedSecret(api.RoleViewer)
+	if got := string(w.get(graph).body); !onlySilver(got) {
+		t.Errorf("the graph: %s", got)
+	}
+}

@@ -9,10 +9,24 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/interlock-go/interlock/internal/ingest"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/source"
 )
+
+// figures serves the metrics of a registry, and of the pipelines that the client sees.
+func figures(registry *prometheus.Registry, of func(sees func(pipeline.ID) bool) prometheus.Collector) http.Handler {
+	if of == nil {
+		return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen := prometheus.NewRegistry()
+		seen.MustRegister(of(whoOf(r.Context()).sees))
+		promhttp.HandlerFor(prometheus.Gatherers{registry, seen}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	})
+}
 
 // metrics holds the metrics of the API.
 type metrics struct {

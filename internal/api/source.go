@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -65,7 +64,7 @@ func (a *API) listSources(ctx context.Context, _ *struct{}) (*output[SourceList]
 	who, out := whoOf(ctx), SourceList{}
 	out.Items, out.Rejected, out.Unmatched.Samples = []Source{}, []client.RejectedSource{}, []ingest.Sample{}
 	for _, d := range a.catalog.Sources().All() {
-		if ids, any := d.Pipelines(); !who.unlimited() && (any || slices.ContainsFunc(ids, func(id pipeline.ID) bool { return !who.sees(id) })) {
+		if !a.seesSource(who, d.ID) {
 			continue
 		}
 		out.Items = append(out.Items, sourceView(d, activities[d.ID], a.now()))

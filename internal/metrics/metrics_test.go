@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job"
 	"github.com/interlock-go/interlock/internal/metrics"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store/memory"
 )
@@ -85,7 +86,7 @@ type world struct {
 func newWorld(t *testing.T) world {
 	t.Helper()
 	w := world{t, controllertest.New(t, memory.New(), map[string]job.Type{"command": controllertest.Idle{}}), prometheus.NewRegistry()}
-	w.registry.MustRegister(metrics.NewPipelines(w.Store, w.Controller.Catalog, w.Now))
+	w.registry.MustRegister(metrics.NewPipelines(w.Store, w.Controller.Catalog, w.Now).Of(func(pipeline.ID) bool { return true }))
 	w.Apply(dailyFile, idleFile)
 	w.Settle()
 	return w
@@ -136,4 +137,16 @@ func TestRemovedPipelineHasNoSeries(t *testing.T) {
 	w.Apply(idleFile)
 	w.Settle()
 	w.shows("deadline_state", map[string]float64{"idle": 0})
+}
+
+func TestClientsGetTheSeriesOfThePipelinesTheySee(t *testing.T) {
+	w := newWorld(t)
+	all := metrics.NewPipelines(w.Store, w.Controller.Catalog, w.Now)
+	for seen, want := range map[pipeline.ID]map[string]float64{"daily": {"daily": 1}, "idle": {"idle": 0}, "other": {}} {
+		r := prometheus.NewRegistry()
+		r.MustRegister(all.Of(func(id pipeline.ID) bool { return id == seen }))
+		if diff := cmp.Diff(want, values(t, r, "interlock_pipeline_deadline_state")); diff != "" {
+			t.Errorf("a client that sees %s: (-want +got)\n%s", seen, diff)
+		}
+	}
 }

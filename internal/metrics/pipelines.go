@@ -74,9 +74,20 @@ func (p *Pipelines) Describe(to chan<- *prometheus.Desc) {
 // kept.
 const firstRead = time.Minute
 
-// Collect exports the active pipelines. If the store does not answer in time, the metrics are
-// missing from that scrape.
-func (p *Pipelines) Collect(to chan<- prometheus.Metric) {
+// Of returns a collector that exports the active pipelines for which sees returns true. If the store
+// does not answer in time, the metrics are missing from that scrape.
+func (p *Pipelines) Of(sees func(pipeline.ID) bool) prometheus.Collector { return some{p, sees} }
+
+// some is the collector of a part of the pipelines.
+type some struct {
+	*Pipelines
+	sees func(pipeline.ID) bool
+}
+
+// Collect exports that part.
+func (s some) Collect(to chan<- prometheus.Metric) { s.collect(to, s.sees) }
+
+func (p *Pipelines) collect(to chan<- prometheus.Metric, sees func(pipeline.ID) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), firstRead)
@@ -96,6 +107,9 @@ func (p *Pipelines) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	for _, e := range active {
+		if !sees(e.ID) {
+			continue
+		}
 		show := func(d *prometheus.Desc, value float64) {
 			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, string(e.ID))
 		}
