@@ -113,6 +113,7 @@ func (a *app) serveLogging(ctx context.Context, f *serveFlags, logger *slog.Logg
 	if isDeployed(file.Store) && f.paused {
 		return usagef("--paused is for a server that starts jobs; pause an AWS deployment with `interlock pause --all --store %s`", file.Store)
 	}
+	limitMemory(a.getenv, os.DirFS("/"), logger)
 	if isDeployed(file.Store) {
 		return a.serveTables(ctx, file, logger)
 	}
