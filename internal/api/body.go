@@ -25,6 +25,8 @@ const (
 var (
 	errBusy = errors.New("the memory for request bodies is in use")
 	errSlow = errors.New("the request body did not arrive in time")
+
+	errTooCostly = errors.New("the request body needs more memory than the server uses for bodies; send less in one request")
 )
 
 // bodyRule says what a body may be.
@@ -32,7 +34,7 @@ type bodyRule struct {
 	bytes  int64
 	values int           // in its JSON, whose levels are limited too; 0 means that it is not JSON
 	nested bool          // a source may decode its text as JSON once more
-	from   *budget       // what it reserves memory of
+	from   *budget       // what it reserves memory of; never nil while a body is read
 	time   time.Duration // for the handler, once the body has arrived; 0 means handlerTime
 }
 
@@ -54,8 +56,11 @@ type body struct {
 // before.
 func (c *call) limit(r *http.Request, rule bodyRule) {
 	c.body = body{bodyRule: rule, in: r.Body, w: &c.response}
-	if r.ContentLength > rule.bytes {
+	switch {
+	case r.ContentLength > rule.bytes:
 		c.body.err = &http.MaxBytesError{Limit: rule.bytes}
+	case !rule.from.room(r.ContentLength * costPerByte):
+		c.body.err = errBusy // without reading what could not be kept
 	}
 	r.Body = &c.body
 }
@@ -91,6 +96,9 @@ func (b *body) check(p []byte, err error) error {
 	if err != nil {
 		cost += b.decoded()
 	}
+	if b.from.never(cost) {
+		return errTooCostly
+	}
 	if !b.reserve(cost) {
 		return errBusy
 	}
@@ -109,7 +117,7 @@ func (b *body) decoded() int64 {
 // reserve reserves memory up to a total.
 func (b *body) reserve(total int64) bool {
 	more := total - b.reserved
-	if b.from == nil || more <= 0 {
+	if more <= 0 {
 		return true
 	}
 	if !b.from.reserve(more, b.reserved) {
@@ -165,6 +173,8 @@ func problemOfBody(err error) (*Problem, string) {
 		return badRequest("%s", errTooDeep), bodyTooDeep
 	case tooMany:
 		return problem(http.StatusRequestEntityTooLarge, plainKind, "%s", wide), bodyTooWide
+	case errors.Is(err, errTooCostly):
+		return problem(http.StatusRequestEntityTooLarge, plainKind, "%s", errTooCostly), bodyTooWide
 	case errors.Is(err, errSlow):
 		return problem(http.StatusRequestTimeout, plainKind, "%s; send it within %s", errSlow, bodyTime), bodyTooSlow
 	case errors.Is(err, errBusy):

@@ -142,9 +142,9 @@ func TestHeartbeatHoldsEscapedOutput(t *testing.T) {
 func TestLargestBodyFitsIntoTheBudget(t *testing.T) {
 	w := newWorld(t)
 	w.useSources(bridge)
-	text := strings.Repeat("x", 7<<20)
+	text := strings.Repeat("x", 6<<20)
 	for _, got := range []reply{
-		w.post("/api/v1/ingest/bridge", zipped(`[{"deep":1,"x":"`+text+`"},`+wide(wideObjects, 49_000)[1:]), "Content-Encoding: gzip"),
+		w.post("/api/v1/ingest/bridge", zipped(`[{"deep":1,"x":"`+text+`"},`+wide(wideObjects, 30_000)[1:]), "Content-Encoding: gzip"),
 		w.post("/api/v1/sensors", wide(wideObjects, 49_999)),
 		w.put(ordersSensors+"wide", `{"x":`+wide("1,", 32_000)+`}`),
 	} {
@@ -152,6 +152,7 @@ func TestLargestBodyFitsIntoTheBudget(t *testing.T) {
 			t.Errorf("%d %.300s", got.status, got.body)
 		}
 	}
+	w.post("/api/v1/ingest/bridge", zipped(`[{"deep":1,"x":"`+text+`"},`+wide(wideObjects, 49_000)[1:]), "Content-Encoding: gzip").problem(413, "more memory")
 	if used := w.api.ReservedForBodies(); used != 0 {
 		t.Errorf("%d bytes stay reserved", used)
 	}
