@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/explain"
 	"github.com/interlock-go/interlock/internal/pipeline"
+	"github.com/interlock-go/interlock/internal/prober"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/timeline"
 )
@@ -50,12 +52,15 @@ func (a *API) explain(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, fmt.Errorf("explain %.140s: %w", in.ID, err)
 	}
-	v := a.explanationView(x)
+	v := a.explanationView(ctx, x)
 	v.Budgets = budgetsOf(a.catalog.Current().Get(q.Pipeline))
 	return answer(v), nil
 }
 
-func (a *API) explanationView(x explain.Explanation) client.Explanation {
+// explanationView returns an explanation without the probes of other pipelines that the client may
+// not see.
+func (a *API) explanationView(ctx context.Context, x explain.Explanation) client.Explanation {
+	x.Probes = slices.DeleteFunc(slices.Clone(x.Probes), func(s prober.Standing) bool { return !whoOf(ctx).sees(s.Pipeline) })
 	v := client.Explanation{
 		Pipeline: string(x.Key.Pipeline), Schedule: text(x.Key.Schedule), Date: date(x.Key.Period), At: x.At.UTC(),
 		State: string(x.State), Summary: x.Summary, Reasons: append([]string{}, x.Reasons...), Opens: append([]string{}, x.Opens...),

@@ -3,11 +3,14 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
+	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
 )
 
 // withLimited adds a token of each role that is limited to silver-*.
@@ -127,5 +130,28 @@ func TestAnswersNameOnlyPipelinesThatTheTokenSees(t *testing.T) {
 	w.token = limitedSecret(api.RoleViewer)
 	if got := string(w.get(graph).body); !onlySilver(got) {
 		t.Errorf("the graph: %s", got)
+	}
+	files := catalog.Files{}
+	for i, text := range []string{
+		orders, silver, probed, "pipeline: {id: silver-typo, owner: data}\nschedule: {after: [order]}\n",
+		"pipeline: {id: silver-read, owner: data}\nvalidation: {rules: [{key: landing, from: probed, check: exists}]}\njob: {type: command, config: {command: [load]}}\n",
+	} {
+		files.Pipelines = append(files.Pipelines, pipeline.Source{File: fmt.Sprintf("%d.yaml", i), Data: []byte(text)})
+	}
+	_, err := w.Catalog.Apply(ctx, files, w.Now())
+	w.Check(err)
+	w.Settle()
+	for _, list := range []string{"files", "events", "attention", "pipelines?removed=true"} {
+		if got := string(w.get("/api/v1/" + list).body); !onlySilver(got) || list == "files" && !strings.Contains(got, "there is no pipeline") {
+			t.Errorf("%s: %s", list, got)
+		}
+	}
+	const explained = "/api/v1/pipelines/silver-read/explain?schedule=manual"
+	if got := string(w.get(explained).body); !strings.Contains(got, `"probes":[]`) {
+		t.Errorf("the explanation shows the probes of another pipeline: %s", got)
+	}
+	w.token = operatorToken
+	if got := string(w.get(explained).body); !strings.Contains(got, `"probes":[{"pipeline":"probed"`) {
+		t.Errorf("the explanation lacks the probes that it waits for: %s", got)
 	}
 }

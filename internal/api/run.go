@@ -149,7 +149,7 @@ func (a *API) getRun(ctx context.Context, in *OfRun) (*output[client.RunDetail],
 	if err != nil {
 		return nil, err
 	}
-	v := a.explanationView(x)
+	v := a.explanationView(ctx, x)
 	var out *string
 	if n := len(v.Attempts); n > 0 {
 		latest := &v.Attempts[n-1]

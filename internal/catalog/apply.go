@@ -32,7 +32,7 @@ func (c *Catalog) Apply(ctx context.Context, files Files, now time.Time) (Report
 	}
 	files.Pipelines = append(slices.Clip(files.Pipelines), gone...)
 	set := pipeline.Load(files.Pipelines, pipeline.Options{
-		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Known: c.unchanged(files), Active: c.active,
+		Jobs: c.kinds, Calendars: files.Calendars, Archetypes: files.Archetypes, Whole: true, Shared: true, Known: c.unchanged(files), Active: c.active,
 		Platform: c.place.platform, TimeLimit: c.place.timeLimit, NoPrograms: c.place.noPrograms, Offers: c.place.offers,
 	})
 	rows, err := c.rows(ctx)

@@ -13,7 +13,7 @@ import (
 // checkTogether reports problems of several files together: duplicate ids, unknown upstreams,
 // cycles, upstreams in other zones.
 func checkTogether(entries []*entry, shelf *shelf, opts Options) {
-	g := graph{shelf: shelf, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]ID{}}
+	g := graph{shelf: shelf, shared: opts.Shared, byID: make(map[ID][]*entry, len(entries)), unknown: map[ID]ID{}}
 	for _, e := range entries {
 		if e.id != "" {
 			g.byID[e.id] = append(g.byID[e.id], e)
@@ -37,6 +37,7 @@ func checkTogether(entries []*entry, shelf *shelf, opts Options) {
 // graph holds the pipelines by id, and their upstreams.
 type graph struct {
 	shelf    *shelf
+	shared   bool // Options.Shared
 	byID     map[ID][]*entry
 	names    []ID
 	lost     []string          // files that cannot be read, and whose pipeline is unknown
@@ -147,6 +148,12 @@ func (g *graph) unknownMessage(own, id ID) string {
 	message := fmt.Sprintf("there is no pipeline %q among these files", id)
 	if n := len(g.lost); n > 0 {
 		message += fmt.Sprintf("; it may be in %s, which cannot be read", firstOf(g.lost[:min(n, maxNamed)], n))
+	}
+	if g.shared && len(g.lost) == 0 {
+		return message + "; `interlock validate` suggests a name"
+	}
+	if g.shared {
+		return message + "; correct that first"
 	}
 	near := g.nearest(id)
 	if near != "" && near == own { // never suggest the pipeline itself

@@ -198,6 +198,15 @@ func TestUnknownNamesAreErrorsOnlyWhenAllFilesAreGiven(t *testing.T) {
 	}
 }
 
+// Readers of a server's problems may see only some of the pipelines.
+func TestSharedProblemsSuggestNoPipelines(t *testing.T) {
+	shared := pipeline.Load(sources(following("gold", "silvr"), "pipeline: {id: silver, owner: t}"), pipeline.Options{Jobs: all.Kinds(), Whole: true, Shared: true})
+	want := []string{"a.yaml:2:20: schedule.after[0]: there is no pipeline \"silvr\" among these files; `interlock validate` suggests a name"}
+	if diff := cmp.Diff(want, report(shared)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
 func TestPipelineIsNotSuggestedAsItsOwnUpstream(t *testing.T) {
 	want := []string{
 		`a.yaml:2:20: schedule.after[0]: there is no pipeline "order" among these files; did you mean "borders"?`,

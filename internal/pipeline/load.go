@@ -67,6 +67,9 @@ type Options struct {
 	// Whole means that every existing pipeline, calendar and archetype was given, so that an
 	// unknown name is an error; otherwise it is a warning.
 	Whole bool
+	// Shared means that readers of the problems may see only some of the pipelines: no problem
+	// suggests one that its file does not name.
+	Shared bool
 	// Apart means that the files are unrelated: each is read as if it were alone, and the pipelines
 	// it refers to are not checked.
 	Apart bool
