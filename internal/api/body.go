@@ -1,11 +1,14 @@
 package api
 
 import (
+	"compress/gzip"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/interlock-go/interlock/internal/source"
 )
 
 // The largest bodies in bytes.
@@ -150,6 +153,50 @@ func (b *body) free() {
 		b.from.release(b.reserved)
 		b.reserved = 0
 	}
+}
+
+// eventBody reads the body of a request, which OpenLineage clients may compress. isJSON says whether
+// it will be decoded, and nested whether a source may decode its texts once more.
+func (a *API) eventBody(r *http.Request, isJSON, nested bool) ([]byte, *Problem) {
+	rule := bodyRule{bytes: maxBody, from: &a.bodies, nested: nested}
+	if isJSON {
+		rule.values = maxValues
+	}
+	remedy := "send fewer events, or compress them with gzip"
+	c := callOf(r.Context())
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip":
+		remedy = "send fewer events"
+		if r.ContentLength > maxBody {
+			return nil, tooMany(remedy)
+		}
+		packed := http.MaxBytesReader(&c.response, r.Body, maxBody)
+		unzipped, err := gzip.NewReader(packed)
+		if err != nil {
+			return nil, badRequest("Content-Encoding is gzip, but the body is not: %s", err)
+		}
+		r.Body, r.ContentLength, rule.bytes = unzipped, -1, source.MaxEvent
+	default:
+		return nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send gzip or none", encoding)
+	}
+	c.limit(r, rule)
+	body, err := io.ReadAll(r.Body)
+	if limit, over := errors.AsType[*http.MaxBytesError](err); over && limit.Limit == maxBody {
+		return nil, tooMany(remedy)
+	} else if over {
+		return nil, problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large when unzipped; at most %d bytes are allowed: send fewer events", source.MaxEvent)
+	}
+	if err != nil {
+		p, _ := problemOfBody(err)
+		return nil, p
+	}
+	return body, nil
+}
+
+// tooMany is the response to a body that is too large as it was sent.
+func tooMany(remedy string) *Problem {
+	return problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large; at most %d bytes are allowed: %s", maxBody, remedy)
 }
 
 // The reasons to reject a body, as the metric names them.

@@ -2,15 +2,11 @@ package api
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +14,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/interlock-go/interlock/internal/ingest"
-	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/source"
 	"github.com/interlock-go/interlock/internal/store"
 )
@@ -77,38 +72,6 @@ func (a *API) take(r *http.Request, format source.Format, read func(*http.Reques
 	return result, nil
 }
 
-// seenProblems returns the problems of a request without those about pipelines that the client may
-// not see, and about sources that write to such pipelines, unless the request names the source. A
-// last problem says how many there are.
-func (a *API) seenProblems(who principal, named string, all []source.EventProblem) []source.EventProblem {
-	seen := make([]source.EventProblem, 0, len(all))
-	for _, p := range all {
-		whole := string(p.Source) == named || a.seesSource(who, p.Source)
-		if p.Pipeline == "" && whole || p.Pipeline != "" && who.sees(pipeline.ID(p.Pipeline)) {
-			seen = append(seen, p)
-		}
-	}
-	if hidden := len(all) - len(seen); hidden > 0 {
-		seen = append(seen, source.EventProblem{
-			Source: source.ID(named), Write: -1, Message: fmt.Sprintf("nothing is written to pipelines that the token may not see (problems: %d)", hidden),
-		})
-	}
-	return seen
-}
-
-// seesSource reports whether a client may see all pipelines that a source writes to.
-func (a *API) seesSource(who principal, id source.ID) bool {
-	if who.unlimited() {
-		return true
-	}
-	d := a.catalog.Sources().Get(id)
-	if d == nil {
-		return false
-	}
-	ids, any := d.Pipelines()
-	return !any && !slices.ContainsFunc(ids, func(id pipeline.ID) bool { return !who.sees(id) })
-}
-
 // admitEvent decides whether a client may write a reading of an event.
 func (a *API) admitEvent(ctx context.Context, who principal, w *store.Write, size int) (func(), error) {
 	if p := who.may(RoleSensor, w.Pipeline); p != nil {
@@ -120,50 +83,6 @@ func (a *API) admitEvent(ctx context.Context, who principal, w *store.Write, siz
 	}
 	w.Reading.Source = who.by(w.Reading.Source)
 	return viewed(a.admit(ctx, e, w.Reading, size))
-}
-
-// eventBody reads the body of a request, which OpenLineage clients may compress. isJSON says whether
-// it will be decoded, and nested whether a source may decode its texts once more.
-func (a *API) eventBody(r *http.Request, isJSON, nested bool) ([]byte, *Problem) {
-	rule := bodyRule{bytes: maxBody, from: &a.bodies, nested: nested}
-	if isJSON {
-		rule.values = maxValues
-	}
-	remedy := "send fewer events, or compress them with gzip"
-	c := callOf(r.Context())
-	switch encoding := r.Header.Get("Content-Encoding"); encoding {
-	case "", "identity":
-	case "gzip":
-		remedy = "send fewer events"
-		if r.ContentLength > maxBody {
-			return nil, tooMany(remedy)
-		}
-		packed := http.MaxBytesReader(&c.response, r.Body, maxBody)
-		unzipped, err := gzip.NewReader(packed)
-		if err != nil {
-			return nil, badRequest("Content-Encoding is gzip, but the body is not: %s", err)
-		}
-		r.Body, r.ContentLength, rule.bytes = unzipped, -1, source.MaxEvent
-	default:
-		return nil, problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send gzip or none", encoding)
-	}
-	c.limit(r, rule)
-	body, err := io.ReadAll(r.Body)
-	if limit, over := errors.AsType[*http.MaxBytesError](err); over && limit.Limit == maxBody {
-		return nil, tooMany(remedy)
-	} else if over {
-		return nil, problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large when unzipped; at most %d bytes are allowed: send fewer events", source.MaxEvent)
-	}
-	if err != nil {
-		p, _ := problemOfBody(err)
-		return nil, p
-	}
-	return body, nil
-}
-
-// tooMany is the response to a body that is too large as it was sent.
-func tooMany(remedy string) *Problem {
-	return problem(http.StatusRequestEntityTooLarge, plainKind, "the request body is too large; at most %d bytes are allowed: %s", maxBody, remedy)
 }
 
 // cloudEvents parses CloudEvents in binary, structured or batched mode.

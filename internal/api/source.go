@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -106,4 +108,36 @@ func sourceView(d *source.Definition, a source.Activity, now time.Time) Source {
 		v.UsualSeconds = seconds(usual)
 	}
 	return v
+}
+
+// seenProblems returns the problems of a request without those about pipelines that the client may
+// not see, and about sources that write to such pipelines, unless the request names the source. A
+// last problem says how many there are.
+func (a *API) seenProblems(who principal, named string, all []source.EventProblem) []source.EventProblem {
+	seen := make([]source.EventProblem, 0, len(all))
+	for _, p := range all {
+		whole := string(p.Source) == named || a.seesSource(who, p.Source)
+		if p.Pipeline == "" && whole || p.Pipeline != "" && who.sees(pipeline.ID(p.Pipeline)) {
+			seen = append(seen, p)
+		}
+	}
+	if hidden := len(all) - len(seen); hidden > 0 {
+		seen = append(seen, source.EventProblem{
+			Source: source.ID(named), Write: -1, Message: fmt.Sprintf("nothing is written to pipelines that the token may not see (problems: %d)", hidden),
+		})
+	}
+	return seen
+}
+
+// seesSource reports whether a client may see all pipelines that a source writes to.
+func (a *API) seesSource(who principal, id source.ID) bool {
+	if who.unlimited() {
+		return true
+	}
+	d := a.catalog.Sources().Get(id)
+	if d == nil {
+		return false
+	}
+	ids, any := d.Pipelines()
+	return !any && !slices.ContainsFunc(ids, func(id pipeline.ID) bool { return !who.sees(id) })
 }
