@@ -1,13 +1,10 @@
 package api
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // IdentityPath is the path at which a controller proves its Identity.
@@ -35,18 +32,22 @@ func (i Identity) Prove(nonce string) Proof {
 	return Proof{Store: sign(i.Store, "store"), Pipelines: sign([]byte(i.Pipelines()), "pipelines")}
 }
 
-func (a *API) identityRoutes(h huma.API) {
-	out := get("/identity", "prove-identity", "Server", "Prove which store the controller uses and which pipelines it has, without revealing either")
-	out.role, out.public = RoleNone, true
-	register(h, out, a.proveIdentity)
+// isNonce reports whether text has the form of a nonce: 32 bytes in hexadecimal.
+func isNonce(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == 2*nonceBytes
 }
 
-func (a *API) proveIdentity(_ context.Context, in *struct {
-	Nonce string `query:"nonce" required:"true" pattern:"^[0-9a-f]{64}$" doc:"32 random bytes in hexadecimal, new for each request."`
-},
-) (*output[Proof], error) {
-	if a.identity.Store == nil {
-		return nil, problem(http.StatusNotFound, plainKind, "this server starts no jobs, so it has no identity to prove")
+const nonceBytes = 32
+
+func (a *API) proveIdentity(w http.ResponseWriter, r *http.Request) {
+	nonce := r.URL.Query().Get("nonce")
+	switch {
+	case !isNonce(nonce):
+		problem(http.StatusBadRequest, malformed, "the parameter nonce must be %d random bytes in hexadecimal", nonceBytes).write(w, r)
+	case a.identity.Store == nil:
+		problem(http.StatusNotFound, plainKind, "this server starts no jobs, so it has no identity to prove").write(w, r)
+	default:
+		writeJSON(w, http.StatusOK, "application/json", a.identity.Prove(nonce))
 	}
-	return answer(a.identity.Prove(in.Nonce)), nil
 }

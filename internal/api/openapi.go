@@ -145,9 +145,12 @@ func plainOperations(h huma.API) []*huma.Operation {
 	figures := plain("/metrics", "metrics", "Get metrics in the Prometheus format", metrics)
 	figures.Description, figures.Security = needsRole(RoleViewer), needsToken
 	ready.Description += " The checks are listed for viewers whose token is not limited to pipelines."
+	identity := plain(IdentityPath, "prove-identity", "Prove which store the controller uses and which pipelines it has, without revealing either", jsonAnswer[Proof](h, "The proof."))
+	identity.Parameters = []*huma.Param{word("query", "nonce", "32 random bytes in hexadecimal, new for each request.")}
+	identity.Parameters[0].Required = true
 	return []*huma.Operation{
 		plain("/healthz", "healthz", "Check whether the process responds", anything), ready,
-		figures,
+		figures, identity,
 		plain("/openapi.json", "openapi", "Get this OpenAPI document", anything),
 	}
 }

@@ -4502,7 +4502,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description OK */
+            /** @description The proof. */
             200: {
                 headers: {
                     [name: string]: unknown;
