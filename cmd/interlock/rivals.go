@@ -42,6 +42,7 @@ type rivals struct {
 	own       api.Identity
 	addresses []announced
 	client    *http.Client
+	limit     time.Duration // of one search of one address
 	memory    time.Duration
 	logger    *slog.Logger
 
@@ -67,7 +68,7 @@ type rival struct {
 
 // newRivals returns a search of the addresses that the settings name.
 func (c *controller) newRivals(ctx context.Context, guard *egress.Guard) (*rivals, error) {
-	r := &rivals{logger: c.logger, memory: rivalMemory * c.file.Watchdog.Interval.D(), seen: map[string]rival{}, wrong: map[string]string{}}
+	r := &rivals{logger: c.logger, limit: rivalLimit, memory: rivalMemory * c.file.Watchdog.Interval.D(), seen: map[string]rival{}, wrong: map[string]string{}}
 	r.own = api.Identity{Store: randomBytes(), Pipelines: pipelinesDigest(c.catalog)}
 	if c.store.shared {
 		key, err := cursorKey(ctx, c.store)
@@ -87,7 +88,7 @@ func (c *controller) newRivals(ctx context.Context, guard *egress.Guard) (*rival
 		}
 		r.addresses = append(r.addresses, announced{a.setting, u})
 	}
-	r.client = guard.Client(rivalLimit)
+	r.client = guard.Client(r.limit)
 	return r, nil
 }
 
@@ -185,7 +186,7 @@ type answered struct {
 
 // find asks an address until a controller with another store answers, at most rivalTries times.
 func (r *rivals) find(ctx context.Context, a announced) (answered, error) {
-	ctx, cancel := context.WithTimeout(ctx, rivalLimit)
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	for range rivalTries {
 		nonce := hex.EncodeToString(randomBytes())
