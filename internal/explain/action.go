@@ -43,7 +43,8 @@ type Action struct {
 
 // act adds an action.
 func (b *builder) act(kind ActionKind, format string, args ...any) *Action {
-	b.x.Actions = append(b.x.Actions, Action{Kind: kind, Pipeline: b.key.Pipeline, Effect: reason.Say(reason.Code(kind), format, args...)})
+	effect := reason.Say(reason.Code(kind), format, args...)
+	b.x.Actions = append(b.x.Actions, Action{Kind: kind, Pipeline: b.key.Pipeline, Effect: effect})
 	return &b.x.Actions[len(b.x.Actions)-1]
 }
 
@@ -128,9 +129,9 @@ func (b *builder) completes() {
 	case p.Held.Reason != "":
 		b.act(ActComplete, "Records how the job of attempt %d ended, whose start was not confirmed.", r.Attempt)
 	case r.Status == run.Running && !r.Claimed() && p.Opening.Limits.PollInterval > 0 && !b.reportsItself():
-		b.act(ActComplete, "Ends attempt %d with this result. Its job is polled and would report its own; it is not stopped.", r.Attempt)
+		b.act(ActComplete, "Ends attempt %d with this result, though its job is polled for its own.", r.Attempt)
 	case r.Claimed():
-		b.act(ActComplete, "Ends attempt %d with this result, in place of worker %s, which is not stopped.", r.Attempt, p.Offer.Worker)
+		b.act(ActComplete, "Ends attempt %d with this result, in place of worker %s.", r.Attempt, p.Offer.Worker)
 	case r.Status == run.Running, r.Status == run.Triggering, r.Status == run.Pending && r.MayHaveJob():
 		b.act(ActComplete, "Ends attempt %d with this result.", r.Attempt)
 	}
@@ -211,7 +212,8 @@ func (x Explanation) outlook(n Next) reason.Reason {
 		return reason.Reason{}
 	}
 	ends := func(t time.Time, status run.Status) reason.Reason {
-		return reason.Say("outlook", "It continues when the pipeline is resumed. Otherwise the run ends as %s at %s.", status, reason.At("until", t))
+		const format = "It continues when the pipeline is resumed. Otherwise the run ends as %s at %s."
+		return reason.Say("outlook", format, status, reason.At("until", t))
 	}
 	paused := x.Said.Summary.Code == "paused" && x.State != Exhausted
 	switch {
@@ -228,7 +230,8 @@ func (x Explanation) outlook(n Next) reason.Reason {
 	case paused:
 		return reason.Say("outlook", "It continues when the pipeline is resumed.")
 	case x.State == Held && !n.Until.IsZero():
-		return reason.Say("outlook", "Unless its result is reported before, the run ends as %s at %s.", run.FailedFinal, reason.At("until", n.Until))
+		const format = "Unless its result is reported before, the run ends as %s at %s."
+		return reason.Say("outlook", format, run.FailedFinal, reason.At("until", n.Until))
 	}
 	return reason.Say("outlook", "Nothing more happens automatically.")
 }
