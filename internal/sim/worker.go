@@ -132,6 +132,8 @@ func (w *World) work(s *shift) {
 	w.chaos.plan(&errand{at: at, what: "", again: true, do: func(w *World) {
 		switch {
 		case s.over:
+		case w.now.Before(s.silent):
+			w.work(s)
 		case !w.now.Before(s.ends):
 			w.finish(s)
 		default:
@@ -156,6 +158,7 @@ func (w *World) beat(s *shift) {
 		asked := w.now
 		r, err := h.router.Heartbeat(ctx, s.key, s.attempt, beat, h.clock())
 		switch {
+		case err == nil && beat.Seq < s.seq: // a later one counts
 		case err == nil:
 			s.heard, s.nextBy, s.skew = asked, asked.Add(r.Progress.NextBy().Sub(r.Progress.Offer.Heartbeat)), w.skew
 			if beat.Within > 0 { // it is silent for as long as it may be
