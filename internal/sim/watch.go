@@ -256,6 +256,7 @@ func (w *watch) runMoved(before, after run.Run, b store.Batch, now time.Time) {
 		delete(w.notes.workers, after.Key)
 	}
 	w.versionsGrow(before, after)
+	w.heardIsKept(before, after)
 	w.endedStaysEnded(before, after, b)
 	if after.Attempt > before.Attempt {
 		w.budgetsHold(before, after)

@@ -204,3 +204,17 @@ func (w *watch) claimedAlone(s *shift) {
 		}
 	}
 }
+
+// heardIsKept is AttemptsDoNotOverlap for the end of an attempt: no worker is given up that was heard
+// in time, or is within the silence that it announced.
+func (w *watch) heardIsKept(before, after run.Run) {
+	r := after.Progress.Report
+	if !before.Claimed() || !after.GivenUp() || r.Category != run.Timeout {
+		return
+	}
+	for _, s := range w.world.shifts[before.ID()] {
+		if !s.over && s.skew == w.world.skew && w.world.now.Before(s.nextBy) {
+			w.fail(AttemptsDoNotOverlap, "%s is given up: %s; but it may be silent until %s", s.id(), r.Message, s.nextBy)
+		}
+	}
+}
