@@ -102,7 +102,6 @@ const (
 	mostEarly  = 5                // early responses after which the pace is one request per maxHold
 	slowest    = 15 * time.Second // the longest wait between two attempts to reach a server
 	most       = 10 * time.Second // the longest that a request may take, besides the time for which it is held
-	claimAgain = 30 * time.Second // how long a claim without an answer is repeated, at least
 	awayLimit  = 5 * time.Minute  // how long a standby without Wait tries to reach the server again
 	settlePace = 50 * time.Millisecond
 )
@@ -285,47 +284,6 @@ func (w *waiter) refusal() error {
 		return w.refuse(RefusedUnavailable, "%s", reason)
 	}
 	return w.refuse(RefusedClosed, "the gate of %s is closed for %s: %s", g.Pipeline, g.Date, reason)
-}
-
-// claim claims the attempt. A claim without an answer may have been granted, so it is repeated with
-// the same idempotency key, and nothing else is asked meanwhile.
-func (w *waiter) claim(ctx context.Context) (*Lease, error) {
-	began := time.Now()
-	for again := false; ; again = true {
-		lease, err := w.claimOnce(ctx, again)
-		switch {
-		case err == nil:
-			return lease, nil
-		case again && conflict(err):
-			w.key = rand.Text() // the attempt of the old one is over
-			return nil, err
-		case final(err), ctx.Err() != nil:
-			return nil, err
-		}
-		left := max(w.patience(), claimAgain-time.Since(began))
-		if left <= 0 {
-			return nil, err
-		}
-		w.failed++
-		if interrupted := rest(ctx, min(left, w.backoff())); !errors.Is(interrupted, errAgain) {
-			return nil, interrupted
-		}
-	}
-}
-
-// claimOnce sends one claim. A repeated one is confirmed by a heartbeat, because the attempt may
-// have been claimed long ago.
-func (w *waiter) claimOnce(ctx context.Context, again bool) (*Lease, error) {
-	key, sent := w.gate.Run.Key(), startWatch()
-	claim, err := w.c.Claim(ctx, key, w.q.Worker, IdempotencyKey(w.key), Traceparent(w.q.Traceparent), Within(most))
-	if err == nil && again {
-		sent = startWatch()
-		_, err = w.c.Heartbeat(ctx, key, "", Permit(claim.Permit), Traceparent(w.q.Traceparent), Within(most))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return newLease(w.c, key, claim, w.q.Grace, sent), nil
 }
 
 // noSuchPeriod is the type of the problem if a period does not exist.

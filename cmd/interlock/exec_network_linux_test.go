@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/interlock-go/interlock/client"
 )
 
 // network is a network namespace that is connected to this machine by one cable.
@@ -80,23 +78,4 @@ func TestCommandEndsInTimeWhenItsCableIsCut(t *testing.T) {
 	if code := d.stopsAll(cmd, pids); code != exitBySignal+int(syscall.SIGKILL) {
 		t.Errorf("exit code %d", code)
 	}
-}
-
-func TestSlowAndLossyNetworkStopsNoCommand(t *testing.T) {
-	d := execGround(t, "")
-	n := newNetwork(t)
-	if out, err := exec.Command("tc", "qdisc", "add", "dev", n.cable, "root", "netem", "delay", "300ms", "100ms", "loss", "10%").CombinedOutput(); err != nil {
-		t.Skipf("no slow network can be made here: %v: %s", err, out)
-	}
-	r := relayAt(t, d.url, n.address)
-	r.claim = map[string]any{"onSilence": "stop", "heartbeatSeconds": 30}
-	cmd := n.exec(d, r, "until test -e "+d.path("end")+"; do sleep 0.05; done; echo over")
-	go func() {
-		until(t, "a heartbeat", func() bool { return r.count("heartbeat") > 0 })
-		d.write("end", "")
-	}()
-	if got := d.ends(cmd); got != (finished{0, "over\n", ""}) {
-		t.Errorf("got %+v", got)
-	}
-	d.reaches(execRun, client.Completed)
 }
