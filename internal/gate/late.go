@@ -124,12 +124,18 @@ func older(now, then store.SeenSensor) bool {
 	if IsUpstream(now) {
 		return false
 	}
-	return now.Period == then.Period && now.Version == then.Version || now.Period != then.Period && !now.UpdatedAt.After(then.UpdatedAt)
+	if now.Period == then.Period {
+		return now.Version == then.Version
+	}
+	return !now.UpdatedAt.After(then.UpdatedAt)
 }
 
 // differs compares one input with what it was.
 func differs(own pipeline.ID, start store.Snapshot, then, now store.SeenSensor) (Late, bool) {
-	l := Late{Pipeline: now.Pipeline, Key: now.Key, Period: now.Period, Start: now.Start, Used: then.Version, Version: now.Version, Content: now.Content}
+	l := Late{
+		Pipeline: now.Pipeline, Key: now.Key, Period: now.Period, Start: now.Start,
+		Used: then.Version, Version: now.Version, Content: now.Content,
+	}
 	fields := fieldsRead(own, start, now)
 	switch {
 	case IsUpstream(now):
@@ -149,7 +155,8 @@ func differs(own pipeline.ID, start store.Snapshot, then, now store.SeenSensor) 
 func fieldsRead(own pipeline.ID, start store.Snapshot, s store.SeenSensor) []string {
 	var fields []string
 	for _, leaf := range start.Leaves {
-		reads := leaf.Key == string(s.Key) && cmp.Or(pipeline.ID(leaf.From), own) == s.Pipeline && leaf.Over == (len(s.Slices) > 0)
+		same := leaf.Key == string(s.Key) && cmp.Or(pipeline.ID(leaf.From), own) == s.Pipeline
+		reads := same && leaf.Over == (len(s.Slices) > 0)
 		if reads && !leaf.Advisory && !slices.Contains(fields, leaf.Field) {
 			fields = append(fields, leaf.Field)
 		}
@@ -189,7 +196,10 @@ func (l *Late) compare(was, now sensor.Fields, fields []string) bool {
 func (l *Late) compareSlices(then []store.SeenSlice, now store.SeenSensor, fields []string) bool {
 	for _, s := range now.Slices {
 		i := slices.IndexFunc(then, func(old store.SeenSlice) bool { return old.Date == s.Date })
-		if i < 0 || s.Version == 0 || s.Version == then[i].Version || s.Of != then[i].Of && !s.UpdatedAt.After(then[i].UpdatedAt) {
+		if i < 0 || s.Version == 0 || s.Version == then[i].Version {
+			continue
+		}
+		if s.Of != then[i].Of && !s.UpdatedAt.After(then[i].UpdatedAt) { // as in older
 			continue
 		}
 		l.Period, l.Used, l.Version = periodOf(s), then[i].Version, s.Version

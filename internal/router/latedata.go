@@ -70,7 +70,8 @@ func (d lateData) noRerun(l gate.Late, spent string) (code, text string) {
 func (d lateData) event(l gate.Late, why, follows string) event.Event {
 	about := event.Of(d.run, d.now)
 	about.Which, about.CausedBy = l.Sensor(), d.cause
-	e := event.New(event.LateDataArrival, about, d.message(l, "the job of attempt "+fmt.Sprint(d.run.Attempt)+" started", follows), d.detail(l, why))
+	message := d.message(l, fmt.Sprintf("the job of attempt %d started", d.run.Attempt), follows)
+	e := event.New(event.LateDataArrival, about, message, d.detail(l, why))
 	if l.Passes && !l.Key.Engine() {
 		return e.As(event.Info)
 	}
