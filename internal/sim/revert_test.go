@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -424,7 +425,10 @@ type suspicious struct{ store.Store }
 func (s suspicious) Snapshot(ctx context.Context, id run.SnapshotID) (store.Snapshot, error) {
 	found, err := s.Store.Snapshot(ctx, id)
 	for i := range found.Sensors {
-		found.Sensors[i].Content += "?"
+		if fields := maps.Clone(found.Sensors[i].Fields); fields != nil {
+			fields["?"] = true
+			found.Sensors[i].Fields = fields
+		}
 	}
 	return found, err
 }
