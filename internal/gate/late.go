@@ -22,6 +22,7 @@ type Late struct {
 	Key      sensor.Key
 	Period   period.Period // of the reading; zero if it is undated
 	Start    bool          // it is the sensor of the start condition
+	First    bool          // it had no reading at the start
 	Was, Now sensor.Fields // the fields that changed
 	Used     int64         // version of the reading that the start used; 0 if that period had none
 	Version  int64         // version of the reading now
@@ -67,14 +68,13 @@ func Inputs(ctx context.Context, r reader, q Question, wanted func(pipeline.ID, 
 // with, now what Inputs returned for it.
 //
 // For the start condition all fields count, for a rule those that it reads; a rule that only checks
-// whether the reading exists reads all of them. Four kinds of input never count: undated standing
-// facts, sensors that only advisory rules read, periods without a reading now, and, unless the rule
-// is over several periods, without one then.
+// whether the reading exists reads all of them. Undated standing facts never count, nor sensors that
+// only advisory rules read, nor sensors without a reading now.
 func LateInputs(d *pipeline.Definition, start store.Snapshot, now []store.SeenSensor) []Late {
 	var all []Late
 	for i, s := range now {
 		then, there := thenOf(start.Sensors, i, identityOf(s))
-		if !there || s.Version == 0 || older(s, then) {
+		if s.Version == 0 || there && older(s, then) {
 			continue
 		}
 		l, changed := differs(d.ID, start, then, s)
@@ -134,7 +134,7 @@ func older(now, then store.SeenSensor) bool {
 func differs(own pipeline.ID, start store.Snapshot, then, now store.SeenSensor) (Late, bool) {
 	l := Late{
 		Pipeline: now.Pipeline, Key: now.Key, Period: now.Period, Start: now.Start,
-		Used: then.Version, Version: now.Version, Content: now.Content,
+		Used: then.Version, Version: now.Version, Content: now.Content, First: then.Version == 0,
 	}
 	fields := fieldsRead(own, start, now)
 	switch {
@@ -144,10 +144,10 @@ func differs(own pipeline.ID, start store.Snapshot, then, now store.SeenSensor) 
 		return l, l.compareSlices(then.Slices, now, fields)
 	case now.Start:
 		fields = []string{""}
-	case then.Period.IsZero() || now.Period.IsZero():
+	case !l.First && then.Period.IsZero() || now.Period.IsZero() || fields == nil:
 		return l, false
 	}
-	return l, l.compare(facts(then), facts(now), fields)
+	return l, l.compare(facts(then), facts(now), fields) || l.First
 }
 
 // fieldsRead lists the fields of a sensor that the rules of a snapshot read; "" is the reading

@@ -166,7 +166,14 @@ func (h *lateHandler) changedSince(ctx context.Context, e *catalog.Entry, old ru
 			sensors[i] = store.SeenSensor{}
 		}
 	}
-	return h.byOthers(ctx, old, gate.LateInputs(q.Definition, start, sensors))
+	all := slices.DeleteFunc(gate.LateInputs(q.Definition, start, sensors), in.unused)
+	return h.byOthers(ctx, old, all)
+}
+
+// unused reports whether the run cannot have used the sensor: it had no reading at the start. The
+// first one counts all the same if it meets the start condition, or is announced by such a reading.
+func (in input) unused(l gate.Late) bool {
+	return l.First && !l.Key.Engine() && !in.announced && (!l.Start || l.Unmet)
 }
 
 // ranWith returns the version of the file with which an attempt started; the active one if that

@@ -404,3 +404,29 @@ func TestUpstreamThatIsOpenAgainDoesNotHideLateData(t *testing.T) {
 	w.expect("clean/stream/2026-03-03", "RUNNING 2")
 	same(t, "then", "clean/run/raw: rerun warning", w.late()[2])
 }
+
+func TestFirstReadingOfTheStartConditionAfterAForcedRunRerunsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		writes []string
+		ends   string
+		want   []string
+	}{
+		"it meets the condition":    {[]string{"checked/arrival#2026-03-03 status=ready"}, "RUNNING 2", []string{"checked/arrival: rerun info"}},
+		"it does not":               {[]string{"checked/arrival#2026-03-03 status=pending"}, "COMPLETED 1", []string{}},
+		"a rule's first reading":    {[]string{"checked/late#2026-03-03 n=1"}, "COMPLETED 1", []string{}},
+		"and then the announcement": {[]string{"checked/late#2026-03-03 n=1", "checked/arrival#2026-03-03 status=ready"}, "RUNNING 2", []string{"checked/late: rerun info", "checked/arrival: rerun info"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, fmt.Sprintf(checked, "", "- {any: [{key: late, check: exists}, {key: rows, check: exists}]}"))
+			w.Write("checked", "rows#2026-03-03", "count=12")
+			w.trigger("checked", "2026-03-03")
+			w.sleep(time.Minute)
+			w.succeed(checkedRun)
+			w.expect(checkedRun, "COMPLETED 1")
+			w.sleep(time.Minute)
+			w.writeAll(c.writes...)
+			w.expect(checkedRun, c.ends)
+			same(t, "late data", c.want, w.late())
+		})
+	}
+}
