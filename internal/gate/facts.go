@@ -4,23 +4,13 @@ import (
 	"cmp"
 
 	"github.com/interlock-go/interlock/internal/period"
-	"github.com/interlock-go/interlock/internal/rule"
 	"github.com/interlock-go/interlock/internal/sensor"
 	"github.com/interlock-go/interlock/internal/store"
 )
 
-// Facts returns what the stored sensors of a snapshot showed to the rules of a gate with that many
-// Refs. It is the inverse of what View.Snapshot stores.
-func Facts(refs int, sensors []store.SeenSensor) rule.Snapshot {
-	seen := make(rule.Snapshot, min(refs, len(sensors)))
-	for i := range seen {
-		seen[i] = shownBy(sensors[i])
-	}
-	return seen
-}
-
-// shownBy returns what one stored sensor showed.
-func shownBy(s store.SeenSensor) sensor.Seen {
+// Shown returns what a stored sensor showed to the rules. It is the inverse of what a snapshot
+// stores.
+func Shown(s store.SeenSensor) sensor.Seen {
 	var seen sensor.Seen
 	for _, one := range s.Slices {
 		slice := sensor.Seen{For: one.Date}

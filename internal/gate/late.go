@@ -222,7 +222,7 @@ func (l *Late) judge(d *pipeline.Definition, start store.Snapshot, now []store.S
 		case of.pipeline == l.Pipeline && of.key == l.Key && now[i].Version != 0:
 			seen[i] = asAtStart(now[i], then, start.At)
 		case there:
-			seen[i] = shownBy(then)
+			seen[i] = Shown(then)
 		}
 	}
 	decide := d.Gate.Decide
@@ -232,7 +232,7 @@ func (l *Late) judge(d *pipeline.Definition, start store.Snapshot, now []store.S
 	l.Passes = decide(seen, start.At) == rule.Pass
 	for i := range now {
 		if s := now[i]; d.Start != nil && s.Start && s.Version != 0 && s.Pipeline == l.Pipeline && s.Key == l.Key {
-			r := shownBy(s).Reading
+			r := Shown(s).Reading
 			l.Unmet = !d.Start.MetBy(r, start.Key.Period, r.UpdatedAt)
 		}
 	}
@@ -243,7 +243,7 @@ func (l *Late) judge(d *pipeline.Definition, start store.Snapshot, now []store.S
 // evaluated at the time of its write, with the ages that the readings had at the start.
 func asAtStart(now, then store.SeenSensor, started time.Time) sensor.Seen {
 	shift := now.UpdatedAt.Sub(started)
-	seen := shownBy(now)
+	seen := Shown(now)
 	seen.At = now.UpdatedAt
 	age := func(r *sensor.Reading, version int64, updated, changed time.Time) {
 		if version == 0 {

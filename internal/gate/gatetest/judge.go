@@ -10,7 +10,10 @@ import (
 
 // Judge returns the gate's outcome on a stored snapshot alone.
 func Judge(g *rule.Gate, s store.Snapshot) rule.Outcome {
-	seen := gate.Facts(len(g.Refs()), s.Sensors)
+	seen := make(rule.Snapshot, min(len(g.Refs()), len(s.Sensors)))
+	for i := range seen {
+		seen[i] = gate.Shown(s.Sensors[i])
+	}
 	if !s.PreferUntil.IsZero() && !s.At.Before(s.PreferUntil) {
 		return g.DecideRequired(seen, s.At)
 	}
