@@ -171,7 +171,8 @@ func (p *planner) fill(ctx context.Context, f *facts, c *cell) ([]step, error) {
 // remove deletes the reading at a place, and those of longer periods that then count.
 func (p *planner) remove(ctx context.Context, f *facts, s step, seen *sensor.Reading) ([]step, error) {
 	var steps []step
-	for range len(period.Sizes()) + 1 {
+	most := len(period.Sizes()) + 1 // of each size, and undated
+	for range most {
 		if seen == nil {
 			return steps, nil
 		}
