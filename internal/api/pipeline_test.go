@@ -276,7 +276,7 @@ schedule: {cron: "0 3 * * MON", period: week}
 	}
 	g := w.get("/api/v1/pipelines/week/gate").object(200)
 	date, reason := at(g, "date"), at(g, "blockedBy", 0, "reason")
-	if want := fmt.Sprintf("interlock trigger week --date %s opens it", date); !strings.Contains(fmt.Sprint(reason), want) || g["retryAfterSeconds"] == nil {
+	if want := fmt.Sprintf("`interlock trigger week --date %s` opens it", date); !strings.Contains(fmt.Sprint(reason), want) || g["retryAfterSeconds"] == nil {
 		t.Errorf("the reason is %v, want %s; ask again after %v", reason, want, g["retryAfterSeconds"])
 	}
 	w.post("/api/v1/runs", fmt.Sprintf(`{"pipeline":"week","date":"%s"}`, date)).object(201)
