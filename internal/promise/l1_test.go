@@ -155,9 +155,9 @@ func openedByTimeAlone(w *world) {
 	w.until("01 08:58")
 	w.start("a")
 	w.write("orders", "rows", "n=1")
-	w.until("01 09:15")
+	w.until("01 09:14:59")
 	w.expect("orders/cron/2000-01-01", "PENDING 1")
-	w.until("01 09:20:30")
+	w.until("01 09:15:30") // at once, not at the next evaluation
 	w.expect("orders/cron/2000-01-01", "RUNNING 1")
 }
 
