@@ -171,11 +171,7 @@ func (p *planner) fill(ctx context.Context, f *facts, c *cell) ([]step, error) {
 // remove deletes the reading at a place, and those of longer periods that then count.
 func (p *planner) remove(ctx context.Context, f *facts, s step, seen *sensor.Reading) ([]step, error) {
 	var steps []step
-	most := len(period.Sizes()) + 1 // of each size, and undated
-	for range most {
-		if seen == nil {
-			return steps, nil
-		}
+	for seen != nil { // each of them is deleted once
 		s.write = &sensor.Reading{Key: s.cell.key, Period: seen.Period, Deleted: true}
 		f.write(s.cell.owner, s.write)
 		steps = append(steps, s)
@@ -184,7 +180,7 @@ func (p *planner) remove(ctx context.Context, f *facts, s step, seen *sensor.Rea
 			return nil, err
 		}
 	}
-	return nil, nil
+	return steps, nil
 }
 
 // fields returns the fields of a reading that is as demanded: those that the rules read first, and
