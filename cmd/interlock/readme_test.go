@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/interlock-go/interlock/client"
 )
 
 // newcomersPages are the pages with commands that a new user types, and the directory in which each
@@ -42,6 +44,7 @@ var newcomersPages = []struct{ page, dir string }{
 //   - A command with --follow or --watch and a sample is ended with Ctrl-C once it has printed that.
 //   - In samples "…" is the rest of a line and, on a line of its own, any lines. Instants, hashes and
 //     days on which the command was run are replaced on both sides.
+//   - The reader types the next command once the server has handled what the last one changed.
 //   - bin/interlock is there, so `make build` has nothing left to do, and `make demo` only runs it.
 //     `make test` is not typed: this test is part of it.
 func TestTheFirstHourIsAsItsPagesSay(t *testing.T) {
@@ -194,6 +197,7 @@ func (r *reader) type1(c typedCommand) {
 	if r.at == nil {
 		r.at = r.open()
 	}
+	r.settle()
 	line := c.line
 	if r.address != "" {
 		line = usualAddress.ReplaceAllString(line, r.address)
@@ -234,6 +238,24 @@ func (r *reader) type1(c typedCommand) {
 	}
 }
 
+// settle waits until the server, if there is one, has handled all changes.
+func (r *reader) settle() {
+	r.Helper()
+	if r.address == "" {
+		return
+	}
+	c, err := client.New(r.address)
+	if err != nil {
+		r.Fatal(err)
+	}
+	until(r.T, "the server has handled all changes", func() bool {
+		state, err := c.Ready(r.Context())
+		return err == nil && slices.ContainsFunc(state.Checks, func(c client.HealthCheck) bool {
+			return c.Name == "feed" && strings.HasPrefix(c.Detail, "0 changes")
+		})
+	})
+}
+
 // matches reports whether a command has printed its sample.
 func (r *reader) matches(c typedCommand, printed string) bool {
 	pattern := regexp.QuoteMeta(r.plain(c.sample, printed))
@@ -258,7 +280,7 @@ func (r *reader) plain(text, printed string) string {
 	for days := range 5 {
 		near = append(near, now.AddDate(0, 0, days-2).Format(time.DateOnly))
 	}
-	text = momentless(text)
+	text = strings.ReplaceAll(momentless(text), " (MOMENT)", "")
 	text = aDay.ReplaceAllStringFunc(text, func(day string) string {
 		if slices.Contains(near, day) || !strings.Contains(printed, day) {
 			return "DAY"
