@@ -68,14 +68,21 @@ func (a *API) orNoRun(ctx context.Context, key run.Key, err error) error {
 	return a.noRun(ctx, key)
 }
 
-// noReading returns the Problem for a sensor without a reading. If neither a reading nor a rule has
-// that key, it suggests one that has.
+// noReading returns the Problem for a sensor without a reading; note says of which period.
 func (a *API) noReading(ctx context.Context, id pipeline.ID, key sensor.Key, note string) *Problem {
-	near := ""
-	if note == "" && !a.catalog.Uses(id, key) {
-		near = document.DidYouMean(string(key), a.keysOf(ctx, id))
+	if note == "" {
+		note = a.nearKey(ctx, id, key)
 	}
-	return problem(http.StatusNotFound, unknownSensor, "pipeline %s has no reading of %s%s%s", id, key, note, near)
+	return problem(http.StatusNotFound, unknownSensor, "pipeline %s has no reading of %s%s", id, key, note)
+}
+
+// nearKey ends an error about a sensor without a reading with the key that was probably meant; "" if
+// something uses the key, or if none is close.
+func (a *API) nearKey(ctx context.Context, id pipeline.ID, key sensor.Key) string {
+	if a.catalog.Uses(id, key) {
+		return ""
+	}
+	return document.DidYouMean(string(key), a.keysOf(ctx, id))
 }
 
 // keysOf lists the sensors of a pipeline: those that something reads, and those that were written.

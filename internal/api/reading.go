@@ -183,10 +183,10 @@ func (a *API) deletable(ctx context.Context, id pipeline.ID, q store.ReadingQuer
 			note = fmt.Sprintf("; there is one for %s", r.Period)
 		}
 	}
-	if q.Period.IsZero() && note == "" {
-		return a.noReading(ctx, id, q.Key, "")
-	}
 	if q.Period.IsZero() {
+		if note == "" {
+			note = a.nearKey(ctx, id, q.Key)
+		}
 		return problem(http.StatusNotFound, unknownSensor, "pipeline %s has no undated reading of %s%s", id, q.Key, note)
 	}
 	return a.noReading(ctx, id, q.Key, fmt.Sprintf(" for %s%s", q.Period, note))
