@@ -22,8 +22,8 @@ import (
 var permitted = []string{"dbt/", "gx/", "soda/"}
 
 // needsSensor describes who may write readings.
-const needsSensor = "Needs the role sensor. The permit of a claim allows writing keys of dbt/, gx/ and soda/ for the period of its " +
-	"run, except those that the run's own gate reads."
+const needsSensor = "Needs the role sensor. The permit of a claim allows writing keys of dbt/, gx/ and soda/ " +
+	"for the period of its run, except those that the run's own gate reads."
 
 // grants holds what the permit of one request allows, so that a batch verifies it only once for each
 // period.
@@ -46,15 +46,19 @@ func (p principal) mayWrite(id pipeline.ID) *Problem {
 
 // writer returns the client as the writer of a reading. With a permit, that is the attempt, and only
 // as long as it is held.
-func (g grants) writer(ctx context.Context, a *API, who principal, id pipeline.ID, key sensor.Key, date period.Period) (principal, *Problem) {
+func (g grants) writer(
+	ctx context.Context, a *API, who principal, id pipeline.ID, key sensor.Key, date period.Period,
+) (principal, *Problem) {
 	if !isPermit(who.callback) {
 		return who, nil
 	}
 	if !slices.ContainsFunc(permitted, func(family string) bool { return strings.HasPrefix(string(key), family) }) {
-		return who, notPermitted("a permit allows writing keys of %s, and %q is none; use a token with the role sensor", strings.Join(permitted, ", "), key)
+		return who, notPermitted("a permit allows writing keys of %s, and %q is none; use a token with the role sensor",
+			strings.Join(permitted, ", "), key)
 	}
 	if date.IsZero() {
-		return who, notPermitted("a permit allows writing readings of the period of its run, and %q has no date; add #PERIOD to the key", key)
+		return who, notPermitted(
+			"a permit allows writing readings of the period of its run, and %q has no date; add #PERIOD to the key", key)
 	}
 	of := run.Key{Pipeline: id, Period: date}
 	one, known := g[of]
@@ -66,7 +70,8 @@ func (g grants) writer(ctx context.Context, a *API, who principal, id pipeline.I
 		g[of] = one
 	}
 	if slices.Contains(one.inputs, key) {
-		return who, notPermitted("the gate of %s reads %q, so its own permit must not write it; use a token with the role sensor", one.attempt, key)
+		return who, notPermitted("the gate of %s reads %q, so its own permit must not write it; use a token with the role sensor",
+			one.attempt, key)
 	}
 	return principal{name: one.attempt.Source()}, nil
 }
@@ -95,7 +100,9 @@ func (a *API) grant(ctx context.Context, permit string, of run.Key) (grant, erro
 		inputs, err := a.inputs(ctx, r)
 		return grant{of.Attempt(attempt), inputs}, err
 	}
-	return grant{}, notPermitted("the permit is not valid for pipeline %s and period %s; a permit allows writing readings of its own run only", of.Pipeline, of.Period)
+	return grant{}, notPermitted(
+		"the permit is not valid for pipeline %s and period %s; a permit allows writing readings of its own run only",
+		of.Pipeline, of.Period)
 }
 
 // inputs lists the keys of its own pipeline that the start of an attempt depends on: by the version
