@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a pseudo-terminal: the side of the person, and that of the programs.
-func terminal(t *testing.T) (person, programs *os.File) {
+// pseudoTerminal opens a pseudo-terminal: the side of the person, and that of the programs.
+func pseudoTerminal(t *testing.T) (person, programs *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestCommandUnderATerminalAlwaysEnds(t *testing.T) {
 	d := execGround(t, "")
 	r := relayTo(t, d.url)
 	r.claim = map[string]any{"heartbeatSeconds": 3}
-	_, tty := terminal(t)
+	_, tty := pseudoTerminal(t)
 	cmd := d.command(slices.Concat([]string{"exec", "orders", "--server", r.URL, "--date", execDay, "--"}, []string{"sh", "-c", d.stubborn()})...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
