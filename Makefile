@@ -79,6 +79,7 @@ generate: ## regenerate the generated files
 
 web: ## build the dashboard from web/ (needs Node 20.19 or later; `go build` does not)
 	@cd web && npm install --no-save --no-audit --no-fund && npm run -s types && npm run -s check && npm run -s test && npm run -s build
+	@go generate ./web
 
 browser: build ## try the dashboard of bin/interlock in a real browser (needs Node and chromium)
 	@go build -o bin/seed ./internal/dashboard/seed

@@ -1,21 +1,28 @@
 // Package web holds the dashboard as it was built from the sources beside it, so that building
-// Interlock needs no Node. `npm run build` in this folder writes dist anew; package dashboard
-// serves it.
+// Interlock needs no Node. `make web` writes dist anew, and packs it; package dashboard serves it.
 package web
 
 import (
-	"embed"
-	"io/fs"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/json"
+	"fmt"
 )
 
-//go:embed all:dist
-var dist embed.FS
+//go:generate go run ./pack dist dist.json.gz
 
-// Files is the built dashboard, with index.html at its root.
-func Files() fs.FS {
-	files, err := fs.Sub(dist, "dist")
-	if err != nil {
-		panic(err) // only a malformed name fails, and this one is a constant
+//go:embed dist.json.gz
+var packed []byte
+
+// Files returns the files of the built dashboard by path; index.html is at its root.
+func Files() (files map[string]string, err error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err == nil {
+		err = json.NewDecoder(r).Decode(&files)
 	}
-	return files
+	if err != nil {
+		return nil, fmt.Errorf("unpack the dashboard: %w", err)
+	}
+	return files, nil
 }

@@ -58,7 +58,7 @@ func openConsole(ctx context.Context, url, listen, readOnly string, logger *slog
 	if err := c.catalog.Load(ctx); err != nil {
 		return nil, err
 	}
-	page, err := dashboard.New(web.Files())
+	page, err := newDashboard()
 	if err != nil {
 		return nil, err
 	}
@@ -142,4 +142,13 @@ func (c *console) follow(ctx context.Context) {
 			c.logger.Warn("cannot read the active files; the previous ones stay", "error", err)
 		}
 	}
+}
+
+// newDashboard returns the dashboard as it was built.
+func newDashboard() (*dashboard.Handler, error) {
+	files, err := web.Files()
+	if err != nil {
+		return nil, err
+	}
+	return dashboard.New(files)
 }

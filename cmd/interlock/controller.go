@@ -20,7 +20,6 @@ import (
 	"github.com/interlock-go/interlock/internal/archive"
 	"github.com/interlock-go/interlock/internal/audit"
 	"github.com/interlock-go/interlock/internal/catalog"
-	"github.com/interlock-go/interlock/internal/dashboard"
 	"github.com/interlock-go/interlock/internal/datadir"
 	"github.com/interlock-go/interlock/internal/engine"
 	"github.com/interlock-go/interlock/internal/job/all"
@@ -34,7 +33,6 @@ import (
 	"github.com/interlock-go/interlock/internal/slamonitor"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/watchdog"
-	"github.com/interlock-go/interlock/web"
 )
 
 // grace is how long a stopping controller waits for work in progress.
@@ -284,7 +282,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	if !c.file.Loopback() && c.file.TLS.Cert == "" {
 		c.logger.Warn("tokens are sent unencrypted: set tls.cert and tls.key, or put a proxy with TLS in front")
 	}
-	page, err := dashboard.New(web.Files())
+	page, err := newDashboard()
 	if err != nil {
 		return err
 	}

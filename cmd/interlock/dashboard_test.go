@@ -6,14 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/internal/dashboard"
-	"github.com/interlock-go/interlock/web"
 )
 
 // TestBuiltPageKeepsToThePolicy checks the shipped files against the content security policy: the
 // browser would block anything else.
 func TestBuiltPageKeepsToThePolicy(t *testing.T) {
-	h, err := dashboard.New(web.Files())
+	h, err := newDashboard()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"mime"
 	"net/http"
 	"path"
@@ -37,22 +36,11 @@ type file struct {
 // Handler serves a built dashboard.
 type Handler struct{ files map[string]*file }
 
-// New reads all files, so that nothing can fail later.
-func New(files fs.FS) (*Handler, error) {
+// New serves files, by path.
+func New(files map[string]string) (*Handler, error) {
 	h := &Handler{files: map[string]*file{}}
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := fs.ReadFile(files, name)
-		if err != nil {
-			return err
-		}
-		h.files[name] = newFile(name, content)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the dashboard: %w", err)
+	for name, content := range files {
+		h.files[name] = newFile(name, []byte(content))
 	}
 	if h.files[index] == nil {
 		return nil, fmt.Errorf("read the dashboard: it has no %s; build it in web/ with npm run build", index)

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/interlock-go/interlock/internal/dashboard"
 )
@@ -16,10 +15,7 @@ var script = strings.Repeat("let a = 1;\n", 100)
 
 func serve(t *testing.T, path string, headers ...string) *http.Response {
 	t.Helper()
-	h, err := dashboard.New(fstest.MapFS{
-		"index.html":    {Data: []byte("<title>page</title>")},
-		"assets/app.js": {Data: []byte(script)},
-	})
+	h, err := dashboard.New(map[string]string{"index.html": "<title>page</title>", "assets/app.js": script})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +72,7 @@ func TestOnlyABrowserGetsThePageAtAnUnknownPath(t *testing.T) {
 }
 
 func TestPageIsOnlyRead(t *testing.T) {
-	h, err := dashboard.New(fstest.MapFS{"index.html": {Data: []byte("<title>page</title>")}})
+	h, err := dashboard.New(map[string]string{"index.html": "<title>page</title>"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +123,7 @@ func TestPolicyForbidsWhatIsInline(t *testing.T) {
 }
 
 func TestWithoutAPageThereIsNoDashboard(t *testing.T) {
-	if _, err := dashboard.New(fstest.MapFS{}); err == nil || !strings.Contains(err.Error(), "index.html") {
+	if _, err := dashboard.New(nil); err == nil || !strings.Contains(err.Error(), "index.html") {
 		t.Errorf("got %v", err)
 	}
 }
