@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
 )
 
 // TestBuiltPageKeepsToThePolicy checks the shipped files against the content security policy: the

@@ -143,6 +143,7 @@ var rooms = map[string]layer{
 	"internal/scenario":       command, // the same
 	"internal/deploy":         command, // the same, of the files in deploy
 	"deploy/pack":             command,
+	"web/pack":                command,
 	"internal/api/openapidoc": command,
 	"internal/sim/simulate":   command,
 }
