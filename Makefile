@@ -68,6 +68,7 @@ nightly: ## slow and randomised tests: simulated worlds, property tests, fuzz ta
 	@go test -timeout 60m ./internal/store/dynamo -thorough
 	@go test -timeout 60m ./cmd/interlock -run TestSoak -soak 15m -v
 	@go test -timeout 60m ./cmd/interlock -run TestFloodOfBodies -flood -v
+	@go test -timeout 60m ./cmd/interlock -run 'TestSecondPairOfHands|TestCommandsOfExplainOpenTheGate|TestCommandsOfOneRunNeverOverlap' -hands 100 -gates 500 -overlaps 200
 	@go test -count=10 -timeout 120m ./cmd/interlock -run 'Killed|FullDisk|DamagedStore|TakesNoChanges|Idle|OfAnotherUser|CannotRead'
 	@FUZZTIME=1m sh scripts/fuzz.sh
 
