@@ -87,6 +87,23 @@ func (b *builder) resumes(waits bool) {
 	}
 }
 
+// pushable is a write of the plan that opens the gate, and what it says.
+type pushable struct {
+	what string
+	step
+}
+
+// pushes adds the writes that the hints name as commands.
+func (b *builder) pushes() {
+	for _, p := range b.pushable {
+		if b.Catalog.Current().Get(p.cell.owner) == nil {
+			continue // its pipeline takes no readings
+		}
+		a := b.act(ActPush, "Push it only if it is true: %s.", p.what)
+		a.Pipeline, a.Key, a.Period, a.Fields = p.cell.owner, p.write.Key, p.write.Period, stored(p.write.Fields)
+	}
+}
+
 func (b *builder) triggers() {
 	if b.key.Schedule != b.def.Opens || b.key.Period.IsZero() {
 		return

@@ -56,16 +56,16 @@ func TestPushIsOfferedOnlyWhereItSatisfiesTheRule(t *testing.T) {
 		want               []string
 	}{
 		{"a value", "{key: rows, check: gte, field: count, value: 1000}", "", []string{`push p/rows#2026-03-03 {"count":1000}`, "start", "cancel"}},
-		{"more than a value", "{key: rows, check: gt, field: load.count, value: 5}", "", []string{`push p/rows#2026-03-03 {"load":{"count":6}}`, "start", "cancel"}},
+		{"more than a value", "{key: rows, check: gt, field: load.count, value: 5}", "", []string{`push p/rows#2026-03-03 {"load.count":6}`, "start", "cancel"}},
 		{"two rules on one sensor", "{key: rows, check: gte, field: count, value: 9}, {key: rows, check: equals, field: ok, value: true}", "", []string{`push p/rows#2026-03-03 {"count":9,"ok":true}`, "start", "cancel"}},
 		{"what another rule holds on", "{key: rows, check: gte, field: count, value: 9}, {key: rows, check: equals, field: state, value: done}", "rows state=done", []string{`push p/rows#2026-03-03 {"count":9,"state":"done"}`, "start", "cancel"}},
-		{"a pattern", "{key: rows, check: matches, field: name, value: a.*}", "", []string{"start", "cancel"}},
-		{"a group that needs one", "{any: [{key: a, check: exists}, {key: b, check: exists}]}", "", []string{`push p/a#2026-03-03 {"status":"ready"}`, `push p/b#2026-03-03 {"status":"ready"}`, "start", "cancel"}},
-		{"a group that passes", "{any: [{key: a, check: exists}, {key: b, check: exists}]}, {key: c, check: exists}", "a on=true", []string{`push p/c#2026-03-03 {"status":"ready"}`, "start", "cancel"}},
+		{"a pattern", "{key: rows, check: matches, field: name, value: a.*}", "", []string{`push p/rows#2026-03-03 {"name":"a"}`, "start", "cancel"}},
+		{"a group that needs one", "{any: [{key: a, check: exists}, {key: b, check: exists}]}", "", []string{`push p/a#2026-03-03 {"ready":true}`, "start", "cancel"}},
+		{"a group that passes", "{any: [{key: a, check: exists}, {key: b, check: exists}]}, {key: c, check: exists}", "a on=true", []string{`push p/c#2026-03-03 {"ready":true}`, "start", "cancel"}},
 		{"a veto that a reading may end", "{not: {key: freeze, check: equals, field: on, value: true}}", "freeze on=true", []string{`push p/freeze#2026-03-03 {"on":false}`, "cancel"}},
 		{"a veto that no reading ends", "{not: {key: freeze, check: exists}}", "freeze on=true", []string{"cancel"}},
 		{"a veto that is not known", "{not: {key: freeze, check: equals, field: on, value: true}}", "", []string{`push p/freeze#2026-03-03 {"on":false}`, "start", "cancel"}},
-		{"an advisory rule", "{key: a, check: exists}, {key: b, check: exists, level: advisory}", "", []string{`push p/a#2026-03-03 {"status":"ready"}`, "start", "cancel"}},
+		{"an advisory rule", "{key: a, check: exists}, {key: b, check: exists, level: advisory}", "", []string{`push p/a#2026-03-03 {"ready":true}`, "start", "cancel"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, "pipeline: {id: p, owner: data}\nvalidation: {rules: ["+c.rules+"]}\njob: {type: command, config: {command: [load]}}\n")
@@ -91,14 +91,14 @@ job: {type: command, config: {command: [load]}}
 
 func TestActionsFollowTheStateOfTheRun(t *testing.T) {
 	w := newWorld(t, "pipeline: {id: p, owner: data}\nvalidation: {rules: [{key: ready, check: exists}]}\njob: {type: command, config: {command: [load]}, maxCodeRetries: 0}\n")
-	const key, push = "p/manual/2026-03-03", `push p/ready#2026-03-03 {"status":"ready"}`
+	const key, push = "p/manual/2026-03-03", `push p/ready#2026-03-03 {"ready":true}`
 	w.offers(w.explain("p", "2026-03-03"), push, "trigger")
 	w.trigger("p", "2026-03-03")
 	w.offers(w.explain("p", "2026-03-03"), push, "start", "cancel")
 	_, err := w.Router.Pause(ctx, "p", store.Pause{By: "ann", Why: "migration"}, w.Now())
 	w.Check(err)
 	w.offers(w.explain("p", "2026-03-03"), "resume", push, "cancel")
-	w.offers(w.explain("p", "2026-03-02"), "resume", `push p/ready#2026-03-02 {"status":"ready"}`)
+	w.offers(w.explain("p", "2026-03-02"), "resume", `push p/ready#2026-03-02 {"ready":true}`)
 	w.Check(w.Router.Resume(ctx, "p", "ann", "done", w.Now()))
 	w.Write("p", "ready#2026-03-03", "status=ready")
 	w.offers(w.explain("p", "2026-03-03"), "complete", "cancel")

@@ -196,8 +196,9 @@ type builder struct {
 	events []event.Event        // about the run, oldest first
 	x      Explanation
 
-	triggered bool // only a manual trigger opens the run
-	depth     *int // how many upstream runs have been explained; nil before the first
+	pushable  []pushable // in the order of the hints
+	triggered bool       // only a manual trigger opens the run
+	depth     *int       // how many upstream runs have been explained; nil before the first
 }
 
 // maxEvents bounds how many of a run's events are read: attempts are few.

@@ -39,6 +39,9 @@ func (b *builder) hints(ctx context.Context, def *pipeline.Definition, prefix st
 		if err := p.hint(ctx, prefix, s); err != nil {
 			return err
 		}
+		if s.write != nil && s.probe == nil && !s.write.Deleted {
+			b.pushable = append(b.pushable, pushable{p.result(s), s})
+		}
 	}
 	p.waits(prefix, found)
 	p.alternatives(prefix, found)
