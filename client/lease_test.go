@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,13 +39,14 @@ func TestSilentServerEndsTheJobBeforeItsAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var acknowledged time.Time // when the last acknowledged heartbeat was sent
-				calls := 0
+				var calls atomic.Int64
+				var acknowledged atomic.Pointer[time.Time] // when the last acknowledged heartbeat was sent
 				s := stopping(func(r *http.Request) (int, any) {
-					if calls++; calls > 3 {
+					if calls.Add(1) > 3 {
 						return 0, nil
 					}
-					acknowledged = time.Now()
+					now := time.Now()
+					acknowledged.Store(&now)
 					time.Sleep(3 * time.Second) // the answer takes its time
 					return http.StatusOK, map[string]any{}
 				})
@@ -54,7 +56,7 @@ func TestSilentServerEndsTheJobBeforeItsAttempt(t *testing.T) {
 				}
 				<-lease.Lost()
 				var silence *client.SilenceError
-				if after := time.Since(acknowledged); after != c.after || lease.Grace() != c.want || !errors.As(lease.Why(), &silence) {
+				if after := time.Since(*acknowledged.Load()); after != c.after || lease.Grace() != c.want || !errors.As(lease.Why(), &silence) {
 					t.Errorf("the job must stop after %s with a grace of %s: %v", after, lease.Grace(), lease.Why())
 				}
 				began := time.Now()

@@ -49,10 +49,24 @@ func (c Callbacks) url(key run.Key) string {
 }
 
 // sign returns the token of an attempt, of the kind that prefix names. A replica always returns the
-// same token for an attempt.
+// same token for an attempt. A permit names its run, because the paths of some routes do not.
 func (c Callbacks) sign(prefix string, key run.Key, attempt int) string {
 	signature := ed25519.Sign(c.Key, signedText(prefix, key, attempt))
-	return prefix + strconv.Itoa(attempt) + "_" + c.Replica + "_" + base64.RawURLEncoding.EncodeToString(signature)
+	token := prefix + strconv.Itoa(attempt) + "_" + c.Replica + "_" + base64.RawURLEncoding.EncodeToString(signature)
+	if prefix == permitPrefix {
+		token += "." + base64.RawURLEncoding.EncodeToString([]byte(key.String()))
+	}
+	return token
+}
+
+// runOf returns the run that a permit names, which may be forged.
+func runOf(permit string) (run.Key, error) {
+	_, encoded, _ := strings.Cut(permit, ".")
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil {
+		return run.Key{}, err
+	}
+	return run.ParseKey(string(text))
 }
 
 // signedText returns the text to sign. It includes the kind, so that neither kind of token is valid
@@ -92,7 +106,8 @@ func (c Callbacks) attempt(ctx context.Context, token string, key run.Key) (int,
 	if isPermit(token) {
 		kind, what = permitPrefix, "permit"
 	}
-	parts := strings.SplitN(strings.TrimPrefix(token, kind), "_", 3)
+	signed, _, _ := strings.Cut(token, ".")
+	parts := strings.SplitN(strings.TrimPrefix(signed, kind), "_", 3)
 	foreign := problem(http.StatusForbidden, plainKind, "the %s is not valid for run %s", what, key)
 	if len(parts) != 3 {
 		return 0, foreign

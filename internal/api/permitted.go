@@ -44,6 +44,24 @@ func (p principal) mayWrite(id pipeline.ID) *Problem {
 	return p.may(RoleSensor, id)
 }
 
+// provesWriter returns an error unless the client may write readings, or has a permit. What they may
+// be is known once they have been read.
+func (a *API) provesWriter(ctx context.Context, _ OfRun) error {
+	who := whoOf(ctx)
+	if !isPermit(who.callback) {
+		if p := who.mayWrite(""); p != nil {
+			return p
+		}
+		return nil
+	}
+	key, err := runOf(who.callback)
+	if err != nil {
+		return notPermitted("the permit is not valid")
+	}
+	_, err = a.permits.attempt(ctx, who.callback, key)
+	return err
+}
+
 // writer returns the client as the writer of a reading. With a permit, that is the attempt, and only
 // as long as it is held.
 func (g grants) writer(

@@ -77,7 +77,7 @@ func TestPermitAllowsWritingResultsOfItsRun(t *testing.T) {
 	w.request("DELETE", "/api/v1/pipelines/nightly/sensors/dbt%2Frun?date=2026-03-02", "", permit).problem(403, "")
 	w.get("/api/v1/pipelines/nightly/sensors", permit).problem(403, "")
 	// A forged permit allows nothing, and a runner's own token no more than before.
-	w.put("/api/v1/pipelines/nightly/sensors/dbt%2Frun%232026-03-02", `{}`, "Authorization: Bearer ilpm_1_one_AAAA").problem(403, "", "not valid for pipeline nightly")
+	w.put("/api/v1/pipelines/nightly/sensors/dbt%2Frun%232026-03-02", `{}`, "Authorization: Bearer ilpm_1_one_AAAA").problem(403, "", "the permit is not valid")
 	w.put("/api/v1/pipelines/nightly/sensors/dbt%2Frun%232026-03-02", `{}`, "Authorization: Bearer runner-0123456789").problem(403, "", "needs the role sensor")
 	w.post("/api/v1/sensors", `[]`, "Authorization: Bearer runner-0123456789").problem(403, "", "needs the role sensor")
 }

@@ -54,7 +54,8 @@ func (a *API) sensorRoutes(h huma.API) {
 	remove.method, remove.role = http.MethodDelete, RoleSensor
 	register(h, remove, a.deleteSensor)
 	batch := post("/sensors", "put-sensors", "Sensors", "Write up to 1000 readings, all or none")
-	batch.role, batch.needs = RoleNone, needsSensor // the handler checks it for each reading
+	batch.role, batch.needs = RoleNone, needsSensor // the handler checks the role for each reading
+	batch.proves = (*API).provesWriter
 	op := batch.operation()
 	op.SkipValidateBody = true // the handler parses it, so that an error names the reading
 	op.RequestBody = jsonBody[[]BatchItem](h, "BatchItems")

@@ -71,6 +71,11 @@ func (in *incoming) read(c *call, r *http.Request) (p *Problem) {
 	if p := c.who.mayWrite(in.pipeline); p != nil {
 		return p
 	}
+	if isPermit(c.who.callback) {
+		if err := c.api.provesWriter(c, OfRun{}); err != nil {
+			return problemOf(err)
+		}
+	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return problem(http.StatusUnsupportedMediaType, plainKind, "content encoding %.40q is not supported; send plain JSON", encoding)
 	}
