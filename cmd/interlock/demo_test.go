@@ -52,7 +52,7 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	}
 	for _, want := range []string{
 		"http://127.0.0.1:", " status\n", " events --follow\n", "? quality        no reading", "(VALIDATION_PASSED)",
-		"earthquake-gold", "(RETRY_SCHEDULED)", "late data rerun 1 of 1 (LATE_DATA_ARRIVAL)", "(maxDriftReruns: 1 used up) (LATE_DATA_ARRIVAL)",
+		"earthquake-gold", "(RETRY_SCHEDULED)", "late data rerun 1 of 1; affected downstream: earthquake-gold (LATE_DATA_ARRIVAL)", "(maxDriftReruns: 1 used up); affected downstream: earthquake-gold (LATE_DATA_ARRIVAL)",
 		"(RELATIVE_SLA_WARNING)", "(RELATIVE_SLA_BREACH)", "(PIPELINE_EXCLUDED)", "(DRY_RUN_WOULD_TRIGGER)", "(SCHEDULE_MISSED)",
 		"The demo has stopped its processes and deleted its files.",
 	} {

@@ -89,7 +89,7 @@ func TestControllerThatCannotWorkSaysWhyAndHarmsNothing(t *testing.T) {
 		defer taken.Close()
 		g := newGround(t, binary, "")
 		g.write("interlock.yaml", fmt.Sprintf("listen: %s\ndata: ./data\npipelines: [./pipelines]\n", taken.Addr()))
-		g.refuses(taken.Addr().String(), "in use")
+		g.refuses(taken.Addr().String(), "already listens there")
 	})
 	t.Run("no pipelines", func(t *testing.T) {
 		g := newGround(t, binary, "")

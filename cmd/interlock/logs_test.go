@@ -64,7 +64,7 @@ func TestLogsFollowAJobToItsEnd(t *testing.T) {
 
 func TestLogsFollowTheNewestAttempt(t *testing.T) {
 	dir := t.TempDir()
-	script := fmt.Sprintf(`echo "try $INTERLOCK_ATTEMPT"; if [ ! -e %[1]s/tried ]; then touch %[1]s/tried; exit 75; fi; while [ ! -e %[1]s/gate ]; do sleep 0.05; done; echo done`, dir)
+	script := fmt.Sprintf(`echo "try $INTERLOCK_ATTEMPT"; if [ ! -e %[1]s/tried ]; then touch %[1]s/tried; while [ ! -e %[1]s/fails ]; do sleep 0.05; done; exit 75; fi; while [ ! -e %[1]s/gate ]; do sleep 0.05; done; echo done`, dir)
 	s := serve(t, site{pipelines: map[string]string{
 		"orders.yaml": fmt.Sprintf("pipeline: {id: orders, owner: data}\njob: {type: command, config: {command: [sh, -c, %q]}, pollInterval: 1s, maxRetries: 1, retryBackoff: 1s}\n", script),
 	}})
@@ -72,6 +72,11 @@ func TestLogsFollowTheNewestAttempt(t *testing.T) {
 	s.must(0, "trigger", "orders", "--date", "2026-03-03")
 	second := followLogs(s, "orders/manual/2026-03-03", "--attempt", "2")
 	f := followLogs(s, "orders/manual/2026-03-03")
+	before.until(t, "try 1\n")
+	f.until(t, "try 1\n")
+	if err := os.WriteFile(filepath.Join(dir, "fails"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	f.until(t, "try 2\n")
 	if err := os.WriteFile(filepath.Join(dir, "gate"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func TestDeletedSensorOpensAGateThatWaitsForItsAbsence(t *testing.T) {
 	s := serve(t, site{pipelines: map[string]string{"watched.yaml": calm}})
 	s.must(0, "sensor", "set", "watched", "hold#2026-03-03", "on=true")
 	s.must(0, "trigger", "watched", "--date", "2026-03-03")
-	if got := s.must(0, "explain", "watched", "--date", "2026-03-03").stdout; !in(got, "`interlock sensor delete watched hold --date 2026-03-03`") {
+	if got := s.must(0, "explain", "watched", "--date", "2026-03-03").stdout; !in(got, "\n      interlock sensor delete watched hold --date 2026-03-03\n") {
 		t.Errorf("got\n%s", got)
 	}
 	if got := s.must(1, "sensor", "delete", "watched", "hold").stderr; !in(got, "no undated reading of hold; there is one for 2026-03-03") {

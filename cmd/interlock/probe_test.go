@@ -84,7 +84,7 @@ func TestProbeRunSaysWhyAProbeBroke(t *testing.T) {
 
 func TestProbeRunRejectsUnknownProbes(t *testing.T) {
 	file, _ := jobFile(t, passing)
-	for name, want := range map[string]string{"landin": `did you mean "landing"?`, "x": "it has landing"} {
+	for name, want := range map[string]string{"landin": `did you mean "landing"?`, "x": "use one of landing"} {
 		if got := interlock("probe", "run", file, name); got.code != 2 || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit code %d: %s", name, got.code, got.stderr)
 		}

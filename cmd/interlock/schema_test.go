@@ -191,7 +191,7 @@ func TestStarterNamesItsSchemas(t *testing.T) {
 
 func TestSchemaTakesOneKindOfFile(t *testing.T) {
 	got := call{args: []string{"schema", "calender"}}.run()
-	if got.code != 2 || !strings.Contains(got.stderr, "pipeline, server, calendar, archetype, source") {
+	if got.code != 2 || !strings.Contains(got.stderr, `did you mean "calendar"?`) {
 		t.Errorf("code %d: %s", got.code, got.stderr)
 	}
 }

@@ -124,6 +124,11 @@ func (w *watch) lost(events []store.StoredEvent) {
 		delete(n.ids, e.Event.ID)
 		delete(n.once, fmt.Sprintf("%s %s", e.Event.Type, key.Attempt(e.Event.Detail.Attempt)))
 		delete(n.once, fmt.Sprintf("%s %s", e.Event.Type, key))
+		if late, is := e.Event.Detail.Extra.(event.Late); is {
+			for _, s := range late.Sensors {
+				delete(n.once, "late "+lateName(key.Attempt(e.Event.Detail.Attempt), s))
+			}
+		}
 	}
 }
 

@@ -160,7 +160,7 @@ func (w *Watchdog) missingAfter(ctx context.Context, e *catalog.Entry, runs []ru
 	}
 	found := 0
 	for i, x := range all {
-		came, err := w.came(ctx, x, sensor.ForPeriod(x.after.Period, answers[i]).Reading)
+		came, err := w.came(ctx, x, sensor.ForPeriod(x.after.Period, answers[i]).Reading, now)
 		if err != nil {
 			return found, err
 		}
@@ -226,13 +226,16 @@ func (x expected) named(named written) []store.WriteID {
 
 // came reports whether a reading was written after the run completed. A slow clock may have dated
 // it before the end of the run: then the snapshot taken at completion did not contain it.
-func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading) (bool, error) {
+func (w *Watchdog) came(ctx context.Context, x expected, r *sensor.Reading, now time.Time) (bool, error) {
 	if r != nil && r.UpdatedAt.After(x.after.EndedAt) {
 		return true, nil
 	}
-	if r == nil {
+	if r == nil && w.History > 0 && x.after.EndedAt.Before(now.Add(-w.History)) {
 		post, err := store.IfFound(w.Store.PostRun(ctx, x.after.Key))
 		return post.Attempt == x.after.Attempt && post.Outcome != "", err // it has been judged, and trimmed since
+	}
+	if r == nil {
+		return false, nil
 	}
 	end, err := store.IfFound(w.Store.Snapshot(ctx, x.after.EndSnapshot()))
 	if err != nil || end.ID == "" {
