@@ -75,14 +75,15 @@ func attemptOf(run string) int {
 // logs prints the output of a run's job.
 type logs struct {
 	*app
-	client *connection
-	key    client.RunKey
-	query  client.OutputQuery
-	only   bool // only the attempt in query, not the next ones
-	json   bool
-	shown  string // the end of the printed output of this attempt
-	noted  string // the latest note
-	absent int    // how often there was no such run or attempt
+	client  *connection
+	key     client.RunKey
+	query   client.OutputQuery
+	only    bool // only the attempt in query, not the next ones
+	json    bool
+	shown   string // the end of the printed output of this attempt
+	printed string // the latest line of JSON
+	noted   string // the latest note
+	absent  int    // how often there was no such run or attempt
 }
 
 // follow prints output as it arrives, until the run ends. It returns an error only for the first
@@ -142,7 +143,10 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 		if err := json.Compact(&line, answer); err != nil {
 			return false, fmt.Errorf("print the answer: %w", err)
 		}
-		fmt.Fprintln(l.stdout, line.String())
+		if line.String() != l.printed { // an attempt that has ended is asked for until the next one begins
+			l.printed = line.String()
+			fmt.Fprintln(l.stdout, l.printed)
+		}
 	} else if !l.json {
 		l.more(out)
 	}

@@ -44,8 +44,8 @@ func newCheck(a *app) *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
 		Use: "check", Short: "Look for damage in the embedded store, even while a server is using it",
-		Long: "Read the whole embedded store and its write-ahead log, and list what is damaged. Nothing is\n" +
-			"changed. The exit code is 1 if there is damage.",
+		Long: "Read the whole embedded store and its write-ahead log, and list what is damaged. The exit code\n" +
+			"is 1 if there is damage.",
 		Example: "  interlock check --data ./interlock-data", Args: noArguments,
 	}
 	addData(cmd, &data)

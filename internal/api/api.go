@@ -118,6 +118,7 @@ type API struct {
 	permits  Callbacks
 
 	bodies, jobBodies budget // the memory for request bodies, and for those of workers and jobs
+	logins            budget // the same for those of clients that are not known yet
 
 	waits  *waits
 	intake *ingest.Intake
@@ -151,7 +152,7 @@ func New(d Deps) *API {
 	if registry == nil {
 		registry = prometheus.NewRegistry()
 	}
-	a.bodies.size, a.jobBodies.size = bodyBudget, jobBudget
+	a.bodies.size, a.jobBodies.size, a.logins.size = bodyBudget, jobBudget, loginBudget
 	a.metrics = newMetrics(registry)
 	a.countBodies(registry)
 	a.closing, a.close = context.WithCancel(context.Background())

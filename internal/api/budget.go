@@ -13,6 +13,8 @@ const (
 	// jobBudget is for claims, heartbeats and reports alone: a flood of other requests must not make
 	// a healthy job miss its heartbeat.
 	jobBudget = 16 << 20
+	// loginBudget is for logins alone, which need no token.
+	loginBudget = 4 << 20
 	// smallBody is what a body may cost to use the last quarter of a budget, which large bodies must
 	// leave free: readings get through while large bodies fill the rest.
 	smallBody = 256 << 10

@@ -147,6 +147,9 @@ func (rt route) body(a *API) bodyRule {
 	if a != nil && rt.ofJobs {
 		rule.from = &a.jobBodies
 	}
+	if a != nil && rt.public {
+		rule.from = &a.logins
+	}
 	return rule
 }
 

@@ -75,7 +75,7 @@ func (a *API) countBodies(r *prometheus.Registry) {
 		a.metrics.bodies[why] = rejected.WithLabelValues(why)
 	}
 	r.MustRegister(rejected)
-	for name, b := range map[string]*budget{"jobs": &a.jobBodies, "other": &a.bodies} {
+	for name, b := range map[string]*budget{"jobs": &a.jobBodies, "logins": &a.logins, "other": &a.bodies} {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "interlock_http_bodies_reserved_bytes", Help: "Memory reserved for request bodies, by budget.",
 			ConstLabels: prometheus.Labels{"budget": name},

@@ -179,7 +179,8 @@ func (t Term) texts(pass bool) []any {
 	}
 	for variant := range maxVariants {
 		var w strings.Builder
-		sample(&w, tree, variant)
+		left := maxSampled
+		sample(&w, tree, variant, &left)
 		for _, around := range []string{"", "a", " "} {
 			add(around + w.String() + around)
 		}
@@ -194,14 +195,18 @@ func (t Term) texts(pass bool) []any {
 // maxVariants is how many texts are tried for an expression.
 const maxVariants = 16
 
+// maxSampled is of how many parts of an expression a text consists at most.
+const maxSampled = 10_000
+
 // sample writes a text of an expression. The variant decides on alternatives and repetitions.
-func sample(w *strings.Builder, re *syntax.Regexp, variant int) {
-	if w.Len() > sensor.MaxBytes/64 { // repetitions inside repetitions
+// It takes at most so many parts as are left.
+func sample(w *strings.Builder, re *syntax.Regexp, variant int, left *int) {
+	if *left--; *left < 0 || w.Len() > sensor.MaxBytes/64 { // repetitions inside repetitions
 		return
 	}
 	times := func(n int) {
 		for range n {
-			sample(w, re.Sub[0], variant)
+			sample(w, re.Sub[0], variant, left)
 		}
 	}
 	switch re.Op {
@@ -221,10 +226,10 @@ func sample(w *strings.Builder, re *syntax.Regexp, variant int) {
 		times(re.Min + between(variant%3, re.Min, re.Max))
 	case syntax.OpConcat:
 		for _, sub := range re.Sub {
-			sample(w, sub, variant)
+			sample(w, sub, variant, left)
 		}
 	case syntax.OpAlternate:
-		sample(w, re.Sub[variant%len(re.Sub)], variant/len(re.Sub)+variant%2)
+		sample(w, re.Sub[variant%len(re.Sub)], variant/len(re.Sub)+variant%2, left)
 	default: // anchors, and what matches nothing
 	}
 }

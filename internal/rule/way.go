@@ -51,7 +51,8 @@ func (n *node) ways(pass bool, cost func(Target) int) []Way {
 		} else {
 			member = n.groups[i-len(n.predicates)].ways(pass, cost)
 		}
-		for k := min(need, i+1); k > 0; k-- {
+		least := need - (total - 1 - i) // with fewer, the remaining members are not enough
+		for k := min(need, i+1); k > 0 && k >= least; k-- {
 			chosen[k] = cheapest(slices.Concat(chosen[k], Cross(chosen[k-1], member)))
 		}
 	}

@@ -169,9 +169,10 @@ func (r Run) Beat(h Heartbeat, now time.Time) (Run, error) {
 	}
 	next := r.touch(now)
 	p := &next.Progress
-	p.Offer.Heartbeat, p.Offer.Announced, p.Offer.Seq = next.UpdatedAt, time.Time{}, max(h.Seq, p.Offer.Seq)
+	at := period.Later(p.Offer.Heartbeat, next.UpdatedAt) // replicas' clocks differ
+	p.Offer.Heartbeat, p.Offer.Announced, p.Offer.Seq = at, time.Time{}, max(h.Seq, p.Offer.Seq)
 	if h.Within > p.Opening.Limits.Heartbeat && p.Opening.Limits.Heartbeat > 0 {
-		p.Offer.Announced = period.Earlier(next.UpdatedAt.Add(min(h.Within, longest)), p.Deadline())
+		p.Offer.Announced = period.Earlier(at.Add(min(h.Within, longest)), p.Deadline())
 	}
 	return next, nil
 }

@@ -61,7 +61,7 @@ func (c *conn) texts(ctx context.Context, query string) (texts []string, err err
 
 // markSuffix is the suffix of a marker file that exists while the database is open, and after a
 // crash. If it exists, the write-ahead log must exist too. If it is not empty, the log must have
-// commits.
+// commits, and nothing else.
 const markSuffix = "-open"
 
 func markOpen(path string) error { return mark(path, "") }

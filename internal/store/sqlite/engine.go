@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/datadir"
@@ -88,6 +89,9 @@ func openDir(ctx context.Context, dir *datadir.Dir, o Options) (*Engine, error) 
 		o.reserve = dir.Reserve(o.Reserve)
 	}
 	path := filepath.Join(dir.Path, fileName)
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // SQLite keeps the log beside it
+	}
 	if err := o.checkThere(dir, path); err != nil {
 		return nil, err
 	}
@@ -138,7 +142,10 @@ func open(ctx context.Context, path string, o Options) (_ *Engine, err error) {
 	if err := setUp(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(markOpen(path), truncateLog(ctx, c)); err != nil {
+	if err := markOpen(path); err != nil {
+		return nil, err
+	}
+	if err := truncateLog(ctx, c); err != nil {
 		return nil, err
 	}
 	if e.writer, err = newWriter(c, o.reserve); err != nil {
@@ -213,6 +220,8 @@ func (e *Engine) Close() error {
 		e.err = errors.Join(e.readers.close(), e.checkpointer.close(), e.finish())
 		if e.err == nil {
 			e.err = unmarkOpen(e.conn.path) // everything is in the database file
+		} else {
+			_ = markOpen(e.conn.path) // closing the connection may empty the log
 		}
 		e.err = errors.Join(e.err, e.conn.close(), e.dir.Close())
 	})
@@ -230,7 +239,10 @@ func (e *Engine) finish() error {
 				return err
 			}
 		}
-		return errors.Join(markOpen(e.conn.path), e.conn.run(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)"))
+		if err := markOpen(e.conn.path); err != nil {
+			return err
+		}
+		return e.conn.run(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
 	})
 }
 
@@ -251,6 +263,9 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	id, err := store.Identity(ctx, s, time.Now())
 	if err == nil {
 		err = e.dir.Own(id, o.New)
+	}
+	if isFull(err) || errors.Is(err, syscall.ENOSPC) {
+		err = nil // the next start names it
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

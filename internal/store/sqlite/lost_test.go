@@ -159,3 +159,31 @@ func TestTornEndOfTheLogIsDropped(t *testing.T) {
 		})
 	}
 }
+
+// After a commit that failed, its remains stay in the log behind those that succeeded.
+func TestRemainsOfFailedCommitsAreNoDamage(t *testing.T) {
+	dir, path := loggedImage(t)
+	log, err := os.ReadFile(path)
+	check(t, err)
+	log[len(log)/2]++
+	check(t, os.WriteFile(path, log, 0o600))
+	refusesStore(t, dir, Options{}, path)
+	check(t, markOpen(filepath.Join(dir, fileName)))
+	if got := count(t, opened(t, dir, Options{}), "rows"); got < 0 {
+		t.Errorf("it has %d", got)
+	}
+}
+
+func TestDatabaseMayBeALink(t *testing.T) {
+	dir, elsewhere := closedStore(t), t.TempDir()
+	path := filepath.Join(dir, fileName)
+	check(t, os.Rename(path, filepath.Join(elsewhere, fileName)))
+	check(t, os.RemoveAll(path+"-wal"))
+	check(t, os.RemoveAll(path+"-shm"))
+	check(t, os.Symlink(filepath.Join(elsewhere, fileName), path))
+	for n := range int64(3) {
+		s := opened(t, dir, Options{})
+		put(t, s, reading("rows", n))
+		check(t, s.Close())
+	}
+}

@@ -32,7 +32,7 @@ func checkReplay(path string) error {
 		return cannotOpen(name, err)
 	}
 	defer func() { _ = f.Close() }() // it is only read
-	broken, err := unreadable(bufio.NewReaderSize(f, 1<<20))
+	broken, err := unreadable(bufio.NewReaderSize(f, 1<<20), size(path+markSuffix) > 0)
 	if err != nil {
 		return fmt.Errorf("read the write-ahead log %s: %w", name, err)
 	}
@@ -44,8 +44,9 @@ func checkReplay(path string) error {
 		"To go on without it, move it and %s away", name, path+markSuffix)}
 }
 
-// unreadable reports whether a log has commits that cannot be replayed.
-func unreadable(log io.Reader) (bool, error) {
+// unreadable reports whether a log has commits that cannot be replayed. A log that is not clean may
+// hold what is left of commits that failed, so that only its header can be judged.
+func unreadable(log io.Reader, clean bool) (bool, error) {
 	var head [walHeader]byte
 	n, err := io.ReadFull(log, head[:])
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -66,6 +67,9 @@ func unreadable(log io.Reader) (bool, error) {
 			err = nil // its header was being written, and no commit
 		}
 		return more > 0, err
+	}
+	if !clean {
+		return false, nil
 	}
 	return lostCommits(log, c, size, head[16:24])
 }

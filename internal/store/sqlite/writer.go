@@ -27,6 +27,7 @@ type writer struct {
 	condition    *condition
 	files        openFiles
 	logged       bool // the marker says that the log has commits
+	torn         bool // a commit failed, and may have left part of it in the log
 
 	lastChange, lastEvent int64 // positions
 
@@ -187,7 +188,7 @@ func (w *writer) commit(group []*request) {
 	if err == nil {
 		err = w.files.lost() // after the commit: a file that is there now keeps it
 	}
-	if err == nil && !w.logged {
+	if err == nil && !w.logged && !w.torn {
 		w.logged = markCommits(w.conn.path) == nil // otherwise the next commit does it
 	}
 	w.condition.record(err)
@@ -219,6 +220,9 @@ func (w *writer) attempt(group []*request) (answers []error, failed int, err err
 		}
 	}
 	if err := tx.commit(); err != nil {
+		if !w.torn {
+			w.torn = markOpen(w.conn.path) == nil
+		}
 		return nil, len(group) / 2, tx.rollback(err)
 	}
 	return answers, 0, nil
