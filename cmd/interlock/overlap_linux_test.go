@@ -18,7 +18,7 @@ import (
 	"github.com/interlock-go/interlock/client"
 )
 
-var overlaps = flag.Int("overlaps", 4, "how many scenarios TestCommandsOfOneRunNeverOverlap plays; they repeat after 200")
+var overlaps = flag.Int("overlaps", 3, "how many scenarios TestCommandsOfOneRunNeverOverlap plays; they repeat after 200")
 
 // serverTrouble is what happens to the server while a worker has the run.
 type serverTrouble string

@@ -43,7 +43,7 @@ func Check(ctx context.Context, dir string) (found []string, err error) {
 func damages(ctx context.Context, c *conn) (found []string) {
 	if err := checkLog(c.path); err != nil {
 		found = append(found, fmt.Sprintf("the write-ahead log %s-wal is missing or empty", c.path))
-	} else if checkReplay(c.path) != nil && checkReplay(c.path) != nil { // the log may have begun anew during the first look
+	} else if !replays(c.path) {
 		found = append(found, fmt.Sprintf("the write-ahead log %s-wal cannot be replayed", c.path))
 	}
 	all, err := quickCheck(ctx, c)
@@ -51,6 +51,17 @@ func damages(ctx context.Context, c *conn) (found []string) {
 		found = append(found, err.Error())
 	}
 	return append(found, all...)
+}
+
+// replays reports whether the write-ahead log can be replayed. It looks again, because a process that
+// uses the log may begin it anew during the first look.
+func replays(path string) bool {
+	for range 2 {
+		if checkReplay(path) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Restore puts a backup in the place of the database in a directory, and returns under which name
