@@ -303,8 +303,8 @@ func (o *overlap) judge(standby int) {
 	if n := o.noted("overlap"); n > 0 && o.worker != suspendedLong {
 		o.Errorf("%d commands overlapped (%s):\n%s%s", n, o, log, o.daemonLog())
 	}
-	if o.worker == suspendedLong {
-		return // the page names this case
+	if o.worker == suspendedLong || o.disturbsStandby() {
+		return // the page names the first case
 	}
 	if standby != 0 || o.noted("over") == 0 {
 		o.Errorf("the worker that stood by exited with %d (%s):\n%s%s", standby, o, log, o.daemonLog())
@@ -314,6 +314,13 @@ func (o *overlap) judge(standby int) {
 	if healthy && run.Attempt != 1 {
 		o.Errorf("a worker that still reported was given up: the run took %d attempts (%s):\n%s", run.Attempt, o, o.daemonLog())
 	}
+}
+
+// disturbsStandby reports whether the worker that stands by may get into the same trouble: its command
+// is stopped, too, or it is the one that fails.
+func (o *overlap) disturbsStandby() bool {
+	long := o.server == serverAwayLong || o.server == serverHangs
+	return o.stop && long || o.worker == workerFails && o.server == serverHangsBefore
 }
 
 // noted returns how often the commands have noted a line.
