@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes returns how a program is started: in its own process group, as the user of the policy,
-// and killed when its parent ends, because only the parent knows its time limit.
+// Attributes returns how a program is started: in its own session, as the user of the policy, and
+// killed when its parent ends, because only the parent knows its time limit. Within a session every
+// process may resume every other, whatever their users.
 func (p Policy) Attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: p.User.credential()}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: p.User.credential()}
 }
 
 // switching are the capabilities that are needed to run a program as another user, and to end it.

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// Attributes returns how a program is started: in its own process group, as the user of the policy.
+// Attributes returns how a program is started: in its own session, as the user of the policy.
 // On this system it outlives a parent that is killed.
 func (p Policy) Attributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Credential: p.User.credential()}
+	return &syscall.SysProcAttr{Setsid: true, Credential: p.User.credential()}
 }
 
 // Delegate does nothing on this system: only root can switch to another user.

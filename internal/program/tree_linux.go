@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"os"
@@ -48,12 +49,18 @@ func StatOf(pid int) (s Stat, ok bool) {
 // Dead reports whether a process is a zombie.
 func (s Stat) Dead() bool { return s.State == "Z" || s.State == "X" }
 
-// Descendants yields all direct and indirect children of this process: their PIDs and states, which
+// Suspended reports whether a process has been stopped by a signal or a debugger.
+func (s Stat) Suspended() bool { return s.State == "T" || s.State == "t" }
+
+// Descendants yields all direct and indirect children of this process: see DescendantsOf.
+func Descendants() iter.Seq2[int, Stat] { return DescendantsOf(os.Getpid()) }
+
+// DescendantsOf yields all direct and indirect children of a process: their PIDs and states, which
 // are empty for one that has exited meanwhile. A child that was only just started may be missing.
-func Descendants() iter.Seq2[int, Stat] {
+func DescendantsOf(root int) iter.Seq2[int, Stat] {
 	return func(yield func(int, Stat) bool) {
 		seen := map[int]bool{}
-		next := childrenOf(os.Getpid())
+		next := childrenOf(root)
 		for len(next) > 0 {
 			pid := next[0]
 			next = next[1:]
@@ -101,9 +108,10 @@ func ReapOrphans(except ...int) {
 	}
 }
 
-// Tree is a program that this process has started, with all its descendants: those of this process,
+// Tree is a program that a process has started, with all its descendants: those of that process,
 // which must adopt orphans.
 type Tree struct {
+	Root   int    // the process that has started it; 0: this one
 	Group  int    // the process group of the program, if it has its own
 	Except []int  // children of this process that are not part of the tree
 	Kill   func() // kills the program's control group, if it has one; may be nil
@@ -142,9 +150,18 @@ func (t Tree) End(grace time.Duration, none <-chan struct{}) {
 	}
 }
 
+// Destroy sends SIGKILL to the tree, and reports whether any process of it had not ended.
+func (t Tree) Destroy() bool {
+	alive := t.Alive()
+	if alive {
+		t.signal(syscall.SIGKILL)
+	}
+	return alive
+}
+
 // Alive reports whether any process of the tree has not ended.
 func (t Tree) Alive() bool {
-	for pid, s := range Descendants() {
+	for pid, s := range t.descendants() {
 		if s.Group != 0 && !s.Dead() && !slices.Contains(t.Except, pid) {
 			return true
 		}
@@ -152,17 +169,23 @@ func (t Tree) Alive() bool {
 	return false
 }
 
+func (t Tree) descendants() iter.Seq2[int, Stat] { return DescendantsOf(cmp.Or(t.Root, os.Getpid())) }
+
 // signal sends a signal to every process group of the tree. Each group is signalled at once, so
 // that no member can start another process in between. A group belongs to one session, and all
-// sessions but this process's own were created by descendants. A descendant in this process's own
-// group is signalled by its PID.
+// sessions but the root's own were created by descendants. A descendant in the root's own group is
+// signalled by its PID.
 func (t Tree) signal(s syscall.Signal) {
-	own, done := syscall.Getpgrp(), map[int]bool{}
+	own, err := syscall.Getpgid(t.Root)
+	if err != nil {
+		return // the root is gone
+	}
+	done := map[int]bool{}
 	if t.Group > 1 {
 		done[t.Group] = true
 		_ = syscall.Kill(-t.Group, s) // it may have ended
 	}
-	for pid, p := range Descendants() {
+	for pid, p := range t.descendants() {
 		switch {
 		case p.Group <= 1, slices.Contains(t.Except, pid): // it is gone, or not part of the tree
 		case p.Group == own:

@@ -169,8 +169,8 @@ func (d jobDir) claim() (c claim, err error) {
 // gone.
 func (p process) lives() bool { return p.Start != "" && p == identify(p.PID) }
 
-// askKeeper sends the keeper the signal to end its command.
-func (d jobDir) askKeeper() error {
+// signalKeeper sends the keeper a signal: SIGTERM asks it to end its command.
+func (d jobDir) signalKeeper(s syscall.Signal) error {
 	c, err := d.claim()
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (d jobDir) askKeeper() error {
 	if c.Keeper.Start != "" && !c.Keeper.lives() {
 		return nil
 	}
-	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal the keeper: %w", err)
 	}
 	return nil
@@ -244,7 +244,7 @@ func (t *Type) sweep(entry os.DirEntry, before time.Time, settled func(run.Attem
 	if !isHash(name) {
 		return false, nil // not a job directory
 	}
-	if state, _, err := last.readState(); err != nil || state == running {
+	if state, _, err := last.readState(); err != nil || state == running || state == suspended {
 		return false, err
 	}
 	c, _ := d.claim() // an unreadable claim was never finished

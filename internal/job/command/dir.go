@@ -60,18 +60,26 @@ const (
 	running condition = iota
 	ended
 	lost
+	suspended // its keeper is suspended, so nothing enforces its timeout or records its end
 )
 
 // readState returns the state of a job. It reads the exit again after it has found the keeper gone:
-// the keeper may have just written it.
+// the keeper may have just written it. A keeper is never late: what counts is the state in which the
+// kernel has it, so neither a busy machine nor one that was asleep makes a job look suspended.
 func (d jobDir) readState() (condition, exit, error) {
 	e, done, err := d.exit()
 	if err != nil || done {
 		return ended, e, err
 	}
 	alive, err := d.keeperLives()
-	if err != nil || alive {
+	if err != nil {
 		return running, exit{}, err
+	}
+	if alive {
+		if c, err := d.claim(); err == nil && c.Keeper.suspended() {
+			return suspended, exit{}, nil
+		}
+		return running, exit{}, nil
 	}
 	if e, done, err = d.exit(); err != nil || done {
 		return ended, e, err
@@ -164,21 +172,29 @@ const (
 	glance = 2 * time.Millisecond
 	// gaze is the poll interval of a job without a pipe.
 	gaze = 250 * time.Millisecond
+	// heartbeat is how often a keeper whose pipe is open is checked: it may be suspended.
+	heartbeat = 5 * time.Second
+	// suspendedFor is how long a keeper must stay suspended before its job is ended.
+	suspendedFor = time.Second
 )
 
-// untilClosed returns when the keeper's pipe has closed, or after a pause if there is none.
+// untilClosed returns when the keeper's pipe has closed, when it is time to check the keeper again,
+// or after a pause if there is no pipe.
 func (d jobDir) untilClosed(ctx context.Context) error {
 	f, err := os.OpenFile(d.file(aliveFile), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return pause(ctx, gaze)
 	}
 	defer f.Close()
+	f.SetReadDeadline(time.Now().Add(heartbeat))
 	stop := context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(0, 0)) })
 	defer stop()
 	_, err = f.Read(make([]byte, 1)) // nothing is ever written: Read returns when the last writer closes
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil
 	case errors.Is(err, io.EOF):
 		return pause(ctx, glance)
 	default:

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,6 +125,29 @@ func work(args []string) int {
 			for {
 				syscall.Pause()
 			}
+		case "stop-me":
+			syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			args = args[1:]
+		case "stop-keeper": // again and again, whenever somebody resumes it
+			note("pid " + strconv.Itoa(os.Getpid()))
+			for {
+				syscall.Kill(os.Getppid(), syscall.SIGSTOP)
+				syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 2000})
+			}
+		case "traced": // a child that this process traces, and that stays suspended at its start
+			runtime.LockOSThread()
+			child := exec.Command(os.Args[0], jobArg)
+			child.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+			if err := child.Start(); err != nil {
+				panic(err)
+			}
+			note("child " + strconv.Itoa(child.Process.Pid))
+			args = args[1:]
+		case "close": // its input and outputs
+			for fd := range 3 {
+				syscall.Close(fd)
+			}
+			args = args[1:]
 		case "kill-me":
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			args = args[1:]

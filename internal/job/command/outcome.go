@@ -24,7 +24,8 @@ type exit struct {
 	TimedOut time.Duration `json:"timedOut,omitempty"`
 	Stopped  bool          `json:"stopped,omitempty"` // by request
 
-	Exceeded string `json:"exceeded,omitempty"` // a limit, in words
+	Exceeded  string `json:"exceeded,omitempty"`  // a limit, in words
+	Suspended bool   `json:"suspended,omitempty"` // its keeper was, so the controller ended both
 
 	// Refused says why the command could not be started.
 	Refused  string       `json:"refused,omitempty"`
@@ -43,6 +44,9 @@ func (e exit) status(secrets job.Redactor, output string) job.Status {
 		s.Category, s.Message = e.Category, secrets.Text(e.Refused)
 	case e.Exceeded != "":
 		s.Category, s.Message = run.Permanent, e.Exceeded+", and was ended"
+	case e.Suspended:
+		s.Category = run.Transient
+		s.Message = "its keeper process was suspended (SIGSTOP or a debugger), so its timeout and its end went unnoticed; the controller killed it"
 	case e.TimedOut != 0:
 		s.Result, s.Category = run.ResultTimeout, run.Timeout
 		s.Message = fmt.Sprintf("did not end within its timeout of %s, and was ended", document.Duration(e.TimedOut))

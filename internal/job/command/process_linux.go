@@ -36,14 +36,32 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-// killDescendants kills the descendants of a command whose keeper was killed. The command itself
-// died with the keeper; its descendants are the processes in its control group, and those with the
-// attempt's id in their environment. Without a control group, a process that has cleared its
-// environment is not found.
-func (t *Type) killDescendants(id run.AttemptID) {
+// killDescendants kills the command and its descendants if its keeper cannot: because it was killed
+// (keeper is 0), or suspended. They are the descendants of the keeper, the processes in the
+// command's control group, and those with the attempt's id in their environment. If the keeper was
+// killed and there is no control group, a process that has cleared its environment is not found.
+func (t *Type) killDescendants(id run.AttemptID, keeper int) {
 	program.EndCgroup(t.programs.Cgroup, cgroupName(id))
 	// A process that is started during the search is found in the next round.
-	for end := time.Now().Add(killTime); killBearers(id) && time.Now().Before(end); {
+	for end := time.Now().Add(killTime); time.Now().Before(end); {
+		found := keeper != 0 && program.Tree{Root: keeper}.Destroy()
+		if found = killBearers(id) || found; !found {
+			return
+		}
+	}
+}
+
+// suspended reports whether that very process is suspended, and stays so for a moment: a debugger
+// that looks at a process suspends it briefly.
+func (p process) suspended() bool {
+	for end := time.Now().Add(suspendedFor); ; time.Sleep(suspendedFor / 20) {
+		s, ok := program.StatOf(p.PID)
+		switch {
+		case !ok || !s.Suspended() || s.Start != p.Start || p.Boot != bootID():
+			return false
+		case time.Now().After(end):
+			return true
+		}
 	}
 }
 

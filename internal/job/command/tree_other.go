@@ -16,7 +16,10 @@ func executable() (string, error) { return os.Executable() }
 func identify(pid int) process { return process{PID: pid} }
 
 // killDescendants does nothing: a command's descendants cannot be identified on this system.
-func (t *Type) killDescendants(run.AttemptID) {}
+func (t *Type) killDescendants(run.AttemptID, int) {}
+
+// suspended returns false: the state of another process is unknown on this system.
+func (process) suspended() bool { return false }
 
 // container is empty: there are no control groups on this system.
 type container struct{}

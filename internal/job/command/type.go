@@ -4,9 +4,11 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/job"
@@ -166,20 +168,51 @@ func (t *Type) Status(_ context.Context, a job.Attempt, h run.Handle) (job.Statu
 	if err != nil {
 		return job.Status{}, fmt.Errorf("read the state of the job of %s: %w", a.ID, err)
 	}
+	if state == suspended {
+		if e, err = t.endSuspended(a, d); err != nil {
+			return job.Status{}, err
+		}
+	}
 	output := d.output(a.Secrets)
 	switch state {
 	case running:
 		return job.Status{Output: output}, nil
-	case ended:
+	case ended, suspended:
 		return e.status(a.Secrets, output), nil
 	default:
 		// Descendants of its command must not run beside the next attempt.
-		t.killDescendants(a.ID)
+		t.killDescendants(a.ID, 0)
 		return lostStatus(output), nil
 	}
 }
 
-// Wait reads the pipe that closes when the keeper exits.
+// endSuspended ends the job of a suspended keeper: the command and its descendants first, while the
+// keeper still shows which they are, then, once the exit is recorded, the keeper. A keeper that was
+// resumed meanwhile may have recorded another exit, which its controller may have read: it stays.
+func (t *Type) endSuspended(a job.Attempt, d jobDir) (exit, error) {
+	c, err := d.claim()
+	if err != nil {
+		return exit{}, fmt.Errorf("read the claim of the job of %s: %w", a.ID, err)
+	}
+	t.killDescendants(a.ID, c.Keeper.PID)
+	if e, done, err := d.exit(); err != nil || done {
+		return e, err
+	}
+	e := exit{Suspended: true, StartedAt: c.At, EndedAt: time.Now().UTC()}
+	content, err := json.Marshal(e)
+	if err == nil {
+		err = d.write(exitFile, content, true)
+	}
+	if err == nil {
+		err = d.signalKeeper(syscall.SIGKILL)
+	}
+	if err != nil {
+		return exit{}, fmt.Errorf("end the job of %s, whose keeper process is suspended: %w", a.ID, err)
+	}
+	return e, nil
+}
+
+// Wait reads the pipe that closes when the keeper exits. It also returns if the keeper is suspended.
 func (t *Type) Wait(ctx context.Context, _ job.Attempt, h run.Handle) error {
 	d, err := t.known(h)
 	if err != nil {
@@ -196,8 +229,8 @@ func (t *Type) Wait(ctx context.Context, _ job.Attempt, h run.Handle) error {
 	}
 }
 
-// Stop asks the keeper to end its command. If the keeper is gone, it ends the remaining descendants
-// of the command.
+// Stop asks the keeper to end its command. If the keeper is suspended or gone, it ends what is left
+// of the command itself.
 func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	d, err := t.known(h)
 	if err != nil {
@@ -208,11 +241,13 @@ func (t *Type) Stop(_ context.Context, a job.Attempt, h run.Handle) error {
 	case err != nil:
 		return fmt.Errorf("stop the job of %s: %w", a.ID, err)
 	case state == running:
-		return d.askKeeper()
+		return d.signalKeeper(syscall.SIGTERM)
+	case state == suspended:
+		_, err = t.endSuspended(a, d)
 	case state == lost:
-		t.killDescendants(a.ID)
+		t.killDescendants(a.ID, 0)
 	}
-	return nil
+	return err
 }
 
 // known returns the claim that counts for a job.
