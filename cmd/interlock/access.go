@@ -32,7 +32,10 @@ func accessSettings(f settings.File, guard *egress.Guard, getenv func(string) st
 	}
 	who := api.Settings{
 		Loopback: f.Loopback(), Tokens: tokens, MaxFuture: f.Sensors.MaxFuture.D(), Proxies: f.HTTP.Networks(),
-		Limits:          api.Limits{SensorKeys: f.Limits.SensorKeys, SensorBytes: int64(f.Limits.SensorBytes), OpenRuns: f.Limits.OpenRuns},
+		Limits: api.Limits{
+			SensorKeys: f.Limits.SensorKeys, SensorBytes: int64(f.Limits.SensorBytes), OpenRuns: f.Limits.OpenRuns,
+			WriteBytes: int64(f.Limits.WriteBytes), TokenWriteBytes: int64(f.Limits.TokenWriteBytes),
+		},
 		SessionLifetime: f.Auth.Sessions.Lifetime.D(), SessionIdle: f.Auth.Sessions.Idle.D(), StreamsPerToken: f.Auth.StreamsPerToken,
 	}
 	for _, c := range f.Auth.Certificates {

@@ -157,7 +157,8 @@ func New(d Deps) *API {
 	a.countBodies(registry)
 	a.closing, a.close = context.WithCancel(context.Background())
 	a.streams = &streams{max: a.settings.MaxStreams, maxPerToken: a.settings.StreamsPerToken, openByToken: map[string]int{}, closing: a.closing}
-	a.quotas = newQuotas(a.settings.Limits, d.Store)
+	a.quotas = newQuotas(a.settings.Limits, d.Store, d.Logger)
+	a.quotas.register(registry, a.now)
 	a.intake = ingest.New(d.Store, d.Catalog, a.settings.MaxFuture)
 	a.routes(newHuma(a.mux))
 	a.ingestRoutes()

@@ -73,7 +73,7 @@ func auditView(e audit.Entry) client.AuditEntry {
 type auditor struct {
 	log      *audit.Log // nil: no audit record
 	unknown  allowance  // for entries about unknown tokens: anyone can send one
-	rejected allowance  // for entries about known clients that lack a role
+	rejected allowances // for entries about rejected requests of known clients
 }
 
 // audits reports whether requests of a route are recorded: those that change something, except
@@ -91,6 +91,10 @@ func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error))
 		if a.auditor.log == nil || c.who.callback != "" { // a job's own report is in the job log
 			return handle(ctx, in)
 		}
+		if p := a.quotas.request(c.who, a.now()); p != nil {
+			a.recordRefusal(c, rt.name, a.auditor.rejected.of(c.who.name), p)
+			return nil, p
+		}
 		e := c.entry(rt.name)
 		describeRequest(&e, c.request, in)
 		begun, err := a.auditor.log.Begin(ctx, e, a.now())
@@ -99,16 +103,25 @@ func recording[I, O any](rt route, handle func(context.Context, *I) (*O, error))
 		}
 		out, err := handle(ctx, in)
 		begun.Outcome, begun.Error = outcomeOf(err)
-		a.finishAudit(ctx, begun)
+		a.finishAudit(ctx, c.who, begun)
 		return out, err
 	}
 }
 
-// finishAudit completes an entry, even after the client has disconnected.
-func (a *API) finishAudit(ctx context.Context, e audit.Entry) {
+// finishAudit completes an entry, even after the client has disconnected. If the client has too
+// many rejected requests, it withdraws the entry of another one.
+func (a *API) finishAudit(ctx context.Context, who principal, e audit.Entry) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditLimit)
 	defer cancel()
-	if err := a.auditor.log.End(ctx, e, a.now()); err != nil {
+	end := a.auditor.log.End
+	if e.Outcome == audit.Refused {
+		skipped, ok := a.auditor.rejected.of(who.name).take(a.now())
+		if !ok {
+			end = a.auditor.log.Withdraw
+		}
+		e.Skipped(skipped)
+	}
+	if err := end(ctx, e, a.now()); err != nil {
 		// The entry stays without an outcome. The action has happened, and the client needs its
 		// response.
 		a.logger.Error("cannot complete an audit entry", "entry", e.ID, "action", e.Action, "outcome", string(e.Outcome), "error", err)
@@ -143,9 +156,7 @@ func (a *API) recordRefusal(c *call, action string, from *allowance, why *Proble
 	e := c.entry(action)
 	describeRequest(&e, c.request, struct{}{})
 	e.Outcome, e.Error = audit.Refused, why.Detail
-	if skipped > 0 {
-		e.Parameters = map[string]any{"notRecorded": skipped}
-	}
+	e.Skipped(skipped)
 	if err := a.auditor.log.Add(c, e, a.now()); err != nil {
 		a.logger.Error("cannot store an audit entry", "action", action, "outcome", string(e.Outcome), "error", err)
 	}

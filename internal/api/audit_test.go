@@ -144,6 +144,38 @@ func TestFloodOfUnknownTokensDoesNotFillTheRecord(t *testing.T) {
 	}
 }
 
+func TestFloodOfRejectedRequestsDoesNotFillTheRecord(t *testing.T) {
+	w := audited(t)
+	w.token = operatorToken
+	flood := func() { w.post("/api/v1/runs", `{"pipeline":"orders","date":"2026-02-10","reason":"x"}`) }
+	flood() // it opens the run
+	for range 1000 {
+		flood()
+	}
+	if n := len(w.record("?limit=500&outcome=refused")); n != 100 {
+		t.Errorf("1000 rejected requests left %d entries", n)
+	}
+	if n := len(w.record("?limit=500")); n != 101 {
+		t.Errorf("%d entries in all", n)
+	}
+	events, err := w.Store.Events(ctx, store.EventQuery{Type: event.Audit, Limit: 500})
+	if w.Check(err); len(events.Items) != 101 {
+		t.Errorf("%d AUDIT events", len(events.Items))
+	}
+	w.token = limitedToken
+	w.post(pauseOrders, `{}`).problem(403)
+	if got := w.record("?limit=1"); !strings.Contains(got[0], "pause orders refused") {
+		t.Errorf("the flood hides the rejected request of another client: %s", got)
+	}
+	w.Move(w.Now().Add(10 * time.Second))
+	w.token = operatorToken
+	flood()
+	w.token = adminToken
+	if got := w.get("/api/v1/audit?limit=1").items()[0]["parameters"].(map[string]any)["notRecorded"]; got != 900.0 {
+		t.Errorf("the next entry says that %v were not recorded", got)
+	}
+}
+
 func TestServerWithoutTokensRecordsLocalActions(t *testing.T) {
 	w := audited(t, func(d *api.Deps) { d.Settings.Tokens = nil })
 	w.post(pauseOrders, `{"requestedBy":"bob"}`).object(200)

@@ -136,6 +136,30 @@ type allowance struct {
 	skipped int // since the last row
 }
 
+// allowances are one allowance for each client, by name.
+type allowances struct {
+	mu sync.Mutex
+	by map[string]*allowance
+}
+
+// maxAllowances is how many clients have an allowance of their own; the others share one.
+const maxAllowances = 4096
+
+func (s *allowances) of(name string) *allowance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.by == nil {
+		s.by = map[string]*allowance{}
+	}
+	if len(s.by) >= maxAllowances && s.by[name] == nil {
+		name = ""
+	}
+	if s.by[name] == nil {
+		s.by[name] = new(allowance)
+	}
+	return s.by[name]
+}
+
 // take returns how many rows were skipped before this one, or false if this one must be skipped
 // too.
 func (a *allowance) take(now time.Time) (int, bool) {

@@ -101,7 +101,7 @@ func (rt route) let(ctx huma.Context, next func(huma.Context)) {
 	c := callOf(r.Context())
 	if p := rt.check(c, pipeline.ID(id), OfRun{id, ctx.Param("schedule"), ctx.Param("date")}); p != nil {
 		if rt.audits() {
-			c.api.recordRefusal(c, rt.name, &c.api.auditor.rejected, p)
+			c.api.recordRefusal(c, rt.name, c.api.auditor.rejected.of(c.who.name), p)
 		}
 		p.write(w, r)
 		return

@@ -82,7 +82,7 @@ func (a *API) admitEvent(ctx context.Context, who principal, w *store.Write, siz
 		return nil, p
 	}
 	w.Reading.Source = who.by(w.Reading.Source)
-	return viewed(a.admit(ctx, e, w.Reading, size))
+	return viewed(a.admit(ctx, who, e, w.Reading, size))
 }
 
 // cloudEvents parses CloudEvents in binary, structured or batched mode.

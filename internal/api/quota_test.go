@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -164,4 +165,68 @@ func TestRejectedRequestsDoNotCountAsOpenRuns(t *testing.T) {
 	w.post("/api/v1/pipelines/silver-orders/backfill", `{"from":"2026-02-10","to":"2026-02-10","onlyMissing":true,"reason":"x"}`).object(200)
 	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-11"}`).object(201)
 	w.post("/api/v1/runs", `{"pipeline":"silver-orders","date":"2026-02-12"}`).problem(429, "limits.openRuns")
+}
+
+func TestGrowingBodiesAreStoppedWhileOtherPipelinesGoOn(t *testing.T) {
+	w := newWorld(t, limited(api.Limits{WriteBytes: 360 << 10}))
+	large := `{"a":"` + strings.Repeat("x", 60_000) + `"}`
+	for i := range 6 {
+		w.put(ordersSensors+"a", large).object(200)
+		if i == 4 && !strings.Contains(w.log.String(), `"limit":"limits.writeBytes","pipeline":"orders"`) {
+			t.Errorf("no warning before the limit is reached:\n%s", w.log)
+		}
+	}
+	late := w.put(ordersSensors+"a", large)
+	late.problem(429, "limits.writeBytes", "pipeline orders")
+	seconds, err := strconv.Atoi(late.header.Get("Retry-After"))
+	if err != nil || seconds < 1 || seconds > 3600 {
+		t.Errorf("Retry-After is %q", late.header.Get("Retry-After"))
+	}
+	w.post("/api/v1/sensors", `[{"pipeline":"orders","key":"b","data":`+large+`}]`).problem(429, "limits.writeBytes")
+	w.put("/api/v1/pipelines/silver-orders/sensors/b", large).object(200)
+	for _, want := range []string{
+		`interlock_limit_rejections_total{limit="writeBytes"} 2`, `interlock_limit_used_ratio{limit="writeBytes"} 0.98`,
+	} {
+		if got := string(w.get("/metrics").body); !strings.Contains(got, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	w.Pass(time.Duration(seconds) * time.Second)
+	w.put(ordersSensors+"a", large).object(200)
+}
+
+func TestWriteThatCanNeverFitIsTooLarge(t *testing.T) {
+	w := newWorld(t, limited(api.Limits{WriteBytes: 1000}))
+	w.put(ordersSensors+"a", `{"a":"`+strings.Repeat("x", 1000)+`"}`).problem(413, "limits.writeBytes")
+	w.put(ordersSensors+"a", `{}`).object(200)
+}
+
+func TestRejectedReadingsDoNotCountAsWritten(t *testing.T) {
+	w := newWorld(t, limited(api.Limits{WriteBytes: 1000, SensorKeys: 1}))
+	w.put(ordersSensors+"a", `{}`).object(200)
+	for range 10 {
+		w.put(ordersSensors+"b", `{}`).problem(429, "limits.sensorKeys")
+	}
+	w.put(ordersSensors+"a", `{}`).object(200)
+	w.request("DELETE", ordersSensors+"a", "").object(200)
+	w.put(ordersSensors+"a", `{}`).problem(429, "limits.writeBytes")
+}
+
+func TestTokenIsLimitedOverAllItsPipelines(t *testing.T) {
+	w := audited(t, limited(api.Limits{TokenWriteBytes: 13_000}))
+	w.token = sensorToken
+	for range 20 {
+		w.put(ordersSensors+"a", `{}`).object(200)
+		w.put("/api/v1/pipelines/silver-orders/sensors/a", `{}`).object(200)
+	}
+	for range 10 {
+		w.put(ordersSensors+"a", `{}`)
+	}
+	w.put(ordersSensors+"a", `{}`).problem(429, "limits.tokenWriteBytes", "token")
+	w.token = operatorToken
+	w.put(ordersSensors+"a", `{}`).object(200)
+	for range 3 {
+		w.post(pauseOrders, `{"reason":"x"}`)
+	}
+	w.post(pauseOrders, `{"reason":"x"}`).problem(429, "limits.tokenWriteBytes")
 }

@@ -157,9 +157,14 @@ func (a *API) deleteSensor(ctx context.Context, in *struct {
 	if err := a.deletable(ctx, id, q); err != nil {
 		return nil, err
 	}
+	undo, p := a.quotas.write(whoOf(ctx), id, 0, a.now())
+	if p != nil {
+		return nil, p
+	}
 	gone := sensor.Reading{Key: q.Key, Period: q.Period, Source: whoOf(ctx).by(in.Source), Deleted: true}
 	puts, err := a.store.PutReadings(context.WithoutCancel(ctx), []store.Write{{Pipeline: id, Reading: gone}}, a.now())
 	if err != nil {
+		undo()
 		return nil, fmt.Errorf("delete sensor %s of %s: %w", q.Key, id, err)
 	}
 	a.metrics.writes.Inc()

@@ -164,7 +164,7 @@ func (a *API) write(ctx context.Context, who principal, in incoming, r sensor.Re
 		return store.Write{}, nil, p
 	}
 	r.Source = who.by(in.source)
-	undo, p = a.admit(ctx, e, r, len(in.data))
+	undo, p = a.admit(ctx, who, e, r, len(in.data))
 	return store.Write{Pipeline: in.pipeline, Reading: r}, undo, p
 }
 

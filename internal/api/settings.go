@@ -25,7 +25,7 @@ type Settings struct {
 	StreamsPerToken int           // event streams of one token at once; 64 by default
 	SessionLifetime time.Duration // of a browser's session, from login; 7 days by default
 	SessionIdle     time.Duration // after this long without a request a session ends; 24 hours by default
-	Limits          Limits        // of each pipeline; DefaultLimits where 0
+	Limits          Limits        // of each pipeline and token; DefaultLimits where 0
 }
 
 // minSecret is the minimum length of a token: shorter ones can be guessed.
@@ -85,5 +85,7 @@ func (s Settings) withDefaults() Settings {
 	s.Limits.SensorKeys = cmp.Or(s.Limits.SensorKeys, DefaultLimits.SensorKeys)
 	s.Limits.SensorBytes = cmp.Or(s.Limits.SensorBytes, DefaultLimits.SensorBytes)
 	s.Limits.OpenRuns = cmp.Or(s.Limits.OpenRuns, DefaultLimits.OpenRuns)
+	s.Limits.WriteBytes = cmp.Or(s.Limits.WriteBytes, DefaultLimits.WriteBytes)
+	s.Limits.TokenWriteBytes = cmp.Or(s.Limits.TokenWriteBytes, DefaultLimits.TokenWriteBytes)
 	return s
 }

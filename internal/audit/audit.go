@@ -90,6 +90,28 @@ func (l *Log) End(ctx context.Context, e Entry, now time.Time) error {
 	return err
 }
 
+// Withdraw removes an entry whose action did not happen, so that a client that repeats a rejected
+// request does not fill the store. The entry is not listed any more.
+func (l *Log) Withdraw(ctx context.Context, e Entry, now time.Time) error {
+	b := store.Batch{ID: fmt.Sprintf("audit/%s/withdrawn", e.ID)}
+	b.SwapNote(store.Note{Version: e.version}, store.Note{Kind: kindOf(dayOf(e.ID)), Key: e.ID, Data: []byte("{}"), Until: now})
+	if err := l.store.Commit(ctx, b, now); err != nil {
+		return fmt.Errorf("withdraw the audit entry of %s: %w", e.Action, err)
+	}
+	return nil
+}
+
+// Skipped records how many rejected requests before this one have no entry.
+func (e *Entry) Skipped(n int) {
+	if n == 0 {
+		return
+	}
+	if e.Parameters == nil {
+		e.Parameters = map[string]any{}
+	}
+	e.Parameters["notRecorded"] = n
+}
+
 // Add stores an entry for something that has happened already.
 func (l *Log) Add(ctx context.Context, e Entry, now time.Time) error {
 	_, err := l.Begin(ctx, e, now)

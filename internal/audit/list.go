@@ -60,7 +60,7 @@ func (l *Log) List(ctx context.Context, q Query) (store.Page[Entry], error) {
 			if err := json.Unmarshal(note.Data, &e); err != nil {
 				return store.Page[Entry]{}, fmt.Errorf("read audit entry %s: %w", note.Key, err)
 			}
-			if !q.wants(e) {
+			if e.ID == "" || !q.wants(e) { // without an ID it was withdrawn
 				continue
 			}
 			if len(found) == size {

@@ -166,7 +166,9 @@ type Limits struct {
 	Connections           int           `yaml:"connections" default:"4096" min:"16" doc:"Maximum number of connections to the HTTP API; fewer if the limit on open files is lower."`
 	ConnectionsPerAddress int           `yaml:"connectionsPerAddress" default:"1024" min:"1" doc:"Maximum number of connections from one address."`
 
-	OpenRuns int `yaml:"openRuns" default:"20000" min:"1" doc:"Maximum number of open runs per pipeline; a request that would open another is rejected."`
+	OpenRuns        int           `yaml:"openRuns" default:"20000" min:"1" doc:"Maximum number of open runs per pipeline; a request that would open another is rejected."`
+	WriteBytes      document.Size `yaml:"writeBytes" default:"256MiB" doc:"Maximum bytes that clients write to one pipeline in an hour; a write beyond it is rejected until later."`
+	TokenWriteBytes document.Size `yaml:"tokenWriteBytes" default:"1GiB" doc:"Maximum bytes that one token writes to all pipelines in an hour; a write beyond it is rejected until later."`
 }
 
 // Engine configures the engine.
