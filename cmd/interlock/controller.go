@@ -54,6 +54,7 @@ type controller struct {
 	listen  net.Listener
 	tracing *tracing
 	logger  *slog.Logger
+	steady  *slog.Logger // summarises what repeats
 	began   time.Time
 	tail    func(context.Context, run.Run) (string, bool, error) // reads the output so far of a run's running job
 	folders engine.Folders                                       // as the server's file last named them
@@ -85,7 +86,7 @@ type surroundings struct {
 // work. Files are applied last, so that a failed start writes nothing but a pause; it closes
 // everything it opened.
 func newController(ctx context.Context, f settings.File, folders engine.Folders, s surroundings) (_ *controller, err error) {
-	c := &controller{file: f, logger: s.logger, began: time.Now(), folders: folders, around: s}
+	c := &controller{file: f, logger: s.logger, steady: summarised(s.logger), began: time.Now(), folders: folders, around: s}
 	var opened []io.Closer
 	defer func() {
 		for _, o := range opened {
@@ -214,7 +215,7 @@ func (c *controller) assemble(ctx context.Context) error {
 	}
 	observer.Sinks(sinks)
 	c.engine = engine.New(engine.Options{
-		Store: counted, Logger: c.logger, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
+		Store: counted, Logger: c.steady, Observer: observer, Replica: who.replica, Alone: !c.store.shared,
 		Apart:   map[store.TaskKind]int{store.RunProbe: c.file.Engine.ProbeWorkers},
 		Workers: c.file.Engine.Workers, BlockingStarts: c.file.Engine.BlockingStarts, Lease: c.file.Engine.Lease.D(), LostAfter: c.file.Engine.LostAfter.D(),
 		Notifier: c.notifier(sinks),
@@ -292,7 +293,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	}
 	deps := api.Deps{
 		Store: c.store, Catalog: c.catalog, Operator: operator, AcceptRemoval: c.acceptRemoval, Alerts: c.engine.Notifier, Audit: c.audit, Settings: who, Identity: c.rivals.own, CursorKey: cursors, Metrics: registry,
-		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Expand: jobs.expand, Dashboard: page, Now: time.Now, Logger: c.logger,
+		GatePace: c.gatePace(), Health: c.health, Trouble: c.store.trouble, Months: c.archive.askMonths(), Tail: c.tail, Expand: jobs.expand, Dashboard: page, Now: time.Now, Logger: c.steady,
 	}
 	if c.file.Metrics.PerPipeline {
 		deps.PipelineMetrics = metrics.NewPipelines(c.store, c.catalog, time.Now).Of
@@ -303,7 +304,7 @@ func (c *controller) assembleServer(ctx context.Context, operator api.Operator, 
 	if err := c.access.Reload(ctx); err != nil {
 		return err
 	}
-	c.server = api.Server(handler, c.file.Listen, c.logger)
+	c.server = api.Server(handler, c.file.Listen, c.steady)
 	c.server.TLSConfig = c.access.config()
 	c.server.Handler = c.tracing.requests(handler)
 	return nil

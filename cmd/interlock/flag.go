@@ -35,6 +35,12 @@ func (c *choice) Set(s string) error {
 	return nil
 }
 
+// The levels of the server's log.
+const (
+	infoLevel  = "info"
+	debugLevel = "debug"
+)
+
 // The output formats.
 const (
 	textFormat   = "text"

@@ -26,7 +26,7 @@ type serveFlags struct {
 	data, store, listen, config               string
 	unsafeRedis, shared, mustExist, newStore  bool
 	paused                                    bool
-	logFormat                                 *choice
+	logFormat, logLevel                       *choice
 }
 
 func newServe(a *app) *cobra.Command {
@@ -60,6 +60,8 @@ func newServe(a *app) *cobra.Command {
 	addServerFile(cmd, &f.config)
 	f.logFormat = &choice{value: textFormat, options: []string{textFormat, jsonFormat}}
 	addChoice(cmd, f.logFormat, "log-format", "", "log format")
+	f.logLevel = &choice{value: infoLevel, options: []string{infoLevel, debugLevel}}
+	addChoice(cmd, f.logLevel, "log-level", "", "log level; debug logs every request")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) }
 	return cmd
 }
@@ -68,7 +70,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if a.errTerminal {
 		a.stderr = &statusLine{out: a.stderr}
 	}
-	logger := a.newLogger(f.logFormat.value)
+	logger := a.newLogger(f.logFormat.value, f.logLevel.value == debugLevel)
 	err := a.serveLogging(ctx, f, logger)
 	if err == nil || f.logFormat.value != jsonFormat {
 		return err
@@ -79,14 +81,19 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 
 // newLogger returns the server's logger. Libraries log to it too, so that a JSON log contains only
 // JSON.
-func (a *app) newLogger(format string) *slog.Logger {
-	logger := slog.New(slog.NewTextHandler(a.stderr, nil))
+func (a *app) newLogger(format string, debug bool) *slog.Logger {
+	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if debug {
+		options.Level = slog.LevelDebug
+	}
+	logger := slog.New(slog.NewTextHandler(a.stderr, options))
 	if format == jsonFormat {
-		logger = slog.New(slog.NewJSONHandler(a.stderr, nil))
+		logger = slog.New(slog.NewJSONHandler(a.stderr, options))
 	}
 	slog.SetDefault(logger)
-	redis.LogTo(logger)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("send traces", "error", err) }))
+	steady := summarised(logger)
+	redis.LogTo(steady)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { steady.Warn("send traces", "error", err) }))
 	return logger
 }
 

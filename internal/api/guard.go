@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -163,7 +164,7 @@ func (a *API) finish(w *response, c *call) {
 	a.metrics.answered(w.request, w.status, took)
 	a.metrics.rejectedBody(c.body.err)
 	traced(w.request, w.status)
-	level := levelOf(w, c.err)
+	level := levelOf(w, c.err, took)
 	if !a.logger.Enabled(w.request.Context(), level) {
 		return
 	}
@@ -178,21 +179,31 @@ func (a *API) finish(w *response, c *call) {
 	a.logger.LogAttrs(w.request.Context(), level, "request", attrs...)
 }
 
-// levelOf keeps the log readable. Internal failures are errors, rejected clients are warnings,
-// operators' actions are info, and readings and reads are debug. A client that disconnected before
-// its response is not a failure.
-func levelOf(w *response, err error) slog.Level {
+// slowRequest is the duration from which a request is logged although it succeeded.
+const slowRequest = 5 * time.Second
+
+// levelOf keeps the log readable: only failures of the server, clients that are not known or not
+// allowed, and slow requests are logged. The others are debug: the audit record says who did what,
+// and the metrics how much. A client that disconnected before its response is not a failure, and a
+// request that asks to wait is not slow.
+func levelOf(w *response, err error, took time.Duration) slog.Level {
 	switch {
 	case errors.Is(err, context.Canceled) && w.request.Context().Err() != nil:
-		return slog.LevelInfo
+		return slog.LevelDebug
 	case w.status >= http.StatusInternalServerError:
 		return slog.LevelError
 	case w.status == http.StatusUnauthorized || w.status == http.StatusForbidden:
 		return slog.LevelWarn
-	case w.status >= http.StatusBadRequest || w.request.Method == http.MethodPost:
-		return slog.LevelInfo
+	case took >= slowRequest && !asksToWait(w.request):
+		return slog.LevelWarn
 	}
 	return slog.LevelDebug
+}
+
+// asksToWait reports whether a request asks for a response that takes its time.
+func asksToWait(r *http.Request) bool {
+	q := r.URL.Query()
+	return r.URL.Path == streamPath || q.Has("wait") || q.Has("follow")
 }
 
 // Proxies are the networks of the reverse proxies that this server trusts.

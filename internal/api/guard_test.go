@@ -1,14 +1,17 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/client"
 	"github.com/interlock-go/interlock/internal/api"
@@ -322,4 +325,36 @@ func FuzzSensorWrite(f *testing.F) {
 			t.Errorf("%q: answered %d %v", key, answer.Code, got)
 		}
 	})
+}
+
+// Every line of the log is one that an operator needs: the audit record and the metrics have the
+// rest.
+func TestOnlyFailedRefusedAndSlowRequestsAreLogged(t *testing.T) {
+	slow := time.Duration(0)
+	var log bytes.Buffer
+	var w *world
+	w = newWorld(t, withTokens, func(d *api.Deps) {
+		d.Logger = slog.New(slog.NewJSONHandler(&locked{w: &log}, nil))
+		d.Health = func(context.Context) api.Health {
+			w.Move(w.Now().Add(slow))
+			return api.Health{Ready: true}
+		}
+	})
+	w.token = operatorToken
+	w.get("/api/v1/runs")
+	w.get("/api/v1/nothing")
+	w.post(pauseOrders, "{}")
+	w.get("/readyz")
+	if log.Len() > 0 {
+		t.Errorf("ordinary requests are logged: %s", log.String())
+	}
+	slow = 6 * time.Second
+	w.get("/readyz")
+	w.token = "guess"
+	w.get("/api/v1/runs")
+	for _, want := range []string{`"path":"/readyz","status":200`, `"path":"/api/v1/runs","status":401`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %s: %s", want, log.String())
+		}
+	}
 }

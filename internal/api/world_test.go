@@ -78,7 +78,7 @@ func newWorld(t testing.TB, change ...func(*api.Deps)) *world {
 	d := api.Deps{
 		Store: s, Catalog: w.Catalog, Operator: w.Router, Now: w.Now, Alerts: notify.New(notify.Options{Store: s}),
 		Settings: api.Settings{Loopback: true, Callbacks: callbacks},
-		Logger:   slog.New(slog.NewJSONHandler(&locked{w: w.log}, nil)),
+		Logger:   slog.New(slog.NewJSONHandler(&locked{w: w.log}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
 		c(&d)

@@ -132,8 +132,7 @@ func (d *dispatcher) await(ctx, held context.Context, more <-chan struct{}) erro
 	return nil
 }
 
-// recordResult records a result. It logs a failure only when the sink begins to fail, not on every
-// retry.
+// recordResult records a result, and logs a failure.
 func (d *dispatcher) recordResult(ctx context.Context, a answer) error {
 	d.underWay--
 	s, err := d.outbox.Record(ctx, a.letter, a.err, time.Now())
@@ -149,11 +148,10 @@ func (d *dispatcher) recordResult(ctx context.Context, a answer) error {
 	}
 	e.Observer.SinkFailed(d.sink, s.Err)
 	e.health.failed(part, s.Err)
-	switch {
-	case s.Report && s.Buried > 0:
-		e.Logger.Warn("a sink rejected an alert; `interlock alerts dead` lists it", "sink", d.sink, "error", s.Err)
-	case s.Report:
-		e.Logger.Warn("a sink does not accept alerts; they wait until it does", "sink", d.sink, "error", s.Err)
+	message := "a sink does not accept alerts; they wait until it does"
+	if s.Buried > 0 {
+		message = "a sink rejected an alert; `interlock alerts dead` lists it"
 	}
+	e.Logger.Warn(message, "sink", d.sink, "error", s.Err)
 	return err
 }

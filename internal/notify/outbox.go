@@ -44,8 +44,7 @@ type Outbox struct {
 
 	failures int       // consecutive failures
 	until    time.Time // nothing is sent until then
-	reported bool      // a failing sink has been reported
-	refusing bool      // it has accepted none since it last rejected one
+	failing  bool      // it has accepted none since it last failed
 }
 
 // Letter is an alert in flight.

@@ -25,8 +25,7 @@ type Outcome struct {
 	Sent   bool
 	Buried int   // letters stored as dead letters
 	Err    error // why the sink did not accept it; nil if it only asked to wait
-	Report bool  // first failure since the sink last accepted one
-	Back   bool  // the sink accepts alerts again after a reported failure
+	Back   bool  // the sink accepts alerts again after a failure
 }
 
 // Record records the sink's result for a letter. It returns store errors only; the letter then
@@ -55,7 +54,7 @@ func (o *Outbox) Record(ctx context.Context, l *Letter, said error, now time.Tim
 	}
 	o.until = period.Later(o.until, now.Add(o.backoff(l, o.failures)))
 	l.retryAt = now.Add(o.backoff(l, l.tries))
-	s.Report, o.reported = !o.reported, true
+	o.failing = true
 	buried, err := o.buryOld(ctx, said, now)
 	s.Buried = buried
 	return s, err
@@ -68,8 +67,8 @@ func (o *Outbox) taken(l *Letter, now time.Time) Outcome {
 	if l.follow && l.tries == 0 {
 		return Outcome{}
 	}
-	s := Outcome{Sent: true, Back: o.reported}
-	o.failures, o.reported, o.refusing = 0, false, false
+	s := Outcome{Sent: true, Back: o.failing}
+	o.failures, o.failing = 0, false
 	return s
 }
 
@@ -95,7 +94,6 @@ func (o *Outbox) refused(ctx context.Context, l *Letter, s Outcome, now time.Tim
 		s.Buried = 1
 	}
 	o.remove(l, now)
-	s.Report, o.refusing = !o.refusing, true
 	return s, nil
 }
 
