@@ -51,8 +51,8 @@ type Options struct {
 	Store    store.Store
 	Handlers Handlers
 	Notifier *notify.Notifier // nil: events are not delivered
-	Logger   *slog.Logger       // gets every failure: the caller summarises what repeats
-	Observer Observer           // may be nil
+	Logger   *slog.Logger     // gets every failure: the caller summarises what repeats
+	Observer Observer         // may be nil
 	Replica  string
 	// Workers is how many tasks of each class run at once, and how many calls are made at once to
 	// the targets of each job type.
