@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/internal/catalog"
+	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/store"
 	"github.com/interlock-go/interlock/internal/store/record"
 	"github.com/interlock-go/interlock/internal/watchdog"
@@ -20,6 +22,9 @@ type Watch struct {
 	// Beat, if set, notifies an external monitor of each healthy pass.
 	Beat func(ctx context.Context) error
 	dog  *watchdog.Watchdog
+
+	mu     sync.Mutex
+	unread map[pipeline.ID]map[string]string // digests of the rows that were unread when this function last read them
 }
 
 // lookers is how many pipelines are checked concurrently: reads made at the same time are batched.
@@ -30,7 +35,7 @@ const group = "router"
 
 // NewWatch returns a watchdog over r.
 func NewWatch(r *Router) *Watch {
-	return &Watch{Router: r, dog: watchdog.New(watchdog.Deps{
+	return &Watch{Router: r, unread: map[pipeline.ID]map[string]string{}, dog: watchdog.New(watchdog.Deps{
 		Store: r.Store, Catalog: r.Catalog, Router: r.router, Deadlines: r.monitor, Group: group, Interval: r.Settings.Watch, Workers: lookers,
 		History: retention.History, Overview: r.Streams.Overview(),
 	})}
@@ -140,6 +145,10 @@ const lostSensors = "lost-sensors"
 
 // recoverSensors reads the producers' rows itself and acts on those whose records the stream gave
 // up. It returns their number. If one pipeline cannot be read, the others still are.
+//
+// A row that was just written is unread, too, until the stream delivers its record; and a row may
+// change between the read of the row and that of its reading. So only rows count that already had
+// the same contents, unread, at the pass before.
 func (w *Watch) recoverSensors(ctx context.Context) (int, error) {
 	entries := w.inTurn(w.Now())
 	var found atomic.Int64
@@ -166,11 +175,33 @@ func (w *Watch) inTurn(now time.Time) []*catalog.Entry {
 }
 
 func (w *Watch) recoverSensorsOf(ctx context.Context, e *catalog.Entry) (int, error) {
-	lost, err := w.Streams.Unread(ctx, e.ID, w.Now())
+	unread, err := w.Streams.Unread(ctx, e.ID, w.Now())
+	if err != nil {
+		return 0, err
+	}
+	lost := w.stillUnread(e.ID, unread)
 	for _, p := range lost {
 		err = errors.Join(err, w.recoverSensor(ctx, p))
 	}
 	return len(lost), err
+}
+
+// stillUnread returns the rows that had the same contents when the pipeline was last read, and
+// remembers all of them for the next time.
+func (w *Watch) stillUnread(id pipeline.ID, unread []record.Produced) (lost []record.Produced) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before, now := w.unread[id], map[string]string{}
+	for _, p := range unread {
+		now[p.Row] = p.Digest
+		if before[p.Row] == p.Digest {
+			lost = append(lost, p)
+		}
+	}
+	if delete(w.unread, id); len(now) > 0 {
+		w.unread[id] = now
+	}
+	return lost
 }
 
 // recoverSensor stores a row as a reading and has its consumers react as to a missed one.

@@ -101,6 +101,9 @@ func (w *World) note(function string, payload, answer []byte, err error) {
 	w.trace = w.trace[max(0, len(w.trace)-traced):]
 }
 
+// Watch runs a pass of the watchdog now, before the streams deliver what was just written.
+func (w *World) Watch() { w.runWatchdog() }
+
 // runWatchdog runs a pass of the watchdog, and handles what follows from it.
 func (w *World) runWatchdog() {
 	w.watched = w.now.Add(w.o.Watch)

@@ -28,6 +28,7 @@ type Produced struct {
 	Sequence string
 	At       time.Time // when it was written, according to the stream
 	Row      string    // the name of the producer's row, for messages
+	Digest   string    // hash of its contents; set by Unread
 }
 
 // sequenceWidth is how many digits a sequence number has at most.
@@ -98,6 +99,7 @@ func (s *Store) Unread(ctx context.Context, rows []Produced) ([]Produced, error)
 	var unread []Produced
 	for i, p := range rows {
 		if stale[refs[i]] {
+			p.Digest = digests[i]
 			unread = append(unread, p)
 		}
 	}
