@@ -142,7 +142,7 @@ func arn(of string) string { return "arn:aws:" + of + ":eu-west-1:123456789012:"
 func functionEnvironment(api string) []string {
 	return []string{
 		"AWS_LAMBDA_RUNTIME_API=" + api, "AWS_ENDPOINT_URL=http://" + api, "AWS_REGION=eu-west-1", "AWS_ACCESS_KEY_ID=none", "AWS_SECRET_ACCESS_KEY=none", "ENVIRONMENT=bench",
-		"ALERT_QUEUE_URL=http://" + api + "/queue", "EVENT_BUS_NAME=bench", "SCHEDULER_GROUP_NAME=bench", "SCHEDULER_ROLE_ARN=" + arn("iam") + "role/bench", "STATE_MACHINE_ARN=" + arn("states") + "stateMachine:bench",
+		"ALERT_QUEUE_URL=http://" + api + "/queue", "EVENT_BUS_NAME=bench", "SCHEDULER_GROUP_NAME=bench", "SCHEDULER_ROLE_ARN=" + arn("iam") + "role/bench", "SCHEDULER_DLQ_ARN=" + arn("sqs") + "bench", "STATE_MACHINE_ARN=" + arn("states") + "stateMachine:bench",
 		"ORCHESTRATOR_ARN=" + arn("lambda") + "function:orchestrator", "STREAM_ROUTER_ARN=" + arn("lambda") + "function:stream-router", "SLA_MONITOR_ARN=" + arn("lambda") + "function:sla-monitor",
 	}
 }

@@ -39,6 +39,7 @@ data "aws_lambda_invocation" "check" {
   count = length(local.pipeline_files) > 0 && var.files_checked_by == "function" ? 1 : 0
 
   function_name = aws_lambda_function.this["stream-router"].function_name
+  qualifier     = aws_lambda_alias.live["stream-router"].name
   input         = jsonencode({ check = { pipelines = local.pipeline_files, calendars = local.calendar_files, archetypes = local.archetype_files, sources = local.source_files } })
 
   lifecycle {

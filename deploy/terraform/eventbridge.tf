@@ -16,7 +16,7 @@ resource "aws_cloudwatch_event_rule" "all" {
 resource "aws_cloudwatch_event_target" "sink" {
   rule           = aws_cloudwatch_event_rule.all.name
   event_bus_name = aws_cloudwatch_event_bus.this.name
-  arn            = aws_lambda_function.this["event-sink"].arn
+  arn            = aws_lambda_alias.live["event-sink"].arn
 
   dead_letter_config {
     arn = aws_sqs_queue.dead["alert"].arn
@@ -58,13 +58,41 @@ resource "aws_cloudwatch_event_rule" "watchdog" {
 
 resource "aws_cloudwatch_event_target" "watchdog" {
   rule = aws_cloudwatch_event_rule.watchdog.name
-  arn  = aws_lambda_function.this["watchdog"].arn
+  arn  = aws_lambda_alias.live["watchdog"].arn
 
   # No retries: the next pass repeats the checks.
   retry_policy {
     maximum_event_age_in_seconds = 60
     maximum_retry_attempts       = 0
   }
+}
+
+# The pulse of the watchdog: it measures the age of the oldest due work, and has late work carried
+# out. It does not depend on watchdog_schedule.
+resource "aws_cloudwatch_event_rule" "pulse" {
+  name                = "${local.prefix}-pulse"
+  description         = "Measures every minute whether the work of Interlock is late"
+  schedule_expression = "rate(1 minute)"
+  tags                = local.tags
+}
+
+resource "aws_cloudwatch_event_target" "pulse" {
+  rule  = aws_cloudwatch_event_rule.pulse.name
+  arn   = aws_lambda_alias.live["watchdog"].arn
+  input = jsonencode({ mode = "pulse" })
+
+  retry_policy {
+    maximum_event_age_in_seconds = 60
+    maximum_retry_attempts       = 0
+  }
+}
+
+# Lambda repeats no failed call of the watchdog, because the next minute does.
+resource "aws_lambda_function_event_invoke_config" "watchdog" {
+  function_name                = aws_lambda_function.this["watchdog"].function_name
+  qualifier                    = aws_lambda_alias.live["watchdog"].name
+  maximum_event_age_in_seconds = 60
+  maximum_retry_attempts       = 0
 }
 
 # CloudWatch reports the state change of an alarm on the default bus. These rules send it as
@@ -94,9 +122,9 @@ resource "aws_cloudwatch_event_rule" "alarms" {
 
 resource "aws_cloudwatch_event_target" "alarm" {
   for_each = merge([for state, of in local.alarm_states : {
-    "${state}-sink"   = { state = state, severity = of.severity, arn = aws_lambda_function.this["event-sink"].arn }
+    "${state}-sink"   = { state = state, severity = of.severity, arn = aws_lambda_alias.live["event-sink"].arn }
     "${state}-alerts" = { state = state, severity = of.severity, arn = aws_sqs_queue.alerts.arn }
-    "${state}-bus"    = { state = state, severity = of.severity, arn = aws_lambda_function.this["stream-router"].arn }
+    "${state}-bus"    = { state = state, severity = of.severity, arn = aws_lambda_alias.live["stream-router"].arn }
   }]...)
 
   rule = aws_cloudwatch_event_rule.alarms[each.value.state].name
@@ -133,7 +161,7 @@ resource "aws_cloudwatch_event_target" "source" {
 
   rule           = aws_cloudwatch_event_rule.source[each.key].name
   event_bus_name = each.value.event_bus_name
-  arn            = aws_lambda_function.this["stream-router"].arn
+  arn            = aws_lambda_alias.live["stream-router"].arn
 
   dead_letter_config {
     arn = aws_sqs_queue.dead["alert"].arn
@@ -146,6 +174,7 @@ resource "aws_lambda_permission" "source" {
   statement_id  = "source-${each.key}"
   action        = "lambda:InvokeFunction"
   function_name = aws_lambda_function.this["stream-router"].function_name
+  qualifier     = aws_lambda_alias.live["stream-router"].name
   principal     = "events.amazonaws.com"
   source_arn    = aws_cloudwatch_event_rule.source[each.key].arn
 }
@@ -158,11 +187,13 @@ resource "aws_lambda_permission" "rule" {
     over     = { function = "event-sink", rule = aws_cloudwatch_event_rule.alarms["ok"].arn }
     over-bus = { function = "stream-router", rule = aws_cloudwatch_event_rule.alarms["ok"].arn }
     watchdog = { function = "watchdog", rule = aws_cloudwatch_event_rule.watchdog.arn }
+    pulse    = { function = "watchdog", rule = aws_cloudwatch_event_rule.pulse.arn }
   }
 
   statement_id  = "rule-${each.key}"
   action        = "lambda:InvokeFunction"
   function_name = aws_lambda_function.this[each.value.function].function_name
+  qualifier     = aws_lambda_alias.live[each.value.function].name
   principal     = "events.amazonaws.com"
   source_arn    = each.value.rule
 }
@@ -170,12 +201,7 @@ resource "aws_lambda_permission" "rule" {
 # Rules put events into the alert queue, and undeliverable ones into the dead-letter queue. Queues
 # reject plain HTTP.
 data "aws_iam_policy_document" "queue" {
-  for_each = {
-    alerts  = aws_sqs_queue.alerts.arn
-    alert   = aws_sqs_queue.dead["alert"].arn
-    control = aws_sqs_queue.dead["control"].arn
-    joblog  = aws_sqs_queue.dead["joblog"].arn
-  }
+  for_each = merge({ alerts = aws_sqs_queue.alerts.arn }, { for name in local.dead_queues : name => aws_sqs_queue.dead[name].arn })
 
   statement {
     sid       = "OnlyTLS"
@@ -221,7 +247,7 @@ resource "aws_sqs_queue_policy" "alerts" {
 }
 
 resource "aws_sqs_queue_policy" "dead" {
-  for_each = toset(["control", "joblog", "alert"])
+  for_each = local.dead_queues
 
   queue_url = aws_sqs_queue.dead[each.key].id
   policy    = data.aws_iam_policy_document.queue[each.key].json

@@ -157,6 +157,15 @@ data "aws_iam_policy_document" "publish" {
   }
 }
 
+# Lambda sends calls that failed to the dead-letter queue in the role of the function.
+data "aws_iam_policy_document" "calls" {
+  statement {
+    sid       = "DeadCalls"
+    actions   = ["sqs:SendMessage"]
+    resources = [aws_sqs_queue.dead["calls"].arn]
+  }
+}
+
 data "aws_iam_policy_document" "stream_router" {
   source_policy_documents = [
     data.aws_iam_policy_document.common["stream-router"].json,
@@ -183,6 +192,7 @@ data "aws_iam_policy_document" "sla_monitor" {
   source_policy_documents = [
     data.aws_iam_policy_document.common["sla-monitor"].json,
     data.aws_iam_policy_document.schedule.json,
+    data.aws_iam_policy_document.calls.json,
   ]
 
   # Deadlines and their runs.
@@ -248,7 +258,7 @@ data "aws_iam_policy_document" "alert_dispatcher" {
 # The orchestrator may start only the types and resources of jobs that the caller enabled and named.
 data "aws_iam_policy_document" "orchestrator" {
   source_policy_documents = concat(
-    [data.aws_iam_policy_document.common["orchestrator"].json, data.aws_iam_policy_document.tables.json],
+    [data.aws_iam_policy_document.common["orchestrator"].json, data.aws_iam_policy_document.tables.json, data.aws_iam_policy_document.calls.json],
     var.enable_glue_trigger ? [data.aws_iam_policy_document.glue.json] : [],
     var.enable_emr_trigger ? [data.aws_iam_policy_document.emr.json] : [],
     var.enable_emr_serverless_trigger ? [data.aws_iam_policy_document.emr_serverless.json] : [],
@@ -417,5 +427,22 @@ data "aws_iam_policy_document" "scheduler" {
     sid       = "Instants"
     actions   = ["lambda:InvokeFunction"]
     resources = [local.function_arns["stream-router"], local.function_arns["sla-monitor"]]
+  }
+
+  statement {
+    sid       = "Dead"
+    actions   = ["sqs:SendMessage"]
+    resources = [aws_sqs_queue.dead["scheduler"].arn]
+  }
+
+  statement {
+    sid       = "DeadKey"
+    actions   = ["kms:Decrypt", "kms:GenerateDataKey"]
+    resources = [local.kms_key_arn]
+    condition {
+      test     = "StringEquals"
+      variable = "kms:ViaService"
+      values   = ["sqs.${local.region}.amazonaws.com"]
+    }
   }
 }

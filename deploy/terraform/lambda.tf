@@ -9,7 +9,11 @@ locals {
     alert-dispatcher = 60
   }
 
-  function_arns = { for name in keys(local.functions) : name => "${local.arn.lambda}:${local.prefix}-${name}" }
+  # Everything calls the functions through the alias live.
+  function_arns = { for name in keys(local.functions) : name => "${local.arn.lambda}:${local.prefix}-${name}:live" }
+
+  # The version of each function that is live: the newest one, or that of a rollback.
+  function_versions = { for name in keys(local.functions) : name => try(var.function_versions[name], aws_lambda_function.this[name].version) }
 
   # Environment variables of individual functions, besides those common to all.
   environments = {
@@ -35,6 +39,7 @@ locals {
     SLA_MONITOR_ARN      = local.function_arns["sla-monitor"]
     SCHEDULER_GROUP_NAME = aws_scheduler_schedule_group.this.name
     SCHEDULER_ROLE_ARN   = aws_iam_role.service["scheduler"].arn
+    SCHEDULER_DLQ_ARN    = aws_sqs_queue.dead["scheduler"].arn
   }
 
   # For the functions that carry out stored tasks: start executions, create schedules, invoke the
@@ -93,6 +98,7 @@ resource "aws_lambda_function" "this" {
   runtime          = "provided.al2023"
   architectures    = [var.architecture]
   memory_size      = var.lambda_memory_size
+  publish          = true # each change of code or settings becomes a version, to which function_versions can return
   timeout          = each.value
   kms_key_arn      = local.kms_key_arn
   tags             = local.tags
@@ -112,10 +118,11 @@ resource "aws_lambda_function" "this" {
     }
   }
 
-  # EventBridge invokes event-sink and stream-router asynchronously: after three failures an event
-  # would be lost. The other functions read from a queue or a stream, or find unfinished work again.
+  # Asynchronous calls are dropped after three failures: those of EventBridge to event-sink and
+  # stream-router, of Scheduler to sla-monitor, and of the other functions to the orchestrator. The
+  # watchdog is called again a minute later, and the alert-dispatcher reads from a queue.
   dynamic "dead_letter_config" {
-    for_each = each.key == "event-sink" ? [aws_sqs_queue.dead["alert"].arn] : each.key == "stream-router" ? [aws_sqs_queue.dead["control"].arn] : []
+    for_each = contains(keys(local.call_queues), each.key) ? [local.call_queues[each.key]] : []
     content {
       target_arn = dead_letter_config.value
     }
@@ -127,6 +134,15 @@ resource "aws_lambda_function" "this" {
 
   # The log group must exist first: Lambda would otherwise create one without retention.
   depends_on = [aws_cloudwatch_log_group.function, aws_iam_role_policy.function]
+}
+
+resource "aws_lambda_alias" "live" {
+  for_each = local.functions
+
+  name             = "live"
+  description      = "The version that is in use"
+  function_name    = aws_lambda_function.this[each.key].function_name
+  function_version = local.function_versions[each.key]
 }
 
 resource "aws_cloudwatch_log_group" "function" {
@@ -151,7 +167,7 @@ resource "aws_lambda_alias" "stream" {
 
   name             = each.key
   function_name    = aws_lambda_function.this["stream-router"].function_name
-  function_version = "$LATEST"
+  function_version = local.function_versions["stream-router"]
 }
 
 resource "aws_lambda_event_source_mapping" "stream" {
@@ -207,15 +223,28 @@ locals {
 
 resource "aws_lambda_event_source_mapping" "alerts" {
   event_source_arn        = aws_sqs_queue.alerts.arn
-  function_name           = aws_lambda_function.this["alert-dispatcher"].arn
+  function_name           = aws_lambda_alias.live["alert-dispatcher"].arn
   batch_size              = 10
   function_response_types = ["ReportBatchItemFailures"]
   tags                    = local.tags
 }
 
-# Dead-letter queues of the two streams, of the alerts and of the bus.
+locals {
+  # The dead-letter queue for the asynchronous calls of each function.
+  call_queues = {
+    event-sink    = aws_sqs_queue.dead["alert"].arn
+    stream-router = aws_sqs_queue.dead["control"].arn
+    orchestrator  = aws_sqs_queue.dead["calls"].arn
+    sla-monitor   = aws_sqs_queue.dead["calls"].arn
+  }
+
+  dead_queues = toset(["control", "joblog", "alert", "calls", "scheduler"])
+}
+
+# Dead-letter queues of the two streams, of the alerts and of the bus, of calls that failed, and of
+# calls that Scheduler could not make.
 resource "aws_sqs_queue" "dead" {
-  for_each = toset(["control", "joblog", "alert"])
+  for_each = local.dead_queues
 
   name                      = "${local.prefix}-${each.key}-dlq"
   message_retention_seconds = 1209600 # 14 days, the maximum

@@ -52,3 +52,24 @@ output "store_url" {
   description = "The URL for `interlock --store`."
   value       = "dynamodb://${var.environment}?region=${local.region}"
 }
+
+output "function_versions" {
+  description = "The live version of each function. Keep it before an upgrade: as the variable function_versions it is the rollback."
+  value       = local.function_versions
+}
+
+output "alarm_topic_arns" {
+  description = "The SNS topics that receive every alarm."
+  value       = local.alarm_topics
+}
+
+output "console_urls" {
+  description = "Pages of the AWS console: dashboard, alarms, executions, tables and logs."
+  value = {
+    dashboard  = "${local.console}/cloudwatch/home?region=${local.region}#dashboards/dashboard/${local.prefix}"
+    alarms     = "${local.console}/cloudwatch/home?region=${local.region}#alarmsV2:?search=${local.prefix}"
+    executions = "${local.console}/states/home?region=${local.region}#/statemachines/view/${local.state_machine_arn}"
+    tables     = "${local.console}/dynamodbv2/home?region=${local.region}#table?name=${aws_dynamodb_table.control.name}"
+    logs       = "${local.console}/cloudwatch/home?region=${local.region}#logsV2:log-groups$3FlogGroupNameFilter$3D${local.prefix}"
+  }
+}

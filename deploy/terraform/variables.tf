@@ -274,10 +274,49 @@ variable "kms_key_arn" {
   default     = null
 }
 
+variable "alarms" {
+  description = "Where alarms go besides the events and Slack: topic (sns_alarm_topic_arn, or a new one for alarm_emails), or none, which refuses a topic."
+  type        = string
+  default     = "topic"
+
+  validation {
+    condition     = contains(["topic", "none"], var.alarms)
+    error_message = "Write topic or none."
+  }
+
+  validation {
+    condition     = var.alarms != "topic" || var.sns_alarm_topic_arn != null || length(var.alarm_emails) > 0
+    error_message = "Nobody would receive an alarm while Interlock itself is down: set sns_alarm_topic_arn or alarm_emails, or alarms = \"none\" if that is what you want."
+  }
+
+  validation {
+    condition     = var.alarms != "none" || var.sns_alarm_topic_arn == null && length(var.alarm_emails) == 0
+    error_message = "alarms = \"none\" contradicts sns_alarm_topic_arn and alarm_emails."
+  }
+}
+
+variable "alarm_emails" {
+  description = "Addresses that a new SNS topic sends every alarm to, once each has confirmed its subscription."
+  type        = list(string)
+  default     = []
+}
+
 variable "sns_alarm_topic_arn" {
-  description = "ARN of an SNS topic that also receives every alarm."
+  description = "ARN of an SNS topic that receives every alarm."
   type        = string
   default     = null
+}
+
+variable "function_versions" {
+  description = "A rollback: versions of functions, such as { orchestrator = \"7\" }. The output function_versions of an earlier apply fits. Functions that it leaves out use their newest version."
+  type        = map(string)
+  default     = {}
+
+  validation {
+    condition = alltrue([for name, version in var.function_versions : can(regex("^[1-9][0-9]*$", version)) && contains(
+    ["stream-router", "orchestrator", "sla-monitor", "watchdog", "event-sink", "alert-dispatcher"], name)])
+    error_message = "Use names of functions, each with the number of a version."
+  }
 }
 
 variable "deletion_protection" {

@@ -1,6 +1,6 @@
 # Interlock in your AWS account, with the pipelines in ./pipelines. Run in this folder:
 #   make -C ../.. build lambda
-#   terraform init && terraform apply -var environment=dev
+#   terraform init && terraform apply -var environment=dev -var alarm_email=you@example.com
 terraform {
   required_version = ">= 1.9"
 
@@ -27,6 +27,11 @@ variable "environment" {
   type        = string
 }
 
+variable "alarm_email" {
+  description = "Who is told when Interlock itself is down. Confirm the subscription that AWS sends."
+  type        = string
+}
+
 module "interlock" {
   source = "../../deploy/terraform"
 
@@ -35,6 +40,7 @@ module "interlock" {
   pipelines_path = "${path.module}/pipelines"
   calendars_path = "${path.module}/calendars"
   sources_path   = "${path.module}/sources"
+  alarm_emails   = [var.alarm_email]
   interlock_path = abspath("${path.module}/../../bin/interlock") # the result of `make build`
   tags           = { Team = "data-platform" }
 
@@ -54,4 +60,14 @@ output "store_url" {
 output "control_table" {
   description = "Where sensors are written."
   value       = module.interlock.table_names.control
+}
+
+output "console_urls" {
+  description = "Dashboard, alarms, executions, tables and logs."
+  value       = module.interlock.console_urls
+}
+
+output "function_versions" {
+  description = "Keep this before an upgrade: it is the rollback."
+  value       = module.interlock.function_versions
 }

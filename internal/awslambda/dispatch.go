@@ -26,6 +26,7 @@ type Dispatcher struct {
 	Queue    Queue // if nil, a message for a busy sink counts as failed
 	Now      func() time.Time
 	Logger   *slog.Logger
+	Meter    *Meter
 }
 
 // maxBusy is how long an alert may wait for a rate-limited sink. After that it counts as failed.
@@ -41,6 +42,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, in events.SQSEvent) (events.S
 	for _, m := range in.Records {
 		err := d.send(ctx, m, &busy)
 		if err != nil {
+			d.Meter.Gauge(metricSinkFailed, 1, count)
 			d.Logger.Error("cannot send an alert; the queue keeps it", slog.String("message", m.MessageId), slog.Any("error", err))
 			answer.BatchItemFailures = append(answer.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
 		}

@@ -51,6 +51,7 @@ type Parts struct {
 	Evaluator Evaluator
 	Now       func() time.Time
 	Logger    *slog.Logger
+	Meter     *Meter // nil: nothing is measured
 }
 
 // Evaluator asks one probe; the error is a *probe.Failure or the context's.

@@ -23,6 +23,7 @@ const (
 	StillRuns Mode = "still-runs" // report whether an abandoned job still runs
 	Stop      Mode = "stop"       // end a job
 	AskProbe  Mode = "ask-probe"  // ask a probe
+	Ping      Mode = "ping"       // answer, and do nothing else
 )
 
 // OrchestratorRequest is the payload of the orchestrator, mostly from the state machine.
@@ -77,8 +78,11 @@ const noEvent = "none"
 
 // Orchestrate answers one call of the orchestrator.
 func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (OrchestratorReply, error) {
-	if in.Mode == AskProbe {
+	switch in.Mode {
+	case AskProbe:
 		return h.askProbe(ctx, in)
+	case Ping:
+		return OrchestratorReply{}, nil
 	}
 	key, err := run.ParseKey(fmt.Sprintf("%s/%s/%s", in.Pipeline, in.Schedule, in.Date))
 	if err != nil {
@@ -96,7 +100,7 @@ func (h *Host) Orchestrate(ctx context.Context, in OrchestratorRequest) (Orchest
 	case lifecycle.Kind(StillRuns), lifecycle.Kind(Stop):
 		return h.job(ctx, key, in.Mode)
 	default:
-		return OrchestratorReply{}, fmt.Errorf("mode %q is unknown; it is one of the steps of an attempt, advance, still-runs, stop or ask-probe", in.Mode)
+		return OrchestratorReply{}, fmt.Errorf("mode %q is unknown; it is one of the steps of an attempt, advance, still-runs, stop, ask-probe or ping", in.Mode)
 	}
 }
 

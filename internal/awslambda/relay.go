@@ -115,11 +115,17 @@ func (r *Relay) attempt(ctx context.Context, t store.Task, sure bool) error {
 			return nil
 		case !errors.Is(err, ErrSpent):
 			return fmt.Errorf("start an execution for %s: %w", current.ID(), err)
-		case t.Due.After(now):
+		case t.Due.Add(patience(generation)).After(now):
 			return nil // the change that moved the run, or the watchdog, handles it
 		}
 	}
 	return fmt.Errorf("start an execution for %s: %d executions ended before the attempt did; see the last one", current.ID(), maxGenerations)
+}
+
+// patience returns how long after a step was due the execution of a generation is replaced. If one
+// after the other fails, the next comes later, at most a quarter of an hour.
+func patience(generation int) time.Duration {
+	return min(time.Duration((generation-1)*(generation-1)), 15) * time.Minute
 }
 
 // justNow is the maximum age, with clock skew, of an execution that this call has started.
@@ -196,16 +202,22 @@ type entry struct {
 // entry returns the schedule of a task at an instant. Scheduler has a resolution of one minute: the
 // instant is rounded up, so that the task is due when it fires.
 func (r *Relay) entry(t store.Task, when time.Time) (entry, error) {
-	at := when.UTC().Truncate(time.Minute)
-	if at.Before(when) {
-		at = at.Add(time.Minute)
-	}
+	at := minuteOf(when)
 	target, in := r.Settings.StreamRouter, TaskInput{Task: t.ID}
 	if mode, is := slaModes[t.Kind]; is {
 		target, in.Mode = r.Settings.SLAMonitor, mode
 	}
 	text, err := json.Marshal(in)
 	return entry{name: entryName(t, at), at: at, function: target, input: string(text)}, err
+}
+
+// minuteOf returns the minute at which Scheduler calls for an instant: rounded up.
+func minuteOf(when time.Time) time.Time {
+	at := when.UTC().Truncate(time.Minute)
+	if at.Before(when) {
+		at = at.Add(time.Minute)
+	}
+	return at
 }
 
 const (

@@ -22,6 +22,7 @@ type Settings struct {
 	SLAMonitor     string // the function
 	SchedulerGroup string
 	SchedulerRole  string // that Scheduler assumes to call the functions
+	SchedulerDead  string // ARN of the queue for calls that Scheduler cannot deliver
 
 	TimeLimit  time.Duration // of an execution
 	StartTries int
@@ -53,6 +54,7 @@ const (
 	envSLAMonitor     = "SLA_MONITOR_ARN"
 	envSchedulerGroup = "SCHEDULER_GROUP_NAME"
 	envSchedulerRole  = "SCHEDULER_ROLE_ARN"
+	envSchedulerDead  = "SCHEDULER_DLQ_ARN"
 	envAlertQueue     = "ALERT_QUEUE_URL"
 )
 
@@ -72,7 +74,7 @@ const (
 // The variables of functions that create schedules, and of those that relay all kinds of stored
 // tasks.
 var (
-	schedules = []string{envEnvironment, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole}
+	schedules = []string{envEnvironment, envStreamRouter, envSLAMonitor, envSchedulerGroup, envSchedulerRole, envSchedulerDead}
 	relays    = append([]string{envBus, envStateMachine, envOrchestrator}, schedules...)
 )
 
@@ -97,7 +99,7 @@ func Read(f Function, getenv func(string) string) (Settings, error) {
 	s := Settings{
 		Environment: getenv(envEnvironment), Bus: getenv(envBus), StateMachine: getenv(envStateMachine), Orchestrator: getenv(envOrchestrator),
 		StreamRouter: getenv(envStreamRouter), SLAMonitor: getenv(envSLAMonitor),
-		SchedulerGroup: getenv(envSchedulerGroup), SchedulerRole: getenv(envSchedulerRole),
+		SchedulerGroup: getenv(envSchedulerGroup), SchedulerRole: getenv(envSchedulerRole), SchedulerDead: getenv(envSchedulerDead),
 		TimeLimit:  time.Duration(r.number("SFN_TIMEOUT_SECONDS", 14400)) * time.Second,
 		StartTries: r.number("TRIGGER_MAX_ATTEMPTS", 3),
 		Watch:      time.Duration(r.number("WATCHDOG_INTERVAL_SECONDS", 300)) * time.Second,

@@ -45,7 +45,7 @@ const (
 
 func machine(t *testing.T) (definition, []byte) {
 	t.Helper()
-	text := awslambdatest.Definition(t, testTimeout, testTries)
+	text := awslambdatest.Definition(t, "statemachine.asl.json", testTimeout, testTries)
 	var d definition
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)

@@ -75,9 +75,12 @@ func (r *Router) records(ctx context.Context, batch []Record) events.DynamoDBEve
 	answer := events.DynamoDBEventResponse{BatchItemFailures: []events.DynamoDBBatchItemFailure{}}
 	failed := map[pipeline.ID]bool{}
 	for _, rec := range batch {
+		began := r.Now()
 		one, end := r.share(ctx)
 		id, err := r.record(one, rec, failed)
 		end()
+		r.Meter.Gauge(metricFeedLag, max(began.Sub(rec.at()), 0).Seconds(), seconds)
+		r.Meter.since(metricChange, began, err)
 		if err == nil {
 			continue
 		}
@@ -155,6 +158,7 @@ func (r *Router) publish(ctx context.Context, o dynamo.Outbox) error {
 	if err := r.Bus.Publish(ctx, all); err != nil {
 		return err
 	}
+	r.Meter.published(all)
 	return r.Streams.Relayed(ctx, o, r.Now())
 }
 

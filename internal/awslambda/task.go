@@ -82,13 +82,16 @@ func (h *Host) claimed(ctx context.Context, id string, do func(context.Context, 
 	return h.held(ctx, claims[0], do)
 }
 
-// held calls do under a lease.
+// held calls do under a lease, and measures it.
 func (h *Host) held(ctx context.Context, c store.Claim, do func(context.Context, store.Claim) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	began := h.Now()
+	h.Meter.Gauge(metricTaskLag, max(began.Sub(c.Task.Ready()), 0).Seconds(), seconds, "kind", string(c.Task.Kind))
 	stop := h.renew(ctx, cancel, c.Lease)
 	err := do(ctx, c)
 	stop()
+	h.Meter.since(metricTask, began, err, "kind", string(c.Task.Kind))
 	if err != nil {
 		// Releasing early only saves time: the lease expires by itself.
 		_ = h.Store.Release(context.WithoutCancel(ctx), []store.Lease{c.Lease}, h.Now())

@@ -44,7 +44,6 @@ func NewWatch(r *Router) *Watch {
 // WatchReply is what one pass found.
 type WatchReply struct {
 	Findings map[string]int `json:"findings"`
-	Relayed  int            `json:"relayed"`
 	Probes   int            `json:"probes"` // tasks of probes
 }
 
@@ -56,42 +55,12 @@ func (w *Watch) Pass(ctx context.Context) (WatchReply, error) {
 	lost, unread := w.recoverSensors(ctx)
 	report, err := w.dog.Pass(ctx, w.Now)
 	report.Findings[lostSensors] = lost
-	tasks, failed := w.relayOverdue(ctx)
-	outboxes, unpublished := w.publishOverdue(ctx)
+	for check, n := range report.Findings {
+		w.Meter.Gauge(metricFindings, float64(n), count, "check", check)
+	}
 	probes, unasked := w.askProbes(ctx)
-	return WatchReply{Findings: report.Findings, Relayed: tasks + outboxes, Probes: probes}, errors.Join(unread, err, failed, unpublished, unasked)
+	return WatchReply{Findings: report.Findings, Probes: probes}, errors.Join(unread, err, unasked)
 }
-
-// relayOverdue relays the tasks that should have been carried out two passes ago: their stream
-// record was lost, or the function that handled it died. If one cannot be relayed, the others still
-// are.
-func (w *Watch) relayOverdue(ctx context.Context) (int, error) {
-	overdue, err := w.Store.Overdue(ctx, w.forgotten(), store.MaxPage)
-	if err != nil {
-		return 0, fmt.Errorf("list overdue tasks: %w", err)
-	}
-	var errs []error
-	for _, t := range overdue {
-		errs = append(errs, w.task(ctx, t.ID, true))
-	}
-	return len(overdue), errors.Join(errs...)
-}
-
-// publishOverdue does the same for events.
-func (w *Watch) publishOverdue(ctx context.Context) (int, error) {
-	overdue, err := w.Streams.Outboxes(ctx, w.forgotten(), store.MaxPage)
-	if err != nil {
-		return 0, err
-	}
-	var errs []error
-	for _, o := range overdue {
-		errs = append(errs, w.publish(ctx, o))
-	}
-	return len(overdue), errors.Join(errs...)
-}
-
-// forgotten returns the instant before which everything should have been relayed.
-func (w *Watch) forgotten() time.Time { return w.Now().Add(-2 * w.Settings.Watch) }
 
 // retention is how long history is kept. Events expire by their time to live.
 var retention = store.Retention{History: 30 * 24 * time.Hour, JobLog: 30 * 24 * time.Hour}
@@ -110,12 +79,14 @@ type RoundReply struct {
 // Round answers one call of the watchdog: it checks everything once and deletes rows older than
 // their retention.
 func (w *Watch) Round(ctx context.Context) (RoundReply, error) {
+	began := w.Now()
 	found, err := w.Pass(ctx)
 	forgotten, failed := w.forget(ctx)
 	err = errors.Join(err, failed)
 	if err == nil && w.Beat != nil {
 		err = w.Beat(ctx)
 	}
+	w.Meter.since(metricTick, began, err, "name", string(Watchdog))
 	return RoundReply{WatchReply: found, Forgotten: forgotten}, err
 }
 

@@ -14,13 +14,15 @@ import (
 
 // dimensions are the CloudWatch dimensions of the metrics.
 var dimensions = map[string][]string{
-	"AWS/Lambda Errors":                          {"FunctionName"},
-	"AWS/Lambda Invocations":                     {"FunctionName"},
-	"AWS/Lambda IteratorAge":                     {"FunctionName", "Resource"},
-	"AWS/States ExecutionsFailed":                {"StateMachineArn"},
-	"AWS/States ExecutionsTimedOut":              {"StateMachineArn"},
-	"AWS/States ExecutionsAborted":               {"StateMachineArn"},
-	"AWS/SQS ApproximateNumberOfMessagesVisible": {"QueueName"},
+	"AWS/Lambda Errors":                           {"FunctionName"},
+	"AWS/Lambda Throttles":                        {"FunctionName"},
+	"AWS/Lambda IteratorAge":                      {"FunctionName", "Resource"},
+	"AWS/States ExecutionsFailed":                 {"StateMachineArn"},
+	"AWS/States ExecutionsTimedOut":               {"StateMachineArn"},
+	"AWS/States ExecutionsAborted":                {"StateMachineArn"},
+	"AWS/SQS ApproximateNumberOfMessagesVisible":  {"QueueName"},
+	"AWS/SQS ApproximateAgeOfOldestMessage":       {"QueueName"},
+	"Interlock interlock_oldest_due_task_seconds": {"Environment"},
 }
 
 // alarms returns the alarms of the module, by name.
@@ -57,6 +59,7 @@ func TestAlarmsWatchWhatThereIs(t *testing.T) {
 		"FunctionName":    func(v string) bool { return slices.Contains(functions, v) },
 		"Resource":        func(v string) bool { return slices.Contains(resources, v) },
 		"StateMachineArn": func(v string) bool { return strings.HasSuffix(v, ":"+machine) },
+		"Environment":     func(v string) bool { return v == "test" },
 		"QueueName":       func(v string) bool { return slices.Contains(m.named(t, "aws_sqs_queue", "name"), v) },
 	}
 	for name, a := range alarms(t, m) {
@@ -81,36 +84,25 @@ func TestAlarmsAreAllThere(t *testing.T) {
 		key := shown(a.GetAttr("metric")) + " ≥ " + shown(a.GetAttr("threshold")) + " in " + shown(a.GetAttr("period")) + " s"
 		got[key] = sorted(append(got[key], name))
 	}
+	each := func(suffix string) (names []string) {
+		for _, f := range lambdas {
+			names = append(names, string(f)+suffix)
+		}
+		return names
+	}
 	want := map[string][]string{
-		"Errors ≥ 1 in 300 s": {
-			"alert-dispatcher-errors", "event-sink-errors", "orchestrator-errors", "sla-monitor-errors", "stream-router-errors", "watchdog-errors",
-		},
+		"Errors ≥ 1 in 300 s":                             each("-errors"),
+		"Throttles ≥ 1 in 300 s":                          each("-throttles"),
 		"ExecutionsFailed ≥ 1 in 300 s":                   {"executions-failed"},
 		"ExecutionsTimedOut ≥ 1 in 300 s":                 {"executions-timed-out"},
 		"ExecutionsAborted ≥ 1 in 300 s":                  {"executions-aborted"},
-		"ApproximateNumberOfMessagesVisible ≥ 1 in 300 s": {"alert-dlq", "control-dlq", "joblog-dlq"},
-		"Invocations ≥ 1 in 900 s":                        {"watchdog-silent"}, // fewer, see below
+		"ApproximateNumberOfMessagesVisible ≥ 1 in 300 s": {"alert-dlq", "calls-dlq", "control-dlq", "joblog-dlq", "scheduler-dlq"},
+		"ApproximateAgeOfOldestMessage ≥ 60 in 60 s":      {"alerts-waiting"},
+		"interlock_oldest_due_task_seconds ≥ 60 in 60 s":  {"oldest-due-task"},
 		"IteratorAge ≥ 300000 in 300 s":                   {"control-iterator-age", "joblog-iterator-age"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// The watchdog's own alarm is raised by missing data; every other by existing data.
-func TestTheWatchdogIsWatched(t *testing.T) {
-	m := least(t)
-	b := m.blocks["aws_cloudwatch_metric_alarm.this"]
-	each, err := m.instances(b)
-	check(t, err)
-	for _, one := range each {
-		want := "GreaterThanOrEqualToThreshold notBreaching"
-		if shown(one["each"].GetAttr("key")) == "watchdog-silent" {
-			want = "LessThanThreshold breaching"
-		}
-		if got := m.text(t, b, "comparison_operator", one) + " " + m.text(t, b, "treat_missing_data", one); got != want {
-			t.Errorf("%s: %s", shown(one["each"].GetAttr("key")), got)
-		}
 	}
 }
 
@@ -184,7 +176,7 @@ func TestChangedAlarmGoesToTheBusAndPastIt(t *testing.T) {
 	}
 	var want []string
 	for _, state := range []string{"alarm", "ok"} {
-		for _, target := range []string{"<aws_lambda_function.this.event-sink.arn>", "<aws_lambda_function.this.stream-router.arn>", "<aws_sqs_queue.alerts.arn>"} {
+		for _, target := range []string{"<aws_lambda_alias.live.event-sink.arn>", "<aws_lambda_alias.live.stream-router.arn>", "<aws_sqs_queue.alerts.arn>"} {
 			want = append(want, state+" "+target)
 		}
 	}
@@ -204,7 +196,8 @@ func TestChangedAlarmGoesToTheBusAndPastIt(t *testing.T) {
 	wantMay := []string{
 		"event-sink <aws_cloudwatch_event_rule.alarms.alarm.arn>", "event-sink <aws_cloudwatch_event_rule.alarms.ok.arn>",
 		"event-sink <aws_cloudwatch_event_rule.all.arn>", "stream-router <aws_cloudwatch_event_rule.alarms.alarm.arn>",
-		"stream-router <aws_cloudwatch_event_rule.alarms.ok.arn>", "watchdog <aws_cloudwatch_event_rule.watchdog.arn>",
+		"stream-router <aws_cloudwatch_event_rule.alarms.ok.arn>", "watchdog <aws_cloudwatch_event_rule.pulse.arn>",
+		"watchdog <aws_cloudwatch_event_rule.watchdog.arn>",
 	}
 	if diff := cmp.Diff(wantMay, sorted(may)); diff != "" {
 		t.Errorf("who may be called by which rule (-want +got):\n%s", diff)

@@ -72,7 +72,7 @@ var triggers = []string{"glue", "emr", "emr_serverless", "sfn", "lambda"}
 // least is the module with only its required variables.
 func least(t testing.TB) *module {
 	t.Helper()
-	return parse(t, terraformDir, map[string]cty.Value{"environment": cty.StringVal("test"), "dist_path": cty.StringVal("dist")})
+	return parse(t, terraformDir, map[string]cty.Value{"environment": cty.StringVal("test"), "dist_path": cty.StringVal("dist"), "alarms": cty.StringVal("none")})
 }
 
 func TestEveryExpressionOfTheModuleHasAValue(t *testing.T) {

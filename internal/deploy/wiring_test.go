@@ -182,7 +182,7 @@ func TestFunctionsMayDoWhatTheyCall(t *testing.T) {
 				}
 			}
 		}
-		if f == awslambda.StreamRouter || f == awslambda.EventSink {
+		if f != awslambda.Watchdog && f != awslambda.AlertDispatcher {
 			delete(called, "sqs:SendMessage") // Lambda sends failed records in their role
 		}
 		for action, does := range called {
@@ -256,8 +256,8 @@ func TestMonitorMayDoWhatDeadlinesTake(t *testing.T) {
 	}
 }
 
-// Nothing in front of the event-sink, or of the stream-router for events, keeps a failed event, so
-// they need dead-letter queues.
+// Lambda drops an asynchronous call after three failures, so functions that are called in this way
+// need dead-letter queues.
 func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
 	m := least(t)
 	b := m.blocks["aws_lambda_function.this"]
@@ -276,7 +276,7 @@ func TestEventThatCannotBeKeptIsNotLost(t *testing.T) {
 			}
 		}
 		want := []string{}
-		if queue := map[string]string{"event-sink": "alert", "stream-router": "control"}[name]; queue != "" {
+		if queue := map[string]string{"event-sink": "alert", "stream-router": "control", "orchestrator": "calls", "sla-monitor": "calls"}[name]; queue != "" {
 			want = append(want, "<aws_sqs_queue.dead."+queue+".arn>")
 		}
 		if !slices.Equal(dead, want) || len(want) > 0 && !may(m.granted(t, name), "sqs:SendMessage", want[0]) {
@@ -290,7 +290,7 @@ func TestEventsOfOthersReachTheStreamRouter(t *testing.T) {
 	m := everything(t)
 	for name, want := range map[string]string{
 		"aws_cloudwatch_event_rule.source.event_pattern": `{"source":["aws.s3"]}`, "aws_cloudwatch_event_rule.source.event_bus_name": "files",
-		"aws_cloudwatch_event_target.source.event_bus_name": "files", "aws_cloudwatch_event_target.source.arn": "<aws_lambda_function.this.stream-router.arn>",
+		"aws_cloudwatch_event_target.source.event_bus_name": "files", "aws_cloudwatch_event_target.source.arn": "<aws_lambda_alias.live.stream-router.arn>",
 		"aws_lambda_permission.source.function_name": "<aws_lambda_function.this.stream-router.function_name>",
 	} {
 		dot := strings.LastIndex(name, ".")

@@ -8,5 +8,5 @@ import (
 )
 
 func main() {
-	wire.Serve(wire.Watchdog(wire.Begin(awslambda.Watchdog)).Round)
+	wire.Serve(wire.Watchdog(wire.Begin(awslambda.Watchdog)).Call)
 }

@@ -22,6 +22,7 @@ mock_provider "external" {}
 variables {
   environment = "test"
   dist_path   = "tests/zips"
+  alarms      = "none"
 }
 
 run "defaults" {
@@ -86,7 +87,7 @@ run "queues_refuse_plain_http" {
   command = plan
 
   assert {
-    condition = alltrue([for name in ["alerts", "alert", "control", "joblog"] : anytrue([for s in data.aws_iam_policy_document.queue[name].statement : (
+    condition = alltrue([for name in ["alerts", "alert", "control", "joblog", "calls", "scheduler"] : anytrue([for s in data.aws_iam_policy_document.queue[name].statement : (
       s.effect == "Deny" && contains(s.actions, "sqs:*") &&
       anytrue([for c in s.condition : c.variable == "aws:SecureTransport" && contains(c.values, "false")])
     )])])
@@ -94,7 +95,7 @@ run "queues_refuse_plain_http" {
   }
 
   assert {
-    condition     = length(aws_sqs_queue_policy.dead) == 3
+    condition     = length(aws_sqs_queue_policy.dead) == 5
     error_message = "Every dead-letter queue has its policy."
   }
 }
@@ -103,21 +104,38 @@ run "alarms" {
   command = plan
 
   variables {
+    alarms              = "topic"
+    alarm_emails        = ["data-platform@example.com"]
     sns_alarm_topic_arn = "arn:aws:sns:eu-west-1:123456789012:alarms"
   }
 
   assert {
-    condition = (
-      aws_cloudwatch_metric_alarm.this["watchdog-silent"].treat_missing_data == "breaching" &&
-      aws_cloudwatch_metric_alarm.this["watchdog-silent"].comparison_operator == "LessThanThreshold" &&
-      aws_cloudwatch_metric_alarm.this["watchdog-silent"].period == 900
-    )
-    error_message = "A watchdog that misses three passes raises an alarm."
+    condition     = aws_cloudwatch_metric_alarm.silent["watchdog-silent"].treat_missing_data == "breaching" && aws_cloudwatch_metric_alarm.silent["watchdog-silent"].comparison_operator == "LessThanThreshold"
+    error_message = "A watchdog that does not measure raises an alarm."
   }
 
   assert {
-    condition     = alltrue([for name, a in aws_cloudwatch_metric_alarm.this : name == "watchdog-silent" || a.treat_missing_data == "notBreaching"])
+    condition     = alltrue([for a in aws_cloudwatch_metric_alarm.this : a.treat_missing_data == "notBreaching"])
     error_message = "No other alarm treats missing data as a breach."
+  }
+
+  assert {
+    condition     = length(aws_sns_topic.alarms) == 1 && aws_sns_topic_subscription.alarms["data-platform@example.com"].protocol == "email"
+    error_message = "Addresses get a topic."
+  }
+
+  assert {
+    condition     = length(aws_cloudwatch_metric_alarm.this) == 24
+    error_message = "There are 24 alarms besides that of the watchdog."
+  }
+}
+
+run "alarms_to_a_topic" {
+  command = plan
+
+  variables {
+    alarms              = "topic"
+    sns_alarm_topic_arn = "arn:aws:sns:eu-west-1:123456789012:alarms"
   }
 
   assert {
@@ -126,8 +144,26 @@ run "alarms" {
   }
 
   assert {
-    condition     = length(aws_cloudwatch_metric_alarm.this) == 15
-    error_message = "There are 15 alarms."
+    condition     = length(aws_sns_topic.alarms) == 0
+    error_message = "No topic is created beside the given one."
+  }
+}
+
+run "rollback" {
+  command = plan
+
+  variables {
+    function_versions = { orchestrator = "7", stream-router = "9" }
+  }
+
+  assert {
+    condition     = aws_lambda_alias.live["orchestrator"].function_version == "7" && aws_lambda_alias.stream["control"].function_version == "9"
+    error_message = "A rollback returns to versions with one variable."
+  }
+
+  assert {
+    condition     = alltrue([for f in aws_lambda_function.this : f.publish])
+    error_message = "Every change becomes a version."
   }
 }
 

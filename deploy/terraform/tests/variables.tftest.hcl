@@ -20,6 +20,7 @@ mock_provider "external" {}
 variables {
   environment = "test"
   dist_path   = "tests/zips"
+  alarms      = "none"
 }
 
 run "environment_in_capitals" {
@@ -60,6 +61,57 @@ run "files_checked_by_nobody" {
   }
 
   expect_failures = [var.files_checked_by]
+}
+
+run "alarms_to_nobody" {
+  command = plan
+
+  variables {
+    alarms = "topic"
+  }
+
+  expect_failures = [var.alarms]
+}
+
+run "alarms_to_a_topic_that_is_refused" {
+  command = plan
+
+  variables {
+    alarm_emails = ["data-platform@example.com"]
+  }
+
+  expect_failures = [var.alarms]
+}
+
+run "alarms_to_a_pager" {
+  command = plan
+
+  variables {
+    alarms       = "pager"
+    alarm_emails = ["data-platform@example.com"]
+  }
+
+  expect_failures = [var.alarms]
+}
+
+run "version_of_no_function" {
+  command = plan
+
+  variables {
+    function_versions = { router = "5" }
+  }
+
+  expect_failures = [var.function_versions]
+}
+
+run "version_by_name" {
+  command = plan
+
+  variables {
+    function_versions = { orchestrator = "live" }
+  }
+
+  expect_failures = [var.function_versions]
 }
 
 run "watchdog_by_cron" {

@@ -12,17 +12,18 @@ import (
 
 // Entries manages the one-time schedules of one EventBridge Scheduler group.
 type Entries struct {
-	client      *scheduler.Client
-	group, role string
+	client            *scheduler.Client
+	group, role, dead string
 }
 
-// NewEntries returns the Entries of a group. Scheduler assumes role to call their targets.
-func NewEntries(c aws.Config, group, role string) *Entries {
-	return &Entries{client: scheduler.NewFromConfig(c), group: group, role: role}
+// NewEntries returns the Entries of a group. Scheduler assumes role to call their targets, and sends
+// calls that it cannot deliver to the queue dead.
+func NewEntries(c aws.Config, group, role, dead string) *Entries {
+	return &Entries{client: scheduler.NewFromConfig(c), group: group, role: role, dead: dead}
 }
 
 // tries and patience are how often, and for how long, Scheduler retries a call to a function. After
-// that the watchdog finds the task.
+// that the watchdog carries out the task.
 const (
 	tries    = 5
 	patience = 10 * time.Minute
@@ -63,7 +64,8 @@ func (e *Entries) entry(name string, at time.Time, target, input string) schedul
 		ActionAfterCompletion:      types.ActionAfterCompletionDelete,
 		Target: &types.Target{
 			Arn: &target, RoleArn: &e.role, Input: &input,
-			RetryPolicy: &types.RetryPolicy{MaximumRetryAttempts: aws.Int32(tries), MaximumEventAgeInSeconds: aws.Int32(int32(patience.Seconds()))},
+			DeadLetterConfig: &types.DeadLetterConfig{Arn: &e.dead},
+			RetryPolicy:      &types.RetryPolicy{MaximumRetryAttempts: aws.Int32(tries), MaximumEventAgeInSeconds: aws.Int32(int32(patience.Seconds()))},
 		},
 	}
 }

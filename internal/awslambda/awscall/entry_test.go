@@ -59,7 +59,7 @@ func entry(t *testing.T, service *scheduler) (put, drop func() error) {
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
 	env := map[string]string{"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_ENDPOINT_URL": server.URL}
-	entries := awscall.NewEntries(awscall.Config(func(name string) string { return env[name] }), "group", "role")
+	entries := awscall.NewEntries(awscall.Config(func(name string) string { return env[name] }), "group", "role", "arn:queue")
 	put = func() error {
 		return entries.Put(t.Context(), "one", time.Date(2026, 3, 3, 6, 0, 0, 0, time.UTC), "arn:function", "{}")
 	}

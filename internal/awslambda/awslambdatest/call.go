@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/interlock-go/interlock/internal/awslambda"
 )
 
 // sent carries out one asynchronous call, and reports whether there was one.
@@ -52,11 +54,17 @@ func (w *World) invoke(function string, payload []byte) ([]byte, error) {
 	var err error
 	switch function {
 	case streamRouterARN:
-		out, err = w.routed(payload)
+		err = w.invoked(awslambda.StreamRouter, func() (err error) {
+			out, err = w.routed(payload)
+			return err
+		})
 	case orchestratorARN:
 		out, err = w.orchestrator(payload)
 	case slaMonitorARN:
-		out, err = handled(payload, w.sla.Deadlines)
+		err = w.invoked(awslambda.SLAMonitor, func() (err error) {
+			out, err = handled(payload, w.sla.Deadlines)
+			return err
+		})
 	default:
 		err = fmt.Errorf("there is no function %s", function)
 	}
@@ -70,8 +78,12 @@ func (w *World) invoke(function string, payload []byte) ([]byte, error) {
 	return out, err
 }
 
-func (w *World) orchestrator(payload []byte) ([]byte, error) {
-	return handled(payload, w.steps.Orchestrate)
+func (w *World) orchestrator(payload []byte) (out []byte, err error) {
+	err = w.invoked(awslambda.Orchestrator, func() (err error) {
+		out, err = handled(payload, w.steps.Orchestrate)
+		return err
+	})
+	return out, err
 }
 
 func (w *World) routed(payload []byte) ([]byte, error) {

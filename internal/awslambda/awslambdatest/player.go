@@ -202,10 +202,10 @@ const (
 	machineARN      = "arn:aws:states:eu-west-1:123456789012:stateMachine:test-interlock-pipeline"
 )
 
-// Definition returns the state machine as Terraform deploys it.
-func Definition(t testing.TB, timeout, tries int) []byte {
+// Definition returns a state machine in the folder deploy as Terraform deploys it.
+func Definition(t testing.TB, file string, timeout, tries int) []byte {
 	t.Helper()
-	text, err := os.ReadFile(repository("deploy", "statemachine.asl.json"))
+	text, err := os.ReadFile(repository("deploy", file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ const maxTries = 4
 // streamed delivers one batch of records, and reports whether there was one.
 func (w *World) streamed() bool {
 	batch := w.Batch()
-	if len(batch) == 0 {
-		return false
+	if how := w.down[awslambda.StreamRouter]; len(batch) == 0 || how == Gone || how == Throttles {
+		return false // Lambda counts only errors as tries
 	}
 	if w.drops > 0 {
 		if batch = batch[:1]; w.lost(batch[0]) {
@@ -36,6 +36,7 @@ func (w *World) streamed() bool {
 		batch = batch[n:]
 		if try == maxTries {
 			w.Poison = append(w.Poison, batch...)
+			w.dead["control"] += len(batch) // some of joblog: the alarms of both are alike
 			w.Handled(len(batch))
 			return true
 		}

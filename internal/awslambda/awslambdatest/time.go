@@ -15,7 +15,7 @@ func (w *World) AdvanceTo(at time.Time) {
 	for w.running {
 		w.Settle()
 		next := at
-		for _, other := range []time.Time{w.cloud.next(), w.watched} {
+		for _, other := range []time.Time{w.cloud.next(), w.watched, w.pulsed} {
 			if !other.IsZero() && other.Before(next) {
 				next = other
 			}
@@ -25,6 +25,9 @@ func (w *World) AdvanceTo(at time.Time) {
 		}
 		w.tick()
 		w.Settle()
+		if !w.now.Before(w.pulsed) {
+			w.pulse()
+		}
 		if !w.now.Before(w.watched) {
 			w.runWatchdog()
 		}
@@ -46,8 +49,12 @@ func (w *World) tick() {
 		w.Fatal(err)
 	}
 	for _, e := range w.cloud.due(w.now) {
-		if _, err := w.invoke(e.target, []byte(e.input)); err != nil && e.tries < 5 {
+		switch _, err := w.invoke(e.target, []byte(e.input)); {
+		case err == nil:
+		case e.tries < 5:
 			w.cloud.again(e, w.now.Add(time.Minute))
+		default:
+			w.dead["scheduler"]++
 		}
 	}
 }
@@ -56,27 +63,33 @@ func (w *World) tick() {
 func (w *World) carry() {
 	for _, e := range w.cloud.takeBus() {
 		w.Events = append(w.Events, e)
-		if w.sink == nil {
-			continue
-		}
 		d := awslambda.Delivered{
 			ID: "7bf73129-1428-4cd3-a780-95db273d1602", Source: e.Source, Type: e.DetailType, Resources: e.Resources, Detail: json.RawMessage(e.Detail),
 			Time: time.Unix(int64(e.Time), 0).UTC().Format(time.RFC3339),
 		}
 		w.kept(d)
+		w.alert(d)
 	}
+	w.dispatch()
 }
 
-// kept calls the event-sink up to three times, as Lambda does for asynchronous calls.
+// kept calls the event-sink up to three times, as Lambda does for asynchronous calls. Then the event
+// goes to the dead-letter queue.
 func (w *World) kept(d awslambda.Delivered) {
 	for range 3 {
-		err := w.sink.Keep(context.Background(), d)
+		err := w.invoked(awslambda.EventSink, func() error {
+			if w.sink == nil {
+				return nil // the tables list events by themselves
+			}
+			return w.sink.Keep(context.Background(), d)
+		})
 		if err == nil {
 			return
 		}
 		w.o.Wrong("event-sink", err)
 		w.buried()
 	}
+	w.dead["alert"]++
 }
 
 // Settle does everything that is due at this instant.
@@ -107,7 +120,23 @@ func (w *World) Watch() { w.runWatchdog() }
 // runWatchdog runs a pass of the watchdog, and handles what follows from it.
 func (w *World) runWatchdog() {
 	w.watched = w.now.Add(w.o.Watch)
-	if _, err := w.watch.Round(context.Background()); err != nil {
+	w.watchdog(awslambda.WatchRequest{})
+}
+
+// pulse runs a pulse of the watchdog.
+func (w *World) pulse() {
+	w.pulsed = w.now.Add(w.o.Pulse)
+	w.watchdog(awslambda.WatchRequest{Mode: awslambda.Pulse})
+	w.dispatch()
+	w.gauge()
+}
+
+func (w *World) watchdog(in awslambda.WatchRequest) {
+	err := w.invoked(awslambda.Watchdog, func() error {
+		_, err := w.watch.Call(context.Background(), in)
+		return err
+	})
+	if err != nil {
 		w.o.Wrong("watchdog", err)
 	}
 	w.buried()

@@ -45,12 +45,15 @@ type Options struct {
 	// Evaluator asks probes for the orchestrator.
 	Evaluator awslambda.Evaluator
 	Watch     time.Duration // between two watchdog passes
+	Pulse     time.Duration // between two pulses of the watchdog; a minute if it is not set
 	Fault     Fault
 	// FileLimit is the most that window and poll window of a file may take together; the time limit
 	// of an execution if it is not set.
 	FileLimit time.Duration
 	// Shuffle reorders and repeats records; those of one pipeline must stay in order.
 	Shuffle func(batch []json.RawMessage) []json.RawMessage
+	// Machine is the definition of the state machine; that of this version if it is not set.
+	Machine []byte
 	// Wrong receives the error of every function that fails; if it is nil, the test fails.
 	Wrong  func(function string, err error)
 	Logger *slog.Logger
@@ -66,6 +69,7 @@ type World struct {
 
 	running bool
 	watched time.Time // when the next watchdog pass is due
+	pulsed  time.Time // when the next pulse is due
 	drops   int       // number of changes to drop
 	trace   []string  // the last calls
 
@@ -74,6 +78,9 @@ type World struct {
 	sla    *awslambda.Relay
 	watch  *awslambda.Watch
 	sink   *awslambda.Sink // nil if the tables list events by themselves
+	alerts *awslambda.Dispatcher
+	watching
+	down map[awslambda.Function]Outage
 
 	// Events are those that the bus has delivered, in order. Poison holds the records that were
 	// given up.
@@ -84,12 +91,19 @@ type World struct {
 // New returns a deployment without pipelines.
 func New(t testing.TB, o Options) *World {
 	t.Helper()
-	w := &World{TB: t, o: o, now: o.Begins}
+	w := &World{TB: t, o: o, now: o.Begins, down: map[awslambda.Function]Outage{}}
+	w.dead, w.meter = deadLetters{}, &awslambda.Meter{Environment: "test", Now: w.Now, Out: &w.emitted}
+	if w.o.Pulse == 0 {
+		w.o.Pulse = time.Minute
+	}
 	if w.o.Wrong == nil {
 		w.o.Wrong = func(function string, err error) { t.Errorf("%s at %s: %v", function, w.now.Format(time.DateTime), err) }
 	}
 	w.Tables = o.Tables(w.Now)
-	w.cloud = newCloud(t, w.Now, newMachine(t, Definition(t, int(timeLimit.Seconds()), startTries)))
+	if w.o.Machine == nil {
+		w.o.Machine = current(t)
+	}
+	w.cloud = newCloud(t, w.Now, newMachine(t, w.o.Machine))
 	w.cloud.fault = o.Fault
 	w.build()
 	return w
@@ -118,6 +132,7 @@ func (w *World) environment(name string) string {
 		"ENVIRONMENT": "test", "EVENT_BUS_NAME": "test-interlock-events", "STATE_MACHINE_ARN": machineARN,
 		"ORCHESTRATOR_ARN": orchestratorARN, "STREAM_ROUTER_ARN": streamRouterARN, "SLA_MONITOR_ARN": slaMonitorARN,
 		"SCHEDULER_GROUP_NAME": "test-interlock", "SCHEDULER_ROLE_ARN": "arn:aws:iam::123456789012:role/test-interlock-scheduler",
+		"SCHEDULER_DLQ_ARN":         "arn:aws:sqs:eu-west-1:123456789012:test-interlock-scheduler-dlq",
 		"WATCHDOG_INTERVAL_SECONDS": fmt.Sprint(int(w.o.Watch.Seconds())), "SFN_TIMEOUT_SECONDS": fmt.Sprint(int(timeLimit.Seconds())),
 		"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL": w.cloud.URL,
 	}[name]
@@ -133,6 +148,7 @@ func (w *World) build() {
 	if log, is := w.only(dynamo.Events).(awslambda.EventLog); is {
 		w.sink = &awslambda.Sink{Log: log}
 	}
+	w.alerts = w.dispatcher()
 	w.cloud.calls["test-interlock-orchestrator"] = w.orchestrator
 	w.cloud.calls[orchestratorARN] = w.orchestrator
 }
@@ -157,6 +173,7 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	p := awslambda.Parts{Settings: settings, Store: w.Store(), Catalog: catalog.New(w.Store(), all.Kinds()).On(pipeline.AWS, cmp.Or(w.o.FileLimit, settings.TimeLimit), settings.Offers()), Now: w.Now, Logger: logger}
+	p.Meter = w.meter
 	if f == awslambda.SLAMonitor {
 		p.Store = w.only(dynamo.Control)
 	}
@@ -177,7 +194,7 @@ func (w *World) parts(f awslambda.Function) awslambda.Parts {
 // monitor returns the sla-monitor, which only creates schedules.
 func (w *World) monitor() *awslambda.Relay {
 	p := w.parts(awslambda.SLAMonitor)
-	return &awslambda.Relay{Host: awslambda.NewHost(p), Entries: awscall.NewEntries(w.config(), p.SchedulerGroup, p.SchedulerRole)}
+	return &awslambda.Relay{Host: awslambda.NewHost(p), Entries: awscall.NewEntries(w.config(), p.SchedulerGroup, p.SchedulerRole, p.SchedulerDead)}
 }
 
 func (w *World) relay(f awslambda.Function) *awslambda.Relay {
@@ -185,7 +202,7 @@ func (w *World) relay(f awslambda.Function) *awslambda.Relay {
 	return &awslambda.Relay{
 		Host:       awslambda.NewHost(p),
 		Executions: awscall.NewExecutions(c, p.StateMachine, awslambda.ErrSpent),
-		Entries:    awscall.NewEntries(c, p.SchedulerGroup, p.SchedulerRole),
+		Entries:    awscall.NewEntries(c, p.SchedulerGroup, p.SchedulerRole, p.SchedulerDead),
 		Invoker:    awscall.NewInvoker(c),
 	}
 }
@@ -193,7 +210,7 @@ func (w *World) relay(f awslambda.Function) *awslambda.Relay {
 // Start lets streams, schedules and executions work; Stop makes them wait.
 func (w *World) Start() {
 	w.build()
-	w.running = true
+	w.running, w.pulsed = true, w.now.Add(w.o.Pulse)
 	w.Settle()
 	w.runWatchdog()
 }
@@ -203,6 +220,26 @@ func (w *World) Stop() { w.running = false }
 
 // Restart rebuilds the functions, as Lambda does after one has died: they know only what is stored.
 func (w *World) Restart() { w.build() }
+
+// current returns the state machine of this version.
+func current(t testing.TB) []byte {
+	return Definition(t, "statemachine.asl.json", int(timeLimit.Seconds()), startTries)
+}
+
+// Previous returns the state machine of the last release.
+func Previous(t testing.TB) []byte {
+	return Definition(t, "statemachine-test/previous.asl.json", int(timeLimit.Seconds()), startTries)
+}
+
+// Upgrade deploys the state machine of this version. Executions under way keep their definition.
+func (w *World) Upgrade() {
+	w.Restart()
+	w.cloud.mu.Lock()
+	defer w.cloud.mu.Unlock()
+	if err := w.cloud.machine.send(command{Machine: current(w)}); err != nil {
+		w.Fatal(err)
+	}
+}
 
 // Abort ends all executions, as an operator can.
 func (w *World) Abort() {

@@ -30,7 +30,7 @@ func Dispatcher(ctx context.Context, b Base) *awslambda.Dispatcher {
 		b.Logger.Warn("alerts go only to this log: set SLACK_CHANNEL_ID, and SLACK_SECRET_ARN or SLACK_BOT_TOKEN")
 	}
 	return &awslambda.Dispatcher{
-		Notifier: notify.New(notify.Options{Store: b.Store, Sinks: sinks}), Queue: awscall.NewQueue(b.AWS, b.AlertQueue), Now: time.Now, Logger: b.Logger,
+		Notifier: notify.New(notify.Options{Store: b.Store, Sinks: sinks}), Queue: awscall.NewQueue(b.AWS, b.AlertQueue), Now: time.Now, Logger: b.Logger, Meter: b.Meter,
 	}
 }
 

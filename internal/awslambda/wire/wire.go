@@ -29,6 +29,7 @@ type Base struct {
 	AWS    aws.Config
 	Store  *dynamo.Store
 	Logger *slog.Logger
+	Meter  *awslambda.Meter
 }
 
 // Begin reads the environment. If the settings are invalid, it logs why and exits.
@@ -40,7 +41,8 @@ func Begin(f awslambda.Function) Base {
 		os.Exit(1)
 	}
 	c := awscall.Config(os.Getenv)
-	return Base{Settings: settings, AWS: c, Logger: logger, Store: dynamo.New(c, settings.Environment, dynamo.Options{KeepEvents: settings.EventsKept})}
+	meter := &awslambda.Meter{Environment: settings.Environment, Out: os.Stdout, Now: time.Now}
+	return Base{Settings: settings, AWS: c, Logger: logger, Meter: meter, Store: dynamo.New(c, settings.Environment, dynamo.Options{KeepEvents: settings.EventsKept})}
 }
 
 // Must logs err and exits, unless err is nil.
@@ -61,8 +63,9 @@ func Monitor(b Base) *awslambda.Relay {
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
 			Settings: b.Settings, Store: b.Store, Narrow: some, Catalog: catalog.New(some, all.Kinds()), Now: time.Now, Logger: b.Logger,
+			Meter: b.Meter,
 		}),
-		Entries: awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole),
+		Entries: awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole, b.SchedulerDead),
 	}
 }
 
@@ -74,10 +77,10 @@ func relay(b Base) *awslambda.Relay {
 	return &awslambda.Relay{
 		Host: awslambda.NewHost(awslambda.Parts{
 			Settings: b.Settings, Store: b.Store, Catalog: catalog.New(b.Store, all.Kinds()).On(pipeline.AWS, b.TimeLimit, b.Offers()), Now: time.Now, Logger: b.Logger,
-			Remote: orchestrator, Evaluator: orchestrator,
+			Remote: orchestrator, Evaluator: orchestrator, Meter: b.Meter,
 		}),
 		Executions: awscall.NewExecutions(b.AWS, b.StateMachine, awslambda.ErrSpent),
-		Entries:    awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole),
+		Entries:    awscall.NewEntries(b.AWS, b.SchedulerGroup, b.SchedulerRole, b.SchedulerDead),
 		Invoker:    invoker,
 	}
 }
