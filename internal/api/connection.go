@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -124,7 +125,28 @@ func Server(a *API, address string, logger *slog.Logger) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
 	}
 	s.RegisterOnShutdown(a.Close)
 	return s
+}
+
+// connectionKey is the key of a request's connection in its context.
+type connectionKey struct{}
+
+// limitUnread limits how much the system keeps of what a request's client does not read. By default
+// that is megabytes for each connection.
+func limitUnread(ctx context.Context, bytes int) {
+	c, _ := ctx.Value(connectionKey{}).(net.Conn)
+	if encrypted, ok := c.(*tls.Conn); ok {
+		c = encrypted.NetConn()
+	}
+	if counted, ok := c.(*connection); ok {
+		c = counted.Conn
+	}
+	if s, ok := c.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = s.SetWriteBuffer(bytes) // a limit of the system's remains
+	}
 }

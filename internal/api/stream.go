@@ -23,6 +23,7 @@ const (
 	streamBatch  = 200                   // events read at once
 	streamPause  = 50 * time.Millisecond // the least time between two reads, so that a busy store is not read for each event
 	writeTimeout = 10 * time.Second      // how long a client may take to accept data
+	streamUnread = 64 << 10              // bytes that the system may keep for a client that does not read
 	retryAfter   = 2 * 1000              // milliseconds until a disconnected client reconnects
 )
 
@@ -90,6 +91,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	// The server's timeouts are for requests that end. If they cannot be lifted, the stream ends
 	// with them.
 	_ = f.control.SetReadDeadline(time.Time{})
+	limitUnread(r.Context(), streamUnread)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
