@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -194,10 +195,20 @@ func TestSilencesAreCountedWithoutReadingAllEvents(t *testing.T) {
 }
 
 func TestEverybodyWhoFollowsEventsSharesOneReadingOfSilences(t *testing.T) {
+	for _, ended := range []int{0, 200} { // as many readings, however many silences have ended
+		t.Run(fmt.Sprintf("%d ended", ended), func(t *testing.T) { sharesOneReading(t, ended) })
+	}
+}
+
+func sharesOneReading(t *testing.T, ended int) {
 	w := newWorld(t)
 	s := &counting{Store: w.store}
 	w.options.Store = s
 	w.begin()
+	for range ended {
+		w.silence("orders", "", time.Millisecond)
+	}
+	s.silences = 0
 	follow := func(want string, types ...event.Type) {
 		t.Helper()
 		w.now = w.now.Add(time.Minute)
