@@ -20,7 +20,10 @@ FUZZTIME = 5s
 SEEDS = 1000
 FROM = 1000
 
-.PHONY: help demo tour test quick build release lambda fmt lint fuzz sim nightly bench generate web browser screenshots docs
+# How long the soak takes.
+SOAK = 30m
+
+.PHONY: help demo tour test quick build release lambda fmt lint fuzz sim nightly soak bench generate web browser screenshots docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -66,11 +69,15 @@ nightly: ## slow and randomised tests: simulated worlds, property tests, fuzz ta
 	@RAPID_CHECKS=2000 go test -count=1 -timeout 60m $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | grep 'pgregory.net/rapid' | cut -d' ' -f1)
 	@go test -timeout 60m ./internal/scenario -run E1 -tables
 	@go test -timeout 60m ./internal/store/dynamo -thorough
-	@go test -timeout 60m ./cmd/interlock -run TestSoak -soak 15m -v
+	@$(MAKE) -s soak
 	@go test -timeout 60m ./cmd/interlock -run TestFloodOfBodies -flood -v
+	@go test -timeout 60m ./cmd/interlock -run 'TestSlowReaders|TestManyExecs' -readers 1000 -execs 300 -v
 	@go test -timeout 60m ./cmd/interlock -run 'TestSecondPairOfHands|TestCommandsOfExplainOpenTheGate|TestCommandsOfOneRunNeverOverlap' -hands 100 -gates 500 -overlaps 200
 	@go test -count=10 -timeout 120m ./cmd/interlock -run 'Killed|FullDisk|DamagedStore|TakesNoChanges|Idle|OfAnotherUser|CannotRead'
 	@FUZZTIME=1m sh scripts/fuzz.sh
+
+soak: ## load a controller for SOAK, print the slope of each resource, fail on one that grows (make soak SOAK=2h)
+	@go test -count=1 -timeout 0 ./cmd/interlock -run TestSoak -soak $(SOAK) -v
 
 bench: ## speed, as ratios measured in one run
 	@sh scripts/bench.sh

@@ -237,9 +237,9 @@ type Redis struct {
 
 // Retention is how long history is kept.
 type Retention struct {
-	Events  document.Duration `yaml:"events" default:"90d" min:"1h" doc:"How long events are kept."`
-	History document.Duration `yaml:"history" default:"30d" min:"1h" doc:"How long the history of readings is kept."`
-	JobLog  document.Duration `yaml:"jobLog" default:"30d" min:"1h" doc:"How long job logs and output are kept."`
+	Events  document.Duration `yaml:"events" default:"90d" min:"5m" doc:"How long events are kept."`
+	History document.Duration `yaml:"history" default:"30d" min:"5m" doc:"How long the history of readings is kept."`
+	JobLog  document.Duration `yaml:"jobLog" default:"30d" min:"5m" doc:"How long job logs and output are kept."`
 	Audit   document.Duration `yaml:"audit" default:"365d" min:"1d" doc:"How long audit entries are kept. A change applies to new entries only."`
 }
 
