@@ -20,7 +20,7 @@ const streamPath = prefix + "/events/stream"
 
 // The timing of a stream.
 const (
-	streamBatch  = 200                   // events read at once
+	streamBatch  = 25                    // events read at once; a stream whose client does not read keeps them
 	streamPause  = 50 * time.Millisecond // the least time between two reads, so that a busy store is not read for each event
 	writeTimeout = 10 * time.Second      // how long a client may take to accept data
 	streamUnread = 64 << 10              // bytes that the system may keep for a client that does not read
