@@ -3,6 +3,7 @@ package awslambda_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
 	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
@@ -42,4 +43,15 @@ func TestAnOrchestratorThatWasDownTakesUpItsAttempts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Without the stream-router nothing fires. A watchdog that has just started, and knows no pipeline
+// yet, does it.
+func TestAColdWatchdogCarriesOutLateWork(t *testing.T) {
+	w := deploy(t, awslambdatest.Options{Wrong: tolerated, Watch: time.Hour}, daily)
+	w.at("05:59")
+	w.Down(awslambda.StreamRouter, awslambdatest.Gone)
+	w.Restart()
+	w.at("06:05")
+	w.wantStarts(t, "orders/cron/2026-03-03/1")
 }

@@ -50,6 +50,9 @@ func (w *Watch) Pulse(ctx context.Context) (PulseReply, error) {
 	if oldest < late {
 		return out, nil
 	}
+	if err := w.files.refresh(ctx, w.Host); err != nil { // the function may have just started
+		return out, err
+	}
 	tasks, answered, err := w.relayOverdue(ctx)
 	outboxes, unpublished := w.publishOverdue(ctx)
 	out.Relayed, out.Answered = tasks+outboxes, answered

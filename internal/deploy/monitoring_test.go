@@ -60,6 +60,9 @@ func checkNamed(t *testing.T, where, text string, names map[string]bool) {
 	}
 }
 
+// measured matches the metrics of the AWS functions.
+var measured = regexp.MustCompile(`interlock_[a-z_]+`)
+
 func TestMonitoringNamesMetricsThatExist(t *testing.T) {
 	names := registered(t)
 	var dashboard struct {
@@ -83,7 +86,13 @@ func TestMonitoringNamesMetricsThatExist(t *testing.T) {
 		t.Errorf("the dashboard has only %d queries", queries)
 	}
 	checkNamed(t, "rules.yaml", read(t, "deploy/monitoring/rules.yaml"), names)
-	page := read(t, "docs/METRICS.md")
+	page, onAWS := read(t, "docs/METRICS.md"), map[string]bool{}
+	for _, name := range measured.FindAllString(read(t, "internal/awslambda/meter.go"), -1) {
+		onAWS[name], names[name] = true, true
+	}
+	for _, file := range []string{"deploy/terraform/dashboard.tf", "deploy/terraform/alarms.tf"} {
+		checkNamed(t, file, read(t, file), onAWS)
+	}
 	checkNamed(t, "METRICS.md", page, names)
 	for name := range names {
 		if strings.HasPrefix(name, "interlock_") && !strings.Contains(page, "`"+name+"`") {

@@ -217,11 +217,13 @@ func Close(deadlines []store.Deadline, r run.Run, on Basis) Closings {
 	return all
 }
 
-// Put adds the closed deadlines and their events to the commit that completes the run.
+// Put adds the closed deadlines and their events to the commit that completes the run, and finishes
+// their tasks: on AWS nothing is called at their instants any more.
 func (all Closings) Put(b *store.Batch) {
 	for _, c := range all {
 		b.SwapDeadline(c.read, c.closed)
 		b.Emit(c.events...)
+		plan(b, c.closed)
 	}
 }
 
