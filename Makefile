@@ -68,6 +68,7 @@ nightly: ## slow and randomised tests: simulated worlds, property tests, fuzz ta
 	@CGO_ENABLED=1 go test -race -shuffle=on -count=1 -timeout 120m ./...
 	@RAPID_CHECKS=2000 go test -count=1 -timeout 60m $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | grep 'pgregory.net/rapid' | cut -d' ' -f1)
 	@go test -timeout 60m ./internal/scenario -run E1 -tables
+	@go test -timeout 60m ./internal/awslambda -run TestAStorm -storms 20
 	@go test -timeout 60m ./internal/store/dynamo -thorough
 	@$(MAKE) -s soak
 	@go test -timeout 60m ./cmd/interlock -run TestFloodOfBodies -flood -v

@@ -27,7 +27,12 @@ job: {type: step-function, config: {stateMachineARN: "arn:aws:states:eu-west-1:1
 // It returns the events by run.
 func history(t *testing.T, o awslambdatest.Options) map[string][]event.Type {
 	t.Helper()
-	w := deploy(t, o, daily, report)
+	return playMorning(t, deploy(t, o, daily, report))
+}
+
+// playMorning plays it on a deployment.
+func playMorning(t *testing.T, w *world) map[string][]event.Type {
+	t.Helper()
 	w.jobs.fails["orders/cron/2026-03-03/1"] = true
 	w.at("08:00")
 	if local, is := w.Tables.(*awslambdatest.Local); is {

@@ -48,10 +48,11 @@ func (w *World) Up() { clear(w.down) }
 type watching struct {
 	mu      sync.Mutex // the watchdog asks several probes at once
 	Data    []Datum
-	Missed  time.Time        // when a function that was down was first called
-	emitted bytes.Buffer     // metrics that the functions wrote to their logs
-	meter   *awslambda.Meter // of all functions
-	ended   int              // executions whose end was counted
+	Missed  time.Time          // when a function that was down was first called
+	inside  awslambda.Function // the function that is being called
+	emitted bytes.Buffer       // metrics that the functions wrote to their logs
+	meter   *awslambda.Meter   // of all functions
+	ended   int                // executions whose end was counted
 	dead    deadLetters
 	queued  []queued // alerts that were not dispatched
 }
@@ -86,11 +87,29 @@ func (w *World) invoked(f awslambda.Function, call func() error) error {
 		return ErrDown
 	}
 	count("Invocations")
+	caller := w.enter(f)
 	err := call()
+	w.enter(caller)
 	if err != nil {
 		count("Errors")
 	}
 	return err
+}
+
+// enter notes which function is being called, and returns the one before.
+func (w *World) enter(f awslambda.Function) awslambda.Function {
+	w.watching.mu.Lock()
+	defer w.watching.mu.Unlock()
+	before := w.inside
+	w.inside = f
+	return before
+}
+
+// Inside returns the function that is being called.
+func (w *World) Inside() awslambda.Function {
+	w.watching.mu.Lock()
+	defer w.watching.mu.Unlock()
+	return w.inside
 }
 
 func (w *World) datum(namespace, name string, dimensions map[string]string, value float64) {
