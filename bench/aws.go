@@ -19,7 +19,7 @@ const (
 // awsRows measures the AWS functions against a local DynamoDB. If one measurement fails, the rows
 // of the others are still returned.
 func awsRows() (rows []row, err error) {
-	for _, part := range []func() ([]row, error){manyRows, runRows, sinkRows, functionRows} {
+	for _, part := range []func() ([]row, error){manyRows, runRows, growthRows, sinkRows, functionRows} {
 		more, failed := part()
 		rows, err = append(rows, more...), errors.Join(err, failed)
 	}
@@ -66,6 +66,18 @@ func runRows() ([]row, error) {
 		},
 		{name: "state transitions of a run", ratio: run["states"], reported: true, detail: "states that its execution enters"},
 	}, nil
+}
+
+// growthRows measures how much a run adds to the tables.
+func growthRows() ([]row, error) {
+	run, err := goBenchmark("./internal/awslambda", "BenchmarkGrowth")
+	if err != nil {
+		return nil, err
+	}
+	return []row{{
+		name: "MB that 1,000 runs add for ever", ratio: run["B-that-stay"] / 1000, reported: true,
+		detail: fmt.Sprintf("%.1f MB more for 30 days, and %.1f MB until their ttl; without indexes", run["B-for-30-days"]/1000, run["B-until-ttl"]/1000),
+	}}, nil
 }
 
 // sinkRows compares how many events a second the event-sink stores for 50 callers and for one.

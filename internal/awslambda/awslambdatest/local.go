@@ -44,6 +44,9 @@ type Local struct {
 	files   map[string]bool // deployed files, by partition key
 }
 
+// keepEvents is long enough that DynamoDB Local, whose clock is not that of the world, deletes no event.
+const keepEvents = 100 * 365 * 24 * time.Hour
+
 // stream is a table's stream and the position up to which it was read.
 type stream struct{ table, arn, shard, iterator, last string }
 
@@ -54,7 +57,7 @@ func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Ti
 	own, functions := c, &troubled{calls: calls}
 	own.HTTPClient, own.Retryer, c.HTTPClient = calls, nil, functions
 	l := &Local{
-		TB: t, calls: calls, troubled: functions, config: c, data: dynamo.New(c, environment, dynamo.Options{}), client: dynamodb.NewFromConfig(own),
+		TB: t, calls: calls, troubled: functions, config: c, data: dynamo.New(c, environment, dynamo.Options{KeepEvents: keepEvents}), client: dynamodb.NewFromConfig(own),
 		endpoint: aws.ToString(c.BaseEndpoint), region: c.Region, environment: environment, now: now, files: map[string]bool{}, counted: map[string]Records{},
 	}
 	for _, table := range dynamo.Tables() {

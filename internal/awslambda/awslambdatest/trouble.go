@@ -120,7 +120,7 @@ func (l *Local) Only(table string) store.Store {
 		}
 	}
 	c.HTTPClient = role
-	return dynamo.New(c, l.environment, dynamo.Options{})
+	return dynamo.New(c, l.environment, dynamo.Options{KeepEvents: keepEvents})
 }
 
 // role rejects calls for some tables.
