@@ -87,7 +87,7 @@ func NewHost(p Parts) *Host {
 	})
 	deps := router.Deps{
 		Store: p.Store, Catalog: p.Catalog, Deadlines: h.monitor, Jobs: h.steps,
-		Limits: router.Limits{RunTimeout: p.TimeLimit - Margin, StartTries: p.StartTries, StartBackoff: startBackoff, MaxTurns: maxTurns},
+		Limits: router.Limits{RunTimeout: p.TimeLimit - Margin, StartTries: p.StartTries, StartBackoff: startBackoff, MaxTurns: maxTurns, LearnPolls: true},
 	}
 	if p.Jobs == nil {
 		deps.Jobs = p.Remote

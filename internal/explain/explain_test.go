@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -93,7 +94,7 @@ func TestRunningAndCompletedRunsShowTheirStartSnapshot(t *testing.T) {
 	w := opened(t)
 	w.Write("orders", "source#2026-03-04", "status=ready")
 	w.Write("orders", "rows#2026-03-04", "count=5000")
-	w.says(w.explain("orders", ""), explain.Running, "RUNNING\nattempt 1 has been running since 2026-03-04T08:10:00Z (now)\n", "its job is polled every 30s until 2026-03-04T09:10:00Z", "Rules at the start, 2026-03-04T08:10:00Z")
+	w.says(w.explain("orders", ""), explain.Running, "RUNNING\nattempt 1 has been running since 2026-03-04T08:10:00Z (now)\n", "its job is polled every 30s until 2026-03-04T09:10:00Z", "its next poll is 2026-03-04T08:10:30Z", "Rules at the start, 2026-03-04T08:10:00Z")
 	w.Pass(5 * time.Minute)
 	w.finish("orders/cron/2026-03-04", run.Report{Result: run.ResultSuccess, Message: "5000 rows"})
 	x := w.explain("orders", "2026-03-04")
@@ -105,6 +106,23 @@ func TestRunningAndCompletedRunsShowTheirStartSnapshot(t *testing.T) {
 	if len(x.Opens) > 0 {
 		t.Errorf("a completed run needs nothing, got %q", x.Opens)
 	}
+}
+
+func TestLearnedPollsAreExplained(t *testing.T) {
+	w := newWorld(t, `
+pipeline: {id: hourly, owner: data}
+schedule: {cron: "0 * * * *"}
+job: {type: command, config: {command: [load]}, learnPolls: true}
+`)
+	w.Pass(50 * time.Minute)
+	for hour := range 5 {
+		w.Pass(10 * time.Minute)
+		w.finish(fmt.Sprintf("hourly/cron/2026-03-03T%02d", 10+hour), run.Report{Result: run.ResultSuccess})
+		w.Pass(50 * time.Minute)
+	}
+	w.says(w.explain("hourly", ""), explain.Running, "its next poll is 2026-03-03T15:00:30Z")
+	w.Pass(time.Minute)
+	w.says(w.explain("hourly", ""), explain.Running, "polls are left out (job.learnPolls), because the p10 duration of its last 5 completed runs is 10m")
 }
 
 func TestFailedRunListsEachAttempt(t *testing.T) {

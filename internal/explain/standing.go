@@ -8,6 +8,8 @@ import (
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/gate"
 	"github.com/interlock-go/interlock/internal/job"
+	"github.com/interlock-go/interlock/internal/lifecycle"
+	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/pipeline"
 	"github.com/interlock-go/interlock/internal/reason"
 	"github.com/interlock-go/interlock/internal/rerun"
@@ -182,11 +184,28 @@ func (b *builder) running() {
 		b.reportHint()
 	case interval > 0:
 		b.because("poll-window", "its job is polled every %s until %s", reason.For("interval", interval), b.when(p.PollEnd))
+		b.nextPoll(p)
 	default:
 		b.because("reported-outside", "the pipeline has no job: its result is reported from outside, until %s", b.when(p.LimitAt))
 		b.unreported()
 		b.reportHint()
 	}
+}
+
+// nextPoll says when the job is polled next, and why not before.
+func (b *builder) nextPoll(p run.Progress) {
+	next := period.Earlier(p.NextPoll, p.PollEnd)
+	from := lifecycle.PollsFrom(p)
+	if !next.After(b.now) {
+		return // it is due
+	}
+	if p.LastPoll.IsZero() || !from.After(p.LastPoll.Add(p.Opening.Limits.PollInterval)) {
+		b.because("next-poll", "its next poll is %s", b.when(next))
+		return
+	}
+	b.because("next-poll", "its next poll is %s: until %s polls are left out (job.learnPolls), because the p10 duration of its last %s completed runs is %s; "+
+		"at most for 10m, and for a tenth of the time to a deadline, at a time",
+		b.when(next), b.when(from), reason.Int("runs", p.Learned.Runs), reason.For("p10", p.Learned.P10))
 }
 
 // reportHint adds the command that reports the result of a job from outside.

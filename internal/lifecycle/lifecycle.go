@@ -14,7 +14,8 @@
 //	    unclaimed       → validation-exhausted at the end of the window
 //	    claimed         → wait for its result; a missed heartbeat is check-job, the end of the poll window
 //	                      job-poll-exhausted
-//	    started         → check-job each poll interval, and one last time at the end of the poll window
+//	    started         → check-job each poll interval, and one last time at the end of the poll window;
+//	                      polls before the job usually ends may be left out (AfterPoll)
 //	      result        → complete-trigger: COMPLETED, or FAILED, which waits to be settled
 //	      none          → job-poll-exhausted, then complete-trigger: FAILED_FINAL
 //	past the time limit → infra-failure, from any of these

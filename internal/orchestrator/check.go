@@ -11,6 +11,8 @@ import (
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/period"
 	"github.com/interlock-go/interlock/internal/run"
+	"github.com/interlock-go/interlock/internal/sla"
+	"github.com/interlock-go/interlock/internal/store"
 )
 
 // check searches for a job whose start call had no answer, or polls a running one.
@@ -36,7 +38,7 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	case trouble != "":
 		return w.pollFailed(ctx, trouble)
 	case !status.Done:
-		return w.record(ctx, "polled", w.run.Polled)
+		return w.polled(ctx)
 	default:
 		return w.ended(ctx, w.run.Progress.Handle, status)
 	}
@@ -70,6 +72,27 @@ func (w *work) status(ctx context.Context) (job.Status, string) {
 		return job.Status{}, brief(err.Error())
 	}
 	return s, ""
+}
+
+// polled records a poll that found the job running. The deadlines decide how many polls may be left
+// out; they are read only if any may be.
+func (w *work) polled(ctx context.Context) (lifecycle.Step, error) {
+	next, err := w.run.Polled(w.now)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	if lifecycle.PollsFrom(next.Progress).After(next.Progress.NextPoll) {
+		ledger, err := w.o.Store.Deadlines(ctx, store.DeadlineQuery{Key: w.run.Key, Limit: store.MaxPage})
+		if err != nil {
+			return lifecycle.Step{}, fmt.Errorf("read its deadlines: %w", err)
+		}
+		var deadlines []sla.Deadline
+		for _, d := range ledger.Items {
+			deadlines = append(deadlines, d.Deadline)
+		}
+		next = lifecycle.AfterPoll(next, deadlines)
+	}
+	return w.commit(ctx, w.batch("polled"), next)
 }
 
 // pollFailed records a poll that could not read the job's status. Such a job looks healthy until

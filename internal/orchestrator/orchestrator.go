@@ -29,6 +29,7 @@ import (
 type keeper interface {
 	store.Committer
 	Run(ctx context.Context, key run.Key) (run.Run, error)
+	Runs(ctx context.Context, q store.RunQuery) (store.Page[run.Run], error)
 	RunsAt(ctx context.Context, keys []run.Key) (map[run.Key]run.Run, error)
 	OpenRuns(ctx context.Context, id pipeline.ID) ([]run.Run, error)
 	Pipeline(ctx context.Context, id pipeline.ID) (store.Pipeline, error)

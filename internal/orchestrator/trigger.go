@@ -20,7 +20,11 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, ask gate.Answer, 
 	b := w.batch("trigger")
 	w.emitPassed(&b, ask.View)
 	takeSlots(&b, w.run.Pipeline, row, ask.Slots)
-	next, err := w.triggered(&b, evaluated, ask.View)
+	learned, err := w.learned(ctx)
+	if err != nil {
+		return lifecycle.Step{}, err
+	}
+	next, err := w.triggered(&b, evaluated, ask.View, learned)
 	if err != nil {
 		return lifecycle.Step{}, err
 	}
@@ -48,14 +52,36 @@ func (w *work) trigger(ctx context.Context, evaluated run.Run, ask gate.Answer, 
 }
 
 // triggered returns the run with its start, or its offer, and adds the snapshot of the gate to b.
-func (w *work) triggered(b *store.Batch, evaluated run.Run, view gate.View) (run.Run, error) {
+func (w *work) triggered(b *store.Batch, evaluated run.Run, view gate.View, learned run.Learned) (run.Run, error) {
 	snapshot := view.Snapshot(evaluated, evaluated.UpdatedAt)
 	b.Snapshots = append(b.Snapshots, snapshot)
-	s := run.Start{Snapshot: snapshot.ID, Degraded: view.Lacking(), Replica: w.replica()}
+	s := run.Start{Snapshot: snapshot.ID, Degraded: view.Lacking(), Replica: w.replica(), Learned: learned}
 	if w.external() {
 		return evaluated.Offer(s, w.now)
 	}
 	return evaluated.Trigger(s, w.now)
+}
+
+// learned returns how long the pipeline's latest jobs took, if polls may be left out. It reads few pages,
+// so that a pipeline whose runs do not complete costs little.
+func (w *work) learned(ctx context.Context) (run.Learned, error) {
+	l := w.limits()
+	if !l.LearnPolls || l.PollInterval <= 0 {
+		return run.Learned{}, nil
+	}
+	var runs []run.Run
+	q := store.RunQuery{Pipeline: w.run.Pipeline, Limit: run.LearnLast + 5}
+	for range 4 {
+		page, err := w.o.Store.Runs(ctx, q)
+		if err != nil {
+			return run.Learned{}, fmt.Errorf("read how long its jobs took: %w", err)
+		}
+		runs = append(runs, page.Items...)
+		if q.Cursor = page.Next; q.Cursor == "" || run.Learn(runs).Runs == run.LearnLast {
+			break
+		}
+	}
+	return run.Learn(runs), nil
 }
 
 // gateOnly handles a pipeline without a job: the client that asked runs it, and reports the result.

@@ -32,6 +32,7 @@ func (b *builder) buildJob() {
 		RetryBackoff: time.Duration(s.RetryBackoff),
 		PollWindow:   b.pollWindow(s),
 		PollInterval: time.Duration(s.PollInterval),
+		LearnPolls:   s.LearnPolls,
 		Classes:      b.classes(s.Classify),
 	}
 	b.checkPolling(b.def.Job)

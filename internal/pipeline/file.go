@@ -110,6 +110,7 @@ type JobSection struct {
 	RetryBackoff         document.Duration `yaml:"retryBackoff" default:"30s" min:"0s" doc:"Wait before the first retry. It doubles with each retry, up to 15m."`
 	JobPollWindowSeconds int               `yaml:"jobPollWindowSeconds" default:"3600" min:"0" max:"86400" doc:"How long a started job is polled, 60 to 86400 seconds; 0 means the default, 3600."`
 	PollInterval         document.Duration `yaml:"pollInterval" default:"30s" min:"1s" doc:"How often the job is polled."`
+	LearnPolls           *bool             `yaml:"learnPolls" doc:"Leave out polls that come before the job usually ends, judged by earlier runs. Default: true on AWS, false elsewhere."`
 	Classify             []ClassifySection `yaml:"classify" doc:"Your own failure classes; the first match applies."`
 }
 

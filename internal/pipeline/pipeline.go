@@ -212,6 +212,7 @@ type Job struct {
 	RetryBackoff    time.Duration
 	PollWindow      time.Duration
 	PollInterval    time.Duration
+	LearnPolls      *bool // nil: as the platform does
 	Classes         []Class
 }
 

@@ -110,10 +110,13 @@ func (op *opener) limitsOf(e *catalog.Entry) run.Limits {
 		RunTimeout: op.limits.RunTimeout, StartTries: op.limits.StartTries, StartBackoff: op.limits.StartBackoff,
 	}
 	if e.Job != nil {
-		l.PollInterval, l.PollWindow = e.Job.PollInterval, e.Job.PollWindow
+		l.PollInterval, l.PollWindow, l.LearnPolls = e.Job.PollInterval, e.Job.PollWindow, op.limits.LearnPolls
+		if e.Job.LearnPolls != nil {
+			l.LearnPolls = *e.Job.LearnPolls
+		}
 	}
 	if external, ok := job.Offers(e.Job); ok {
-		l.PollInterval, l.Heartbeat, l.StopOnSilence = 0, external.HeartbeatLimit(), external.StopsOnSilence()
+		l.PollInterval, l.LearnPolls, l.Heartbeat, l.StopOnSilence = 0, false, external.HeartbeatLimit(), external.StopsOnSilence()
 	}
 	l.Interval = max(l.Interval, op.leastInterval(l.Window))
 	if l.PollInterval > 0 {

@@ -52,6 +52,8 @@ type Limits struct {
 	// MaxTurns, if not 0, is how often an attempt may evaluate its gate or poll its job: intervals
 	// are raised to fit.
 	MaxTurns int
+	// LearnPolls is whether polls before a job usually ends are left out, unless its file says.
+	LearnPolls bool
 }
 
 // Deps holds the dependencies of a Router.

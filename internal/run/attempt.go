@@ -109,6 +109,7 @@ type Start struct {
 	Snapshot SnapshotID // the facts that the gate was evaluated on
 	Degraded string     // the preferred sensors that the gate is open without, separated by commas
 	Replica  string     // the replica that owns the job, if one does
+	Learned  Learned    // how long the jobs of earlier runs took
 }
 
 // Trigger records that a start call is about to be made, the first or a repeated one. It consumes
@@ -134,7 +135,7 @@ func (r Run) Trigger(s Start, now time.Time) (Run, error) {
 	}
 	p.shift(next.UpdatedAt)
 	p.GateOpen = false
-	p.Snapshot, p.Degraded, p.Replica = s.Snapshot, s.Degraded, s.Replica
+	p.Snapshot, p.Degraded, p.Replica, p.Learned = s.Snapshot, s.Degraded, s.Replica, s.Learned
 	p.AskedAt, p.CalledAt, p.NextTry = next.UpdatedAt, next.UpdatedAt, time.Time{}
 	p.StartTries++
 	next.Progress = p

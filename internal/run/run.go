@@ -185,6 +185,7 @@ type Progress struct {
 	NextPoll  time.Time `json:"nextPoll,omitzero"`
 	LastPoll  time.Time `json:"lastPoll,omitzero"`
 	PollEnd   time.Time `json:"pollEnd,omitzero"`
+	Learned   Learned   `json:"learned,omitzero"` // how long the jobs of earlier runs took, if polls may be left out
 	Unread    Unread    `json:"unread,omitzero"`
 
 	Report Report   `json:"report,omitzero"` // the job's result; zero until it has one
@@ -234,6 +235,7 @@ type Limits struct {
 	Interval      time.Duration `json:"interval"`                // the interval between evaluations
 	PollInterval  time.Duration `json:"pollInterval"`            // the interval between polls of the job; 0: its result is only reported
 	PollWindow    time.Duration `json:"pollWindow"`              // how long the job is polled
+	LearnPolls    bool          `json:"learnPolls,omitempty"`    // polls before the job usually ends are left out
 	Heartbeat     time.Duration `json:"heartbeat,omitempty"`     // how long an external worker may be silent; 0: no limit
 	StopOnSilence bool          `json:"stopOnSilence,omitempty"` // the worker ends its command when it cannot report
 	RunTimeout    time.Duration `json:"runTimeout"`              // the server's limit for a whole attempt

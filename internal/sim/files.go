@@ -37,6 +37,7 @@ var places = []place{
 // The parts of files.
 const (
 	budgets = "maxRetries: 2, maxCodeRetries: 1, maxDriftReruns: 1, maxManualReruns: 2, retryBackoff: 30s, pollInterval: 1m, jobPollWindowSeconds: 900"
+	learns  = "job: {type: step-function, config: {stateMachineARN: 'arn:aws:states:eu-west-1:123456789012:stateMachine:x'}, learnPolls: true, " + budgets + "}\n"
 	machine = "job: {type: step-function, config: {stateMachineARN: 'arn:aws:states:eu-west-1:123456789012:stateMachine:x'}, " + budgets + "}\n"
 	glue    = "job: {type: glue, config: {jobName: x}, " + budgets + "}\n"
 	lambda  = "job: {type: lambda, config: {functionName: x, async: true}, " + budgets + "}\n"
@@ -49,6 +50,9 @@ const (
 
 // handed is the pipeline whose jobs external workers run.
 const handed = "handed"
+
+// steady is the pipeline whose jobs take about the same time, and which learns it.
+const steady = "settles"
 
 // template is a pipeline of a world. Edits switch between its variants; %[1]s is the zone, %[2]s
 // and %[3]s are days.
@@ -114,9 +118,9 @@ var templates = []template{
 		"schedule: {cron: '10 * * * *', timezone: %[1]s, evaluation: {window: 40m, interval: 5m}}\n" + risky,
 		"schedule: {cron: '10,40 * * * *', timezone: %[1]s, evaluation: {window: 20m, interval: 5m}}\n" + risky,
 	}},
-	{id: "settles", variants: []string{
-		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, evaluation: {window: 50m, interval: 10m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3, settled: 7m}]}\n" + machine,
-		"schedule: {cron: '*/30 * * * *', timezone: %[1]s, evaluation: {window: 45m, interval: 10m}}\nvalidation: {preferUntil: 25m, rules: [{key: rows, check: gte, field: count, value: 2, settled: 4m}, {key: extra, check: gte, field: count, value: 6, level: preferred, settled: 5m}]}\n" + machine,
+	{id: steady, variants: []string{
+		"schedule: {cron: '*/20 * * * *', timezone: %[1]s, evaluation: {window: 50m, interval: 10m}}\nvalidation: {rules: [{key: rows, check: gte, field: count, value: 3, settled: 7m}]}\n" + learns,
+		"schedule: {cron: '*/30 * * * *', timezone: %[1]s, evaluation: {window: 45m, interval: 10m}}\nvalidation: {preferUntil: 25m, rules: [{key: rows, check: gte, field: count, value: 2, settled: 4m}, {key: extra, check: gte, field: count, value: 6, level: preferred, settled: 5m}]}\n" + learns,
 	}},
 	{id: "sums", variants: []string{
 		"schedule: {cron: '5 * * * *', timezone: %[1]s, offset: -1, evaluation: {window: 50m, interval: 10m}}\nvalidation: {preferUntil: ':40', rules: [{key: part, check: gte, field: count, value: 1, over: {last: 3, of: hour, atLeast: 2}}, {key: extra, check: exists, level: preferred}]}\n" + glue,

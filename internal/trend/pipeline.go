@@ -43,7 +43,7 @@ func Of(ctx context.Context, s reader, e *catalog.Entry, days int, now time.Time
 	var lately, before []time.Duration
 	daily := make([][]time.Duration, days)
 	for _, r := range runs {
-		d, done := took(r)
+		d, done := r.JobDuration()
 		start := r.Period.Start(e.Schedule.Zone())
 		if start.Before(since) {
 			if done {
@@ -133,7 +133,7 @@ func daily(runs []run.Run) ([]Day, Durations) {
 		}
 		d := &days[len(days)-1]
 		d.Runs, d.Attempts = d.Runs+1, d.Attempts+r.Attempt
-		if took, done := took(r); done {
+		if took, done := r.JobDuration(); done {
 			all, today = append(all, took), append(today, took)
 		}
 		if i == len(runs)-1 || runs[i+1].Period.FirstDay() != date {

@@ -46,23 +46,6 @@ func durations(all []time.Duration) Durations {
 	}
 	sorted := slices.Sorted(slices.Values(all))
 	return Durations{
-		Count: len(sorted), P50: percentile(sorted, 0.5), P90: percentile(sorted, 0.9), P99: percentile(sorted, 0.99), Longest: sorted[len(sorted)-1],
+		Count: len(sorted), P50: run.Percentile(sorted, 0.5), P90: run.Percentile(sorted, 0.9), P99: run.Percentile(sorted, 0.99), Longest: sorted[len(sorted)-1],
 	}
-}
-
-// percentile interpolates between the two nearest sorted values, like percentile_cont in SQL.
-func percentile(sorted []time.Duration, p float64) time.Duration {
-	at := p * float64(len(sorted)-1)
-	low := int(at)
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + time.Duration((at-float64(low))*float64(sorted[high]-sorted[low]))
-}
-
-// took returns how long the job of a completed run's last attempt took; false if there was none.
-func took(r run.Run) (time.Duration, bool) {
-	started := r.Progress.StartedAt
-	if r.Status != run.Completed || started.IsZero() || r.EndedAt.Before(started) {
-		return 0, false
-	}
-	return r.EndedAt.Sub(started), true
 }
