@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/internal/awslambda"
-	"github.com/interlock-go/interlock/internal/awslambda/awslambdatest"
 	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/event"
 	"github.com/interlock-go/interlock/internal/job/all"
@@ -135,78 +134,6 @@ func (d deployment) measureWatchdog(b *testing.B) {
 			if n > 0 {
 				b.Fatalf("found %d %s, want none", n, check)
 			}
-		}
-	}
-}
-
-// spent is the cost of a run.
-type spent struct {
-	calls   map[string]int // of DynamoDB, by operation
-	records map[string]awslambdatest.Records
-	states  int // entered by its execution
-}
-
-func (s spent) total() (all, writes int) {
-	for operation, n := range s.calls {
-		all += n
-		if operation != "GetItem" && operation != "Query" && operation != "BatchGetItem" {
-			writes += n
-		}
-	}
-	return all, writes
-}
-
-// spendRun measures the cost of one run, from its cron fire to the end of its execution: a job of
-// five minutes that is polled every 30 seconds, and a deadline.
-func spendRun(t testing.TB) spent {
-	t.Helper()
-	environment, c := dynamotest.Streaming(t)
-	var tables *awslambdatest.Local
-	w := deploy(t, awslambdatest.Options{Watch: 24 * time.Hour, Pulse: 24 * time.Hour, Tables: func(now func() time.Time) awslambdatest.Tables {
-		tables = awslambdatest.NewLocal(t, environment, c, now)
-		return tables
-	}}, daily)
-	calls, records := tables.Calls(), tables.Records()
-	w.at("06:30")
-	if ended := w.Ended(); len(ended) != 1 {
-		t.Fatalf("executions ended as %v, want one", ended)
-	}
-	s := spent{calls: tables.Calls(), records: tables.Records(), states: w.Entered()}
-	for operation, n := range calls {
-		s.calls[operation] -= n
-	}
-	for table, n := range records {
-		s.records[table] = awslambdatest.Records{Written: s.records[table].Written - n.Written, Delivered: s.records[table].Delivered - n.Delivered}
-	}
-	return s
-}
-
-// The smallest run with a deadline originally took 225 DynamoDB calls and 28 control records that
-// reached the router. It must stay a third below that.
-func TestRunTakesFewCallsAndRecords(t *testing.T) {
-	s := spendRun(t)
-	if all, _ := s.total(); all > 150 || all == 0 {
-		t.Errorf("%d DynamoDB calls, want at most 150: %v", all, s.calls)
-	}
-	if n := s.records[dynamo.Control].Delivered; n > 18 || n == 0 {
-		t.Errorf("%d control records reach the stream-router, want at most 18", n)
-	}
-	if s.states != 59 { // 14 for a job that is done at its first poll, and 5 for each further poll
-		t.Errorf("its execution enters %d states, want 59", s.states)
-	}
-}
-
-// BenchmarkRun reports the cost of one run.
-func BenchmarkRun(b *testing.B) {
-	for b.Loop() {
-		s := spendRun(b)
-		all, writes := s.total()
-		b.ReportMetric(float64(all), "calls")
-		b.ReportMetric(float64(writes), "writes")
-		b.ReportMetric(float64(s.states), "states")
-		for table, n := range s.records {
-			b.ReportMetric(float64(n.Written), table+"-records")
-			b.ReportMetric(float64(n.Delivered), table+"-delivered")
 		}
 	}
 }

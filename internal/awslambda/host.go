@@ -20,9 +20,9 @@ import (
 // lease is how long the task of a dead function stays claimed.
 const lease = 30 * time.Second
 
-// maxTurns bounds the loops of one execution: Step Functions limits an execution's history to
+// MaxTurns bounds the loops of one execution: Step Functions limits an execution's history to
 // 25,000 events.
-const maxTurns = 1000
+const MaxTurns = 1000
 
 // Margin is how long before its execution an attempt reaches its time limit, so that the execution
 // can still record the timeout. If window and poll window use up all the time, the watchdog ends
@@ -87,7 +87,7 @@ func NewHost(p Parts) *Host {
 	})
 	deps := router.Deps{
 		Store: p.Store, Catalog: p.Catalog, Deadlines: h.monitor, Jobs: h.steps,
-		Limits: router.Limits{RunTimeout: p.TimeLimit - Margin, StartTries: p.StartTries, StartBackoff: startBackoff, MaxTurns: maxTurns, LearnPolls: true},
+		Limits: router.Limits{RunTimeout: p.TimeLimit - Margin, StartTries: p.StartTries, StartBackoff: startBackoff, MaxTurns: MaxTurns, LearnPolls: true},
 	}
 	if p.Jobs == nil {
 		deps.Jobs = p.Remote

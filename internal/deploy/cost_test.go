@@ -37,10 +37,10 @@ func states(t testing.TB) map[string]state {
 
 // The path of a run through the machine, and the additional path of each further poll.
 var (
-	shortest = strings.Fields(`InitEvalLoop Evaluate IsReady Trigger HasTriggerResult CheckSLA ScheduleSLAAlerts InitJobPollLoop WaitForJob CheckJob
+	shortest = strings.Fields(`InitEvalLoop Evaluate IsReady CheckSLA ScheduleSLAAlerts InitJobPollLoop WaitForJob CheckJob
 		IsJobDone CheckCancelSLA CancelSLASchedules Done`)
 	lookAtGate = strings.Fields("IsReady WaitInterval IncrementElapsed CheckWindowExhausted Evaluate IsReady")
-	lookAtJob  = strings.Fields("IsJobDone IncrementJobPollElapsed CheckJobPollExhausted WaitForJob CheckJob IsJobDone")
+	lookAtJob  = strings.Fields("IsJobDone WaitForJob CheckJob IsJobDone")
 )
 
 // walk follows a path through the machine and counts the function calls on it.
@@ -73,9 +73,10 @@ func TestPriceOfARunIsWhatTheManualSays(t *testing.T) {
 	once := walk(t, machine, shortest)
 	gate, job := walk(t, machine, lookAtGate), walk(t, machine, lookAtJob)
 	for what, n := range map[string][2]int{
-		"gate open at once, job done at the first poll":              {0, 0},
-		"the same, ten evaluations before the gate opens":            {10, 0},
-		"the same, ten-minute job polled every 30 s (19 more polls)": {0, 19},
+		"gate open at once, job done at the first poll":                                       {0, 0},
+		"the same, ten evaluations before the gate opens":                                     {10, 0},
+		"gate open at once, ten-minute job polled every 30 s, durations known (5 more polls)": {0, 5},
+		"the same, durations not known, or `learnPolls: false` (19 more polls)":               {0, 19},
 	} {
 		entered := len(shortest) + n[0]*(len(lookAtGate)-1) + n[1]*(len(lookAtJob)-1)
 		line := fmt.Sprintf("| %s | %d,000 | %d,000 |", what, entered, once+n[0]*gate+n[1]*job)

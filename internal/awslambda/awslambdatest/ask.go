@@ -41,7 +41,8 @@ func (w *World) Entries() []string {
 	return slices.Sorted(maps.Keys(w.cloud.entries))
 }
 
-// Called returns how often an AWS operation was called.
+// Called returns how often an AWS operation was called, with "call NAME" a function, and
+// with "fire" a schedule its function.
 func (w *World) Called(operation string) int {
 	w.cloud.mu.Lock()
 	defer w.cloud.mu.Unlock()

@@ -92,6 +92,12 @@ func newCloud(t testing.TB, now func() time.Time, m *machine) *cloud {
 	return c
 }
 
+func (c *cloud) count(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[what]++
+}
+
 // operation counts calls and injects faults.
 func (c *cloud) operation(name string, do func(r *http.Request, body []byte, partly bool) (any, string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

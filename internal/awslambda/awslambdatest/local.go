@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,7 @@ type Local struct {
 	environment string
 	now         func() time.Time
 	calls       *counting
+	metered     *metered
 	troubled    *troubled
 	config      aws.Config // of the functions
 
@@ -53,11 +55,12 @@ type stream struct{ table, arn, shard, iterator, last string }
 // NewLocal creates the empty tables of an environment.
 func NewLocal(t testing.TB, environment string, c aws.Config, now func() time.Time) *Local {
 	t.Helper()
-	calls := &counting{n: map[string]int{}}
+	calls, units := &counting{n: map[string]int{}}, &metered{}
 	own, functions := c, &troubled{calls: calls}
 	own.HTTPClient, own.Retryer, c.HTTPClient = calls, nil, functions
+	c.APIOptions = append(slices.Clone(c.APIOptions), units.add)
 	l := &Local{
-		TB: t, calls: calls, troubled: functions, config: c, data: dynamo.New(c, environment, dynamo.Options{KeepEvents: keepEvents}), client: dynamodb.NewFromConfig(own),
+		TB: t, calls: calls, metered: units, troubled: functions, config: c, data: dynamo.New(c, environment, dynamo.Options{KeepEvents: keepEvents}), client: dynamodb.NewFromConfig(own),
 		endpoint: aws.ToString(c.BaseEndpoint), region: c.Region, environment: environment, now: now, files: map[string]bool{}, counted: map[string]Records{},
 	}
 	for _, table := range dynamo.Tables() {

@@ -49,6 +49,7 @@ func (w *World) tick() {
 		w.Fatal(err)
 	}
 	for _, e := range w.cloud.due(w.now) {
+		w.cloud.count("fire")
 		switch _, err := w.invoke(e.target, []byte(e.input)); {
 		case err == nil:
 		case e.tries < 5:
@@ -109,7 +110,9 @@ const (
 
 // note remembers a call and forgets the oldest one.
 func (w *World) note(function string, payload, answer []byte, err error) {
-	line := fmt.Sprintf("%s %s → %s %v", function[strings.LastIndex(function, ":")+1:], payload, answer, err)
+	name := function[strings.LastIndex(function, ":")+1:]
+	w.cloud.count("call " + name)
+	line := fmt.Sprintf("%s %s → %s %v", name, payload, answer, err)
 	w.trace = append(w.trace, line[:min(len(line), 1000)])
 	w.trace = w.trace[max(0, len(w.trace)-traced):]
 }
