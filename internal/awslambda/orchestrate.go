@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/internal/catalog"
 	"github.com/interlock-go/interlock/internal/lifecycle"
 	"github.com/interlock-go/interlock/internal/run"
 	"github.com/interlock-go/interlock/internal/store"
@@ -124,15 +125,7 @@ func (h *Host) step(ctx context.Context, key run.Key, in OrchestratorRequest) (O
 	if next.Kind == lifecycle.Wait {
 		return h.reply(ctx, current, attempt, next)
 	}
-	// Only the holder of the task may take the step. The watchdog stores the task again.
-	next = lifecycle.Step{Kind: lifecycle.Wait, Due: h.Now().Add(untasked), Reason: "its task is missing"}
-	read := current
-	current = run.Run{}
-	err = h.claimed(ctx, lifecycle.TaskID(key), func(ctx context.Context, c store.Claim) (err error) {
-		c.Awaited = in.Mode != Advance
-		next, current, err = h.steps.StepFrom(ctx, c, read, h.Now)
-		return err
-	})
+	next, current, err = h.take(ctx, current, next, in.Mode != Advance)
 	if err != nil {
 		return OrchestratorReply{}, err
 	}
@@ -142,6 +135,29 @@ func (h *Host) step(ctx context.Context, key run.Key, in OrchestratorRequest) (O
 		}
 	}
 	return h.reply(ctx, current, attempt, next)
+}
+
+// take takes the due step of a run that was just read. It returns the next step and the run as the step
+// stored it, or the zero Run. A poll starts and stops nothing, so it needs no lease: a conflict shows
+// that the run has changed. Any other step is taken under the lease of the run's task. The watchdog
+// stores a missing task again.
+func (h *Host) take(ctx context.Context, read run.Run, due lifecycle.Step, awaited bool) (next lifecycle.Step, after run.Run, err error) {
+	if due.Kind == lifecycle.CheckJob && read.Status == run.Running && !read.Claimed() {
+		next, after, err = h.steps.Poll(ctx, read, awaited, h.Now)
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			read.Version = 0 // read it again
+		case !catalog.IsGone(err):
+			return next, after, err
+		}
+	}
+	next, after = lifecycle.Step{Kind: lifecycle.Wait, Due: h.Now().Add(untasked), Reason: "its task is missing"}, run.Run{}
+	err = h.claimed(ctx, lifecycle.TaskID(read.Key), func(ctx context.Context, c store.Claim) (err error) {
+		c.Awaited = awaited
+		next, after, err = h.steps.StepFrom(ctx, c, read, h.Now)
+		return err
+	})
+	return next, after, err
 }
 
 // untasked is how long to wait before checking again for a missing task.

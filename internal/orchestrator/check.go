@@ -44,6 +44,26 @@ func (w *work) check(ctx context.Context) (lifecycle.Step, error) {
 	}
 }
 
+// Poll polls the job of a running attempt that the caller has just read and whose poll is due, without
+// holding its task: only one of several concurrent polls is stored, and none starts or stops anything.
+// awaited is as for store.Batch. It returns the next step and the run as the poll stored it.
+// store.ErrConflict means that the run has changed since it was read.
+func (o *Orchestrator) Poll(ctx context.Context, read run.Run, awaited bool, clock func() time.Time) (lifecycle.Step, run.Run, error) {
+	unheld := store.Claim{Task: task(read, clock()), Awaited: awaited}
+	w := &work{o: o, claim: &unheld, clock: clock, now: clock(), run: read}
+	var err error
+	if w.def, err = o.definition(ctx, read); err != nil {
+		return lifecycle.Step{}, run.Run{}, err
+	}
+	ctx, end := o.Span(ctx, "step "+string(lifecycle.CheckJob), read)
+	next, err := w.perform(ctx, lifecycle.Step{Kind: lifecycle.CheckJob})
+	end(err)
+	if err != nil {
+		return lifecycle.Step{}, run.Run{}, fmt.Errorf("poll the job of %s: %w", read.ID(), err)
+	}
+	return next, w.stored, nil
+}
+
 // callEnds returns when another controller's start call, whose lease was taken over too early, has
 // ended at the latest: it starts within half a lease, and has a timeout. Zero if there is no need
 // to wait.

@@ -29,8 +29,12 @@ type work struct {
 // one.
 func (w *work) batch(what string) store.Batch {
 	b := store.Batch{ID: fmt.Sprintf("%s/%s/v%d", what, w.run.Key, w.run.Version)}
-	if w.claim != nil {
-		b.Lease, b.Awaited = &w.claim.Lease, w.claim.Awaited
+	if w.claim == nil {
+		return b
+	}
+	b.Awaited = w.claim.Awaited
+	if w.claim.Lease != (store.Lease{}) {
+		b.Lease = &w.claim.Lease
 	}
 	return b
 }

@@ -59,7 +59,7 @@ type Batch struct {
 
 	// Awaited means that the caller will return to the leased task by itself when it is due.
 	// Storing that task then wakes no waiter, unless another Batch has stored it since it was
-	// claimed.
+	// claimed. Without a lease it means every task of the Batch that no caller holds.
 	Awaited bool
 
 	Dead   []DeadLetter // stored; replaces one with the same sink and event id

@@ -78,7 +78,7 @@ func (s tapped) Commit(ctx context.Context, b store.Batch, now time.Time) error 
 		return err
 	}
 	for _, t := range b.Tasks {
-		if b.Awaited && t.ID == b.Lease.Task {
+		if b.Awaited && (b.Lease == nil || t.ID == b.Lease.Task) {
 			if stored, err := s.Task(ctx, t.ID); err != nil || stored.Due.Equal(t.Due) {
 				continue // unchanged since it was claimed
 			}

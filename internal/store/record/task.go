@@ -121,7 +121,7 @@ func (p *plan) tasks() {
 		if old != nil && old.Kind == store.HandleChange && !p.own(t.ID) {
 			continue
 		}
-		quiet := p.Awaited && p.own(t.ID) && old != nil && !old.Moved
+		quiet := p.Awaited && old != nil && !old.Moved && (p.own(t.ID) || p.Lease == nil && old.Until.IsZero())
 		p.store(p.stored(old, p.traced(old, t)), quiet)
 	}
 	for _, id := range p.Finished {
@@ -172,7 +172,7 @@ func (p *plan) stored(old *task, t store.Task) *task {
 	case old == nil:
 		return &task{Task: t}
 	case !p.own(t.ID):
-		old.Task, old.Moved = t, true
+		old.Task, old.Moved = t, !old.Until.IsZero()
 	default:
 		if !old.Moved || t.Ready().Before(old.Ready()) {
 			old.Task = t
