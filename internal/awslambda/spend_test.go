@@ -123,6 +123,7 @@ func TestRunTakesFewCallsAndRecords(t *testing.T) {
 	if s.states != 27 { // 12 for a job that is done at its first poll, and 3 for each further poll
 		t.Errorf("its execution enters %d states, want 27", s.states)
 	}
+	checkPrice(t, s)
 }
 
 // BenchmarkRun reports what one run uses.
