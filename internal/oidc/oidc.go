@@ -123,8 +123,7 @@ func (p *Provider) claims(id *oidc.IDToken) (string, []string, error) {
 	if err := json.Unmarshal(all[p.config.NameClaim], &name); err != nil || name == "" {
 		return "", nil, fmt.Errorf("the ID token has no claim %q; check auth.oidc.nameClaim and auth.oidc.scopes", p.config.NameClaim)
 	}
-	verified := true
-	if p.config.NameClaim == "email" && json.Unmarshal(all["email_verified"], &verified) == nil && !verified {
+	if p.config.NameClaim == "email" && !verified(all["email_verified"]) {
 		return "", nil, errors.New("the provider has not verified the e-mail address; use another auth.oidc.nameClaim, such as sub")
 	}
 	var groups []string
@@ -136,4 +135,10 @@ func (p *Provider) claims(id *oidc.IDToken) (string, []string, error) {
 		groups = []string{one}
 	}
 	return name, groups, nil
+}
+
+// verified reports whether an email_verified claim does not say that the address is unverified. Some
+// providers send it as text, others not at all.
+func verified(claim json.RawMessage) bool {
+	return claim == nil || string(claim) == "true" || string(claim) == `"true"`
 }
