@@ -88,25 +88,43 @@ func TestACommandOfAnotherUserCannotReadTheDataDirectory(t *testing.T) {
 	binary := builtBinary(t)
 	t.Parallel()
 	g := newGround(t, binary, "jobs: {user: nobody}\n")
+	sockets := socketDir(t)
+	newAuthority(t, "tests").write(g.dir, "server", loopback())
 	if os.Geteuid() != 0 {
 		g.refuses("jobs.user", "needs root")
 		return
 	}
-	g.chmod(0o755, filepath.Dir(g.dir), g.dir)
+	g.chmod(0o755, filepath.Dir(g.dir), g.dir, sockets)
 	script := `
 id -un
-for file in callback.key interlock.db replica jobs; do
-	cat data/$file >/dev/null 2>&1 && echo "$file can be read"
-	ls data/$file >/dev/null 2>&1 && echo "$file can be seen"
-	echo x 2>/dev/null >> data/$file && echo "$file can be written"
+for file in data/callback.key data/interlock.db data/replica data/jobs data interlock.yaml server.key pipelines/attack.yaml; do
+	cat $file >/dev/null 2>&1 && echo "$file can be read"
+	echo x 2>/dev/null >> $file && echo "$file can be written"
+	ln $file /tmp/interlock-link-$$ 2>/dev/null && echo "$file can be linked"
+	mv -f $file /tmp/interlock-moved-$$ 2>/dev/null && echo "$file can be moved"
 done
+for file in callback.key interlock.db replica jobs; do
+	ls data/$file >/dev/null 2>&1 && echo "$file can be seen"
+done
+ln -s /etc/passwd data/jobs/link 2>/dev/null && echo "a link can be put among the jobs"
+ls /proc/$PPID/cwd/ >/dev/null 2>&1 && echo "the job's directory can be seen"
+[ -w ` + sockets + `/s ] && echo "the socket can be opened"
+grep '@.*interlock' /proc/net/unix
 kill -0 $PPID 2>/dev/null && echo "the keeper can be signalled"
 true`
-	d := g.start()
+	d := g.launch("--listen", "unix:"+sockets+"/s")
+	if !d.ready() {
+		t.Fatalf("the controller exited:\n%s", d.said())
+	}
 	if got := d.attack(script); got != "nobody\n" {
 		t.Errorf("the command printed %q", got)
 	}
 	d.stop()
+	if err := os.Chown(g.path("data"), -1, 65534); err != nil {
+		t.Fatal(err)
+	}
+	g.chmod(0o770, g.path("data")) // the files are closed, but whoever can write the directory replaces them
+	g.refuses("jobs.user: nobody can change", "data", "chmod go-w")
 	g.chmod(0o755, g.path("data"))
 	g.chmod(0o644, g.path("data/callback.key"))
 	g.refuses("jobs.user: nobody can read", "callback.key", "chmod go-rwx")

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,8 +14,8 @@ import (
 )
 
 // Check returns an error if this process cannot run programs as the policy's user, or if that user
-// is not isolated from it: root, the controller's own user, or a user that can read a path with
-// secrets. A directory includes everything below it. A missing path is not checked.
+// is not isolated from it: root, the controller's own user, or a user that can read or change a path
+// with secrets. A directory includes everything below it. A missing path is not checked.
 func (p Policy) Check(secret ...string) error {
 	u := p.User
 	if u == nil {
@@ -30,62 +31,89 @@ func (p Policy) Check(secret ...string) error {
 		return fmt.Errorf("jobs.user: commands cannot be run as %s: %w", u.Name, err)
 	}
 	for _, path := range secret {
-		open, err := u.reads(path)
+		open, right, err := u.reaches(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("jobs.user: check whether %s can read %s: %w", u.Name, path, err)
+			return fmt.Errorf("jobs.user: check whether %s can read or change %s: %w", u.Name, path, err)
 		}
-		if open != "" {
+		switch right {
+		case mayRead:
 			return fmt.Errorf("jobs.user: %s can read %s, which contains secrets of the controller; remove that permission, usually with chmod go-rwx", u.Name, open)
+		case mayWrite:
+			return fmt.Errorf("jobs.user: %s can change %s, which the controller trusts; remove that permission, usually with chmod go-w", u.Name, open)
 		}
 	}
 	return nil
 }
 
-// reads returns the first path at or below path that the user can read; "" if there is none. It
-// checks owner, groups and mode, but not access control lists.
-func (u *User) reads(path string) (string, error) {
-	path, err := filepath.Abs(path)
+// reaches returns the first path at or below path that the user can read or write, and which of the
+// two; 0 if there is none. It also returns a directory above path if the user can replace what is in
+// it. It checks owner, groups and mode, but not access control lists.
+func (u *User) reaches(path string) (found string, right uint32, err error) {
+	path, err = filepath.Abs(path)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		if may, err := u.may(dir, mayEnter); err != nil || !may {
-			return "", err
+		may, err := u.may(dir, mayEnter)
+		if err != nil || !may {
+			return "", 0, err
+		}
+		if replaces, err := u.replaces(dir); err != nil {
+			return "", 0, err
+		} else if replaces {
+			found, right = dir, mayWrite
 		}
 		if dir == filepath.Dir(dir) {
 			break
 		}
 	}
-	found := ""
+	if right != 0 {
+		return found, right, nil
+	}
 	err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		want := mayRead
+		rights := []uint32{mayRead, mayWrite}
 		if entry.IsDir() {
-			want = mayEnter
+			if may, err := u.may(at, mayEnter); err != nil || !may {
+				return cmp.Or(err, fs.SkipDir)
+			}
+			rights = []uint32{mayWrite}
 		}
-		may, err := u.may(at, want)
-		switch {
-		case err != nil:
-			return err
-		case !entry.IsDir() && may:
-			found = at
-			return fs.SkipAll
-		case entry.IsDir() && !may:
-			return fs.SkipDir
+		for _, want := range rights {
+			may, err := u.may(at, want)
+			if err != nil {
+				return err
+			}
+			if may {
+				found, right = at, want
+				return fs.SkipAll
+			}
 		}
 		return nil
 	})
-	return found, err
+	return found, right, err
+}
+
+// replaces reports whether the user can replace the files of others in a directory that it may enter.
+func (u *User) replaces(dir string) (bool, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false, err
+	}
+	may, err := u.may(dir, mayWrite)
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return may && (info.Mode()&fs.ModeSticky == 0 || ok && owner.Uid == u.UID), err
 }
 
 // The permission bits of a mode.
 const (
 	mayRead  uint32 = 0o4
+	mayWrite uint32 = 0o2
 	mayEnter uint32 = 0o1
 )
 

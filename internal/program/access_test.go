@@ -53,15 +53,54 @@ func TestAUserReadsWhatItsOwnerGroupAndModeAllow(t *testing.T) {
 			}
 		}
 		for _, path := range []string{file, filepath.Dir(file), dir} { // a directory includes everything below it
-			found, err := tt.user.reads(path)
+			found, _, err := tt.user.reaches(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := map[bool]string{true: file}[tt.open]; found != want {
-				t.Errorf("%s, asked about %s: %q can be read, want %q", tt.name, path, found, want)
+			if (found != "") != tt.open || found != file && tt.user.UID != owner.UID && tt.open {
+				t.Errorf("%s, asked about %s: %q can be read, want that of %s: %t", tt.name, path, found, file, tt.open)
 			}
 		}
 		os.Chmod(filepath.Dir(file), 0o700)
+	}
+}
+
+func TestAUserChangesWhatItsGroupAndModeAllow(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "interlock-access-") // which is sticky, so nobody replaces what is in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	member := stranger
+	member.Groups = []uint32{uint32(os.Getgid())}
+	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "data", "key")
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name            string
+		above, at, file os.FileMode
+		want            string
+	}{
+		{"closed", 0o755, 0o755, 0o600, ""},
+		{"the group can replace files", 0o755, 0o770, 0o600, data},
+		{"the group can replace files that it cannot list", 0o755, 0o730, 0o600, data},
+		{"the group can write but not enter", 0o755, 0o720, 0o600, ""},
+		{"the group can write the file", 0o755, 0o750, 0o620, file},
+		{"the group can replace the directory", 0o770, 0o700, 0o600, dir},
+		{"the directory above is sticky", 0o770 | os.ModeSticky, 0o700, 0o600, ""},
+	} {
+		for path, mode := range map[string]os.FileMode{dir: tt.above, data: tt.at, file: tt.file} {
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found, _, err := member.reaches(data); err != nil || found != tt.want {
+			t.Errorf("%s: %q can be changed, want %q (%v)", tt.name, found, tt.want, err)
+		}
 	}
 }
 
