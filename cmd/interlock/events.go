@@ -112,7 +112,7 @@ func (a *app) followEvents(ctx context.Context, c *connection, f *eventFlags) er
 	q := client.Following{Pipeline: f.pipeline, Type: f.kind, Since: f.since, Lost: a.lost}
 	err := c.Follow(ctx, q, func(e client.Event) error {
 		if c.format.value == jsonFormat {
-			fmt.Fprintf(a.stdout, "%s\n", e.Raw)
+			fmt.Fprintln(a.stdout, escapedJSON(string(e.Raw)))
 		} else {
 			fmt.Fprint(a.stdout, a.eventTable([][]cell{padded(a.eventRow(e))}))
 		}

@@ -145,7 +145,7 @@ func (l *logs) next(ctx context.Context) (bool, error) {
 		}
 		if line.String() != l.printed { // an attempt that has ended is asked for until the next one begins
 			l.printed = line.String()
-			fmt.Fprintln(l.stdout, l.printed)
+			fmt.Fprintln(l.stdout, escapedJSON(l.printed))
 		}
 	} else if !l.json {
 		l.more(out)

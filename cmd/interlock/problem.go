@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -86,10 +87,29 @@ func around(text []rune, at int) ([]rune, int) {
 
 // writeJSON prints v as indented JSON, with <, > and & unescaped.
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var plain bytes.Buffer
+	enc := json.NewEncoder(&plain)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, escapedJSON(plain.String()))
+	return err
+}
+
+// escapedJSON returns the same JSON text without characters that could move the cursor or reverse the
+// writing direction: they are escaped.
+func escapedJSON(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if r != '\n' && deceives(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
 }
 
 // writeAnnotations prints problems as GitHub workflow commands, which appear next to the lines of a
@@ -100,7 +120,7 @@ func writeAnnotations(w io.Writer, problems []document.Problem) {
 	for _, p := range problems {
 		title := cmp.Or(p.Path, "interlock validate")
 		fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n",
-			p.Severity, property.Replace(p.File), p.Line, p.Column, property.Replace(title), data.Replace(p.Message))
+			p.Severity, printable(property.Replace(p.File)), p.Line, p.Column, printable(property.Replace(title)), printable(data.Replace(p.Message)))
 	}
 }
 

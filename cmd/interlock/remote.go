@@ -67,7 +67,7 @@ func (c *connection) show(err error, text func()) error {
 	if err := json.Indent(&out, bytes.TrimSpace(c.answer), "", "  "); err != nil {
 		return fmt.Errorf("print the answer: %w", err)
 	}
-	fmt.Fprintln(c.app.stdout, out.String())
+	fmt.Fprintln(c.app.stdout, escapedJSON(out.String()))
 	return nil
 }
 

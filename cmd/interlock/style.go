@@ -105,12 +105,16 @@ func printableLines(text string) string { return printableExcept("\t\n", text) }
 
 func printableExcept(kept, text string) string {
 	return strings.Map(func(r rune) rune {
-		if !strings.ContainsRune(kept, r) && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+		if !strings.ContainsRune(kept, r) && deceives(r) {
 			return utf8.RuneError
 		}
 		return r
 	}, text)
 }
+
+// deceives reports whether a character moves the cursor, changes colours or reverses the writing
+// direction.
+func deceives(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 // shorten cuts text to at most that many terminal columns.
 func shorten(text string, most int) string {
