@@ -23,7 +23,7 @@ FROM = 1000
 # How long the soak takes.
 SOAK = 30m
 
-.PHONY: help demo tour test quick build release lambda fmt lint fuzz sim nightly soak bench generate web browser screenshots docs
+.PHONY: help demo tour test quick build release lambda fmt lint fuzz sim nightly soak attacks bench generate web browser screenshots docs
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -71,14 +71,24 @@ nightly: ## slow and randomised tests: simulated worlds, property tests, fuzz ta
 	@go test -timeout 60m ./internal/awslambda -run TestAStorm -storms 20
 	@go test -timeout 60m ./internal/store/dynamo -thorough
 	@$(MAKE) -s soak
-	@go test -timeout 60m ./cmd/interlock -run TestFloodOfBodies -flood -v
+	@$(MAKE) attacks
 	@go test -timeout 60m ./cmd/interlock -run 'TestSlowReaders|TestManyExecs' -readers 1000 -execs 300 -v
 	@go test -timeout 60m ./cmd/interlock -run 'TestSecondPairOfHands|TestCommandsOfExplainOpenTheGate|TestCommandsOfOneRunNeverOverlap' -hands 100 -gates 500 -overlaps 200
-	@go test -count=10 -timeout 120m ./cmd/interlock -run 'Killed|FullDisk|DamagedStore|TakesNoChanges|Idle|OfAnotherUser|CannotRead'
+	@go test -count=10 -timeout 120m ./cmd/interlock -run 'Killed|Idle|OfAnotherUser|CannotRead'
 	@FUZZTIME=1m sh scripts/fuzz.sh
 
 soak: ## load a controller for SOAK, print the slope of each resource, fail on one that grows (make soak SOAK=2h)
 	@go test -count=1 -timeout 0 ./cmd/interlock -run TestSoak -soak $(SOAK) -v
+
+# The attacks on the real binary, one pattern of test names per kind: every client on every route, forged identities,
+# names that are rebound, hostile text, hostile jobs, floods, and disks that fail. make test runs the same tests once, and
+# a smaller flood.
+ATTACKS = MatrixOfAccess OnlyTheCertificate NoClientConnects HostileText OfAnotherUser CannotRead FloodOfBodies \
+	FullDisk DamagedStore TakesNoChanges
+
+attacks: ## every client on every route, forged identities, hostile jobs, floods and disk faults, on the real binary
+	@go test -count=3 -timeout 60m ./internal/oidc ./internal/egress ./internal/program
+	@go test -count=3 -timeout 120m ./cmd/interlock -flood -v -run "$$(echo $(ATTACKS) | tr ' ' '|')"
 
 bench: ## speed, as ratios measured in one run
 	@sh scripts/bench.sh

@@ -55,7 +55,10 @@ func (a *authority) issue(template *x509.Certificate) (*x509.Certificate, *ecdsa
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	template.SerialNumber, template.NotBefore, template.NotAfter = serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	template.SerialNumber = serial
+	if template.NotAfter.IsZero() {
+		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	}
 	parent, signer := template, key
 	if a.cert != nil {
 		parent, signer = a.cert, a.key
@@ -282,6 +285,52 @@ auth:
 	strict := serve(t, site{config: strings.Replace(config, "clientCA:", "requireClientCert: true, clientCA:", 1), env: map[string]string{"WALL": "wall-0123456789abc"}})
 	if status, _, _, err := ca.get(strict.address+"/api/v1/session", "wall-0123456789abc"); err == nil {
 		t.Errorf("a connection without a certificate got status %d", status)
+	}
+}
+
+// TestOnlyTheCertificateOfAnEntryHasItsRole presents certificates that resemble the one of an entry.
+func TestOnlyTheCertificateOfAnEntryHasItsRole(t *testing.T) {
+	dir, ca, stranger := t.TempDir(), newAuthority(t, "tests"), newAuthority(t, "tests")
+	cert, key := ca.write(dir, "server", loopback())
+	s := serve(t, site{config: fmt.Sprintf(`
+tls: {cert: %s, key: %s, clientCA: %s}
+auth:
+  certificates:
+    - {name: ann, role: admin, subject: "CN=ann,O=Data"}
+    - {name: etl, role: sensor, san: etl.example.org}
+    - {name: wild, role: viewer, san: "*.wild.example"}
+`, cert, key, writePEM(t, dir, "ca.pem", "CERTIFICATE", ca.cert.Raw))})
+	ann := pkix.Name{CommonName: "ann", Organization: []string{"Data"}}
+	forClients := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	hour := time.Now().Add(time.Hour)
+	for name, c := range map[string]struct {
+		template x509.Certificate
+		by       *authority
+		want     int // 0: the connection is rejected
+	}{
+		"the one of the entry":           {x509.Certificate{Subject: ann, ExtKeyUsage: forClients}, ca, 200},
+		"without an extended usage":      {x509.Certificate{Subject: ann}, ca, 200},
+		"expired":                        {x509.Certificate{Subject: ann, ExtKeyUsage: forClients, NotBefore: hour.Add(-3 * time.Hour), NotAfter: hour.Add(-2 * time.Hour)}, ca, 0},
+		"not yet valid":                  {x509.Certificate{Subject: ann, ExtKeyUsage: forClients, NotBefore: hour, NotAfter: hour.Add(time.Hour)}, ca, 0},
+		"of another authority":           {x509.Certificate{Subject: ann, ExtKeyUsage: forClients}, stranger, 0},
+		"of no authority":                {x509.Certificate{Subject: ann, ExtKeyUsage: forClients}, &authority{t: t}, 0},
+		"for servers":                    {x509.Certificate{Subject: ann, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca, 0},
+		"with another case":              {x509.Certificate{Subject: pkix.Name{CommonName: "Ann", Organization: []string{"Data"}}, ExtKeyUsage: forClients}, ca, 401},
+		"with the subject as its name":   {x509.Certificate{Subject: pkix.Name{CommonName: "ann,O=Data"}, ExtKeyUsage: forClients}, ca, 401},
+		"with a joined name":             {x509.Certificate{Subject: pkix.Name{CommonName: "ann+O=Data"}, ExtKeyUsage: forClients}, ca, 401},
+		"with two organizations":         {x509.Certificate{Subject: pkix.Name{CommonName: "ann", Organization: []string{"Data", "Data"}}, ExtKeyUsage: forClients}, ca, 401},
+		"with a wildcard":                {x509.Certificate{Subject: pkix.Name{CommonName: "etl.example.org"}, DNSNames: []string{"*.example.org"}, ExtKeyUsage: forClients}, ca, 401},
+		"named below a wildcard's entry": {x509.Certificate{DNSNames: []string{"a.wild.example"}, ExtKeyUsage: forClients}, ca, 401},
+		"with the name of the entry":     {x509.Certificate{DNSNames: []string{"x.example.org", "etl.example.org"}, ExtKeyUsage: forClients}, ca, 200},
+	} {
+		certFile, keyFile := c.by.write(dir, "client", &c.template)
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, body, _, err := ca.get(s.address+"/api/v1/session", "", pair); status != c.want {
+			t.Errorf("a certificate %s: got %d %s (%v), want %d", name, status, body, err, c.want)
+		}
 	}
 }
 
